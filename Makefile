@@ -1,0 +1,99 @@
+# Everything a contributor needs, set-up included; plain `make` lists the targets.
+#
+# All of it happens in .venv. The stamp files in there record what has been installed, so that a
+# second run starts at once and a change of pyproject.toml or of the kernel is picked up.
+
+PYTHON ?= python3
+WORKERS ?= auto
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+PYTEST := $(BIN)/python -m pytest
+CXX_FILES := $(wildcard cpp/*.cpp cpp/*.hpp cpp/tests/*.cpp)
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+.PHONY: help
+help: ## List these targets
+	@echo 'make TARGET, where TARGET is one of'
+	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  %-10s %s\n", $$1, $$2}'
+
+.PHONY: demo
+demo: $(VENV)/.package ## Show what paretocut does, on digits bundled with scikit-learn
+	$(BIN)/paretocut demo
+
+.PHONY: test
+test: lint ## Lint and the quick tests (minutes)
+	$(PYTEST) -n $(WORKERS)
+
+.PHONY: test-all
+test-all: test sanitize docs $(VENV)/.heavy ## All of it: also slow and heavy tests, sanitizers, builds
+	$(PYTEST) -n $(WORKERS) -m 'slow or heavy'
+	$(PYTEST) -m packaging
+
+.PHONY: lint
+lint: $(VENV)/.dev ## Check style, types, spelling and formatting
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/codespell
+	$(if $(CXX_FILES),$(BIN)/clang-format --dry-run --Werror $(CXX_FILES))
+
+.PHONY: format
+format: $(VENV)/.dev ## Apply the formatting that lint checks
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(if $(CXX_FILES),$(BIN)/clang-format -i $(CXX_FILES))
+
+.PHONY: bench
+bench: $(VENV)/.dev ## Measure speed against the bars the project sets itself
+	$(BIN)/python -m benchmarks
+
+.PHONY: docs
+docs: $(VENV)/.dev ## Build the documentation into docs/_build/html
+	$(BIN)/sphinx-build --fail-on-warning --keep-going -q -b html docs docs/_build/html
+
+.PHONY: sanitize
+sanitize: $(VENV)/.package ## Run the kernel's tests under address and undefined-behaviour sanitizers
+	$(BIN)/cmake -S . -B build/sanitize -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja \
+	  -DCMAKE_BUILD_TYPE=RelWithDebInfo -DPARETOCUT_SANITIZE=ON --log-level=WARNING
+	$(BIN)/cmake --build build/sanitize
+	build/sanitize/test_kernel
+
+.PHONY: wheel
+wheel: $(VENV)/.dev ## Build the sdist and, from it, the wheel, into dist
+	$(BIN)/python -m build --outdir dist
+
+.PHONY: clean
+clean: ## Remove everything the other targets made
+	rm -rf $(VENV) build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# --- set-up ---------------------------------------------------------------------------------------
+
+$(VENV)/.created:
+	@command -v $(PYTHON) >/dev/null || { \
+	  echo 'paretocut needs Python 3.11 or later, and $(PYTHON) was not found: install it, or' \
+	    'name one with make PYTHON=/path/to/python3' >&2; exit 1; }
+	@$(PYTHON) tools/check_machine.py
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --upgrade 'pip>=25.1'
+	@touch $@
+
+# The package itself, editable, with what its demo needs.
+$(VENV)/.package: $(VENV)/.created pyproject.toml CMakeLists.txt tests/constraints.txt $(CXX_FILES)
+	$(PIP) install -c tests/constraints.txt --group build
+	$(PIP) install -c tests/constraints.txt --no-build-isolation --editable '.[demo,cli]'
+	@touch $@
+
+# The tools of development, and every extra.
+$(VENV)/.dev: $(VENV)/.package
+	$(PIP) install -c tests/constraints.txt --group dev 'paretocut[all]'
+	@touch $@
+
+# What only the heavy integration tests need.
+$(VENV)/.heavy: $(VENV)/.dev
+	$(PIP) install -c tests/constraints.txt --group heavy
+	@touch $@
