@@ -1,0 +1,74 @@
+"""Checks of options, shared by everything that has some.
+
+Each check returns the value in its plain type, or raises an error in four parts: who refused,
+which argument, what is allowed, what came.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from paretocut.errors import InvalidParameterError
+
+__all__ = ["check_choice", "check_int", "check_positive_int", "check_probability", "check_real"]
+
+_BRACKETS = {"both": ("[", "]"), "neither": ("(", ")"), "low": ("[", ")"), "high": ("(", "]")}
+
+
+def check_choice(value: Any, choices: Iterable[str], *, who: str, name: str) -> str:
+    """Return the value, one of the choices."""
+    allowed = list(choices)
+    if not isinstance(value, str) or value not in allowed:
+        listed = ", ".join(map(repr, allowed))
+        raise InvalidParameterError(f"{who}: {name} must be one of {listed}, got {value!r}")
+    return value
+
+
+def check_real(
+    value: Any,
+    *,
+    who: str,
+    name: str,
+    low: float = -math.inf,
+    high: float = math.inf,
+    closed: Literal["both", "neither", "low", "high"] = "neither",
+) -> float:
+    """Return the value as a float inside the interval."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    left, right = _BRACKETS[closed]
+    above = number >= low if left == "[" else number > low
+    below = number <= high if right == "]" else number < high
+    if isinstance(value, (str, bytes)) or not (above and below):
+        raise InvalidParameterError(
+            f"{who}: {name} must be in {left}{low:g}, {high:g}{right}, got {value!r}"
+        )
+    return number
+
+
+def check_probability(value: Any, *, who: str, name: str) -> float:
+    """Return the value as a float in (0, 1)."""
+    return check_real(value, who=who, name=name, low=0, high=1)
+
+
+def check_int(value: Any, *, who: str, name: str, low: int = 0) -> int:
+    """Return the value as an int that is ``low`` or more."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = low - 1
+    if number < low:
+        raise InvalidParameterError(
+            f"{who}: {name} must be an integer of at least {low}, got {value!r}"
+        )
+    return number
+
+
+def check_positive_int(value: Any, *, who: str, name: str) -> int:
+    """Return the value as an int that is 1 or more."""
+    return check_int(value, who=who, name=name, low=1)
