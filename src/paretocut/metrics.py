@@ -1,0 +1,278 @@
+"""Metrics of a cut, each a curve over every possible cut ``k = 0..n`` of a list.
+
+A metric sees which results of a list are relevant, and how many relevant documents the
+collection holds; it gives the value of keeping the first ``k`` results for every ``k``. One
+number per cut is what choosing a cut needs: the best ``k`` is an argmax, the value of a
+prediction is a lookup.
+
+The recall base of `f1`, `f_beta` and `recall` is the *collection*: all relevant documents that
+``RankedLists.num_relevant`` counts, retrieved or not. ``f_beta(beta, recall_base="retrieved")``
+counts only those in the list, so that keeping everything has recall 1. Where a fraction would be
+0/0 (nothing kept, nothing relevant) the value is 0, as in trec_eval.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from paretocut._validation import check_choice, check_real
+from paretocut.errors import InvalidParameterError
+from paretocut.types import BoolArray, FloatArray, Ragged, RankedLists
+
+__all__ = [
+    "Metric",
+    "MetricLike",
+    "accuracy",
+    "dcg",
+    "f1",
+    "f_beta",
+    "get",
+    "names",
+    "precision",
+    "recall",
+    "utility",
+]
+
+CurveFunction: TypeAlias = Callable[[BoolArray, int], ArrayLike]
+
+
+@dataclass(frozen=True, repr=False)
+class Metric:
+    """A metric of cuts; call it with lists and cuts to get one value per list.
+
+    Parameters
+    ----------
+    name
+        What `get` finds it under; two metrics of one name are the same metric.
+    function
+        Takes the relevance of a list's results (booleans, best first) and the number of
+        relevant documents in the collection; returns the values at ``k = 0..n``.
+
+    Examples
+    --------
+    >>> from paretocut.types import RankedLists
+    >>> f1.curve([True, False, True], 2).round(2)
+    array([0.  , 0.67, 0.5 , 0.8 ])
+    >>> lists = RankedLists([[3.0, 2.0, 1.0]], relevance=[[1, 0, 1]])
+    >>> f1(lists, [1]).round(2)
+    array([0.67])
+    """
+
+    name: str
+    function: CurveFunction = field(compare=False)
+
+    def curve(self, relevant: ArrayLike, num_relevant: int | None = None) -> FloatArray:
+        """Return the value of every cut ``k = 0..n`` of one list.
+
+        Parameters
+        ----------
+        relevant
+            Which results are relevant, best first.
+        num_relevant
+            Relevant documents in the collection; by default those in the list.
+        """
+        flags = np.asarray(relevant, dtype=bool)
+        total = int(flags.sum()) if num_relevant is None else int(num_relevant)
+        values = np.asarray(self.function(flags, total), dtype=np.float64)
+        if values.shape != (flags.size + 1,) or not np.isfinite(values).all():
+            raise InvalidParameterError(
+                f"Metric: {self.name} must give {flags.size + 1} finite values, one for each cut "
+                f"0..{flags.size}, got {np.array2string(values, threshold=8)}"
+            )
+        return values
+
+    def curves(self, lists: RankedLists) -> Ragged:
+        """Return the value of every cut of every list: ``n + 1`` values per list."""
+        parts = [
+            self.curve(relevant, total)
+            for relevant, total in zip(lists.relevant, lists.num_relevant, strict=True)
+        ]
+        return Ragged.from_any(parts, dtype=np.float64)
+
+    def __call__(self, lists: RankedLists, k: ArrayLike) -> FloatArray:
+        """Return the value of each list's cut.
+
+        Parameters
+        ----------
+        lists
+            Judged lists.
+        k
+            One cut for all lists or one per list; more than a list has means all of it.
+        """
+        curves = self.curves(lists)
+        cuts = np.minimum(_cuts(k, len(lists)), lists.scores.lengths)
+        values: FloatArray = curves.values[curves.offsets[:-1] + cuts]
+        return values
+
+    def __repr__(self) -> str:
+        return f"Metric({self.name!r})"
+
+
+MetricLike: TypeAlias = str | Metric | CurveFunction
+"""What `get` takes."""
+
+
+def _cuts(k: ArrayLike, n: int) -> Any:
+    cuts = np.asarray(k)
+    if cuts.dtype.kind not in "iu" or cuts.shape not in ((), (n,)) or np.any(cuts < 0):
+        raise InvalidParameterError(
+            f"Metric: k must be one integer or {n} of them, 0 or more, "
+            f"got {np.array2string(cuts, threshold=8)}"
+        )
+    return cuts
+
+
+def _hits(relevant: BoolArray) -> FloatArray:
+    """Return how many of the first k results are relevant, k = 0..n."""
+    hits = np.zeros(relevant.size + 1)
+    np.cumsum(relevant, out=hits[1:])
+    return hits
+
+
+def _ratio(numerator: FloatArray, denominator: FloatArray | float) -> FloatArray:
+    return np.divide(
+        numerator, denominator, out=np.zeros_like(numerator), where=np.asarray(denominator) > 0
+    )
+
+
+def _f_beta(relevant: BoolArray, num_relevant: int, *, beta: float, recall_base: str) -> FloatArray:
+    base = num_relevant if recall_base == "collection" else int(relevant.sum())
+    hits = _hits(relevant)
+    # (1 + b^2) P R / (b^2 P + R) with P = hits / k and R = hits / base.
+    return _ratio((1 + beta**2) * hits, (np.arange(hits.size) + beta**2 * base).astype(np.float64))
+
+
+def _dcg(relevant: BoolArray, num_relevant: int) -> FloatArray:
+    values = np.zeros(relevant.size + 1)
+    gains = np.where(relevant, 1.0, -1.0) / np.log2(np.arange(2, relevant.size + 2))
+    np.cumsum(gains, out=values[1:])
+    return values
+
+
+def _accuracy(relevant: BoolArray, num_relevant: int) -> FloatArray:
+    right = _hits(relevant) > 0
+    right[0] = num_relevant == 0
+    return right.astype(np.float64)
+
+
+def _precision(relevant: BoolArray, num_relevant: int) -> FloatArray:
+    hits = _hits(relevant)
+    return _ratio(hits, np.arange(hits.size, dtype=np.float64))
+
+
+def _recall(relevant: BoolArray, num_relevant: int) -> FloatArray:
+    return _ratio(_hits(relevant), float(num_relevant))
+
+
+def _utility(relevant: BoolArray, num_relevant: int, *, gain: float, cost: float) -> FloatArray:
+    hits = _hits(relevant)
+    return gain * hits - cost * (np.arange(hits.size) - hits)
+
+
+def f_beta(
+    beta: float, *, recall_base: Literal["collection", "retrieved"] = "collection"
+) -> Metric:
+    """Return the F-beta metric: recall counts ``beta`` times as much as precision.
+
+    Parameters
+    ----------
+    beta
+        Positive weight; 1 is F1.
+    recall_base
+        "collection": recall is a share of all relevant documents; "retrieved": of those in
+        the list.
+
+    Examples
+    --------
+    >>> f_beta(2), f_beta(1, recall_base="retrieved")
+    (Metric('f2'), Metric('f1/retrieved'))
+    """
+    weight = check_real(beta, who="f_beta", name="beta", low=0)
+    base = check_choice(recall_base, ("collection", "retrieved"), who="f_beta", name="recall_base")
+    name = f"f{weight:.17g}" + ("/retrieved" if base == "retrieved" else "")
+    return Metric(name, partial(_f_beta, beta=weight, recall_base=base))
+
+
+def utility(gain: float = 1.0, cost: float = 1.0) -> Metric:
+    """Return a linear utility: ``gain`` for each relevant result kept, minus ``cost`` for others.
+
+    Parameters
+    ----------
+    gain
+        What a relevant result is worth, 0 or more.
+    cost
+        What reading a result that is not relevant costs, 0 or more.
+
+    Examples
+    --------
+    >>> utility(2, 1).curve([True, False, True])
+    array([0., 2., 1., 3.])
+    """
+    worth = check_real(gain, who="utility", name="gain", low=0, closed="low")
+    price = check_real(cost, who="utility", name="cost", low=0, closed="low")
+    return Metric(f"utility({worth:.17g},{price:.17g})", partial(_utility, gain=worth, cost=price))
+
+
+f1 = f_beta(1)
+"""Harmonic mean of precision and recall, recall over all relevant documents."""
+dcg = Metric("dcg", _dcg)
+"""Sum of ``+1 / log2(i + 1)`` for relevant and ``-1 / log2(i + 1)`` for other results kept."""
+accuracy = Metric("accuracy", _accuracy)
+"""1 when nothing is kept and nothing is relevant, or when a relevant result is kept; else 0."""
+precision = Metric("precision", _precision)
+"""Share of the results kept that are relevant."""
+recall = Metric("recall", _recall)
+"""Share of the relevant documents of the collection that are kept."""
+
+_NAMED = {metric.name: metric for metric in (f1, dcg, accuracy, precision, recall)}
+_F_BETA = re.compile(r"f(\d+\.?\d*(?:e[+-]?\d+)?)(/retrieved)?")
+_UTILITY = re.compile(r"utility\(([^,]+),([^,]+)\)")
+
+
+def names() -> Iterable[str]:
+    """Return the names `get` knows, the last two being patterns."""
+    return [*_NAMED, "f<beta>[/retrieved]", "utility(<gain>,<cost>)"]
+
+
+def get(metric: MetricLike) -> Metric:
+    """Return the metric of this name, the metric itself, or a metric made of a function.
+
+    Parameters
+    ----------
+    metric
+        A name ("f1", "dcg", "accuracy", "precision", "recall", "f2", "f1/retrieved",
+        "utility(1,0.5)"), a `Metric`, or a function of (relevant, num_relevant) that gives the
+        values at ``k = 0..n``.
+
+    Examples
+    --------
+    >>> get("dcg")
+    Metric('dcg')
+    >>> get("f0.5") == f_beta(0.5)
+    True
+    """
+    if isinstance(metric, Metric):
+        return metric
+    if isinstance(metric, str):
+        if metric in _NAMED:
+            return _NAMED[metric]
+        if match := _F_BETA.fullmatch(metric):
+            return f_beta(float(match[1]), recall_base="retrieved" if match[2] else "collection")
+        if match := _UTILITY.fullmatch(metric):
+            try:
+                return utility(float(match[1]), float(match[2]))
+            except ValueError:
+                pass  # not numbers: fall through to the list of what is allowed
+    elif callable(metric):
+        return Metric(getattr(metric, "__name__", type(metric).__name__), metric)
+    raise InvalidParameterError(
+        f"metrics.get: metric must be a Metric, a function or one of {', '.join(names())}, "
+        f"got {metric!r}"
+    )
