@@ -1,0 +1,290 @@
+// The Python module paretocut._kernel: arrays in, arrays out. Checks of what users pass are made in
+// Python; what is checked here is only what keeps the kernel inside its arrays.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+
+#include <cstdint>
+#include <initializer_list>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "kernel.hpp"
+#include "trec.hpp"
+
+namespace nb = nanobind;
+
+namespace {
+
+template <class T>
+using In = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Out = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using InMatrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+// Below this many scores a fit takes less time than handing the interpreter over and back.
+constexpr std::int64_t kReleaseFrom = 2048;
+
+void require(bool condition, const char* message) {
+    if (!condition) throw nb::value_error(message);
+}
+
+std::int64_t size(const auto& array) { return static_cast<std::int64_t>(array.shape(0)); }
+
+// Critical values for the selection by goodness of fit; alive as long as the arrays it points to.
+struct Gof {
+    In<double> shapes;
+    In<double> inverse_sizes;
+    InMatrix<double> critical;
+
+    paretocut::GofTable table() const {
+        return {shapes.data(), inverse_sizes.data(), critical.data(), size(shapes),
+                size(inverse_sizes)};
+    }
+};
+
+paretocut::Options make_options(double sign, std::int64_t min_window, bool refit_all,
+                                const paretocut::GofTable* gof) {
+    paretocut::Options options;
+    options.sign = sign;
+    options.min_window = min_window;
+    options.refit_all = refit_all;
+    options.gof = gof;
+    return options;
+}
+
+nb::object fit_list(In<double> scores, double sign, std::int64_t min_window, bool refit_all,
+                    const Gof* gof, Out<double> surprise) {
+    const std::int64_t n = size(scores);
+    require(size(surprise) == n, "surprise must be as long as scores");
+    paretocut::GofTable table{};
+    if (gof != nullptr) table = gof->table();
+    const paretocut::Options options =
+        make_options(sign, min_window, refit_all, gof != nullptr ? &table : nullptr);
+    static thread_local std::vector<double> scratch;
+    paretocut::Fit fit;
+    std::int64_t bad;
+    if (n < kReleaseFrom) {
+        scratch.resize(static_cast<std::size_t>(paretocut::padded(n)));
+        bad = paretocut::fit_list(scores.data(), n, options, scratch.data(), &fit, surprise.data());
+    } else {
+        nb::gil_scoped_release release;
+        std::vector<double> room(static_cast<std::size_t>(paretocut::padded(n)));
+        bad = paretocut::fit_list(scores.data(), n, options, room.data(), &fit, surprise.data());
+    }
+    if (bad >= 0) return nb::int_(bad);
+    return nb::make_tuple(fit.shape, fit.scale, fit.threshold, fit.cvm, fit.lower, fit.upper,
+                          fit.flags, fit.windows, fit.evaluations);
+}
+
+std::int64_t fit_batch(In<double> values, In<std::int64_t> offsets, double sign,
+                       std::int64_t min_window, bool refit_all, const Gof* gof, int threads,
+                       Out<double> surprise, Out<double> shape, Out<double> scale,
+                       Out<double> threshold, Out<double> cvm, Out<std::int64_t> lower,
+                       Out<std::int64_t> upper, Out<std::int32_t> flags, Out<std::int32_t> windows,
+                       Out<std::int32_t> evaluations) {
+    require(size(offsets) >= 1, "offsets must not be empty");
+    const std::int64_t lists = size(offsets) - 1;
+    const std::int64_t* offset = offsets.data();
+    require(offset[0] >= 0 && offset[lists] <= size(values), "offsets must lie inside values");
+    for (std::int64_t i = 0; i < lists; ++i) {
+        require(offset[i] <= offset[i + 1], "offsets must not decrease");
+    }
+    require(size(surprise) == size(values), "surprise must be as long as values");
+    for (const std::int64_t length :
+         {size(shape), size(scale), size(threshold), size(cvm), size(lower), size(upper),
+          size(flags), size(windows), size(evaluations)}) {
+        require(length == lists, "there must be one result per list");
+    }
+    paretocut::GofTable table{};
+    if (gof != nullptr) table = gof->table();
+    const paretocut::Options options =
+        make_options(sign, min_window, refit_all, gof != nullptr ? &table : nullptr);
+    nb::gil_scoped_release release;
+    std::vector<paretocut::Fit> fits(static_cast<std::size_t>(lists));
+    const std::int64_t bad = paretocut::fit_batch(values.data(), offset, lists, options, threads,
+                                                  fits.data(), surprise.data());
+    for (std::int64_t i = 0; i < lists; ++i) {
+        const paretocut::Fit& fit = fits[static_cast<std::size_t>(i)];
+        shape.data()[i] = fit.shape;
+        scale.data()[i] = fit.scale;
+        threshold.data()[i] = fit.threshold;
+        cvm.data()[i] = fit.cvm;
+        lower.data()[i] = fit.lower;
+        upper.data()[i] = fit.upper;
+        flags.data()[i] = fit.flags;
+        windows.data()[i] = fit.windows;
+        evaluations.data()[i] = fit.evaluations;
+    }
+    return bad;
+}
+
+void cvm_rows(InMatrix<double> excesses, int threads, Out<double> statistic, Out<double> shape,
+              Out<double> scale) {
+    const std::int64_t rows = size(excesses);
+    const auto m = static_cast<std::int64_t>(excesses.shape(1));
+    require(m >= 1, "rows must not be empty");
+    require(size(statistic) == rows && size(shape) == rows && size(scale) == rows,
+            "there must be one result per row");
+    nb::gil_scoped_release release;
+    paretocut::cvm_rows(excesses.data(), rows, m, threads, statistic.data(), shape.data(),
+                        scale.data());
+}
+
+void register_surprise(nb::module_& m) {
+    nb::class_<Gof>(m, "Gof", "Critical values of W2 over a grid of shapes and of 1/m.")
+        .def(
+            "__init__",
+            [](Gof* self, In<double> shapes, In<double> inverse_sizes, InMatrix<double> critical) {
+                require(size(shapes) >= 2 && size(inverse_sizes) >= 2 &&
+                            critical.shape(0) == shapes.shape(0) &&
+                            critical.shape(1) == inverse_sizes.shape(0),
+                        "critical must have one row per shape and one column per size");
+                new (self) Gof{shapes, inverse_sizes, critical};
+            },
+            nb::arg("shapes"), nb::arg("inverse_sizes"), nb::arg("critical"));
+    m.def("fit_list", &fit_list, nb::arg("scores"), nb::arg("sign"), nb::arg("min_window"),
+          nb::arg("refit_all"), nb::arg("gof").none(), nb::arg("surprise").noconvert(),
+          "Fit one list; the numbers of the fit, or the index of a score that is not finite.");
+    m.def("fit_batch", &fit_batch, nb::arg("values"), nb::arg("offsets"), nb::arg("sign"),
+          nb::arg("min_window"), nb::arg("refit_all"), nb::arg("gof").none(), nb::arg("threads"),
+          nb::arg("surprise").noconvert(), nb::arg("shape").noconvert(),
+          nb::arg("scale").noconvert(), nb::arg("threshold").noconvert(),
+          nb::arg("cvm").noconvert(), nb::arg("lower").noconvert(), nb::arg("upper").noconvert(),
+          nb::arg("flags").noconvert(), nb::arg("windows").noconvert(),
+          nb::arg("evaluations").noconvert(),
+          "Fit many lists; -1, or the flat index of a score that is not finite.");
+    m.def("cvm_rows", &cvm_rows, nb::arg("excesses"), nb::arg("threads"),
+          nb::arg("statistic").noconvert(), nb::arg("shape").noconvert(),
+          nb::arg("scale").noconvert(), "Fit and W2 of each ascending row.");
+    m.def(
+        "log1p",
+        [](In<double> x, Out<double> out) {
+            require(size(x) == size(out), "out must be as long as x");
+            paretocut::log1p_array(x.data(), size(x), out.data());
+        },
+        nb::arg("x"), nb::arg("out").noconvert(), "log(1 + x) for x >= 0, as the kernel has it.");
+    m.def(
+        "exp_neg",
+        [](In<double> x, Out<double> out) {
+            require(size(x) == size(out), "out must be as long as x");
+            paretocut::exp_neg_array(x.data(), size(x), out.data());
+        },
+        nb::arg("x"), nb::arg("out").noconvert(), "exp(-x) for x >= 0, as the kernel has it.");
+    m.def("available_isas", &paretocut::available_isas, "Instruction sets usable here, best last.");
+    m.def("current_isa", &paretocut::current_isa, "Instruction set in use.");
+    m.def("use_isa", &paretocut::use_isa, nb::arg("name"), "Choose an instruction set; for tests.");
+}
+
+// --- trec: reading of runs and judgements ---
+
+namespace trec = paretocut::trec;
+
+template <class T>
+nb::ndarray<nb::numpy, T> new_array(std::initializer_list<std::size_t> shape) {
+    std::size_t count = 1;
+    for (const std::size_t extent : shape) count *= extent;
+    T* data = new T[count];
+    return nb::ndarray<nb::numpy, T>(
+        data, shape, nb::capsule(data, [](void* p) noexcept { delete[] static_cast<T*>(p); }));
+}
+
+// False when the text is broken; the reader's `problem` then says how.
+bool good(trec::Status status) {
+    if (status == trec::Status::no_memory) throw std::bad_alloc();
+    return status == trec::Status::ok;
+}
+
+bool feed(trec::Reader& reader, nb::bytes chunk) {
+    const char* data = chunk.c_str();
+    const std::size_t length = chunk.size();
+    nb::gil_scoped_release release;
+    return good(reader.feed(data, length));
+}
+
+nb::tuple problem(const trec::Reader& reader) {
+    const std::string& text = reader.problem();  // bytes, because it quotes the file
+    return nb::make_tuple(reader.problem_line(), nb::bytes(text.data(), text.size()));
+}
+
+nb::list query_ids(const trec::Reader& reader) {
+    nb::list ids;
+    for (const std::string& id : reader.query_ids()) ids.append(nb::bytes(id.data(), id.size()));
+    return ids;
+}
+
+nb::tuple emit(trec::Reader& reader) {
+    auto offsets = new_array<std::int64_t>({reader.queries() + 1});
+    auto values = new_array<double>({reader.rows()});
+    auto doc_ids = new_array<std::uint8_t>({reader.rows(), reader.doc_width()});
+    {
+        nb::gil_scoped_release release;
+        reader.emit(offsets.data(), values.data(), reinterpret_cast<char*>(doc_ids.data()));
+    }
+    return nb::make_tuple(offsets, values, doc_ids);
+}
+
+trec::Documents documents(const InMatrix<std::uint8_t>& ids, const In<std::int64_t>& offsets) {
+    require(size(offsets) >= 1 && offsets.data()[0] == 0 &&
+                offsets.data()[size(offsets) - 1] == size(ids),
+            "offsets must go from 0 to the number of ids");
+    for (std::int64_t i = 1; i < size(offsets); ++i) {
+        require(offsets.data()[i - 1] <= offsets.data()[i], "offsets must not decrease");
+    }
+    return {reinterpret_cast<const char*>(ids.data()), ids.shape(1), offsets.data()};
+}
+
+nb::ndarray<nb::numpy, std::int32_t> judge(InMatrix<std::uint8_t> ids, In<std::int64_t> offsets,
+                                           In<std::int64_t> judged_as,
+                                           InMatrix<std::uint8_t> judged_ids,
+                                           In<std::int64_t> judged_offsets,
+                                           In<std::int32_t> judged_grades) {
+    const trec::Documents results = documents(ids, offsets);
+    const trec::Documents judged = documents(judged_ids, judged_offsets);
+    require(size(judged_as) == size(offsets) - 1, "judged_as must have one entry per list");
+    require(size(judged_grades) == size(judged_ids), "there must be one grade per judged id");
+    for (std::int64_t i = 0; i < size(judged_as); ++i) {
+        require(judged_as.data()[i] < size(judged_offsets) - 1, "judged_as must name a query");
+    }
+    auto grades = new_array<std::int32_t>({ids.shape(0)});
+    {
+        nb::gil_scoped_release release;
+        good(trec::judge(results, {judged_as.data(), judged_as.shape(0)}, judged,
+                         judged_grades.data(), grades.data()));
+    }
+    return grades;
+}
+
+void register_trec(nb::module_& m) {
+    nb::class_<trec::Reader>(m, "TrecReader", "Parser of a TREC run or of judgements, fed bytes.")
+        .def(
+            "__init__",
+            [](trec::Reader* self, bool qrels, bool negate) {
+                new (self) trec::Reader(qrels ? trec::Kind::qrels : trec::Kind::run, negate);
+            },
+            nb::arg("qrels"), nb::arg("negate"))
+        .def("feed", &feed, nb::arg("chunk"), "Take the next bytes; False when they are broken.")
+        .def(
+            "finish", [](trec::Reader& self) { return good(self.finish()); },
+            nb::call_guard<nb::gil_scoped_release>(),
+            "End the file, group and sort; False when something is broken.")
+        .def_prop_ro("problem", &problem, "Line and description of what is broken.")
+        .def_prop_ro("lines", &trec::Reader::lines, "Complete lines so far.")
+        .def_prop_ro("query_ids", &query_ids, "Query ids in order of first appearance.")
+        .def("first_line", &trec::Reader::first_line, nb::arg("query"),
+             "Line on which a query first appears.")
+        .def("emit", &emit, "Offsets, scores or grades, and ids; once, after finish.");
+    m.def("trec_judge", &judge, nb::arg("ids"), nb::arg("offsets"), nb::arg("judged_as"),
+          nb::arg("judged_ids"), nb::arg("judged_offsets"), nb::arg("judged_grades"),
+          "Grade of every id; judged_as names the judgements of each list, or is negative.");
+}
+
+}  // namespace
+
+NB_MODULE(_kernel, m) {
+    m.doc() = "The compiled part of paretocut.";
+    register_surprise(m);
+    register_trec(m);
+}

@@ -1,0 +1,112 @@
+// Eight-lane arithmetic and the elementary functions of the kernel.
+//
+// Everything here is compiled once per instruction set inside namespace PARETOCUT_ISA. A vector is
+// always eight doubles, whatever the machine has: the compiler splits it into two or four registers
+// where it must. Together with -ffp-contract=off this makes every result the same to the last bit
+// on every machine, since the order of additions never depends on the hardware.
+//
+// log1p_pos and exp_neg are within 1 ulp of the exact value (tests/test_kernel.py measures it).
+// Their polynomials are Chebyshev fits made for this file.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#ifndef PARETOCUT_ISA
+#error "compile through CMake, which sets PARETOCUT_ISA for each instruction set"
+#endif
+
+namespace paretocut::PARETOCUT_ISA {
+
+constexpr int kLanes = 8;
+
+typedef double Vec __attribute__((vector_size(64)));
+typedef std::int64_t Int __attribute__((vector_size(64)));
+typedef std::uint64_t UInt __attribute__((vector_size(64)));
+
+#define PARETOCUT_INLINE static inline __attribute__((always_inline))
+
+PARETOCUT_INLINE Vec splat(double x) { return Vec{x, x, x, x, x, x, x, x}; }
+PARETOCUT_INLINE Int splat_int(std::int64_t x) { return Int{x, x, x, x, x, x, x, x}; }
+
+PARETOCUT_INLINE Vec load(const double* p) {
+    Vec v;
+    std::memcpy(&v, p, sizeof v);
+    return v;
+}
+
+PARETOCUT_INLINE void store(double* p, Vec v) { std::memcpy(p, &v, sizeof v); }
+
+PARETOCUT_INLINE Int bits(Vec v) { return (Int)v; }
+PARETOCUT_INLINE Vec from_bits(Int i) { return (Vec)i; }
+
+// Lane numbers 0..7 below `count`: the mask of a vector that is only partly filled.
+PARETOCUT_INLINE Int first_lanes(std::int64_t count) {
+    return Int{0, 1, 2, 3, 4, 5, 6, 7} < splat_int(count);
+}
+
+// a where the mask is set, b elsewhere.
+PARETOCUT_INLINE Vec select(Int mask, Vec a, Vec b) {
+    return from_bits((bits(a) & mask) | (bits(b) & ~mask));
+}
+
+PARETOCUT_INLINE double sum(Vec v) {
+    return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
+}
+
+// Small integers (|i| < 2^51) to doubles without a hardware conversion.
+PARETOCUT_INLINE Vec to_double(Int i) {
+    const Vec magic = splat(6755399441055744.0);  // 1.5 * 2^52
+    return from_bits(i + bits(magic)) - magic;
+}
+
+constexpr double kLn2Hi = 0x1.62e42fee00000p-1;
+constexpr double kLn2Lo = 0x1.a39ef35793c76p-33;
+constexpr std::int64_t kOneBits = 0x3ff0000000000000;
+constexpr std::int64_t kSqrtHalfBits = 0x3fe6a09e667f3bcd;
+constexpr std::int64_t kMantissa = 0x000fffffffffffff;
+
+// log(1 + f) for 1 + f in [sqrt(1/2), sqrt(2)), plus exponent * log 2.
+PARETOCUT_INLINE Vec log_reduced(Vec f, Vec exponent) {
+    const Vec s = f / (2.0 + f);
+    const Vec z = s * s;
+    const Vec w = z * z;
+    const Vec odd = 0x1.99999999952e2p-2 + w * (0x1.c71c62e5800a1p-3 + w * 0x1.39fe606542ddep-3);
+    const Vec even = 0x1.5555555555558p-1 +
+                     w * (0x1.2492492df148dp-2 + w * (0x1.7462b4ab2ef6bp-3 + w * 0x1.2b584aae78a57p-3));
+    const Vec r = z * (even + z * odd);
+    const Vec half = 0.5 * f * f;
+    return exponent * kLn2Hi + (f - (half - (s * (half + r) + exponent * kLn2Lo)));
+}
+
+// log(1 + x) for x >= 0 and finite.
+PARETOCUT_INLINE Vec log1p_pos(Vec x) {
+    const Vec u = 1.0 + x;
+    const Int shifted = bits(u) + splat_int(kOneBits - kSqrtHalfBits);
+    const Int exponent = (Int)((UInt)shifted >> 52) - splat_int(1023);
+    const Vec m = from_bits((shifted & splat_int(kMantissa)) + splat_int(kSqrtHalfBits));
+    // Where u needs no scaling, x itself is the exact argument and u has lost some of its digits.
+    const Vec f = select(exponent == splat_int(0), x, m - 1.0);
+    return log_reduced(f, to_double(exponent));
+}
+
+// exp(-y) for y >= 0; arguments beyond 708 count as 708, where exp is 3e-308.
+PARETOCUT_INLINE Vec exp_neg(Vec y) {
+    const Vec limit = splat(708.0);
+    const Vec x = -select(y < limit, y, limit);
+    const Vec magic = splat(6755399441055744.0);
+    const Vec shifted = x * 0x1.71547652b82fep+0 + magic;
+    const Vec n = shifted - magic;
+    const Vec r = (x - n * kLn2Hi) - n * kLn2Lo;
+    const Vec r2 = r * r;
+    const Vec p01 = 0x1.0000000000001p-1 + r * 0x1.5555555555556p-3;
+    const Vec p23 = 0x1.5555555553b6cp-5 + r * 0x1.1111111110918p-7;
+    const Vec p45 = 0x1.6c16c1794e1dcp-10 + r * 0x1.a01a01a83ba17p-13;
+    const Vec p67 = 0x1.a019b621f9d08p-16 + r * 0x1.71de0be2b5e96p-19;
+    const Vec p89 = 0x1.2894f52583578p-22 + r * 0x1.af3ce42b12b24p-26;
+    const Vec p = p01 + r2 * (p23 + r2 * (p45 + r2 * (p67 + r2 * p89)));
+    const Vec mantissa = 1.0 + (r + r2 * p);
+    return from_bits(bits(mantissa) + ((bits(shifted) - bits(magic)) << 52));
+}
+
+}  // namespace paretocut::PARETOCUT_ISA

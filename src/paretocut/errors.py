@@ -1,0 +1,89 @@
+"""The exceptions paretocut raises.
+
+::
+
+    ParetocutError
+    ├── InvalidScoresError (ValueError)    scores, offsets or relevance that cannot be used
+    ├── InvalidParameterError (ValueError) an option outside what is allowed
+    ├── DataFormatError (ValueError)       a file that breaks its format; has .path and .line
+    │   └── TrecFormatError
+    ├── NotFittedError                     predict before fit
+    └── MissingExtraError (ImportError)    an optional package is not installed; has .extra
+
+Every message says who refused, which argument, what is allowed and what came.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "DataFormatError",
+    "InvalidParameterError",
+    "InvalidScoresError",
+    "MissingExtraError",
+    "NotFittedError",
+    "ParetocutError",
+    "TrecFormatError",
+]
+
+
+class ParetocutError(Exception):
+    """Base of every error raised on purpose by paretocut."""
+
+
+class InvalidScoresError(ParetocutError, ValueError):
+    """Scores (or what comes with them) that no method could work on."""
+
+
+class InvalidParameterError(ParetocutError, ValueError):
+    """An option outside what is allowed."""
+
+
+class DataFormatError(ParetocutError, ValueError):
+    """A file that breaks its format, with the place where it does.
+
+    Attributes
+    ----------
+    path
+        The file as the caller named it.
+    line
+        Line number, counted from 1.
+    """
+
+    def __init__(self, path: str, line: int, problem: str) -> None:
+        super().__init__(f"{path}:{line}: {problem}")
+        self.path = path
+        self.line = line
+        self.problem = problem
+
+    def __reduce__(self) -> tuple[type[DataFormatError], tuple[str, int, str]]:
+        return type(self), (self.path, self.line, self.problem)
+
+
+class TrecFormatError(DataFormatError):
+    """A TREC run or qrels file with a broken line."""
+
+
+class NotFittedError(ParetocutError):
+    """A truncator that must be fitted was asked to predict before ``fit``."""
+
+
+class MissingExtraError(ParetocutError, ImportError):
+    """An optional package is needed and not installed.
+
+    Attributes
+    ----------
+    extra
+        Name of the extra that brings the package.
+    """
+
+    def __init__(self, feature: str, package: str, extra: str) -> None:
+        super().__init__(
+            f"{feature} needs the package {package!r}, which is not installed: "
+            f"pip install 'paretocut[{extra}]'"
+        )
+        self.feature = feature
+        self.package = package
+        self.extra = extra
+
+    def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str, str]]:
+        return type(self), (self.feature, self.package, self.extra)
