@@ -58,9 +58,9 @@ docs: $(VENV)/.dev ## Build the documentation into docs/_build/html
 .PHONY: sanitize
 sanitize: $(VENV)/.package ## Run the kernel's tests under address and undefined-behaviour sanitizers
 	$(BIN)/cmake -S . -B build/sanitize -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja \
-	  -DCMAKE_BUILD_TYPE=RelWithDebInfo -DPARETOCUT_SANITIZE=ON --log-level=WARNING
+	  -DCMAKE_BUILD_TYPE=RelWithDebInfo -DPARETOCUT_TESTS=ON -DPARETOCUT_SANITIZE=ON --log-level=WARNING
 	$(BIN)/cmake --build build/sanitize
-	build/sanitize/test_kernel
+	build/sanitize/paretocut_tests
 
 .PHONY: wheel
 wheel: $(VENV)/.dev ## Build the sdist and, from it, the wheel, into dist

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
 from support import data_dir, missing
 
 # Examples are timed on busy machines, so no deadline; CI must give the same answer every time.

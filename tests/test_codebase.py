@@ -1,0 +1,165 @@
+"""Promises about the source as a whole: its layers, its versions, what an import costs."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import paretocut as pc
+from support import ROOT
+
+PACKAGE = ROOT / "src" / "paretocut"
+
+# A module imports only from the rows above its own; modules of one row do not see each other.
+LAYERS = [
+    {"_kernel", "errors"},
+    {"_extras"},
+    {"types"},
+    {"_validation"},
+    {"gpd"},
+    {"surprise"},
+    {"metrics"},
+    {"truncators"},
+    {"evaluation"},
+    {"io", "adapters", "plots"},
+    {"cli", "web"},
+]
+RANK = {name: rank for rank, row in enumerate(LAYERS) for name in row}
+# Narrower than the order asks: reading files must not pull the methods in.
+ONLY = {"io": {"_kernel", "errors", "_extras", "types"}}
+
+
+def modules() -> list[Path]:
+    """Return every source file but the package's own __init__, which gathers the public names."""
+    return sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+
+
+def part_of(path: Path) -> str:
+    """Return the layer's name for a file: its module, or the folder it is in."""
+    return path.relative_to(PACKAGE).with_suffix("").parts[0]
+
+
+def imported_parts(tree: ast.AST, package: list[str]) -> Iterator[tuple[int, str]]:
+    """Yield line and layer of each import of ours, wherever in the file it is made."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) + 1 - node.level] if node.level else []
+            source = ".".join([*base, *filter(None, [node.module])])
+            names = [f"{source}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for name in names:
+            first, *rest = name.split(".")
+            if first == "paretocut":
+                yield node.lineno, rest[0] if rest else "paretocut"
+
+
+def may_import(own: str, other: str) -> bool:
+    """Return whether the arrow goes from one layer's part to the other's."""
+    if other == own:
+        return True
+    if other not in RANK:
+        # The top may use the package as its users do; below, that would close a circle.
+        return own in LAYERS[-1]
+    return RANK[other] < RANK[own] and other in ONLY.get(own, RANK)
+
+
+def problems_in(path: Path) -> Iterator[str]:
+    """Yield each import of the file that points against the arrow."""
+    own = part_of(path)
+    package = ["paretocut", *path.relative_to(PACKAGE).parent.parts]
+    for line, other in imported_parts(ast.parse(path.read_text(encoding="utf-8")), package):
+        if not may_import(own, other):
+            yield f"{path.relative_to(ROOT)}:{line}: {own} must not import {other}"
+
+
+def test_every_module_has_a_layer() -> None:
+    assert {part_of(path) for path in modules()} <= RANK.keys()
+
+
+def test_imports_follow_the_layers() -> None:
+    assert [problem for path in modules() for problem in problems_in(path)] == []
+
+
+@pytest.mark.parametrize(
+    ("part", "line", "allowed"),
+    [
+        ("types", "from paretocut.errors import InvalidScoresError", True),
+        ("types", "def f():\n    from paretocut import surprise", False),
+        ("truncators/fixed", "from ..metrics import f1", True),
+        ("truncators/fixed", "from ..evaluation import evaluate", False),
+        ("truncators/fixed", "from ._base import Truncator", True),
+        ("io/trec", "import paretocut.surprise", False),
+        ("metrics", "import paretocut as pc", False),
+        ("cli", "import paretocut as pc", True),
+        ("cli", "from paretocut.web import create_app", False),
+    ],
+)
+def test_layer_check_sees_every_form_of_import(part: str, line: str, allowed: bool) -> None:
+    own, *folders = part.split("/")
+    package = ["paretocut", *([own] if folders else [])]
+    ((_, other),) = imported_parts(ast.parse(line), package)
+    assert may_import(own, other) == allowed
+
+
+def committed_files() -> list[Path]:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False)
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    paths = [ROOT / name for name in listed.stdout.decode().split("\0") if name]
+    return [path for path in paths if path.is_file()]
+
+
+def test_no_file_names_a_folder_of_one_machine() -> None:
+    homes = re.compile(rb"(?<![\w.~:/-])/(?:work|root|home|Users)/\w")
+    found = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in committed_files()
+        for number, line in enumerate(path.read_bytes().splitlines(), start=1)
+        if homes.search(line)
+    ]
+    assert found == []
+
+
+def test_versions_agree() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    versions = {
+        "pyproject.toml": project["version"],
+        "CITATION.cff": re.findall(r"^version: (.+)$", citation, re.MULTILINE)[0],
+        "CHANGELOG.md": re.findall(r"^## \[(.+?)\]", changelog, re.MULTILINE)[0],
+        "paretocut.__version__": pc.__version__,
+    }
+    assert len(set(versions.values())) == 1, versions
+
+
+def test_the_extra_named_all_has_every_other() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    (requirement,) = extras.pop("all")
+    assert set(re.findall(r"\w+", requirement)[1:]) == extras.keys()
+
+
+def test_import_loads_nothing_but_numpy() -> None:
+    heavy = {"scipy", "sklearn", "torch", "pyarrow", "pandas", "matplotlib", "tqdm", "kneed"}
+    heavy |= {"importlib.metadata", "asyncio", "http"}  # slow parts of the standard library
+    code = (
+        "import sys, numpy\n"
+        "before = set(sys.modules)\n"
+        "import paretocut\n"
+        "print(*sorted(set(sys.modules) - before))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(run.stdout.split())
+    assert "paretocut" in loaded
+    assert not loaded & heavy

@@ -1,0 +1,171 @@
+"""Runs every block of code in README.md and docs: what the pages show is what happens.
+
+The blocks of one page run in order, in a temporary folder that holds `run.txt` and `qrels.txt`:
+
+- ``python``: executed, all blocks of a page in one namespace;
+- ``pycon``: a doctest in that same namespace;
+- ``sh``: a script for bash, in which every command must succeed;
+- ``console``: each line after ``$`` is run, and its output compared with the lines that follow
+  (``...`` stands for anything, as in doctests); no lines means any output.
+
+``text`` and data formats are not run; any other language is an error, so that no block is
+forgotten. Lines that begin with ``pip install`` are not run either: the extras they name are
+checked, and installing is what the packaging tests do.
+"""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from paretocut.errors import MissingExtraError
+from support import ROOT, missing
+
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("**/*.md")])
+FENCE = re.compile(
+    r"^(?P<indent> *)(?P<fence>`{3,})(?P<language>[^\n`]*)\n"
+    r"(?P<code>.*?)^(?P=indent)(?P=fence)`* *$",
+    re.MULTILINE | re.DOTALL,
+)
+RUNNABLE = {"python", "pycon", "sh", "console"}
+NOT_RUN = {"text", "json", "toml", "csv", "bibtex", "make", "cmake", "cpp"}
+OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block: where it stands, its language and its text."""
+
+    page: Path
+    line: int
+    language: str
+    code: str
+
+    @property
+    def place(self) -> str:
+        """Return page and line, as a traceback gives them."""
+        return f"{self.page.relative_to(ROOT)}:{self.line}"
+
+
+def blocks_of(page: Path) -> list[Block]:
+    text = page.read_text(encoding="utf-8")
+    blocks = []
+    for match in FENCE.finditer(text):
+        indent = match["indent"]
+        code = "".join(
+            line.removeprefix(indent) for line in match["code"].splitlines(keepends=True)
+        )
+        line = text.count("\n", 0, match.start("code")) + 1
+        blocks.append(Block(page, line, match["language"].strip(), code))
+    # MyST directives such as {toctree} are Sphinx's own affair.
+    return [block for block in blocks if not block.language.startswith("{")]
+
+
+def write_example_run(folder: Path) -> None:
+    """Write a TREC run of three queries with 3, 8 and 0 hits that stand out, and its qrels."""
+    generator = np.random.default_rng(7)
+    run, qrels = [], []
+    for query, hits in (("q1", 3), ("q2", 8), ("q3", 0)):
+        noise = np.sort(generator.normal(0.25, 0.06, size=100_000))[-(200 - hits) :]
+        scores = np.sort(np.concatenate([noise, generator.normal(0.65, 0.03, size=hits)]))[::-1]
+        for rank, score in enumerate(scores, start=1):
+            run.append(f"{query} Q0 d{rank:03d} {rank} {score:.6f} example\n")
+            qrels.append(f"{query} 0 d{rank:03d} {int(rank <= hits)}\n")
+    (folder / "run.txt").write_text("".join(run), encoding="utf-8")
+    (folder / "qrels.txt").write_text("".join(qrels), encoding="utf-8")
+
+
+def shell(script: str, place: str) -> str:
+    environment = os.environ | {
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+        "COLUMNS": "80",
+    }
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script],
+        env=environment,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, f"{place}: exit code {done.returncode}\n{script}\n{done.stderr}"
+    return done.stdout
+
+
+def run_python(block: Block, namespace: dict[str, Any]) -> None:
+    # Blank lines in front make tracebacks name the line of the page.
+    source = "\n" * (block.line - 1) + block.code
+    exec(compile(source, str(block.page), "exec"), namespace)
+
+
+def run_pycon(block: Block, namespace: dict[str, Any]) -> None:
+    test = doctest.DocTestParser().get_doctest(
+        block.code, namespace, block.place, str(block.page), block.line - 1
+    )
+    report: list[str] = []
+    doctest.DocTestRunner(optionflags=OPTIONS).run(test, out=report.append, clear_globs=False)
+    assert not report, "".join(report)
+    namespace.update(test.globs)
+
+
+def run_console(block: Block) -> None:
+    for part in re.split(r"^\$ ", block.code, flags=re.MULTILINE)[1:]:
+        lines = part.splitlines(keepends=True)
+        length = 1
+        while lines[length - 1].endswith("\\\n"):
+            length += 1
+        command, expected = "".join(lines[:length]), "".join(lines[length:])
+        if command.startswith("pip install"):
+            continue
+        output = shell(command, block.place)
+        matches = doctest.OutputChecker().check_output(expected, output, OPTIONS)
+        assert not expected.strip() or matches, (
+            f"{block.place}: {command}expected\n{expected}got\n{output}"
+        )
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_block_of_the_page_runs(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocks = [block for block in blocks_of(page) if block.language not in NOT_RUN]
+    assert [block.place for block in blocks if block.language not in RUNNABLE] == []
+    if not blocks:
+        return
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    write_example_run(tmp_path)
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    for block in blocks:
+        try:
+            if block.language == "python":
+                run_python(block, namespace)
+            elif block.language == "pycon":
+                run_pycon(block, namespace)
+            elif block.language == "console":
+                run_console(block)
+            else:
+                lines = block.code.splitlines(keepends=True)
+                kept = [line for line in lines if not line.startswith("pip install")]
+                shell("".join(kept), block.place)
+        except (ModuleNotFoundError, MissingExtraError) as error:
+            missing(f"{block.place}: {error}")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_extras_the_page_names_exist(page: Path) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    named = re.findall(r"paretocut\[([\w,-]+)\]", page.read_text(encoding="utf-8"))
+    extras = {extra for group in named for extra in group.split(",")}
+    assert extras <= project["optional-dependencies"].keys()
