@@ -20,10 +20,7 @@ template <class Body>
 PARETOCUT_INLINE void for_each_vector(const double* e, std::int64_t m, double origin, Body body) {
     std::int64_t i = 0;
     for (; i + kLanes <= m; i += kLanes) body(load(e + i) - origin);
-    if (i < m) {
-        const Vec x = load(e + i) - origin;
-        body(select(first_lanes(m - i), x, splat(0.0)));
-    }
+    if (i < m) body(select(first_lanes(m - i), load(e + i) - origin, splat(0.0)));
 }
 
 struct Moments {
@@ -34,29 +31,28 @@ struct Moments {
 Moments moments(const double* e, std::int64_t m, double origin) {
     Vec first = splat(0.0), second = splat(0.0);
     for_each_vector(e, m, origin, [&](Vec x) __attribute__((always_inline)) {
-        first += x;
-        second += x * x;
+        first = first + x;
+        second = second + x * x;
     });
     const double size = static_cast<double>(m);
     return {sum(first) / size, sum(second) / size};
 }
 
-// The profile score h at theta and what a third-order step needs; derivatives are in log(theta).
-struct Profile {
-    double h;
-    double slope;
-    double curvature;
-    double k;   // mean log(1 + theta e): the shape that belongs to theta
-    double q;   // mean theta e / (1 + theta e) = dk / dlog(theta)
-    double rq;  // dq / dlog(theta)
+// Sums over a window at one theta, with x = theta e and r = 1 / (1 + x).
+struct Sums {
+    double theta = 0.0;  // 0: no sums
+    double log = 0.0;         // log(1 + x)
+    double log_minus_q = 0.0;  // log(1 + x) - x r, which near theta = 0 is all that matters
+    double q = 0.0;           // x r
+    double rq = 0.0;          // x r^2
+    double rrq = 0.0;         // x r^3
 };
 
-Profile profile(const double* e, std::int64_t m, double origin, double theta) {
-    const double size = static_cast<double>(m);
+Sums sums(const double* e, std::int64_t m, double origin, double theta) {
     const double largest = theta * (e[m - 1] - origin);
     Vec q = splat(0.0), rq = splat(0.0), rrq = splat(0.0);
-    double k_minus_q;  // kept apart from q: near theta = 0 their difference is all that matters
-    double k;
+    Sums s;
+    s.theta = theta;
     if (largest < 0x1p-6) {
         // log(1+x) - x/(1+x) = x^2 (1/2 - 2x/3 + 3x^2/4 - ...), to the last digit for x < 1/64.
         Vec difference = splat(0.0);
@@ -64,9 +60,10 @@ Profile profile(const double* e, std::int64_t m, double origin, double theta) {
             const Vec x = theta * excess;
             const Vec r = 1.0 / (1.0 + x);
             const Vec xr = x * r;
-            q += xr;
-            rq += r * xr;
-            rrq += r * r * xr;
+            const Vec rxr = r * xr;
+            q = q + xr;
+            rq = rq + rxr;
+            rrq = rrq + r * rxr;
             Vec p = splat(9.0 / 10.0);
             p = 8.0 / 9.0 - x * p;
             p = 7.0 / 8.0 - x * p;
@@ -76,10 +73,11 @@ Profile profile(const double* e, std::int64_t m, double origin, double theta) {
             p = 3.0 / 4.0 - x * p;
             p = 2.0 / 3.0 - x * p;
             p = 1.0 / 2.0 - x * p;
-            difference += x * x * p;
+            difference = difference + x * x * p;
         });
-        k_minus_q = sum(difference) / size;
-        k = k_minus_q + sum(q) / size;
+        s.q = sum(q);
+        s.log_minus_q = sum(difference);
+        s.log = s.log_minus_q + s.q;
     } else {
         // The sum of logarithms is the logarithm of a product, whose exponent is taken off often
         // enough not to overflow: one logarithm per lane instead of one per score.
@@ -93,32 +91,76 @@ Profile profile(const double* e, std::int64_t m, double origin, double theta) {
             const Vec r = 1.0 / u;
             const Vec xr = x * r;
             const Vec rxr = r * xr;
-            q += xr;
-            rq += rxr;
-            rrq += r * rxr;
-            product *= u;
+            q = q + xr;
+            rq = rq + rxr;
+            rrq = rrq + r * rxr;
+            product = product * u;
             if ((count++ & mask) == mask) {
-                exponent += (Int)((UInt)bits(product) >> 52) - splat_int(1023);
-                product = from_bits((bits(product) & splat_int(kMantissa)) | splat_int(kOneBits));
+                exponent = exponent + exponent_of(product);
+                product = mantissa_of(product);
             }
         });
-        exponent += (Int)((UInt)bits(product) >> 52) - splat_int(1023);
-        product = from_bits((bits(product) & splat_int(kMantissa)) | splat_int(kOneBits));
-        const Vec logs = log1p_pos(product - 1.0) + to_double(exponent) * kLn2Lo;
-        k = (sum(to_double(exponent)) * kLn2Hi + sum(logs)) / size;
-        k_minus_q = k - sum(q) / size;
+        const Vec powers = to_double(exponent + exponent_of(product));
+        s.q = sum(q);
+        s.log = sum(powers) * kLn2Hi +
+                sum(log1p_pos(mantissa_of(product) - 1.0) + powers * kLn2Lo);
+        s.log_minus_q = s.log - s.q;
     }
+    s.rq = sum(rq);
+    s.rrq = sum(rrq);
+    return s;
+}
+
+// The sums without one excess, good enough to start a search from.
+Sums without(const Sums& all, double excess) {
+    if (!(all.theta > 0.0)) return Sums{};
+    const double x = all.theta * excess;
+    const double r = 1.0 / (1.0 + x);
+    double log[kLanes];
+    store(log, log1p_pos(splat(x)));
+    Sums s = all;
+    s.log -= log[0];
+    s.log_minus_q -= log[0] - x * r;
+    s.q -= x * r;
+    s.rq -= x * r * r;
+    s.rrq -= x * r * r * r;
+    return s;
+}
+
+// The profile score h at theta, with its derivatives in log(theta).
+struct Profile {
+    double h;
+    double slope;
+    double curvature;
+    double k;  // mean log(1 + theta e), the shape that belongs to theta, and its derivatives
+    double q;
+    double rq;
+    double rqq;
+
+    // The third-order (Halley) step in log(theta) towards the root, at most 1 either way.
+    double step() const {
+        const double newton = -h / slope;
+        const double delta = newton / (1.0 + 0.5 * newton * curvature / slope);
+        return delta > 1.0 ? 1.0 : (delta < -1.0 ? -1.0 : delta);
+    }
+};
+
+Profile profile(const Sums& s, std::int64_t m) {
+    const double inverse = 1.0 / static_cast<double>(m);
     Profile p;
-    p.k = k;
-    p.q = sum(q) / size;
-    p.rq = sum(rq) / size;
-    const double third = sum(rrq) / size;
+    p.k = s.log * inverse;
+    p.q = s.q * inverse;
+    p.rq = s.rq * inverse;
+    p.rqq = 2.0 * s.rrq * inverse - p.rq;
     const double a = 1.0 - p.q;
-    p.h = p.q * k - k_minus_q;
-    p.slope = p.rq * (1.0 + k) - a * p.q;
-    p.curvature = (2.0 * third - p.rq) * (1.0 + k) + p.rq * (2.0 - 3.0 * a);
+    p.h = p.q * p.k - s.log_minus_q * inverse;
+    p.slope = p.rq * (1.0 + p.k) - a * p.q;
+    p.curvature = p.rqq * (1.0 + p.k) + p.rq * (2.0 - 3.0 * a);
     return p;
 }
+
+// theta * exp(delta), to third order in delta like the step itself.
+double moved(double theta, double delta) { return theta * (2.0 + delta) / (2.0 - delta); }
 
 // A theta from which the first root can be reached: on the rising side of h or where h >= 0.
 // Scans upwards from where h surely falls; 0 when ties at the threshold leave no root.
@@ -127,7 +169,7 @@ double scan_for_root(const double* e, std::int64_t m, double origin, Moments mom
     Vec third = splat(0.0);
     std::int64_t zeros = 0;
     for_each_vector(e, m, origin,
-                    [&](Vec x) __attribute__((always_inline)) { third += x * x * x; });
+                    [&](Vec x) __attribute__((always_inline)) { third = third + x * x * x; });
     while (zeros < m && e[zeros] - origin <= 0.0) ++zeros;
     const double deficit = 0.5 * moment.mean_square - moment.mean * moment.mean;
     const double start = deficit * static_cast<double>(m) / (4.0 * sum(third));
@@ -135,7 +177,7 @@ double scan_for_root(const double* e, std::int64_t m, double origin, Moments mom
     const double factors[] = {2.0, 1.0625};
     for (const double factor : factors) {
         for (double theta = start; theta < 1e290; theta *= factor) {
-            const Profile p = profile(e, m, origin, theta);
+            const Profile p = profile(sums(e, m, origin, theta), m);
             ++*evaluations;
             if (p.h >= 0.0 || p.slope > 0.0) return theta;
             if (p.k > largest_k) break;
@@ -151,24 +193,31 @@ Tail exponential_tail(double mean) {
 }
 
 // Maximum likelihood under shape >= 0: the first root of the profile score h, by safeguarded
-// third-order steps in log(theta). `warm` is a guess of theta, or 0.
-Tail fit_tail(const double* e, std::int64_t m, double origin, double warm,
+// third-order steps in log(theta). `sums_at` holds sums of (nearly) this window to start from, or
+// just a theta, and comes back with those of the last evaluation.
+Tail fit_tail(const double* e, std::int64_t m, double origin, Sums* sums_at,
               std::int32_t* evaluations) {
+    const Sums start = *sums_at;
+    *sums_at = Sums{};
     const Moments moment = moments(e, m, origin);
     const double square = moment.mean * moment.mean;
     if (!(moment.mean > 0.0)) return Tail{};
     // The margin stands for shapes below about 1e-10, which rounding cannot tell from 0.
     if (moment.mean_square <= (2.0 + 1e-10) * square) return exponential_tail(moment.mean);
 
-    double theta = warm;
-    if (!(theta > 0.0)) {
+    double theta = start.theta;
+    if (start.q > 0.0) {
+        const Profile p = profile(start, m);
+        if (p.slope > 0.0) theta = moved(theta, p.step());
+    } else if (!(theta > 0.0)) {
         const double ratio = square / (moment.mean_square - square);  // mean^2 / variance, below 1
         theta = (1.0 - ratio) / (moment.mean * (1.0 + ratio));
     }
     double lower = 0.0, upper = kInfinity;
     bool upper_is_positive = false;
     for (int step = 0; step < 200; ++step) {
-        const Profile p = profile(e, m, origin, theta);
+        *sums_at = sums(e, m, origin, theta);
+        const Profile p = profile(*sums_at, m);
         ++*evaluations;
         if (p.h >= 0.0) {
             upper = theta;
@@ -182,22 +231,18 @@ Tail fit_tail(const double* e, std::int64_t m, double origin, double warm,
             if (theta == 0.0) break;
             continue;
         }
-        const double newton = -p.h / p.slope;
-        double delta = newton / (1.0 + 0.5 * newton * p.curvature / p.slope);
-        if (!(p.slope > 0.0)) {
-            delta = kInfinity;
-        } else if (delta > 1.0) {
-            delta = 1.0;
-        } else if (delta < -1.0) {
-            delta = -1.0;
-        }
-        double next = theta * (2.0 + delta) / (2.0 - delta);  // exp(delta) to third order
-        if (delta > -1e-5 && delta < 1e-5) {
-            Tail tail;
-            tail.theta = next;
-            tail.shape = p.k + delta * (p.q + 0.5 * delta * p.rq);
-            tail.scale = tail.shape / next;
-            return tail;
+        double next = 0.0;
+        if (p.slope > 0.0) {
+            const double delta = p.step();
+            next = moved(theta, delta);
+            const double newton = p.h / p.slope;
+            if (newton > -1e-4 && newton < 1e-4) {
+                Tail tail;
+                tail.theta = next;
+                tail.shape = p.k + delta * (p.q + delta * (p.rq / 2.0 + delta * p.rqq / 6.0));
+                tail.scale = tail.shape / next;
+                return tail;
+            }
         }
         if (!(next > lower && next < upper)) {
             if (lower == 0.0) {
@@ -211,31 +256,48 @@ Tail fit_tail(const double* e, std::int64_t m, double origin, double warm,
         }
         theta = next;
     }
+    *sums_at = Sums{};
     Tail tail = exponential_tail(moment.mean);
     tail.no_interior_root = true;
     return tail;
 }
 
-double cvm(const double* e, std::int64_t m, double origin, const Tail& tail) {
-    if (!(tail.scale > 0.0)) return kInfinity;
+// Surprise of excesses: -log of the survival function. `rate` is 1 / shape, or 1 / scale if
+// exponential.
+template <bool kExponential>
+PARETOCUT_INLINE Vec surprise_of(Vec excess, double theta, double rate) {
+    if constexpr (kExponential) return excess * rate;
+    return log1p_pos(theta * excess) * rate;
+}
+
+double rate_of(const Tail& tail) { return 1.0 / (tail.theta > 0.0 ? tail.shape : tail.scale); }
+
+template <bool kExponential>
+double cvm_of(const double* e, std::int64_t m, double origin, const Tail& tail) {
     const double inverse_size = 1.0 / static_cast<double>(m);
-    const double rate = 1.0 / (tail.theta > 0.0 ? tail.shape : tail.scale);
-    Vec position = Vec{0, 1, 2, 3, 4, 5, 6, 7} + 0.5;
-    const auto squares = [&](Vec x) __attribute__((always_inline)) {
-        const Vec y = tail.theta > 0.0 ? log1p_pos(tail.theta * x) * rate : x * rate;
+    const double theta = tail.theta, rate = rate_of(tail);
+    const auto squares = [=](Vec x, Vec position) __attribute__((always_inline)) {
+        const Vec y = surprise_of<kExponential>(x, theta, rate);
         const Vec difference = (1.0 - exp_neg(y)) - position * inverse_size;
         return difference * difference;
     };
+    Vec position = lane_numbers() + 0.5;
     Vec total = splat(0.0);
     std::int64_t i = 0;
     for (; i + kLanes <= m; i += kLanes) {
-        total += squares(load(e + i) - origin);
-        position += static_cast<double>(kLanes);
+        total = total + squares(load(e + i) - origin, position);
+        position = position + static_cast<double>(kLanes);
     }
     if (i < m) {
-        total += select(first_lanes(m - i), squares(load(e + i) - origin), splat(0.0));
+        const Vec last = squares(load(e + i) - origin, position);
+        total = total + select(first_lanes(m - i), last, splat(0.0));
     }
     return sum(total) + inverse_size / 12.0;
+}
+
+double cvm(const double* e, std::int64_t m, double origin, const Tail& tail) {
+    if (!(tail.scale > 0.0)) return kInfinity;
+    return tail.theta > 0.0 ? cvm_of<false>(e, m, origin, tail) : cvm_of<true>(e, m, origin, tail);
 }
 
 double critical(const GofTable& table, double shape, double m) {
@@ -259,8 +321,9 @@ Selection select_window(const double* e, std::int64_t n, const Options& options)
     Selection s;
     s.upper = n;
     const std::int64_t most = kWindowWork / n > kWindowsAlways ? kWindowWork / n : kWindowsAlways;
-    const auto assess = [&](std::int64_t lower, std::int64_t upper, double warm) {
-        Tail tail = fit_tail(e + lower, upper - lower, e[lower], warm, &s.evaluations);
+    Sums at;  // where the last window's search ended
+    const auto assess = [&](std::int64_t lower, std::int64_t upper) {
+        Tail tail = fit_tail(e + lower, upper - lower, e[lower], &at, &s.evaluations);
         tail.cvm = cvm(e + lower, upper - lower, e[lower], tail);
         ++s.windows;
         return tail;
@@ -271,21 +334,24 @@ Selection select_window(const double* e, std::int64_t n, const Options& options)
         if (s.windows >= most) s.limited = true;
         return !s.limited;
     };
-    // By threshold stability, theta of the same tail seen from the next score up.
-    const auto shifted = [&](const Tail& tail, std::int64_t lower) {
-        return tail.theta / (1.0 + tail.theta * (e[lower + 1] - e[lower]));
+    // The window without its smallest score; by threshold stability theta shrinks as it rises.
+    const auto raised = [&]() {
+        at = Sums{};
+        at.theta = s.tail.theta / (1.0 + s.tail.theta * (e[s.lower + 1] - e[s.lower]));
+        return assess(s.lower + 1, s.upper);
     };
 
-    s.tail = assess(0, n, 0.0);
+    s.tail = assess(0, n);
     while (room(s.upper - 1)) {
-        const Tail next = assess(0, s.upper - 1, s.tail.theta);
+        at = without(at, e[s.upper - 1]);
+        const Tail next = assess(0, s.upper - 1);
         if (!(next.cvm < s.tail.cvm)) break;
         s.tail = next;
         --s.upper;
     }
     if (options.gof == nullptr) {
         while (room(s.upper - s.lower - 1)) {
-            const Tail next = assess(s.lower + 1, s.upper, shifted(s.tail, s.lower));
+            const Tail next = raised();
             if (!(next.cvm < s.tail.cvm)) break;
             s.tail = next;
             ++s.lower;
@@ -299,17 +365,22 @@ Selection select_window(const double* e, std::int64_t n, const Options& options)
                 s.lower = 0;
                 break;
             }
-            s.tail = assess(s.lower + 1, s.upper, shifted(s.tail, s.lower));
+            s.tail = raised();
             ++s.lower;
         }
     }
-    if (options.refit_all && s.upper < n) s.tail = assess(s.lower, n, s.tail.theta);
+    if (options.refit_all && s.upper < n) {
+        at = Sums{};
+        at.theta = s.tail.theta;
+        s.tail = assess(s.lower, n);
+    }
     return s;
 }
 
 Tail fit_window(const double* e, std::int64_t m) {
     std::int32_t evaluations = 0;
-    Tail tail = fit_tail(e, m, e[0], 0.0, &evaluations);
+    Sums at;
+    Tail tail = fit_tail(e, m, e[0], &at, &evaluations);
     tail.cvm = cvm(e, m, e[0], tail);
     return tail;
 }
@@ -328,46 +399,47 @@ void standardise(double* e, std::int64_t n, double origin, double spread) {
     for (std::int64_t i = 0; i < n; ++i) e[i] = (e[i] - origin) / spread;
 }
 
-void rescore(const double* scores, std::int64_t n, double factor, double threshold, double spread,
-             const Tail& tail, double* surprise) {
-    const double rate = 1.0 / (tail.theta > 0.0 ? tail.shape : tail.scale);
-    const auto rescored = [&](Vec x) __attribute__((always_inline)) {
-        const Vec raw = (x * factor - threshold) / spread;
-        const Vec excess = select(raw > splat(0.0), raw, splat(0.0));
-        return (tail.theta > 0.0 ? log1p_pos(tail.theta * excess) : excess) * rate;
-    };
+// out[i] = function(x[i]), eight at a time.
+template <class Function>
+PARETOCUT_INLINE void map(const double* x, std::int64_t n, double* out, Function function) {
     std::int64_t i = 0;
-    for (; i + kLanes <= n; i += kLanes) store(surprise + i, rescored(load(scores + i)));
+    for (; i + kLanes <= n; i += kLanes) store(out + i, function(load(x + i)));
     if (i < n) {
         double rest[kLanes] = {};
-        for (std::int64_t j = i; j < n; ++j) rest[j - i] = scores[j];
-        store(rest, rescored(load(rest)));
-        for (std::int64_t j = i; j < n; ++j) surprise[j] = rest[j - i];
+        for (std::int64_t j = i; j < n; ++j) rest[j - i] = x[j];
+        store(rest, function(load(rest)));
+        for (std::int64_t j = i; j < n; ++j) out[j] = rest[j - i];
     }
 }
 
-template <class Function>
-void map_array(const double* x, std::int64_t n, double* out, Function function) {
-    double buffer[kLanes] = {};
-    for (std::int64_t i = 0; i < n; i += kLanes) {
-        const std::int64_t count = n - i < kLanes ? n - i : kLanes;
-        for (std::int64_t j = 0; j < count; ++j) buffer[j] = x[i + j];
-        store(buffer, function(load(buffer)));
-        for (std::int64_t j = 0; j < count; ++j) out[i + j] = buffer[j];
-    }
+template <bool kExponential>
+void rescore_as(const double* scores, std::int64_t n, double factor, double threshold,
+                double spread, const Tail& tail, double* surprise) {
+    const double theta = tail.theta, rate = rate_of(tail);
+    map(scores, n, surprise, [=](Vec x) __attribute__((always_inline)) {
+        const Vec raw = (x * factor - threshold) / spread;
+        const Vec excess = select(splat(0.0) < raw, raw, splat(0.0));
+        return surprise_of<kExponential>(excess, theta, rate);
+    });
+}
+
+void rescore(const double* scores, std::int64_t n, double factor, double threshold, double spread,
+             const Tail& tail, double* surprise) {
+    const auto run = tail.theta > 0.0 ? rescore_as<false> : rescore_as<true>;
+    run(scores, n, factor, threshold, spread, tail, surprise);
 }
 
 void log1p_all(const double* x, std::int64_t n, double* out) {
-    map_array(x, n, out, [](Vec v) __attribute__((always_inline)) { return log1p_pos(v); });
+    map(x, n, out, [](Vec v) __attribute__((always_inline)) { return log1p_pos(v); });
 }
 
 void exp_neg_all(const double* x, std::int64_t n, double* out) {
-    map_array(x, n, out, [](Vec v) __attribute__((always_inline)) { return exp_neg(v); });
+    map(x, n, out, [](Vec v) __attribute__((always_inline)) { return exp_neg(v); });
 }
 
 }  // namespace
 
 const Engine engine = {inspect, select_window, fit_window, standardise,
-                              rescore, log1p_all,     exp_neg_all};
+                       rescore, log1p_all,     exp_neg_all};
 
 }  // namespace paretocut::PARETOCUT_ISA

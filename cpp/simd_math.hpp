@@ -1,57 +1,146 @@
 // Eight-lane arithmetic and the elementary functions of the kernel.
 //
 // Everything here is compiled once per instruction set inside namespace PARETOCUT_ISA. A vector is
-// always eight doubles, whatever the machine has: the compiler splits it into two or four registers
-// where it must. Together with -ffp-contract=off this makes every result the same to the last bit
-// on every machine, since the order of additions never depends on the hardware.
+// always eight doubles, held in one, two or four registers of PARETOCUT_LANES lanes. Together with
+// -ffp-contract=off this makes every result the same to the last bit on every machine, since the
+// order of additions never depends on the hardware.
 //
 // log1p_pos and exp_neg are within 1 ulp of the exact value (tests/test_kernel.py measures it).
 // Their polynomials are Chebyshev fits made for this file.
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 
-#ifndef PARETOCUT_ISA
-#error "compile through CMake, which sets PARETOCUT_ISA for each instruction set"
+#if !defined(PARETOCUT_ISA) || !defined(PARETOCUT_LANES)
+#error "compile through CMake, which sets PARETOCUT_ISA and PARETOCUT_LANES"
 #endif
+
+#define PARETOCUT_INLINE inline __attribute__((always_inline))
 
 namespace paretocut::PARETOCUT_ISA {
 
 constexpr int kLanes = 8;
+constexpr int kParts = kLanes / PARETOCUT_LANES;
 
-typedef double Vec __attribute__((vector_size(64)));
-typedef std::int64_t Int __attribute__((vector_size(64)));
-typedef std::uint64_t UInt __attribute__((vector_size(64)));
+typedef double Part __attribute__((vector_size(8 * PARETOCUT_LANES)));
+typedef std::int64_t IntPart __attribute__((vector_size(8 * PARETOCUT_LANES)));
+typedef std::uint64_t UIntPart __attribute__((vector_size(8 * PARETOCUT_LANES)));
 
-#define PARETOCUT_INLINE static inline __attribute__((always_inline))
+struct Vec {
+    Part part[kParts];
+};
 
-PARETOCUT_INLINE Vec splat(double x) { return Vec{x, x, x, x, x, x, x, x}; }
-PARETOCUT_INLINE Int splat_int(std::int64_t x) { return Int{x, x, x, x, x, x, x, x}; }
+struct Int {
+    IntPart part[kParts];
+};
 
-PARETOCUT_INLINE Vec load(const double* p) {
+PARETOCUT_INLINE Vec splat(double x) {
     Vec v;
-    std::memcpy(&v, p, sizeof v);
+    for (int i = 0; i < kParts; ++i) v.part[i] = Part{} + x;
     return v;
 }
 
-PARETOCUT_INLINE void store(double* p, Vec v) { std::memcpy(p, &v, sizeof v); }
+PARETOCUT_INLINE Int splat_int(std::int64_t x) {
+    Int v;
+    for (int i = 0; i < kParts; ++i) v.part[i] = IntPart{} + x;
+    return v;
+}
 
-PARETOCUT_INLINE Int bits(Vec v) { return (Int)v; }
-PARETOCUT_INLINE Vec from_bits(Int i) { return (Vec)i; }
+// Elementwise operators, between vectors and between a vector and a number.
+#define PARETOCUT_OPERATOR(Type, Scalar, splat_scalar, op)             \
+    PARETOCUT_INLINE Type operator op(Type a, Type b) {                \
+        Type c;                                                        \
+        for (int i = 0; i < kParts; ++i) c.part[i] = a.part[i] op b.part[i]; \
+        return c;                                                      \
+    }                                                                  \
+    PARETOCUT_INLINE Type operator op(Type a, Scalar b) { return a op splat_scalar(b); } \
+    PARETOCUT_INLINE Type operator op(Scalar a, Type b) { return splat_scalar(a) op b; }
 
-// Lane numbers 0..7 below `count`: the mask of a vector that is only partly filled.
-PARETOCUT_INLINE Int first_lanes(std::int64_t count) {
-    return Int{0, 1, 2, 3, 4, 5, 6, 7} < splat_int(count);
+PARETOCUT_OPERATOR(Vec, double, splat, +)
+PARETOCUT_OPERATOR(Vec, double, splat, -)
+PARETOCUT_OPERATOR(Vec, double, splat, *)
+PARETOCUT_OPERATOR(Vec, double, splat, /)
+PARETOCUT_OPERATOR(Int, std::int64_t, splat_int, +)
+PARETOCUT_OPERATOR(Int, std::int64_t, splat_int, -)
+PARETOCUT_OPERATOR(Int, std::int64_t, splat_int, &)
+PARETOCUT_OPERATOR(Int, std::int64_t, splat_int, |)
+#undef PARETOCUT_OPERATOR
+
+// Comparisons give a mask: all bits of a lane set, or none.
+PARETOCUT_INLINE Int operator<(Vec a, Vec b) {
+    Int c;
+    for (int i = 0; i < kParts; ++i) c.part[i] = a.part[i] < b.part[i];
+    return c;
+}
+
+PARETOCUT_INLINE Int operator==(Int a, Int b) {
+    Int c;
+    for (int i = 0; i < kParts; ++i) c.part[i] = a.part[i] == b.part[i];
+    return c;
 }
 
 // a where the mask is set, b elsewhere.
 PARETOCUT_INLINE Vec select(Int mask, Vec a, Vec b) {
-    return from_bits((bits(a) & mask) | (bits(b) & ~mask));
+    Vec c;
+    for (int i = 0; i < kParts; ++i) c.part[i] = mask.part[i] ? a.part[i] : b.part[i];
+    return c;
+}
+
+PARETOCUT_INLINE Int bits(Vec v) {
+    Int b;
+    for (int i = 0; i < kParts; ++i) b.part[i] = (IntPart)v.part[i];
+    return b;
+}
+
+PARETOCUT_INLINE Vec from_bits(Int v) {
+    Vec b;
+    for (int i = 0; i < kParts; ++i) b.part[i] = (Part)v.part[i];
+    return b;
+}
+
+PARETOCUT_INLINE Int shift_right_52(Int v) {
+    Int s;
+    for (int i = 0; i < kParts; ++i) s.part[i] = (IntPart)((UIntPart)v.part[i] >> 52);
+    return s;
+}
+
+PARETOCUT_INLINE Int shift_left_52(Int v) {
+    Int s;
+    for (int i = 0; i < kParts; ++i) s.part[i] = v.part[i] << 52;
+    return s;
+}
+
+// A register in memory: at any double, whatever its alignment.
+typedef Part UnalignedPart __attribute__((aligned(8), may_alias));
+
+PARETOCUT_INLINE Vec load(const double* p) {
+    Vec v;
+    for (int i = 0; i < kParts; ++i) {
+        v.part[i] = *reinterpret_cast<const UnalignedPart*>(p + i * PARETOCUT_LANES);
+    }
+    return v;
+}
+
+PARETOCUT_INLINE void store(double* p, Vec v) {
+    for (int i = 0; i < kParts; ++i) {
+        *reinterpret_cast<UnalignedPart*>(p + i * PARETOCUT_LANES) = v.part[i];
+    }
+}
+
+PARETOCUT_INLINE Vec lane_numbers() {
+    const double numbers[kLanes] = {0, 1, 2, 3, 4, 5, 6, 7};
+    return load(numbers);
+}
+
+// The mask of the first `count` lanes.
+PARETOCUT_INLINE Int first_lanes(std::int64_t count) {
+    return lane_numbers() < splat(static_cast<double>(count));
 }
 
 PARETOCUT_INLINE double sum(Vec v) {
-    return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
+    double x[kLanes];
+    store(x, v);
+    return ((x[0] + x[4]) + (x[2] + x[6])) + ((x[1] + x[5]) + (x[3] + x[7]));
 }
 
 // Small integers (|i| < 2^51) to doubles without a hardware conversion.
@@ -65,6 +154,10 @@ constexpr double kLn2Lo = 0x1.a39ef35793c76p-33;
 constexpr std::int64_t kOneBits = 0x3ff0000000000000;
 constexpr std::int64_t kSqrtHalfBits = 0x3fe6a09e667f3bcd;
 constexpr std::int64_t kMantissa = 0x000fffffffffffff;
+
+// x = 2^exponent * mantissa with mantissa in [1, 2), for positive normal x.
+PARETOCUT_INLINE Int exponent_of(Vec x) { return shift_right_52(bits(x)) - 1023; }
+PARETOCUT_INLINE Vec mantissa_of(Vec x) { return from_bits((bits(x) & kMantissa) | kOneBits); }
 
 // log(1 + f) for 1 + f in [sqrt(1/2), sqrt(2)), plus exponent * log 2.
 PARETOCUT_INLINE Vec log_reduced(Vec f, Vec exponent) {
@@ -82,9 +175,9 @@ PARETOCUT_INLINE Vec log_reduced(Vec f, Vec exponent) {
 // log(1 + x) for x >= 0 and finite.
 PARETOCUT_INLINE Vec log1p_pos(Vec x) {
     const Vec u = 1.0 + x;
-    const Int shifted = bits(u) + splat_int(kOneBits - kSqrtHalfBits);
-    const Int exponent = (Int)((UInt)shifted >> 52) - splat_int(1023);
-    const Vec m = from_bits((shifted & splat_int(kMantissa)) + splat_int(kSqrtHalfBits));
+    const Int shifted = bits(u) + (kOneBits - kSqrtHalfBits);
+    const Int exponent = shift_right_52(shifted) - 1023;
+    const Vec m = from_bits((shifted & kMantissa) + kSqrtHalfBits);
     // Where u needs no scaling, x itself is the exact argument and u has lost some of its digits.
     const Vec f = select(exponent == splat_int(0), x, m - 1.0);
     return log_reduced(f, to_double(exponent));
@@ -93,7 +186,7 @@ PARETOCUT_INLINE Vec log1p_pos(Vec x) {
 // exp(-y) for y >= 0; arguments beyond 708 count as 708, where exp is 3e-308.
 PARETOCUT_INLINE Vec exp_neg(Vec y) {
     const Vec limit = splat(708.0);
-    const Vec x = -select(y < limit, y, limit);
+    const Vec x = 0.0 - select(y < limit, y, limit);
     const Vec magic = splat(6755399441055744.0);
     const Vec shifted = x * 0x1.71547652b82fep+0 + magic;
     const Vec n = shifted - magic;
@@ -106,7 +199,7 @@ PARETOCUT_INLINE Vec exp_neg(Vec y) {
     const Vec p89 = 0x1.2894f52583578p-22 + r * 0x1.af3ce42b12b24p-26;
     const Vec p = p01 + r2 * (p23 + r2 * (p45 + r2 * (p67 + r2 * p89)));
     const Vec mantissa = 1.0 + (r + r2 * p);
-    return from_bits(bits(mantissa) + ((bits(shifted) - bits(magic)) << 52));
+    return from_bits(bits(mantissa) + shift_left_52(bits(shifted) - bits(magic)));
 }
 
 }  // namespace paretocut::PARETOCUT_ISA
