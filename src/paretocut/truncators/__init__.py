@@ -1,0 +1,123 @@
+"""Every way to choose how many results to keep, under one contract.
+
+Each class learns with ``fit(lists)`` (where it learns anything), chooses with
+``predict(lists)``, and is saved with ``save(path)``; `load` reads it back. `make` builds one by
+the short name that the command line uses, and `names` lists those.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from paretocut.errors import InvalidParameterError
+from paretocut.truncators._base import Truncator, load
+from paretocut.truncators.conformal import Conformal
+from paretocut.truncators.distribution import ScoreDistribution
+from paretocut.truncators.fixed import FixedK, GlobalK, LocalK, Oracle
+from paretocut.truncators.gaps import Autocut, Knee, LargestGap, TopP
+from paretocut.truncators.isotonic import Isotonic
+from paretocut.truncators.surprise import Surprise
+from paretocut.truncators.threshold import ScoreThreshold
+
+if TYPE_CHECKING:
+    from paretocut.truncators.neural import AttnCut, BiCut, Choppy
+
+__all__ = [
+    "AttnCut",
+    "Autocut",
+    "BiCut",
+    "Choppy",
+    "Conformal",
+    "FixedK",
+    "GlobalK",
+    "Isotonic",
+    "Knee",
+    "LargestGap",
+    "LocalK",
+    "Oracle",
+    "ScoreDistribution",
+    "ScoreThreshold",
+    "Surprise",
+    "TopP",
+    "Truncator",
+    "load",
+    "make",
+    "names",
+]
+
+_NEURAL = ("AttnCut", "BiCut", "Choppy")
+
+# Short name -> class and the parameters that make it what the name says. Neural classes are
+# named, not imported: they load with their first use.
+_REGISTRY: dict[str, tuple[str, dict[str, Any]]] = {
+    "surprise": ("Surprise", {}),
+    "surprise_local": ("Surprise", {"neighbors": 10}),
+    "oracle": ("Oracle", {}),
+    "fixed_k": ("FixedK", {}),
+    "global_k": ("GlobalK", {}),
+    "local_k": ("LocalK", {}),
+    "raw": ("ScoreThreshold", {"normalize": "raw"}),
+    "max": ("ScoreThreshold", {"normalize": "max"}),
+    "minmax": ("ScoreThreshold", {"normalize": "minmax"}),
+    "z": ("ScoreThreshold", {"normalize": "z"}),
+    "isotonic": ("Isotonic", {}),
+    "isotonic_max": ("Isotonic", {"normalize": "max"}),
+    "isotonic_local": ("Isotonic", {"neighbors": 10}),
+    "distribution": ("ScoreDistribution", {}),
+    "distribution_truncated": ("ScoreDistribution", {"truncated": True}),
+    "largest_gap": ("LargestGap", {}),
+    "autocut": ("Autocut", {}),
+    "knee": ("Knee", {}),
+    "top_p": ("TopP", {}),
+    "conformal": ("Conformal", {"base": "minmax"}),
+    "bicut": ("BiCut", {}),
+    "choppy": ("Choppy", {}),
+    "attncut": ("AttnCut", {}),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _NEURAL:
+        return getattr(import_module("paretocut.truncators.neural"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+def names() -> list[str]:
+    """Return the short names `make` knows."""
+    return list(_REGISTRY)
+
+
+def make(name: str, **params: Any) -> Truncator:
+    """Return a new truncator by its short name.
+
+    Parameters
+    ----------
+    name
+        One of `names`: "surprise", "global_k", "minmax", ...
+    **params
+        Arguments of its class, over those the name implies. ``base`` may be a short name too.
+        A ``metric`` is left out where the class has none, so that one call suits all.
+
+    Examples
+    --------
+    >>> make("minmax", metric="dcg")
+    ScoreThreshold(normalize='minmax', metric='dcg')
+    """
+    if name not in _REGISTRY:
+        raise InvalidParameterError(
+            f"truncators.make: name must be one of {', '.join(_REGISTRY)}, got {name!r}"
+        )
+    class_name, preset = _REGISTRY[name]
+    kind = globals().get(class_name) or __getattr__(class_name)
+    arguments = preset | params
+    if isinstance(arguments.get("base"), str):
+        arguments["base"] = make(arguments["base"])
+    if "metric" not in kind._defaults():
+        arguments.pop("metric", None)
+    truncator: Truncator = kind(**arguments)
+    return truncator

@@ -1,0 +1,44 @@
+"""The nearest training queries of a query, for the methods with a local setting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paretocut._extras import require
+from paretocut.errors import InvalidScoresError
+from paretocut.types import IntArray, RankedLists
+
+__all__ = ["embeddings_of", "nearest"]
+
+
+def embeddings_of(lists: RankedLists, *, who: str) -> NDArray[Any]:
+    """Return the query embeddings of the lists, or say that they are needed."""
+    if lists.query_embeddings is None:
+        raise InvalidScoresError(
+            f"{who}: lists must have query_embeddings to find neighbouring queries, got none"
+        )
+    return lists.query_embeddings
+
+
+def nearest(train: NDArray[Any], lists: RankedLists, neighbors: int, *, who: str) -> IntArray:
+    """Return the positions of each list's nearest training queries, one row per list.
+
+    The search is exact, by Euclidean distance; there are fewer than ``neighbors`` columns only
+    when there are fewer training queries.
+    """
+    queries = embeddings_of(lists, who=who)
+    if queries.shape[1] != train.shape[1]:
+        raise InvalidScoresError(
+            f"{who}: query_embeddings must have {train.shape[1]} dimensions, as in training, "
+            f"got {queries.shape[1]}"
+        )
+    count = min(neighbors, len(train))
+    if len(queries) == 0:
+        return np.empty((0, count), dtype=np.int64)
+    sklearn = require("sklearn.neighbors", feature=f"{who} with neighbours", extra="sklearn")
+    index = sklearn.NearestNeighbors(n_neighbors=count).fit(train)
+    found: IntArray = index.kneighbors(queries, return_distance=False).astype(np.int64)
+    return found

@@ -1,0 +1,173 @@
+"""Conformal risk control on top of any truncator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from paretocut._validation import check_choice, check_int, check_probability
+from paretocut.errors import InvalidParameterError
+from paretocut.metrics import Metric
+from paretocut.truncators._base import Truncator
+from paretocut.truncators._search import Sweep, count_kept
+from paretocut.types import BoolArray, FloatArray, IntArray, Ragged, RankedLists
+
+__all__ = ["Conformal"]
+
+
+def _fnr(relevant: BoolArray, num_relevant: int) -> FloatArray:
+    """Return the share of the list's relevant results that each cut loses; 0 when it has none."""
+    found = np.concatenate([[0], np.cumsum(relevant)])
+    return 1.0 - found / found[-1] if found[-1] else np.zeros(found.size)
+
+
+def _fdr(relevant: BoolArray, num_relevant: int) -> FloatArray:
+    """Return the share of each cut's results that are not relevant; 0 when nothing is kept."""
+    wrong = np.concatenate([[0], np.cumsum(~relevant)])
+    return wrong / np.maximum(np.arange(wrong.size), 1)
+
+
+_LOSSES = {"fnr": _fnr, "fdr": _fdr}
+
+
+class Conformal(Truncator):
+    """Cut so that the expected loss on a new list stays below a level, on top of any truncator.
+
+    Parameters
+    ----------
+    base
+        The truncator whose family of cuts is calibrated. It is cloned, never changed.
+    loss
+        "fnr": the share of the relevant results in the list that the cut loses; "fdr": the
+        share of the results kept that are not relevant (0 when nothing is kept); or a function
+        of (relevant, num_relevant) that gives the loss, within [0, 1], of every cut ``0..n``.
+    level
+        Largest expected loss, in (0, 1).
+    train
+        Share of the lists that `fit` spends on training the base, where its family of cuts
+        depends on anything learned; the others calibrate. Otherwise all lists calibrate.
+    seed
+        Seed of that division.
+
+    Attributes
+    ----------
+    base_
+        The base, fitted where it had to be.
+    threshold_
+        The calibrated threshold on the base's keys.
+
+    Notes
+    -----
+    *Family.* The cuts are ``#{key >= t}``, nested in ``t``. For `ScoreThreshold` the key of a
+    result is its normalised score, for `Surprise` its surprise, for `Isotonic` its calibrated
+    relevance, for `ScoreDistribution` its probability of relevance: the base's own threshold is
+    not used. For every other base (and the local settings) the key of the result at rank ``r``
+    is ``(k + 1/2) / r`` with ``k`` the base's cut: its cuts are stretched or shrunk together,
+    and ``t = 1`` is the base itself.
+
+    *Guarantee.* With ``n`` calibration lists, ``t`` is the threshold furthest from the safe end
+    (everything for fnr, nothing for fdr) for which ``(n * mean loss + 1) / (n + 1) <= level``
+    there and everywhere on the safe side. If the calibration lists and the new one are
+    exchangeable and the loss falls with every result kept, as fnr does, the expected loss is at
+    most ``level``, for every ``n`` and any scores. It is an average over queries and calibration
+    draws, not a promise for each query. For losses that are not monotone, such as fdr, looking
+    at the safe side makes the *mean* loss monotone, and the guarantee holds as ``n`` grows, not
+    for every ``n``. When no threshold qualifies (always when ``level < 1 / (n + 1)``) the safe
+    end itself is taken. Of a function, the safe end is the one where its mean loss is lower.
+
+    References
+    ----------
+    A. Angelopoulos, S. Bates, A. Fisch, L. Lei and T. Schuster, "Conformal Risk Control", ICLR
+    2024.
+
+    Examples
+    --------
+    >>> from paretocut.truncators import ScoreThreshold
+    >>> from paretocut.types import RankedLists
+    >>> lists = RankedLists([[3.0, 2.0, 1.0]] * 20, relevance=[[1, 1, 0]] * 20)
+    >>> Conformal(ScoreThreshold("raw"), level=0.1).fit(lists).predict(lists[:1])
+    array([2])
+    """
+
+    base_: Truncator
+    threshold_: float
+
+    def __init__(
+        self,
+        base: Truncator,
+        *,
+        loss: Literal["fnr", "fdr"] | Callable[[BoolArray, int], ArrayLike] = "fnr",
+        level: float = 0.1,
+        train: float = 0.5,
+        seed: int = 0,
+    ) -> None:
+        self.base = base
+        self.loss = loss
+        self.level = level
+        self.train = train
+        self.seed = seed
+
+    def _validate(self) -> None:
+        if not isinstance(self.base, Truncator):
+            raise InvalidParameterError(f"Conformal: base must be a truncator, got {self.base!r}")
+        if not callable(self.loss):
+            check_choice(self.loss, _LOSSES, who="Conformal", name="loss")
+        check_probability(self.level, who="Conformal", name="level")
+        check_probability(self.train, who="Conformal", name="train")
+        check_int(self.seed, who="Conformal", name="seed")
+
+    def _fit(self, lists: RankedLists) -> None:
+        base = self.base.clone()
+        if base._keys_learn():
+            if len(lists) < 2:
+                raise InvalidParameterError(
+                    "Conformal: lists must be at least 2, to train the base and to calibrate, "
+                    f"got {len(lists)}"
+                )
+            train, lists = lists.split(self.train, seed=self.seed)
+            base.fit(train)
+        losses = self._losses(lists)
+        points, totals = Sweep(base._keys(lists), losses).totals()
+        self.threshold_ = _calibrated(
+            points, totals, len(lists), self._keep_all_is_safe(losses), self.level
+        )
+        self.base_ = base
+
+    def _losses(self, lists: RankedLists) -> Ragged:
+        function: Any = self.loss if callable(self.loss) else _LOSSES[self.loss]
+        losses = Metric("loss", function).curves(lists)
+        if np.any((losses.values < 0) | (losses.values > 1)):
+            raise InvalidParameterError(
+                "Conformal: loss must stay within [0, 1], "
+                f"got values from {losses.values.min():g} to {losses.values.max():g}"
+            )
+        return losses
+
+    def _keep_all_is_safe(self, losses: Ragged) -> bool:
+        if not callable(self.loss):
+            return self.loss == "fnr"
+        nothing, everything = (
+            losses.values[losses.offsets[:-1]],
+            losses.values[losses.offsets[1:] - 1],
+        )
+        return bool(everything.sum() <= nothing.sum())
+
+    def _predict(self, lists: RankedLists) -> IntArray:
+        return count_kept(self.base_._keys(lists), self.threshold_)
+
+
+def _calibrated(
+    points: FloatArray, totals: FloatArray, n: int, keep_all_is_safe: bool, level: float
+) -> float:
+    """Return the threshold furthest from the safe end with an acceptable corrected mean loss."""
+    # From the safe end outwards: each outcome is as bad as the worst on its way.
+    order = slice(None, None, -1) if keep_all_is_safe else slice(None)
+    worst = np.maximum.accumulate(totals[order])
+    # A hair of tolerance: the sums of the sweep are exact only to rounding.
+    good = np.count_nonzero((worst + 1.0) / (n + 1.0) <= level + 1e-12)
+    if good == 0:
+        return -np.inf if keep_all_is_safe else np.inf
+    return float(points[order][good - 1])

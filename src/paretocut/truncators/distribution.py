@@ -1,0 +1,234 @@
+"""The normal-exponential mixture of score distributions, fitted to each list by EM."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from paretocut._validation import check_positive_int
+from paretocut.truncators._base import Truncator
+from paretocut.types import BoolArray, FloatArray, IntArray, Ragged, RankedLists
+
+__all__ = ["ScoreDistribution"]
+
+# EM starts with these shares of each list's head taken for relevant.
+_STARTS = (0.02, 0.1, 0.4)
+# All starts run this long; then the likeliest goes on alone.
+_SHORT_RUN = 8
+# Smallest standard deviation, as a share of the list's range: a normal that shrinks onto one
+# result has unbounded likelihood.
+_FLOOR = 0.02
+_TOLERANCE = 1e-4
+# With fewer results than this there is nothing to tell two distributions apart.
+_FEWEST = 5
+
+
+class ScoreDistribution(Truncator):
+    """Keep the results that maximise the expected F1 under a mixture fitted to the list's scores.
+
+    Parameters
+    ----------
+    truncated
+        Fit the normal as cut off at the list's lowest score, and count the relevant results
+        that it places below in the expected recall.
+    max_iter
+        Most EM steps per list.
+
+    Notes
+    -----
+    Scores, scaled to [0, 1] within the list, are drawn from ``g N(mu, sd) + (1 - g)
+    Exp(rate)``, the normal being the relevant ones. EM has known troubles, and the remedies here
+    are: three starts, the likeliest goes on; a floor of 0.02 under ``sd``; ``mu`` between the
+    mean of the exponential and the best score, so that the two cannot swap; and, since the
+    exponential's heavier tail would make the very best results less likely to be relevant, the
+    probability of relevance stays at its maximum from there up. The cut is
+    ``argmax_k 2 P_k / (k + P_n)`` with ``P_k`` the sum of the first ``k`` probabilities. With
+    ``truncated`` the denominator's ``P_n`` is divided by the share of the normal above the
+    lowest score, and the M step allows for what is not seen (an exponential has no memory, so
+    it needs no change).
+
+    About 100 passes over the scores. It always keeps something; it is misled where relevant
+    scores do not stand out as a bump, as in short lists. Lists of fewer than 5 results and
+    constant ones are kept whole.
+
+    References
+    ----------
+    R. Manmatha, T. Rath and F. Feng, "Modeling Score Distributions for Combining the Outputs of
+    Search Engines", SIGIR 2001; A. Arampatzis, J. Kamps and S. Robertson, "Where to Stop Reading
+    a Ranked List? Threshold Optimization using Truncated Score Distributions", SIGIR 2009.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> tail = np.linspace(0.0, 1.0, 200) ** 3
+    >>> ScoreDistribution().predict([np.concatenate([[3.1, 3.0, 2.9, 2.8, 2.7], 1 - tail])])
+    array([5])
+    """
+
+    def __init__(self, *, truncated: bool = False, max_iter: int = 60) -> None:
+        self.truncated = truncated
+        self.max_iter = max_iter
+
+    def _validate(self) -> None:
+        check_positive_int(self.max_iter, who="ScoreDistribution", name="max_iter")
+
+    def _learns(self) -> bool:
+        return False
+
+    def _predict(self, lists: RankedLists) -> IntArray:
+        cuts = lists.scores.lengths
+        usable = _usable(lists.scores)
+        chances, seen = self._relevance(lists.scores.take(np.flatnonzero(usable)))
+        cuts[usable] = [
+            np.argmax(np.cumsum(part) / (np.arange(1, part.size + 1) + part.sum() / share)) + 1
+            for part, share in zip(chances, seen, strict=True)
+        ]
+        return cuts
+
+    def _keys(self, lists: RankedLists) -> Ragged:
+        usable = _usable(lists.scores)
+        chances, _ = self._relevance(lists.scores.take(np.flatnonzero(usable)))
+        keys = np.ones(lists.scores.values.size)
+        keys[usable[lists.scores.rows]] = chances.values
+        return lists.scores.with_values(keys)
+
+    def _relevance(self, scores: Ragged) -> tuple[Ragged, FloatArray]:
+        """Return each result's probability of relevance, and the share of the normal seen."""
+        if len(scores) == 0:
+            return scores, np.ones(0)
+        last = scores.values[scores.offsets[1:] - 1]
+        span = scores.values[scores.offsets[:-1]] - last
+        rows = scores.rows
+        scaled = scores.with_values((scores.values - last[rows]) / span[rows])
+
+        runs = [_start(scaled, share) for share in _STARTS]
+        for run in runs:
+            _run(scaled, run, _SHORT_RUN, self.truncated)
+        likelihood = np.stack([_log_likelihood(scaled, run, self.truncated) for run in runs])
+        best = _pick(runs, np.argmax(likelihood, axis=0))
+        _run(scaled, best, self.max_iter - _SHORT_RUN, self.truncated)
+
+        # Above its maximum the posterior would fall again: it stays there instead.
+        peak = best.mu + best.rate * best.sd**2
+        normal, exponential = _log_parts(
+            scaled.with_values(np.minimum(scaled.values, peak[rows])), best, self.truncated
+        )
+        chances = scaled.with_values(1.0 / (1.0 + np.exp(exponential - normal)))
+        return chances, best.seen() if self.truncated else np.ones(len(scores))
+
+
+def _usable(scores: Ragged) -> BoolArray:
+    enough = scores.lengths >= _FEWEST
+    begin = scores.offsets[:-1][enough]
+    end = scores.offsets[1:][enough] - 1
+    enough[enough] = scores.values[begin] > scores.values[end]
+    return enough
+
+
+@dataclass
+class _Mixture:
+    """Parameters of the mixture, one of each per list."""
+
+    weight: FloatArray
+    mu: FloatArray
+    sd: FloatArray
+    rate: FloatArray
+
+    def seen(self) -> FloatArray:
+        """Return the share of the normal above 0."""
+        below = -self.mu / (self.sd * math.sqrt(2.0))
+        return np.array([0.5 * math.erfc(value) for value in below])
+
+    def take(self, index: IntArray | BoolArray) -> _Mixture:
+        return _Mixture(*(getattr(self, field.name)[index] for field in fields(self)))
+
+    def put(self, index: BoolArray, other: _Mixture) -> None:
+        for field in fields(self):
+            getattr(self, field.name)[index] = getattr(other, field.name)
+
+
+def _pick(runs: list[_Mixture], choice: IntArray) -> _Mixture:
+    columns = np.arange(len(choice))
+    stacked = (np.stack([getattr(run, f.name) for run in runs]) for f in fields(_Mixture))
+    return _Mixture(*(values[choice, columns] for values in stacked))
+
+
+def _sums(scores: Ragged, values: FloatArray) -> FloatArray:
+    # No list here is empty, which is what reduceat asks for.
+    return np.add.reduceat(values, scores.offsets[:-1])
+
+
+def _start(scores: Ragged, share: float) -> _Mixture:
+    lengths = scores.lengths
+    head = np.maximum(np.ceil(share * lengths), 2).astype(np.int64)
+    rank = np.arange(scores.values.size) - np.repeat(scores.offsets[:-1], lengths)
+    return _maximize(scores, (rank < np.repeat(head, lengths)).astype(np.float64))
+
+
+def _maximize(scores: Ragged, chances: FloatArray, before: _Mixture | None = None) -> _Mixture:
+    """Return the M step; with the mixture before it, for a normal truncated at 0."""
+    lengths = scores.lengths
+    values = scores.values
+    taken = values * chances
+    relevant = _sums(scores, chances)
+    mean = _sums(scores, taken) / np.maximum(relevant, 1e-12)
+    square = _sums(scores, taken * values) / np.maximum(relevant, 1e-12)
+    rest = (_sums(scores, values) - relevant * mean) / np.maximum(lengths - relevant, 1e-12)
+    if before is not None:
+        # The results below 0 that the current normal implies take part with its moments there.
+        seen = before.seen()
+        edge = -before.mu / before.sd
+        hazard = np.exp(-0.5 * edge**2) / (math.sqrt(2 * math.pi) * seen)
+        cut_mean = before.mu + before.sd * hazard
+        cut_square = before.sd**2 * (1 + edge * hazard - hazard**2) + cut_mean**2
+        mean = before.mu + seen * (mean - cut_mean)
+        square = before.mu**2 + before.sd**2 + seen * (square - cut_square)
+    rest = np.clip(rest, 1e-3, 1.0)
+    mean = np.clip(mean, rest, 1.0)
+    return _Mixture(
+        weight=np.clip(relevant / lengths, 1.0 / (2 * lengths), 1 - 1.0 / (2 * lengths)),
+        mu=mean,
+        sd=np.sqrt(np.maximum(square - mean**2, _FLOOR**2)),
+        rate=1.0 / rest,
+    )
+
+
+def _log_parts(scores: Ragged, mixture: _Mixture, truncated: bool) -> tuple[FloatArray, FloatArray]:
+    """Return the log of each component's share of the density, up to a common constant."""
+    lengths = scores.lengths
+    log_normal = np.log(mixture.weight / mixture.sd) - 0.5 * math.log(2 * math.pi)
+    if truncated:
+        log_normal = log_normal - np.log(mixture.seen())
+    z = (scores.values - np.repeat(mixture.mu, lengths)) * np.repeat(1 / mixture.sd, lengths)
+    log_exponential = np.log((1 - mixture.weight) * mixture.rate)
+    return (
+        np.repeat(log_normal, lengths) - 0.5 * z * z,
+        np.repeat(log_exponential, lengths) - np.repeat(mixture.rate, lengths) * scores.values,
+    )
+
+
+def _log_likelihood(scores: Ragged, mixture: _Mixture, truncated: bool) -> FloatArray:
+    return _sums(scores, np.logaddexp(*_log_parts(scores, mixture, truncated)))
+
+
+def _run(scores: Ragged, mixture: _Mixture, steps: int, truncated: bool) -> None:
+    """Take EM steps in place, leaving out lists that have settled."""
+    active = np.ones(len(scores), dtype=bool)
+    part, current = scores, mixture.take(active)
+    for _ in range(steps):
+        normal, exponential = _log_parts(part, current, truncated)
+        # Beyond 700 the exponential overflows, and the probability is 0 long before.
+        chances = 1.0 / (1.0 + np.exp(np.minimum(exponential - normal, 700.0)))
+        new = _maximize(part, chances, current if truncated else None)
+        moved = np.abs(new.mu - current.mu) + np.abs(new.weight - current.weight)
+        current = new
+        moving = moved > _TOLERANCE
+        if not moving.all():
+            mixture.put(active, current)
+            active[active] = moving
+            if not active.any():
+                return
+            part, current = part.take(np.flatnonzero(moving)), current.take(moving)
+    mixture.put(active, current)

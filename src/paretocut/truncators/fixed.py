@@ -1,0 +1,189 @@
+"""Cuts at a rank: a given one, the best on training lists, the best nearby, the best possible."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from paretocut import metrics
+from paretocut._validation import check_int, check_positive_int
+from paretocut.metrics import MetricLike
+from paretocut.truncators._base import Truncator
+from paretocut.truncators._neighbors import embeddings_of, nearest
+from paretocut.truncators._search import best_cut
+from paretocut.types import IntArray, RankedLists
+
+__all__ = ["FixedK", "GlobalK", "LocalK", "Oracle"]
+
+
+class FixedK(Truncator):
+    """Keep the first ``k`` results of every list.
+
+    Parameters
+    ----------
+    k
+        How many, 0 or more; a shorter list is kept whole.
+
+    Notes
+    -----
+    What most systems do today (``top_k``). Costs nothing; fails wherever queries differ in how
+    much there is to find.
+
+    Examples
+    --------
+    >>> FixedK(2).predict([[0.9, 0.5, 0.1], [0.3]])
+    array([2, 1])
+    """
+
+    def __init__(self, k: int = 10) -> None:
+        self.k = k
+
+    def _validate(self) -> None:
+        check_int(self.k, who="FixedK", name="k")
+
+    def _learns(self) -> bool:
+        return False
+
+    def _predict(self, lists: RankedLists) -> IntArray:
+        return np.minimum(self.k, lists.scores.lengths)
+
+
+class GlobalK(Truncator):
+    """Keep the first ``k`` results, ``k`` being the best single value on the training lists.
+
+    Parameters
+    ----------
+    metric
+        What "best" means: a name, a `Metric` or a function; see `paretocut.metrics.get`.
+
+    Attributes
+    ----------
+    k_
+        The cut with the highest mean metric, the smallest of them on a tie.
+
+    Notes
+    -----
+    ``k_ = argmax_k mean_q metric(q, min(k, n_q))``, found exactly in one pass over the training
+    results. Blind to the scores, and hard to beat when queries are alike.
+
+    References
+    ----------
+    "Global-k" in D. Bahri et al., "Surprise: Result List Truncation via Extreme Value Theory",
+    AISTATS 2021.
+
+    Examples
+    --------
+    >>> from paretocut.types import RankedLists
+    >>> train = RankedLists([[3.0, 2.0, 1.0]] * 2, relevance=[[1, 0, 0], [1, 1, 0]])
+    >>> GlobalK("dcg").fit(train).k_
+    2
+    """
+
+    k_: int
+
+    def __init__(self, metric: MetricLike = "f1") -> None:
+        self.metric = metric
+
+    def _validate(self) -> None:
+        metrics.get(self.metric)
+
+    def _fit(self, lists: RankedLists) -> None:
+        self.k_ = best_cut(metrics.get(self.metric).curves(lists))
+
+    def _predict(self, lists: RankedLists) -> IntArray:
+        return np.minimum(self.k_, lists.scores.lengths)
+
+
+class LocalK(Truncator):
+    """Keep the first ``k`` results, ``k`` being the best for the query's nearest training queries.
+
+    Parameters
+    ----------
+    metric
+        What "best" means: a name, a `Metric` or a function; see `paretocut.metrics.get`.
+    neighbors
+        How many training queries to look at; all of them when there are fewer.
+
+    Attributes
+    ----------
+    embeddings_
+        Embeddings of the training queries.
+    curves_
+        Metric of every cut of the training lists.
+
+    Notes
+    -----
+    `GlobalK` on the neighbourhood; exact neighbours by Euclidean distance (for cosine, normalise
+    the embeddings first). Needs ``query_embeddings`` in both fit and predict. Fails when nearby
+    queries do not have similar numbers of relevant results.
+
+    References
+    ----------
+    "Local-k" in D. Bahri et al., "Surprise: Result List Truncation via Extreme Value Theory",
+    AISTATS 2021.
+
+    Examples
+    --------
+    >>> from paretocut.types import RankedLists
+    >>> train = RankedLists([[2.0, 1.0]] * 2, [[1, 0], [1, 1]], query_embeddings=[[0.0], [9.0]])
+    >>> test = RankedLists([[2.0, 1.0]] * 2, query_embeddings=[[8.0], [1.0]])
+    >>> LocalK(neighbors=1).fit(train).predict(test)
+    array([2, 1])
+    """
+
+    _tensor_names = ("embeddings_", "curves_")
+
+    def __init__(self, metric: MetricLike = "f1", *, neighbors: int = 10) -> None:
+        self.metric = metric
+        self.neighbors = neighbors
+
+    def _validate(self) -> None:
+        metrics.get(self.metric)
+        check_positive_int(self.neighbors, who="LocalK", name="neighbors")
+
+    def _fit(self, lists: RankedLists) -> None:
+        self.embeddings_ = embeddings_of(lists, who="LocalK")
+        self.curves_ = metrics.get(self.metric).curves(lists)
+
+    def _predict(self, lists: RankedLists) -> IntArray:
+        found = nearest(self.embeddings_, lists, self.neighbors, who="LocalK")
+        best = [best_cut(self.curves_.take(rows)) for rows in found]
+        return np.minimum(np.array(best, dtype=np.int64), lists.scores.lengths)
+
+
+class Oracle(Truncator):
+    """Keep the best possible number of results of each list, which only its judgements can tell.
+
+    Parameters
+    ----------
+    metric
+        What "best" means: a name, a `Metric` or a function; see `paretocut.metrics.get`.
+
+    Notes
+    -----
+    ``argmax_k metric(q, k)`` with the list's own judgements, the smallest ``k`` on a tie: no
+    method a system can use, but the ceiling for all of them.
+
+    References
+    ----------
+    "Oracle" in D. Bahri et al., "Surprise: Result List Truncation via Extreme Value Theory",
+    AISTATS 2021.
+
+    Examples
+    --------
+    >>> from paretocut.types import RankedLists
+    >>> Oracle().predict(RankedLists([[3.0, 2.0, 1.0]], relevance=[[0, 1, 0]]))
+    array([2])
+    """
+
+    def __init__(self, metric: MetricLike = "f1") -> None:
+        self.metric = metric
+
+    def _validate(self) -> None:
+        metrics.get(self.metric)
+
+    def _learns(self) -> bool:
+        return False
+
+    def _predict(self, lists: RankedLists) -> IntArray:
+        curves = metrics.get(self.metric).curves(lists)
+        return np.array([int(np.argmax(curve)) for curve in curves], dtype=np.int64)

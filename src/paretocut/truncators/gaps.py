@@ -1,0 +1,212 @@
+"""Label-free rules that read a cut off the shape of the score curve."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from paretocut._extras import require
+from paretocut._validation import check_int, check_positive_int, check_real
+from paretocut.errors import InvalidParameterError
+from paretocut.truncators._base import Truncator
+from paretocut.types import FloatArray, IntArray, RankedLists
+
+__all__ = ["Autocut", "Knee", "LargestGap", "TopP"]
+
+
+class _ShapeRule(Truncator):
+    """A rule that learns nothing and looks at one list at a time."""
+
+    def _learns(self) -> bool:
+        return False
+
+    def _predict(self, lists: RankedLists) -> IntArray:
+        return np.array([self._cut(scores) for scores in lists.scores], dtype=np.int64)
+
+    def _cut(self, scores: FloatArray) -> int:
+        # In a constant list, and in one of a single result, there is no shape to read.
+        if scores.size == 0 or scores[0] == scores[-1]:
+            return int(scores.size)
+        return self._shape_cut(scores)
+
+    def _shape_cut(self, scores: FloatArray) -> int:
+        """Return the cut of a list of at least two results, not all equal."""
+        raise NotImplementedError
+
+
+class LargestGap(_ShapeRule):
+    """Cut where the score drops most from one result to the next.
+
+    Parameters
+    ----------
+    ignore_head, ignore_tail
+        Shares of the gaps at the start and at the end of the list that may not be chosen.
+    extra
+        Results to keep beyond the gap.
+
+    Notes
+    -----
+    ``k = argmax_i (s_i - s_{i+1}) + extra``, the first gap on a tie; linear in the list. Never
+    returns nothing; on noise the largest gap is at the very top, so 1 or 2 results are kept. A
+    constant list is kept whole.
+
+    References
+    ----------
+    "Adaptive-k" in C. Taguchi et al., "Efficient Context Selection for Long-Context QA: No
+    Tuning, No Iteration, Just Adaptive-k", EMNLP 2025 (arXiv 2506.08479).
+
+    Examples
+    --------
+    >>> LargestGap().predict([[0.9, 0.8, 0.3, 0.2]])
+    array([2])
+    """
+
+    def __init__(
+        self, *, ignore_head: float = 0.0, ignore_tail: float = 0.0, extra: int = 0
+    ) -> None:
+        self.ignore_head = ignore_head
+        self.ignore_tail = ignore_tail
+        self.extra = extra
+
+    def _validate(self) -> None:
+        for name in ("ignore_head", "ignore_tail"):
+            value = getattr(self, name)
+            check_real(value, who="LargestGap", name=name, low=0, high=1, closed="low")
+        if self.ignore_head + self.ignore_tail >= 1:
+            raise InvalidParameterError(
+                "LargestGap: ignore_head + ignore_tail must be below 1, "
+                f"got {self.ignore_head + self.ignore_tail}"
+            )
+        check_int(self.extra, who="LargestGap", name="extra")
+
+    def _shape_cut(self, scores: FloatArray) -> int:
+        gaps = scores[:-1] - scores[1:]
+        start = int(gaps.size * self.ignore_head)
+        stop = gaps.size - int(gaps.size * self.ignore_tail)
+        return int(min(start + np.argmax(gaps[start:stop]) + 1 + self.extra, scores.size))
+
+
+class Autocut(_ShapeRule):
+    """Cut before the first (or a later) jump of the score curve over its own diagonal.
+
+    Parameters
+    ----------
+    jumps
+        Cut before this many-th jump.
+
+    Notes
+    -----
+    With the curve scaled to rise from (0, 0) to (1, 1), a jump is a strict local maximum of
+    "curve minus diagonal". Linear in the list. A list with fewer jumps is kept whole, as is a
+    constant one; the first result is always kept; sensitive to the depth fetched.
+
+    References
+    ----------
+    Weaviate's ``autocut`` (``auto_limit`` in its Python client).
+
+    Examples
+    --------
+    >>> Autocut().predict([[0.9, 0.8, 0.3, 0.2]])
+    array([2])
+    """
+
+    def __init__(self, jumps: int = 1) -> None:
+        self.jumps = jumps
+
+    def _validate(self) -> None:
+        check_positive_int(self.jumps, who="Autocut", name="jumps")
+
+    def _shape_cut(self, scores: FloatArray) -> int:
+        curve = (scores - scores[0]) / (scores[-1] - scores[0])
+        over = curve - np.linspace(0.0, 1.0, scores.size)
+        jump = np.zeros(scores.size, dtype=bool)
+        jump[1:-1] = (over[1:-1] > over[:-2]) & (over[1:-1] > over[2:])
+        # The last point has no right neighbour; Weaviate compares it with the two before it.
+        jump[-1] = scores.size > 2 and over[-1] > over[-2] and over[-1] > over[-3]
+        found = np.flatnonzero(jump)
+        return int(found[self.jumps - 1]) if found.size >= self.jumps else int(scores.size)
+
+
+class Knee(_ShapeRule):
+    """Cut at the knee of the falling, convex score curve.
+
+    Parameters
+    ----------
+    sensitivity
+        Kneedle's S: how far the curve must flatten before the knee is declared.
+
+    Notes
+    -----
+    Kneedle: of the scaled curve's distance from its chord, the first maximum after which the
+    distance falls by ``S`` mean steps; the result at the knee is the last one kept. One pass
+    per list in Python. Where kneed finds none (a straight line, a constant list) the list is
+    kept whole.
+
+    References
+    ----------
+    V. Satopaa et al., "Finding a 'Kneedle' in a Haystack: Detecting Knee Points in System
+    Behavior", ICDCS Workshops 2011; the implementation is the kneed library's.
+
+    Examples
+    --------
+    >>> Knee().predict([[10.0, 9.0, 2.0, 1.8, 1.6, 1.4, 1.2, 1.0]])
+    array([3])
+    """
+
+    def __init__(self, sensitivity: float = 1.0) -> None:
+        self.sensitivity = sensitivity
+
+    def _validate(self) -> None:
+        check_real(self.sensitivity, who="Knee", name="sensitivity", low=0, closed="low")
+
+    def _shape_cut(self, scores: FloatArray) -> int:
+        kneed = require("kneed", feature="Knee", extra="knee")
+        ranks = np.arange(1, scores.size + 1)
+        found = kneed.KneeLocator(
+            ranks, scores, S=self.sensitivity, curve="convex", direction="decreasing"
+        )
+        return int(scores.size if found.knee is None else found.knee)
+
+
+class TopP(_ShapeRule):
+    """Keep the first results, as long as their share of the softmax mass stays within ``p``.
+
+    Parameters
+    ----------
+    p
+        Largest cumulative probability, in (0, 1].
+    temperature
+        What scores are divided by before the softmax.
+
+    Notes
+    -----
+    Keeps ``i`` while ``sum_{j <= i} softmax(s / temperature)_j <= p``, and always the first
+    result. Linear in the list. The softmax of cosines is almost flat, so about a share ``p`` of
+    any list is kept; give a temperature that fits the scale. Of a constant list ``floor(p n)``
+    results are kept.
+
+    References
+    ----------
+    Haystack's ``TopPSampler``; nucleus sampling: A. Holtzman et al., "The Curious Case of Neural
+    Text Degeneration", ICLR 2020.
+
+    Examples
+    --------
+    >>> TopP(0.95).predict([[5.0, 4.0, 1.0, 0.0]])
+    array([1])
+    """
+
+    def __init__(self, p: float = 0.95, *, temperature: float = 1.0) -> None:
+        self.p = p
+        self.temperature = temperature
+
+    def _validate(self) -> None:
+        check_real(self.p, who="TopP", name="p", low=0, high=1, closed="high")
+        check_real(self.temperature, who="TopP", name="temperature", low=0)
+
+    def _cut(self, scores: FloatArray) -> int:
+        if scores.size == 0:
+            return 0
+        mass = np.cumsum(np.exp((scores - scores[0]) / self.temperature))
+        # The same tolerance as in Haystack: 0.95 of 20 equal results is 19 of them.
+        kept = np.count_nonzero(mass / mass[-1] <= self.p + 1e-6)
+        return max(int(kept), 1)

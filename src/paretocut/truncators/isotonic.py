@@ -1,0 +1,128 @@
+"""Isotonic regression from scores to relevance, with a threshold on the calibrated value."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from paretocut import metrics
+from paretocut._extras import require
+from paretocut._validation import check_choice, check_positive_int
+from paretocut.metrics import MetricLike
+from paretocut.truncators._base import Truncator
+from paretocut.truncators._neighbors import embeddings_of, nearest
+from paretocut.truncators._search import best_threshold, count_kept
+from paretocut.truncators.threshold import NORMALIZATIONS, normalize_scores
+from paretocut.types import FloatArray, IntArray, Ragged, RankedLists
+
+__all__ = ["Isotonic"]
+
+
+class Isotonic(Truncator):
+    """Keep the results whose calibrated relevance reaches the best threshold of the training lists.
+
+    Parameters
+    ----------
+    metric
+        What the threshold maximises: a name, a `Metric` or a function.
+    normalize
+        "raw", "max", "minmax" or "z"; see `ScoreThreshold`. The paper takes "max" on Robust04.
+    neighbors
+        None: calibration and threshold from all training lists; a number: from those of the
+        query's nearest training queries, which needs ``query_embeddings``.
+
+    Attributes
+    ----------
+    threshold_
+        Threshold on the calibrated relevance (global setting).
+    scores_, relevance_
+        Knots of the calibration, straight lines between them (global setting).
+    keys_, relevant_, curves_, embeddings_
+        What the local setting needs of the training lists.
+
+    Notes
+    -----
+    Least squares under "never falls with the score", results of all lists in one pool; then the
+    threshold that maximises the metric on the same lists. One sort of the training results;
+    locally one per query. As the calibration is monotone, this can be no better on its training
+    lists than `ScoreThreshold` with the same normalisation: it joins stretches of scores.
+
+    References
+    ----------
+    "Isotonic Regression" in D. Bahri et al., "Surprise: Result List Truncation via Extreme Value
+    Theory", AISTATS 2021; the regression is scikit-learn's.
+
+    Examples
+    --------
+    >>> from paretocut.types import RankedLists
+    >>> train = RankedLists([[0.9, 0.6, 0.2], [0.8, 0.3]], relevance=[[1, 1, 0], [1, 0]])
+    >>> Isotonic().fit(train).predict([[0.95, 0.7, 0.1], [0.2]])
+    array([2, 0])
+    """
+
+    threshold_: float
+    scores_: FloatArray
+    relevance_: FloatArray
+
+    _tensor_names = ("keys_", "relevant_", "curves_", "embeddings_")
+
+    def __init__(
+        self,
+        metric: MetricLike = "f1",
+        *,
+        normalize: Literal["raw", "max", "minmax", "z"] = "raw",
+        neighbors: int | None = None,
+    ) -> None:
+        self.metric = metric
+        self.normalize = normalize
+        self.neighbors = neighbors
+
+    def _validate(self) -> None:
+        metrics.get(self.metric)
+        check_choice(self.normalize, NORMALIZATIONS, who="Isotonic", name="normalize")
+        if self.neighbors is not None:
+            check_positive_int(self.neighbors, who="Isotonic", name="neighbors")
+
+    def _fit(self, lists: RankedLists) -> None:
+        keys = normalize_scores(lists.scores, self.normalize)
+        curves = metrics.get(self.metric).curves(lists)
+        if self.neighbors is None:
+            self.scores_, self.relevance_ = _calibrate(keys, lists.relevant)
+            calibrated = _calibrated(keys, self.scores_, self.relevance_)
+            self.threshold_ = best_threshold(calibrated, curves).threshold
+        else:
+            self.embeddings_ = embeddings_of(lists, who="Isotonic")
+            self.keys_, self.relevant_, self.curves_ = keys, lists.relevant, curves
+
+    def _predict(self, lists: RankedLists) -> IntArray:
+        if self.neighbors is None:
+            return count_kept(self._keys(lists), self.threshold_)
+        keys = normalize_scores(lists.scores, self.normalize)
+        found = nearest(self.embeddings_, lists, self.neighbors, who="Isotonic")
+        cuts = np.zeros(len(lists), dtype=np.int64)
+        for i, rows in enumerate(found):
+            near = self.keys_.take(rows)
+            knots = _calibrate(near, self.relevant_.take(rows))
+            best = best_threshold(_calibrated(near, *knots), self.curves_.take(rows))
+            cuts[i] = np.count_nonzero(np.interp(keys[i], *knots) >= best.threshold)
+        return cuts
+
+    def _keys(self, lists: RankedLists) -> Ragged:
+        if self.neighbors is not None:
+            return super()._keys(lists)
+        keys = normalize_scores(lists.scores, self.normalize)
+        return _calibrated(keys, self.scores_, self.relevance_)
+
+
+def _calibrate(keys: Ragged, relevant: Ragged) -> tuple[FloatArray, FloatArray]:
+    """Return the knots of the isotonic regression of relevance on the keys."""
+    if keys.values.size == 0:
+        return np.zeros(1), np.zeros(1)
+    sklearn = require("sklearn.isotonic", feature="Isotonic", extra="sklearn")
+    model = sklearn.IsotonicRegression().fit(keys.values, relevant.values.astype(np.float64))
+    return model.X_thresholds_, model.y_thresholds_
+
+
+def _calibrated(keys: Ragged, scores: FloatArray, relevance: FloatArray) -> Ragged:
+    return keys.with_values(np.interp(keys.values, scores, relevance))

@@ -1,0 +1,133 @@
+"""A threshold on the scores, raw or normalised within each list."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from paretocut import metrics
+from paretocut._validation import check_choice, check_real
+from paretocut.metrics import MetricLike
+from paretocut.truncators._base import Truncator
+from paretocut.truncators._search import best_threshold, count_kept
+from paretocut.types import FloatArray, IntArray, Ragged, RankedLists
+
+__all__ = ["NORMALIZATIONS", "ScoreThreshold", "normalize_scores"]
+
+NORMALIZATIONS = ("raw", "max", "minmax", "z")
+
+
+def normalize_scores(scores: Ragged, how: str) -> Ragged:
+    """Return the scores of each list on a scale of their own; the order never changes.
+
+    Parameters
+    ----------
+    scores
+        Lists in falling order.
+    how
+        "raw": as they are; "max": divided by the size of the best score (left alone when that
+        is 0); "minmax": 0 for the worst and 1 for the best, all 1 in a constant list; "z": mean
+        0 and standard deviation 1, all 0 in a constant list.
+    """
+    filled = scores.lengths > 0
+    first, last = np.zeros(len(scores)), np.zeros(len(scores))
+    first[filled] = scores.values[scores.offsets[:-1][filled]]
+    last[filled] = scores.values[scores.offsets[1:][filled] - 1]
+    if how == "raw":
+        return scores
+    if how == "max":
+        size = np.abs(first)
+        return _scaled(scores, 0.0 * first, np.where(size > 0, size, 1.0))
+    constant = first == last
+    if how == "minmax":
+        # In a constant list every result equals the best one, so it gets the best one's value.
+        return _scaled(
+            scores, np.where(constant, last - 1, last), np.where(constant, 1, first - last)
+        )
+    counts = np.maximum(scores.lengths, 1)
+    rows = scores.rows
+    mean = np.bincount(rows, weights=scores.values, minlength=len(scores)) / counts
+    squares = np.bincount(rows, weights=(scores.values - mean[rows]) ** 2, minlength=len(scores))
+    # The rounded mean of equal numbers need not equal them.
+    mean = np.where(constant, first, mean)
+    return _scaled(scores, mean, np.where(constant, 1.0, np.sqrt(squares / counts)))
+
+
+def _scaled(scores: Ragged, center: FloatArray, scale: FloatArray) -> Ragged:
+    rows = scores.rows
+    return scores.with_values((scores.values - center[rows]) / scale[rows])
+
+
+class ScoreThreshold(Truncator):
+    """Keep the results whose score, raw or normalised within its list, reaches a threshold.
+
+    Parameters
+    ----------
+    normalize
+        "raw", "max" (divide by the size of the best score), "minmax" (0 for the worst, 1 for
+        the best of the list) or "z" (mean 0, standard deviation 1).
+    threshold
+        A given threshold needs no fit; None learns the best one.
+    metric
+        What "best" means: a name, a `Metric` or a function; see `paretocut.metrics.get`.
+
+    Attributes
+    ----------
+    threshold_
+        The learned threshold; ``inf`` keeps nothing, ``-inf`` everything.
+
+    Notes
+    -----
+    Keeps ``x`` when ``norm(x) >= t``. Learning is exact: all outcomes any ``t`` can have on the
+    training lists are compared, in one sort of their scores. Raw thresholds do not transfer
+    between queries, models or stores; "max" and "minmax" always keep the best result when
+    ``t <= 1``, so they cannot return nothing, and "minmax" and "z" depend on the depth fetched.
+    In a constant list "minmax" is 1 and "z" is 0 for every result.
+
+    References
+    ----------
+    Normalisations as in M. Montague and J. Aslam, "Relevance score normalization for
+    metasearch", CIKM 2001.
+
+    Examples
+    --------
+    >>> ScoreThreshold("minmax", 0.5).predict([[9.0, 8.0, 1.0], [0.3, 0.2, 0.1]])
+    array([2, 2])
+    """
+
+    threshold_: float
+
+    def __init__(
+        self,
+        normalize: Literal["raw", "max", "minmax", "z"] = "raw",
+        threshold: float | None = None,
+        *,
+        metric: MetricLike = "f1",
+    ) -> None:
+        self.normalize = normalize
+        self.threshold = threshold
+        self.metric = metric
+
+    def _validate(self) -> None:
+        check_choice(self.normalize, NORMALIZATIONS, who="ScoreThreshold", name="normalize")
+        if self.threshold is not None:
+            check_real(self.threshold, who="ScoreThreshold", name="threshold", closed="both")
+        metrics.get(self.metric)
+
+    def _learns(self) -> bool:
+        return self.threshold is None
+
+    def _fit(self, lists: RankedLists) -> None:
+        curves = metrics.get(self.metric).curves(lists)
+        self.threshold_ = best_threshold(self._keys(lists), curves).threshold
+
+    def _predict(self, lists: RankedLists) -> IntArray:
+        threshold = self.threshold_ if self.threshold is None else self.threshold
+        return count_kept(self._keys(lists), threshold)
+
+    def _keys(self, lists: RankedLists) -> Ragged:
+        return normalize_scores(lists.scores, self.normalize)
+
+    def _keys_learn(self) -> bool:
+        return False
