@@ -260,18 +260,26 @@ bool Reader::refuse_duplicates() {
     std::uint32_t again = IdTable::none;  // of all repeated rows the one nearest to the top
     std::uint32_t first = 0;
     std::size_t query = 0;
-    for (std::size_t q = 0; q < query_ids_.size(); ++q) {
-        table.reset(query_begin_[q + 1] - query_begin_[q]);
-        for (std::size_t i = query_begin_[q]; i < query_begin_[q + 1]; ++i) {
+    std::size_t kept = 0;
+    for (std::size_t q = 0, begin = 0; q < query_ids_.size(); ++q) {
+        const std::size_t end = query_begin_[q + 1];
+        table.reset(end - begin);
+        for (std::size_t i = begin; i < end; ++i) {
             const std::uint32_t row = order_[i];
-            if (row > again) break;
             const std::uint32_t earlier = table.find_or_insert(doc_id(row), row, id_of);
-            if (earlier == IdTable::none) continue;
-            again = row;
-            first = earlier;
-            query = q;
+            if (earlier == IdTable::none) {
+                order_[kept++] = row;
+            } else if (kind_ == Kind::run || value_[row] != value_[earlier]) {
+                if (row > again) break;
+                again = row;
+                first = earlier;
+                query = q;
+            }
         }
+        begin = end;
+        query_begin_[q + 1] = kept;
     }
+    order_.resize(kept);
     if (again == IdTable::none) return true;
     return fail(line_of(again), "document " + quoted(doc_id(again)) + " comes twice for query " +
                                     quoted(query_ids_[query]) + ", first on line " +

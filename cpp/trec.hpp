@@ -84,8 +84,8 @@ class Reader {
     Status feed(const char* data, std::size_t size) noexcept;
 
     // Ends the file: groups the rows by query in order of first appearance, refuses a document that
-    // comes twice for a query, and puts every query in trec_eval's order: score descending, then
-    // document id descending.
+    // comes twice for a query (a judgement may, with the same grade, and counts once), and puts
+    // every query in trec_eval's order: score descending, then document id descending.
     Status finish() noexcept;
 
     // What is wrong, after Status::broken.

@@ -1,0 +1,330 @@
+"""TREC runs and judgements.
+
+A run has one result per line, ``qid Q0 docno rank score tag``; judgements (qrels) have
+``qid iter docno grade``. Fields are separated by any mix of spaces and tabs. Files may be plain,
+gzip or xz. They are parsed by the compiled kernel in chunks, so memory goes to the columns that are
+kept (scores and document ids) and not to the text.
+
+Order is trec_eval's: by score, ties by document id, both descending; the rank in the file is not
+looked at. Scores are compared as doubles, as trec_eval does since version 10; older versions, and
+pytrec_eval, first round them to single precision and so see ties between scores that differ by less
+than about one part in ten million.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paretocut._kernel import TrecReader, trec_judge
+from paretocut.errors import InvalidParameterError, TrecFormatError
+from paretocut.io._files import CHUNK_BYTES, Source, Target, open_source, open_target
+from paretocut.types import IntArray, Ragged, RankedLists
+
+__all__ = ["CoverageWarning", "Qrels", "judge", "read_qrels", "read_trec", "write_trec"]
+
+
+class CoverageWarning(UserWarning):
+    """The queries of a run and of its judgements are not the same.
+
+    Attributes
+    ----------
+    unjudged
+        Ids of the queries that have results but no judgements; they are left out.
+    missing
+        Ids of the queries that have judgements but no results.
+    """
+
+    def __init__(self, unjudged: Sequence[str], missing: Sequence[str], *, kept: bool) -> None:
+        self.unjudged = tuple(unjudged)
+        self.missing = tuple(missing)
+        parts = []
+        if unjudged:
+            parts.append(f"without judgements, left out: {_some(unjudged)}")
+        if missing:
+            fate = "kept as empty lists" if kept else "left out"
+            parts.append(f"judged but without results, {fate}: {_some(missing)}")
+        super().__init__("queries " + "; queries ".join(parts))
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(map(repr, names[:3]))
+    return f"{len(names)} ({shown}{', ...' if len(names) > 3 else ''})"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Qrels:
+    """Judgements in columns: the graded documents of each query.
+
+    Attributes
+    ----------
+    query_ids
+        Names of the judged queries, in order of first appearance.
+    doc_ids, grades
+        `Ragged` columns with the judged documents (bytes) and their grades (int32).
+    """
+
+    query_ids: NDArray[np.str_]
+    doc_ids: Ragged
+    grades: Ragged
+
+    def num_relevant(self, *, min_grade: float = 1) -> IntArray:
+        """Return the number of documents of this grade or better, one number per query.
+
+        Parameters
+        ----------
+        min_grade
+            Smallest grade that counts as relevant.
+        """
+        relevant = self.grades.values >= min_grade
+        return np.bincount(self.grades.rows[relevant], minlength=len(self)).astype(np.int64)
+
+    def __len__(self) -> int:
+        return len(self.query_ids)
+
+    def __repr__(self) -> str:
+        return f"Qrels({len(self)} queries, {self.grades.values.size} judgements)"
+
+
+def read_trec(
+    run: Source,
+    qrels: Source | Qrels | None = None,
+    *,
+    min_grade: float = 1,
+    missing: Literal["drop", "empty"] = "drop",
+    higher_is_better: bool = True,
+) -> RankedLists:
+    r"""Return the ranked lists of a TREC run, with relevance when judgements are given.
+
+    Queries keep the order in which the run first names them. With judgements, `judge` says which
+    queries remain; where run and judgements differ, a `CoverageWarning` names the difference.
+
+    Parameters
+    ----------
+    run
+        Path, "-" for standard input, or an open binary file; plain, gzip or xz.
+    qrels
+        Judgements, likewise, or already read by `read_qrels`.
+    min_grade
+        Smallest grade that counts as relevant.
+    missing
+        What becomes of judged queries without results; see `judge`.
+    higher_is_better
+        False when the file holds distances; they are negated.
+
+    Raises
+    ------
+    TrecFormatError
+        A line with another number of fields, a score that is not a finite number, a document twice
+        in a query; the message gives path and line.
+
+    Examples
+    --------
+    >>> import io
+    >>> run = io.BytesIO(b"q1 Q0 d1 1 0.5 me\nq1 Q0 d2 2 0.9 me\n")
+    >>> lists = read_trec(run, io.BytesIO(b"q1 0 d2 1\nq1 0 d7 1\n"))
+    >>> lists[0].doc_ids.tolist(), lists[0].relevance.tolist(), lists[0].num_relevant
+    ([b'd2', b'd1'], [1, 0], 2)
+    """
+    _check_missing("read_trec", missing)
+    query_ids, offsets, scores, doc_ids = _read(run, qrels=False, negate=not higher_is_better)
+    lists = RankedLists(
+        Ragged(scores, offsets),
+        query_ids=query_ids,
+        doc_ids=Ragged(doc_ids, offsets),
+        min_grade=min_grade,
+    )
+    if qrels is None:
+        return lists
+    judgements = qrels if isinstance(qrels, Qrels) else read_qrels(qrels)
+    return _judge(lists, judgements, min_grade, missing)
+
+
+def read_qrels(qrels: Source) -> Qrels:
+    """Return the judgements of a TREC qrels file.
+
+    Parameters
+    ----------
+    qrels
+        Path, "-" for standard input, or an open binary file; plain, gzip or xz.
+    """
+    query_ids, offsets, grades, doc_ids = _read(qrels, qrels=True, negate=False)
+    return Qrels(query_ids, Ragged(doc_ids, offsets), Ragged(grades.astype(np.int32), offsets))
+
+
+def judge(
+    lists: RankedLists,
+    qrels: Qrels,
+    *,
+    min_grade: float = 1,
+    missing: Literal["drop", "empty"] = "drop",
+) -> RankedLists:
+    """Return the lists with the grades of their documents; unjudged documents get grade 0.
+
+    ``num_relevant`` counts all relevant documents of the judgements, retrieved or not. Queries
+    without judgements are left out: nothing can be said of them. Differences between the queries
+    of the lists and of the judgements are reported by a `CoverageWarning`.
+
+    Parameters
+    ----------
+    lists
+        Lists with ``doc_ids``.
+    qrels
+        The judgements.
+    min_grade
+        Smallest grade that counts as relevant.
+    missing
+        What becomes of judged queries without results: "drop" leaves them out, as trec_eval does;
+        this is right for a run that covers part of the topics. "empty" adds them as empty lists at
+        the end, as ``trec_eval -c`` and ir-measures do; this is right for a run in which a cut has
+        emptied queries.
+    """
+    _check_missing("judge", missing)
+    return _judge(lists, qrels, min_grade, missing)
+
+
+def _check_missing(who: str, missing: str) -> None:
+    if missing not in ("drop", "empty"):
+        raise InvalidParameterError(f"{who}: missing must be 'drop' or 'empty', got {missing!r}")
+
+
+def _judge(lists: RankedLists, qrels: Qrels, min_grade: float, missing: str) -> RankedLists:
+    if lists.doc_ids is None:
+        raise InvalidParameterError("judge: lists must have doc_ids, got lists without")
+    position = {name: i for i, name in enumerate(qrels.query_ids.tolist())}
+    names = lists.query_ids.tolist()
+    judged_as = np.array([position.get(name, -1) for name in names], dtype=np.int64)
+    absent = list(position.keys() - set(names))
+    absent.sort(key=position.__getitem__)
+    unjudged = lists.query_ids[judged_as < 0].tolist()
+    if absent or unjudged:
+        warnings.warn(CoverageWarning(unjudged, absent, kept=missing == "empty"), stacklevel=3)
+    if unjudged:
+        lists, judged_as = lists[judged_as >= 0], judged_as[judged_as >= 0]
+    assert lists.doc_ids is not None
+    grades = trec_judge(
+        _id_matrix(lists.doc_ids.values),
+        lists.scores.offsets,
+        judged_as,
+        _id_matrix(qrels.doc_ids.values),
+        qrels.doc_ids.offsets,
+        qrels.grades.values,
+    )
+    offsets, query_ids = lists.scores.offsets, lists.query_ids
+    if absent and missing == "empty":
+        if lists.query_embeddings is not None:
+            raise InvalidParameterError(
+                "judge: missing must be 'drop' for lists with query_embeddings, got 'empty'"
+            )
+        offsets = np.concatenate([offsets, np.full(len(absent), offsets[-1])])
+        query_ids = np.concatenate([query_ids, np.array(absent)])
+        judged_as = np.concatenate([judged_as, [position[name] for name in absent]])
+    return RankedLists(
+        Ragged(lists.scores.values, offsets),
+        relevance=Ragged(grades, offsets),
+        query_ids=query_ids,
+        doc_ids=Ragged(lists.doc_ids.values, offsets),
+        num_relevant=qrels.num_relevant(min_grade=min_grade)[judged_as],
+        query_embeddings=lists.query_embeddings,
+        doc_embeddings=lists.doc_embeddings,
+        min_grade=min_grade,
+    )
+
+
+def write_trec(path: Target, lists: RankedLists, *, tag: str = "paretocut") -> list[str]:
+    """Write a TREC run and return the ids of the queries it cannot hold: those without results.
+
+    The file appears whole or not at all. Scores are written with all the digits they have.
+
+    Parameters
+    ----------
+    path
+        Where to write; .gz and .xz are compressed; "-" is standard output.
+    lists
+        Lists with ``doc_ids``.
+    tag
+        Name of the run, the last field of every line.
+
+    Examples
+    --------
+    >>> lists = RankedLists([[0.9, 0.25], []], query_ids=["q1", "q2"], doc_ids=[["d1", "d2"], []])
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "cut.run")
+    >>> write_trec(path, lists, tag="me")
+    ['q2']
+    >>> print(path.read_text(), end="")
+    q1 Q0 d1 1 0.9 me
+    q1 Q0 d2 2 0.25 me
+    """
+    if lists.doc_ids is None:
+        raise InvalidParameterError("write_trec: lists must have doc_ids, got lists without")
+    if len(tag.split()) != 1:
+        raise InvalidParameterError(f"write_trec: tag must be one word, got {tag!r}")
+    last = tag.encode()
+    empty = []
+    with open_target(path) as out:
+        for query_id, scores, ids in zip(
+            lists.query_ids.tolist(), lists.scores, lists.doc_ids, strict=True
+        ):
+            if not scores.size:
+                empty.append(query_id)
+                continue
+            query = query_id.encode()
+            lines = [
+                b"%b Q0 %b %d %a %b\n" % (query, doc_id, rank, score, last)
+                for rank, (doc_id, score) in enumerate(
+                    zip(as_bytes(ids).tolist(), scores.tolist(), strict=True), start=1
+                )
+            ]
+            block = b"".join(lines)
+            if len(block.split()) != 6 * len(lines):
+                raise InvalidParameterError(
+                    "write_trec: query and document ids must be words without spaces, "
+                    f"got {next(line for line in lines if len(line.split()) != 6)!r}"
+                )
+            out.write(block)
+    return empty
+
+
+def as_bytes(ids: NDArray[Any]) -> NDArray[np.bytes_]:
+    """Return ids as fixed-width UTF-8, the form in which files hold them."""
+    if ids.dtype.kind == "S":
+        return ids
+    return np.char.encode(ids.astype(np.str_), "utf-8")
+
+
+def _id_matrix(ids: NDArray[Any]) -> NDArray[np.uint8]:
+    column = np.ascontiguousarray(as_bytes(ids))
+    return column.view(np.uint8).reshape(len(column), column.dtype.itemsize)
+
+
+def _read(
+    source: Source, *, qrels: bool, negate: bool
+) -> tuple[NDArray[np.str_], IntArray, NDArray[np.float64], NDArray[np.bytes_]]:
+    """Return query ids, offsets, scores or grades, and document ids."""
+    reader = TrecReader(qrels, negate)
+    with open_source(source) as opened:
+        good = True
+        while good and (chunk := opened.stream.read(CHUNK_BYTES)):
+            good = reader.feed(chunk)
+            opened.line = reader.lines
+    if not (good and reader.finish()):
+        line, problem = reader.problem
+        raise TrecFormatError(opened.name, line, problem.decode(errors="backslashreplace"))
+    names = []
+    for i, query_id in enumerate(reader.query_ids):
+        try:
+            names.append(query_id.decode())
+        except UnicodeDecodeError:
+            raise TrecFormatError(
+                opened.name, reader.first_line(i), f"qid must be UTF-8, got {query_id!r}"
+            ) from None
+    offsets, values, ids = reader.emit()
+    # A file without results has ids of no width, which NumPy cannot view as strings.
+    doc_ids = ids.view(f"S{ids.shape[1]}")[:, 0] if ids.size else np.empty(0, "S1")
+    return np.array(names, dtype=np.str_), offsets, values, doc_ids
