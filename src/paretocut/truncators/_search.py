@@ -45,7 +45,7 @@ class Sweep:
         self._rows: IntArray = keys.rows[order]
         self._start: FloatArray = curves.values[curves.offsets[:-1]]
 
-    def totals(self, members: ArrayLike | None = None) -> tuple[FloatArray, FloatArray]:
+    def totals(self, members: IntArray | None = None) -> tuple[FloatArray, FloatArray]:
         """Return the break points, falling from +inf, and the total metric from each one on.
 
         Parameters
@@ -66,7 +66,7 @@ class Sweep:
         return points, totals
 
     def best(
-        self, members: ArrayLike | None = None, *, bounds: tuple[float, float] | None = None
+        self, members: IntArray | None = None, *, bounds: tuple[float, float] | None = None
     ) -> Best:
         """Return the threshold with the highest mean metric, as large as that allows.
 
@@ -92,7 +92,7 @@ class Sweep:
             middle = 0.5 * left + 0.5 * right
         if not middle > lower[i]:  # neighbouring floats have nothing between them
             middle = right
-        count = len(self._start) if members is None else len(np.unique(np.asarray(members)))
+        count = len(self._start) if members is None else len(np.unique(members))
         return Best(float(middle), float(totals[i] / count))
 
 

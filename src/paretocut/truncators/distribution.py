@@ -62,9 +62,9 @@ class ScoreDistribution(Truncator):
     Examples
     --------
     >>> import numpy as np
-    >>> tail = np.linspace(0.0, 1.0, 200) ** 3
-    >>> ScoreDistribution().predict([np.concatenate([[3.1, 3.0, 2.9, 2.8, 2.7], 1 - tail])])
-    array([5])
+    >>> noise = -np.log(np.linspace(0.005, 1.0, 200))
+    >>> ScoreDistribution().predict([np.append(np.linspace(9.0, 11.0, 10), noise)])
+    array([10])
     """
 
     def __init__(self, *, truncated: bool = False, max_iter: int = 60) -> None:
@@ -112,10 +112,8 @@ class ScoreDistribution(Truncator):
 
         # Above its maximum the posterior would fall again: it stays there instead.
         peak = best.mu + best.rate * best.sd**2
-        normal, exponential = _log_parts(
-            scaled.with_values(np.minimum(scaled.values, peak[rows])), best, self.truncated
-        )
-        chances = scaled.with_values(1.0 / (1.0 + np.exp(exponential - normal)))
+        lowered = scaled.with_values(np.minimum(scaled.values, peak[rows]))
+        chances = scaled.with_values(_posterior(lowered, best, self.truncated))
         return chances, best.seen() if self.truncated else np.ones(len(scores))
 
 
@@ -209,6 +207,13 @@ def _log_parts(scores: Ragged, mixture: _Mixture, truncated: bool) -> tuple[Floa
     )
 
 
+def _posterior(scores: Ragged, mixture: _Mixture, truncated: bool) -> FloatArray:
+    """Return the probability that each result comes from the normal."""
+    normal, exponential = _log_parts(scores, mixture, truncated)
+    # Beyond 700 the exponential overflows, and the probability is 0 long before.
+    return 1.0 / (1.0 + np.exp(np.minimum(exponential - normal, 700.0)))
+
+
 def _log_likelihood(scores: Ragged, mixture: _Mixture, truncated: bool) -> FloatArray:
     return _sums(scores, np.logaddexp(*_log_parts(scores, mixture, truncated)))
 
@@ -218,9 +223,7 @@ def _run(scores: Ragged, mixture: _Mixture, steps: int, truncated: bool) -> None
     active = np.ones(len(scores), dtype=bool)
     part, current = scores, mixture.take(active)
     for _ in range(steps):
-        normal, exponential = _log_parts(part, current, truncated)
-        # Beyond 700 the exponential overflows, and the probability is 0 long before.
-        chances = 1.0 / (1.0 + np.exp(np.minimum(exponential - normal, 700.0)))
+        chances = _posterior(part, current, truncated)
         new = _maximize(part, chances, current if truncated else None)
         moved = np.abs(new.mu - current.mu) + np.abs(new.weight - current.weight)
         current = new

@@ -73,8 +73,8 @@ class GlobalK(Truncator):
     Examples
     --------
     >>> from paretocut.types import RankedLists
-    >>> train = RankedLists([[3.0, 2.0, 1.0]] * 2, relevance=[[1, 0, 0], [1, 1, 0]])
-    >>> GlobalK("dcg").fit(train).k_
+    >>> train = RankedLists([[3.0, 2.0, 1.0]] * 2, relevance=[[1, 1, 0], [0, 1, 0]])
+    >>> GlobalK("f1").fit(train).k_
     2
     """
 

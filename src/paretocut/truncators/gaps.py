@@ -25,7 +25,7 @@ class _ShapeRule(Truncator):
     def _cut(self, scores: FloatArray) -> int:
         # In a constant list, and in one of a single result, there is no shape to read.
         if scores.size == 0 or scores[0] == scores[-1]:
-            return int(scores.size)
+            return scores.size
         return self._shape_cut(scores)
 
     def _shape_cut(self, scores: FloatArray) -> int:
@@ -82,7 +82,7 @@ class LargestGap(_ShapeRule):
         gaps = scores[:-1] - scores[1:]
         start = int(gaps.size * self.ignore_head)
         stop = gaps.size - int(gaps.size * self.ignore_tail)
-        return int(min(start + np.argmax(gaps[start:stop]) + 1 + self.extra, scores.size))
+        return min(start + int(np.argmax(gaps[start:stop])) + 1 + self.extra, scores.size)
 
 
 class Autocut(_ShapeRule):
@@ -123,7 +123,7 @@ class Autocut(_ShapeRule):
         # The last point has no right neighbour; Weaviate compares it with the two before it.
         jump[-1] = scores.size > 2 and over[-1] > over[-2] and over[-1] > over[-3]
         found = np.flatnonzero(jump)
-        return int(found[self.jumps - 1]) if found.size >= self.jumps else int(scores.size)
+        return int(found[self.jumps - 1]) if found.size >= self.jumps else scores.size
 
 
 class Knee(_ShapeRule):

@@ -130,8 +130,10 @@ class Surprise(Truncator):
             self.keys_, self.curves_ = keys, curves
 
     def _predict(self, lists: RankedLists) -> IntArray:
-        if rule := self._rule():
-            return self._fits(lists).cut(**rule)
+        if self._rule():
+            return self._fits(lists).cut(
+                alpha=self.alpha, evalue=self.evalue, fdr=self.fdr, threshold=self.threshold
+            )
         if self.neighbors is None:
             return count_kept(self._keys(lists), self.threshold_)
         sweep = Sweep(self.keys_, self.curves_)
