@@ -18,7 +18,7 @@ flags = st.lists(st.booleans(), max_size=12)
 BUILT_IN = [
     metrics.f1,
     metrics.f_beta(0.5),
-    metrics.f_beta(2, recall_base="retrieved"),
+    metrics.f_beta(2, recall_base="collection"),
     metrics.dcg,
     metrics.accuracy,
     metrics.precision,
@@ -45,10 +45,10 @@ def test_set_and_cutoff_measures_equal_ir_measures(
     ours = {
         ir.SetP: metrics.precision,
         ir.SetR: metrics.recall,
-        ir.SetF: metrics.f1,
+        ir.SetF: metrics.get("f1/collection"),
         # trec_eval's set_F, which computes this, does not square its parameter.
-        ir.SetF(beta=0.25): metrics.f_beta(0.5),
-        ir.SetF(beta=4.0): metrics.f_beta(2),
+        ir.SetF(beta=0.25): metrics.get("f0.5/collection"),
+        ir.SetF(beta=4.0): metrics.get("f2/collection"),
     }
     for i, (part, missed) in enumerate(cases):
         qrels = [ir.Qrel("q", f"d{j}", int(flag)) for j, flag in enumerate(part)]
@@ -74,9 +74,9 @@ def test_dcg_equals_the_sum_written_by_hand() -> None:
 
 def test_f1_equals_the_fractions_written_by_hand() -> None:
     # Two of four relevant documents retrieved, at ranks 1 and 3.
-    collection = metrics.f1.curve([True, False, True], 4)
+    collection = metrics.f_beta(1, recall_base="collection").curve([True, False, True], 4)
     np.testing.assert_allclose(collection, [0, 2 / 5, 2 / 6, 4 / 7])
-    retrieved = metrics.f_beta(1, recall_base="retrieved").curve([True, False, True], 4)
+    retrieved = metrics.f1.curve([True, False, True], 4)
     np.testing.assert_allclose(retrieved, [0, 2 / 3, 2 / 4, 4 / 5])
 
 
@@ -121,7 +121,7 @@ def test_f_beta_lies_between_precision_and_recall(
     relevant: list[bool], missed: int, beta: float
 ) -> None:
     total = sum(relevant) + missed
-    value = metrics.f_beta(beta).curve(relevant, total)
+    value = metrics.f_beta(beta, recall_base="collection").curve(relevant, total)
     both = np.stack([m.curve(relevant, total) for m in (metrics.precision, metrics.recall)])
     assert (value >= both.min(axis=0) - 1e-12).all()
     assert (value <= both.max(axis=0) + 1e-12).all()
@@ -172,7 +172,7 @@ def test_bad_metrics_and_cuts_are_refused() -> None:
             metrics.get(bad)
     with pytest.raises(InvalidParameterError, match=r"beta must be in \(0, inf\), got 0"):
         metrics.f_beta(0)
-    with pytest.raises(InvalidParameterError, match="'collection', 'retrieved', got 'all'"):
+    with pytest.raises(InvalidParameterError, match="'retrieved', 'collection', got 'all'"):
         metrics.f_beta(1, recall_base="all")
     with pytest.raises(InvalidParameterError, match=r"cost must be in \[0, inf\), got -1"):
         metrics.utility(1, -1)

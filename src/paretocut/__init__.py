@@ -9,8 +9,10 @@
 'kept 5 of 200: the 6th would appear by chance 2 times per list'
 """
 
-from paretocut import errors, gpd, metrics
+from paretocut import errors, gpd, io, metrics, truncators
+from paretocut.io import read_trec, write_trec
 from paretocut.surprise import WARNINGS, Cut, SurpriseFit, SurpriseFits, cut, fit, fit_batch
+from paretocut.truncators import load
 from paretocut.types import Ragged, RankedLists
 
 __all__ = [
@@ -25,5 +27,10 @@ __all__ = [
     "fit",
     "fit_batch",
     "gpd",
+    "io",
+    "load",
     "metrics",
+    "read_trec",
+    "truncators",
+    "write_trec",
 ]

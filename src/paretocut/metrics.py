@@ -5,10 +5,11 @@ collection holds; it gives the value of keeping the first ``k`` results for ever
 number per cut is what choosing a cut needs: the best ``k`` is an argmax, the value of a
 prediction is a lookup.
 
-The recall base of `f1`, `f_beta` and `recall` is the *collection*: all relevant documents that
-``RankedLists.num_relevant`` counts, retrieved or not. ``f_beta(beta, recall_base="retrieved")``
-counts only those in the list, so that keeping everything has recall 1. Where a fraction would be
-0/0 (nothing kept, nothing relevant) the value is 0, as in trec_eval.
+The recall base of `f1` and `f_beta` is what was *retrieved*: the relevant results in the list,
+as in the papers on truncation, since no cut brings back what the retriever missed. With
+``f_beta(beta, recall_base="collection")``, by name "f1/collection", it is all relevant documents
+that ``RankedLists.num_relevant`` counts, as in trec_eval; `recall` is trec_eval's too. Where a
+fraction would be 0/0 (nothing kept, nothing relevant) the value is 0, as in trec_eval.
 """
 
 from __future__ import annotations
@@ -177,7 +178,7 @@ def _utility(relevant: BoolArray, num_relevant: int, *, gain: float, cost: float
 
 
 def f_beta(
-    beta: float, *, recall_base: Literal["collection", "retrieved"] = "collection"
+    beta: float, *, recall_base: Literal["retrieved", "collection"] = "retrieved"
 ) -> Metric:
     """Return the F-beta metric: recall counts ``beta`` times as much as precision.
 
@@ -186,17 +187,17 @@ def f_beta(
     beta
         Positive weight; 1 is F1.
     recall_base
-        "collection": recall is a share of all relevant documents; "retrieved": of those in
-        the list.
+        "retrieved": recall is a share of the relevant results in the list; "collection": of
+        all relevant documents.
 
     Examples
     --------
-    >>> f_beta(2), f_beta(1, recall_base="retrieved")
-    (Metric('f2'), Metric('f1/retrieved'))
+    >>> f_beta(2), f_beta(1, recall_base="collection")
+    (Metric('f2'), Metric('f1/collection'))
     """
     weight = check_real(beta, who="f_beta", name="beta", low=0)
-    base = check_choice(recall_base, ("collection", "retrieved"), who="f_beta", name="recall_base")
-    name = f"f{weight:.17g}" + ("/retrieved" if base == "retrieved" else "")
+    base = check_choice(recall_base, ("retrieved", "collection"), who="f_beta", name="recall_base")
+    name = f"f{weight:.17g}" + ("/collection" if base == "collection" else "")
     return Metric(name, partial(_f_beta, beta=weight, recall_base=base))
 
 
@@ -221,7 +222,7 @@ def utility(gain: float = 1.0, cost: float = 1.0) -> Metric:
 
 
 f1 = f_beta(1)
-"""Harmonic mean of precision and recall, recall over all relevant documents."""
+"""Harmonic mean of precision and recall, recall over the relevant results in the list."""
 dcg = Metric("dcg", _dcg)
 """Sum of ``+1 / log2(i + 1)`` for relevant and ``-1 / log2(i + 1)`` for other results kept."""
 accuracy = Metric("accuracy", _accuracy)
@@ -232,13 +233,13 @@ recall = Metric("recall", _recall)
 """Share of the relevant documents of the collection that are kept."""
 
 _NAMED = {metric.name: metric for metric in (f1, dcg, accuracy, precision, recall)}
-_F_BETA = re.compile(r"f(\d+\.?\d*(?:e[+-]?\d+)?)(/retrieved)?")
+_F_BETA = re.compile(r"f(\d+\.?\d*(?:e[+-]?\d+)?)(/collection)?")
 _UTILITY = re.compile(r"utility\(([^,]+),([^,]+)\)")
 
 
 def names() -> Iterable[str]:
     """Return the names `get` knows, the last two being patterns."""
-    return [*_NAMED, "f<beta>[/retrieved]", "utility(<gain>,<cost>)"]
+    return [*_NAMED, "f<beta>[/collection]", "utility(<gain>,<cost>)"]
 
 
 def get(metric: MetricLike) -> Metric:
@@ -247,7 +248,7 @@ def get(metric: MetricLike) -> Metric:
     Parameters
     ----------
     metric
-        A name ("f1", "dcg", "accuracy", "precision", "recall", "f2", "f1/retrieved",
+        A name ("f1", "dcg", "accuracy", "precision", "recall", "f2", "f1/collection",
         "utility(1,0.5)"), a `Metric`, or a function of (relevant, num_relevant) that gives the
         values at ``k = 0..n``.
 
@@ -264,7 +265,7 @@ def get(metric: MetricLike) -> Metric:
         if metric in _NAMED:
             return _NAMED[metric]
         if match := _F_BETA.fullmatch(metric):
-            return f_beta(float(match[1]), recall_base="retrieved" if match[2] else "collection")
+            return f_beta(float(match[1]), recall_base="collection" if match[2] else "retrieved")
         if match := _UTILITY.fullmatch(metric):
             try:
                 return utility(float(match[1]), float(match[2]))
