@@ -7,6 +7,7 @@ import io
 import itertools
 import json
 import lzma
+import pickle
 import random
 import subprocess
 import sys
@@ -20,7 +21,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paretocut._kernel import TrecReader
-from paretocut.errors import DataFormatError, InvalidParameterError, TrecFormatError
+from paretocut.errors import (
+    DataFormatError,
+    InvalidParameterError,
+    MissingExtraError,
+    TrecFormatError,
+)
 from paretocut.io import (
     CoverageWarning,
     judge,
@@ -350,6 +356,8 @@ def test_queries_on_one_side_only_are_reported_and_left_out() -> None:
         "queries judged but without results, left out: 2 ('q3', 'q0')"
     )
     assert caught[0].filename == __file__
+    again = pickle.loads(pickle.dumps(report))
+    assert (str(again), again.missing) == (str(report), report.missing)
 
 
 def test_judged_queries_without_results_can_be_kept_as_empty_lists() -> None:
@@ -533,6 +541,19 @@ def test_table_without_rows_has_no_lists(tmp_path: Path, name: str) -> None:
     empty = RankedLists([])
     write_lists(tmp_path / tables(name), empty)
     assert len(read_lists(tmp_path / name)) == 0
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.arrow"])
+def test_missing_pyarrow_is_named_with_its_extra(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("pyarrow", "pyarrow.parquet"):
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'paretocut\[arrow\]'"):
+        write_lists(tmp_path / name, RankedLists([[1.0]]))
+    (tmp_path / name).touch()
+    with pytest.raises(MissingExtraError, match=r"reading .* needs the package 'pyarrow'"):
+        read_lists(tmp_path / name)
 
 
 def test_boolean_relevance_stays_boolean_in_jsonl(tmp_path: Path) -> None:

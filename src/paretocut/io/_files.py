@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import secrets
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, TypeAlias, cast
 
 from paretocut.errors import DataFormatError, InvalidParameterError
@@ -95,23 +93,25 @@ def open_target(target: Target) -> Iterator[IO[bytes]]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    final = Path(os.path.realpath(name))  # a link keeps pointing to the file that is replaced
-    if final.exists() and not final.is_file():
+    final = os.path.realpath(name)  # a link keeps pointing to the file that is replaced
+    if os.path.exists(final) and not os.path.isfile(final):
         # A pipe or a device cannot be replaced, only written to.
         with open(final, "wb") as stream:
             yield stream
         return
-    unfinished = final.with_name(f".{final.name}.{secrets.token_hex(4)}.part")
+    folder, base = os.path.split(final)
+    unfinished = os.path.join(folder, f".{base}.{os.urandom(4).hex()}.part")
     try:
         with ExitStack() as stack:
             try:
                 raw: IO[bytes] = stack.enter_context(open(unfinished, "xb"))
             except OSError as error:
                 raise OSError(error.errno, error.strerror, name) from None
-            yield _compressed(raw, Path(name).suffix.lower(), stack)
+            yield _compressed(raw, os.path.splitext(name)[1].lower(), stack)
         os.replace(unfinished, final)
     except BaseException:
-        unfinished.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            os.unlink(unfinished)
         raise
 
 

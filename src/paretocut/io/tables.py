@@ -2,13 +2,13 @@
 
 The columns have one meaning in all formats:
 
-============== ============================================================
-``query_id``   name of the query
-``scores``     list of scores
-``doc_ids``    list of document ids (optional)
-``relevance``  list of grades (optional)
+================ =======================================================
+``query_id``     name of the query
+``scores``       list of scores
+``doc_ids``      list of document ids (optional)
+``relevance``    list of grades (optional)
 ``num_relevant`` relevant documents in the collection (optional)
-============== ============================================================
+================ =======================================================
 
 Other columns are ignored; embeddings are not stored. In CSV a list is written with spaces between
 its items. CSV files with one row per *result* are read too: ``query_id`` and ``score``, and if
@@ -26,7 +26,6 @@ import threading
 from array import array
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from pathlib import Path
 from typing import IO, Any, Literal, TypeAlias
 
 import numpy as np
@@ -98,7 +97,7 @@ def read_lists(
     >>> read_lists(rows, "jsonl")[0].doc_ids.tolist()
     [b'a', b'c', b'b']
     """
-    chosen = _format("read_lists", source, format)
+    chosen = format_of(source, format, who="read_lists")
     if chosen == "trec":
         return read_trec(
             source, qrels, min_grade=min_grade, missing=missing, higher_is_better=higher_is_better
@@ -114,11 +113,17 @@ def read_lists(
     return judge(lists, judgements, min_grade=min_grade, missing=missing)
 
 
-def write_lists(target: Target, lists: RankedLists, format: Format | None = None) -> list[str]:
+def write_lists(
+    target: Target,
+    lists: RankedLists,
+    format: Format | None = None,
+    *,
+    higher_is_better: bool = True,
+) -> list[str]:
     """Write ranked lists and return the ids of the queries the format cannot hold.
 
     Only a TREC run cannot hold a query, one without results; tables hold all. The file appears
-    whole or not at all. Scores are written so that higher is better, whatever they were read from.
+    whole or not at all.
 
     Parameters
     ----------
@@ -128,16 +133,19 @@ def write_lists(target: Target, lists: RankedLists, format: Format | None = None
         What to write.
     format
         As for `read_lists`.
+    higher_is_better
+        False to write distances, as `read_lists` takes them.
     """
-    chosen = _format("write_lists", target, format)
+    chosen = format_of(target, format, who="write_lists")
     if chosen == "trec":
-        return write_trec(target, lists)
+        return write_trec(target, lists, higher_is_better=higher_is_better)
     with open_target(target) as out:
-        _WRITERS[chosen](out, lists)
+        _WRITERS[chosen](out, lists, 1.0 if higher_is_better else -1.0)
     return []
 
 
-def _format(who: str, source: Source, format: Format | None) -> Format:
+def format_of(source: Source, format: Format | None = None, *, who: str) -> Format:
+    """Return the format of a file: the one given, else what its name ends in says."""
     if format is not None:
         if format not in _FORMATS:
             raise InvalidParameterError(
@@ -146,10 +154,10 @@ def _format(who: str, source: Source, format: Format | None) -> Format:
         return format
     if not isinstance(source, (str, os.PathLike)) or os.fspath(source) == "-":
         return "trec"
-    path = Path(source)
-    if path.suffix.lower() in (".gz", ".xz"):
-        path = path.with_suffix("")
-    found = _SUFFIXES.get(path.suffix.lower())
+    stem, suffix = os.path.splitext(os.fspath(source).lower())
+    if suffix in (".gz", ".xz"):
+        suffix = os.path.splitext(stem)[1]
+    found = _SUFFIXES.get(suffix)
     if found is None:
         raise InvalidParameterError(
             f"{who}: the name must end in one of {', '.join(filter(None, _SUFFIXES))} "
@@ -469,16 +477,16 @@ def _arrow_column(column: Any) -> Sequence[Any]:
 # --- rows out ---
 
 
-def _write_jsonl(out: IO[bytes], lists: RankedLists) -> None:
-    for row in _rows(lists):
+def _write_jsonl(out: IO[bytes], lists: RankedLists, sign: float) -> None:
+    for row in _rows(lists, sign):
         out.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
 
 
-def _write_csv(out: IO[bytes], lists: RankedLists) -> None:
+def _write_csv(out: IO[bytes], lists: RankedLists, sign: float) -> None:
     writer = csv.writer(codecs.getwriter("utf-8")(out), lineterminator="\n")
-    header = next(_rows(lists), ("query_id", "scores"))  # the names are the keys of any row
+    header = next(_rows(lists, sign), ("query_id", "scores"))  # the names are the keys of any row
     writer.writerow(header)
-    for row in _rows(lists):
+    for row in _rows(lists, sign):
         words = " ".join(row.get("doc_ids", ()))
         if len(words.split()) != len(row.get("doc_ids", ())):
             raise InvalidParameterError(
@@ -490,9 +498,10 @@ def _write_csv(out: IO[bytes], lists: RankedLists) -> None:
         )
 
 
-def _rows(lists: RankedLists) -> Iterator[dict[str, Any]]:
+def _rows(lists: RankedLists, sign: float) -> Iterator[dict[str, Any]]:
     for ranked in lists:
-        row: dict[str, Any] = {"query_id": ranked.query_id, "scores": ranked.scores.tolist()}
+        scores = (sign * ranked.scores).tolist()
+        row: dict[str, Any] = {"query_id": ranked.query_id, "scores": scores}
         if ranked.doc_ids is not None:
             row["doc_ids"] = _as_text(ranked.doc_ids)
         if ranked.relevance is not None:
@@ -511,19 +520,19 @@ def _as_text(ids: NDArray[Any]) -> list[str]:
         ) from None
 
 
-def _write_parquet(out: IO[bytes], lists: RankedLists) -> None:
+def _write_parquet(out: IO[bytes], lists: RankedLists, sign: float) -> None:
     parquet = require("pyarrow.parquet", feature="writing Parquet", extra="arrow")
-    parquet.write_table(_table(lists), out)
+    parquet.write_table(_table(lists, sign), out)
 
 
-def _write_ipc(out: IO[bytes], lists: RankedLists) -> None:
+def _write_ipc(out: IO[bytes], lists: RankedLists, sign: float) -> None:
     pyarrow = require("pyarrow", feature="writing Arrow files", extra="arrow")
-    table = _table(lists)
+    table = _table(lists, sign)
     with pyarrow.ipc.new_file(out, table.schema) as writer:
         writer.write_table(table)
 
 
-def _table(lists: RankedLists) -> Any:
+def _table(lists: RankedLists, sign: float) -> Any:
     pyarrow = require("pyarrow", feature="writing Parquet and Arrow", extra="arrow")
 
     def column(ragged: Ragged, values: Any) -> Any:
@@ -531,7 +540,7 @@ def _table(lists: RankedLists) -> Any:
 
     columns = {
         "query_id": pyarrow.array(lists.query_ids.tolist(), pyarrow.string()),
-        "scores": column(lists.scores, lists.scores.values),
+        "scores": column(lists.scores, sign * lists.scores.values),
     }
     if lists.doc_ids is not None:
         texts = pyarrow.chunked_array(map(_as_text, lists.doc_ids), pyarrow.large_string())
@@ -549,7 +558,7 @@ _READERS: dict[str, Callable[[OpenSource], _RowsByLine]] = {
     "parquet": _parquet_rows,
     "arrow": _ipc_rows,
 }
-_WRITERS: dict[str, Callable[[IO[bytes], RankedLists], None]] = {
+_WRITERS: dict[str, Callable[[IO[bytes], RankedLists, float], None]] = {
     "jsonl": _write_jsonl,
     "csv": _write_csv,
     "parquet": _write_parquet,

@@ -40,9 +40,10 @@ class CoverageWarning(UserWarning):
         Ids of the queries that have judgements but no results.
     """
 
-    def __init__(self, unjudged: Sequence[str], missing: Sequence[str], *, kept: bool) -> None:
+    def __init__(self, unjudged: Sequence[str], missing: Sequence[str], kept: bool) -> None:
         self.unjudged = tuple(unjudged)
         self.missing = tuple(missing)
+        self._kept = kept
         parts = []
         if unjudged:
             parts.append(f"without judgements, left out: {_some(unjudged)}")
@@ -50,6 +51,9 @@ class CoverageWarning(UserWarning):
             fate = "kept as empty lists" if kept else "left out"
             parts.append(f"judged but without results, {fate}: {_some(missing)}")
         super().__init__("queries " + "; queries ".join(parts))
+
+    def __reduce__(self) -> tuple[type[CoverageWarning], tuple[Any, ...]]:
+        return type(self), (self.unjudged, self.missing, self._kept)
 
 
 def _some(names: Sequence[str]) -> str:
@@ -203,7 +207,7 @@ def _judge(lists: RankedLists, qrels: Qrels, min_grade: float, missing: str) -> 
     absent.sort(key=position.__getitem__)
     unjudged = lists.query_ids[judged_as < 0].tolist()
     if absent or unjudged:
-        warnings.warn(CoverageWarning(unjudged, absent, kept=missing == "empty"), stacklevel=3)
+        warnings.warn(CoverageWarning(unjudged, absent, missing == "empty"), stacklevel=3)
     if unjudged:
         lists, judged_as = lists[judged_as >= 0], judged_as[judged_as >= 0]
     assert lists.doc_ids is not None
@@ -236,7 +240,9 @@ def _judge(lists: RankedLists, qrels: Qrels, min_grade: float, missing: str) -> 
     )
 
 
-def write_trec(path: Target, lists: RankedLists, *, tag: str = "paretocut") -> list[str]:
+def write_trec(
+    path: Target, lists: RankedLists, *, tag: str = "paretocut", higher_is_better: bool = True
+) -> list[str]:
     """Write a TREC run and return the ids of the queries it cannot hold: those without results.
 
     The file appears whole or not at all. Scores are written with all the digits they have.
@@ -249,6 +255,8 @@ def write_trec(path: Target, lists: RankedLists, *, tag: str = "paretocut") -> l
         Lists with ``doc_ids``.
     tag
         Name of the run, the last field of every line.
+    higher_is_better
+        False to write distances, as `read_trec` takes them.
 
     Examples
     --------
@@ -266,6 +274,7 @@ def write_trec(path: Target, lists: RankedLists, *, tag: str = "paretocut") -> l
     if len(tag.split()) != 1:
         raise InvalidParameterError(f"write_trec: tag must be one word, got {tag!r}")
     last = tag.encode()
+    sign = 1.0 if higher_is_better else -1.0
     empty = []
     with open_target(path) as out:
         for query_id, scores, ids in zip(
@@ -278,7 +287,7 @@ def write_trec(path: Target, lists: RankedLists, *, tag: str = "paretocut") -> l
             lines = [
                 b"%b Q0 %b %d %a %b\n" % (query, doc_id, rank, score, last)
                 for rank, (doc_id, score) in enumerate(
-                    zip(as_bytes(ids).tolist(), scores.tolist(), strict=True), start=1
+                    zip(as_bytes(ids).tolist(), (sign * scores).tolist(), strict=True), start=1
                 )
             ]
             block = b"".join(lines)
