@@ -90,7 +90,7 @@ class Sweep:
             middle = right
         else:
             middle = 0.5 * left + 0.5 * right
-        if not middle > lower[i]:  # neighbouring floats have nothing between them
+        if middle == lower[i] > -np.inf:  # neighbouring floats have nothing between them
             middle = right
         count = len(self._start) if members is None else len(np.unique(members))
         return Best(float(middle), float(totals[i] / count))
