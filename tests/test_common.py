@@ -130,6 +130,8 @@ def test_learning_needs_judgements_and_lists(name: str, train: RankedLists) -> N
     else:
         with pytest.raises(InvalidScoresError, match="made without relevance"):
             truncator.fit(bare)
+        with pytest.raises(InvalidScoresError, match=r"made without relevance|query_embeddings"):
+            truncator.fit([[2.0, 1.0], [3.0, 1.0]])
         with pytest.raises(InvalidParameterError, match="at least one list to learn from, got 0"):
             truncator.fit(train[:0])
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
-import json
 import math
 import os
 from abc import ABC, abstractmethod
@@ -53,15 +51,16 @@ class Truncator(ABC):
         lists
             Training lists. Methods that learn nothing accept lists without judgements.
         """
+        ranked = _ranked(lists)
         self._validate()
         for name in self._learned():
             delattr(self, name)
         if self._learns():
-            if len(lists) == 0:
+            if len(ranked) == 0:
                 raise InvalidParameterError(
                     f"{type(self).__name__}: lists must hold at least one list to learn from, got 0"
                 )
-            self._fit(lists)
+            self._fit(ranked)
         return self
 
     def predict(self, lists: RankedLists | RaggedLike) -> IntArray:
@@ -72,7 +71,7 @@ class Truncator(ABC):
         lists
             `RankedLists`, or bare scores in any layout that takes (higher is better).
         """
-        ranked = lists if isinstance(lists, RankedLists) else RankedLists(lists)
+        ranked = _ranked(lists)
         self._validate()
         self._require_fitted()
         return np.asarray(self._predict(ranked), dtype=np.int64)
@@ -130,6 +129,8 @@ class Truncator(ABC):
         path
             The JSON file. It is replaced in one step: a reader sees the old or the new one.
         """
+        import json  # here, as most programs never save: importing paretocut stays quick
+
         target = Path(path)
         tensors: dict[str, NDArray[Any]] = {}
         content = {"format": _FORMAT, "version": _VERSION, **_describe(self, "", tensors)}
@@ -139,7 +140,7 @@ class Truncator(ABC):
             )
             beside = target.with_suffix(".safetensors")
             _write(beside, data)
-            content["tensors"] = {"file": beside.name, "sha256": hashlib.sha256(data).hexdigest()}
+            content["tensors"] = {"file": beside.name, "sha256": _digest(data)}
         text = json.dumps(content, indent=2, allow_nan=False)
         _write(target, (text + "\n").encode())
 
@@ -221,6 +222,10 @@ class Truncator(ABC):
             )
 
 
+def _ranked(lists: RankedLists | RaggedLike) -> RankedLists:
+    return lists if isinstance(lists, RankedLists) else RankedLists(lists)
+
+
 def load(path: str | os.PathLike[str]) -> Truncator:
     """Return the truncator that `Truncator.save` wrote.
 
@@ -229,6 +234,8 @@ def load(path: str | os.PathLike[str]) -> Truncator:
     path
         The JSON file; its ``.safetensors`` file, where it has one, must lie beside it.
     """
+    import json
+
     source = Path(path)
     try:
         content = json.loads(source.read_bytes())
@@ -247,7 +254,7 @@ def load(path: str | os.PathLike[str]) -> Truncator:
         # Only the name counts: a model file must not make us read from anywhere else.
         file = source.with_name(Path(beside["file"]).name)
         data = file.read_bytes()
-        if hashlib.sha256(data).hexdigest() != beside["sha256"]:
+        if _digest(data) != beside["sha256"]:
             raise DataFormatError(str(file), 1, f"does not belong to {source.name}: save it again")
         tensors = require("safetensors.numpy", feature="loading arrays", extra="sklearn").load(data)
     try:
@@ -261,6 +268,12 @@ def _same(value: Any, default: Any) -> bool:
         return value is default or bool(value == default)
     except ValueError:  # arrays compare element by element
         return False
+
+
+def _digest(data: bytes) -> str:
+    import hashlib
+
+    return hashlib.sha256(data).hexdigest()
 
 
 def _write(path: Path, data: bytes) -> None:
