@@ -1,0 +1,750 @@
+"""Honest comparison of truncators: held-out queries, intervals, paired tests, the ceiling."""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+import multiprocessing
+import pickle
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from paretocut import metrics as metric_functions
+from paretocut import truncators as registry
+from paretocut._extras import require
+from paretocut._validation import check_int, check_positive_int, check_probability
+from paretocut.errors import (
+    InvalidParameterError,
+    InvalidScoresError,
+    MissingExtraError,
+    ParetocutError,
+)
+from paretocut.metrics import Metric, MetricLike
+from paretocut.truncators import Oracle, Truncator
+from paretocut.types import FloatArray, IntArray, Ragged, RankedLists
+
+__all__ = ["Evaluation", "Summary", "bootstrap_interval", "evaluate", "holm", "sign_flip_test"]
+
+TruncatorsLike: TypeAlias = Mapping[str, Truncator | str] | Sequence[Truncator | str]
+"""Truncators by name, or a sequence of truncators and short names of the registry."""
+
+# Random draws are made in blocks of about this many numbers, so that memory stays small.
+_BLOCK = 1 << 22
+
+
+def evaluate(
+    truncators: TruncatorsLike,
+    lists: RankedLists,
+    metrics: Sequence[MetricLike] = ("f1", "dcg"),
+    *,
+    splits: int = 5,
+    train: float = 0.8,
+    folds: int | None = None,
+    test: RankedLists | None = None,
+    baseline: str | None = None,
+    confidence: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+    n_jobs: int = 1,
+    progress: bool = False,
+) -> Evaluation:
+    """Return how well each truncator cuts lists it has not learned from.
+
+    For each metric every truncator that has a ``metric`` parameter is cloned with that metric,
+    fitted on the training part of each split and asked for the cuts of the test part. The
+    `Oracle` is added as the ceiling.
+
+    Parameters
+    ----------
+    truncators
+        Truncators by name, or a sequence of truncators (named by their repr) and short names
+        that `truncators.make` knows.
+    lists
+        Judged lists.
+    metrics
+        Names, metrics or functions; see `paretocut.metrics.get`.
+    splits
+        How many random splits; with ``folds``, how many times the cross-validation is repeated.
+    train
+        Share of the queries to train on in each random split.
+    folds
+        Cross-validation with this many folds in place of random splits.
+    test
+        Test lists: then all of ``lists`` train, once, and nothing is split.
+    baseline
+        Name of the truncator that the others are tested against; None makes no tests.
+    confidence
+        Coverage of the intervals.
+    resamples
+        Draws of the bootstrap and of the test.
+    seed
+        Seed of the splits, the bootstrap and the tests.
+    n_jobs
+        How many processes share the work. The result does not depend on it. Processes are
+        spawned, so a script must keep its calls under ``if __name__ == "__main__":``.
+    progress
+        Show a progress bar on standard error, if that is a terminal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> relevant = np.arange(20) < rng.integers(1, 8, size=(40, 1))
+    >>> scores = np.sort(rng.random((40, 20)) + relevant, axis=1)[:, ::-1]
+    >>> result = evaluate(["global_k", "raw"], RankedLists(scores, relevant), ["f1"], folds=2)
+    >>> result["f1", "raw"].mean > result["f1", "global_k"].mean
+    True
+    """
+    chosen = _named(truncators)
+    measures = _measures(metrics)
+    _check_lists(lists, chosen, "lists")
+    if test is not None:
+        _check_lists(test, chosen, "test")
+    if baseline is not None and baseline not in chosen:
+        raise InvalidParameterError(
+            f"evaluate: baseline must be one of {', '.join(chosen)}, got {baseline!r}"
+        )
+    check_probability(confidence, who="evaluate", name="confidence")
+    check_positive_int(resamples, who="evaluate", name="resamples")
+    check_positive_int(splits, who="evaluate", name="splits")
+    check_positive_int(n_jobs, who="evaluate", name="n_jobs")
+    check_int(seed, who="evaluate", name="seed")
+
+    judged = lists if test is None else test
+    pairs, protocol = _protocol(lists, test, splits, train, folds, seed)
+    work = _Work(chosen, measures, lists, judged, pairs)
+    tasks = [(split, name) for split in range(len(pairs)) for name in chosen]
+    cuts = dict(_run(work, tasks, n_jobs, progress))
+
+    query = np.concatenate([held_out for _, held_out in pairs])
+    k = np.stack(
+        [
+            np.concatenate([cuts[split, name] for split in range(len(pairs))], axis=1)
+            for name in chosen
+        ],
+        axis=1,
+    )
+    curves = [measure.curves(judged) for measure in measures]
+    values = np.stack([c.values[c.offsets[query] + k[i]] for i, c in enumerate(curves)])
+    tested, position = np.unique(query, return_inverse=True)
+    return Evaluation(
+        truncators=tuple(chosen),
+        metrics=tuple(measure.name for measure in measures),
+        ceiling=tuple(name for name, item in chosen.items() if isinstance(item, Oracle)),
+        protocol=protocol,
+        baseline=baseline,
+        confidence=confidence,
+        resamples=resamples,
+        seed=seed,
+        query_ids=tuple(judged.query_ids[tested].tolist()),
+        query=position.astype(np.int64),
+        split=np.repeat(np.arange(len(pairs)), [len(held_out) for _, held_out in pairs]),
+        k=k,
+        values=values,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """One line of the table: a truncator under a metric.
+
+    Attributes
+    ----------
+    metric, truncator
+        Their names.
+    mean
+        Mean over queries, each query being the mean of its splits.
+    std
+        Standard deviation of the splits' means; None with a single split.
+    low, high
+        Bootstrap interval of the mean, over queries.
+    gain
+        Mean minus that of the baseline; None without one.
+    p_value
+        Of a paired sign-flip test against the baseline, Holm-corrected over the truncators of
+        the metric; None for the baseline itself and the ceiling.
+    mean_k
+        Mean number of results kept.
+    empty
+        Share of the lists of which nothing is kept.
+    """
+
+    metric: str
+    truncator: str
+    mean: float
+    std: float | None
+    low: float
+    high: float
+    gain: float | None
+    p_value: float | None
+    mean_k: float
+    empty: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation:
+    """What `evaluate` found: a table that prints itself, and the values it was made of.
+
+    ``evaluation["f1", "global_k"]`` is one line of the table, a `Summary`.
+
+    Attributes
+    ----------
+    truncators, metrics
+        Names, in the order given.
+    ceiling
+        Names of the truncators that look at the judgements of the test lists.
+    protocol
+        How lists were divided, in words.
+    baseline, confidence, resamples, seed
+        As given to `evaluate`.
+    query_ids
+        Names of the queries that were in a test part.
+    query, split
+        Position in ``query_ids`` and number of the split, one per test list.
+    k, values
+        Cuts and metric values of the test lists, by metric, truncator and test list.
+    """
+
+    truncators: tuple[str, ...]
+    metrics: tuple[str, ...]
+    ceiling: tuple[str, ...]
+    protocol: str
+    baseline: str | None
+    confidence: float
+    resamples: int
+    seed: int
+    query_ids: tuple[str, ...]
+    query: IntArray = field(repr=False)
+    split: IntArray = field(repr=False)
+    k: IntArray = field(repr=False)
+    values: FloatArray = field(repr=False)
+
+    def __getitem__(self, key: tuple[str, str]) -> Summary:
+        metric, truncator = key
+        return self.summary[
+            self._metric(metric) * len(self.truncators) + self._truncator(truncator)
+        ]
+
+    def per_query(self, metric: str, truncator: str) -> FloatArray:
+        """Return a truncator's metric for each of ``query_ids``, averaged over splits."""
+        return self._query_means(self.values[self._metric(metric), self._truncator(truncator)])
+
+    def cuts(self, metric: str, truncator: str) -> IntArray:
+        """Return a truncator's cuts, one per test list of every split."""
+        cuts: IntArray = self.k[self._metric(metric), self._truncator(truncator)]
+        return cuts
+
+    @cached_property
+    def summary(self) -> tuple[Summary, ...]:
+        """The lines of the table, metric by metric."""
+        return tuple(line for i in range(len(self.metrics)) for line in self._summaries(i))
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return every value as a dict: query_id, split, truncator, metric, k, value."""
+        return [
+            {
+                "query_id": self.query_ids[self.query[m]],
+                "split": int(self.split[m]),
+                "truncator": truncator,
+                "metric": metric,
+                "k": int(self.k[i, j, m]),
+                "value": float(self.values[i, j, m]),
+            }
+            for i, metric in enumerate(self.metrics)
+            for j, truncator in enumerate(self.truncators)
+            for m in range(len(self.query))
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the table and how it was made, as plain data."""
+        return {
+            "protocol": self.protocol,
+            "queries": len(self.query_ids),
+            "baseline": self.baseline,
+            "confidence": self.confidence,
+            "resamples": self.resamples,
+            "seed": self.seed,
+            "summary": [asdict(line) for line in self.summary],
+        }
+
+    def to_json(self) -> str:
+        """Return `to_dict` as JSON text."""
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+
+    def to_markdown(self) -> str:
+        """Return one Markdown table per metric, the best truncator in bold."""
+        return "\n\n".join(self._markdown(metric) for metric in self.metrics)
+
+    def to_latex(self) -> str:
+        """Return one LaTeX ``tabular`` per metric (package booktabs), the best in bold."""
+        return "\n\n".join(self._latex(metric) for metric in self.metrics)
+
+    def __str__(self) -> str:
+        return "\n\n".join(self._text(metric) for metric in self.metrics)
+
+    def __repr__(self) -> str:
+        return (
+            f"Evaluation({len(self.truncators)} truncators, metrics {', '.join(self.metrics)}, "
+            f"{len(self.query_ids)} queries, {self.protocol})"
+        )
+
+    def _repr_html_(self) -> str:
+        return "\n".join(self._html(metric) for metric in self.metrics)
+
+    # The numbers.
+
+    def _metric(self, name: str) -> int:
+        return _position(name, self.metrics, "metric")
+
+    def _truncator(self, name: str) -> int:
+        return _position(name, self.truncators, "truncator")
+
+    def _query_means(self, values: Any) -> FloatArray:
+        counts = np.bincount(self.query)
+        return np.bincount(self.query, weights=values) / counts
+
+    def _split_means(self, values: Any) -> FloatArray:
+        counts = np.bincount(self.split)
+        return np.bincount(self.split, weights=values) / counts
+
+    def _summaries(self, i: int) -> Iterator[Summary]:
+        values = np.stack([self._query_means(row) for row in self.values[i]], axis=1)
+        low, high = bootstrap_interval(
+            values, confidence=self.confidence, resamples=self.resamples, seed=self.seed
+        )
+        means = values.mean(axis=0)
+        p_values: dict[int, float] = {}
+        base = None if self.baseline is None else self._truncator(self.baseline)
+        if base is not None:
+            rivals = [
+                j
+                for j, name in enumerate(self.truncators)
+                if j != base and name not in self.ceiling
+            ]
+            raw = sign_flip_test(
+                values[:, rivals] - values[:, [base]], resamples=self.resamples, seed=self.seed
+            )
+            p_values = dict(zip(rivals, holm(raw).tolist(), strict=True))
+        for j, name in enumerate(self.truncators):
+            by_split = self._split_means(self.values[i, j])
+            cuts = self.k[i, j]
+            yield Summary(
+                metric=self.metrics[i],
+                truncator=name,
+                mean=float(means[j]),
+                std=float(by_split.std(ddof=1)) if by_split.size > 1 else None,
+                low=float(low[j]),
+                high=float(high[j]),
+                gain=None if base is None else float(means[j] - means[base]),
+                p_value=p_values.get(j),
+                mean_k=float(self._query_means(cuts).mean()),
+                empty=float(self._query_means(cuts == 0).mean()),
+            )
+
+    # The table in its several spellings.
+
+    def _caption(self, metric: str) -> str:
+        parts = [f"{metric}: {len(self.query_ids)} queries, {self.protocol}"]
+        parts.append(f"{100 * self.confidence:g} % intervals over queries")
+        if self.baseline is not None:
+            parts.append(f"p against {self.baseline}, Holm-corrected")
+        return "; ".join(parts)
+
+    def _header(self) -> list[str]:
+        test = [] if self.baseline is None else ["gain", "p"]
+        return ["truncator", "mean", "sd", "interval", *test, "k", "empty"]
+
+    def _rows(self, metric: str) -> list[tuple[bool, list[str]]]:
+        """Return the cells of each line, and whether it is the best that can be used."""
+        lines = [line for line in self.summary if line.metric == metric]
+        usable = [line.mean for line in lines if line.truncator not in self.ceiling]
+        best = max(usable, default=math.inf)
+        rows = []
+        for line in lines:
+            test = []
+            if self.baseline is not None:
+                test = [_number(line.gain, "+.3f"), _p_value(line.p_value)]
+            cells = [
+                line.truncator + (" (ceiling)" if line.truncator in self.ceiling else ""),
+                f"{line.mean:.3f}",
+                _number(line.std, ".3f"),
+                f"{line.low:.3f} to {line.high:.3f}",
+                *test,
+                f"{line.mean_k:.1f}",
+                f"{100 * line.empty:.0f} %",
+            ]
+            rows.append((line.truncator not in self.ceiling and line.mean == best, cells))
+        return rows
+
+    def _text(self, metric: str) -> str:
+        table = [self._header(), *(cells for _, cells in self._rows(metric))]
+        widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
+        lines = [
+            row[0].ljust(widths[0])
+            + "".join("  " + cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))
+            for row in table
+        ]
+        return "\n".join([self._caption(metric), "", *lines])
+
+    def _markdown(self, metric: str) -> str:
+        header = self._header()
+        lines = [
+            "| " + " | ".join(header) + " |",
+            "|---|" + "---:|" * (len(header) - 1),
+            *(
+                "| " + " | ".join(_emphasised(cells, best, "**", "**")) + " |"
+                for best, cells in self._rows(metric)
+            ),
+        ]
+        return "\n".join([self._caption(metric), "", *lines])
+
+    def _latex(self, metric: str) -> str:
+        def line(cells: list[str]) -> str:
+            return " & ".join(cells) + r" \\"
+
+        header = self._header()
+        body = [
+            line(_emphasised([_tex(cell) for cell in cells], best, r"\textbf{", "}"))
+            for best, cells in self._rows(metric)
+        ]
+        return "\n".join(
+            [
+                f"% {self._caption(metric)}",
+                r"\begin{tabular}{l" + "r" * (len(header) - 1) + "}",
+                r"\toprule",
+                line([_tex(cell) for cell in header]),
+                r"\midrule",
+                *body,
+                r"\bottomrule",
+                r"\end{tabular}",
+            ]
+        )
+
+    def _html(self, metric: str) -> str:
+        def line(cells: list[str], tag: str) -> str:
+            return "<tr>" + "".join(f"<{tag}>{cell}</{tag}>" for cell in cells) + "</tr>"
+
+        rows = [
+            line(_emphasised([html.escape(cell) for cell in cells], best, "<b>", "</b>"), "td")
+            for best, cells in self._rows(metric)
+        ]
+        caption = f"<caption>{html.escape(self._caption(metric))}</caption>"
+        return "\n".join(["<table>", caption, line(self._header(), "th"), *rows, "</table>"])
+
+
+# The statistics: plain functions of per-query values.
+
+
+def bootstrap_interval(
+    values: FloatArray, *, confidence: float = 0.95, resamples: int = 10_000, seed: int = 0
+) -> tuple[FloatArray, FloatArray]:
+    """Return the percentile bootstrap interval of each column's mean, rows being resampled.
+
+    Parameters
+    ----------
+    values
+        One row per query, one column per truncator.
+    confidence
+        Coverage, in (0, 1).
+    resamples
+        Number of draws.
+    seed
+        Seed of the draws; the same rows are drawn for every column.
+
+    Examples
+    --------
+    >>> low, high = bootstrap_interval(np.arange(100.0)[:, None])
+    >>> low.round(), high.round()
+    (array([44.]), array([55.]))
+    """
+    n = len(values)
+    rng = np.random.default_rng([seed, 1])
+    chance = np.full(n, 1 / n)
+    means = _in_blocks(
+        lambda size: rng.multinomial(n, chance, size=size) @ values / n, n, resamples
+    )
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(means, [tail, 1 - tail], axis=0)
+    return low, high
+
+
+def sign_flip_test(
+    differences: FloatArray, *, resamples: int = 10_000, seed: int = 0
+) -> FloatArray:
+    """Return the two-sided p-value of "this column's mean is zero", by random changes of sign.
+
+    Under the null hypothesis each query's difference is as likely with the other sign. All sign
+    patterns are tried where there are no more of them than ``resamples``; otherwise the p-value
+    counts the observed pattern too, so it is never 0.
+
+    Parameters
+    ----------
+    differences
+        One row per query, one column per comparison.
+    resamples
+        Number of random sign patterns.
+    seed
+        Seed of the patterns.
+
+    Examples
+    --------
+    >>> sign_flip_test(np.array([[1.0], [2.0], [3.0], [4.0]]))
+    array([0.125])
+    """
+    n = len(differences)
+    observed = np.abs(differences.sum(axis=0))
+    # Patterns that give the same sum up to rounding are as extreme as the one observed.
+    limit = observed - 1e-12 * np.abs(differences).sum(axis=0)
+    exact = n < 63 and 2**n <= resamples
+    if exact:
+        patterns = np.arange(2**n)[:, None] >> np.arange(n) & 1
+        sums = (1 - 2 * patterns) @ differences
+    else:
+        rng = np.random.default_rng([seed, 2])
+        sums = _in_blocks(
+            lambda size: (1.0 - 2.0 * rng.integers(0, 2, (size, n))) @ differences, n, resamples
+        )
+    hits = np.count_nonzero(np.abs(sums) >= limit, axis=0)
+    p_values: FloatArray = hits / len(sums) if exact else (hits + 1) / (resamples + 1)
+    return p_values
+
+
+def holm(p_values: FloatArray) -> FloatArray:
+    """Return p-values corrected for their number by Holm's step-down method.
+
+    Examples
+    --------
+    >>> holm(np.array([0.01, 0.04, 0.03]))
+    array([0.03, 0.06, 0.06])
+    """
+    order = np.argsort(p_values)
+    scaled = p_values[order] * np.arange(len(p_values), 0, -1)
+    corrected = np.empty(len(p_values))
+    corrected[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
+    return corrected
+
+
+def _in_blocks(draw: Callable[[int], FloatArray], width: int, total: int) -> FloatArray:
+    size = max(1, _BLOCK // max(width, 1))
+    sizes = [min(size, total - start) for start in range(0, total, size)]
+    return np.concatenate([draw(part) for part in sizes])
+
+
+# The work: one task is a truncator on a split, for all metrics.
+
+
+@dataclass(frozen=True)
+class _Work:
+    truncators: dict[str, Truncator]
+    metrics: tuple[Metric, ...]
+    lists: RankedLists
+    judged: RankedLists
+    pairs: list[tuple[IntArray, IntArray]]
+
+    def cuts(self, split: int, name: str) -> IntArray:
+        """Return the truncator's cuts of the test part: one row per metric."""
+        try:
+            return self._cuts(split, self.truncators[name])
+        except MissingExtraError:
+            raise  # says what to install, whatever the split
+        except Exception as error:
+            raise ParetocutError(
+                f"evaluate: truncator {name!r} failed on split {split + 1} of {len(self.pairs)}: "
+                f"{error}"
+            ) from error
+
+    def _cuts(self, split: int, truncator: Truncator) -> IntArray:
+        learn, held_out = self.pairs[split]
+        train, test = self.lists[learn], self.judged[held_out]
+        if not _metric_params(truncator):
+            cuts = truncator.clone().fit(train).predict(test)
+            return np.tile(cuts, (len(self.metrics), 1))
+        rows = []
+        for metric in self.metrics:
+            own = truncator.clone()
+            own.set_params(**dict.fromkeys(_metric_params(own), metric))
+            rows.append(own.fit(train).predict(test))
+        return np.stack(rows)
+
+
+_Task: TypeAlias = tuple[int, str]
+
+
+def _run(
+    work: _Work, tasks: list[_Task], n_jobs: int, progress: bool
+) -> Iterator[tuple[_Task, IntArray]]:
+    if n_jobs == 1:
+        for task in _shown(tasks, len(tasks), progress):
+            yield task, work.cuts(*task)
+        return
+    try:
+        data = pickle.dumps(work)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise InvalidParameterError(
+            "evaluate: n_jobs must be 1 for truncators and metrics that cannot be sent to other "
+            f"processes (functions must be defined in a module), got {n_jobs}: {error}"
+        ) from error
+    # Spawned, not forked: libraries with threads of their own, torch for one, may hang in a fork.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(n_jobs, context, initializer=_receive, initargs=(data,)) as pool:
+        futures = {pool.submit(_cuts_of, *task): task for task in tasks}
+        try:
+            for future in _shown(as_completed(futures), len(tasks), progress):
+                yield futures[future], future.result()
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+_received: list[_Work] = []
+
+
+def _receive(data: bytes) -> None:
+    _received.append(pickle.loads(data))
+
+
+def _cuts_of(split: int, name: str) -> IntArray:
+    return _received[-1].cuts(split, name)
+
+
+def _shown(items: Iterable[Any], total: int, progress: bool) -> Iterable[Any]:
+    if not (progress and sys.stderr.isatty()):
+        return items
+    tqdm = require("tqdm", feature="the progress bar", extra="cli")
+    bar: Iterable[Any] = tqdm.tqdm(items, total=total, desc="evaluate", unit="fit")
+    return bar
+
+
+# What the arguments mean.
+
+
+def _named(truncators: TruncatorsLike) -> dict[str, Truncator]:
+    if isinstance(truncators, Mapping):
+        pairs = list(truncators.items())
+    elif isinstance(truncators, Sequence) and not isinstance(truncators, str):
+        pairs = [(item if isinstance(item, str) else repr(item), item) for item in truncators]
+    else:
+        raise InvalidParameterError(
+            "evaluate: truncators must be a mapping of names to truncators or a sequence of "
+            f"them, got {truncators!r}"
+        )
+    named: dict[str, Truncator] = {}
+    for name, item in pairs:
+        if name in named:
+            raise InvalidParameterError(
+                f"evaluate: truncators must have different names, got {name!r} twice"
+            )
+        made = registry.make(item) if isinstance(item, str) else item
+        if not isinstance(made, Truncator):
+            raise InvalidParameterError(
+                f"evaluate: truncators must be truncators or one of "
+                f"{', '.join(registry.names())}, got {item!r}"
+            )
+        named[name] = made
+    if not named:
+        raise InvalidParameterError("evaluate: truncators must be at least one, got none")
+    if not any(isinstance(item, Oracle) for item in named.values()):
+        named.setdefault("oracle", Oracle())
+    return named
+
+
+def _measures(metrics: Sequence[MetricLike]) -> tuple[Metric, ...]:
+    if isinstance(metrics, (str, Metric)) or callable(metrics):
+        raise InvalidParameterError(
+            f"evaluate: metrics must be a sequence of metrics, got {metrics!r}"
+        )
+    measures = tuple(metric_functions.get(metric) for metric in metrics)
+    names = [measure.name for measure in measures]
+    if not names or len(set(names)) < len(names):
+        raise InvalidParameterError(
+            f"evaluate: metrics must be at least one and have different names, got {names}"
+        )
+    return measures
+
+
+def _check_lists(lists: RankedLists, truncators: dict[str, Truncator], argument: str) -> None:
+    if not isinstance(lists, RankedLists) or len(lists) == 0 or lists.relevance is None:
+        raise InvalidScoresError(
+            f"evaluate: {argument} must be RankedLists with relevance, at least one list, "
+            f"got {lists!r}"
+        )
+    if lists.query_embeddings is not None:
+        return
+    for name, truncator in truncators.items():
+        params = truncator.get_params()
+        if any(value is not None for key, value in params.items() if _last(key) == "neighbors"):
+            raise InvalidScoresError(
+                f"evaluate: {argument} must have query_embeddings for truncator {name!r}, which "
+                "looks at neighbouring queries, got none"
+            )
+
+
+def _protocol(
+    lists: RankedLists,
+    test: RankedLists | None,
+    splits: int,
+    train: float,
+    folds: int | None,
+    seed: int,
+) -> tuple[list[tuple[IntArray, IntArray]], str]:
+    """Return the positions of each split's training and test lists, and the words for it."""
+    if test is not None:
+        return [(np.arange(len(lists)), np.arange(len(test)))], "given test lists"
+    # Empty lists named by position, divided by the same rules as any lists.
+    index = RankedLists(Ragged(np.empty(0), np.zeros(len(lists) + 1, dtype=np.int64)))
+    seeds = np.random.SeedSequence(seed).generate_state(splits).tolist()
+    if folds is None:
+        parts = [index.split(train, seed=own) for own in seeds]
+        words = f"{splits} random splits, {100 * train:g} % for training"
+    else:
+        parts = [pair for own in seeds for pair in index.folds(folds, seed=own)]
+        words = f"{splits} x {folds}-fold cross-validation"
+    return [
+        (learn.query_ids.astype(np.int64), held_out.query_ids.astype(np.int64))
+        for learn, held_out in parts
+    ], words
+
+
+def _last(param: str) -> str:
+    return param.rpartition("__")[2]
+
+
+def _metric_params(truncator: Truncator) -> list[str]:
+    return [name for name in truncator.get_params() if _last(name) == "metric"]
+
+
+def _position(name: str, names: tuple[str, ...], what: str) -> int:
+    if name not in names:
+        raise InvalidParameterError(
+            f"Evaluation: {what} must be one of {', '.join(names)}, got {name!r}"
+        )
+    return names.index(name)
+
+
+# Cells.
+
+
+def _number(value: float | None, spec: str) -> str:
+    return "" if value is None else format(value, spec)
+
+
+def _p_value(value: float | None) -> str:
+    if value is None:
+        return ""
+    return "<0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def _emphasised(cells: list[str], best: bool, before: str, after: str) -> list[str]:
+    """Return the cells with name and mean marked when they are the best."""
+    return [f"{before}{cell}{after}" if best and i < 2 else cell for i, cell in enumerate(cells)]
+
+
+def _tex(cell: str) -> str:
+    return "".join(f"\\{letter}" if letter in "_%&#$" else letter for letter in cell)
