@@ -425,7 +425,7 @@ def test_ties_are_ordered_as_by_trec_eval(run: dict[str, float]) -> None:
 
 
 def test_scores_that_differ_beyond_single_precision_are_not_ties() -> None:
-    # Here older trec_eval sees a tie; version 10 compares doubles, and so do we.
+    # Here older releases of trec_eval see a tie; its current sources compare doubles, and so do we.
     found = read(b"q Q0 a 0 1.0000000001 me\nq Q0 b 0 1.0 me\n")["q"]
     assert [document for document, _ in found] == [b"a", b"b"]
 

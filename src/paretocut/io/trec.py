@@ -6,7 +6,7 @@ gzip or xz. They are parsed by the compiled kernel in chunks, so memory goes to 
 kept (scores and document ids) and not to the text.
 
 Order is trec_eval's: by score, ties by document id, both descending; the rank in the file is not
-looked at. Scores are compared as doubles, as trec_eval does since version 10; older versions, and
+looked at. Scores are compared as doubles, as trec_eval's current sources do; older releases, and
 pytrec_eval, first round them to single precision and so see ties between scores that differ by less
 than about one part in ten million.
 """
