@@ -10,6 +10,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest
+# Whose sanitizers come as libraries that can be loaded into Python, and the tests to run there.
+SANITIZE_CXX ?= g++
+SANITIZE_TESTS := $(wildcard $(addprefix tests/test_,kernel.py gpd.py surprise.py io.py minimal.py))
 CXX_FILES := $(wildcard cpp/*.cpp cpp/*.hpp cpp/tests/*.cpp)
 
 .DEFAULT_GOAL := help
@@ -55,12 +58,19 @@ bench: $(VENV)/.dev ## Measure speed against the bars the project sets itself
 docs: $(VENV)/.dev ## Build the documentation into docs/_build/html
 	$(BIN)/sphinx-build --fail-on-warning --keep-going -q -b html docs docs/_build/html
 
+# The sanitizers must be loaded before Python is. Without `site` (-S) Python does not see the
+# editable install, so that the path decides, and the sanitized copy comes first on it.
 .PHONY: sanitize
-sanitize: $(VENV)/.package ## Run the kernel's tests under address and undefined-behaviour sanitizers
-	$(BIN)/cmake -S . -B build/sanitize -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja \
-	  -DCMAKE_BUILD_TYPE=RelWithDebInfo -DPARETOCUT_TESTS=ON -DPARETOCUT_SANITIZE=ON --log-level=WARNING
-	$(BIN)/cmake --build build/sanitize
-	build/sanitize/paretocut_tests
+sanitize: export CXX = $(SANITIZE_CXX)
+sanitize: $(VENV)/.dev ## Run the kernel's tests under address and undefined-behaviour sanitizers
+	$(PIP) install --no-deps --no-build-isolation --upgrade --target build/sanitize/site \
+	  -C build-dir=build/sanitize/cmake -C cmake.define.PARETOCUT_SANITIZE=ON \
+	  -C cmake.define.PARETOCUT_TESTS=ON .
+	build/sanitize/cmake/paretocut_tests
+	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
+	ASAN_OPTIONS=detect_leaks=0 \
+	PYTHONPATH=build/sanitize/site:$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') \
+	$(BIN)/python -S -m pytest -p no:cacheprovider $(SANITIZE_TESTS)
 
 .PHONY: wheel
 wheel: $(VENV)/.dev ## Build the sdist and, from it, the wheel, into dist
