@@ -41,8 +41,9 @@ ONLY = {"io": {"_kernel", "errors", "_extras", "types"}}
 
 
 def modules() -> list[Path]:
-    """Return every source file but the package's own __init__, which gathers the public names."""
-    return sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+    """Return every source file but __init__, which gathers the public names, and __main__."""
+    outside = {PACKAGE / "__init__.py", PACKAGE / "__main__.py"}
+    return sorted(path for path in PACKAGE.rglob("*.py") if path not in outside)
 
 
 def part_of(path: Path) -> str:

@@ -1,0 +1,92 @@
+"""The parser of the command line, and what becomes of errors."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+
+from paretocut.cli import demo, judged, lists
+from paretocut.cli._common import note
+from paretocut.errors import InvalidParameterError, ParetocutError
+
+_EPILOG = """\
+examples:
+  paretocut demo                                 see what it does, on digits
+  paretocut score run.txt | head                 surprise, p-value and E-value of each result
+  paretocut cut run.txt -o cut.txt               keep what chance explains badly (alpha 0.05)
+  paretocut cut run.txt --evalue 0.05            only what is beyond doubt; often nothing
+  paretocut cut run.jsonl.gz --fdr 0.2 --json    decisions and reasons, one object per query
+  paretocut cut hits.csv --distances --max-k 20  distances, not scores; at most 20 results
+  search | paretocut cut - --format jsonl        in a pipe
+  paretocut compare run.txt qrels.txt            which cut-off method is best for this system
+  paretocut fit run.txt qrels.txt -o model.json  learn a cut-off from judgements, then
+  paretocut cut run.txt --model model.json       use it
+
+input:
+  TREC runs (.run .trec .txt .res or no suffix), .jsonl, .csv, .parquet and .arrow, plain or with
+  .gz or .xz behind the name; "-" is standard input, TREC unless --format says otherwise.
+  Tables have one row per query: query_id, scores, and if you like doc_ids. CSV may also have one
+  row per result: query_id, score, doc_id. Fetch deep: 100 to 1000 results per query.
+
+what the numbers mean:
+  surprise  how unusual a result is among the results of its own query: -log(p-value)
+  p-value   chance that a result which does not matter scores as high
+  E-value   how many results that do not matter would score as high in this list
+  None of them says "relevant". Scores that only encode ranks (reciprocal-rank fusion) and lists
+  of fewer than about 50 results are beyond the method; a warning on standard error says so.
+
+exit codes:
+  0 done   1 bad data, or a file that cannot be read or written   2 bad usage   130 interrupted
+"""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the whole command line."""
+    parser = argparse.ArgumentParser(
+        prog="paretocut",
+        description="How many results should a search return? Cuts ranked lists where chance "
+        "becomes a good enough explanation of their scores.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"paretocut {version('paretocut')}")
+    commands = parser.add_subparsers(
+        title="commands", metavar="COMMAND", dest="command", required=True
+    )
+    for family in (demo, lists, judged):
+        family.add_commands(commands)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Return the exit code of the command line: 0 done, 1 bad data, 2 bad usage.
+
+    Parameters
+    ----------
+    argv
+        The arguments after the command's name; by default the process's own.
+    """
+    args = build_parser().parse_args(argv)
+    who = f"{args.command}: "
+    try:
+        args.run_command(args)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has seen enough, as with `| head`. What is left in the buffer has nowhere to
+        # go; without this, Python would complain about it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except KeyboardInterrupt:
+        return 130
+    except InvalidParameterError as error:
+        note(str(error).removeprefix(who), who="error: ")
+        return 2
+    except ParetocutError as error:
+        note(str(error).removeprefix(who))
+        return 1
+    except OSError as error:
+        note(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        return 1
+    return 0

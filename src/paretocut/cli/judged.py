@@ -1,0 +1,219 @@
+"""``compare`` and ``fit``: what judgements add."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import warnings
+from typing import Any
+
+import paretocut as pc
+from paretocut import truncators
+from paretocut.cli._common import Commands, add_input, add_quiet, note, positive_int
+from paretocut.errors import InvalidParameterError
+from paretocut.evaluation import evaluate
+from paretocut.io import read_lists
+from paretocut.truncators import Truncator
+from paretocut.types import RankedLists
+
+_METHODS = (
+    "global_k",
+    "fixed_k",
+    "raw",
+    "minmax",
+    "z",
+    "surprise",
+    "surprise:refit=all",
+    "surprise:alpha=0.05",
+    "surprise:evalue=0.05",
+    "distribution",
+    "largest_gap",
+    "autocut",
+    "top_p",
+)
+"""What ``compare`` compares by default: all that needs neither an extra nor embeddings."""
+
+
+def add_commands(commands: Commands) -> None:
+    """Add ``compare`` and ``fit`` to the command line."""
+    methods = (
+        "A method is one of "
+        + ", ".join(truncators.names())
+        + "; parameters may follow: surprise:refit=all,transform=log. "
+        "A metric is one of " + ", ".join(pc.metrics.names()) + "."
+    )
+    compare = commands.add_parser(
+        "compare",
+        help="find the best cut-off method for a run with judgements",
+        description="Learns each method on part of the queries, cuts the others, and prints how "
+        "well that went: mean and interval over queries, difference to the baseline and its "
+        "p-value, mean number kept, share of queries without results.",
+        epilog=methods,
+    )
+    _add_judged(compare)
+    compare.add_argument(
+        "--methods",
+        nargs="+",
+        default=list(_METHODS),
+        metavar="METHOD",
+        help="methods to compare (default: all that need no extra)",
+    )
+    compare.add_argument(
+        "--metrics",
+        nargs="+",
+        default=["f1", "dcg"],
+        metavar="METRIC",
+        help="metrics to learn and to compare by (default: f1 dcg)",
+    )
+    compare.add_argument(
+        "--baseline", metavar="METHOD", help="method to test against (default: the first)"
+    )
+    compare.add_argument(
+        "--splits", type=positive_int, default=5, metavar="N", help="random splits (default: 5)"
+    )
+    compare.add_argument(
+        "--train",
+        type=float,
+        default=0.8,
+        metavar="SHARE",
+        help="share of the queries to learn from (default: 0.8)",
+    )
+    compare.add_argument(
+        "--folds", type=positive_int, metavar="N", help="cross-validation instead of random splits"
+    )
+    compare.add_argument("--seed", type=int, default=0, metavar="N", help="seed (default: 0)")
+    compare.add_argument(
+        "--jobs", type=positive_int, default=1, metavar="N", help="processes (default: 1)"
+    )
+    spelling = compare.add_mutually_exclusive_group()
+    for name in ("json", "markdown", "latex"):
+        spelling.add_argument(f"--{name}", action="store_true", help=f"print the tables as {name}")
+    compare.set_defaults(run_command=_compare)
+
+    fit = commands.add_parser(
+        "fit",
+        help="learn a cut-off from a run with judgements",
+        description="Learns a method from all queries that have judgements, and writes it as "
+        "JSON for `paretocut cut --model`.",
+        epilog=methods,
+    )
+    _add_judged(fit)
+    fit.add_argument(
+        "--method", default="surprise", metavar="METHOD", help="what to learn (default: surprise)"
+    )
+    fit.add_argument(
+        "--metric", default="f1", metavar="METRIC", help="what to maximise (default: f1)"
+    )
+    fit.add_argument(
+        "-o", "--output", required=True, metavar="FILE", help="where to write the model"
+    )
+    fit.add_argument("--json", action="store_true", help="print what was learned as JSON")
+    fit.set_defaults(run_command=_fit)
+
+
+def _add_judged(parser: argparse.ArgumentParser) -> None:
+    add_input(parser)
+    parser.add_argument("qrels", metavar="QRELS", help="judgements in TREC format")
+    parser.add_argument(
+        "--min-grade",
+        type=float,
+        default=1,
+        metavar="G",
+        help="smallest grade that counts as relevant (default: 1)",
+    )
+    add_quiet(parser)
+
+
+def make_method(text: str, metric: str) -> Truncator:
+    """Return the truncator that a word of the command line describes.
+
+    Parameters
+    ----------
+    text
+        Short name and, after a colon, parameters: ``surprise:refit=all,min_window=10``. Values
+        are read as JSON where that is what they are, as text elsewhere.
+    metric
+        What it shall learn, where it learns.
+    """
+    name, _, settings = text.partition(":")
+    params: dict[str, Any] = {}
+    for setting in filter(None, settings.split(",")):
+        key, equals, value = setting.partition("=")
+        if not equals:
+            raise InvalidParameterError(
+                f"method {text!r}: parameters must have the form name=value, got {setting!r}"
+            )
+        try:
+            params[key] = json.loads(value)
+        except ValueError:
+            params[key] = value
+    return truncators.make(name, metric=metric).set_params(**params)
+
+
+def _read(args: argparse.Namespace) -> RankedLists:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", pc.io.CoverageWarning)
+        lists = read_lists(
+            args.run,
+            args.format,
+            qrels=args.qrels,
+            min_grade=args.min_grade,
+            higher_is_better=not args.distances,
+        )
+    if not args.quiet:
+        for warning in caught:
+            note(str(warning.message), who="warning: ")
+    return lists
+
+
+def _compare(args: argparse.Namespace) -> None:
+    methods = {text: make_method(text, args.metrics[0]) for text in args.methods}
+    lists = _read(args)
+    result = evaluate(
+        methods,
+        lists,
+        args.metrics,
+        splits=args.splits,
+        train=args.train,
+        folds=args.folds,
+        baseline=args.baseline or args.methods[0],
+        seed=args.seed,
+        n_jobs=args.jobs,
+        progress=not args.quiet,
+    )
+    if args.json:
+        text = result.to_json()
+    elif args.markdown:
+        text = result.to_markdown()
+    elif args.latex:
+        text = result.to_latex()
+    else:
+        text = str(result)
+    sys.stdout.write(text + "\n")
+
+
+def _fit(args: argparse.Namespace) -> None:
+    method = make_method(args.method, args.metric)
+    lists = _read(args)
+    method.fit(lists)
+    method.save(args.output)
+    metric = pc.metrics.get(args.metric)
+    k = method.predict(lists)
+    reached = float(metric(lists, k).mean())
+    if args.json:
+        learned = {
+            "model": args.output,
+            "method": repr(method),
+            "metric": metric.name,
+            "queries": len(lists),
+            "training_value": reached,
+            "mean_k": float(k.mean()),
+        }
+        sys.stdout.write(json.dumps(learned) + "\n")
+    elif not args.quiet:
+        note(
+            f"{method!r} learned from {len(lists)} queries: {metric.name} {reached:.3f} on these, "
+            f"{k.mean():.1f} results kept on average; `paretocut compare` tells what to expect of "
+            "others"
+        )
