@@ -90,14 +90,14 @@ std::int64_t fit_list(const double* scores, std::int64_t n, const Options& optio
         return -1;
     }
 
-    // Differences of scores near the largest double would overflow; this factor is exact.
-    const double extreme = std::max(std::fabs(scores[0]), std::fabs(scores[n - 1]));
-    double factor = options.sign;
-    if (order == Order::kUnsorted || extreme > 0x1p1000) {
-        double largest = 0.0;
+    // Scores are brought near 1 by a power of two: exact, and out of the way of overflow. The
+    // exponent of the smallest doubles has no reciprocal, hence the bound.
+    double largest = std::max(std::fabs(scores[0]), std::fabs(scores[n - 1]));
+    if (order == Order::kUnsorted) {
         for (std::int64_t i = 0; i < n; ++i) largest = std::max(largest, std::fabs(scores[i]));
-        if (largest > 0x1p1000) factor *= 0x1p-24;
     }
+    const int exponent = largest > 0.0 ? std::clamp(std::ilogb(largest), -1000, 1000) : 0;
+    const double factor = std::ldexp(options.sign, -exponent);
     if (order == Order::kDescending) {
         for (std::int64_t i = 0; i < n; ++i) scratch[i] = scores[n - 1 - i] * factor;
     } else {
@@ -106,22 +106,21 @@ std::int64_t fit_list(const double* scores, std::int64_t n, const Options& optio
     }
     std::fill(scratch + n, scratch + padded(n), 0.0);
 
-    const double origin = scratch[0];
-    const double spread = scratch[n - 1] - origin;
-    fit->threshold = origin / factor;
+    fit->threshold = scratch[0] / factor;
     if (n < options.min_window) fit->flags |= kTooFew;
-    if (!(spread > 0.0)) fit->flags |= kConstant;
+    if (!(scratch[0] < scratch[n - 1])) fit->flags |= kConstant;
     if (fit->flags) {
         std::fill(surprise, surprise + n, 0.0);
         return -1;
     }
 
-    run.standardise(scratch, n, origin, spread);
     const Selection selection = run.select(scratch, n, options);
+    const double threshold = scratch[selection.lower];
     fit->shape = selection.tail.shape;
-    fit->scale = std::max(selection.tail.scale * spread / std::fabs(factor),
-                          std::numeric_limits<double>::denorm_min());
-    fit->scale = std::min(fit->scale, std::numeric_limits<double>::max());
+    fit->scale =
+        std::clamp(selection.tail.scale / std::fabs(factor),
+                   std::numeric_limits<double>::denorm_min(), std::numeric_limits<double>::max());
+    fit->threshold = threshold / factor;
     fit->cvm = selection.tail.cvm;
     fit->lower = selection.lower;
     fit->upper = selection.upper;
@@ -129,22 +128,7 @@ std::int64_t fit_list(const double* scores, std::int64_t n, const Options& optio
     fit->evaluations = selection.evaluations;
     if (selection.tail.no_interior_root) fit->flags |= kTiedThreshold;
     if (selection.limited) fit->flags |= kSearchLimited;
-
-    // The threshold as the caller wrote it: the score of ascending rank `lower`.
-    double threshold = origin;
-    if (selection.lower > 0) {
-        if (order == Order::kUnsorted) {
-            for (std::int64_t i = 0; i < n; ++i) scratch[i] = scores[i] * factor;
-            std::nth_element(scratch, scratch + selection.lower, scratch + n);
-            threshold = scratch[selection.lower];
-        } else {
-            const std::int64_t at =
-                order == Order::kDescending ? n - 1 - selection.lower : selection.lower;
-            threshold = scores[at] * factor;
-        }
-    }
-    fit->threshold = threshold / factor;
-    run.rescore(scores, n, factor, threshold, spread, selection.tail, surprise);
+    run.rescore(scores, n, factor, threshold, selection.tail, surprise);
     return -1;
 }
 
@@ -164,8 +148,8 @@ std::int64_t fit_batch(const double* values, const std::int64_t* offsets, std::i
     parallel_for(lists, chunk, threads, [&](int worker, std::int64_t i) {
         const std::int64_t begin = offsets[i];
         const std::int64_t at =
-            fit_list(values + begin, offsets[i + 1] - begin, options, scratch.data() + worker * room,
-                     fits + i, surprise + begin);
+            fit_list(values + begin, offsets[i + 1] - begin, options,
+                     scratch.data() + worker * room, fits + i, surprise + begin);
         if (at >= 0) {
             std::int64_t seen = bad.load();
             while (begin + at < seen && !bad.compare_exchange_weak(seen, begin + at)) {

@@ -11,11 +11,20 @@ namespace {
 
 constexpr double kInfinity = __builtin_inf();
 
-// Windows searched in one list before the search is stopped: never reached below 16,384 scores.
-constexpr std::int64_t kWindowWork = std::int64_t{1} << 28;
-constexpr std::int64_t kWindowsAlways = 64;
+// Passes over a list before the search for its window is stopped. A window takes about three, so
+// that lists of a few thousand scores are searched to the end.
+constexpr std::int64_t kWork = std::int64_t{1} << 29;
+constexpr std::int64_t kPassesAlways = 128;
 
-// Calls body(x) for the excesses of a window over `origin`, eight at a time, zeros filling the last.
+// Windows narrower than this part of the largest score count as constant.
+constexpr double kNarrow = 1e-280;
+
+// Where theta times the mean excess is below this, no earlier root has been seen: two roots need
+// excesses of two very different sizes.
+constexpr double kSurelyFirst = 16.0;
+
+// Calls body(x) for the excesses of a window over `origin`, eight at a time, zeros filling the
+// last.
 template <class Body>
 PARETOCUT_INLINE void for_each_vector(const double* e, std::int64_t m, double origin, Body body) {
     std::int64_t i = 0;
@@ -23,29 +32,35 @@ PARETOCUT_INLINE void for_each_vector(const double* e, std::int64_t m, double or
     if (i < m) body(select(first_lanes(m - i), load(e + i) - origin, splat(0.0)));
 }
 
+// Moments of the excesses of a window, in units of the largest so that squares cannot underflow.
 struct Moments {
+    double largest;
     double mean;
     double mean_square;
 };
 
 Moments moments(const double* e, std::int64_t m, double origin) {
+    const double largest = e[m - 1] - origin;
+    if (!(largest > kNarrow)) return {0.0, 0.0, 0.0};
+    const double unit = 1.0 / largest;
     Vec first = splat(0.0), second = splat(0.0);
-    for_each_vector(e, m, origin, [&](Vec x) __attribute__((always_inline)) {
+    for_each_vector(e, m, origin, [&](Vec excess) __attribute__((always_inline)) {
+        const Vec x = excess * unit;
         first = first + x;
         second = second + x * x;
     });
     const double size = static_cast<double>(m);
-    return {sum(first) / size, sum(second) / size};
+    return {largest, sum(first) / size, sum(second) / size};
 }
 
 // Sums over a window at one theta, with x = theta e and r = 1 / (1 + x).
 struct Sums {
-    double theta = 0.0;  // 0: no sums
-    double log = 0.0;         // log(1 + x)
+    double theta = 0.0;        // 0: no sums
+    double log = 0.0;          // log(1 + x)
     double log_minus_q = 0.0;  // log(1 + x) - x r, which near theta = 0 is all that matters
-    double q = 0.0;           // x r
-    double rq = 0.0;          // x r^2
-    double rrq = 0.0;         // x r^3
+    double q = 0.0;            // x r
+    double rq = 0.0;           // x r^2
+    double rrq = 0.0;          // x r^3
 };
 
 Sums sums(const double* e, std::int64_t m, double origin, double theta) {
@@ -102,8 +117,7 @@ Sums sums(const double* e, std::int64_t m, double origin, double theta) {
         });
         const Vec powers = to_double(exponent + exponent_of(product));
         s.q = sum(q);
-        s.log = sum(powers) * kLn2Hi +
-                sum(log1p_pos(mantissa_of(product) - 1.0) + powers * kLn2Lo);
+        s.log = sum(powers) * kLn2Hi + sum(log1p_pos(mantissa_of(product) - 1.0) + powers * kLn2Lo);
         s.log_minus_q = s.log - s.q;
     }
     s.rq = sum(rq);
@@ -162,48 +176,125 @@ Profile profile(const Sums& s, std::int64_t m) {
 // theta * exp(delta), to third order in delta like the step itself.
 double moved(double theta, double delta) { return theta * (2.0 + delta) / (2.0 - delta); }
 
-// A theta from which the first root can be reached: on the rising side of h or where h >= 0.
-// Scans upwards from where h surely falls; 0 when ties at the threshold leave no root.
-double scan_for_root(const double* e, std::int64_t m, double origin, Moments moment,
-                     std::int32_t* evaluations) {
-    Vec third = splat(0.0);
-    std::int64_t zeros = 0;
-    for_each_vector(e, m, origin,
-                    [&](Vec x) __attribute__((always_inline)) { third = third + x * x * x; });
-    while (zeros < m && e[zeros] - origin <= 0.0) ++zeros;
-    const double deficit = 0.5 * moment.mean_square - moment.mean * moment.mean;
-    const double start = deficit * static_cast<double>(m) / (4.0 * sum(third));
-    const double largest_k = static_cast<double>(m - zeros) / static_cast<double>(zeros);
-    const double factors[] = {2.0, 1.0625};
-    for (const double factor : factors) {
-        for (double theta = start; theta < 1e290; theta *= factor) {
-            const Profile p = profile(sums(e, m, origin, theta), m);
-            ++*evaluations;
-            if (p.h >= 0.0 || p.slope > 0.0) return theta;
-            if (p.k > largest_k) break;
-        }
-    }
-    return 0.0;
-}
-
 Tail exponential_tail(double mean) {
     Tail tail;
     tail.scale = mean;
     return tail;
 }
 
-// Maximum likelihood under shape >= 0: the first root of the profile score h, by safeguarded
-// third-order steps in log(theta). `sums_at` holds sums of (nearly) this window to start from, or
-// just a theta, and comes back with those of the last evaluation.
+// One window in the search for the root of its profile score.
+struct Search {
+    const double* e;
+    std::int64_t m;
+    double origin;
+    std::int32_t evaluations = 0;
+    Sums at;  // sums of the last evaluation
+
+    Profile evaluate(double theta) {
+        ++evaluations;
+        at = sums(e, m, origin, theta);
+        return profile(at, m);
+    }
+
+    // The rising root of h between lower and upper, by safeguarded third-order steps in log(theta)
+    // from theta on; theta 0 if the search ends at a point where h < 0 and falls, with no rising
+    // point known below it, or if h does not get to 0.
+    Tail root(double theta, double lower, double upper) {
+        bool upper_is_positive = upper < kInfinity;
+        for (int step = 0; step < 200; ++step) {
+            const Profile p = evaluate(theta);
+            if (p.h >= 0.0) {
+                upper = theta;
+                upper_is_positive = true;
+            } else if (p.slope > 0.0 || upper_is_positive) {
+                lower = theta;
+            } else if (lower > 0.0) {
+                upper = theta;  // right of a rising point: past the second root
+            } else {
+                break;
+            }
+            double next = 0.0;
+            if (p.slope > 0.0) {
+                const double delta = p.step();
+                const double newton = __builtin_fabs(p.h / p.slope);
+                next = moved(theta, delta);
+                // The step's error is of third order, with a constant that grows as h flattens.
+                if (newton < 1e-4 && newton * __builtin_fabs(p.curvature) < 1e-3 * p.slope) {
+                    Tail tail;
+                    tail.theta = next;
+                    tail.shape = p.k + delta * (p.q + delta * (p.rq / 2.0 + delta * p.rqq / 6.0));
+                    tail.scale = tail.shape / next;
+                    return tail;
+                }
+            }
+            if (!(next > lower && next < upper)) {
+                if (lower == 0.0) {
+                    next = 0.25 * theta;
+                } else if (upper == kInfinity) {
+                    next = 4.0 * theta;
+                } else {
+                    next = __builtin_sqrt(lower) * __builtin_sqrt(upper);
+                    if (!(next > lower && next < upper)) {  // flat to the last digit
+                        if (!upper_is_positive) break;
+                        Tail tail;
+                        tail.theta = theta;
+                        tail.shape = p.k;
+                        tail.scale = p.k / theta;
+                        return tail;
+                    }
+                }
+            }
+            theta = next;
+        }
+        return Tail{};
+    }
+
+    // The first rising root, found by walking up from where h surely falls; only roots below
+    // `limit` matter. theta 0 if there is none.
+    Tail first_root(const Moments& moment, double limit) {
+        Vec third = splat(0.0);
+        const double unit = 1.0 / moment.largest;
+        for_each_vector(e, m, origin, [&](Vec excess) __attribute__((always_inline)) {
+            const Vec x = excess * unit;
+            third = third + x * x * x;
+        });
+        std::int64_t zeros = 0;
+        while (zeros < m && e[zeros] - origin <= 0.0) ++zeros;
+        // Above this mean logarithm h is negative for ever.
+        const double largest_k = static_cast<double>(m - zeros) / static_cast<double>(zeros);
+        const double deficit = 0.5 * moment.mean_square - moment.mean * moment.mean;
+        double theta = deficit * static_cast<double>(m) / (4.0 * sum(third)) * unit;
+        double before = 0.0;
+        bool tried = false;
+        while (theta < limit) {
+            const Profile p = evaluate(theta);
+            if (p.h >= 0.0) return root(theta, before, theta);
+            if (p.slope > 0.0 && !tried) {
+                const Tail tail = root(theta, theta, kInfinity);
+                if (tail.theta > 0.0) return tail;
+            }
+            tried = p.slope > 0.0;  // once per rise: this one has a top below 0
+            if (p.k > largest_k) break;
+            before = theta;
+            theta *= 2.0;
+        }
+        return Tail{};
+    }
+};
+
+// Maximum likelihood under shape >= 0: the first root of the profile score h. `sums_at` holds sums
+// of (nearly) this window to start from, or just a theta, and comes back with those of the last
+// evaluation.
 Tail fit_tail(const double* e, std::int64_t m, double origin, Sums* sums_at,
               std::int32_t* evaluations) {
     const Sums start = *sums_at;
     *sums_at = Sums{};
     const Moments moment = moments(e, m, origin);
     const double square = moment.mean * moment.mean;
+    const double mean = moment.mean * moment.largest;
     if (!(moment.mean > 0.0)) return Tail{};
     // The margin stands for shapes below about 1e-10, which rounding cannot tell from 0.
-    if (moment.mean_square <= (2.0 + 1e-10) * square) return exponential_tail(moment.mean);
+    if (moment.mean_square <= (2.0 + 1e-10) * square) return exponential_tail(mean);
 
     double theta = start.theta;
     if (start.q > 0.0) {
@@ -211,54 +302,26 @@ Tail fit_tail(const double* e, std::int64_t m, double origin, Sums* sums_at,
         if (p.slope > 0.0) theta = moved(theta, p.step());
     } else if (!(theta > 0.0)) {
         const double ratio = square / (moment.mean_square - square);  // mean^2 / variance, below 1
-        theta = (1.0 - ratio) / (moment.mean * (1.0 + ratio));
+        theta = (1.0 - ratio) / (mean * (1.0 + ratio));
     }
-    double lower = 0.0, upper = kInfinity;
-    bool upper_is_positive = false;
-    for (int step = 0; step < 200; ++step) {
-        *sums_at = sums(e, m, origin, theta);
-        const Profile p = profile(*sums_at, m);
-        ++*evaluations;
-        if (p.h >= 0.0) {
-            upper = theta;
-            upper_is_positive = true;
-        } else if (p.slope > 0.0 || upper_is_positive) {
-            lower = theta;
-        } else if (lower > 0.0) {
-            upper = theta;  // h < 0 and falling, right of a rising point: past the second root
+    Search search{e, m, origin, 0, {}};
+    Tail tail = search.root(theta, 0.0, kInfinity);
+    if (!(tail.theta > 0.0) || tail.theta * mean > kSurelyFirst) {
+        const Sums found = search.at;
+        const Tail first = search.first_root(moment, tail.theta > 0.0 ? 0.9 * tail.theta : 1e300);
+        if (first.theta > 0.0) {
+            tail = first;
         } else {
-            theta = scan_for_root(e, m, origin, moment, evaluations);
-            if (theta == 0.0) break;
-            continue;
+            search.at = found;
         }
-        double next = 0.0;
-        if (p.slope > 0.0) {
-            const double delta = p.step();
-            next = moved(theta, delta);
-            const double newton = p.h / p.slope;
-            if (newton > -1e-4 && newton < 1e-4) {
-                Tail tail;
-                tail.theta = next;
-                tail.shape = p.k + delta * (p.q + delta * (p.rq / 2.0 + delta * p.rqq / 6.0));
-                tail.scale = tail.shape / next;
-                return tail;
-            }
-        }
-        if (!(next > lower && next < upper)) {
-            if (lower == 0.0) {
-                next = 0.25 * theta;
-            } else if (upper == kInfinity) {
-                next = 4.0 * theta;
-            } else {
-                next = __builtin_sqrt(lower) * __builtin_sqrt(upper);
-                if (!(next > lower && next < upper)) break;  // nothing between: h never gets to 0
-            }
-        }
-        theta = next;
     }
-    *sums_at = Sums{};
-    Tail tail = exponential_tail(moment.mean);
-    tail.no_interior_root = true;
+    *evaluations += search.evaluations;
+    if (tail.theta > 0.0) {
+        *sums_at = search.at;
+    } else {
+        tail = exponential_tail(mean);
+        tail.no_interior_root = true;
+    }
     return tail;
 }
 
@@ -320,7 +383,7 @@ double critical(const GofTable& table, double shape, double m) {
 Selection select_window(const double* e, std::int64_t n, const Options& options) {
     Selection s;
     s.upper = n;
-    const std::int64_t most = kWindowWork / n > kWindowsAlways ? kWindowWork / n : kWindowsAlways;
+    const std::int64_t most = kWork / n > kPassesAlways ? kWork / n : kPassesAlways;
     Sums at;  // where the last window's search ended
     const auto assess = [&](std::int64_t lower, std::int64_t upper) {
         Tail tail = fit_tail(e + lower, upper - lower, e[lower], &at, &s.evaluations);
@@ -331,7 +394,7 @@ Selection select_window(const double* e, std::int64_t n, const Options& options)
     // Another window may be tried: it is large enough and the work is not.
     const auto room = [&](std::int64_t size) {
         if (size < options.min_window) return false;
-        if (s.windows >= most) s.limited = true;
+        if (s.windows + s.evaluations >= most) s.limited = true;
         return !s.limited;
     };
     // The window without its smallest score; by threshold stability theta shrinks as it rises.
@@ -343,7 +406,7 @@ Selection select_window(const double* e, std::int64_t n, const Options& options)
 
     s.tail = assess(0, n);
     while (room(s.upper - 1)) {
-        at = without(at, e[s.upper - 1]);
+        at = without(at, e[s.upper - 1] - e[0]);
         const Tail next = assess(0, s.upper - 1);
         if (!(next.cvm < s.tail.cvm)) break;
         s.tail = next;
@@ -358,8 +421,8 @@ Selection select_window(const double* e, std::int64_t n, const Options& options)
         }
     } else {
         const Tail first = s.tail;
-        while (!(s.tail.cvm <= critical(*options.gof, s.tail.shape,
-                                        static_cast<double>(s.upper - s.lower)))) {
+        while (!(s.tail.cvm <=
+                 critical(*options.gof, s.tail.shape, static_cast<double>(s.upper - s.lower)))) {
             if (!room(s.upper - s.lower - 1)) {  // no threshold is acceptable: leave it as it was
                 s.tail = first;
                 s.lower = 0;
@@ -377,11 +440,11 @@ Selection select_window(const double* e, std::int64_t n, const Options& options)
     return s;
 }
 
-Tail fit_window(const double* e, std::int64_t m) {
+Tail fit_excesses(const double* e, std::int64_t m) {
     std::int32_t evaluations = 0;
     Sums at;
-    Tail tail = fit_tail(e, m, e[0], &at, &evaluations);
-    tail.cvm = cvm(e, m, e[0], tail);
+    Tail tail = fit_tail(e, m, 0.0, &at, &evaluations);
+    tail.cvm = cvm(e, m, 0.0, tail);
     return tail;
 }
 
@@ -393,10 +456,6 @@ Order inspect(const double* scores, std::int64_t n, double sign) {
     for (std::int64_t i = 1; i < n; ++i) falls |= scores[i] < scores[i - 1];
     if (rises && falls) return Order::kUnsorted;
     return (sign > 0.0 ? falls : rises) ? Order::kDescending : Order::kAscending;
-}
-
-void standardise(double* e, std::int64_t n, double origin, double spread) {
-    for (std::int64_t i = 0; i < n; ++i) e[i] = (e[i] - origin) / spread;
 }
 
 // out[i] = function(x[i]), eight at a time.
@@ -414,19 +473,19 @@ PARETOCUT_INLINE void map(const double* x, std::int64_t n, double* out, Function
 
 template <bool kExponential>
 void rescore_as(const double* scores, std::int64_t n, double factor, double threshold,
-                double spread, const Tail& tail, double* surprise) {
+                const Tail& tail, double* surprise) {
     const double theta = tail.theta, rate = rate_of(tail);
     map(scores, n, surprise, [=](Vec x) __attribute__((always_inline)) {
-        const Vec raw = (x * factor - threshold) / spread;
+        const Vec raw = x * factor - threshold;
         const Vec excess = select(splat(0.0) < raw, raw, splat(0.0));
         return surprise_of<kExponential>(excess, theta, rate);
     });
 }
 
-void rescore(const double* scores, std::int64_t n, double factor, double threshold, double spread,
+void rescore(const double* scores, std::int64_t n, double factor, double threshold,
              const Tail& tail, double* surprise) {
     const auto run = tail.theta > 0.0 ? rescore_as<false> : rescore_as<true>;
-    run(scores, n, factor, threshold, spread, tail, surprise);
+    run(scores, n, factor, threshold, tail, surprise);
 }
 
 void log1p_all(const double* x, std::int64_t n, double* out) {
@@ -439,7 +498,6 @@ void exp_neg_all(const double* x, std::int64_t n, double* out) {
 
 }  // namespace
 
-const Engine engine = {inspect, select_window, fit_window, standardise,
-                       rescore, log1p_all,     exp_neg_all};
+const Engine engine = {inspect, select_window, fit_excesses, rescore, log1p_all, exp_neg_all};
 
 }  // namespace paretocut::PARETOCUT_ISA

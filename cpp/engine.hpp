@@ -7,7 +7,7 @@
 
 namespace paretocut {
 
-// A generalized Pareto tail in units of the list's spread.
+// A generalized Pareto tail in units of the scaled scores.
 struct Tail {
     double theta = 0.0;  // shape / scale; 0 means exponential
     double shape = 0.0;
@@ -30,15 +30,13 @@ enum class Order { kAscending, kDescending, kUnsorted, kNotFinite };
 struct Engine {
     // The order of the scores once multiplied by their sign.
     Order (*inspect)(const double* scores, std::int64_t n, double sign);
-    // Window search and fit on ascending excesses e (e[0] = 0), with 8 readable doubles behind.
+    // Window search and fit on ascending scores e, with 8 readable doubles behind.
     Selection (*select)(const double* e, std::int64_t n, const Options& options);
-    // Fit and W2 of one window.
+    // Fit and W2 of ascending excesses, with 8 readable doubles behind.
     Tail (*fit)(const double* e, std::int64_t m);
-    // e[i] = (e[i] - origin) / spread
-    void (*standardise)(double* e, std::int64_t n, double origin, double spread);
     // surprise of factor * scores[i]
     void (*rescore)(const double* scores, std::int64_t n, double factor, double threshold,
-                    double spread, const Tail& tail, double* surprise);
+                    const Tail& tail, double* surprise);
     void (*log1p_array)(const double* x, std::int64_t n, double* out);
     void (*exp_neg_array)(const double* x, std::int64_t n, double* out);
 };

@@ -1,8 +1,9 @@
 // The Surprise kernel: scores in, generalized Pareto tail and Surprise scores out.
 //
 // Plain C++, no Python headers. Nothing here throws for statistical trouble: a list that cannot be
-// fitted gets a defined result and a flag. Notation as in the paper, with SciPy's sign of the shape:
-// survival of an excess e is (1 + shape * e / scale)^(-1 / shape), or exp(-e / scale) at shape 0.
+// fitted gets a defined result and a flag. Notation as in the paper, with SciPy's sign of the
+// shape: survival of an excess e is (1 + shape * e / scale)^(-1 / shape), or exp(-e / scale) at
+// shape 0.
 #pragma once
 
 #include <cstdint>
@@ -27,9 +28,9 @@ struct GofTable {
 };
 
 struct Options {
-    double sign = 1.0;            // -1 for distances
-    std::int64_t min_window = 5;  // at least 2
-    bool refit_all = false;       // fit scores[lower:] at the end instead of the window
+    double sign = 1.0;              // -1 for distances
+    std::int64_t min_window = 5;    // at least 2
+    bool refit_all = false;         // fit scores[lower:] at the end instead of the window
     const GofTable* gof = nullptr;  // raise the threshold by goodness of fit instead of greedily
 };
 
@@ -58,8 +59,8 @@ std::int64_t fit_list(const double* scores, std::int64_t n, const Options& optio
 std::int64_t fit_batch(const double* values, const std::int64_t* offsets, std::int64_t lists,
                        const Options& options, int threads, Fit* fits, double* surprise);
 
-// W2 of samples whose first excess is 0 and whose others are given, each fitted on its own: the
-// simulation behind the goodness-of-fit surface. Rows must be ascending.
+// Tail and W2 of samples of excesses, each fitted on its own: also the simulation behind the
+// goodness-of-fit surface. Rows must be ascending and have no negative values.
 void cvm_rows(const double* excesses, std::int64_t rows, std::int64_t m, int threads,
               double* statistic, double* shape, double* scale);
 

@@ -33,11 +33,19 @@ def profile_scores(thetas: NDArray[np.float64], excess: Array) -> NDArray[np.flo
 
 def fit_gpd(excess: Array) -> tuple[float, float]:
     """Return ``(shape, scale)`` of maximum likelihood under ``shape >= 0``."""
+    # In units of the largest: SciPy's tolerances are absolute in places, and its numbers doubles.
+    unit = excess[-1]
+    shape, scale = _fit_scaled(excess / unit)
+    return shape, float(scale * unit)
+
+
+def _fit_scaled(excess: Array) -> tuple[float, np.longdouble]:
     mean = excess.mean()
     if (excess**2).mean() <= (2 + 1e-10) * mean**2:
-        return 0.0, float(mean)
+        return 0.0, mean
     zeros = int((excess == 0).sum())
-    most = (excess.size - zeros) / zeros  # beyond this mean log the likelihood rises for ever
+    # Beyond this mean logarithm the likelihood rises for ever.
+    most = (excess.size - zeros) / zeros if zeros else np.inf
     # The first crossing from below, on a grid; where ties leave only a narrow hump between two
     # grid points, its top is looked for.
     deficit = (excess**2).mean() / 2 - mean**2
@@ -65,10 +73,10 @@ def fit_gpd(excess: Array) -> tuple[float, float]:
                     profile_score, chunk[j - 1], right, args=(excess,), xtol=1e-300, rtol=1e-15
                 )
                 shape = np.log1p(np.longdouble(theta) * excess).mean()
-                return float(shape), float(shape / np.longdouble(theta))
+                return float(shape), shape / np.longdouble(theta)
         if np.log1p(np.longdouble(chunk[-1]) * excess).mean() > most:
             break
-    return 0.0, float(mean)
+    return 0.0, mean
 
 
 def cdf(excess: Array, shape: float, scale: float) -> Array:
@@ -103,7 +111,6 @@ def surprise(
     """Return the paper's Algorithm 1, step by step."""
     order = np.argsort(scores, kind="stable")
     x = np.asarray(scores, dtype=np.longdouble)[order]
-    # Work on the list's own scale: SciPy's tolerances are absolute in places.
     spread = x[-1] - x[0]
     n = x.size
 

@@ -42,9 +42,7 @@ def choose_rule(who: str, **levels: float | None) -> Rule:
     given = [(name, level) for name, level in levels.items() if level is not None]
     if len(given) > 1:
         names = " and ".join(name for name, _ in given)
-        raise InvalidParameterError(
-            f"{who}: one of {', '.join(RULES)} must be given, got {names}"
-        )
+        raise InvalidParameterError(f"{who}: one of {', '.join(RULES)} must be given, got {names}")
     name, level = given[0] if given else _DEFAULT
     if name in ("alpha", "fdr"):
         check_real(level, who=who, name=name, low=0, high=1)
@@ -66,7 +64,8 @@ def rule_counts(rule: Rule, surprise: Ragged, tests: IntArray) -> IntArray:
     rows = surprise.rows
     descending = surprise.values[np.lexsort((-surprise.values, rows))]
     j = np.arange(descending.size) - np.repeat(surprise.offsets[:-1], surprise.lengths) + 1
-    passes = descending >= np.log(np.repeat(tests, surprise.lengths) / (rule.level * j))
+    of = np.repeat(tests, surprise.lengths)
+    passes = (descending >= np.log(of / (rule.level * j))) & (j <= of)
     counts = np.zeros(len(surprise), dtype=np.int64)
     np.maximum.at(counts, rows[passes], j[passes])
     return counts

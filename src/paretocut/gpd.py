@@ -94,11 +94,9 @@ def fit_gpd(excess: ArrayLike) -> GpdFit:
             "fit_gpd: excess must be at least two finite values of 0 or more, not all equal, "
             f"got {np.array2string(values, threshold=6)}"
         )
-    # The kernel measures excesses from the first value of the row.
-    row = np.concatenate([[0.0], values]) if values[0] > 0 else values
     statistic, shape, scale = np.empty((3, 1))
-    _kernel.cvm_rows((row / values[-1])[None, :], 1, statistic, shape, scale)
-    pvalue = gof_pvalue(statistic, shape, np.array([row.size]))
+    _kernel.cvm_rows((values / values[-1])[None, :], 1, statistic, shape, scale)
+    pvalue = gof_pvalue(statistic, shape, values.size)
     return GpdFit(
         float(shape[0]), float(scale[0] * values[-1]), float(statistic[0]), float(pvalue[0])
     )

@@ -487,7 +487,9 @@ def fit_batch(
     """
     _check_options("fit_batch", transform, selection, refit, min_window)
     if threads is None:
-        threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        threads = (
+            len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        )
     threads = check_positive_int(threads, who="fit_batch", name="threads")
     if isinstance(lists, RankedLists):
         if not higher_is_better:
@@ -546,9 +548,7 @@ def cut(
     )
 
 
-def _check_options(
-    who: str, transform: str, selection: str, refit: str, min_window: int
-) -> None:
+def _check_options(who: str, transform: str, selection: str, refit: str, min_window: int) -> None:
     check_choice(transform, _TRANSFORMS, who=who, name="transform")
     check_choice(selection, ("greedy", "gof"), who=who, name="selection")
     check_choice(refit, ("window", "all"), who=who, name="refit")
