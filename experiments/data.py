@@ -1,0 +1,230 @@
+"""The judged runs the experiments are made on: where they lie, and how to read them.
+
+The folder is ``$PARETOCUT_DATA``, else ``../shared/data`` beside the project, else
+``~/.cache/paretocut/data`` (``$XDG_CACHE_HOME`` is respected). `data_dir` says what to put there
+when there is none.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import io
+import os
+import re
+import warnings
+import zipfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paretocut.io import CoverageWarning, Qrels, read_qrels, read_trec
+from paretocut.types import RankedLists
+
+__all__ = ["RUNS", "Run", "data_dir", "load", "sha256"]
+
+ROOT = Path(__file__).resolve().parent.parent
+
+_WANTED = """
+  robust04/qrels.robust04.txt.gz, robust04/topics.robust04.txt.gz, robust04/runs/*.run.gz
+      TREC 2004 Robust track: judgements and topics from NIST, runs in TREC format
+  dl/qrels.dl{2019,2020}.txt.gz, dl/runs/dl{2019,2020}-{bm25,ance,bert-rerank}.run.gz
+      TREC Deep Learning, passages: judgements from NIST, runs in TREC format
+  tar/qrels.tar2019-{DTA,Intervention}.txt.gz, tar/runs/tar2019-{DTA,Intervention}.run.gz
+      CLEF TAR 2019, from the repository CLEF-TAR/tar
+  vaswani/{qrels.txt,query-text.trec,bm25.run,minilm-dense.run}.gz
+      the Vaswani collection, from the repository terrier-org/terrier-core, and runs over it
+  scifact/{scifact.zip,qrels.txt.gz,bm25.dev300.run.gz,minilm-dense.dev300.run.gz}
+      SciFact: the claims as csv in the zip, judgements made of the cited documents, and runs
+"""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A judged run, by the paths of its files in the data folder.
+
+    Attributes
+    ----------
+    name, family
+        Name of the run and of the collection it belongs to.
+    run, qrels, topics
+        Files; the query texts may be missing.
+    min_grade
+        Smallest grade that counts as relevant.
+    """
+
+    name: str
+    family: str
+    run: str
+    qrels: str
+    topics: str | None = None
+    min_grade: int = 1
+
+    @property
+    def files(self) -> list[str]:
+        """All files the lists are made of."""
+        return [name for name in (self.run, self.qrels, self.topics) if name is not None]
+
+
+def _robust(name: str, family: str) -> Run:
+    return Run(
+        name=name,
+        family=family,
+        run=f"robust04/runs/{name}.run.gz",
+        qrels="robust04/qrels.robust04.txt.gz",
+        topics="robust04/topics.robust04.txt.gz",
+    )
+
+
+def _runs() -> tuple[Run, ...]:
+    runs = [
+        _robust(name, "Robust04")
+        for name in ("bm25-top150", "colbert-prf-title", "drmm-trec8", "drmm-sigmoid-trec8")
+    ]
+    submitted = ("oce03noXbmD", "pircRBa1", "uwmtCR0", "THUIRr0301", "UIUC03Rd1", "InexpC2")
+    runs += [_robust(f"trec2003-{name}", "Robust04, runs of TREC 2003") for name in submitted]
+    for year in ("2019", "2020"):
+        runs += [
+            Run(
+                name=f"dl{year}-{system}",
+                family="TREC Deep Learning",
+                run=f"dl/runs/dl{year}-{system}.run.gz",
+                qrels=f"dl/qrels.dl{year}.txt.gz",
+                min_grade=2,
+            )
+            for system in ("bm25", "ance", "bert-rerank")
+        ]
+    runs += [
+        Run(
+            name=f"tar2019-{kind}",
+            family="CLEF TAR 2019",
+            run=f"tar/runs/tar2019-{kind}.run.gz",
+            qrels=f"tar/qrels.tar2019-{kind}.txt.gz",
+        )
+        for kind in ("DTA", "Intervention")
+    ]
+    for system in ("bm25", "minilm-dense"):
+        runs.append(
+            Run(
+                name=f"vaswani-{system}",
+                family="Vaswani",
+                run=f"vaswani/{system}.run.gz",
+                qrels="vaswani/qrels.txt.gz",
+                topics="vaswani/query-text.trec.gz",
+            )
+        )
+    for system in ("bm25", "minilm-dense"):
+        runs.append(
+            Run(
+                name=f"scifact-{system}",
+                family="SciFact",
+                run=f"scifact/{system}.dev300.run.gz",
+                qrels="scifact/qrels.txt.gz",
+                topics="scifact/scifact.zip",
+            )
+        )
+    return tuple(runs)
+
+
+RUNS = _runs()
+"""Every run of the tables. ``robust04/runs/rrf`` is left out: its scores carry rank only."""
+
+
+def data_dir() -> Path:
+    """Return the folder with the data, or say exactly what to put where."""
+    cache_home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    named = os.environ.get("PARETOCUT_DATA")
+    places = [
+        *([Path(named)] if named else []),
+        ROOT.parent / "shared" / "data",
+        cache_home / "paretocut" / "data",
+    ]
+    for place in places:
+        if place.is_dir():
+            return place
+    looked = "\n".join(f"  {place}" for place in places)
+    raise FileNotFoundError(
+        f"no data folder; looked for\n{looked}\n"
+        f"Make one of them, or name another in $PARETOCUT_DATA, with\n{_WANTED}"
+    )
+
+
+def load(run: Run) -> RankedLists:
+    """Return the lists of a run, judged, with query embeddings where the query texts are there.
+
+    Queries without judgements or without results are left out, as trec_eval does. An embedding
+    is the TF-IDF vector of the query's text among the texts of its collection, reduced to 64
+    dimensions by a singular value decomposition and scaled to length 1.
+    """
+    folder = data_dir()
+    with warnings.catch_warnings():
+        # That the runs cover part of the topics is stated with the tables.
+        warnings.simplefilter("ignore", CoverageWarning)
+        lists = read_trec(_file(folder, run.run), _qrels(run.qrels), min_grade=run.min_grade)
+    if run.topics is None:
+        return lists
+    position, vectors = _embeddings(run.topics)
+    return RankedLists(
+        lists.scores,
+        lists.relevance,
+        query_ids=lists.query_ids,
+        doc_ids=lists.doc_ids,
+        num_relevant=lists.num_relevant,
+        query_embeddings=vectors[[position[name] for name in lists.query_ids.tolist()]],
+        min_grade=run.min_grade,
+    )
+
+
+@cache
+def sha256(name: str) -> str:
+    """Return the SHA-256 of a file of the data folder, in hexadecimal."""
+    return hashlib.sha256(_file(data_dir(), name).read_bytes()).hexdigest()
+
+
+def _file(folder: Path, name: str) -> Path:
+    path = folder / name
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} is not there; the data folder holds\n{_WANTED}")
+    return path
+
+
+@cache
+def _qrels(name: str) -> Qrels:
+    return read_qrels(_file(data_dir(), name))
+
+
+@cache
+def _embeddings(name: str) -> tuple[dict[str, int], NDArray[np.float64]]:
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.preprocessing import normalize
+
+    texts = _texts(_file(data_dir(), name))
+    matrix = TfidfVectorizer(stop_words="english", sublinear_tf=True).fit_transform(texts.values())
+    vectors = TruncatedSVD(64, random_state=0).fit_transform(matrix)
+    return {query: i for i, query in enumerate(texts)}, normalize(vectors)
+
+
+def _texts(path: Path) -> dict[str, str]:
+    """Return the text of each query: titles and descriptions of topics, or claims."""
+    if path.suffix == ".zip":
+        texts = {}
+        with zipfile.ZipFile(path) as archive:
+            for part in ("train", "validation"):
+                with archive.open(f"claims_{part}.csv") as file:
+                    for row in csv.DictReader(io.TextIOWrapper(file, "utf-8")):
+                        texts[f"{part}-{row['id']}"] = row["claim"]
+        return texts
+    with gzip.open(path, "rt", encoding="latin-1") as file:
+        topics = file.read().split("<top>")[1:]
+    texts = {}
+    for topic in topics:
+        number = re.search(r"<num>\D*(\d+)", topic)
+        assert number is not None
+        body = topic[number.end() :].partition("<narr>")[0]
+        texts[number[1]] = re.sub(r"<[^>]*>|Description:", " ", body)
+    return texts
