@@ -1,0 +1,76 @@
+"""Draw the picture of the README: one list, the tail fitted to it, and the cut.
+
+The background is transparent and the grey of the text reads on white and on black.
+
+    python scripts/make_readme_picture.py docs/images
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure
+
+import paretocut as pc
+
+GREY, BLUE, ORANGE = "#808891", "#3d8bd4", "#e8590c"
+
+
+def draw() -> Figure:
+    """Return the figure: scores by rank, what chance would give at each rank, and the cut."""
+    rng = np.random.default_rng(1)
+    index = rng.normal(0.25, 0.06, 100_000)
+    scores = np.sort(np.append(rng.normal(0.65, 0.03, 5), np.sort(index)[-195:]))[::-1]
+    fit = pc.fit(scores)
+    cut = fit.cut(evalue=0.05)
+
+    figure = Figure(figsize=(8.4, 3.4), layout="constrained")
+    axes = figure.subplots()
+    rank = np.arange(1, fit.n + 1)
+    # The score that chance alone is expected to reach at each rank, with half a rank for the
+    # expectation of an order statistic: survival (r - 1/2) / m turned round.
+    tests = fit.n - fit.lower
+    exceeded = -np.log((np.arange(1, tests + 1) - 0.5) / tests)
+    stretch = np.expm1(fit.shape * exceeded) / fit.shape if fit.shape > 0 else exceeded
+    axes.plot(
+        rank[:tests], fit.threshold + fit.scale * stretch, color=GREY, lw=1.6, zorder=1,
+        label="what chance alone would bring: a Pareto tail fitted to this list",
+    )  # fmt: skip
+    kept = rank <= cut.k
+    axes.scatter(rank[~kept], scores[~kept], s=11, color=BLUE, zorder=2, linewidths=0)
+    axes.scatter(rank[kept], scores[kept], s=26, color=ORANGE, zorder=3, linewidths=0)
+    axes.axvline(cut.k + 0.5, color=ORANGE, lw=1.2, ls=(0, (4, 3)))
+    axes.annotate(
+        f"paretocut.cut(scores, evalue=0.05)\n{cut.reason}",
+        (cut.k + 0.5, 0.605), xytext=(10, 0), textcoords="offset points",
+        color=ORANGE, va="center", fontsize=11,
+    )  # fmt: skip
+    axes.set_xlim(-2, fit.n + 2)
+    axes.set_xlabel("rank")
+    axes.set_ylabel("score")
+    axes.legend(frameon=False, labelcolor=GREY, loc=(0.19, 0.44), fontsize=10)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["bottom", "left"]].set_color(GREY)
+    axes.tick_params(colors=GREY)
+    axes.xaxis.label.set_color(GREY)
+    axes.yaxis.label.set_color(GREY)
+    return figure
+
+
+def main() -> None:
+    """Write one-list.svg and one-list.png."""
+    parser = argparse.ArgumentParser(description="Draw the picture of the README.")
+    parser.add_argument("folder", type=Path)
+    folder = parser.parse_args().folder
+    # The same drawing must give the same file: no time stamps, no random ids.
+    mpl.rcParams["svg.hashsalt"] = "paretocut"
+    figure = draw()
+    figure.savefig(folder / "one-list.svg", transparent=True, metadata={"Date": None})
+    figure.savefig(folder / "one-list.png", transparent=True, dpi=160, metadata={"Software": None})
+
+
+if __name__ == "__main__":
+    main()
