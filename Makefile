@@ -54,6 +54,10 @@ format: $(VENV)/.dev ## Apply the formatting that lint checks
 bench: $(VENV)/.dev ## Measure speed against the bars the project sets itself
 	$(BIN)/python -m benchmarks
 
+.PHONY: compare
+compare: $(VENV)/.dev ## Evaluate every truncator on every judged run (the neural ones take hours)
+	$(BIN)/python -m experiments.compare
+
 .PHONY: docs
 docs: $(VENV)/.dev ## Build the documentation into docs/_build/html
 	$(BIN)/sphinx-build --fail-on-warning --keep-going -q -b html docs docs/_build/html

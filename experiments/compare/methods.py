@@ -1,0 +1,39 @@
+"""The truncators of the comparison: all that the library registers, and variants worth a line."""
+
+from __future__ import annotations
+
+from paretocut import truncators
+from paretocut.truncators import ScoreThreshold, Surprise, Truncator
+from paretocut.types import RankedLists
+
+__all__ = ["BASELINE", "CEILING", "METRICS", "NEURAL", "methods"]
+
+METRICS = ("f1", "dcg")
+BASELINE = "global_k"
+CEILING = "oracle"
+NEURAL = ("bicut", "choppy", "attncut")
+
+_VARIANTS = {
+    "surprise": {
+        "surprise_all": Surprise(refit="all"),
+        "surprise_alpha": Surprise(alpha=0.05),
+        "surprise_evalue": Surprise(evalue=0.05),
+    },
+    "minmax": {"minmax_half": ScoreThreshold("minmax", 0.5)},
+}
+
+
+def methods(lists: RankedLists) -> dict[str, Truncator]:
+    """Return the truncators that can work on the lists, by name; the ceiling is not among them."""
+    chosen: dict[str, Truncator] = {}
+    for name in truncators.names():
+        chosen[name] = truncators.make(name)
+        chosen |= _VARIANTS.get(name, {})
+    del chosen[CEILING]
+    if lists.query_embeddings is None:
+        return {name: item for name, item in chosen.items() if not _is_local(item)}
+    return chosen
+
+
+def _is_local(truncator: Truncator) -> bool:
+    return truncator.get_params().get("neighbors") is not None
