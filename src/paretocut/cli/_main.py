@@ -87,6 +87,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         note(str(error).removeprefix(who))
         return 1
     except OSError as error:
-        note(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        reason = error.strerror or str(error)
+        note(f"{error.filename}: {reason}" if error.filename else reason)
         return 1
     return 0

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import codecs
 import contextlib
+import csv
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
 import numpy as np
 
@@ -39,6 +41,8 @@ from paretocut.types import IntArray, RankedList, RankedLists
 _RULES = ("alpha", "evalue", "threshold", "fdr")
 _COLUMNS = ("query_id", "rank", "doc_id", "score", "surprise", "p_value", "e_value")
 _MOST_NAMED = 50
+
+_Row: TypeAlias = tuple[Any, ...]
 
 
 def add_commands(commands: Commands) -> None:
@@ -97,28 +101,22 @@ def add_commands(commands: Commands) -> None:
 
 
 def _score(args: argparse.Namespace) -> None:
-    pc.fit([], **fit_options(args))  # bad options are found before any file is touched
+    pc.fit([], **fit_options(args))  # bad options are found before any file is read
     lists = read(args)
     found: list[tuple[str, ...]] = []
-    with (
-        open_target(args.output) as out,
-        progress(len(lists), "query", quiet=args.quiet) as bar,
-    ):
-        if not args.json:
-            out.write("\t".join(_COLUMNS).encode() + b"\n")
+    with open_target(args.output) as out, progress(len(lists), "query", quiet=args.quiet) as bar:
+        write = _json_writer(out) if args.json else _tsv_writer(out)
         for block in blocks(lists):
             fits = fit_block(block, args)
             for i, ranked in enumerate(block):
-                _write_rows(out, _rows(ranked, fits, i, args.distances), as_json=args.json)
+                write(_rows(ranked, fits, i, args.distances))
             found += fits.warnings
             bar.update(len(block))
     if not args.quiet:
         report_warnings(found, len(lists))
 
 
-def _rows(
-    ranked: RankedList, fits: SurpriseFits, i: int, distances: bool
-) -> Iterator[tuple[Any, ...]]:
+def _rows(ranked: RankedList, fits: SurpriseFits, i: int, distances: bool) -> Iterator[_Row]:
     """Yield the columns of each result of one list."""
     n = len(ranked)
     surprise = fits.surprise[i]
@@ -140,15 +138,25 @@ def _text(item: bytes | str) -> str:
     return item.decode(errors="backslashreplace") if isinstance(item, bytes) else item
 
 
-def _write_rows(out: IO[bytes], rows: Iterator[tuple[Any, ...]], *, as_json: bool) -> None:
-    if as_json:
+def _json_writer(out: IO[bytes]) -> Callable[[Iterator[_Row]], None]:
+    """Return what writes rows as JSON objects, with all digits."""
+
+    def write(rows: Iterator[_Row]) -> None:
         for row in rows:
             _write_json(out, dict(zip(_COLUMNS, row, strict=True)))
-        return
-    for query_id, rank, doc_id, score, *numbers in rows:
-        values = "\t".join(f"{number:.6g}" for number in numbers)
-        line = f"{query_id}\t{rank}\t{'' if doc_id is None else doc_id}\t{score!r}\t{values}\n"
-        out.write(line.encode())
+
+    return write
+
+
+def _tsv_writer(out: IO[bytes]) -> Callable[[Iterator[_Row]], None]:
+    """Return what writes rows of a table for the eye: the score as it came, six digits else."""
+    writer = csv.writer(codecs.getwriter("utf-8")(out), delimiter="\t", lineterminator="\n")
+    writer.writerow(_COLUMNS)
+
+    def write(rows: Iterator[_Row]) -> None:
+        writer.writerows([*row[:4], *(f"{number:.6g}" for number in row[4:])] for row in rows)
+
+    return write
 
 
 def _write_json(out: IO[bytes], row: dict[str, Any]) -> None:
