@@ -23,7 +23,7 @@ from paretocut.cli import _common, _draw, main
 from paretocut.cli._main import _EPILOG, build_parser
 from paretocut.cli.judged import make_method
 from paretocut.evaluation import evaluate
-from support import importorskip
+from support import ROOT, importorskip
 from test_docs import write_example_run
 
 COMMAND = [sys.executable, "-m", "paretocut"]
@@ -670,3 +670,20 @@ def test_drawings_use_ascii_where_the_terminal_has_no_more() -> None:
     assert [line[6] for line in lines[:5]] == ["█"] * 5
     assert [line[7] for line in lines[:5]] == [" ", " ", "▄", "█", "█"]
     assert all(line[8] == "│" for line in lines)
+
+
+def test_readme_quotes_the_demo_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    importorskip("sklearn")
+    assert main(["demo", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    alpha, one, _, fixed, distance, distance_right, surprise, _ = rows
+    said = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    assert f"the default rule has F1 {alpha['f1']:.2f} without labels" in said
+    assert (
+        f"a number of results has {fixed['f1']:.2f}, a distance {distance['f1']:.2f}, "
+        f"a surprise {surprise['f1']:.2f}"
+    ) in said
+    assert (
+        f"a tuned distance is right for {100 * distance_right['right']:.0f} %, "
+        f"`evalue=1` without labels for {100 * one['right']:.0f} %"
+    ) in said
