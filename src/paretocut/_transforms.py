@@ -21,10 +21,12 @@ def allowed(scores: Ragged, transform: str) -> BoolArray:
     elif transform == "logit":
         bad = (values < 0) | (values > 1)
         inside = count_true((values > 0) & (values < 1), scores.offsets) > 0
-        return (count_true(bad, scores.offsets) == 0) & (inside | (scores.lengths == 0))
+        fine: BoolArray = inside | (scores.lengths == 0)
+        return fine & (count_true(bad, scores.offsets) == 0)
     else:
         bad = np.zeros(values.size, dtype=np.bool_)
-    return count_true(bad, scores.offsets) == 0
+    fine = count_true(bad, scores.offsets) == 0
+    return fine
 
 
 def apply(scores: Ragged, transform: str, *, who: str) -> Ragged:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from paretocut import _kernel
-from paretocut._diagnostics import SHALLOW, count_true, diagnose
+from paretocut._diagnostics import SHALLOW, diagnose
 from paretocut._rules import check_bounds, choose_rule, rule_counts
 from paretocut._transforms import TRANSFORMS, allowed, apply
 from paretocut._validation import check_choice, check_int, check_positive_int
@@ -119,9 +119,10 @@ class Cut:
         if self.rule == "evalue":
             times = (self.n - fit.lower) * math.exp(-s)
             return f"{kept}: {name} would appear by chance {times:.2g} times per list"
+        share = f"{100 * self.level:g}%"
         if self.k == self.n:
-            return f"{kept}: no more than {self.level:.0%} of them are expected to be chance"
-        return f"{kept}: with more, over {self.level:.0%} of them would be expected to be chance"
+            return f"{kept}: no more than {share} of them are expected to be chance"
+        return f"{kept}: with more, over {share} of them would be expected to be chance"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the decision as plain values, ready for JSON."""
@@ -313,6 +314,11 @@ class SurpriseFits:
         """Goodness of fit of each list; 1 where nothing was fitted."""
         return np.where(self.scale > 0, gof_pvalue(self.cvm, self.shape, self._fitted_on), 1.0)
 
+    @property
+    def _misfit(self) -> FloatArray:
+        """W2 per result: the mean squared distance of the fitted distribution to the results'."""
+        return self.cvm / np.maximum(self._fitted_on, 1)
+
     @functools.cached_property
     def warnings(self) -> tuple[tuple[str, ...], ...]:
         """Names of what the user should know of each list, keys of `WARNINGS`."""
@@ -425,7 +431,7 @@ def fit(
         return _fit_ragged(ragged, *options, who="fit", single=True)[0]
     sign = 1.0 if higher_is_better else -1.0
     surprise = np.empty(values.size)
-    numbers = _kernel.fit_list(
+    numbers: Any = _kernel.fit_list(  # a tuple, or the index of a score that is not finite
         values,
         sign,
         min_window,
@@ -600,7 +606,10 @@ def _fit_ragged(
         open_ = np.flatnonzero((chosen.gof_pvalue < GOF_LEVEL) & allowed(scores, candidate))
         if open_.size:
             other = _fit_on_scale(scores.take(open_), candidate, *options, who=who)
-            better = other.gof_pvalue > chosen.gof_pvalue[open_]
+            now, before = other.gof_pvalue, chosen.gof_pvalue[open_]
+            # P-values end at 0.0005: what fits no scale goes where it is least far off.
+            closer = other._misfit < chosen._misfit[open_]
+            better = (now > before) | ((now == before) & closer)
             chosen = _replaced(chosen, open_[better], other, np.flatnonzero(better))
     return chosen
 
@@ -646,10 +655,11 @@ def _fit_on_scale(
         windows,
         evaluations,
     )
+    filled = scores.lengths > 0  # an empty list has no threshold, and 0 stands for it
     if transform == "log":
-        threshold = np.exp(threshold)
+        threshold[filled] = np.exp(threshold[filled])
     elif transform == "logit":
-        threshold = 1.0 / (1.0 + np.exp(-threshold))
+        threshold[filled] = 1.0 / (1.0 + np.exp(-threshold[filled]))
     return SurpriseFits(
         surprise=scores.with_values(surprise),
         shape=shape,
