@@ -9,6 +9,7 @@ import paretocut as pc
 PUBLIC = [
     "WARNINGS",
     "Cut",
+    "Evaluation",
     "Ragged",
     "RankedLists",
     "SurpriseFit",

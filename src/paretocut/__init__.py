@@ -9,21 +9,29 @@
 'kept 5 of 200: the 6th would appear by chance 2 times per list'
 """
 
-from paretocut import errors, gpd, io, metrics, truncators
-from paretocut.io import read_trec, write_trec
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from paretocut import errors
 from paretocut.surprise import WARNINGS, Cut, SurpriseFit, SurpriseFits, cut, fit, fit_batch
-from paretocut.truncators import load
 from paretocut.types import Ragged, RankedLists
+
+if _TYPE_CHECKING:
+    from paretocut import gpd, io, metrics, truncators
+    from paretocut.evaluation import Evaluation, evaluate
+    from paretocut.io import read_trec, write_trec
+    from paretocut.truncators import load
 
 __all__ = [
     "WARNINGS",
     "Cut",
+    "Evaluation",
     "Ragged",
     "RankedLists",
     "SurpriseFit",
     "SurpriseFits",
     "cut",
     "errors",
+    "evaluate",
     "fit",
     "fit_batch",
     "gpd",
@@ -34,3 +42,35 @@ __all__ = [
     "truncators",
     "write_trec",
 ]
+
+# Loaded with their first use, so that a service that only cuts lists starts as fast as NumPy.
+_LAZY = {
+    "Evaluation": "evaluation",
+    "evaluate": "evaluation",
+    "gpd": "",
+    "io": "",
+    "load": "truncators",
+    "metrics": "",
+    "read_trec": "io",
+    "truncators": "",
+    "write_trec": "io",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("paretocut")
+    if name not in _LAZY:
+        raise AttributeError(f"module 'paretocut' has no attribute {name!r}")
+    from importlib import import_module
+
+    module = _LAZY[name]
+    if not module:
+        return import_module(f"paretocut.{name}")
+    return getattr(import_module(f"paretocut.{module}"), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -31,16 +31,18 @@ def diagnose(scores: Ragged) -> dict[str, BoolArray]:
     owners = rows[:-1]
     spread = np.zeros(len(scores))
     filled = lengths > 0
-    spread[filled] = (
-        values[scores.offsets[:-1][filled]] - values[scores.offsets[1:][filled] - 1]
-    )
+    spread[filled] = values[scores.offsets[:-1][filled]] - values[scores.offsets[1:][filled] - 1]
     # Some engines break ties by subtracting a millionth: such gaps are ties too.
-    least = spread * np.minimum(1e-6, 0.1 / np.maximum(lengths, 1))
+    least = spread * np.minimum(1e-6, 0.01 / np.maximum(lengths, 1))
     gaps = np.where(same_list, values[:-1] - values[1:], 0.0)
     gaps[gaps <= least[owners]] = 0.0
 
     ties = np.bincount(owners[same_list & (gaps == 0)], minlength=len(scores))
-    rank_only = _smooth(gaps, owners, len(scores)) | _fused(values, rows, len(scores))
+    heavy_ties = (ties > _HEAVY_TIES * np.maximum(lengths - 1, 1)) & (lengths > 1)
+    # Scores rounded to a grid have equal gaps too, but also ties.
+    rank_only = (_smooth(gaps, owners, len(scores)) & ~heavy_ties) | _fused(
+        values, rows, len(scores)
+    )
     saturated = np.zeros(len(scores), dtype=np.bool_)
     if filled.any():
         first, last = scores.offsets[:-1][filled], scores.offsets[1:][filled] - 1
@@ -51,7 +53,7 @@ def diagnose(scores: Ragged) -> dict[str, BoolArray]:
         piled = (high & (top - bottom > 0.01)) | (low & (top > 0.5))
         saturated[filled] = (bottom >= 0) & (top <= 1) & piled & (top > bottom)
     return {
-        "heavy_ties": (ties > _HEAVY_TIES * np.maximum(lengths - 1, 1)) & (lengths > 1),
+        "heavy_ties": heavy_ties,
         "rank_only_scores": rank_only,
         "saturated_scores": saturated & ~rank_only,
     }

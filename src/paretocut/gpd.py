@@ -8,8 +8,6 @@ shape 0. Fits are under ``shape >= 0``: a tail that never ends.
 from __future__ import annotations
 
 import functools
-import importlib.resources
-import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -144,6 +142,9 @@ class _Surface:
 
 @functools.cache
 def _surface() -> _Surface:
+    import importlib.resources  # these two cost as much to import as all of the package
+    import json
+
     source = importlib.resources.files("paretocut").joinpath("data/gof_surface.json")
     raw: dict[str, Any] = json.loads(source.read_text(encoding="utf-8"))
     return _Surface(
