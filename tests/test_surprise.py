@@ -507,7 +507,14 @@ def test_auto_never_fits_worse_than_identity() -> None:
 
 def test_clean_lists_carry_no_warning() -> None:
     for seed in range(20):
-        assert pc.fit(np.random.default_rng(seed).exponential(size=200)).warnings == ()
+        rng = np.random.default_rng(seed)
+        assert pc.fit(rng.exponential(size=200)).warnings == ()
+        assert pc.fit(rng.pareto(1.0, 5000)).warnings == ()
+
+
+def test_looking_for_trouble_overflows_nowhere() -> None:
+    huge = 1.7e308 * np.random.default_rng(0).uniform(-1, 1, 100)
+    assert not set(pc.fit(huge).warnings) & {"heavy_ties", "rank_only_scores"}
 
 
 _rng = np.random.default_rng(0)

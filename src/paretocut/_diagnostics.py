@@ -29,12 +29,15 @@ def diagnose(scores: Ragged) -> dict[str, BoolArray]:
     values = scores.values[np.lexsort((-scores.values, rows))]  # every list best first
     same_list = rows[1:] == rows[:-1]
     owners = rows[:-1]
-    spread = np.zeros(len(scores))
     filled = lengths > 0
-    spread[filled] = values[scores.offsets[:-1][filled]] - values[scores.offsets[1:][filled] - 1]
-    # Some engines break ties by subtracting a millionth: such gaps are ties too.
-    least = spread * np.minimum(1e-6, 0.01 / np.maximum(lengths, 1))
-    gaps = np.where(same_list, values[:-1] - values[1:], 0.0)
+    quartiles = [scores.offsets[:-1][filled] + (lengths[filled] * q) // 4 for q in (1, 3)]
+    spread = np.zeros(len(scores))
+    quarter = 0.25 * values  # whose differences cannot overflow
+    spread[filled] = quarter[quartiles[0]] - quarter[quartiles[1]]
+    # Some engines break ties by subtracting a millionth: such gaps are ties too. The spread is that
+    # of the middle half, because one far outlier must not make ties of all the others.
+    least = spread * np.minimum(3e-6, 0.01 / np.maximum(lengths, 1))
+    gaps = np.where(same_list, quarter[:-1] - quarter[1:], 0.0)
     gaps[gaps <= least[owners]] = 0.0
 
     ties = np.bincount(owners[same_list & (gaps == 0)], minlength=len(scores))
@@ -50,7 +53,7 @@ def diagnose(scores: Ragged) -> dict[str, BoolArray]:
         high = count_true(values > 0.99, scores.offsets)[filled] >= _SATURATED * lengths[filled]
         low = count_true(values < 0.01, scores.offsets)[filled] >= _SATURATED * lengths[filled]
         # Probabilities piled at 0 are told from small cosines by a top that gets well above it.
-        piled = (high & (top - bottom > 0.01)) | (low & (top > 0.5))
+        piled = (high & (top > bottom + 0.01)) | (low & (top > 0.5))
         saturated[filled] = (bottom >= 0) & (top <= 1) & piled & (top > bottom)
     return {
         "heavy_ties": heavy_ties,

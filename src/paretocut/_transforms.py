@@ -21,11 +21,10 @@ def allowed(scores: Ragged, transform: str) -> BoolArray:
     elif transform == "logit":
         bad = (values < 0) | (values > 1)
         inside = count_true((values > 0) & (values < 1), scores.offsets) > 0
-        fine: BoolArray = inside | (scores.lengths == 0)
-        return fine & (count_true(bad, scores.offsets) == 0)
+        bad |= np.repeat(~inside, scores.lengths)
     else:
         bad = np.zeros(values.size, dtype=np.bool_)
-    fine = count_true(bad, scores.offsets) == 0
+    fine: BoolArray = count_true(bad, scores.offsets) == 0
     return fine
 
 
