@@ -26,6 +26,9 @@ autodoc_default_options = {"members": True, "show-inheritance": True}
 autosummary_generate = False
 napoleon_google_docstring = False
 napoleon_use_ivar = True
+napoleon_attr_annotations = False  # the signature has them, and NDArray[np.str_] is no valid RST
+
+suppress_warnings = ["misc.highlighting_failure"]  # csv and the like, which have no highlighter
 
 html_theme = "furo"
 html_title = f"paretocut {release}"

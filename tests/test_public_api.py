@@ -10,6 +10,7 @@ PUBLIC = [
     "WARNINGS",
     "Cut",
     "Evaluation",
+    "Evaluation",
     "Ragged",
     "RankedLists",
     "SurpriseFit",
