@@ -103,9 +103,9 @@ $(VENV)/.package: $(VENV)/.created pyproject.toml CMakeLists.txt tests/constrain
 	$(PIP) install -c tests/constraints.txt --no-build-isolation --editable '.[demo,cli]'
 	@touch $@
 
-# The tools of development, and every extra.
+# The tools of development, and most extras.
 $(VENV)/.dev: $(VENV)/.package
-	$(PIP) install -c tests/constraints.txt --group dev 'paretocut[all]'
+	$(PIP) install -c tests/constraints.txt --group dev
 	@touch $@
 
 # What only the heavy integration tests need.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Generator
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from hypothesis import settings
@@ -14,6 +16,28 @@ from support import data_dir, missing
 settings.register_profile("dev", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
+
+
+def without_skips(report: Report) -> Report:
+    """Return the report, a skip turned into a failure when PARETOCUT_REQUIRE_ALL is set."""
+    required = os.environ.get("PARETOCUT_REQUIRE_ALL", "") not in ("", "0")
+    if required and report.skipped and not hasattr(report, "wasxfail"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        report.outcome = "failed"
+        report.longrepr = f"PARETOCUT_REQUIRE_ALL is set, so nothing may be skipped. {reason}"
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    return without_skips((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    return without_skips((yield))
 
 
 @pytest.fixture(scope="session")

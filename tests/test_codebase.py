@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -152,6 +153,45 @@ def test_the_extra_named_all_has_every_other() -> None:
     extras = project["optional-dependencies"]
     (requirement,) = extras.pop("all")
     assert set(re.findall(r"\w+", requirement)[1:]) == extras.keys()
+
+
+def test_extras_the_code_names_exist() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    named = {
+        extra
+        for path in modules()
+        for extra in re.findall(r"\bextra=\"([\w-]+)\"", path.read_text(encoding="utf-8"))
+    }
+    assert "arrow" in named
+    assert named <= project["optional-dependencies"].keys()
+
+
+@pytest.mark.parametrize("level", ["test", "module"])
+@pytest.mark.parametrize("required", ["0", "1"])
+def test_skips_are_failures_where_everything_is_required(
+    level: str, required: str, tmp_path: Path
+) -> None:
+    code = {
+        "test": "import pytest\ndef test_it(): pytest.skip('no data')\n",
+        "module": "import pytest\npytest.importorskip('no_such_module', reason='no data')\n",
+    }[level]
+    (tmp_path / "test_skip.py").write_text(code, encoding="utf-8")
+    (tmp_path / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+    options = ["-p", "conftest", "-p", "no:cacheprovider", "-rs"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, "test_skip.py"],
+        cwd=tmp_path,
+        env=os.environ | {"PARETOCUT_REQUIRE_ALL": required, "PYTHONPATH": str(ROOT / "tests")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if required == "1":
+        assert done.returncode != 0
+        assert "nothing may be skipped. " in done.stdout
+        assert "no data" in done.stdout
+    else:
+        assert "1 skipped" in done.stdout
 
 
 def test_import_loads_nothing_but_numpy() -> None:

@@ -23,8 +23,13 @@ def test_every_module_imports_without_extras() -> None:
     names = [module.name for module in pkgutil.walk_packages(pc.__path__, "paretocut.")]
     assert "paretocut.surprise" in names
     for name in names:
-        if not name.endswith("__main__"):
+        if name.endswith("__main__"):
+            continue
+        try:
             importlib.import_module(name)
+        except pc.errors.MissingExtraError:
+            # An adapter may be a part of another library, which is then there to begin with.
+            assert name.startswith("paretocut.adapters.")
 
 
 def test_a_missing_extra_is_named() -> None:

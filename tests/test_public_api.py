@@ -10,7 +10,6 @@ PUBLIC = [
     "WARNINGS",
     "Cut",
     "Evaluation",
-    "Evaluation",
     "Ragged",
     "RankedLists",
     "SurpriseFit",
