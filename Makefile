@@ -92,7 +92,7 @@ $(VENV)/.created:
 	@command -v $(PYTHON) >/dev/null || { \
 	  echo 'paretocut needs Python 3.11 or later, and $(PYTHON) was not found: install it, or' \
 	    'name one with make PYTHON=/path/to/python3' >&2; exit 1; }
-	@$(PYTHON) tools/check_machine.py
+	@$(PYTHON) scripts/check_machine.py
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) install --upgrade 'pip>=25.1'
 	@touch $@

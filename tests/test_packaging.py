@@ -226,7 +226,7 @@ def test_installing_without_a_compiler_says_what_to_install(sdist: Path, tmp_pat
 def test_make_without_a_compiler_says_what_to_install(tmp_path: Path) -> None:
     programs = machine_without_a_compiler(tmp_path / "bin")
     done = subprocess.run(
-        [sys.executable, ROOT / "tools" / "check_machine.py"],
+        [sys.executable, ROOT / "scripts" / "check_machine.py"],
         env={k: v for k, v in os.environ.items() if k != "CXX"} | {"PATH": str(programs)},
         capture_output=True,
         text=True,
@@ -239,7 +239,7 @@ def test_make_without_a_compiler_says_what_to_install(tmp_path: Path) -> None:
 
 def test_make_with_an_old_python_says_which_is_needed(tmp_path: Path) -> None:
     done = subprocess.run(
-        [interpreter("3.10"), ROOT / "tools" / "check_machine.py"],
+        [interpreter("3.10"), ROOT / "scripts" / "check_machine.py"],
         capture_output=True,
         text=True,
         check=False,
@@ -251,4 +251,4 @@ def test_make_with_an_old_python_says_which_is_needed(tmp_path: Path) -> None:
 
 def test_this_machine_is_found_fit() -> None:
     assert Path(sysconfig.get_path("include"), "Python.h").exists()
-    run(sys.executable, ROOT / "tools" / "check_machine.py")
+    run(sys.executable, ROOT / "scripts" / "check_machine.py")
