@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.compare.methods import BASELINE, CEILING, METRICS
+from experiments.compare.methods import BASELINE, CEILING, METRICS, NEURAL
 from experiments.compare.orientation import Orientation
 from experiments.data import ROOT, Run, sha256
 from paretocut.evaluation import Evaluation, Summary
@@ -144,6 +144,12 @@ def _findings(tables: Tables) -> Iterator[str]:
             f"- {TITLES[metric]}: any truncator significantly better than `{BASELINE}`: "
             f"{clear} of {len(tables)} runs."
         )
+    trained = sum(any(name in table.truncators for name in NEURAL) for table in tables.values())
+    yield (
+        f"- The neural truncators ({', '.join(f'`{name}`' for name in NEURAL)}) were trained on "
+        f"{trained} of {len(tables)} runs; `make compare` trains them on all, "
+        f"{len(tables) * 10 * len(METRICS) * len(NEURAL):,} fits of up to some minutes each."
+    )
     yield ""
     yield NOTES
 

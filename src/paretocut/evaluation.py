@@ -5,11 +5,9 @@ from __future__ import annotations
 import html
 import json
 import math
-import multiprocessing
 import pickle
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -584,6 +582,10 @@ def _run(
         for task in _shown(tasks, len(tasks), progress):
             yield task, work.cuts(*task)
         return
+    # Imported here: they would double the time that importing the package takes.
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor, as_completed
+
     try:
         data = pickle.dumps(work)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
