@@ -659,7 +659,7 @@ def _fit_on_scale(
     if transform == "log":
         threshold[filled] = np.exp(threshold[filled])
     elif transform == "logit":
-        threshold[filled] = 1.0 / (1.0 + np.exp(-threshold[filled]))
+        threshold[filled] = np.exp(-np.logaddexp(0.0, -threshold[filled]))
     return SurpriseFits(
         surprise=scores.with_values(surprise),
         shape=shape,

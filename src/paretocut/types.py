@@ -85,14 +85,17 @@ class Ragged:
         elif type(lists).__module__.partition(".")[0] == "pyarrow":
             ragged = _from_arrow(lists)
         elif isinstance(lists, tuple) and len(lists) == 2:
-            ragged = cls(np.asarray(lists[0]), np.asarray(lists[1]))
+            ragged = cls(_array(lists[0]), _array(lists[1]))
         else:
             ragged = _from_sequence(lists, dtype)
         if dtype is None or ragged.values.dtype == dtype:
             return ragged
         try:
+            # Strings, dates and complex numbers convert too, and should not.
+            if np.dtype(dtype).kind == "f" and ragged.values.dtype.kind not in "biufO":
+                raise TypeError
             return ragged.with_values(ragged.values.astype(dtype))
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise InvalidScoresError(
                 f"Ragged: values must convert to {np.dtype(dtype)}, got {ragged.values.dtype}"
             ) from error
@@ -145,6 +148,13 @@ def _offsets(lengths: IntArray) -> IntArray:
     return offsets
 
 
+def _array(values: Any) -> NDArray[Any]:
+    try:
+        return np.asarray(values)
+    except ValueError as error:  # lists of unequal length inside
+        raise InvalidScoresError(f"Ragged: values must be 1-D, got {values!r:.60}") from error
+
+
 def _from_sequence(lists: Any, dtype: Any) -> Ragged:
     problem = "Ragged: lists must be a 2-D array or a sequence of 1-D arrays, got "
     if hasattr(lists, "__array__"):
@@ -156,7 +166,7 @@ def _from_sequence(lists: Any, dtype: Any) -> Ragged:
             raise InvalidScoresError(f"{problem}a {array.ndim}-D array of {array.dtype}")
     if isinstance(lists, (str, bytes, dict)) or not isinstance(lists, Iterable):
         raise InvalidScoresError(f"{problem}{type(lists).__name__}")
-    parts = [np.asarray(part) for part in lists]
+    parts = [_array(part) for part in lists]
     for i, part in enumerate(parts):
         if part.ndim != 1:
             raise InvalidScoresError(f"{problem}{part.ndim}-D data at position {i}")
