@@ -131,11 +131,11 @@ def _findings(tables: Tables) -> Iterator[str]:
     for metric in METRICS:
         winners: dict[str, int] = {}
         for table in tables.values():
-            winner = _best(table, metric)
-            winners[winner] = winners.get(winner, 0) + 1
+            for winner in _best(table, metric):
+                winners[winner] = winners.get(winner, 0) + 1
         ranked = sorted(winners.items(), key=lambda item: -item[1])
         listed = ", ".join(f"`{name}` ({count})" for name, count in ranked)
-        yield f"- {TITLES[metric]}: highest mean on the most runs: {listed}."
+        yield f"- {TITLES[metric]}: highest mean (ties count for all): {listed}."
         clear = sum(
             any(_mark(line) == "▲" for line in table.summary if line.metric == metric)
             for table in tables.values()
@@ -168,7 +168,7 @@ def _family(
                 continue
             line = table[metric, name]
             mean = f"{line.mean:.3f}"
-            if name == _best(table, metric):
+            if name in _best(table, metric):
                 mean = f"**{mean}**"
             cells.append(f"{mean} ({line.low:.3f} to {line.high:.3f}) {_mark(line)}".strip())
         yield "| " + " | ".join(cells) + " |"
@@ -186,9 +186,10 @@ def _names(tables: Tables) -> list[str]:
     return [*dict.fromkeys(names), CEILING]
 
 
-def _best(table: Evaluation, metric: str) -> str:
-    usable = [name for name in table.truncators if name != CEILING]
-    return max(usable, key=lambda name: table[metric, name].mean)
+def _best(table: Evaluation, metric: str) -> list[str]:
+    """Return the truncators with the highest mean; on some runs many keep nothing, and tie."""
+    means = {name: table[metric, name].mean for name in table.truncators if name != CEILING}
+    return [name for name, mean in means.items() if mean >= max(means.values()) - 1e-9]
 
 
 def _mark(line: Summary) -> str:
