@@ -1,0 +1,56 @@
+"""Lists that the tests of data frames and clusters share, and what `pc.fit` says of each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import paretocut as pc
+
+LENGTHS = (200, 0, 1, 4, 37, 200, 120)
+
+
+def lists_of_scores(seed: int = 0, lengths: tuple[int, ...] = LENGTHS) -> list[list[float]]:
+    """Return lists of noise with three hits in every other one, in no order."""
+    generator = np.random.default_rng(seed)
+    found = []
+    for i, length in enumerate(lengths):
+        scores = generator.exponential(0.05, size=length)
+        if i % 2 == 0:
+            scores[:3] += 1.0
+        found.append(generator.permutation(scores).tolist())
+    return found
+
+
+def expected(scores: list[float], **options: Any) -> tuple[int, list[float]]:
+    """Return k and surprise of one list, by `pc.fit` and nothing else."""
+    fitting = {"higher_is_better", "transform", "selection", "refit", "min_window"}
+    fit = pc.fit(scores, **{name: value for name, value in options.items() if name in fitting})
+    cut = fit.cut(**{name: value for name, value in options.items() if name not in fitting})
+    return cut.k, fit.surprise.tolist()
+
+
+def expected_rows(scores: list[float], **options: Any) -> list[tuple[float, bool]]:
+    """Return surprise and whether it is kept, of each result of one list."""
+    options = {"higher_is_better": True, **options}
+    k, surprise = expected(scores, **options)
+    best = sorted(range(len(scores)), key=scores.__getitem__, reverse=options["higher_is_better"])
+    return [(surprise[i], i in best[:k]) for i in range(len(scores))]
+
+
+def row_table(lists: list[list[float]]) -> dict[str, list[Any]]:
+    """Return the lists as columns with one row per result, the queries' rows interleaved."""
+    rows = [(f"q{i}", j, score) for i, one in enumerate(lists) for j, score in enumerate(one)]
+    rows.sort(key=lambda row: row[1])  # stable, so that the rows of a query stay in order
+    names = ("query_id", "position", "score")
+    return {name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
+
+
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"evalue": 0.05},
+    {"fdr": 0.2, "max_k": 2},
+    {"threshold": 2.0, "refit": "all", "min_k": 1},
+    {"alpha": 0.1, "higher_is_better": False, "selection": "gof"},
+]
