@@ -27,7 +27,7 @@ LAYERS = [
     {"_diagnostics", "gpd"},
     {"_rules", "_transforms"},
     {"surprise"},
-    {"metrics"},
+    {"metrics", "significance"},
     {"truncators"},
     {"evaluation"},
     {"io", "adapters", "plots"},

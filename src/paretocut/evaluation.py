@@ -7,7 +7,7 @@ import json
 import math
 import pickle
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -25,16 +25,14 @@ from paretocut.errors import (
     ParetocutError,
 )
 from paretocut.metrics import Metric, MetricLike
+from paretocut.significance import bootstrap_interval, holm, sign_flip_test
 from paretocut.truncators import Oracle, Truncator
 from paretocut.types import FloatArray, IntArray, Ragged, RankedLists
 
-__all__ = ["Evaluation", "Summary", "bootstrap_interval", "evaluate", "holm", "sign_flip_test"]
+__all__ = ["Evaluation", "Summary", "evaluate"]
 
 TruncatorsLike: TypeAlias = Mapping[str, Truncator | str] | Sequence[Truncator | str]
 """Truncators by name, or a sequence of truncators and short names of the registry."""
-
-# Random draws are made in blocks of about this many numbers, so that memory stays small.
-_BLOCK = 1 << 22
 
 
 def evaluate(
@@ -435,104 +433,6 @@ class Evaluation:
         ]
         caption = f"<caption>{html.escape(self._caption(metric))}</caption>"
         return "\n".join(["<table>", caption, line(self._header(), "th"), *rows, "</table>"])
-
-
-# The statistics: plain functions of per-query values.
-
-
-def bootstrap_interval(
-    values: FloatArray, *, confidence: float = 0.95, resamples: int = 10_000, seed: int = 0
-) -> tuple[FloatArray, FloatArray]:
-    """Return the percentile bootstrap interval of each column's mean, rows being resampled.
-
-    Parameters
-    ----------
-    values
-        One row per query, one column per truncator.
-    confidence
-        Coverage, in (0, 1).
-    resamples
-        Number of draws.
-    seed
-        Seed of the draws; the same rows are drawn for every column.
-
-    Examples
-    --------
-    >>> low, high = bootstrap_interval(np.arange(100.0)[:, None])
-    >>> low.round(), high.round()
-    (array([44.]), array([55.]))
-    """
-    n = len(values)
-    rng = np.random.default_rng([seed, 1])
-    chance = np.full(n, 1 / n)
-    means = _in_blocks(
-        lambda size: rng.multinomial(n, chance, size=size) @ values / n, n, resamples
-    )
-    tail = (1 - confidence) / 2
-    low, high = np.quantile(means, [tail, 1 - tail], axis=0)
-    return low, high
-
-
-def sign_flip_test(
-    differences: FloatArray, *, resamples: int = 10_000, seed: int = 0
-) -> FloatArray:
-    """Return the two-sided p-value of "this column's mean is zero", by random changes of sign.
-
-    Under the null hypothesis each query's difference is as likely with the other sign. All sign
-    patterns are tried where there are no more of them than ``resamples``; otherwise the p-value
-    counts the observed pattern too, so it is never 0.
-
-    Parameters
-    ----------
-    differences
-        One row per query, one column per comparison.
-    resamples
-        Number of random sign patterns.
-    seed
-        Seed of the patterns.
-
-    Examples
-    --------
-    >>> sign_flip_test(np.array([[1.0], [2.0], [3.0], [4.0]]))
-    array([0.125])
-    """
-    n = len(differences)
-    observed = np.abs(differences.sum(axis=0))
-    # Patterns that give the same sum up to rounding are as extreme as the one observed.
-    limit = observed - 1e-12 * np.abs(differences).sum(axis=0)
-    exact = n < 63 and 2**n <= resamples
-    if exact:
-        patterns = np.arange(2**n)[:, None] >> np.arange(n) & 1
-        sums = (1 - 2 * patterns) @ differences
-    else:
-        rng = np.random.default_rng([seed, 2])
-        sums = _in_blocks(
-            lambda size: (1.0 - 2.0 * rng.integers(0, 2, (size, n))) @ differences, n, resamples
-        )
-    hits = np.count_nonzero(np.abs(sums) >= limit, axis=0)
-    p_values: FloatArray = hits / len(sums) if exact else (hits + 1) / (resamples + 1)
-    return p_values
-
-
-def holm(p_values: FloatArray) -> FloatArray:
-    """Return p-values corrected for their number by Holm's step-down method.
-
-    Examples
-    --------
-    >>> holm(np.array([0.01, 0.04, 0.03]))
-    array([0.03, 0.06, 0.06])
-    """
-    order = np.argsort(p_values)
-    scaled = p_values[order] * np.arange(len(p_values), 0, -1)
-    corrected = np.empty(len(p_values))
-    corrected[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
-    return corrected
-
-
-def _in_blocks(draw: Callable[[int], FloatArray], width: int, total: int) -> FloatArray:
-    size = max(1, _BLOCK // max(width, 1))
-    sizes = [min(size, total - start) for start in range(0, total, size)]
-    return np.concatenate([draw(part) for part in sizes])
 
 
 # The work: one task is a truncator on a split, for all metrics.
