@@ -1,0 +1,62 @@
+"""FAISS: the answers of ``index.search``."""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paretocut.adapters._base import CutOptions, cut_scored
+from paretocut.errors import InvalidScoresError
+
+__all__ = ["cut_search"]
+
+
+def cut_search(
+    distances: NDArray[Any],
+    labels: NDArray[Any],
+    *,
+    higher_is_better: bool,
+    **options: Unpack[CutOptions],
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return distances and labels of the results that stand out, padded as FAISS pads.
+
+    Both arrays keep their shape; what is cut becomes a missing result: label -1 and the largest
+    float32, negative where higher is better.
+
+    Parameters
+    ----------
+    distances, labels
+        What ``index.search(x, k)`` returned; ask for 200 or so.
+    higher_is_better
+        True for inner products (``index.metric_type == faiss.METRIC_INNER_PRODUCT``), False for
+        L2 and the other distances.
+    **options
+        Options of `paretocut.cut`.
+
+    Examples
+    --------
+    >>> noise = 1.5 - np.random.default_rng(0).exponential(0.05, size=98)
+    >>> D = np.array([[0.10, 0.12, *np.sort(noise)]])
+    >>> I = np.arange(100)[None, :]
+    >>> D, I = cut_search(D, I, higher_is_better=False, evalue=0.05)
+    >>> I[0, :4].tolist()
+    [0, 1, -1, -1]
+    """
+    if distances.ndim != 2 or distances.shape != labels.shape:
+        raise InvalidScoresError(
+            "cut_search: distances and labels must be two-dimensional and of one shape, got "
+            f"{distances.shape} and {labels.shape}"
+        )
+    worst = np.finfo(np.float32).max
+    new_distances = np.full_like(distances, -worst if higher_is_better else worst)
+    new_labels = np.full_like(labels, -1)
+    for row, (found, ids) in enumerate(zip(distances, labels, strict=True)):
+        scores = np.where(ids == -1, np.nan, found.astype(np.float64))
+        kept = cut_scored(
+            scores, who="cut_search", higher_is_better=higher_is_better, **options
+        ).kept
+        new_distances[row, : kept.size] = found[kept]
+        new_labels[row, : kept.size] = ids[kept]
+    return new_distances, new_labels

@@ -1,0 +1,58 @@
+"""LanceDB: the answers of ``table.search(...).to_list()`` and ``.to_arrow()``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Unpack
+
+from paretocut.adapters._base import CutList, CutOptions
+from paretocut.adapters._rows import cut_of_rows, cut_of_table
+from paretocut.errors import InvalidParameterError
+
+__all__ = ["cut_arrow", "cut_list"]
+
+# Hybrid search keeps the other two columns beside its own.
+_HIGHER_IS_BETTER = {"_relevance_score": True, "_score": True, "_distance": False}
+
+
+def cut_list(
+    rows: Sequence[dict[str, Any]], **options: Unpack[CutOptions]
+) -> CutList[dict[str, Any]]:
+    """Return the rows that stand out.
+
+    Parameters
+    ----------
+    rows
+        What ``.to_list()`` returned, with ``_distance`` of a vector search, ``_score`` of a full
+        text search or ``_relevance_score`` of a reranker; ask for ``.limit(200)`` or so.
+    **options
+        Options of `paretocut.cut`.
+    """
+    score = _score_of(rows[0], "cut_list") if rows else "_distance"
+    up = _HIGHER_IS_BETTER[score]
+    return cut_of_rows(rows, score, who="cut_list", higher_is_better=up, **options)
+
+
+def cut_arrow(table: Any, **options: Unpack[CutOptions]) -> Any:
+    """Return the rows of the Arrow table that stand out.
+
+    Parameters
+    ----------
+    table
+        What ``.to_arrow()`` returned, with a column of scores as in `cut_list`.
+    **options
+        Options of `paretocut.cut`.
+    """
+    score = _score_of(table.column_names, "cut_arrow")
+    up = _HIGHER_IS_BETTER[score]
+    return cut_of_table(table, score, who="cut_arrow", higher_is_better=up, **options)
+
+
+def _score_of(columns: Iterable[str], who: str) -> str:
+    there = list(columns)
+    for name in _HIGHER_IS_BETTER:
+        if name in there:
+            return name
+    raise InvalidParameterError(
+        f"{who}: the answer must have a column {', '.join(_HIGHER_IS_BETTER)}; got {there}"
+    )

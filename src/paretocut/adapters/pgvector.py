@@ -1,0 +1,38 @@
+"""PostgreSQL with pgvector: the rows that psycopg, or any other driver, fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar, Unpack
+
+from paretocut.adapters._base import CutList, CutOptions
+from paretocut.adapters._rows import cut_of_rows
+
+__all__ = ["cut_rows"]
+
+Row = TypeVar("Row")
+
+
+def cut_rows(
+    rows: Sequence[Row],
+    score: str | int,
+    *,
+    higher_is_better: bool = False,
+    **options: Unpack[CutOptions],
+) -> CutList[Row]:
+    """Return the rows that stand out.
+
+    Parameters
+    ----------
+    rows
+        What ``cursor.fetchall()`` returned of a query with ``ORDER BY`` and ``LIMIT 200`` or so:
+        tuples, named tuples or dictionaries.
+    score
+        The column with the scores: its place for tuples, else its name.
+    higher_is_better
+        False for all of pgvector's operators, ``<#>`` (a negative inner product) among them; True
+        if the query turns them into similarities, as ``1 - (embedding <=> %s)`` does.
+    **options
+        Options of `paretocut.cut`.
+    """
+    return cut_of_rows(rows, score, who="cut_rows", higher_is_better=higher_is_better, **options)
