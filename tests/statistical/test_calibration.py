@@ -1,0 +1,61 @@
+"""The promises of the rules on simulated lists, and the page that reports them."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from types import ModuleType
+
+import pytest
+
+from support import ROOT
+
+pytestmark = pytest.mark.slow
+
+
+def load() -> ModuleType:
+    """Return the script that makes the page."""
+    spec = importlib.util.spec_from_file_location("calibration", ROOT / "scripts/calibration.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["calibration"] = module  # where dataclasses look for it
+    spec.loader.exec_module(module)
+    return module
+
+
+calibration = load()
+PAGE = ROOT / "docs" / "calibration.md"
+HEAVY = "Student t, 3 degrees"
+
+
+@pytest.mark.parametrize("depth", calibration.DEPTHS)
+@pytest.mark.parametrize("collection", calibration.COLLECTIONS)
+@pytest.mark.parametrize("noise", calibration.NOISE)
+def test_evalue_keeps_nothing_of_noise_and_the_page_says_where_it_does(
+    noise: str, collection: int, depth: int
+) -> None:
+    cell = calibration.noise_cell(noise, collection, depth)
+    row = f"| {noise} | {collection:,} | {depth} |"
+    (line,) = [text for text in PAGE.read_text().splitlines() if text.startswith(row)]
+    reported = float(line.split("|")[4])
+    # Another machine's logarithm may differ in the last bit, and turn a list or two.
+    assert 100 * cell.empty["evalue"] == pytest.approx(reported, abs=0.3)
+    assert ("does not hold" in line) == (noise == HEAVY)
+    if noise != HEAVY:
+        assert cell.empty["evalue"] >= 0.95
+        assert cell.empty["fdr"] >= 0.95
+    # 5 % of what lies above the threshold
+    assert 0.02 < cell.kept_by_alpha < 0.075
+
+
+@pytest.mark.parametrize("depth", [200, 1000])
+@pytest.mark.parametrize("hits", calibration.HITS)
+def test_planted_hits_come_back(hits: int, depth: int) -> None:
+    cell = calibration.hit_cell(hits, depth)
+    error = calibration.standard_error(0.8, calibration.LISTS)
+    assert cell.found["evalue"] >= 0.8 - 2 * error
+    assert cell.found["fdr"] >= 0.8
+    assert abs(cell.median["evalue"] - hits) <= 1
+    row = f"| {hits} | {depth} | {calibration.percent(cell.found['evalue'])} ("
+    assert row in PAGE.read_text()
