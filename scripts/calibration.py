@@ -212,7 +212,8 @@ included, are fitted as exponential (the shape is never negative), which errs to
 nothing.
 """
 
-SHALLOW = """Hits above all chance are found at depths of 200 and 1000. At 50 the tail is too short to be told
+SHALLOW = """\
+Hits above all chance are found at depths of 200 and 1000. At 50 the tail is too short to be told
 from 5 or 20 hits, which become part of it, so that most often nothing is kept; a single hit comes
 back in half of the lists. At 20 there is hardly a tail at all, and with 20 hits among 20 results
 there is none. `alpha=0.05` brings the hits back as well, together with about 5 % of the list.
