@@ -1,0 +1,7 @@
+"""Truncators that are neural networks; torch is imported when one is fitted or predicts."""
+
+from paretocut.truncators.neural.attncut import AttnCut
+from paretocut.truncators.neural.bicut import BiCut
+from paretocut.truncators.neural.choppy import Choppy
+
+__all__ = ["AttnCut", "BiCut", "Choppy"]
