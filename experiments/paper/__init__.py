@@ -1,0 +1,1 @@
+"""The experiments of Bahri et al., "Surprise: Result List Truncation via Extreme Value Theory"."""

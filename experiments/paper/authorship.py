@@ -1,0 +1,158 @@
+"""News Authorship, on C50: find articles by the same author.
+
+The paper's articles by 1,256 authors were never published. C50 has 50 authors with 100 articles;
+of those with at least 60 articles of 400 words or more, 50 articles train and 10 test. Features
+are the 2,000 most frequent character 4-grams of the training articles, scaled to length 1; the
+encoder has 256 ReLU and 128 linear units and is trained on pairs by one author, with a softmax
+over the dot products in batches of 256, Adam with learning rate 0.001, 300 epochs.
+"""
+
+from __future__ import annotations
+
+import tarfile
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.feature_extraction.text import CountVectorizer
+from torch import nn
+
+from experiments.paper.retrieval import Task, ranked_lists
+
+WORDS = 400
+TRAIN, TEST = 50, 10
+INDEX_COUNTS = (10, 20, 30, 40, 50)
+PARTNERS = 5
+
+
+def read_articles(folder: Path) -> dict[str, list[str]]:
+    """Return the articles of 400 words or more of each author with at least 60 of them."""
+    articles: dict[str, list[str]] = defaultdict(list)
+    with tarfile.open(folder / "c50" / "c50.tar.xz") as archive:
+        for member in sorted(archive.getmembers(), key=lambda member: member.name):
+            file = archive.extractfile(member) if member.isfile() else None
+            if file is not None:
+                text = file.read().decode("utf-8", errors="replace")
+                if len(text.split()) >= WORDS:
+                    articles[member.name.split("/")[-2]].append(text)
+    return {name: texts for name, texts in sorted(articles.items()) if len(texts) >= TRAIN + TEST}
+
+
+def draw(articles: dict[str, list[str]], seed: int) -> tuple[list[str], list[str], list[str]]:
+    """Return the training articles, 50 per author, the test articles, 10 each, and their names."""
+    generator = np.random.default_rng(seed)
+    train, test, names = [], [], []
+    for author, texts in articles.items():
+        order = generator.permutation(len(texts))
+        train += [texts[i] for i in order[:TRAIN]]
+        test += [texts[i] for i in order[TRAIN : TRAIN + TEST]]
+        names += [f"{author}-{i}" for i in order[TRAIN : TRAIN + TEST]]
+    return train, test, names
+
+
+def featurize(train: list[str], test: list[str]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return the counts of the 2,000 most frequent 4-grams in training, scaled to length 1."""
+    model = CountVectorizer(analyzer="char", ngram_range=(4, 4), max_features=2000, lowercase=False)
+    model.fit(train)
+    parts = []
+    for texts in (train, test):
+        counts = model.transform(texts).toarray().astype(np.float32)
+        parts.append(counts / np.linalg.norm(counts, axis=1, keepdims=True))
+    return parts[0], parts[1]
+
+
+def train_encoder(
+    features: NDArray[np.float32], *, epochs: int, seed: int, batch: int = 256
+) -> nn.Sequential:
+    """Return the encoder, trained on articles that come in runs of 50 by one author.
+
+    Every article is the left side of a pair once per epoch; its right side is one of five
+    articles of the same author drawn for it at the start.
+    """
+    torch.manual_seed(seed)
+    torch.set_flush_denormal(True)
+    generator = np.random.default_rng(seed)
+    data = torch.from_numpy(features)
+    rows = np.arange(len(features))
+    # Steps of 1..49 around the circle of the author's articles: never the article itself.
+    steps = generator.random((len(rows), TRAIN - 1)).argsort(axis=1)[:, :PARTNERS] + 1
+    partners = rows[:, None] // TRAIN * TRAIN + (rows[:, None] % TRAIN + steps) % TRAIN
+    model = nn.Sequential(nn.Linear(features.shape[1], 256), nn.ReLU(), nn.Linear(256, 128))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.001)
+    for _ in range(epochs):
+        order = generator.permutation(len(rows))
+        right = partners[order, generator.integers(PARTNERS, size=len(rows))]
+        for start in range(0, len(rows), batch):
+            pair = [torch.from_numpy(side[start : start + batch]) for side in (order, right)]
+            left, other = (model(data[side]) for side in pair)
+            loss = nn.functional.cross_entropy(
+                left @ other.T, torch.arange(len(left)), reduction="sum"
+            )
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            optimizer.step()
+    return model
+
+
+def encode(model: nn.Sequential, features: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the embeddings of articles."""
+    with torch.no_grad():
+        out: NDArray[np.float32] = model(torch.from_numpy(features)).numpy()
+    return out
+
+
+def make_task(
+    train: NDArray[np.float32], test: NDArray[np.float32], names: list[str], seed: int
+) -> Task:
+    """Return one draw of the index: 10 to 50 articles per fifth of the authors.
+
+    Parameters
+    ----------
+    train, test
+        Embeddings, in runs of 50 and 10 by one author.
+    names
+        Names of the test articles.
+    seed
+        Seed of the draw.
+    """
+    generator = np.random.default_rng(seed)
+    authors = len(train) // TRAIN
+    fifths = np.array_split(generator.permutation(authors), 5)
+    chosen = [
+        author * TRAIN + generator.permutation(TRAIN)[:count]
+        for count, fifth in zip(INDEX_COUNTS, fifths, strict=True)
+        for author in fifth
+    ]
+    index = np.sort(np.concatenate(chosen))
+    vectors, labels = train[index], index // TRAIN
+    test_labels = np.repeat(np.arange(authors), TEST)
+    # Local methods look for training queries by Euclidean distance. With this further dimension,
+    # which test queries have at 0, the nearest in that sense have the largest dot product.
+    squares = np.square(vectors).sum(axis=1, keepdims=True)
+    lifted = np.hstack([vectors, np.sqrt(squares.max() - squares)])
+    level = np.hstack([test, np.zeros((len(test), 1), dtype=np.float32)])
+    return Task(
+        "News Authorship",
+        seed,
+        ranked_lists(
+            vectors,
+            labels,
+            vectors,
+            labels,
+            "dot",
+            own=np.arange(len(vectors)),
+            query_embeddings=lifted,
+        ),
+        ranked_lists(
+            test, test_labels, vectors, labels, "dot", names=names, query_embeddings=level
+        ),
+        vectors,
+        {
+            "authors": authors,
+            "index": len(vectors),
+            "training queries": len(vectors),
+            "test queries": len(test),
+        },
+    )

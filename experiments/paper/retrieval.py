@@ -1,0 +1,153 @@
+"""Nearest-neighbour lists from encoded queries and an encoded index."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import faiss
+import numpy as np
+from numpy.typing import NDArray
+
+import paretocut as pc
+
+DEPTH = 200
+
+Similarity = Literal["euclidean", "cosine", "dot"]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One draw of an experiment: lists to learn from, lists to test on, and what made them.
+
+    Attributes
+    ----------
+    name
+        The data set.
+    seed
+        Seed of the draw.
+    train, test
+        Judged lists; ``doc_ids`` are positions in ``vectors``.
+    vectors
+        Embeddings of the index, or None where there are none.
+    facts
+        Counts and choices worth reporting.
+    """
+
+    name: str
+    seed: int
+    train: pc.RankedLists
+    test: pc.RankedLists
+    vectors: NDArray[np.float32] | None = None
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def encoded(self, lists: pc.RankedLists) -> pc.RankedLists:
+        """Return the lists with the embedding of every result, for methods that read those."""
+        assert self.vectors is not None
+        assert lists.doc_ids is not None
+        return pc.RankedLists(
+            lists.scores,
+            lists.relevance,
+            lists.query_ids,
+            lists.doc_ids,
+            lists.num_relevant,
+            lists.query_embeddings,
+            self.vectors[lists.doc_ids.values],
+        )
+
+    def sample(self, train: int, test: int) -> Task:
+        """Return the task with at most this many training and test queries, drawn at random."""
+        generator = np.random.default_rng(self.seed)
+
+        def some(lists: pc.RankedLists, size: int) -> pc.RankedLists:
+            return lists[np.sort(generator.permutation(len(lists))[:size])]
+
+        return replace(self, train=some(self.train, train), test=some(self.test, test))
+
+
+def search(
+    queries: NDArray[np.float32],
+    index: NDArray[np.float32],
+    similarity: Similarity,
+    depth: int = DEPTH,
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return scores (higher is closer) and positions of the nearest ``depth`` of the index.
+
+    Parameters
+    ----------
+    queries, index
+        Embeddings, one row each.
+    similarity
+        "euclidean": scores are minus the distance; "cosine"; "dot".
+    depth
+        How many.
+    """
+    if similarity == "cosine":
+        queries, index = unit(queries), unit(index)
+    kind = faiss.IndexFlatL2 if similarity == "euclidean" else faiss.IndexFlatIP
+    flat = kind(index.shape[1])
+    flat.add(np.ascontiguousarray(index, dtype=np.float32))
+    found = flat.search(np.ascontiguousarray(queries, dtype=np.float32), min(depth, len(index)))[1]
+    # FAISS expands squared distances in single precision, which loses small ones: only its choice
+    # of neighbours is used, and the scores are recomputed in double precision.
+    left, right = queries.astype(np.float64), index.astype(np.float64)
+    scores = np.empty(found.shape)
+    for i, row in enumerate(found):
+        if similarity == "euclidean":
+            scores[i] = -np.sqrt(np.square(right[row] - left[i]).sum(1))
+        else:
+            scores[i] = right[row] @ left[i]
+    return scores, found.astype(np.int64)
+
+
+def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the rows scaled to length 1."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.maximum(lengths, 1e-12), dtype=np.float32)
+
+
+def ranked_lists(
+    queries: NDArray[np.float32],
+    labels: NDArray[np.int64],
+    index: NDArray[np.float32],
+    index_labels: NDArray[np.int64],
+    similarity: Similarity,
+    *,
+    own: NDArray[np.int64] | None = None,
+    names: Any = None,
+    query_embeddings: NDArray[np.float32] | None = None,
+) -> pc.RankedLists:
+    """Return each query's 200 nearest of the index, judged by equal labels.
+
+    Parameters
+    ----------
+    queries, labels
+        Embeddings and labels of the queries.
+    index, index_labels
+        The same of the index.
+    similarity
+        As in `search`.
+    own
+        Position of each query in the index, or -1: a query never finds itself.
+    names
+        Names of the queries, the same in every draw.
+    query_embeddings
+        What the local methods compare queries by; by default ``queries``.
+    """
+    depth = min(DEPTH, len(index) - (own is not None))
+    scores, found = search(queries, index, similarity, depth + (own is not None))
+    counts = np.bincount(index_labels, minlength=labels.max() + 1)[labels]
+    if own is not None:
+        others = found != own[:, None]
+        # Where the query is not in the index, or not even among its nearest, the last one goes.
+        others[others.all(axis=1), -1] = False
+        scores, found = (part[others].reshape(len(labels), depth) for part in (scores, found))
+        counts = counts - (own >= 0)
+    return pc.RankedLists(
+        scores,
+        index_labels[found] == labels[:, None],
+        names,
+        doc_ids=found,
+        num_relevant=counts,
+        query_embeddings=queries if query_embeddings is None else query_embeddings,
+    )
