@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Batch", "NeuralTruncator", "best_steps", "steps_of"]
 
+# An epoch of few training lists still has this many steps of the optimiser.
+_MIN_BATCHES = 8
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -256,8 +259,9 @@ class NeuralTruncator(Truncator):
         network = self._network().to(self.device)
         optimizer = torch.optim.Adam(network.parameters(), lr=self.learning_rate)
 
-        self.history_, best = [], -np.inf
-        epochs = self._batches(torch, train, self.batch_size, rng)
+        self.history_, best, risen = [], -np.inf, 0
+        size = min(self.batch_size, -(-len(train) // _MIN_BATCHES))
+        epochs = self._batches(torch, train, size, rng)
         for epoch, batches in zip(self._epochs(), epochs, strict=False):
             network.train()
             for batch in batches:
@@ -268,14 +272,17 @@ class NeuralTruncator(Truncator):
                 optimizer.step()
             cuts = self._read(torch, network, checked, size=self.batch_size)
             values = curves.values[curves.offsets[:-1, None] + cuts].mean(axis=0)
-            self.history_.append(float(values.max()))
-            if self.history_[-1] > best:
-                best, self.epoch_, self.output_ = self.history_[-1], epoch, int(values.argmax())
+            value = float(values.max())
+            self.history_.append(value)
+            if value > best:
+                best, risen = value, epoch
+            if value == best:  # of equals the later: it has learned for longer
+                self.epoch_, self.output_ = epoch, int(values.argmax())
                 self.weights_ = {
-                    name: value.detach().cpu().numpy().copy()
-                    for name, value in network.state_dict().items()
+                    name: tensor.detach().cpu().numpy().copy()
+                    for name, tensor in network.state_dict().items()
                 }
-            elif epoch - self.epoch_ >= self.patience:
+            if epoch - risen >= self.patience:
                 break
 
     def _epochs(self) -> Iterable[int]:

@@ -44,8 +44,9 @@ class BiCut(NeuralTruncator):
         The LSTM's units in each direction, its layers, and the share of units left out while
         training.
     learning_rate, batch_size, max_epochs, patience
-        Adam's step, lists in a step, passes over the training lists at most, and how many of
-        these without a better value on the held-out lists end the training.
+        Adam's step, lists in a step (fewer where an epoch would have under eight steps), passes
+        over the training lists at most, and how many of these without a better value on the
+        held-out lists end the training.
     held_out
         Share of the training lists that are only checked.
     seed
