@@ -39,6 +39,7 @@ UNSCORED = ("refuse", "keep", "drop")
 """What can be done with results that have no score."""
 
 _WRONG_KIND = ("saturated_scores", "rank_only_scores")
+_ENOUGH = 10  # fewer scores say little about their kind
 _UNSORTED = 8  # this many scores do not stand worst first by accident
 _FIT = {"transform", "selection", "refit", "min_window"}
 
@@ -149,7 +150,7 @@ def cut_scored(
     fitted = fit(values, higher_is_better=higher_is_better, **how)
     decision = fitted.cut(**given)
     for name in decision.warnings:
-        if name in _WRONG_KIND:
+        if name in _WRONG_KIND and len(values) >= _ENOUGH:
             warnings.warn(f"{who}: {WARNINGS[name]}", ScoresWarning, stacklevel=3)
     return Decision(decision, fitted, positions)
 
