@@ -1,0 +1,283 @@
+"""LangChain: the retriever over real vector stores, and the compressor."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import uuid
+from typing import Any
+
+import numpy as np
+import pytest
+
+import paretocut as pc
+from engines import chroma_client, vectors
+from paretocut.adapters import ScoresWarning
+from paretocut.errors import InvalidParameterError, InvalidScoresError
+from support import importorskip
+
+pytestmark = [
+    pytest.mark.heavy,
+    # langchain-community announces its own end, and FAISS its SWIG types.
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
+
+PACKAGES = ("langchain-core", "langchain-community", "langchain-chroma", "faiss-cpu", "chromadb")
+
+BASE, QUERY = vectors(500)
+STORES = ["memory", "faiss-l2", "faiss-ip", "chroma-l2", "chroma-cosine"]
+
+
+def embeddings() -> Any:
+    """Return embeddings that look texts up: "d17" is the 17th vector, anything else the query."""
+    base = importorskip("langchain_core.embeddings").Embeddings
+
+    class Table(base):  # type: ignore[misc, valid-type]
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            return [BASE[int(text[1:])].tolist() for text in texts]
+
+        def embed_query(self, text: str) -> list[float]:
+            return list(map(float, QUERY))
+
+    return Table()
+
+
+def store_with(name: str, count: int) -> Any:
+    texts = [f"d{i}" for i in range(count)]
+    metadatas = [{"source": f"page {i}"} for i in range(count)]
+    if name == "memory":
+        module = importorskip("langchain_core.vectorstores")
+        store = module.InMemoryVectorStore(embeddings())
+    elif name.startswith("faiss"):
+        module = importorskip("langchain_community.vectorstores.faiss")
+        faiss = importorskip("faiss")
+        utils = importorskip("langchain_community.vectorstores.utils")
+        docstore = importorskip("langchain_community.docstore.in_memory")
+        inner = name == "faiss-ip"
+        store = module.FAISS(
+            embeddings(),
+            (faiss.IndexFlatIP if inner else faiss.IndexFlatL2)(BASE.shape[1]),
+            docstore.InMemoryDocstore(),
+            {},
+            distance_strategy=utils.DistanceStrategy.MAX_INNER_PRODUCT
+            if inner
+            else utils.DistanceStrategy.EUCLIDEAN_DISTANCE,
+        )
+    else:
+        module = importorskip("langchain_chroma")
+        store = module.Chroma(
+            collection_name=uuid.uuid4().hex,
+            embedding_function=embeddings(),
+            client=chroma_client(),
+            collection_configuration={"hnsw": {"space": name.removeprefix("chroma-")}},
+        )
+    if count:
+        store.add_texts(texts, metadatas)
+    return store
+
+
+def higher_is_better(name: str) -> bool:
+    return name in ("memory", "faiss-ip")
+
+
+@pytest.fixture(scope="module", params=STORES)
+def name(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def store(name: str) -> Any:
+    return store_with(name, len(BASE))
+
+
+def retriever_over(store: Any, **options: Any) -> Any:
+    from paretocut.adapters.langchain import ParetoCutRetriever
+
+    return ParetoCutRetriever(vectorstore=store, **options)
+
+
+def check(documents: list[Any], found: list[Any], up: bool, **options: Any) -> None:
+    """Compare what was retrieved with what `pc.fit` says of the store's own numbers."""
+    fit = pc.fit([score for _, score in found], higher_is_better=up)
+    k = fit.cut(**options).k
+    assert [document.page_content for document in documents] == [
+        document.page_content for document, _ in found[:k]
+    ]
+    for i, document in enumerate(documents):
+        assert document.metadata == {
+            **found[i][0].metadata,
+            "surprise": fit.surprise[i],
+            "p_value": fit.pvalues[i],
+            "e_value": fit.evalues[i],
+        }
+
+
+@pytest.mark.parametrize("options", [{}, {"evalue": 0.05}, {"fdr": 0.1, "max_k": 2}], ids=str)
+def test_retrieves_exactly_what_fit_says(name: str, store: Any, options: dict[str, Any]) -> None:
+    found = store.similarity_search_with_score("?", k=200)
+    documents = retriever_over(store, **options).invoke("?")
+    check(documents, found, higher_is_better(name), **options)
+    assert len(documents) >= 1
+
+
+def test_async_retrieval_gives_the_same(name: str, store: Any) -> None:
+    retriever = retriever_over(store, alpha=0.02)
+    assert asyncio.run(retriever.ainvoke("?")) == retriever.invoke("?")
+    both = asyncio.run(retriever.abatch(["?", "!"]))
+    assert both == retriever.batch(["?", "!"])
+
+
+def test_the_wrong_direction_is_refused(name: str, store: Any) -> None:
+    retriever = retriever_over(store, higher_is_better=not higher_is_better(name))
+    with pytest.raises(InvalidScoresError, match="ParetoCutRetriever: results must come best"):
+        retriever.invoke("?")
+    assert retriever_over(store, higher_is_better=higher_is_better(name)).invoke("?") == (
+        retriever_over(store).invoke("?")
+    )
+
+
+@pytest.mark.parametrize("count", [0, 1, 30])
+def test_small_stores_are_fine(name: str, count: int) -> None:
+    small = store_with(name, count)
+    found = small.similarity_search_with_score("?", k=200) if count else []
+    assert len(found) == count
+    up = higher_is_better(name)
+    check(retriever_over(small, min_k=2).invoke("?"), found, up, min_k=2)
+
+
+def test_the_store_is_not_touched(name: str, store: Any) -> None:
+    before = copy.deepcopy(store.similarity_search_with_score("?", k=200))
+    retriever_over(store, min_k=50).invoke("?")
+    assert store.similarity_search_with_score("?", k=200) == before
+
+
+def test_fetches_as_deep_as_told_and_passes_arguments_on(store: Any, name: str) -> None:
+    retriever = retriever_over(store, fetch_k=40)
+    found = store.similarity_search_with_score("?", k=40)
+    check(retriever.invoke("?"), found, higher_is_better(name))
+    found = store.similarity_search_with_score("?", k=60)
+    check(retriever.invoke("?", k=60), found, higher_is_better(name))
+    check(retriever_over(store, search_kwargs={"k": 60}).invoke("?"), found, higher_is_better(name))
+
+
+def test_a_store_that_does_not_say_its_direction_is_asked_for_it() -> None:
+    module = importorskip("langchain_core.vectorstores")
+
+    class Silent(module.VectorStore):  # type: ignore[misc, name-defined]
+        def similarity_search_with_score(self, query: str, k: int = 4, **_: Any) -> list[Any]:
+            document = importorskip("langchain_core.documents").Document
+            scores = np.sort(np.random.default_rng(0).exponential(size=k))
+            return [(document(page_content=str(i)), s) for i, s in enumerate(scores)]
+
+        def similarity_search(self, query: str, k: int = 4, **_: Any) -> list[Any]:
+            return [document for document, _ in self.similarity_search_with_score(query, k)]
+
+        @classmethod
+        def from_texts(cls, *_: Any, **__: Any) -> Any:
+            raise NotImplementedError
+
+    with pytest.raises(InvalidParameterError, match=r"higher_is_better must be .* for Silent"):
+        retriever_over(Silent()).invoke("?")
+    kept = retriever_over(Silent(), higher_is_better=False, min_k=3).invoke("?")
+    assert [document.page_content for document in kept][:3] == ["0", "1", "2"]
+
+
+def test_options_are_checked_when_the_retriever_is_made(store: Any) -> None:
+    with pytest.raises(ValueError, match="alpha must be in"):
+        retriever_over(store, alpha=2.0)
+    with pytest.raises(ValueError, match="one of alpha, threshold, evalue, fdr must be given"):
+        retriever_over(store, alpha=0.1, evalue=0.1)
+    with pytest.raises(ValueError, match="transform must be one of"):
+        retriever_over(store, transform="cube")
+    with pytest.raises(ValueError, match="greater than or equal to 1"):
+        retriever_over(store, fetch_k=0)
+
+
+def test_the_retriever_is_still_a_runnable(store: Any) -> None:
+    # A field named `transform` would hide Runnable.transform, which streams are made of.
+    retriever = retriever_over(store, transform="identity", evalue=0.05)
+    assert list(retriever.transform(iter(["?"]))) == [retriever.invoke("?")]
+    chain = retriever | (lambda documents: len(documents))
+    assert chain.invoke("?") == len(retriever.invoke("?"))
+
+
+def documents_with(scores: list[float | None], key: str = "relevance_score") -> list[Any]:
+    document = importorskip("langchain_core.documents").Document
+    return [
+        document(page_content=f"d{i}", metadata={} if score is None else {key: score})
+        for i, score in enumerate(scores)
+    ]
+
+
+def logits() -> list[float]:
+    generator = np.random.default_rng(2)
+    return [4.0, 3.5, 3.2, *(-8 + generator.exponential(0.7, size=77)).tolist()]
+
+
+def test_compressor_keeps_what_fit_says_in_the_order_it_came() -> None:
+    from paretocut.adapters.langchain import ParetoCutCompressor
+
+    scores = np.random.default_rng(3).permutation(logits()).tolist()
+    documents = documents_with(scores)
+    before = copy.deepcopy(documents)
+    kept = ParetoCutCompressor(evalue=0.05).compress_documents(documents, "?")
+    fit = pc.fit(scores)
+    expected = sorted(fit.cut(evalue=0.05).indices.tolist())
+    assert len(expected) == 3
+    assert [document.page_content for document in kept] == [f"d{i}" for i in expected]
+    assert [document.metadata["surprise"] for document in kept] == fit.surprise[expected].tolist()
+    assert documents == before
+    again = asyncio.run(ParetoCutCompressor(evalue=0.05).acompress_documents(documents, "?"))
+    assert list(again) == list(kept)
+    assert list(ParetoCutCompressor().compress_documents([], "?")) == []
+
+
+def test_compressor_has_a_say_on_documents_without_scores() -> None:
+    from paretocut.adapters.langchain import ParetoCutCompressor
+
+    documents = documents_with([*logits()[:2], None, *logits()[2:]], key="score")
+    options: dict[str, Any] = {"score_key": "score", "evalue": 0.05}
+    with pytest.raises(InvalidScoresError, match="got none for the result at index 2"):
+        ParetoCutCompressor(**options).compress_documents(documents, "?")
+    kept = ParetoCutCompressor(unscored="keep", **options).compress_documents(documents, "?")
+    assert [document.page_content for document in kept] == ["d0", "d1", "d2", "d3"]
+    assert kept[2] == documents[2]
+    kept = ParetoCutCompressor(unscored="drop", **options).compress_documents(documents, "?")
+    assert [document.page_content for document in kept] == ["d0", "d1", "d3"]
+    with pytest.raises(InvalidParameterError, match="unscored must be one of"):
+        ParetoCutCompressor(unscored="maybe", **options).compress_documents(documents, "?")
+
+
+def test_compressor_warns_of_saturated_scores_and_takes_logits() -> None:
+    from paretocut.adapters.langchain import ParetoCutCompressor
+
+    probabilities = (1 / (1 + np.exp(-np.array(logits())))).tolist()
+    with pytest.warns(ScoresWarning, match="transform='logit'"):
+        ParetoCutCompressor(evalue=0.05).compress_documents(documents_with(probabilities), "?")
+    kept = ParetoCutCompressor(evalue=0.05, transform="logit").compress_documents(
+        documents_with(probabilities), "?"
+    )
+    assert [document.page_content for document in kept] == ["d0", "d1", "d2"]
+
+
+def test_compressor_refuses_distances_in_the_order_of_similarities() -> None:
+    from paretocut.adapters.langchain import ParetoCutCompressor
+
+    documents = documents_with(np.linspace(0.1, 2.0, 20).tolist())
+    with pytest.raises(InvalidScoresError, match="must come best first"):
+        ParetoCutCompressor().compress_documents(documents, "?")
+    ParetoCutCompressor(higher_is_better=False, min_k=1).compress_documents(documents[:9], "?")
+
+
+def test_compressor_works_in_a_compression_retriever(store: Any) -> None:
+    module = importorskip("langchain_classic.retrievers.contextual_compression")
+    from paretocut.adapters.langchain import ParetoCutCompressor
+
+    scored = retriever_over(store, min_k=100, max_k=100)
+    both = module.ContextualCompressionRetriever(
+        base_retriever=scored,
+        base_compressor=ParetoCutCompressor(score_key="surprise", max_k=1, min_k=1),
+    )
+    assert [document.page_content for document in both.invoke("?")] == [
+        scored.invoke("?")[0].page_content
+    ]
