@@ -26,6 +26,7 @@ LAYERS = [
     {"_validation"},
     {"_diagnostics", "gpd"},
     {"_rules", "_transforms"},
+    {"_results"},
     {"surprise"},
     {"metrics", "significance"},
     {"truncators"},
