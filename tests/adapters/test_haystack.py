@@ -1,0 +1,167 @@
+"""Haystack: the component alone, in pipelines, and through YAML."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import os
+from typing import Any
+
+import numpy as np
+import pytest
+
+os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"  # read when Haystack is imported
+
+import paretocut as pc
+from engines import vectors
+from paretocut.adapters import ScoresWarning
+from paretocut.errors import InvalidParameterError, InvalidScoresError
+from support import importorskip
+
+pytestmark = [
+    pytest.mark.heavy,
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
+
+PACKAGES = ("haystack-ai",)
+
+
+def component(**options: Any) -> Any:
+    importorskip("haystack")
+    from paretocut.adapters.haystack import ParetoCut
+
+    return ParetoCut(**options)
+
+
+def scores(seed: int = 2) -> list[float]:
+    generator = np.random.default_rng(seed)
+    noise = generator.exponential(0.05, size=97)
+    return generator.permutation([0.9, 0.85, 0.8, *noise]).tolist()  # type: ignore[no-any-return]
+
+
+def documents_with(values: list[float | None]) -> list[Any]:
+    document = importorskip("haystack").Document
+    return [
+        document(content=f"text {i}", meta={"page": i}, score=value)
+        for i, value in enumerate(values)
+    ]
+
+
+@pytest.mark.parametrize("options", [{}, {"evalue": 0.05}, {"fdr": 0.1, "max_k": 2}], ids=str)
+def test_keeps_exactly_what_fit_says_in_the_order_it_came(options: dict[str, Any]) -> None:
+    values = scores()
+    documents = documents_with(values)
+    before = copy.deepcopy(documents)
+    result = component(**options).run(documents)
+    fit = pc.fit(values)
+    cut = fit.cut(**options)
+    expected = sorted(cut.indices.tolist())
+    kept = result["documents"]
+    assert [document.id for document in kept] == [documents[i].id for i in expected]
+    assert [document.meta["page"] for document in kept] == expected
+    assert [document.meta["surprise"] for document in kept] == fit.surprise[expected].tolist()
+    assert [document.meta["p_value"] for document in kept] == fit.pvalues[expected].tolist()
+    assert [document.meta["e_value"] for document in kept] == fit.evalues[expected].tolist()
+    assert result["decision"] == cut.to_dict()
+    assert documents == before
+
+
+def test_async_gives_the_same() -> None:
+    documents = documents_with(scores())
+    assert asyncio.run(component().run_async(documents)) == component().run(documents)
+
+
+def test_documents_without_scores_are_kept_dropped_or_refused() -> None:
+    values: list[float | None] = [0.9, None, *scores()[:50]]
+    documents = documents_with(values)
+    with pytest.raises(InvalidScoresError, match="got none for the result at index 1"):
+        component().run(documents)
+    dropped = component(unscored="drop").run(documents)["documents"]
+    assert len(dropped) == pc.cut([value for value in values if value is not None]).k
+    kept = component(unscored="keep").run(documents)["documents"]
+    assert len(kept) == len(dropped) + 1
+    assert kept[1] is documents[1]
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 20])
+def test_few_documents_are_fine(count: int) -> None:
+    values = sorted(scores()[:count], reverse=True)
+    result = component(min_k=2).run(documents_with(values))
+    assert len(result["documents"]) == pc.cut(values, min_k=2).k
+
+
+def test_the_wrong_direction_is_refused() -> None:
+    distances = sorted(scores())
+    with pytest.raises(InvalidScoresError, match="ParetoCut: results must come best first"):
+        component().run(documents_with(distances))
+    kept = component(higher_is_better=False).run(documents_with(distances))["documents"]
+    assert len(kept) == pc.cut(distances, higher_is_better=False).k
+    with pytest.raises(InvalidScoresError, match="must come best first"):
+        component(higher_is_better=False).run(documents_with(distances[::-1]))
+
+
+def test_options_are_checked_when_the_component_is_made() -> None:
+    with pytest.raises(InvalidParameterError, match="evalue must be in"):
+        component(evalue=-1.0)
+    with pytest.raises(InvalidParameterError, match="unscored must be one of"):
+        component(unscored="maybe")
+
+
+def test_saturated_scores_are_warned_of() -> None:
+    probabilities = [0.9991, 0.9989, *(1e-3 * np.random.default_rng(0).random(98)).tolist()]
+    with pytest.warns(ScoresWarning, match="piled up at 0 or 1"):
+        component().run(documents_with(probabilities))
+
+
+def pipeline(**options: Any) -> Any:
+    haystack = importorskip("haystack")
+    base, _ = vectors(2000)
+    store = importorskip("haystack.document_stores.in_memory").InMemoryDocumentStore(
+        embedding_similarity_function="cosine"
+    )
+    store.write_documents(
+        [
+            haystack.Document(id=f"d{i}", content=f"text {i}", embedding=vector.tolist())
+            for i, vector in enumerate(base)
+        ]
+    )
+    retrievers = importorskip("haystack.components.retrievers.in_memory")
+    made = haystack.Pipeline()
+    made.add_component("retriever", retrievers.InMemoryEmbeddingRetriever(store, top_k=200))
+    made.add_component("cut", component(**options))
+    made.connect("retriever.documents", "cut.documents")
+    return made
+
+
+def test_a_pipeline_keeps_what_fit_says() -> None:
+    _, query = vectors(2000)
+    data = {"retriever": {"query_embedding": query.tolist()}}
+    made = pipeline(evalue=0.05)
+    result = made.run(data, include_outputs_from={"retriever"})
+    found = result["retriever"]["documents"]
+    assert len(found) == 200
+    cut = pc.cut([document.score for document in found], evalue=0.05)
+    assert [document.id for document in result["cut"]["documents"]] == [
+        found[i].id for i in cut.indices
+    ]
+    assert result["cut"]["decision"]["reason"] == cut.reason
+    assert {document.id for document in result["cut"]["documents"]} == {"d0", "d1", "d2", "d3"}
+    again = asyncio.run(made.run_async(data))
+    assert again["cut"] == result["cut"]
+
+
+def test_a_pipeline_survives_yaml() -> None:
+    haystack = importorskip("haystack")
+    made = haystack.Pipeline()
+    made.add_component("cut", component(fdr=0.2, min_k=1, unscored="drop", transform="auto"))
+    text = made.dumps()
+    assert "paretocut.adapters.haystack.ParetoCut" in text
+    restored = haystack.Pipeline.loads(text, allowed_modules=["paretocut.*"])
+    cut = restored.get_component("cut")
+    assert cut.options == {"fdr": 0.2, "min_k": 1, "transform": "auto"}
+    assert cut.unscored == "drop"
+    assert cut.higher_is_better is True
+    documents = documents_with(scores())
+    assert restored.run({"cut": {"documents": documents}}) == made.run(
+        {"cut": {"documents": documents}}
+    )

@@ -1,0 +1,192 @@
+"""LlamaIndex: the postprocessor, and the retriever over a real index."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+
+import paretocut as pc
+from engines import vectors
+from paretocut.errors import InvalidParameterError, InvalidScoresError
+from support import importorskip
+
+pytestmark = [
+    pytest.mark.heavy,
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
+
+PACKAGES = ("llama-index-core",)
+
+BASE, QUERY = vectors(500)
+
+
+def scores(seed: int = 2) -> list[float]:
+    generator = np.random.default_rng(seed)
+    noise = generator.exponential(0.05, size=97)
+    return generator.permutation([0.9, 0.85, 0.8, *noise]).tolist()  # type: ignore[no-any-return]
+
+
+def nodes_with(values: list[float | None]) -> list[Any]:
+    schema = importorskip("llama_index.core.schema")
+    return [
+        schema.NodeWithScore(
+            node=schema.TextNode(id_=f"d{i}", text=f"text {i}", metadata={"page": i}), score=value
+        )
+        for i, value in enumerate(values)
+    ]
+
+
+def postprocessor(**options: Any) -> Any:
+    importorskip("llama_index.core")
+    from paretocut.adapters.llama_index import ParetoCutPostprocessor
+
+    return ParetoCutPostprocessor(**options)
+
+
+def index_of(count: int) -> Any:
+    core = importorskip("llama_index.core")
+    embedding = importorskip("llama_index.core.embeddings").MockEmbedding(BASE.shape[1])
+    schema = importorskip("llama_index.core.schema")
+    nodes = [
+        schema.TextNode(
+            id_=f"d{i}", text=f"text {i}", embedding=BASE[i].tolist(), metadata={"page": i}
+        )
+        for i in range(count)
+    ]
+    return core.VectorStoreIndex(nodes, embed_model=embedding)
+
+
+def question() -> Any:
+    bundle = importorskip("llama_index.core.schema").QueryBundle
+    return bundle("?", embedding=QUERY.tolist())
+
+
+@pytest.mark.parametrize("options", [{}, {"evalue": 0.05}, {"fdr": 0.1, "max_k": 2}], ids=str)
+def test_keeps_exactly_what_fit_says_in_the_order_it_came(options: dict[str, Any]) -> None:
+    values = scores()
+    nodes = nodes_with(values)
+    kept = postprocessor(**options).postprocess_nodes(nodes)
+    fit = pc.fit(values)
+    expected = sorted(fit.cut(**options).indices.tolist())
+    assert [node.node_id for node in kept] == [f"d{i}" for i in expected]
+    assert [node.score for node in kept] == [values[i] for i in expected]
+    assert [node.metadata["surprise"] for node in kept] == fit.surprise[expected].tolist()
+    assert [node.metadata["p_value"] for node in kept] == fit.pvalues[expected].tolist()
+    assert [node.metadata["e_value"] for node in kept] == fit.evalues[expected].tolist()
+
+
+def test_nodes_are_not_touched_and_prompts_stay_as_they_were() -> None:
+    nodes = nodes_with(scores())
+    before = copy.deepcopy(nodes)
+    kept = postprocessor(evalue=0.05).postprocess_nodes(nodes)
+    assert nodes == before
+    mode = importorskip("llama_index.core.schema").MetadataMode
+    texts = {node.node_id: node.node.get_content(mode.LLM) for node in nodes}
+    assert len(kept) == 3
+    for node in kept:
+        assert node.node.get_content(mode.LLM) == texts[node.node_id]
+        assert "surprise" not in node.node.get_content(mode.EMBED)
+
+
+def test_nodes_without_scores_are_kept_dropped_or_refused() -> None:
+    values: list[float | None] = [0.9, None, *scores()[:50], float("nan")]
+    nodes = nodes_with(values)
+    with pytest.raises(InvalidScoresError, match="got none for the result at index 1"):
+        postprocessor().postprocess_nodes(nodes)
+    dropped = postprocessor(unscored="drop").postprocess_nodes(nodes)
+    fit = pc.fit([value for value in values if value is not None and value == value])
+    assert len(dropped) == fit.cut().k
+    kept = postprocessor(unscored="keep").postprocess_nodes(nodes)
+    assert len(kept) == len(dropped) + 2
+    assert kept[1] is nodes[1]
+    assert kept[-1] is nodes[-1]
+    alone = postprocessor(unscored="keep").postprocess_nodes(nodes_with([None, None]))
+    assert [node.node_id for node in alone] == ["d0", "d1"]
+    with pytest.raises(InvalidParameterError, match="unscored must be one of"):
+        postprocessor(unscored="maybe").postprocess_nodes(nodes)
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 20])
+def test_few_nodes_are_fine(count: int) -> None:
+    values = sorted(scores()[:count], reverse=True)
+    kept = postprocessor(min_k=2).postprocess_nodes(nodes_with(values))
+    assert len(kept) == pc.cut(values, min_k=2).k
+
+
+def test_the_wrong_direction_is_refused() -> None:
+    distances = sorted(scores())
+    with pytest.raises(InvalidScoresError, match="ParetoCutPostprocessor: results must come best"):
+        postprocessor().postprocess_nodes(nodes_with(distances))
+    kept = postprocessor(higher_is_better=False).postprocess_nodes(nodes_with(distances))
+    assert len(kept) == pc.cut(distances, higher_is_better=False).k
+    with pytest.raises(InvalidScoresError, match="must come best first"):
+        postprocessor(higher_is_better=False).postprocess_nodes(nodes_with(distances[::-1]))
+
+
+def test_async_gives_the_same() -> None:
+    nodes = nodes_with(scores())
+    same = asyncio.run(postprocessor().apostprocess_nodes(nodes))
+    assert same == postprocessor().postprocess_nodes(nodes)
+
+
+def test_the_postprocessor_can_be_stored() -> None:
+    made = postprocessor(evalue=0.1, unscored="keep", transform="auto", max_k=9)
+    stored = made.to_dict()
+    assert stored["class_name"] == "ParetoCutPostprocessor"
+    restored = type(made).from_dict(stored)
+    assert restored.cut_options == made.cut_options
+    assert restored.unscored == "keep"
+
+
+def test_options_are_checked_when_the_postprocessor_is_made() -> None:
+    with pytest.raises(ValueError, match="fdr must be in"):
+        postprocessor(fdr=1.5)
+
+
+@pytest.mark.parametrize("count", [0, 1, 30, 500])
+def test_retriever_fetches_deep_and_keeps_what_fit_says(count: int) -> None:
+    index = index_of(count)
+    from paretocut.adapters.llama_index import ParetoCutRetriever
+
+    found = index.as_retriever(similarity_top_k=200).retrieve(question())
+    assert len(found) == min(count, 200)
+    retriever = ParetoCutRetriever(index, evalue=0.05)
+    kept = retriever.retrieve(question())
+    k = pc.cut([node.score for node in found], evalue=0.05).k
+    assert [node.node_id for node in kept] == [node.node_id for node in found[:k]]
+    assert count < 500 or k == 4
+    assert [
+        (node.node_id, node.score) for node in asyncio.run(retriever.aretrieve(question()))
+    ] == [(node.node_id, node.score) for node in kept]
+
+
+def test_retriever_takes_its_depth_and_arguments_of_the_index() -> None:
+    index = index_of(500)
+    from paretocut.adapters.llama_index import ParetoCutRetriever
+
+    stores = importorskip("llama_index.core.vector_stores")
+    first = stores.MetadataFilter(key="page", value=100, operator=stores.FilterOperator.LT)
+    retriever = ParetoCutRetriever(
+        index,
+        fetch_k=30,
+        min_k=30,
+        retriever_kwargs={"filters": stores.MetadataFilters(filters=[first])},
+    )
+    kept = retriever.retrieve(question())
+    assert len(kept) == 30
+    assert {int(node.node_id[1:]) for node in kept} <= set(range(100))
+
+
+def test_retriever_works_in_a_query_engine() -> None:
+    index = index_of(500)
+    engines = importorskip("llama_index.core.query_engine")
+    llm = importorskip("llama_index.core.llms").MockLLM()
+    from paretocut.adapters.llama_index import ParetoCutRetriever
+
+    engine = engines.RetrieverQueryEngine.from_args(ParetoCutRetriever(index, evalue=0.05), llm=llm)
+    answer = engine.query(question())
+    assert {node.node_id for node in answer.source_nodes} == {"d0", "d1", "d2", "d3"}
