@@ -89,10 +89,12 @@ class Builder:
         if key not in self.built:
             folder = self.folder / f"wheel-{len(self.built)}"
             named = {"CXX": compiler} if compiler else {}
-            run(
-                interpreter(version), "-m", "pip", "wheel", "--no-deps", "--no-cache-dir",
-                "--wheel-dir", folder, *options, self.sdist, **named,
+            output = run(
+                interpreter(version), "-m", "pip", "wheel", "--verbose", "--no-deps",
+                "--no-cache-dir", "--wheel-dir", folder, *options, self.sdist, **named,
             )  # fmt: skip
+            maker = {"g++": "GNU", "clang++": "Clang"}.get(compiler, "")
+            assert f"The CXX compiler identification is {maker}" in output
             (self.built[key],) = folder.glob("*.whl")
         return self.built[key]
 
@@ -100,13 +102,6 @@ class Builder:
 @pytest.fixture(scope="module")
 def builder(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Builder:
     return Builder(sdist, tmp_path_factory.mktemp("wheels"))
-
-
-def made_by_clang(wheel: Path) -> bool:
-    """Return whether the kernel in the wheel bears Clang's mark."""
-    with zipfile.ZipFile(wheel) as archive:
-        (name,) = [name for name in archive.namelist() if name.endswith(".so")]
-        return b"clang version" in archive.read(name)
 
 
 def check_install(folder: Path, version: str, wheel: Path) -> Path:
@@ -192,7 +187,6 @@ def test_gcc_clang_and_a_build_without_avx_give_the_same_bits(
     if shutil.which("clang++") is None:
         missing("clang++ is not installed")
     builds["clang"] = builder.wheel(THIS_PYTHON, compiler="clang++")
-    assert [name for name, wheel in builds.items() if made_by_clang(wheel)] == ["clang"]
     digests = {}
     for name, wheel in builds.items():
         folder = tmp_path / name
