@@ -5,6 +5,7 @@
 
 PYTHON ?= python3
 WORKERS ?= auto
+SECONDS ?= 60
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -52,7 +53,12 @@ format: $(VENV)/.dev ## Apply the formatting that lint checks
 
 .PHONY: bench
 bench: $(VENV)/.dev ## Measure speed against the bars the project sets itself
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks --json benchmarks/results.json
+
+.PHONY: fuzz
+fuzz: $(VENV)/.heavy ## Fuzz the run parser and the fit, guided by coverage, for SECONDS each
+	$(BIN)/python tests/fuzz/atheris_target.py trec -max_total_time=$(SECONDS)
+	$(BIN)/python tests/fuzz/atheris_target.py fit -max_total_time=$(SECONDS)
 
 .PHONY: compare
 compare: $(VENV)/.dev ## Evaluate every truncator on every judged run (the neural ones take hours)
