@@ -259,7 +259,7 @@ class NeuralTruncator(Truncator):
         network = self._network().to(self.device)
         optimizer = torch.optim.Adam(network.parameters(), lr=self.learning_rate)
 
-        self.history_, best, risen = [], -np.inf, 0
+        self.history_, best = [], -np.inf
         size = min(self.batch_size, -(-len(train) // _MIN_BATCHES))
         epochs = self._batches(torch, train, size, rng)
         for epoch, batches in zip(self._epochs(), epochs, strict=False):
@@ -274,15 +274,15 @@ class NeuralTruncator(Truncator):
             values = curves.values[curves.offsets[:-1, None] + cuts].mean(axis=0)
             value = float(values.max())
             self.history_.append(value)
-            if value > best:
-                best, risen = value, epoch
-            if value == best:  # of equals the later: it has learned for longer
-                self.epoch_, self.output_ = epoch, int(values.argmax())
+            # Of equals the later: it has learned for longer. Nor is standing still falling
+            # behind: with a metric that punishes, all begin by keeping nothing.
+            if value >= best:
+                best, self.epoch_, self.output_ = value, epoch, int(values.argmax())
                 self.weights_ = {
                     name: tensor.detach().cpu().numpy().copy()
                     for name, tensor in network.state_dict().items()
                 }
-            if epoch - risen >= self.patience:
+            elif epoch - self.epoch_ >= self.patience:
                 break
 
     def _epochs(self) -> Iterable[int]:

@@ -48,7 +48,9 @@ class AttnCut(NeuralTruncator):
     -----
     Reward-augmented maximum likelihood: the target of a list is ``q_k ~ exp(metric(k) / tau)``
     over ``k = 0..n``, the loss is the cross entropy ``-sum_k q_k log p_k``, the cut is the most
-    probable ``k``. Unlike the loss of `Choppy` it has a slope everywhere. The published model has
+    probable ``k``. Unlike the loss of `Choppy` it has a slope everywhere. With metrics of a wide
+    range, such as DCG, ``tau`` should grow with it: at 0.95 the target is nearly the best cut
+    alone, the most frequent best cut wins, and that is often "nothing". The published model has
     no ``k = 0`` and sees statistics of the documents too; here a learned row before the list
     stands for "nothing", and scores are all it needs.
 

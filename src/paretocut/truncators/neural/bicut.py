@@ -74,7 +74,8 @@ class BiCut(NeuralTruncator):
     this method, whose loss cannot express it; here any metric can choose the weight.
 
     Costs minutes, not milliseconds, and wants hundreds of judged lists: with fewer, what is held
-    out is too little to choose by. Greedy: one doubtful result near the top ends the list.
+    out is too little to choose by. One doubtful result near the top ends the list, which on
+    lists of mixed quality makes DCG hard for it.
     Settings are the published ones but for the step (1e-4 there, with many more epochs) and the
     weight (0.65 for F1).
 

@@ -46,9 +46,9 @@ class Choppy(NeuralTruncator):
     -----
     The loss is minus the expected metric, ``-sum_k p_k metric(k)`` over ``k = 0..n``; the cut is
     the most probable ``k``. The published model has no ``k = 0``; here a learned row before the
-    list stands for it. Attention costs the square of the steps, so this is the slowest of the
-    neural truncators. Once one cut has all the probability the loss has no slope left: it can
-    stop at a single cut for all lists, which is no worse than `GlobalK`.
+    list stands for it. Of the neural truncators this is the one for DCG and other metrics that
+    punish: it weighs a cut by what it brings, not by how often it is the best. Once one cut has
+    all the probability the loss has no slope left, so it can get stuck at one cut for all lists.
 
     Settings are the published ones but for the batch (64 there, with many more epochs), the
     hidden layers (four times the width) and the vectors of the ranks, which start small: at
