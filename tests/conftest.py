@@ -17,6 +17,10 @@ settings.register_profile("dev", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
+# Libraries that adapters are tested with do not report from here to their makers.
+os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"
+os.environ["ANONYMIZED_TELEMETRY"] = "False"  # Chroma
+
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
 

@@ -202,10 +202,8 @@ class Chroma(Engine):
 
 
 def chroma_client() -> Any:
-    """Return a client in memory that reports to nobody."""
-    chromadb = importorskip("chromadb")
-    settings = chromadb.config.Settings(anonymized_telemetry=False)
-    return chromadb.EphemeralClient(settings=settings)
+    """Return a client in memory."""
+    return importorskip("chromadb").EphemeralClient()
 
 
 class LanceDb(Engine):

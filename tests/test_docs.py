@@ -135,7 +135,19 @@ def run_console(block: Block) -> None:
         )
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def parameter(page: Path) -> Any:
+    """Return the page for a test; those on adapters need their packages, and forgive them."""
+    adapter = page.parent == ROOT / "docs" / "adapters"
+    ours = [
+        pytest.mark.heavy,
+        pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+        pytest.mark.filterwarnings("ignore::ResourceWarning"),
+        pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas"),
+    ]
+    return pytest.param(page, id=str(page.relative_to(ROOT)), marks=ours if adapter else [])
+
+
+@pytest.mark.parametrize("page", [parameter(page) for page in PAGES])
 def test_every_block_of_the_page_runs(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,6 +157,8 @@ def test_every_block_of_the_page_runs(
         return
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))  # where PostgreSQL's server puts its lock
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     write_example_run(tmp_path)
     namespace: dict[str, Any] = {"__name__": "__main__"}
     for block in blocks:

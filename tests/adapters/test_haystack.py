@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import os
 from typing import Any
 
 import numpy as np
 import pytest
-
-os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"  # read when Haystack is imported
 
 import paretocut as pc
 from engines import vectors
