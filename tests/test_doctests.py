@@ -28,7 +28,7 @@ def parameter(name: str) -> object:
 def test_examples_in_docstrings_hold(name: str) -> None:
     try:
         module = importlib.import_module(name)
-    except MissingExtraError as error:
+    except (MissingExtraError, ModuleNotFoundError) as error:
         missing(str(error))
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     # What went wrong is on standard output, which pytest shows.
