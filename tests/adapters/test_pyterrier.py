@@ -16,8 +16,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning"),
 ]
 
-PACKAGES = ("pyterrier",)
-
 
 def transformer(**options: Any) -> Any:
     importorskip("pyterrier")

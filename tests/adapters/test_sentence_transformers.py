@@ -21,8 +21,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning"),
 ]
 
-PACKAGES = ("sentence-transformers", "torch")
-
 
 def check(kept: CutList[Any], hits: list[Any], **options: Any) -> None:
     fit = pc.fit([hit["score"] for hit in hits])

@@ -20,8 +20,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
 
-PACKAGES = tuple(dict.fromkeys(name for kind, _ in ENGINES for name in kind.packages))
-
 
 @pytest.fixture(
     scope="module", params=ENGINES, ids=lambda pair: f"{pair[0].__name__.lower()}-{pair[1]}"
