@@ -24,7 +24,7 @@ LAYERS = [
     {"_extras"},
     {"types"},
     {"_validation"},
-    {"_diagnostics", "gpd"},
+    {"_diagnostics", "background", "gpd"},
     {"_rules", "_transforms"},
     {"_results"},
     {"surprise"},

@@ -8,6 +8,7 @@ import paretocut as pc
 
 PUBLIC = [
     "WARNINGS",
+    "Background",
     "Cut",
     "Evaluation",
     "Ragged",

@@ -17,12 +17,14 @@ from paretocut.types import Ragged, RankedLists
 
 if _TYPE_CHECKING:
     from paretocut import gpd, io, metrics, truncators
+    from paretocut.background import Background
     from paretocut.evaluation import Evaluation, evaluate
     from paretocut.io import read_trec, write_trec
     from paretocut.truncators import load
 
 __all__ = [
     "WARNINGS",
+    "Background",
     "Cut",
     "Evaluation",
     "Ragged",
@@ -45,6 +47,7 @@ __all__ = [
 
 # Loaded with their first use, so that a service that only cuts lists starts as fast as NumPy.
 _LAZY = {
+    "Background": "background",
     "Evaluation": "evaluation",
     "evaluate": "evaluation",
     "gpd": "",

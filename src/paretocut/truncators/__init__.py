@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from paretocut.errors import InvalidParameterError
 from paretocut.truncators._base import Truncator, load
 from paretocut.truncators.conformal import Conformal
+from paretocut.truncators.consensus import Consensus
 from paretocut.truncators.distribution import ScoreDistribution
 from paretocut.truncators.fixed import FixedK, GlobalK, LocalK, Oracle
 from paretocut.truncators.gaps import Autocut, Knee, LargestGap, TopP
@@ -29,6 +30,7 @@ __all__ = [
     "BiCut",
     "Choppy",
     "Conformal",
+    "Consensus",
     "FixedK",
     "GlobalK",
     "Isotonic",
@@ -70,6 +72,7 @@ _REGISTRY: dict[str, tuple[str, dict[str, Any]]] = {
     "autocut": ("Autocut", {}),
     "knee": ("Knee", {}),
     "top_p": ("TopP", {}),
+    "consensus": ("Consensus", {}),
     "conformal": ("Conformal", {"base": "minmax"}),
     "bicut": ("BiCut", {}),
     "choppy": ("Choppy", {}),

@@ -1,0 +1,1 @@
+"""How far simple rules, their vote and a background null go: `make lead`."""

@@ -1,0 +1,51 @@
+"""Write ``src/paretocut/data/zero_shot.json``: what `Consensus` knows of other collections.
+
+    python -m experiments.lead.pretrain
+
+All collections take part in what is shipped. The tables never use it: each collection is tested
+with what the others taught.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from experiments.data import ROOT, RUNS, load
+from paretocut.truncators.consensus import pretrain
+from paretocut.types import RankedLists
+
+TARGET = ROOT / "src" / "paretocut" / "data" / "zero_shot.json"
+
+
+def collection(family: str) -> str:
+    """Return the collection of a family of runs: all of Robust04 share topics and judgements."""
+    return family.partition(",")[0]
+
+
+def learned(runs: Iterable[tuple[str, RankedLists]], *, without: str | None = None) -> Any:
+    """Return what the collections teach, one of them left out.
+
+    Parameters
+    ----------
+    runs
+        Family and lists of each run.
+    without
+        The collection left out.
+    """
+    groups: dict[str, list[RankedLists]] = {}
+    for family, lists in runs:
+        if collection(family) != without:
+            groups.setdefault(collection(family), []).append(lists)
+    return pretrain(groups)
+
+
+def main() -> None:
+    """Do what the module says."""
+    content = learned((run.family, load(run)) for run in RUNS)
+    TARGET.write_text(json.dumps(content, separators=(",", ":")) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

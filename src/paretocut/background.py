@@ -1,0 +1,293 @@
+"""The best score that chance brings: a null for the top of a list, from unanswered queries."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from paretocut._validation import check_positive_int, check_probability, check_real
+from paretocut.errors import DataFormatError, InvalidParameterError, InvalidScoresError
+from paretocut.types import FloatArray, IntArray, RaggedLike, RankedLists
+
+__all__ = ["Background", "fit_gev", "gev_log_cdf"]
+
+_FORMAT = "paretocut-background"
+_FEWEST = 10
+
+
+def fit_gev(maxima: ArrayLike) -> tuple[float, float, float]:
+    """Return shape, location and scale of a generalized extreme value law, from its L-moments.
+
+    The shape is the one of extreme value theory, ``xi``: positive for heavy tails, negative for
+    a bounded one (SciPy's ``genextreme`` has ``c = -xi``).
+
+    Parameters
+    ----------
+    maxima
+        At least 10 numbers, not all equal.
+
+    References
+    ----------
+    J. R. M. Hosking, J. R. Wallis, E. F. Wood, "Estimation of the generalized extreme-value
+    distribution by the method of probability-weighted moments", Technometrics 27, 1985.
+    """
+    x = np.sort(np.asarray(maxima, dtype=np.float64))
+    n = x.size
+    if x.ndim != 1 or n < _FEWEST or not np.isfinite(x).all() or x[0] == x[-1]:
+        raise InvalidScoresError(
+            f"fit_gev: maxima must be at least {_FEWEST} finite numbers, not all equal, "
+            f"got {np.array2string(x, threshold=6)}"
+        )
+    rank = np.arange(n)
+    b0 = x.mean()
+    b1 = np.mean(rank / (n - 1) * x)
+    b2 = np.mean(rank * (rank - 1) / ((n - 1) * (n - 2)) * x)
+    ratio = (3 * b2 - b0) / (2 * b1 - b0)
+    # (1 - 3^-k) / (1 - 2^-k) falls as k rises; k = -xi.
+    low, high = -0.95, 20.0
+    for _ in range(80):
+        k = 0.5 * (low + high)
+        value = math.log(3) / math.log(2) if abs(k) < 1e-9 else (1 - 3**-k) / (1 - 2**-k)
+        low, high = (k, high) if value > ratio else (low, k)
+    if abs(k) < 1e-6:
+        scale = (2 * b1 - b0) / math.log(2)
+        return 0.0, float(b0 - np.euler_gamma * scale), float(scale)
+    gamma = math.gamma(1 + k)
+    scale = (2 * b1 - b0) * k / (gamma * (1 - 2**-k))
+    return float(-k), float(b0 + scale * (gamma - 1) / k), float(scale)
+
+
+def gev_log_cdf(x: ArrayLike, *, shape: float, loc: float, scale: float) -> FloatArray:
+    """Return the logarithm of the probability not to exceed ``x``.
+
+    Parameters
+    ----------
+    x
+        Numbers.
+    shape, loc, scale
+        Of the generalized extreme value law, as `fit_gev` gives them.
+    """
+    z = (np.asarray(x, dtype=np.float64) - loc) / scale
+    if abs(shape) < 1e-9:
+        return np.asarray(-np.exp(np.minimum(-z, 700.0)))
+    inner = np.maximum(1 + shape * z, 0.0)
+    with np.errstate(divide="ignore", over="ignore"):
+        return np.asarray(-(inner ** (-1 / shape)))
+
+
+@dataclass(frozen=True)
+class Background:
+    """The law of the best score of queries that have no answer in the index.
+
+    Made by `Background.fit`. Extreme value theory says that the best of many irrelevant scores
+    follows a generalized extreme value law, and how it moves when the index grows.
+
+    Attributes
+    ----------
+    shape, loc, scale
+        Of the best score, in the index it was fitted on.
+    size
+        Number of documents in that index; None when it was not told.
+    context
+        Rank of the score that stands for the query's own level, or None.
+    intercept, slope
+        Of the regression of the best score on that one.
+    residual
+        Shape, location and scale of what the regression leaves over.
+    higher_is_better
+        False for distances.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> unanswered = rng.normal(0.3, 0.1, (300, 1000)).max(axis=1)
+    >>> background = Background.fit(unanswered, size=1000)
+    >>> background.pvalue([0.62, 0.75]).round(3)
+    array([0.507, 0.004])
+    >>> background.pvalue([0.75], size=10_000).round(3)
+    array([0.036])
+    """
+
+    shape: float
+    loc: float
+    scale: float
+    size: int | None = None
+    context: int | None = None
+    intercept: float = 0.0
+    slope: float = 0.0
+    residual: tuple[float, float, float] = (0.0, 0.0, 1.0)
+    higher_is_better: bool = True
+
+    @classmethod
+    def fit(
+        cls,
+        lists: RankedLists | RaggedLike,
+        *,
+        size: int | None = None,
+        context: int | None = None,
+        higher_is_better: bool = True,
+    ) -> Background:
+        """Return the background of an index, from queries without an answer in it.
+
+        Parameters
+        ----------
+        lists
+            Lists of queries that are known or presumed to have no answer, or only their best
+            scores (1-D). Documents searched for in an index without themselves will do.
+        size
+            Documents in the index; needed to follow its growth.
+        context
+            Rank of a score, such as 10, that tells how high irrelevant scores are for this very
+            query: the best score is then judged given that one. Needs lists.
+        higher_is_better
+            False for distances; `RankedLists` know their direction.
+        """
+        if size is not None:
+            check_positive_int(size, who="Background.fit", name="size")
+        if context is not None:
+            check_positive_int(context, who="Background.fit", name="context")
+        top, level = _tops(lists, context, higher_is_better)
+        filled = np.isfinite(top)
+        shape, loc, scale = fit_gev(top[filled])
+        if context is None:
+            return cls(shape, loc, scale, size, higher_is_better=higher_is_better)
+        x, y = level[filled], top[filled]
+        spread = x.var()
+        slope = float(np.mean((x - x.mean()) * (y - y.mean())) / spread) if spread > 0 else 0.0
+        intercept = float(y.mean() - slope * x.mean())
+        residual = fit_gev(y - intercept - slope * x)
+        return cls(
+            *(shape, loc, scale, size, context, intercept, slope, residual, higher_is_better)
+        )
+
+    def pvalue(self, lists: RankedLists | RaggedLike, *, size: int | None = None) -> FloatArray:
+        """Return the probability that chance alone brings a best score as good as each list's.
+
+        Parameters
+        ----------
+        lists
+            As for `fit`; an empty list has p-value 1.
+        size
+            Documents in the index now. If ``F`` is the law in an index of ``size0`` documents,
+            it is ``F ** (size / size0)`` in this one. With a context, whose score grows along,
+            nothing changes.
+        """
+        growth = self._growth(size)
+        top, level = _tops(lists, self.context, self.higher_is_better)
+        filled = np.isfinite(top)
+        pvalues = np.ones(top.size)
+        if self.context is None:
+            law = {"shape": self.shape, "loc": self.loc, "scale": self.scale}
+            log_cdf = growth * gev_log_cdf(top[filled], **law)
+        else:
+            # The score at rank ``context`` grows with the index as the best one does: in the
+            # limit all upper order statistics share one location and scale.
+            rest = top[filled] - self.intercept - self.slope * level[filled]
+            shape, loc, scale = self.residual
+            log_cdf = gev_log_cdf(rest, shape=shape, loc=loc, scale=scale)
+        pvalues[filled] = -np.expm1(log_cdf)
+        return pvalues
+
+    def gate(
+        self,
+        k: ArrayLike,
+        lists: RankedLists | RaggedLike,
+        *,
+        alpha: float = 0.05,
+        size: int | None = None,
+    ) -> IntArray:
+        """Return the cuts of any truncator, 0 where the best score may well be chance.
+
+        Parameters
+        ----------
+        k
+            One cut per list.
+        lists
+            The lists.
+        alpha
+            Largest p-value of an answer: the share of unanswerable queries that get one.
+        size
+            Documents in the index now.
+        """
+        check_probability(alpha, who="Background.gate", name="alpha")
+        cuts = np.asarray(k)
+        pvalues = self.pvalue(lists, size=size)
+        if cuts.shape != pvalues.shape or cuts.dtype.kind not in "iu":
+            raise InvalidParameterError(
+                f"Background.gate: k must be {pvalues.size} integers, one for each list, "
+                f"got {np.array2string(cuts, threshold=6)}"
+            )
+        return np.where(pvalues <= alpha, cuts, 0).astype(np.int64)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the background as JSON.
+
+        Parameters
+        ----------
+        path
+            The file.
+        """
+        import json
+
+        text = json.dumps({"format": _FORMAT, "version": 1, **asdict(self)}, indent=2)
+        Path(path).write_text(text + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Background:
+        """Return the background that `save` wrote.
+
+        Parameters
+        ----------
+        path
+            The file.
+        """
+        import json
+
+        try:
+            content: dict[str, Any] = json.loads(Path(path).read_bytes())
+            if content.pop("format") != _FORMAT or content.pop("version") != 1:
+                raise ValueError("wrong format or version")
+            content["residual"] = tuple(content["residual"])
+            return cls(**content)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise DataFormatError(str(path), 1, f"not a background: {error}") from error
+
+    def _growth(self, size: int | None) -> float:
+        if size is None:
+            return 1.0
+        if self.size is None:
+            raise InvalidParameterError(
+                f"Background.pvalue: size must be None when fit was not told the size of the "
+                f"index, got {size!r}"
+            )
+        return check_real(size, who="Background.pvalue", name="size", low=0) / self.size
+
+
+def _tops(
+    lists: RankedLists | RaggedLike, context: int | None, higher_is_better: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Return the best score of each list, -inf of an empty one, and that at rank ``context``."""
+    if not isinstance(lists, RankedLists):
+        bare = isinstance(lists, (np.ndarray, list)) and len(lists) and np.ndim(lists[0]) == 0
+        if bare and context is not None:
+            raise InvalidScoresError(
+                "Background: lists must be whole lists where there is a context, got best scores"
+            )
+        rows: Any = np.asarray(lists)[:, None] if bare else lists
+        lists = RankedLists(rows, higher_is_better=higher_is_better)
+    scores = lists.scores
+    filled = scores.lengths > 0
+    top = np.full(len(scores), -np.inf)
+    top[filled] = scores.values[scores.offsets[:-1][filled]]
+    level = np.zeros(len(scores))
+    if context is not None:
+        place = np.minimum(context, scores.lengths) - 1
+        level[filled] = scores.values[(scores.offsets[:-1] + place)[filled]]
+    return top, level

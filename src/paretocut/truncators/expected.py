@@ -1,0 +1,97 @@
+"""Expected metrics of all cuts of a list, from probabilities of relevance."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from paretocut import metrics
+from paretocut.errors import InvalidParameterError
+from paretocut.metrics import Metric, MetricLike
+from paretocut.types import FloatArray, IntArray, Ragged
+
+__all__ = ["best_expected", "expected_curve", "is_f_beta"]
+
+_DRAWS = 64
+_TINY = float(np.finfo(np.float64).tiny)
+
+
+def expected_curve(
+    probabilities: ArrayLike, metric: MetricLike = "f1", *, seed: int = 0
+) -> FloatArray:
+    """Return the expected metric of every cut ``0..n``, results being relevant independently.
+
+    Exact for DCG, utilities, precision and accuracy. F-beta and recall are ratios of
+    expectations; the expected ratio differs by terms of the order of one over the expected
+    number of relevant results. Any other metric is the mean over 64 drawn lists. Relevant
+    documents that were not retrieved do not count.
+
+    Parameters
+    ----------
+    probabilities
+        Probability of relevance of each result, best first.
+    metric
+        A name, a `Metric` or a function; see `paretocut.metrics.get`.
+    seed
+        Of the draws.
+
+    Examples
+    --------
+    >>> expected_curve([0.9, 0.5, 0.1], "utility(1,1)").round(2)
+    array([0. , 0.8, 0.8, 0. ])
+    """
+    p = np.asarray(probabilities, dtype=np.float64)
+    chosen = metrics.get(metric)
+    hits = np.concatenate([[0.0], np.cumsum(p)])
+    kept = np.arange(p.size + 1.0)
+    options = _options(chosen)
+    if chosen == metrics.dcg:
+        gains = (2 * p - 1) / np.log2(np.arange(2, p.size + 2))
+        return np.concatenate([[0.0], np.cumsum(gains)])
+    if chosen == metrics.accuracy:
+        none = np.cumprod(np.concatenate([[1.0], 1 - p]))
+        return np.concatenate([none[-1:], 1 - none[1:]])
+    if chosen == metrics.precision:
+        return np.asarray(hits / np.maximum(kept, 1))
+    if chosen == metrics.recall:
+        return np.asarray(hits / max(hits[-1], _TINY))
+    if "gain" in options:
+        utility: FloatArray = options["gain"] * hits - options["cost"] * (kept - hits)
+        return utility
+    if "beta" in options:
+        square = options["beta"] ** 2
+        return np.asarray((1 + square) * hits / np.maximum(kept + square * hits[-1], _TINY))
+    drawn = np.random.default_rng(seed).random((_DRAWS, p.size)) < p
+    mean: FloatArray = np.mean([chosen.curve(relevant) for relevant in drawn], axis=0)
+    return mean
+
+
+def best_expected(probabilities: Ragged, metric: MetricLike, *, seed: int = 0) -> IntArray:
+    """Return the cut of each list with the highest expected metric, the smallest on a tie.
+
+    Parameters
+    ----------
+    probabilities
+        Probability of relevance of each result of each list.
+    metric, seed
+        As for `expected_curve`.
+    """
+    cuts = [int(np.argmax(expected_curve(p, metric, seed=seed))) for p in probabilities]
+    return np.array(cuts, dtype=np.int64)
+
+
+def is_f_beta(metric: Metric) -> bool:
+    """Return whether the metric is F1 or another F-beta."""
+    return "beta" in _options(metric)
+
+
+def _options(metric: Metric) -> dict[str, Any]:
+    """Return what a built-in metric was made with: of F-beta its beta, of utility its prices."""
+    try:
+        known = metrics.get(metric.name)
+    except InvalidParameterError:  # a user's own function
+        return {}
+    return known.function.keywords if isinstance(known.function, partial) else {}

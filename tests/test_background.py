@@ -1,0 +1,112 @@
+"""The background null against SciPy, simulated indexes and their growth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import paretocut as pc
+from paretocut.background import Background, fit_gev, gev_log_cdf
+from paretocut.errors import DataFormatError, InvalidParameterError, InvalidScoresError
+from support import importorskip
+
+
+@pytest.mark.parametrize("shape", [-0.4, -0.1, 0.0, 0.1, 0.4])
+def test_distribution_is_the_one_of_scipy(shape: float) -> None:
+    stats = importorskip("scipy.stats")
+    x = np.linspace(-3, 8, 50)
+    expected = stats.genextreme.logcdf(x, -shape, loc=0.5, scale=1.3)
+    ours = gev_log_cdf(x, shape=shape, loc=0.5, scale=1.3)
+    np.testing.assert_allclose(np.exp(ours), np.exp(expected), atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [-0.3, 0.0, 0.2])
+def test_parameters_of_simulated_maxima_are_found(shape: float) -> None:
+    stats = importorskip("scipy.stats")
+    sample = stats.genextreme.rvs(-shape, loc=2.0, scale=0.5, size=20_000, random_state=1)
+    # Standard errors at this size are about 0.006, 0.004 and 0.003.
+    np.testing.assert_allclose(fit_gev(sample), (shape, 2.0, 0.5), atol=0.02)
+
+
+def test_fit_follows_shift_and_scale() -> None:
+    sample = np.random.default_rng(0).gumbel(size=300)
+    shape, loc, scale = fit_gev(sample)
+    moved = fit_gev(3 + 10 * sample)
+    np.testing.assert_allclose(moved, (shape, 3 + 10 * loc, 10 * scale), atol=1e-9)
+
+
+def unanswered(queries: int, size: int, seed: int) -> pc.RankedLists:
+    """Return the best 20 scores of queries whose irrelevant scores differ in mean."""
+    rng = np.random.default_rng(seed)
+    level = rng.normal(0.3, 0.05, (queries, 1))
+    scores = rng.normal(level, 0.08, (queries, size))
+    return pc.RankedLists(-np.sort(-scores, axis=1)[:, :20])
+
+
+@pytest.mark.parametrize("context", [None, 10])
+def test_pvalues_of_unanswered_queries_are_uniform(context: int | None) -> None:
+    background = Background.fit(unanswered(400, 1000, 0), size=1000, context=context)
+    pvalues = background.pvalue(unanswered(1000, 1000, 1))
+    # Binomial standard errors 0.007 and 0.016, plus that of the fit on 400 queries.
+    assert np.mean(pvalues <= 0.05) == pytest.approx(0.05, abs=0.03)
+    assert np.mean(pvalues <= 0.5) == pytest.approx(0.5, abs=0.07)
+
+
+def test_pvalues_stay_uniform_when_the_index_grows_tenfold() -> None:
+    background = Background.fit(unanswered(400, 500, 0), size=500)
+    grown = unanswered(800, 5000, 1)
+    followed = np.mean(background.pvalue(grown, size=5000) <= 0.05)
+    assert followed == pytest.approx(0.05, abs=0.04)
+    assert np.mean(background.pvalue(grown) <= 0.05) > 2 * followed
+
+
+def test_with_context_a_larger_index_brings_no_false_answers() -> None:
+    background = Background.fit(unanswered(400, 500, 0), size=500, context=10)
+    grown = unanswered(800, 5000, 1)
+    # Normal tails thin out further up, so the level is kept with room to spare.
+    assert np.mean(background.pvalue(grown, size=5000) <= 0.05) <= 0.05
+
+
+def test_context_finds_answers_that_the_best_score_alone_does_not() -> None:
+    none = unanswered(400, 1000, 0)
+    lists = [scores.copy() for scores in unanswered(400, 1000, 2).scores]
+    for scores in lists:
+        scores[0] += 0.15
+    alone = Background.fit(none).pvalue(lists)
+    given = Background.fit(none, context=10).pvalue(lists)
+    assert np.mean(given <= 0.05) > np.mean(alone <= 0.05) + 0.1
+
+
+def test_gate_empties_lists_whose_best_score_is_chance() -> None:
+    background = Background.fit(unanswered(400, 1000, 0))
+    lists = [[0.95, 0.4], [0.5, 0.4], []]
+    np.testing.assert_array_equal(background.gate([2, 2, 0], lists), [2, 0, 0])
+    np.testing.assert_array_equal(background.pvalue(lists) <= 0.05, [True, False, False])
+    with pytest.raises(InvalidParameterError, match=r"k must be 3 integers.*, got \[1\]"):
+        background.gate([1], lists)
+
+
+def test_distances_are_judged_by_the_smallest() -> None:
+    best = np.random.default_rng(0).weibull(3.0, 300)
+    near = Background.fit(best, higher_is_better=False)
+    assert near.pvalue([0.0])[0] < 0.05 < near.pvalue([1.0])[0]
+
+
+def test_saved_backgrounds_come_back_equal(tmp_path: Path) -> None:
+    background = Background.fit(unanswered(50, 100, 0), size=100, context=5)
+    background.save(tmp_path / "background.json")
+    assert Background.load(tmp_path / "background.json") == background
+    (tmp_path / "other.json").write_text("{}")
+    with pytest.raises(DataFormatError, match="not a background"):
+        Background.load(tmp_path / "other.json")
+
+
+def test_bad_input_is_named() -> None:
+    with pytest.raises(InvalidScoresError, match="at least 10 finite numbers"):
+        Background.fit([1.0, 2.0])
+    with pytest.raises(InvalidScoresError, match="whole lists where there is a context"):
+        Background.fit(np.arange(20.0), context=2)
+    with pytest.raises(InvalidParameterError, match="fit was not told the size"):
+        Background.fit(np.arange(20.0)).pvalue([1.0], size=5)

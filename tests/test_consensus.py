@@ -1,0 +1,159 @@
+"""The vote of simple rules, its probabilities and the expected metrics behind it."""
+
+from __future__ import annotations
+
+import importlib.resources
+import itertools
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import paretocut as pc
+from paretocut import metrics
+from paretocut.errors import InvalidParameterError, InvalidScoresError
+from paretocut.truncators import Consensus, GlobalK, ScoreThreshold
+from paretocut.truncators.consensus import pretrain
+from paretocut.truncators.expected import expected_curve
+from paretocut.types import RankedLists
+
+
+def simulated(queries: int, seed: int, *, depth: int = 100) -> RankedLists:
+    """Return lists whose relevance follows the min-max score with log-odds -3 + 5 x."""
+    rng = np.random.default_rng(seed)
+    scores = -np.sort(-rng.gamma(2.0, size=(queries, depth)), axis=1)
+    low, high = scores[:, -1:], scores[:, :1]
+    logits = -3 + 5 * (scores - low) / (high - low)
+    return RankedLists(scores, rng.random(scores.shape) < 1 / (1 + np.exp(-logits)))
+
+
+def enumerated(p: list[float], metric: metrics.Metric) -> np.ndarray:
+    """Return the expected metric of every cut, over all relevance lists there can be."""
+    total = np.zeros(len(p) + 1)
+    for relevant in itertools.product([False, True], repeat=len(p)):
+        chance = np.prod([q if r else 1 - q for q, r in zip(p, relevant, strict=True)])
+        total += chance * metric.curve(relevant)
+    return total
+
+
+@pytest.mark.parametrize("name", ["dcg", "utility(2,0.5)", "precision", "accuracy"])
+def test_expected_metric_is_exact_where_it_says_so(name: str) -> None:
+    p = [0.9, 0.6, 0.5, 0.2, 0.05]
+    exact = enumerated(p, metrics.get(name))
+    np.testing.assert_allclose(expected_curve(p, name), exact, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["f1", "f2", "f0.5"])
+def test_expected_f_is_close_and_cuts_cost_next_to_nothing(name: str) -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        p = np.sort(rng.beta(1, 2, size=10))[::-1].tolist()
+        exact = enumerated(p, metrics.get(name))
+        ours = expected_curve(p, name)
+        assert exact.max() - exact[np.argmax(ours)] < 0.01
+        np.testing.assert_allclose(ours, exact, atol=0.12)
+
+
+def test_any_metric_is_expected_by_drawing() -> None:
+    def half_recall(relevant: np.ndarray, num_relevant: int) -> np.ndarray:
+        return np.concatenate([[0.0], np.cumsum(relevant)]) >= num_relevant / 2
+
+    p = [0.9, 0.6, 0.5, 0.2]
+    exact = enumerated(p, metrics.get(half_recall))
+    # 64 draws have a standard error of at most 0.0625.
+    np.testing.assert_allclose(expected_curve(p, half_recall), exact, atol=0.2)
+
+
+def test_probabilities_are_calibrated_on_new_lists_of_the_same_kind() -> None:
+    train, test = simulated(100, 0), simulated(400, 1)
+    p = Consensus().fit(train).predict_proba(test).values
+    relevant = test.relevant.values
+    for low, high in itertools.pairwise([0.0, 0.1, 0.2, 0.4, 0.7, 1.0]):
+        inside = (p >= low) & (p < high)
+        assert inside.sum() > 200
+        assert relevant[inside].mean() == pytest.approx(p[inside].mean(), abs=0.04)
+
+
+def test_prior_is_the_expected_number_of_relevant_results() -> None:
+    lists = simulated(5, 0)
+    p = Consensus(prior=7).predict_proba(lists)
+    np.testing.assert_allclose([part.sum() for part in p], 7, rtol=1e-6)
+    assert Consensus(prior=7).predict_proba([[3.0, 1.0]]).values.sum() == pytest.approx(1.8)
+
+
+def test_a_larger_prior_keeps_more() -> None:
+    lists = simulated(50, 0)
+    cuts = [Consensus(prior=prior).predict(lists).mean() for prior in (1, 3, 10, 30)]
+    assert cuts == sorted(cuts)
+    assert cuts[0] < cuts[-1]
+
+
+def test_unjudged_lists_and_a_prior_take_the_place_of_judgements() -> None:
+    lists = simulated(200, 0)
+    bare = RankedLists(lists.scores)
+    prior = float(lists.num_relevant.mean())
+    k = Consensus(prior=prior).fit(bare).predict(lists)
+    half = metrics.f1(lists, Consensus().predict(lists)).mean()
+    best = metrics.f1(lists, ScoreThreshold("minmax").fit(lists).predict(lists)).mean()
+    told = metrics.f1(lists, k).mean()
+    assert half < told
+    assert told > best - 0.01
+    with pytest.raises(InvalidScoresError, match="made without relevance"):
+        Consensus().fit(bare)
+
+
+def test_untrained_f1_keeps_the_upper_half_of_the_range() -> None:
+    lists = simulated(30, 0)
+    expected = ScoreThreshold("minmax", 0.5).predict(lists)
+    np.testing.assert_array_equal(Consensus().predict(lists), expected)
+
+
+def test_saturated_probabilities_are_compared_as_logits() -> None:
+    logits = np.linspace(12, -12, 50)
+    lists = [1 / (1 + np.exp(-logits))]
+    np.testing.assert_array_equal(Consensus().predict(lists), Consensus().predict([logits]))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_vote_is_not_far_from_the_best_simple_rule_on_new_lists(seed: int) -> None:
+    train, test = simulated(40, seed), simulated(300, seed + 100)
+    rules = [ScoreThreshold("minmax"), ScoreThreshold("z"), GlobalK()]
+    ours = metrics.f1(test, Consensus().fit(train).predict(test)).mean()
+    best = max(metrics.f1(test, rule.fit(train).predict(test)).mean() for rule in rules)
+    assert ours > best - 0.01
+
+
+def test_pretraining_makes_what_is_shipped_in_form() -> None:
+    made = pretrain({"a": [simulated(20, 0)], "b": [simulated(20, 1), simulated(10, 2)]})
+    source = importlib.resources.files("paretocut").joinpath("data/zero_shot.json")
+    shipped = json.loads(source.read_text())
+    assert made.keys() == shipped.keys()
+    lengths = {len(row) for table in (made, shipped) for row in table["values"]["f1"].values()}
+    assert len(lengths) == 1
+    assert len(source.read_bytes()) < 200_000
+    numbers = np.array([row for table in shipped["values"].values() for row in table.values()])
+    assert np.isfinite(numbers).all()
+    # The regression finds what the lists were made with.
+    assert made["coef"][1] == pytest.approx(5, abs=0.6)
+
+
+def test_pretrained_data_is_saved_with_the_truncator(tmp_path: Path) -> None:
+    truncator = Consensus("dcg", pretrained=pretrain({"a": [simulated(20, 0)]}))
+    truncator.save(tmp_path / "model.json")
+    lists = simulated(10, 1)
+    again = pc.load(tmp_path / "model.json")
+    np.testing.assert_array_equal(again.predict(lists), truncator.predict(lists))
+
+
+@pytest.mark.parametrize("metric", ["f1", "f2", "dcg", "accuracy", "recall", "utility(1,0.2)"])
+@pytest.mark.parametrize("prior", [None, 2.5])
+def test_every_metric_has_an_untrained_cut(metric: str, prior: float | None) -> None:
+    lists = [[5.0, 4.0, 1.0, 0.5], [], [1.0], [2.0, 2.0, 2.0]]
+    cuts = Consensus(metric, prior=prior).predict(lists)
+    assert ((cuts >= 0) & (cuts <= [4, 0, 1, 3])).all()
+
+
+def test_bad_parameters_are_named() -> None:
+    with pytest.raises(InvalidParameterError, match=r"prior must be in \(0, inf\), got -1"):
+        Consensus(prior=-1).predict([[1.0]])
