@@ -22,7 +22,7 @@ CXX_FILES := $(wildcard cpp/*.cpp cpp/*.hpp cpp/tests/*.cpp)
 .PHONY: help
 help: ## List these targets
 	@echo 'make TARGET, where TARGET is one of'
-	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  %-10s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  %-10s %s\n", $$1, $$2}'
 
 .PHONY: demo
 demo: $(VENV)/.package ## Show what paretocut does, on digits bundled with scikit-learn
@@ -63,6 +63,15 @@ fuzz: $(VENV)/.heavy ## Fuzz the run parser and the fit, guided by coverage, for
 .PHONY: compare
 compare: $(VENV)/.dev ## Evaluate every truncator on every judged run (the neural ones take hours)
 	$(BIN)/python -m experiments.compare
+
+# The paper's experiments; each is resumed where it was interrupted.
+.PHONY: table1 table2 readings figures
+table1: $(VENV)/.dev ## Table 1 of the paper: Same Document, Omniglot, News Authorship (an hour)
+table2: $(VENV)/.dev ## Table 2 of the paper: Robust04
+readings: $(VENV)/.dev ## What the other readings of the paper's text give
+figures: $(VENV)/.dev ## Figures 1 to 4 of the paper
+table1 table2 readings figures:
+	$(BIN)/python -m experiments.paper $@
 
 .PHONY: docs
 docs: $(VENV)/.dev ## Build the documentation into docs/_build/html

@@ -7,7 +7,7 @@ import json
 import platform
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -226,7 +226,7 @@ def _tests(found: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
     raw = [float(sign_flip_test(gap[:, None], resamples=10_000, seed=0)[0]) for gap in differences]
     return [
         {"surprise": own, "rival": rival, "difference": float(gap.mean()), "p": float(p)}
-        for (own, rival), gap, p in zip(pairs, differences, holm(raw), strict=True)
+        for (own, rival), gap, p in zip(pairs, differences, holm(np.array(raw)), strict=True)
     ]
 
 
@@ -314,6 +314,7 @@ def provenance() -> dict[str, Any]:
             "bounds of the Surprise threshold": BOUNDS,
             "networks": NEURAL
             | {"training lists at most": NEURAL_LISTS, "results at most": NEURAL_DEPTH},
+            "draws of networks at most": NEURAL_DRAWS,
             "seeds of Table 1": list(SEEDS),
             "seeds of Table 2": list(SPLITS),
         },
@@ -360,6 +361,3 @@ def one_thread() -> None:
 
     torch.set_num_threads(1)
     faiss.omp_set_num_threads(1)
-
-
-MAKERS: dict[str, Callable[[bool], dict[str, Any]]] = {"table1": table1, "table2": table2}
