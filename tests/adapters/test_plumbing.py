@@ -14,7 +14,7 @@ import pytest
 
 import paretocut as pc
 from paretocut.adapters import CutList, ScoresWarning
-from paretocut.adapters._base import CutOptions, cut_scored, filter_scored
+from paretocut.adapters._base import CutOptions, cut_scored, filter_scored, kept_of_each
 from paretocut.errors import InvalidScoresError, MissingExtraError
 
 FRAMEWORKS = {
@@ -35,6 +35,12 @@ STORES = [
     "qdrant",
     "sentence_transformers",
     "usearch",
+]
+OPTIONS: list[CutOptions] = [
+    {},
+    {"evalue": 0.05},
+    {"fdr": 0.2, "max_k": 2},
+    {"threshold": 2.0, "refit": "all", "min_k": 2, "min_window": 4},
 ]
 SCORES = [5.0, 4.6, 4.4, *np.sort(np.random.default_rng(4).exponential(0.3, size=97))[::-1]]
 
@@ -145,3 +151,15 @@ def test_filtered_results_carry_the_decision_through_a_pickle() -> None:
     assert isinstance(again, CutList)
     assert again == kept
     assert again.cut.k == 2
+
+
+def test_many_answers_at_once_are_cut_like_one_by_one() -> None:
+    answers = [SCORES, [], [1.0], [None, *SCORES[:50]], [3.0, 1.0, 2.0, 2.0, 0.5, 0.4, 0.3]]
+    for options in OPTIONS:
+        each = kept_of_each(answers, who="test", higher_is_better=True, **options)
+        for kept, scores in zip(each, answers, strict=True):
+            one = cut_scored(scores, who="test", **options)
+            assert kept.tolist() == one.kept.tolist()
+    with pytest.raises(InvalidScoresError, match="test: results must come best first"):
+        kept_of_each([SCORES, SCORES[::-1]], who="test", higher_is_better=True)
+    assert kept_of_each([], who="test", higher_is_better=True) == []

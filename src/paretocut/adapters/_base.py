@@ -7,7 +7,7 @@ touched.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict, TypeVar, Unpack
 
@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike
 
 from paretocut._validation import check_choice
 from paretocut.errors import InvalidScoresError
-from paretocut.surprise import WARNINGS, Cut, SurpriseFit, fit
-from paretocut.types import FloatArray, IntArray
+from paretocut.surprise import WARNINGS, Cut, SurpriseFit, fit, fit_batch
+from paretocut.types import FloatArray, IntArray, Ragged
 
 __all__ = [
     "FETCH_K",
@@ -28,6 +28,7 @@ __all__ = [
     "ScoresWarning",
     "cut_scored",
     "filter_scored",
+    "kept_of_each",
 ]
 
 T = TypeVar("T")
@@ -141,18 +142,44 @@ def cut_scored(
     InvalidScoresError
         For scores that contradict the direction, or that are infinite or no numbers.
     """
-    values = _floats(scores, who)
-    positions = np.flatnonzero(~np.isnan(values))
-    values = values[positions]
-    _check_direction(values, higher_is_better, who, least=2 if best_first else _UNSORTED)
-    given: dict[str, Any] = dict(options)
-    how = {name: given.pop(name) for name in _FIT & given.keys()}
+    values, positions = _scored(scores, higher_is_better, who, least=2 if best_first else _UNSORTED)
+    how, rule = _split(options)
     fitted = fit(values, higher_is_better=higher_is_better, **how)
-    decision = fitted.cut(**given)
+    decision = fitted.cut(**rule)
     for name in decision.warnings:
         if name in _WRONG_KIND and len(values) >= _ENOUGH:
             warnings.warn(f"{who}: {WARNINGS[name]}", ScoresWarning, stacklevel=3)
     return Decision(decision, fitted, positions)
+
+
+def kept_of_each(
+    answers: Iterable[ArrayLike],
+    *,
+    who: str,
+    higher_is_better: bool,
+    **options: Unpack[CutOptions],
+) -> list[IntArray]:
+    """Return the positions kept of each answer, as `cut_scored` would one by one, but faster.
+
+    For stores that answer many queries at once with plain distances or similarities: their scores
+    are not asked what kind they are of.
+
+    Parameters
+    ----------
+    answers
+        The scores of each answer, best first.
+    who, higher_is_better, **options
+        As in `cut_scored`.
+    """
+    scored = [_scored(scores, higher_is_better, who, least=2) for scores in answers]
+    how, rule = _split(options)
+    lists = Ragged.from_any([values for values, _ in scored], dtype=np.float64)
+    counts = fit_batch(lists, higher_is_better=higher_is_better, **how).cut(**rule)
+    sign = -1.0 if higher_is_better else 1.0
+    return [
+        np.sort(positions[np.argsort(sign * values, kind="stable")[:k]])
+        for (values, positions), k in zip(scored, counts, strict=True)
+    ]
 
 
 def filter_scored(
@@ -196,6 +223,24 @@ def filter_scored(
         if i in marks or (i not in scored and unscored == "keep")
     ]
     return CutList(kept, decision.cut)
+
+
+def _scored(
+    scores: Any, higher_is_better: bool, who: str, *, least: int
+) -> tuple[FloatArray, IntArray]:
+    """Return the scores that are there, in a believable direction, and their positions."""
+    values = _floats(scores, who)
+    positions = np.flatnonzero(~np.isnan(values))
+    values = values[positions]
+    _check_direction(values, higher_is_better, who, least=least)
+    return values, positions
+
+
+def _split(options: CutOptions) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the options of the fit and those of the cut."""
+    rule: dict[str, Any] = dict(options)
+    how = {name: rule.pop(name) for name in _FIT & rule.keys()}
+    return how, rule
 
 
 def _floats(scores: Any, who: str) -> FloatArray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Unpack
 
-from paretocut.adapters._base import CutOptions, cut_scored
+from paretocut.adapters._base import CutOptions, kept_of_each
 from paretocut.errors import InvalidScoresError
 
 __all__ = ["cut_query"]
@@ -29,10 +29,7 @@ def cut_query(result: Mapping[str, Any], **options: Unpack[CutOptions]) -> dict[
             "cut_query: the result must have distances: query with include=['distances', ...]; "
             f"got {result.get('included')}"
         )
-    kept = [
-        cut_scored(distances, who="cut_query", higher_is_better=False, **options).kept
-        for distances in result["distances"]
-    ]
+    kept = kept_of_each(result["distances"], who="cut_query", higher_is_better=False, **options)
     cut = dict(result)
     for name in _COLUMNS:
         if cut.get(name) is not None:

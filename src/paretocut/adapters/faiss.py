@@ -7,7 +7,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from paretocut.adapters._base import CutOptions, cut_scored
+from paretocut.adapters._base import CutOptions, kept_of_each
 from paretocut.errors import InvalidScoresError
 
 __all__ = ["cut_search"]
@@ -52,11 +52,9 @@ def cut_search(
     worst = np.finfo(np.float32).max
     new_distances = np.full_like(distances, -worst if higher_is_better else worst)
     new_labels = np.full_like(labels, -1)
-    for row, (found, ids) in enumerate(zip(distances, labels, strict=True)):
-        scores = np.where(ids == -1, np.nan, found.astype(np.float64))
-        kept = cut_scored(
-            scores, who="cut_search", higher_is_better=higher_is_better, **options
-        ).kept
-        new_distances[row, : kept.size] = found[kept]
-        new_labels[row, : kept.size] = ids[kept]
+    there = np.where(labels == -1, np.nan, distances.astype(np.float64))
+    every = kept_of_each(there, who="cut_search", higher_is_better=higher_is_better, **options)
+    for row, kept in enumerate(every):
+        new_distances[row, : kept.size] = distances[row, kept]
+        new_labels[row, : kept.size] = labels[row, kept]
     return new_distances, new_labels

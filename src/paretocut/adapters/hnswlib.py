@@ -6,7 +6,7 @@ from typing import Any, Unpack
 
 from numpy.typing import NDArray
 
-from paretocut.adapters._base import CutOptions, cut_scored
+from paretocut.adapters._base import CutOptions, kept_of_each
 
 __all__ = ["cut_knn_query"]
 
@@ -26,10 +26,7 @@ def cut_knn_query(
     **options
         Options of `paretocut.cut`.
     """
-    kept = [
-        cut_scored(row, who="cut_knn_query", higher_is_better=False, **options).kept
-        for row in distances
-    ]
+    kept = kept_of_each(distances, who="cut_knn_query", higher_is_better=False, **options)
     return (
         [row[one] for row, one in zip(labels, kept, strict=True)],
         [row[one] for row, one in zip(distances, kept, strict=True)],

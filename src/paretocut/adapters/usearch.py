@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Unpack
 
-from paretocut.adapters._base import CutOptions, cut_scored
+from paretocut.adapters._base import CutOptions, kept_of_each
 
 __all__ = ["cut_batch_matches", "cut_matches"]
 
@@ -20,7 +20,9 @@ def cut_matches(matches: Any, **options: Unpack[CutOptions]) -> Any:
     **options
         Options of `paretocut.cut`.
     """
-    kept = cut_scored(matches.distances, who="cut_matches", higher_is_better=False, **options).kept
+    (kept,) = kept_of_each(
+        [matches.distances], who="cut_matches", higher_is_better=False, **options
+    )
     return dataclasses.replace(matches, keys=matches.keys[kept], distances=matches.distances[kept])
 
 
@@ -36,10 +38,9 @@ def cut_batch_matches(matches: Any, **options: Unpack[CutOptions]) -> Any:
     """
     keys, distances = matches.keys.copy(), matches.distances.copy()
     counts = matches.counts.copy()
-    for row, count in enumerate(matches.counts):
-        kept = cut_scored(
-            distances[row, :count], who="cut_batch_matches", higher_is_better=False, **options
-        ).kept
+    found = [distances[row, :count] for row, count in enumerate(matches.counts)]
+    every = kept_of_each(found, who="cut_batch_matches", higher_is_better=False, **options)
+    for row, kept in enumerate(every):
         keys[row, : kept.size] = keys[row, kept]
         distances[row, : kept.size] = distances[row, kept]
         counts[row] = kept.size
