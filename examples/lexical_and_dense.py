@@ -1,0 +1,85 @@
+"""BM25 and embeddings together: cut each list first, because a fused one has nothing to cut by.
+
+    python examples/lexical_and_dense.py
+
+Reciprocal rank fusion keeps ranks and throws the scores away; paretocut says so. So each list is
+cut by its own scores, and what either side keeps is returned.
+"""
+
+from __future__ import annotations
+
+import bm25s
+import numpy as np
+from scifact import Texts, abstracts, cited, claims, search, size_options
+
+import paretocut as pc
+
+DEPTH = 200
+
+
+def lexical(questions: Texts, documents: Texts) -> tuple[np.ndarray, np.ndarray]:
+    """Return BM25 scores and positions of the best documents of each question, best first."""
+    index = bm25s.BM25()
+    index.index(bm25s.tokenize(documents.texts, show_progress=False), show_progress=False)
+    words = bm25s.tokenize(questions.texts, show_progress=False)
+    found, scores = index.retrieve(words, k=min(DEPTH, len(documents)), show_progress=False)
+    return scores.astype(np.float64), found
+
+
+def fused(rankings: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Return scores and positions after reciprocal rank fusion."""
+    scores: dict[int, float] = {}
+    for ranking in rankings:
+        for rank, document in enumerate(ranking.tolist(), start=1):
+            scores[document] = scores.get(document, 0.0) + 1 / (60 + rank)
+    order = sorted(scores, key=scores.__getitem__, reverse=True)
+    return np.array([scores[document] for document in order]), np.array(order)
+
+
+def main() -> None:
+    """Compare fixed lengths with cuts on SciFact's validation claims."""
+    arguments = size_options(__doc__).parse_args()
+    documents = abstracts()[: arguments.abstracts]
+    questions = claims("validation")[: arguments.claims]
+    words, meaning = lexical(questions, documents), search(questions, documents, depth=DEPTH)
+
+    warnings = [
+        pc.fit(fused([a, b])[0]).warnings for a, b in zip(words[1], meaning[1], strict=True)
+    ]
+    rank_only = np.mean(["rank_only_scores" in names for names in warnings])
+    print(f"fused lists whose scores are found to carry rank only: {100 * rank_only:.0f}%\n")
+
+    k = {
+        rule: [pc.fit_batch(scores).cut(**{rule: level}) for scores, _ in (words, meaning)]
+        for rule, level in (("alpha", 0.01), ("evalue", 0.5))
+    }
+    returned: dict[str, list[set[int]]] = {
+        "BM25, ten": [set(found[:10]) for found in words[1]],
+        "embeddings, ten": [set(found[:10]) for found in meaning[1]],
+        "fused, ten": [
+            set(fused([a, b])[1][:10]) for a, b in zip(words[1], meaning[1], strict=True)
+        ],
+    }
+    for rule, (k_words, k_meaning) in k.items():
+        returned[f"each cut by {rule}, joined"] = [
+            set(a[:i]) | set(b[:j])
+            for a, b, i, j in zip(words[1], meaning[1], k_words, k_meaning, strict=True)
+        ]
+
+    answers = cited()
+    print("| returned | cited found | precision | mean k | empty |\n|---|---:|---:|---:|---:|")
+    for name, sets in returned.items():
+        found = [
+            {documents.ids[i] for i in some} & answers[claim]
+            for claim, some in zip(questions.ids, sets, strict=True)
+        ]
+        size = sum(map(len, sets))
+        print(
+            f"| {name} | {100 * np.mean([bool(hits) for hits in found]):.0f}% | "
+            f"{sum(map(len, found)) / max(size, 1):.3f} | {size / len(sets):.1f} | "
+            f"{100 * np.mean([not some for some in sets]):.0f}% |"
+        )
+
+
+if __name__ == "__main__":
+    main()
