@@ -104,7 +104,8 @@ std::int64_t fit_list(const double* scores, std::int64_t n, const Options& optio
         for (std::int64_t i = 0; i < n; ++i) scratch[i] = scores[i] * factor;
         if (order == Order::kUnsorted) std::sort(scratch, scratch + n);
     }
-    std::fill(scratch + n, scratch + padded(n), 0.0);
+    // What is read behind the last score is not used, but must be no negative excess either.
+    std::fill(scratch + n, scratch + padded(n), scratch[n - 1]);
 
     fit->threshold = scratch[0] / factor;
     if (n < options.min_window) fit->flags |= kTooFew;
