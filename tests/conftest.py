@@ -12,6 +12,10 @@ from hypothesis import settings
 
 from support import data_dir, missing
 
+# Workers of pytest-xdist that each keep a pool of threads per core spend their time on waiting.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # Examples are timed on busy machines, so no deadline; CI must give the same answer every time.
 settings.register_profile("dev", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
