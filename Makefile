@@ -64,6 +64,10 @@ fuzz: $(VENV)/.heavy ## Fuzz the run parser and the fit, guided by coverage, for
 compare: $(VENV)/.dev ## Evaluate every truncator on every judged run (the neural ones take hours)
 	$(BIN)/python -m experiments.compare
 
+.PHONY: lead
+lead: $(VENV)/.dev ## Measure the vote of rules and the background null (minutes); write docs/lead.md
+	$(BIN)/python -m experiments.lead
+
 # The paper's experiments; each is resumed where it was interrupted.
 .PHONY: table1 table2 readings figures
 table1: $(VENV)/.dev ## Table 1 of the paper: Same Document, Omniglot, News Authorship (an hour)

@@ -176,8 +176,9 @@ class Background:
             As for `fit`; an empty list has p-value 1.
         size
             Documents in the index now. If ``F`` is the law in an index of ``size0`` documents,
-            it is ``F ** (size / size0)`` in this one. With a context, whose score grows along,
-            nothing changes.
+            it is ``F ** (size / size0)`` in this one; where queries differ in their law, that
+            bounds the p-value from above. With a context nothing changes: its score grows along,
+            if its rank is small beside the index.
         """
         growth = self._growth(size)
         top, level = _tops(lists, self.context, self.higher_is_better)

@@ -392,7 +392,7 @@ def _at_level(logits: Ragged, levels: FloatArray) -> Ragged:
     return logits.with_values(logits.values + levels[logits.rows])
 
 
-def _level(logits: Ragged, expected: float) -> FloatArray:
+def _level(logits: Ragged, expected: float | FloatArray) -> FloatArray:
     """Return what to add to the logits of each list so that they expect so many relevant."""
     low, high = np.full(len(logits), -60.0), np.full(len(logits), 60.0)
     # A list cannot hold more relevant results than results, nor surely all of them.

@@ -1,0 +1,56 @@
+"""Measure, and write ``docs/lead.json`` and ``docs/lead.md``: `make lead`."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import Any
+
+import numpy as np
+
+from experiments.data import ROOT
+from experiments.lead import answers, report, runs
+
+
+def main() -> None:
+    """Do what the module says."""
+    start = time.perf_counter()
+
+    def say(what: str) -> None:
+        sys.stderr.write(f"{time.perf_counter() - start:6.0f} s  {what}\n")
+
+    lists = runs.all_runs()
+    known = runs.elsewhere(lists)
+    say("other collections learned")
+    values = runs.table(lists, known)
+    say("judged runs")
+    content: dict[str, Any] = report.summary(values, lists)
+    content["curves"] = runs.curves(lists, known)
+    say("learning curves")
+    content["ablation"] = runs.ablation(lists, known)
+    content["ablation"]["cut by the regression's probabilities"] = runs.probability_cuts(
+        lists, known
+    )
+    say("ablation")
+    content["answers"] = answers.run()
+    say("answers")
+    text = json.dumps(_rounded(content), indent=1) + "\n"
+    (ROOT / "docs" / "lead.json").write_text(text, encoding="utf-8")
+    page = report.page(json.loads(text))
+    (ROOT / "docs" / "lead.md").write_text(page, encoding="utf-8")
+    sys.stdout.write(page)
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _rounded(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_rounded(item) for item in value]
+    if isinstance(value, (float, np.floating)):
+        return round(float(value), 4)
+    return value
+
+
+if __name__ == "__main__":
+    main()
