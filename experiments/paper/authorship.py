@@ -29,15 +29,17 @@ PARTNERS = 5
 
 def read_articles(folder: Path) -> dict[str, list[str]]:
     """Return the articles of 400 words or more of each author with at least 60 of them."""
-    articles: dict[str, list[str]] = defaultdict(list)
+    texts: dict[str, str] = {}
     with tarfile.open(folder / "c50" / "c50.tar.xz") as archive:
-        for member in sorted(archive.getmembers(), key=lambda member: member.name):
+        for member in archive:  # in the order of the file: going back would unpack it anew
             file = archive.extractfile(member) if member.isfile() else None
             if file is not None:
-                text = file.read().decode("utf-8", errors="replace")
-                if len(text.split()) >= WORDS:
-                    articles[member.name.split("/")[-2]].append(text)
-    return {name: texts for name, texts in sorted(articles.items()) if len(texts) >= TRAIN + TEST}
+                texts[member.name] = file.read().decode("utf-8", errors="replace")
+    articles: dict[str, list[str]] = defaultdict(list)
+    for name, text in sorted(texts.items()):
+        if len(text.split()) >= WORDS:
+            articles[name.split("/")[-2]].append(text)
+    return {name: long for name, long in sorted(articles.items()) if len(long) >= TRAIN + TEST}
 
 
 def draw(articles: dict[str, list[str]], seed: int) -> tuple[list[str], list[str], list[str]]:

@@ -29,6 +29,7 @@ STYLE = {
     "svg.hashsalt": "paretocut",
     "svg.fonttype": "path",
 }
+REFITS = (("window", BLUE, "-", 0.07), ("all", ORANGE, "--", 0.02))
 RUNS = {"drmm-trec8": "DRMM", "colbert-prf-title": "ColBERT-PRF"}
 
 
@@ -57,7 +58,7 @@ def distances() -> Figure:
             axes.set_xlabel(unit)
             axes.set_yticks([])
     grid[0, 0].set_ylabel("density")
-    grid[0, 0].legend(loc="upper left")
+    grid[0, 0].legend(loc="upper right")
     return figure
 
 
@@ -138,7 +139,10 @@ def thresholds() -> Figure:
     figure = Figure(figsize=(6.8, 2.9), layout="constrained")
     grid = np.linspace(*BOUNDS, 161)
     for axes, (name, title) in zip(figure.subplots(1, 2), RUNS.items(), strict=True):
-        for refit, color, style in (("window", BLUE, "-"), ("all", ORANGE, "--")):
+        for refit, color, style, level in (
+            ("window", BLUE, "-", 0.07),
+            ("all", ORANGE, "--", 0.02),
+        ):
             curves, chosen = [], []
             for seed in range(10):
                 task = robust04.make_task(name, seed)
@@ -156,7 +160,7 @@ def thresholds() -> Figure:
                 grid, mean - deviation, mean + deviation, color=color, alpha=0.12, linewidth=0
             )
             height = axes.get_xaxis_transform()
-            axes.plot(chosen, np.full(10, 0.015), "|", color=color, transform=height, markersize=9)
+            axes.plot(chosen, np.full(10, level), "|", color=color, transform=height, markersize=9)
         axes.set_title(f"{title}: test F1, ten splits")
         axes.set_xlabel("threshold on the Surprise score\n(ticks: chosen on training queries)")
         axes.set_ylabel("F1")

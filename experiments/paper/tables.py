@@ -244,7 +244,6 @@ def _by_query(draws: list[dict[str, Any]]) -> np.ndarray[Any, np.dtype[np.float6
 def table1(networks: bool = True) -> dict[str, Any]:
     """Return Table 1: Same Document, Omniglot at two stages of training, News Authorship."""
     rows = [row for row in local_rows() if networks or not row.neural]
-    sampled = [row for row in local_rows(SAMPLED_NEIGHBORS) if networks or not row.neural]
     embeddings, choice = same_document_embeddings()
     columns = [
         summarize(
@@ -264,7 +263,11 @@ def table1(networks: bool = True) -> dict[str, Any]:
                 f"Omniglot, {stage} epochs",
                 "Omniglot",
                 [task.sample(OMNIGLOT_TRAIN, OMNIGLOT_TEST) for task in tasks],
-                sampled,
+                [
+                    row
+                    for row in local_rows(SAMPLED_NEIGHBORS)
+                    if not row.neural or (networks and stage == omniglot.STAGES[0])
+                ],
                 ["f1", "dcg"],
             )
         )
