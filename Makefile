@@ -34,7 +34,7 @@ test: lint ## Lint and the quick tests (minutes)
 
 .PHONY: test-all
 test-all: test sanitize docs $(VENV)/.heavy ## All of it: also slow and heavy tests, sanitizers, builds
-	$(PYTEST) -n $(WORKERS) --dist loadgroup -m 'slow or heavy'
+	$(PYTEST) -n $(WORKERS) --dist loadfile -m 'slow or heavy'
 	$(PYTEST) -m packaging
 
 .PHONY: lint

@@ -172,7 +172,7 @@ def measure_ray(folder: str, workers: int, rounds: int) -> dict[str, Any]:
     from paretocut.adapters.ray import cut_lists
 
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    ray.init(num_cpus=workers, include_dashboard=False, log_to_driver=False)
+    ray.init("local", num_cpus=workers, include_dashboard=False, log_to_driver=False)
     ray.data.DataContext.get_current().enable_progress_bars = False
 
     def work() -> int:

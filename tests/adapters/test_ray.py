@@ -18,7 +18,6 @@ from support import importorskip
 
 pytestmark = [
     pytest.mark.heavy,
-    pytest.mark.xdist_group("ray"),  # one cluster for all
     pytest.mark.filterwarnings("ignore::ResourceWarning"),  # sockets and processes of Ray's own
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::FutureWarning"),
@@ -33,6 +32,7 @@ def ray() -> Iterator[Any]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         ray.init(
+            "local",
             num_cpus=2,
             include_dashboard=False,
             log_to_driver=False,

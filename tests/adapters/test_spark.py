@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Iterator
@@ -15,11 +16,10 @@ import pytest
 import paretocut as pc
 from columns import OPTIONS, expected, expected_rows, lists_of_scores, row_table
 from processes import ancestors, command, descendants, wait_for
-from support import importorskip
+from support import importorskip, missing
 
 pytestmark = [
     pytest.mark.heavy,
-    pytest.mark.xdist_group("spark"),  # one cluster for all
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),  # sockets of Spark's own
 ]
@@ -31,6 +31,8 @@ LISTS = lists_of_scores()
 @pytest.fixture(scope="module")
 def spark() -> Iterator[Any]:
     importorskip("pyspark")
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        missing("Spark needs Java, and there is none")
     from pyspark.sql import SparkSession
 
     with pytest.MonkeyPatch.context() as patch:
