@@ -214,7 +214,7 @@ def _variants(cuts: Any, curves_: pc.Ragged, own: Any, metric: str) -> Iterator[
     values = curves_.values[start[:, None] + cuts]
     table = own["values"][metric]
     rows = np.pad([table[name] for name in sorted(table)], ((0, 0), (0, int(surprise.sum()))))
-    share = parts._PSEUDO_QUERIES if metric == "f1" else 0.0
+    share = parts._PSEUDO_QUERIES[metric]
     found: dict[str, list[float]] = {}
     for train, test in _splits(len(values)):
         rng = np.random.default_rng(0)

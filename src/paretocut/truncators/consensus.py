@@ -37,13 +37,12 @@ _KEYS: dict[str, tuple[dict[str, float], float, float]] = {
 }
 _THRESHOLDS = 100
 _DRAWS = 100
-# A judged query counts once, all other collections together as five. That steadies the vote of
-# ten or twenty queries, and fifty have little need of it.
-_PSEUDO_QUERIES = 5.0
+# A judged query counts once, all other collections together as this many. That steadies the vote
+# of ten or twenty queries, and fifty have little need of it.
+_PSEUDO_QUERIES = {"f1": 6.0, "dcg": 1.0}
 # Log-odds of relevance per unit of min-max score and of log rank, *within* a list. They are
 # steeper than those of a regression over many lists, which mixes easy and hard queries.
 _SLOPE, _RANK = 12.0, -0.25
-_ELSEWHERE = ("f1", "dcg")
 _SATURATED, _NEAR, _CLIP = 0.25, 0.01, 1e-6
 
 
@@ -80,8 +79,8 @@ class Consensus(Truncator):
     scaled by maximum, min-max and z, and on min-max with a little of rank, z or raw score. In
     each of 100 draws of a Bayesian bootstrap over the queries one of them is best and has a
     vote; a list is cut at the median of the cuts voted for. The best rule alone follows the
-    noise of few queries, and forgets what the second best knows. For F1, other collections take
-    part in the draws with the weight of five queries.
+    noise of few queries, and forgets what the second best knows. Other collections take part in
+    the draws, with the weight of six queries for F1 and of one for DCG.
 
     **With a prior and no judgements**, for F1 and other F-beta, the log-odds of relevance rise
     by 12 over the score range of a list and fall by 0.25 with every factor *e* in rank. Their
@@ -171,12 +170,12 @@ class Consensus(Truncator):
         curves = metric.curves(lists)
         rng = np.random.default_rng(self.seed)
         totals = len(lists) * _drawn(_values(columns, curves), rng)
-        if metric == metrics.f1:
-            totals += _PSEUDO_QUERIES * _unit(curves) * self._values_elsewhere("f1", rng)
+        if weight := _PSEUDO_QUERIES.get(metric.name):
+            totals += weight * _unit(curves) * self._values_elsewhere(metric.name, rng)
         self.rules_ = _votes(totals)
-        weight = np.ones(relevant.values.size)
+        alike = np.ones(relevant.values.size)
         self.coef_ = _regression(
-            columns.design(), relevant.values, weight, np.array(self._elsewhere()["coef"])
+            columns.design(), relevant.values, alike, np.array(self._elsewhere()["coef"])
         ).tolist()
 
     def _predict(self, lists: RankedLists) -> IntArray:
@@ -224,11 +223,11 @@ def pretrain(collections: Mapping[str, Sequence[RankedLists]]) -> dict[str, Any]
     collections
         Judged runs of each collection. Collections count alike, and so do the runs of one.
     """
-    values: dict[str, dict[str, list[float]]] = {metric: {} for metric in _ELSEWHERE}
+    values: dict[str, dict[str, list[float]]] = {metric: {} for metric in _PSEUDO_QUERIES}
     designs, relevant, weights = [], [], []
     for name, runs in collections.items():
         tables = [_Columns(run, *_scale_of(run)) for run in runs]
-        for metric in _ELSEWHERE:
+        for metric in _PSEUDO_QUERIES:
             means = []
             for run, columns in zip(runs, tables, strict=True):
                 curves = metrics.get(metric).curves(run)
