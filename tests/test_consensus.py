@@ -14,7 +14,7 @@ import paretocut as pc
 from paretocut import metrics
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.truncators import Consensus, GlobalK, ScoreThreshold
-from paretocut.truncators.consensus import pretrain
+from paretocut.truncators.consensus import _regression, pretrain
 from paretocut.truncators.expected import expected_curve
 from paretocut.types import RankedLists
 
@@ -73,6 +73,21 @@ def test_probabilities_are_calibrated_on_new_lists_of_the_same_kind() -> None:
         inside = (p >= low) & (p < high)
         assert inside.sum() > 200
         assert relevant[inside].mean() == pytest.approx(p[inside].mean(), abs=0.04)
+
+
+def test_regression_converges_where_full_newton_steps_overshoot() -> None:
+    # Two relevant results in 20,000, from a start that expects half: full steps diverge.
+    rng = np.random.default_rng(0)
+    design = np.stack([np.ones(20_000), rng.random(20_000), rng.exponential(3, 20_000)], axis=1)
+    relevant = np.zeros(20_000)
+    relevant[:2] = 1
+    start = np.array([3.0, -2.0, 1.0])
+    coef = _regression(design, relevant, np.ones(20_000), start)
+    p = 1 / (1 + np.exp(-design @ coef))
+    # At the maximum the gradient is what the ridge holds against it.
+    gradient = design.T @ (relevant - p) - np.array([0.1, 1.0, 1.0]) * (coef - start)
+    np.testing.assert_allclose(gradient, 0, atol=0.01)
+    assert p.mean() < 0.01
 
 
 def test_prior_is_the_expected_number_of_relevant_results() -> None:

@@ -32,6 +32,7 @@ def main() -> None:
     content["ablation"]["cut by the regression's probabilities"] = runs.probability_cuts(
         lists, known
     )
+    content["calibration"] = runs.calibration(lists, known)
     say("ablation")
     content["answers"] = answers.run()
     say("answers")

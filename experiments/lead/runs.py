@@ -272,6 +272,34 @@ def probability_cuts(runs: Mapping[Run, pc.RankedLists], known: Mapping[str, Any
     return {metric: float(np.mean(values)) for metric, values in sums.items()}
 
 
+def calibration(runs: Mapping[Run, pc.RankedLists], known: Mapping[str, Any]) -> Any:
+    """Return predicted and actual shares of relevant results, on queries not fitted on."""
+    edges = np.array([0.0, 0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0])
+    sums = np.zeros((3, edges.size - 1))
+    errors = []
+    for run, lists in runs.items():
+        model = Consensus(pretrained=known[collection(run.family)])
+        own = np.zeros_like(sums)
+        for train, test in _splits(len(lists), 1):
+            p = model.fit(lists[train]).predict_proba(lists[test]).values
+            place = np.clip(np.digitize(p, edges) - 1, 0, edges.size - 2)
+            for row, weights in enumerate((np.ones_like(p), p, lists[test].relevant.values)):
+                own[row] += np.bincount(place, weights, minlength=edges.size - 1)
+        errors.append(float(np.abs(own[1] - own[2]).sum() / own[0].sum()))
+        sums += own
+    bins = [
+        {
+            "from": low,
+            "to": high,
+            "results": int(count),
+            "predicted": p / count,
+            "actual": y / count,
+        }
+        for low, high, count, p, y in zip(edges[:-1], edges[1:], *sums, strict=True)
+    ]
+    return {"error, mean": float(np.mean(errors)), "error, largest": max(errors), "bins": bins}
+
+
 def all_runs() -> dict[Run, pc.RankedLists]:
     """Return every judged run and its lists."""
     from experiments.data import load

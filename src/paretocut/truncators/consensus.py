@@ -185,9 +185,10 @@ class Consensus(Truncator):
             return _vote(columns, self.rules_)
         if self.prior is not None and is_f_beta(metric):
             logits = self._within(lists, columns)
-            levels = _level(logits, self.prior)
             if hasattr(self, "shift_"):
                 levels = np.full(len(lists), self.shift_)
+            else:
+                levels = _level(logits, self.prior)
             logits = _at_level(logits, levels)
             return best_expected(logits.with_values(_sigmoid(logits.values)), metric)
         if metric == metrics.f1:
@@ -410,13 +411,25 @@ def _regression(
 ) -> FloatArray:
     """Return the coefficients of a logistic regression, drawn a little towards the start."""
     ridge = np.array([0.1, 1.0, 1.0])
-    coef = start
-    for _ in range(30):
+
+    def objective(coef: FloatArray) -> float:
+        logits = design @ coef
+        fit = weight @ (relevant * logits - np.logaddexp(0.0, logits))
+        return float(fit - 0.5 * ridge @ (coef - start) ** 2)
+
+    coef, value = start, objective(start)
+    for _ in range(50):
         p = _sigmoid(design @ coef)
         gradient = design.T @ (weight * (relevant - p)) - ridge * (coef - start)
         hessian = (design * (weight * p * (1 - p))[:, None]).T @ design + np.diag(ridge)
-        step = np.clip(np.linalg.solve(hessian, gradient), -2.0, 2.0)
-        coef = coef + step
-        if np.abs(step).max() < 1e-8:
+        step = np.linalg.solve(hessian, gradient)
+        # A full Newton step may overshoot where most probabilities are near 0; half of it, or a
+        # quarter, always gains, the objective being concave.
+        while (new := objective(coef + step)) < value and np.abs(step).max() > 1e-9:
+            step = 0.5 * step
+        if new <= value:
+            break
+        gained, coef, value = new - value, coef + step, new
+        if gained < 1e-9 * abs(value):
             break
     return coef
