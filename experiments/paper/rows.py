@@ -40,8 +40,8 @@ NEURAL_LISTS = 200
 """Most training lists that a network sees."""
 NEURAL_DEPTH = 300
 """Most results of a list that a network sees, as in the papers of Choppy and AttnCut."""
-NEURAL_DRAWS = 5
-"""Most draws that networks are trained on."""
+TRANSFORMER_DRAWS = 1
+"""Draws of Table 1 that Choppy and AttnCut are trained on."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,8 @@ class Row:
     metrics
         What it is asked for. BiCut's loss knows no DCG, as the paper says; the other networks
         do, but training them takes long.
+    draws
+        On how many of the draws it is run; by default on all.
     """
 
     name: str
@@ -69,6 +71,7 @@ class Row:
     neural: bool = False
     encodings: bool = False
     metrics: tuple[str, ...] = ("accuracy", "f1", "dcg")
+    draws: int | None = None
 
 
 ORACLE = "Oracle"
@@ -81,6 +84,7 @@ _BICUT = Row(
     paper=True,
     neural=True,
     metrics=_LEARNABLE,
+    draws=5,
 )
 _ENDS = [
     Row("Surprise, alpha = 0.05, untrained", lambda metric: Surprise(alpha=0.05)),
@@ -94,9 +98,20 @@ _ENDS = [
         "Conformal, min-max, loses 10 %",
         lambda metric: Conformal(ScoreThreshold("minmax"), loss="fnr", level=0.1),
     ),
-    Row("Choppy", lambda metric: Choppy(metric, **NEURAL), neural=True, metrics=_LEARNABLE),
-    Row("AttnCut", lambda metric: AttnCut(metric, **NEURAL), neural=True, metrics=_LEARNABLE),
 ]
+
+
+def _transformers(draws: int) -> list[Row]:
+    return [
+        Row(
+            kind.__name__,
+            lambda metric, kind=kind: kind(metric, **NEURAL),  # type: ignore[misc]
+            neural=True,
+            metrics=_LEARNABLE,
+            draws=draws,
+        )
+        for kind in (Choppy, AttnCut)
+    ]
 
 
 def local_rows(neighbors: int = NEIGHBORS) -> list[Row]:
@@ -114,6 +129,7 @@ def local_rows(neighbors: int = NEIGHBORS) -> list[Row]:
             neural=True,
             encodings=True,
             metrics=_LEARNABLE,
+            draws=5,
         ),
         Row(
             SURPRISE[0],
@@ -129,6 +145,7 @@ def local_rows(neighbors: int = NEIGHBORS) -> list[Row]:
         Row("Surprise, global, window", lambda metric: Surprise(metric, bounds=BOUNDS)),
         Row("Surprise, global, all", lambda metric: Surprise(metric, bounds=BOUNDS, refit="all")),
         *_ENDS,
+        *_transformers(draws=TRANSFORMER_DRAWS),
     ]
 
 
@@ -142,6 +159,7 @@ def global_rows() -> list[Row]:
         Row(SURPRISE[0], lambda metric: Surprise(metric, bounds=BOUNDS), paper=True),
         Row(SURPRISE[1], lambda metric: Surprise(metric, bounds=BOUNDS, refit="all"), paper=True),
         *_ENDS,
+        *_transformers(draws=5),
     ]
 
 

@@ -19,6 +19,7 @@ from typing import Literal
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from sklearn.decomposition import PCA
 from sklearn.feature_extraction.text import TfidfVectorizer
 from torch import nn
 
@@ -27,6 +28,7 @@ from experiments.paper.retrieval import Similarity, Task, ranked_lists, unit
 
 LENGTH = 800
 TEST_SHARE = 0.3
+ENCODING = 64
 
 Analyzer = Literal["word", "char"]
 Norm = Literal["l2"] | None
@@ -179,7 +181,8 @@ def make_task(
         seed,
         train,
         tested,
-        index,
+        # Networks that read embeddings get the 64 directions in which the index varies most.
+        PCA(ENCODING, random_state=0).fit_transform(index) if len(index) > ENCODING else index,
         {
             "documents": documents,
             "index": len(index),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import json
 import platform
@@ -25,7 +26,6 @@ from experiments.paper.rows import (
     NEIGHBORS,
     NEURAL,
     NEURAL_DEPTH,
-    NEURAL_DRAWS,
     NEURAL_LISTS,
     SAMPLED_NEIGHBORS,
     SURPRISE,
@@ -140,6 +140,9 @@ def values_of(task: Task, row: Row, metric: str) -> dict[str, Any]:
         "limit": [NEURAL_LISTS, NEURAL_DEPTH] if row.neural else None,
         "code": hash_files(_code(truncator)),
     }
+    if row.encodings:
+        assert task.vectors is not None
+        inputs["encodings"] = hashlib.sha256(task.vectors.tobytes()).hexdigest()
 
     def work() -> dict[str, Any]:
         start = time.perf_counter()
@@ -150,14 +153,12 @@ def values_of(task: Task, row: Row, metric: str) -> dict[str, Any]:
         if row.encodings:
             train, test = task.encoded(train), task.encoded(test)
         k = truncator.fit(train).predict(test)
-        return {
-            "k": k,
-            "values": pc.metrics.get(metric)(test, k),
-            "queries": test.query_ids,
-            "seconds": time.perf_counter() - start,
-        }
+        return {"k": k, "seconds": time.perf_counter() - start}
 
-    return remember(f"{task.name} {row.name.partition(',')[0]}", inputs, work)
+    found = remember(f"{task.name} {row.name.partition(',')[0]}", inputs, work)
+    # Judged on the whole lists, also where a network saw only the first results.
+    values = pc.metrics.get(metric)(task.test, found["k"])
+    return found | {"values": values, "queries": task.test.query_ids}
 
 
 def _code(truncator: Truncator) -> Iterable[Path]:
@@ -189,7 +190,7 @@ def summarize(
             if metric not in row.metrics:
                 continue
             draws = []
-            for task in tasks[: NEURAL_DRAWS if row.neural else None]:
+            for task in tasks[: row.draws]:
                 progress(f"{column}, {metric}, {row.name}, draw {task.seed}")
                 draws.append(values_of(task, row, metric))
             found[row.name] = draws
@@ -317,7 +318,6 @@ def provenance() -> dict[str, Any]:
             "bounds of the Surprise threshold": BOUNDS,
             "networks": NEURAL
             | {"training lists at most": NEURAL_LISTS, "results at most": NEURAL_DEPTH},
-            "draws of networks at most": NEURAL_DRAWS,
             "seeds of Table 1": list(SEEDS),
             "seeds of Table 2": list(SPLITS),
         },
