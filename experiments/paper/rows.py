@@ -40,7 +40,7 @@ NEURAL_LISTS = 200
 """Most training lists that a network sees."""
 NEURAL_DEPTH = 300
 """Most results of a list that a network sees, as in the papers of Choppy and AttnCut."""
-TRANSFORMER_DRAWS = 1
+TRANSFORMER_DRAWS = 5
 """Draws of Table 1 that Choppy and AttnCut are trained on."""
 
 
