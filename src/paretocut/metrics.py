@@ -177,9 +177,7 @@ def _utility(relevant: BoolArray, num_relevant: int, *, gain: float, cost: float
     return gain * hits - cost * (np.arange(hits.size) - hits)
 
 
-def f_beta(
-    beta: float, *, recall_base: Literal["retrieved", "collection"] = "retrieved"
-) -> Metric:
+def f_beta(beta: float, *, recall_base: Literal["retrieved", "collection"] = "retrieved") -> Metric:
     """Return the F-beta metric: recall counts ``beta`` times as much as precision.
 
     Parameters
