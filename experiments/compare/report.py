@@ -48,7 +48,9 @@ them: `surprise` fits the tail to the window it selected, `surprise_all` to ever
 `surprise_evalue` (E-value at most 0.05) and `minmax_half` (upper half of the score range) learn
 nothing. `fixed_k` keeps 10. `conformal` is not made for these metrics: it promises to lose at
 most 10 % of the relevant results, on average, whatever that costs in precision. The `_local`
-methods need query embeddings: TF-IDF of the query texts here, where there are texts.
+methods need query embeddings: TF-IDF of the query texts here, where there are texts. `consensus`
+is not in these tables: what it ships was learned from these runs, so it is measured elsewhere,
+without them ([lead](lead.md)).
 """
 NOTES = """\
 What to keep in mind:

@@ -102,7 +102,7 @@ class Consensus(Truncator):
 
     Examples
     --------
-    >>> Consensus(prior=2).predict([[9.0, 8.5, 2.0, 1.5, 1.2, 1.0], [5.0, 2.0, 1.9, 1.0]])
+    >>> Consensus(prior=1.5).predict([[9.0, 8.5, 2.0, 1.5, 1.2, 1.0], [5.0, 2.0, 1.9, 1.0]])
     array([2, 1])
     """
 
