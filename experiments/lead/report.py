@@ -293,9 +293,9 @@ gains of +1.1, +1.3 and +1.2 % and -1.7, -0.0 and -0.9 % on CLEF TAR (whose 28 q
 these apart); for DCG 0 and 1, with means of 0.311 and 0.341 and -0.277 and -0.025 on CLEF TAR. On
 seven of the runs 10 and 15 (F1) and 2 and 3 (DCG) were looked at too, and on other halves of the
 queries weights from 0 to 40. What is shipped was learned from all five collections. Means are
-over queries, then over the runs of a family; "all runs" is the mean over the 22 runs. F1 has the relevant
-results *in the list* as recall base, DCG is +1 or -1 over log2(rank + 1). Numbers of runs are in
-brackets. `oracle` sees the judgements.
+over queries, then over the runs of a family; "all runs" is the mean over the 22 runs. F1 has the
+relevant results *in the list* as recall base, DCG is +1 or -1 over log2(rank + 1). Numbers of runs
+are in brackets. `oracle` sees the judgements.
 
 ## With judgements
 """
