@@ -86,9 +86,9 @@ index. With {authors} authors in place of 1,256 a list of 200 has many more rele
 levels cannot be compared, only orderings.
 
 **Networks.** BiCut, Choppy and AttnCut are trained small ({networks}): the paper gives no sizes,
-and a CPU had to do. Their rows say what such networks reach, not what the best would. They are not
-asked for DCG, which BiCut's loss does not know, as the paper says; on Same Document the encodings
-are cut to 64 dimensions.
+and a CPU had to do. Their rows say what such networks reach, not what the best would. BiCut is not
+asked for DCG, which its loss does not know, as the paper says; on Same Document its encodings are
+cut to 64 dimensions.
 
 Standard deviations (sd) are over draws or splits: {draws1} in Table 1, {draws2} in Table 2, fewer
 where the column "draws" says so.

@@ -40,8 +40,8 @@ NEURAL_LISTS = 200
 """Most training lists that a network sees."""
 NEURAL_DEPTH = 300
 """Most results of a list that a network sees, as in the papers of Choppy and AttnCut."""
-TRANSFORMER_DRAWS = 5
-"""Draws of Table 1 that Choppy and AttnCut are trained on."""
+NEURAL_DRAWS = 5
+"""On how many of the draws networks are trained."""
 
 
 @dataclass(frozen=True)
@@ -59,10 +59,7 @@ class Row:
     neural, encodings
         Whether it is a network, and whether that reads the results' embeddings.
     metrics
-        What it is asked for. BiCut's loss knows no DCG, as the paper says; the other networks
-        do, but training them takes long.
-    draws
-        On how many of the draws it is run; by default on all.
+        What it is asked for; BiCut's loss knows no DCG, as the paper says.
     """
 
     name: str
@@ -71,20 +68,17 @@ class Row:
     neural: bool = False
     encodings: bool = False
     metrics: tuple[str, ...] = ("accuracy", "f1", "dcg")
-    draws: int | None = None
 
 
 ORACLE = "Oracle"
 SURPRISE = ("Surprise, refit on window", "Surprise, refit on all")
 
-_LEARNABLE = ("accuracy", "f1")
 _BICUT = Row(
     "BiCut, scores",
     lambda metric: BiCut(metric, **NEURAL),
     paper=True,
     neural=True,
-    metrics=_LEARNABLE,
-    draws=5,
+    metrics=("accuracy", "f1"),
 )
 _ENDS = [
     Row("Surprise, alpha = 0.05, untrained", lambda metric: Surprise(alpha=0.05)),
@@ -98,20 +92,9 @@ _ENDS = [
         "Conformal, min-max, loses 10 %",
         lambda metric: Conformal(ScoreThreshold("minmax"), loss="fnr", level=0.1),
     ),
+    Row("Choppy", lambda metric: Choppy(metric, **NEURAL), neural=True),
+    Row("AttnCut", lambda metric: AttnCut(metric, **NEURAL), neural=True),
 ]
-
-
-def _transformers(draws: int) -> list[Row]:
-    return [
-        Row(
-            kind.__name__,
-            lambda metric, kind=kind: kind(metric, **NEURAL),  # type: ignore[misc]
-            neural=True,
-            metrics=_LEARNABLE,
-            draws=draws,
-        )
-        for kind in (Choppy, AttnCut)
-    ]
 
 
 def local_rows(neighbors: int = NEIGHBORS) -> list[Row]:
@@ -128,8 +111,7 @@ def local_rows(neighbors: int = NEIGHBORS) -> list[Row]:
             paper=True,
             neural=True,
             encodings=True,
-            metrics=_LEARNABLE,
-            draws=5,
+            metrics=_BICUT.metrics,
         ),
         Row(
             SURPRISE[0],
@@ -145,7 +127,6 @@ def local_rows(neighbors: int = NEIGHBORS) -> list[Row]:
         Row("Surprise, global, window", lambda metric: Surprise(metric, bounds=BOUNDS)),
         Row("Surprise, global, all", lambda metric: Surprise(metric, bounds=BOUNDS, refit="all")),
         *_ENDS,
-        *_transformers(draws=TRANSFORMER_DRAWS),
     ]
 
 
@@ -159,7 +140,6 @@ def global_rows() -> list[Row]:
         Row(SURPRISE[0], lambda metric: Surprise(metric, bounds=BOUNDS), paper=True),
         Row(SURPRISE[1], lambda metric: Surprise(metric, bounds=BOUNDS, refit="all"), paper=True),
         *_ENDS,
-        *_transformers(draws=5),
     ]
 
 

@@ -26,6 +26,7 @@ from experiments.paper.rows import (
     NEIGHBORS,
     NEURAL,
     NEURAL_DEPTH,
+    NEURAL_DRAWS,
     NEURAL_LISTS,
     SAMPLED_NEIGHBORS,
     SURPRISE,
@@ -134,7 +135,8 @@ def values_of(task: Task, row: Row, metric: str) -> dict[str, Any]:
     truncator = row.make(metric)
     inputs = {
         "truncator": repr(truncator),
-        "metric": metric,
+        # What the name means now, so that a change of the metric is not missed.
+        "metric": [metric, pc.metrics.get(metric).curve([True, False, True], 5).tolist()],
         "train": digest(task.train),
         "test": digest(task.test),
         "limit": [NEURAL_LISTS, NEURAL_DEPTH] if row.neural else None,
@@ -190,7 +192,7 @@ def summarize(
             if metric not in row.metrics:
                 continue
             draws = []
-            for task in tasks[: row.draws]:
+            for task in tasks[: NEURAL_DRAWS if row.neural else None]:
                 progress(f"{column}, {metric}, {row.name}, draw {task.seed}")
                 draws.append(values_of(task, row, metric))
             found[row.name] = draws
