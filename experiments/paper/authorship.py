@@ -74,7 +74,6 @@ def train_encoder(
     articles of the same author drawn for it at the start.
     """
     torch.manual_seed(seed)
-    torch.set_flush_denormal(True)
     generator = np.random.default_rng(seed)
     data = torch.from_numpy(features)
     rows = np.arange(len(features))
@@ -83,18 +82,22 @@ def train_encoder(
     partners = rows[:, None] // TRAIN * TRAIN + (rows[:, None] % TRAIN + steps) % TRAIN
     model = nn.Sequential(nn.Linear(features.shape[1], 256), nn.ReLU(), nn.Linear(256, 128))
     optimizer = torch.optim.Adam(model.parameters(), lr=0.001)
-    for _ in range(epochs):
-        order = generator.permutation(len(rows))
-        right = partners[order, generator.integers(PARTNERS, size=len(rows))]
-        for start in range(0, len(rows), batch):
-            pair = [torch.from_numpy(side[start : start + batch]) for side in (order, right)]
-            left, other = (model(data[side]) for side in pair)
-            loss = nn.functional.cross_entropy(
-                left @ other.T, torch.arange(len(left)), reduction="sum"
-            )
-            optimizer.zero_grad(set_to_none=True)
-            loss.backward()
-            optimizer.step()
+    torch.set_flush_denormal(True)  # weights that die out would slow every later step
+    try:
+        for _ in range(epochs):
+            order = generator.permutation(len(rows))
+            right = partners[order, generator.integers(PARTNERS, size=len(rows))]
+            for start in range(0, len(rows), batch):
+                pair = [torch.from_numpy(side[start : start + batch]) for side in (order, right)]
+                left, other = (model(data[side]) for side in pair)
+                loss = nn.functional.cross_entropy(
+                    left @ other.T, torch.arange(len(left)), reduction="sum"
+                )
+                optimizer.zero_grad(set_to_none=True)
+                loss.backward()
+                optimizer.step()
+    finally:
+        torch.set_flush_denormal(False)  # it holds for all arithmetic of the thread, not only ours
     return model
 
 
