@@ -14,7 +14,7 @@ PYTEST := $(BIN)/python -m pytest
 # Whose sanitizers come as libraries that can be loaded into Python, and the tests to run there.
 SANITIZE_CXX ?= g++
 SANITIZE_TESTS := $(wildcard $(addprefix tests/test_,kernel.py gpd.py surprise.py io.py minimal.py))
-CXX_FILES := $(wildcard cpp/*.cpp cpp/*.hpp cpp/tests/*.cpp)
+CXX_FILES := $(wildcard cpp/*.cpp cpp/*.hpp cpp/tests/*.cpp cpp/tests/*.hpp)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
