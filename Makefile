@@ -61,7 +61,7 @@ fuzz: $(VENV)/.heavy ## Fuzz the run parser and the fit, guided by coverage, for
 	$(BIN)/python tests/fuzz/atheris_target.py fit -max_total_time=$(SECONDS)
 
 .PHONY: compare
-compare: $(VENV)/.dev ## Evaluate every truncator on every judged run (the neural ones take hours)
+compare: $(VENV)/.dev ## Evaluate every truncator on every judged run; write docs/results.md
 	$(BIN)/python -m experiments.compare
 
 .PHONY: lead

@@ -1,10 +1,12 @@
 """Run every truncator on every judged run, and write ``docs/results.md`` and ``.json``.
 
 What was computed before is read from ``build/compare``, so the command can be stopped and
-started again, and a change of a truncator costs only that truncator's part. The neural
-truncators come after all others, and after a first version of the page: on a CPU they take
-minutes for each of the 20 fits of a run. ``--neural RUN ...`` trains them on these runs only,
-``--neural`` alone on none; what is on disk of them is shown.
+started again, and a change of a truncator costs only that truncator's part. The cuts of the
+neural truncators are kept in ``experiments/compare/networks.npz``: delete it to train them anew,
+after all others and after a first version of the page. Where they are missing, ``--neural RUN
+...`` trains them on these runs only, ``--neural`` alone on none. A CPU takes up to some minutes
+for each of the 20 fits of a network on a run; a GPU (``--device cuda``) is shared by as many
+processes as ``--jobs`` says, best with ``OMP_NUM_THREADS=1``.
 """
 
 from __future__ import annotations
@@ -16,26 +18,26 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from experiments.compare import cache, report
-from experiments.compare.methods import BASELINE, CEILING, METRICS, NEURAL, methods
+from experiments.compare import cache, networks, report
+from experiments.compare.methods import BASELINE, CEILING, NEURAL, PROTOCOL, methods
 from experiments.compare.orientation import orientation
 from experiments.data import RUNS, Run, load
 from paretocut.evaluation import Evaluation, evaluate
+from paretocut.truncators import Truncator
 from paretocut.types import RankedLists
 
-PROTOCOL: dict[str, Any] = {"metrics": METRICS, "splits": 5, "folds": 2, "seed": 0}
+__all__ = ["PROTOCOL", "main", "table"]
 
 
-def table(run: Run, lists: RankedLists, *, neural: bool, jobs: int) -> Evaluation:
+def table(run: Run, lists: RankedLists, *, jobs: int) -> Evaluation:
     """Return the evaluation of all truncators on a run, from disk where it is there.
 
     Parameters
     ----------
     run, lists
-        The run and what it holds.
-    neural
-        Compute the neural truncators too; otherwise only those on disk take part.
+        The run and what it holds. The neural truncators take part where they were trained.
     jobs
         How many processes share the work.
     """
@@ -43,14 +45,10 @@ def table(run: Run, lists: RankedLists, *, neural: bool, jobs: int) -> Evaluatio
     ceiling = evaluate([CEILING], lists, **PROTOCOL)
     names, cuts, values = [], [ceiling.k], [ceiling.values]
     for name, truncator in methods(lists).items():
-        key = cache.key_of(run, truncator, PROTOCOL)
-        stored = cache.read(key)
-        if stored is None and (neural or name not in NEURAL):
-            start = time.perf_counter()
-            done = evaluate({name: truncator}, lists, **PROTOCOL, n_jobs=jobs, progress=True)
-            stored = {"k": done.k[:, :1], "values": done.values[:, :1]}
-            cache.write(key, **stored)
-            sys.stderr.write(f"{run.name}: {name} {time.perf_counter() - start:.1f} s\n")
+        if name in NEURAL:
+            stored = networks.stored(run, lists, name)
+        else:
+            stored = _computed(run, lists, name, truncator, jobs)
         if stored is not None:
             names.append(name)
             cuts.insert(-1, stored["k"])
@@ -64,20 +62,38 @@ def table(run: Run, lists: RankedLists, *, neural: bool, jobs: int) -> Evaluatio
     )
 
 
+def _computed(
+    run: Run, lists: RankedLists, name: str, truncator: Truncator, jobs: int
+) -> dict[str, NDArray[Any]]:
+    key = cache.key_of(run, truncator, PROTOCOL)
+    stored = cache.read(key)
+    if stored is None:
+        start = time.perf_counter()
+        done = evaluate({name: truncator}, lists, **PROTOCOL, n_jobs=jobs, progress=True)
+        stored = {"k": done.k[:, :1], "values": done.values[:, :1]}
+        cache.write(key, **stored)
+        sys.stderr.write(f"{run.name}: {name} {time.perf_counter() - start:.1f} s\n")
+    return stored
+
+
 def main() -> None:
     """Do what the module says."""
     parser = argparse.ArgumentParser(prog="python -m experiments.compare", description=__doc__)
     parser.add_argument("--neural", nargs="*", metavar="RUN", default=[run.name for run in RUNS])
     parser.add_argument("--jobs", type=int, default=1, help="processes (default: 1)")
+    parser.add_argument("--device", default="cpu", help="where networks are trained (default: cpu)")
     options = parser.parse_args()
     lists = {run: load(run) for run in RUNS}
     check = orientation(next(lists[run] for run in RUNS if run.name == "bm25-top150"))
-    for chosen in ([], options.neural) if options.neural else ([],):
-        tables = {
-            run: table(run, lists[run], neural=run.name in chosen, jobs=options.jobs)
-            for run in RUNS
-        }
+
+    def write() -> None:
+        tables = {run: table(run, lists[run], jobs=options.jobs) for run in RUNS}
         report.write(tables, lists, PROTOCOL, check)
+
+    write()
+    chosen = [run for run in RUNS if run.name in options.neural]
+    if networks.train(chosen, device=options.device, jobs=options.jobs):
+        write()
 
 
 if __name__ == "__main__":

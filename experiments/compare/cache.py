@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import paretocut
 from experiments.data import ROOT, Run, sha256
 from paretocut.truncators import Truncator
 
-__all__ = ["key_of", "read", "write"]
+__all__ = ["commit", "key", "key_of", "read", "save", "write"]
 
 FOLDER = ROOT / "build" / "compare"
 PACKAGE = Path(paretocut.__file__).parent
@@ -24,12 +25,17 @@ PACKAGE = Path(paretocut.__file__).parent
 
 def key_of(run: Run, truncator: Truncator, protocol: dict[str, Any]) -> str:
     """Return the hash of the data, the truncator, the protocol and the code behind them."""
+    code = {path.name: _hash(path) for path in _code(truncator)}
+    return key(run, protocol, truncator=repr(truncator), code=code)
+
+
+def key(run: Run, protocol: dict[str, Any], **more: Any) -> str:
+    """Return the hash of the data, the protocol and whatever else the results depend on."""
     content = {
         "data": {name: sha256(name) for name in run.files},
         "min_grade": run.min_grade,
-        "truncator": repr(truncator),
         "protocol": protocol,
-        "code": {path.name: _hash(path) for path in _code(truncator)},
+        **more,
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
@@ -44,11 +50,28 @@ def read(key: str) -> dict[str, NDArray[Any]] | None:
 
 
 def write(key: str, **arrays: NDArray[Any]) -> None:
-    """Store arrays under a key; a reader sees all of them or nothing."""
+    """Store arrays under a key."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    temporary = FOLDER / f"{key}.tmp.npz"
-    np.savez_compressed(temporary, **arrays)
-    temporary.replace(FOLDER / f"{key}.npz")
+    save(FOLDER / f"{key}.npz", arrays)
+
+
+def save(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write arrays to a file; a reader sees all of them or what was there before."""
+    temporary = path.with_suffix(".tmp.npz")
+    np.savez_compressed(temporary, **dict(arrays))
+    temporary.replace(path)
+
+
+def commit() -> str:
+    """Return the commit that is checked out, with a mark when files differ from it."""
+    done = subprocess.run(
+        ["git", "describe", "--always", "--dirty", "--abbrev=12"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout.strip()
 
 
 def _code(truncator: Truncator) -> Iterator[Path]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from paretocut import truncators
 from paretocut.truncators import ScoreThreshold, Surprise, Truncator
 from paretocut.types import RankedLists
 
-__all__ = ["BASELINE", "CEILING", "METRICS", "NEURAL", "methods"]
+__all__ = ["BASELINE", "CEILING", "METRICS", "NEURAL", "PROTOCOL", "methods"]
 
 METRICS = ("f1", "dcg")
+PROTOCOL: dict[str, Any] = {"metrics": METRICS, "splits": 5, "folds": 2, "seed": 0}
 BASELINE = "global_k"
 CEILING = "oracle"
 NEURAL = ("bicut", "choppy", "attncut")

@@ -1,0 +1,139 @@
+"""The neural truncators on the judged runs: trained once, their cuts kept with the project.
+
+Training all of them takes a GPU or a day of a CPU, so `FILE` is part of the project. It holds
+cuts, not metrics: everything that is said of the networks follows from it and the runs.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import sys
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.compare import cache
+from experiments.compare.methods import METRICS, NEURAL, PROTOCOL
+from experiments.data import Run, load
+from paretocut import metrics, truncators
+from paretocut.evaluation import evaluate
+from paretocut.types import RankedLists
+
+__all__ = ["FILE", "origins", "stored", "train"]
+
+FILE = Path(__file__).with_name("networks.npz")
+"""Of each run, ``RUN/query``: the list that each test is about, in the order of `evaluate`, and
+``RUN/NETWORK``: the cuts, by metric and test. ``about`` is JSON: what each was made of, and on."""
+
+
+def stored(run: Run, lists: RankedLists, name: str) -> dict[str, NDArray[Any]] | None:
+    """Return the cuts of a network on a run and their values, as `evaluate` shapes them.
+
+    None where the network was not trained on this run, with its present settings and protocol.
+    A change of the code that trains is not noticed: `origins` says which version did.
+
+    Parameters
+    ----------
+    run, lists
+        The run and what it holds.
+    name
+        Short name of the network.
+    """
+    kept = _read()
+    entry = f"{run.name}/{name}"
+    if _about(kept).get(entry, {}).get("key") != _key(run, name):
+        return None
+    k = kept[entry].astype(np.int64)
+    query = kept[f"{run.name}/query"].astype(np.int64)
+    curves = [metrics.get(metric).curves(lists) for metric in METRICS]
+    values = [curve.values[curve.offsets[query] + k[i]] for i, curve in enumerate(curves)]
+    return {"k": k[:, None], "values": np.stack(values)[:, None]}
+
+
+def origins() -> list[str]:
+    """Return on what and by which version the networks on disk were trained, in words."""
+    made = _about(_read()).values()
+    return sorted({f"{m['device']}, torch {m['torch']}, commit {m['commit']}" for m in made})
+
+
+def train(runs: Iterable[Run], *, device: str, jobs: int) -> int:
+    """Train the networks that `stored` has not, keep their cuts, and return how many those were.
+
+    Parameters
+    ----------
+    runs
+        Runs to train on.
+    device
+        Where to train, for example "cuda". It is no part of the settings: what was trained on one
+        device is found on all.
+    jobs
+        How many processes train at the same time, each one network on all splits of one run.
+    """
+    about = _about(_read())
+    missing = [
+        (run, name)
+        for run in runs
+        for name in NEURAL
+        if about.get(f"{run.name}/{name}", {}).get("key") != _key(run, name)
+    ]
+    # Spawned, not forked: an accelerator cannot be used in a fork.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, context) as pool:
+        futures = {pool.submit(_train, run, name, device): (run, name) for run, name in missing}
+        for future in as_completed(futures):
+            run, name = futures[future]
+            _keep(run, name, **future.result())
+            sys.stderr.write(f"{run.name}: {name}\n")
+    return len(missing)
+
+
+def _train(run: Run, name: str, device: str) -> dict[str, Any]:
+    """Return the cuts of a network on all splits of a run, and what it was trained on."""
+    import torch
+
+    truncator = truncators.make(name).set_params(device=device)
+    done = evaluate({name: truncator}, load(run), **PROTOCOL)
+    on = torch.cuda.get_device_name(device) if device.startswith("cuda") else device
+    return {
+        "k": done.k[:, 0],
+        "query": done.query,
+        "made": {"device": on, "torch": torch.__version__, "commit": cache.commit()},
+    }
+
+
+def _keep(
+    run: Run, name: str, *, k: NDArray[Any], query: NDArray[Any], made: dict[str, str]
+) -> None:
+    """Add the cuts of a network on a run to the file, or put them in the place of older ones."""
+    kept = _read()
+    about = _about(kept) | {f"{run.name}/{name}": {"key": _key(run, name), **made}}
+    kept |= {
+        "about": np.array(json.dumps(about)),
+        f"{run.name}/query": query.astype(np.int32),
+        f"{run.name}/{name}": k.astype(np.int32),
+    }
+    cache.save(FILE, kept)
+
+
+def _read() -> dict[str, NDArray[Any]]:
+    if not FILE.is_file():
+        return {}
+    with np.load(FILE) as arrays:
+        return dict(arrays)
+
+
+def _about(kept: dict[str, NDArray[Any]]) -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = json.loads(str(kept["about"])) if kept else {}
+    return found
+
+
+def _key(run: Run, name: str) -> str:
+    """Return the hash of the data, the protocol and all settings, defaults too, but the device."""
+    settings = truncators.make(name).get_params()
+    used = {option: settings[option] for option in sorted(settings.keys() - {"device", "progress"})}
+    return cache.key(run, PROTOCOL, truncator=name, settings=used)
