@@ -22,6 +22,9 @@ import torch
 from sklearn.neighbors import NearestNeighbors
 
 import paretocut as pc
+from experiments.compare import networks
+from experiments.compare.methods import NEURAL, PROTOCOL
+from experiments.data import RUNS, Run, load
 from experiments.paper import (
     authorship,
     cache,
@@ -35,7 +38,7 @@ from experiments.paper import (
 )
 from experiments.paper.retrieval import Task, ranked_lists, search
 from experiments.paper.rows import ORACLE, Row, local_rows
-from paretocut.truncators import GlobalK, Isotonic, LocalK, Surprise
+from paretocut.truncators import BiCut, GlobalK, Isotonic, LocalK, Surprise
 
 
 @pytest.fixture(autouse=True)
@@ -212,3 +215,55 @@ def test_paired_tests_compare_the_same_queries() -> None:
 def test_report_is_what_the_result_files_give() -> None:
     assert (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8") == report.text()
     assert pc.__version__
+
+
+@pytest.mark.usefixtures("shared_data")
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name)
+def test_results_of_the_networks_follow_from_the_cuts_that_are_kept(run: Run) -> None:
+    lists = load(run)
+    page = json.loads((ROOT / "docs" / "results.json").read_text(encoding="utf-8"))
+    (rows,) = [part["rows"] for part in page["runs"] if part["run"] == run.name]
+    published = {(row[0], row[1]): row[2] for row in rows}
+    query = pc.evaluate([GlobalK()], lists, **PROTOCOL).query
+    relevant = [np.asarray(part) for part in lists.relevant]
+    for name in NEURAL:
+        kept = networks.stored(run, lists, name)
+        assert kept is not None
+        assert kept["k"].shape == kept["values"].shape == (2, 1, len(query))
+        # Every query is tested five times, so the mean over tests is the mean over queries.
+        f1 = [
+            2 * relevant[i][:k].sum() / max(k + relevant[i].sum(), 1)
+            for i, k in zip(query, kept["k"][0, 0], strict=True)
+        ]
+        np.testing.assert_allclose(kept["values"][0, 0], f1)
+        assert np.mean(f1) == pytest.approx(published["f1", name], abs=6e-5)
+        assert kept["values"][1].mean() == pytest.approx(published["dcg", name], abs=6e-5)
+
+
+@pytest.mark.usefixtures("shared_data")
+def test_networks_are_kept_for_their_settings_whatever_the_device(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (run,) = [run for run in RUNS if run.name == "tar2019-DTA"]
+    lists = load(run)
+
+    def make(name: str, **changed: object) -> BiCut:
+        return BiCut(**{"width": 2, "layers": 1, "max_steps": 10, "max_epochs": 1} | changed)
+
+    monkeypatch.setattr(networks, "FILE", tmp_path / "networks.npz")
+    monkeypatch.setattr(networks.truncators, "make", make)
+    assert networks.stored(run, lists, "bicut") is None
+    trained = networks._train(run, "bicut", "cpu")
+    networks._keep(run, "bicut", **trained)
+    expected = pc.evaluate({"bicut": make("bicut")}, lists, **PROTOCOL)
+    monkeypatch.setattr(networks.truncators, "make", lambda name: make(name, device="cuda"))
+    kept = networks.stored(run, lists, "bicut")
+    assert kept is not None
+    np.testing.assert_array_equal(kept["k"], expected.k[:, :1])
+    np.testing.assert_array_equal(kept["values"], expected.values[:, :1])
+    assert networks.origins() == [
+        f"cpu, torch {torch.__version__}, commit {trained['made']['commit']}"
+    ]
+    assert networks.stored(run, lists, "choppy") is None
+    monkeypatch.setattr(networks.truncators, "make", lambda name: make(name, width=3))
+    assert networks.stored(run, lists, "bicut") is None

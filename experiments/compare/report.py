@@ -181,7 +181,7 @@ def _trained(tables: Tables) -> Iterator[str]:
             means = np.array([table[metric, name].mean for table in shown])
             gain = means - simple
             gains = [f"{part.mean():+.3f}" for part in (gain, gain[~large], gain[large])]
-            cells = [TITLES[metric], name, f"{means.mean():.3f}", *gains, f"{(gain > 0).sum()}"]
+            cells = [TITLES[metric], name, f"{means.mean():.3f}", *gains, f"{(gain > 1e-9).sum()}"]
             yield "| " + " | ".join(cells) + " |"
     yield ""
 
