@@ -1,0 +1,264 @@
+"""The probability that a list holds any relevant result, from its scores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from paretocut.types import BoolArray, FloatArray, IntArray, Ragged
+
+__all__ = ["AnswerModel", "ridge_logistic"]
+
+_RANKS = np.array([1, 2, 3, 5, 10, 20, 50, 100])
+# Models use the first so many columns: the best score; scores at all ranks and the log of their
+# range; these and the scores' normal scores.
+_SIZES = (1, _RANKS.size + 1, 2 * _RANKS.size + 1)
+_PENALTIES = (100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1)
+_FOLDS = 5
+_KNOTS = 21
+_NORMAL = np.array([NormalDist().inv_cdf((i + 0.5) / _KNOTS) for i in range(_KNOTS)])
+# Log-odds per standard deviation of the best score that few lists are drawn towards.
+_SLOPE = 1.0
+
+
+@dataclass(frozen=True)
+class AnswerModel:
+    """A logistic regression of "some result is relevant" on the scores of a list.
+
+    Made by `AnswerModel.fit`. Its numbers do not change when all scores are multiplied by a
+    positive number or shifted.
+
+    Attributes
+    ----------
+    knots
+        Quantiles of each column over the training lists: of the scores at ranks 1, 2, 3, 5, 10,
+        20, 50 and 100 (the last score of a shorter list) and of the log of their range.
+    least
+        Smallest range that is told from 0.
+    intercept, coef
+        Of the log-odds, for the columns within their knots and the normal scores of the first
+        eight.
+
+    Notes
+    -----
+    Three regressions, on the best score alone, on all scores and on all columns, each with the
+    penalty of the lowest log loss in cross-validation, are averaged with the weights under which
+    their cross-validated mixture is most likely, one list counting for each beforehand. So few
+    lists do not follow one of many models by chance. With a strong penalty a regression is
+    the best score with a fixed slope, not a constant: that a better score speaks for an answer
+    is known before any list is judged.
+
+    References
+    ----------
+    D. H. Wolpert, "Stacked generalization", Neural Networks 5, 1992. L. Breiman, "Stacked
+    regressions", Machine Learning 24, 1996.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> answered = np.arange(200) % 2 == 0
+    >>> scores = rng.normal(size=(200, 50))
+    >>> scores[answered, 0] += 4.0
+    >>> model = AnswerModel.fit(Ragged.from_any(-np.sort(-scores)), answered)
+    >>> model.probability(Ragged.from_any([[6.0, 2.0, 1.0], [2.0, 1.9, 1.0], []])) > 0.5
+    array([ True, False, False])
+    """
+
+    knots: list[list[float]]
+    least: float
+    intercept: float
+    coef: list[float]
+
+    @classmethod
+    def fit(cls, scores: Ragged, answered: BoolArray) -> AnswerModel:
+        """Return the model of judged lists.
+
+        Parameters
+        ----------
+        scores
+            Scores of each list, best first; empty lists say nothing and are left out.
+        answered
+            Whether each list holds a relevant result.
+        """
+        filled = scores.lengths > 0
+        levels = _levels(scores.take(np.flatnonzero(filled)))
+        truth = np.asarray(answered, dtype=bool)[filled].astype(np.float64)
+        width = levels[:, 0] - levels[:, -1]
+        least = 1e-3 * float(np.median(width[width > 0])) if (width > 0).any() else 1.0
+        prior = math.log((truth.sum() + 1) / (truth.size - truth.sum() + 1))
+        columns = _columns(levels, least)
+        if truth.size == 0:
+            columns = np.zeros((1, columns.shape[1]))
+        knots = np.quantile(columns, (np.arange(_KNOTS) + 0.5) / _KNOTS, axis=0).T
+        if truth.size == 0 or truth.min() == truth.max():
+            return cls(knots.tolist(), least, prior, [0.0] * _SIZES[-1])
+        table = _table(columns, knots)
+        center, spread = table.mean(axis=0), table.std(axis=0)
+        spread[spread <= 1e-9 * np.abs(center)] = 1.0
+        coef = _stacked((table - center) / spread, truth, prior)
+        coef[1:] /= spread
+        return cls(knots.tolist(), least, float(coef[0] - coef[1:] @ center), coef[1:].tolist())
+
+    def probability(self, scores: Ragged) -> FloatArray:
+        """Return the probability that each list holds a relevant result; 0 for an empty one.
+
+        Parameters
+        ----------
+        scores
+            Scores of each list, best first.
+        """
+        filled = scores.lengths > 0
+        levels = _levels(scores.take(np.flatnonzero(filled)))
+        table = _table(_columns(levels, self.least), np.array(self.knots))
+        result = np.zeros(len(scores))
+        result[filled] = _sigmoid(self.intercept + table @ np.array(self.coef))
+        return result
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the model as plain data."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> AnswerModel:
+        """Return the model that `to_dict` gave.
+
+        Parameters
+        ----------
+        content
+            What `to_dict` gave, as it is or after a way through JSON.
+        """
+        return cls(**content)
+
+
+def ridge_logistic(
+    design: FloatArray,
+    truth: FloatArray,
+    *,
+    penalty: FloatArray,
+    towards: FloatArray,
+    weight: FloatArray | None = None,
+    start: FloatArray | None = None,
+) -> FloatArray:
+    """Return the coefficients of a logistic regression, drawn towards given ones.
+
+    Parameters
+    ----------
+    design
+        One row for each observation; an intercept needs a column of ones.
+    truth
+        0 or 1 for each observation.
+    penalty
+        Of half the square of each coefficient's difference; positive.
+    towards
+        Coefficients without any data.
+    weight
+        How often each observation counts; once by default.
+    start
+        Where to begin; at ``towards`` by default.
+    """
+    counts = np.ones(len(design)) if weight is None else weight
+
+    def objective(coef: FloatArray) -> float:
+        logits = design @ coef
+        fit = counts @ (truth * logits - np.logaddexp(0.0, logits))
+        return float(fit - 0.5 * penalty @ (coef - towards) ** 2)
+
+    coef = towards if start is None else start
+    value = objective(coef)
+    for _ in range(50):
+        p = _sigmoid(design @ coef)
+        gradient = design.T @ (counts * (truth - p)) - penalty * (coef - towards)
+        hessian = (design * (counts * p * (1 - p))[:, None]).T @ design + np.diag(penalty)
+        step = np.linalg.solve(hessian, gradient)
+        # A full Newton step may overshoot where most probabilities are near 0; half of it, or a
+        # quarter, always gains, the objective being concave.
+        while (new := objective(coef + step)) < value and np.abs(step).max() > 1e-9:
+            step = 0.5 * step
+        if new <= value:
+            break
+        gained, coef, value = new - value, coef + step, new
+        if gained < 1e-9 * abs(value):
+            break
+    return coef
+
+
+def _levels(scores: Ragged) -> FloatArray:
+    """Return the scores at the ranks looked at, the last one where a list is shorter."""
+    places = np.minimum(_RANKS, scores.lengths[:, None]) - 1
+    return np.asarray(scores.values[scores.offsets[:-1, None] + places], dtype=np.float64)
+
+
+def _columns(levels: FloatArray, least: float) -> FloatArray:
+    width = np.maximum(levels[:, :1] - levels[:, -1:], least)
+    return np.concatenate([levels, np.log(width)], axis=1)
+
+
+def _table(columns: FloatArray, knots: FloatArray) -> FloatArray:
+    """Return what is regressed on: the columns within their knots, and their normal scores."""
+    raw = np.clip(columns, knots[:, 0], knots[:, -1])
+    pairs = zip(columns[:, : _RANKS.size].T, knots[: _RANKS.size], strict=True)
+    normal = [np.interp(column, own, _NORMAL) for column, own in pairs]
+    return np.concatenate([raw, np.stack(normal, axis=1)], axis=1)
+
+
+def _stacked(table: FloatArray, truth: FloatArray, prior: float) -> FloatArray:
+    """Return intercept and coefficients of the average of regressions on more and more columns."""
+    fold = _folds(truth)
+    best, held_out = [], []
+    for size in _SIZES:
+        design = np.concatenate([np.ones((len(table), 1)), table[:, :size]], axis=1)
+        guesses = np.zeros((len(_PENALTIES), truth.size))
+        for k in range(_FOLDS):
+            own = fold == k
+            path = _path(design[~own], truth[~own], prior)
+            guesses[:, own] = _sigmoid(path @ design[own].T)
+        # One list in which a regression was sure of the wrong answer should not decide alone.
+        likelihood = np.maximum(np.where(truth == 1, guesses, 1 - guesses), 1e-6)
+        chosen = int(np.argmax(np.log(likelihood).sum(axis=1)))
+        held_out.append(likelihood[chosen])
+        coef = np.zeros(1 + table.shape[1])
+        coef[: size + 1] = _path(design, truth, prior)[chosen]
+        best.append(coef)
+    return np.asarray(_weights(np.array(held_out)) @ np.array(best))
+
+
+def _path(design: FloatArray, truth: FloatArray, prior: float) -> FloatArray:
+    """Return the coefficients for each penalty."""
+    towards = np.zeros(design.shape[1])
+    towards[:2] = prior, _SLOPE
+    path: list[FloatArray] = []
+    for size in _PENALTIES:
+        penalty = np.full(design.shape[1], size)
+        penalty[0] = 0.1
+        start = path[-1] if path else None
+        path.append(ridge_logistic(design, truth, penalty=penalty, towards=towards, start=start))
+    return np.array(path)
+
+
+def _folds(truth: FloatArray) -> IntArray:
+    """Return the fold of each list, both kinds spread evenly over the folds."""
+    fold = np.zeros(truth.size, dtype=np.int64)
+    rng = np.random.default_rng(0)
+    for kind in (0, 1):
+        members = rng.permutation(np.flatnonzero(truth == kind))
+        fold[members] = np.arange(members.size) % _FOLDS
+    return fold
+
+
+def _weights(likelihood: FloatArray) -> FloatArray:
+    """Return the weights of the most likely mixture, one observation counting for each model."""
+    weights = np.full(len(likelihood), 1 / len(likelihood))
+    for _ in range(200):
+        shares = weights[:, None] * likelihood
+        counts = (shares / shares.sum(axis=0)).sum(axis=1) + 1
+        weights = counts / counts.sum()
+    return weights
+
+
+def _sigmoid(logits: FloatArray) -> FloatArray:
+    return np.asarray(0.5 * (1 + np.tanh(0.5 * logits)))
