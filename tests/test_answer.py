@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from paretocut.truncators._answer import AnswerModel, ridge_logistic
 from paretocut.types import Ragged
-from tests.support import importorskip
+from support import importorskip
 
 
 def best_first(scores: np.ndarray) -> Ragged:
