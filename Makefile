@@ -103,6 +103,7 @@ wheel: $(VENV)/.dev ## Build the sdist and, from it, the wheel, into dist
 .PHONY: clean
 clean: ## Remove everything the other targets made
 	rm -rf $(VENV) build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -f src/paretocut/_kernel.pyi
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --- set-up ---------------------------------------------------------------------------------------
