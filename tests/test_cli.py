@@ -536,6 +536,48 @@ def test_queries_without_judgements_are_reported(
     assert "warning: queries without judgements, left out: 1 ('q2')" in capsys.readouterr().err
 
 
+def test_judgements_of_other_queries_are_an_error(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("other.txt").write_text("x1 0 d1 1\n")
+    assert main(["compare", "run.txt", "other.txt"]) == 1
+    assert "run.txt and other.txt must have queries in common, got none" in capsys.readouterr().err
+
+
+def test_a_grade_that_nothing_reaches_is_reported(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["fit", "run.txt", "qrels.txt", "-o", "model.json", "--min-grade", "2"]
+    assert main(command) == 0
+    assert "warning: no result has grade 2 or more" in capsys.readouterr().err
+
+
+def test_bad_words_of_compare_are_found_before_any_file_is_read(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for word in (["--metrics", "ndcg"], ["--methods", "first"]):
+        assert main(["compare", "nowhere.txt", "qrels.txt", *word]) == 2
+        assert f"got '{word[1]}'" in capsys.readouterr().err
+
+
+def test_a_model_that_cannot_be_written_is_named_as_asked(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["fit", "run.txt", "qrels.txt", "-q", "-o", "nowhere/model.json"]) == 1
+    assert capsys.readouterr().err == "paretocut: nowhere/model.json: No such file or directory\n"
+
+
+def test_a_model_tells_all_numbers_it_has_learned(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = pc.truncators.Surprise().fit(pc.read_trec("run.txt", "qrels.txt"))
+    model.level_ = 0.25  # type: ignore[attr-defined]
+    model.save("model.json")
+    assert main(["cut", "run.txt", "--model", "model.json", "--json"]) == 0
+    (reason, *_) = (row["reason"] for row in json_lines(capsys.readouterr().out))
+    assert reason == f"kept 3 of 200: Surprise() with threshold {model.threshold_:.4g}, level 0.25"
+
+
 # --- the manual, the module ---
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -306,7 +307,7 @@ def small() -> Evaluation:
 def test_text_table() -> None:
     # F1 of keeping 2: 2/3, 1 and 4/5. All of 2^3 sign patterns are tried: p = 2/8.
     assert str(small()).splitlines() == [
-        "f1: 3 queries, given test lists; 95 % intervals over queries; "
+        "f1: 3 test queries, given test lists; 95 % intervals over queries; "
         "p against keep_2, Holm-corrected",
         "",
         "truncator          mean  sd        interval    gain      p    k  empty",
@@ -361,3 +362,10 @@ def test_no_baseline_means_no_test_columns() -> None:
 def test_progress_bar_is_silent_when_piped(capsys: pytest.CaptureFixture[str]) -> None:
     evaluate(["fixed_k"], judged_lists(), ["f1"], progress=True)
     assert capsys.readouterr() == ("", "")
+
+
+def test_progress_needs_no_tqdm_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    done = evaluate(["fixed_k"], judged_lists(), ["f1"], progress=True)
+    assert done.truncators == ("fixed_k", "oracle")

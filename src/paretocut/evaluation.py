@@ -10,13 +10,13 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from importlib.util import find_spec
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from paretocut import metrics as metric_functions
 from paretocut import truncators as registry
-from paretocut._extras import require
 from paretocut._validation import check_int, check_positive_int, check_probability
 from paretocut.errors import (
     InvalidParameterError,
@@ -86,7 +86,7 @@ def evaluate(
         How many processes share the work. The result does not depend on it. Processes are
         spawned, so a script must keep its calls under ``if __name__ == "__main__":``.
     progress
-        Show a progress bar on standard error, if that is a terminal.
+        Show a progress bar on standard error, if that is a terminal and tqdm is installed.
 
     Examples
     --------
@@ -347,7 +347,7 @@ class Evaluation:
     # The table in its several spellings.
 
     def _caption(self, metric: str) -> str:
-        parts = [f"{metric}: {len(self.query_ids)} queries, {self.protocol}"]
+        parts = [f"{metric}: {len(self.query_ids)} test queries, {self.protocol}"]
         parts.append(f"{100 * self.confidence:g} % intervals over queries")
         if self.baseline is not None:
             parts.append(f"p against {self.baseline}, Holm-corrected")
@@ -517,10 +517,11 @@ def _cuts_of(split: int, name: str) -> IntArray:
 
 
 def _shown(items: Iterable[Any], total: int, progress: bool) -> Iterable[Any]:
-    if not (progress and sys.stderr.isatty()):
+    if not (progress and sys.stderr.isatty() and find_spec("tqdm")):
         return items
-    tqdm = require("tqdm", feature="the progress bar", extra="cli")
-    bar: Iterable[Any] = tqdm.tqdm(items, total=total, desc="evaluate", unit="fit")
+    from tqdm import tqdm
+
+    bar: Iterable[Any] = tqdm(items, total=total, desc="evaluate", unit="fit")
     return bar
 
 

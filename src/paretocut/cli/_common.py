@@ -15,7 +15,7 @@ import numpy as np
 
 import paretocut as pc
 from paretocut.io import read_lists
-from paretocut.io.tables import Format
+from paretocut.io.tables import Format, format_of
 from paretocut.surprise import SurpriseFits
 from paretocut.types import RankedLists
 
@@ -113,9 +113,11 @@ def fit_options(args: argparse.Namespace) -> dict[str, Any]:
     return {name: getattr(args, name) for name in FIT_DEFAULTS}
 
 
-def read(args: argparse.Namespace) -> RankedLists:
+def read(args: argparse.Namespace, **judged: Any) -> RankedLists:
     """Return the lists of the run."""
-    return read_lists(args.run, args.format, higher_is_better=not args.distances)
+    # Asked here, so that what is wrong with the name is told by the command.
+    kind = format_of(args.run, args.format, who=args.command)
+    return read_lists(args.run, kind, higher_is_better=not args.distances, **judged)
 
 
 def blocks(lists: RankedLists) -> Iterator[RankedLists]:

@@ -10,10 +10,9 @@ from typing import Any
 
 import paretocut as pc
 from paretocut import truncators
-from paretocut.cli._common import Commands, add_input, add_quiet, note, positive_int
-from paretocut.errors import InvalidParameterError
+from paretocut.cli._common import Commands, add_input, add_quiet, note, positive_int, read
+from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.evaluation import evaluate
-from paretocut.io import read_lists
 from paretocut.truncators import Truncator
 from paretocut.types import RankedLists
 
@@ -47,8 +46,9 @@ def add_commands(commands: Commands) -> None:
         "compare",
         help="find the best cut-off method for a run with judgements",
         description="Learns each method on part of the queries, cuts the others, and prints how "
-        "well that went: mean and interval over queries, difference to the baseline and its "
-        "p-value, mean number kept, share of queries without results.",
+        "well that went: mean over test queries, its standard deviation over splits, its interval, "
+        "difference to the baseline and its p-value, mean number kept, share of queries of which "
+        "none is kept.",
         epilog=methods,
     )
     _add_judged(compare)
@@ -154,26 +154,29 @@ def make_method(text: str, metric: str) -> Truncator:
 def _read(args: argparse.Namespace) -> RankedLists:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", pc.io.CoverageWarning)
-        lists = read_lists(
-            args.run,
-            args.format,
-            qrels=args.qrels,
-            min_grade=args.min_grade,
-            higher_is_better=not args.distances,
-        )
+        lists = read(args, qrels=args.qrels, min_grade=args.min_grade)
+    notes = [str(warning.message) for warning in caught]
+    if len(lists) and not lists.relevant.values.any():
+        notes.append(f"no result has grade {args.min_grade:g} or more: there is nothing to learn")
     if not args.quiet:
-        for warning in caught:
-            note(str(warning.message), who="warning: ")
+        for text in notes:
+            note(text, who="warning: ")
+    if not len(lists):
+        raise InvalidScoresError(
+            f"{args.run} and {args.qrels} must have queries in common, got none"
+        )
     return lists
 
 
 def _compare(args: argparse.Namespace) -> None:
+    # Bad words are found before any file is read.
+    metrics = [pc.metrics.get(metric) for metric in args.metrics]
     methods = {text: make_method(text, args.metrics[0]) for text in args.methods}
     lists = _read(args)
     result = evaluate(
         methods,
         lists,
-        args.metrics,
+        metrics,
         splits=args.splits,
         train=args.train,
         folds=args.folds,

@@ -242,9 +242,8 @@ def _model_decider(args: argparse.Namespace) -> Callable[[RankedLists], _Decisio
         for name, value in vars(model).items()
         if name.endswith("_") and isinstance(value, (int, float))
     }
-    who = " with ".join(
-        [repr(model), *(f"{name.rstrip('_')} {value:.4g}" for name, value in numbers.items())]
-    )
+    learned = ", ".join(f"{name.rstrip('_')} {value:.4g}" for name, value in numbers.items())
+    who = f"{model!r} with {learned}" if learned else repr(model)
 
     def decide(lists: RankedLists) -> _Decisions:
         n = lists.scores.lengths
