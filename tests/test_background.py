@@ -79,6 +79,19 @@ def test_context_finds_answers_that_the_best_score_alone_does_not() -> None:
     assert np.mean(given <= 0.05) > np.mean(alone <= 0.05) + 0.1
 
 
+def test_a_context_among_the_relevant_results_hides_them() -> None:
+    none = unanswered(400, 1000, 0)
+    lists = [scores.copy() for scores in unanswered(400, 1000, 2).scores]
+    for scores in lists:
+        scores[:5] += 0.2
+    found = {
+        rank: np.mean(Background.fit(none, context=rank).pvalue(lists) <= 0.05)
+        for rank in (2, 5, 6, 10)
+    }
+    assert max(found[2], found[5]) < 0.15
+    assert min(found[6], found[10]) > 0.8
+
+
 def test_gate_empties_lists_whose_best_score_is_chance() -> None:
     background = Background.fit(unanswered(400, 1000, 0))
     lists = [[0.95, 0.4], [0.5, 0.4], []]

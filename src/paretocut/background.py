@@ -144,8 +144,10 @@ class Background:
         size
             Documents in the index; needed to follow its growth.
         context
-            Rank of a score, such as 10, that tells how high irrelevant scores are for this very
-            query: the best score is then judged given that one. Needs lists.
+            Rank of a score that tells how high irrelevant scores are for this very query: the
+            best score is then judged given that one. It should lie just behind the relevant
+            results a query may have, such as 2 where there is at most one match: a context that
+            is itself relevant hides the answer. Needs lists.
         higher_is_better
             False for distances; `RankedLists` know their direction.
         """
