@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paretocut.truncators._answer import AnswerModel, ridge_logistic
+from paretocut.truncators._answer import AnswerModel
+from paretocut.truncators._logistic import ridge_logistic
 from paretocut.types import Ragged
 from support import importorskip
 

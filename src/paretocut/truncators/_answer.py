@@ -10,15 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from paretocut.truncators._logistic import ridge_logistic, sigmoid
 from paretocut.types import BoolArray, FloatArray, IntArray, Ragged
 
-__all__ = ["AnswerModel", "ridge_logistic"]
+__all__ = ["AnswerModel"]
 
 _RANKS = np.array([1, 2, 3, 5, 10, 20, 50, 100])
 # Models use the first so many columns: the best score; scores at all ranks and the log of their
 # range; these and the scores' normal scores.
 _SIZES = (1, _RANKS.size + 1, 2 * _RANKS.size + 1)
-_PENALTIES = (100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1)
+_PENALTIES = (100.0, 30.0, 10.0, 3.0, 1.0)
 _FOLDS = 5
 _KNOTS = 21
 _NORMAL = np.array([NormalDist().inv_cdf((i + 0.5) / _KNOTS) for i in range(_KNOTS)])
@@ -116,7 +117,7 @@ class AnswerModel:
         levels = _levels(scores.take(np.flatnonzero(filled)))
         table = _table(_columns(levels, self.least), np.array(self.knots))
         result = np.zeros(len(scores))
-        result[filled] = _sigmoid(self.intercept + table @ np.array(self.coef))
+        result[filled] = sigmoid(self.intercept + table @ np.array(self.coef))
         return result
 
     def to_dict(self) -> dict[str, Any]:
@@ -133,58 +134,6 @@ class AnswerModel:
             What `to_dict` gave, as it is or after a way through JSON.
         """
         return cls(**content)
-
-
-def ridge_logistic(
-    design: FloatArray,
-    truth: FloatArray,
-    *,
-    penalty: FloatArray,
-    towards: FloatArray,
-    weight: FloatArray | None = None,
-    start: FloatArray | None = None,
-) -> FloatArray:
-    """Return the coefficients of a logistic regression, drawn towards given ones.
-
-    Parameters
-    ----------
-    design
-        One row for each observation; an intercept needs a column of ones.
-    truth
-        0 or 1 for each observation.
-    penalty
-        Of half the square of each coefficient's difference; positive.
-    towards
-        Coefficients without any data.
-    weight
-        How often each observation counts; once by default.
-    start
-        Where to begin; at ``towards`` by default.
-    """
-    counts = np.ones(len(design)) if weight is None else weight
-
-    def objective(coef: FloatArray) -> float:
-        logits = design @ coef
-        fit = counts @ (truth * logits - np.logaddexp(0.0, logits))
-        return float(fit - 0.5 * penalty @ (coef - towards) ** 2)
-
-    coef = towards if start is None else start
-    value = objective(coef)
-    for _ in range(50):
-        p = _sigmoid(design @ coef)
-        gradient = design.T @ (counts * (truth - p)) - penalty * (coef - towards)
-        hessian = (design * (counts * p * (1 - p))[:, None]).T @ design + np.diag(penalty)
-        step = np.linalg.solve(hessian, gradient)
-        # A full Newton step may overshoot where most probabilities are near 0; half of it, or a
-        # quarter, always gains, the objective being concave.
-        while (new := objective(coef + step)) < value and np.abs(step).max() > 1e-9:
-            step = 0.5 * step
-        if new <= value:
-            break
-        gained, coef, value = new - value, coef + step, new
-        if gained < 1e-9 * abs(value):
-            break
-    return coef
 
 
 def _levels(scores: Ragged) -> FloatArray:
@@ -216,7 +165,7 @@ def _stacked(table: FloatArray, truth: FloatArray, prior: float) -> FloatArray:
         for k in range(_FOLDS):
             own = fold == k
             path = _path(design[~own], truth[~own], prior)
-            guesses[:, own] = _sigmoid(path @ design[own].T)
+            guesses[:, own] = sigmoid(path @ design[own].T)
         # One list in which a regression was sure of the wrong answer should not decide alone.
         likelihood = np.maximum(np.where(truth == 1, guesses, 1 - guesses), 1e-6)
         chosen = int(np.argmax(np.log(likelihood).sum(axis=1)))
@@ -241,12 +190,15 @@ def _path(design: FloatArray, truth: FloatArray, prior: float) -> FloatArray:
 
 
 def _folds(truth: FloatArray) -> IntArray:
-    """Return the fold of each list, both kinds spread evenly over the folds."""
+    """Return the fold of each list, both kinds spread evenly over the folds.
+
+    Neighbours share a fold: lists of one topic often stand together, and must not be judged by
+    each other.
+    """
     fold = np.zeros(truth.size, dtype=np.int64)
-    rng = np.random.default_rng(0)
     for kind in (0, 1):
-        members = rng.permutation(np.flatnonzero(truth == kind))
-        fold[members] = np.arange(members.size) % _FOLDS
+        members = np.flatnonzero(truth == kind)
+        fold[members] = np.arange(members.size) * _FOLDS // members.size
     return fold
 
 
@@ -258,7 +210,3 @@ def _weights(likelihood: FloatArray) -> FloatArray:
         counts = (shares / shares.sum(axis=0)).sum(axis=1) + 1
         weights = counts / counts.sum()
     return weights
-
-
-def _sigmoid(logits: FloatArray) -> FloatArray:
-    return np.asarray(0.5 * (1 + np.tanh(0.5 * logits)))
