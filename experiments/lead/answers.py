@@ -1,10 +1,11 @@
-"""Is there an answer at all? A background null beside raw scores, gaps and surprise.
+"""Is there an answer at all? `Consensus("accuracy")` and a background beside simple signals.
 
 Each task has queries with and without an answer in the index. A method is a number for each
-list, larger where an answer is more likely. Reported are the area under its ROC curve, its
-accuracy with the threshold that was best on other queries, and, for the two kinds of p-value,
-accuracy at 0.05 with no judged query at all. The last table lets an index grow tenfold after
-thresholds were set.
+list, larger where an answer is more likely. Lists are parted at random into halves, ten times,
+and each half is judged by what was learned on the other. Reported are the area under the ROC
+curve, the accuracy, and for the two kinds of p-value the accuracy at 0.05 with no judged query
+at all; differences are paired, with intervals over partings and lists. Another table has fewer
+judged lists, and the last one lets an index grow tenfold after thresholds were set.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import itertools
 import re
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,91 +24,174 @@ import numpy as np
 from numpy.typing import NDArray
 
 import paretocut as pc
-from experiments.data import data_dir
+from experiments.data import ROOT, data_dir
 from paretocut.cli.demo import search_digits
 from paretocut.truncators import Consensus
+from paretocut.truncators._answer import AnswerModel
 
 SEED, DEPTH, CONTEXT, ALPHA = 0, 100, 100, 0.05
+REPEATS, DRAWS, SIZES = 10, 2000, (20, 50, 100, 200)
+MODEL, REGRESSION = '`Consensus("accuracy")`', "regression on all of these"
+FIGURE = ROOT / "docs" / "images" / "lead-answers-roc.svg"
+
+Numbers = NDArray[np.float64]
+Truths = NDArray[np.bool_]
+Indices = NDArray[np.int64]
+Method = Callable[[pc.RankedLists], Numbers]
 
 
 @dataclass(frozen=True)
 class Answers:
-    """Lists with and without an answer, to learn from and to test on."""
+    """Lists with and without an answer, each of another query."""
 
     name: str
-    train: pc.RankedLists
-    test: pc.RankedLists
+    lists: pc.RankedLists
 
-    def answered(self, lists: pc.RankedLists) -> NDArray[np.bool_]:
-        """Return which lists hold an answer."""
-        return np.array([part.any() for part in lists.relevant], dtype=bool)
+    @property
+    def answered(self) -> Truths:
+        """Which lists hold an answer."""
+        return answered(self.lists)
 
 
-def statistics(train: pc.RankedLists, answered: NDArray[np.bool_]) -> dict[str, Callable[..., Any]]:
-    """Return the methods, those with a background fitted on the unanswered training queries."""
-    unanswered = train[~answered]
-    backgrounds = {
+def answered(lists: pc.RankedLists) -> Truths:
+    """Return which lists hold an answer."""
+    return np.array([part.any() for part in lists.relevant], dtype=bool)
+
+
+SIGNALS: dict[str, Method] = {
+    "best score": lambda lists: np.array([part[0] for part in lists.scores]),
+    "best over 100th score": lambda lists: np.array(
+        [part[0] - part[min(CONTEXT, part.size) - 1] for part in lists.scores]
+    ),
+    "largest gap": lambda lists: np.array([(-np.diff(part)).max() for part in lists.scores]),
+    "z of the best score": lambda lists: np.array(
+        [(part[0] - part.mean()) / (part.std() or 1) for part in lists.scores]
+    ),
+    "surprise of the best": lambda lists: np.array(
+        [part[0] for part in pc.fit_batch(lists).surprise]
+    ),
+    "surprise, refit all": lambda lists: np.array(
+        [part[0] for part in pc.fit_batch(lists, refit="all").surprise]
+    ),
+}
+
+
+def backgrounds(unanswered: pc.RankedLists) -> dict[str, Method]:
+    """Return minus the p-value under the background of these lists, by its context."""
+    fitted = {
         "background": pc.Background.fit(unanswered),
+        "background, given the 2nd score": pc.Background.fit(unanswered, context=2),
         "background, given the 100th score": pc.Background.fit(unanswered, context=CONTEXT),
     }
-    methods: dict[str, Callable[..., Any]] = {
-        "best score": lambda lists: np.array([part[0] for part in lists.scores]),
-        "best over 100th score": lambda lists: np.array(
-            [part[0] - part[min(CONTEXT, part.size) - 1] for part in lists.scores]
-        ),
-        "largest gap": lambda lists: np.array([(-np.diff(part)).max() for part in lists.scores]),
-        "z of the best score": lambda lists: np.array(
-            [(part[0] - part.mean()) / (part.std() or 1) for part in lists.scores]
-        ),
-        "surprise of the best": lambda lists: np.array(
-            [part[0] for part in pc.fit_batch(lists).surprise]
-        ),
-        "surprise, refit all": lambda lists: np.array(
-            [part[0] for part in pc.fit_batch(lists, refit="all").surprise]
-        ),
+    return {
+        name: lambda lists, own=own: -own.pvalue(lists)  # type: ignore[misc]
+        for name, own in fitted.items()
     }
-    for name, background in backgrounds.items():
-        methods[name] = lambda lists, background=background: -background.pvalue(lists)
-    return methods
 
 
-def measure(task: Answers) -> dict[str, dict[str, float]]:
-    """Return area, tuned accuracy and accuracy at p = 0.05 of each method."""
-    truth, known = task.answered(task.test), task.answered(task.train)
-    rows = {}
-    for name, method in statistics(task.train, known).items():
-        learned, x = method(task.train), method(task.test)
-        row = {"area": area(x, truth), "accuracy": accuracy(x, truth, threshold(learned, known))}
-        if name.startswith("background"):
-            row["at 0.05"] = accuracy(x, truth, -ALPHA)
-        rows[name] = row
-    vote = Consensus("accuracy").fit(task.train).predict(task.test) > 0
-    rows["consensus for accuracy"] = {"accuracy": float(np.mean(vote == truth))}
-    rows["regression on all of these"] = _regression(task, rows)
-    evalue = pc.fit_batch(task.test).cut(evalue=ALPHA) > 0
-    rows["surprise of the best"]["at 0.05"] = float(np.mean(evalue == truth))
-    return rows
+def halves(task: Answers) -> Iterator[tuple[int, Indices, Indices]]:
+    """Yield which lists to learn from and which to judge: random halves, both ways."""
+    for repeat in range(REPEATS):
+        # Other draws than those that chose the characters of an index.
+        order = np.random.default_rng([SEED + 1, repeat]).permutation(len(task.lists))
+        first, second = np.array_split(order, 2)
+        yield repeat, first, second
+        yield repeat, second, first
 
 
-def _regression(task: Answers, names: Iterable[str]) -> dict[str, float]:
-    """Return area and accuracy of a logistic regression on the other methods' numbers."""
+def judge(
+    task: Answers, signals: Mapping[str, Numbers], learn: Indices, held: Indices
+) -> Iterator[tuple[str, Numbers, Truths]]:
+    """Yield each method's name, its numbers for the held lists and where it says "answer"."""
+    train, test, known = task.lists[learn], task.lists[held], task.answered[learn]
+    pairs = {name: (x[learn], x[held]) for name, x in signals.items()}
+    for name, method in backgrounds(train[~known]).items():
+        pairs[name] = method(train), method(test)
+    for name, (before, now) in pairs.items():
+        yield name, now, now >= threshold(before, known)
+    yield REGRESSION, *_regression(pairs, known)
+    model = Consensus("accuracy").fit(train)
+    probability = AnswerModel.from_dict(model.answer_).probability(test.scores)
+    yield MODEL, probability, model.predict(test) > 0
+
+
+def _regression(
+    pairs: Mapping[str, tuple[Numbers, Numbers]], known: Truths
+) -> tuple[Numbers, Truths]:
+    """Return numbers and answers of a logistic regression on the other methods' numbers."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import QuantileTransformer
 
-    known, truth = task.answered(task.train), task.answered(task.test)
-    methods = statistics(task.train, known)
-    train, test = (
-        np.stack([methods[name](lists) for name in names if name in methods], axis=1)
-        for lists in (task.train, task.test)
-    )
+    train, test = (np.stack([pair[side] for pair in pairs.values()], axis=1) for side in (0, 1))
     model = make_pipeline(
         QuantileTransformer(n_quantiles=50, output_distribution="normal"),
         LogisticRegression(C=0.1),
     ).fit(train, known)
     x = model.decision_function(test)
-    limit = threshold(model.decision_function(train), known)
-    return {"area": area(x, truth), "accuracy": accuracy(x, truth, limit)}
+    return x, x >= threshold(model.decision_function(train), known)
+
+
+def measure(task: Answers) -> dict[str, Any]:
+    """Return area, accuracy, accuracy at p = 0.05 and the lead over each method."""
+    truth = task.answered
+    signals = {name: method(task.lists) for name, method in SIGNALS.items()}
+    areas: dict[str, list[float]] = {}
+    right: dict[str, Numbers] = {}
+    untuned: dict[str, list[float]] = {}
+    for repeat, learn, held in halves(task):
+        for name, x, says in judge(task, signals, learn, held):
+            areas.setdefault(name, []).append(area(x, truth[held]))
+            own = right.setdefault(name, np.zeros((REPEATS, len(truth))))
+            own[repeat, held] = says == truth[held]
+            if name.startswith("background"):
+                untuned.setdefault(name, []).append(accuracy(x, truth[held], -ALPHA))
+    rows: dict[str, dict[str, Any]] = {}
+    for name, own in right.items():
+        rows[name] = {"area": float(np.mean(areas[name])), "accuracy": float(own.mean())}
+        if name in untuned:
+            rows[name]["at 0.05"] = float(np.mean(untuned[name]))
+        if name != MODEL:
+            rows[name]["lead"] = interval(right[MODEL] - own)
+    evalue = pc.fit_batch(task.lists).cut(evalue=ALPHA) > 0
+    rows["surprise of the best"]["at 0.05"] = float(np.mean(evalue == truth))
+    return {
+        "lists": len(truth),
+        "answered": float(truth.mean()),
+        "methods": rows,
+        "curve": curve(task, signals),
+    }
+
+
+def curve(task: Answers, signals: Mapping[str, Numbers]) -> dict[str, dict[str, Any]]:
+    """Return the accuracy of the model and of the best signal after a few judged lists."""
+    truth, scores = task.answered, task.lists.scores
+    rows: dict[str, dict[str, Any]] = {}
+    for size in SIZES:
+        right = {name: np.zeros((REPEATS, len(truth))) for name in (*signals, MODEL)}
+        for repeat, learn, held in halves(task):
+            few, known = learn[:size], truth[learn[:size]]
+            for name, x in signals.items():
+                says = x[held] >= threshold(x[few], known)
+                right[name][repeat, held] = says == truth[held]
+            says = AnswerModel.fit(scores.take(few), known).probability(scores.take(held)) > 0.5
+            right[MODEL][repeat, held] = says == truth[held]
+        best = max(signals, key=lambda name: right[name].mean())
+        rows[str(size)] = {
+            "accuracy": float(right[MODEL].mean()),
+            "best signal": best,
+            "its accuracy": float(right[best].mean()),
+            "lead": interval(right[MODEL] - right[best]),
+        }
+    return rows
+
+
+def interval(differences: Numbers) -> list[float]:
+    """Return the mean and its 95 % bootstrap interval, partings (rows) and lists resampled."""
+    rng = np.random.default_rng(SEED)
+    rows, columns = (rng.multinomial(n, np.full(n, 1 / n), DRAWS) / n for n in differences.shape)
+    means = np.sum(rows @ differences * columns, axis=1)
+    return [float(differences.mean()), *map(float, np.percentile(means, [2.5, 97.5]))]
 
 
 def area(x: NDArray[np.float64], truth: NDArray[np.bool_]) -> float:
@@ -136,8 +221,7 @@ def threshold(x: NDArray[np.float64], truth: NDArray[np.bool_]) -> float:
 
 def digits() -> Answers:
     """Return digits with every second query's digit removed from its index."""
-    train, test = search_digits(SEED)
-    return Answers("digits, classes removed", train, test)
+    return Answers("digits, classes removed", pc.RankedLists.concat(search_digits(SEED)))
 
 
 def _nearest(
@@ -154,38 +238,47 @@ def _nearest(
     return pc.RankedLists(np.concatenate(scores), index_labels[near] == labels[:, None])
 
 
-def omniglot(stage: int, *, share: float = 1.0) -> tuple[Answers, int]:
-    """Return Omniglot with half of the characters out of the index, and the index size.
+class Omniglot:
+    """Omniglot with half of the characters out of the index.
 
     Parameters
     ----------
     stage
         Epochs the encoder was trained for.
     share
-        Share of the other half that is in the index. Queries do not depend on it: characters
-        of the smallest index have an answer in all of them.
+        Share of the other half that is in the index.
     """
-    from experiments.paper.omniglot import read_embeddings
 
-    vectors, train = read_embeddings(stage)
-    characters = np.random.default_rng(SEED).permutation(len(vectors))
-    half = len(characters) // 2
-    inside, outside = characters[: int(share * half)], characters[half:]
-    small = characters[: half // 10]
-    labels = np.broadcast_to(np.arange(len(vectors))[:, None], train.shape)
-    chosen = np.zeros_like(train)
-    chosen[inside] = train[inside]
-    index, index_labels = vectors[chosen], labels[chosen]
+    def __init__(self, stage: int, *, share: float = 1.0) -> None:
+        from experiments.paper.omniglot import read_embeddings
 
-    def lists(members: Any) -> pc.RankedLists:
-        rows = np.zeros_like(train)
-        rows[members] = ~train[members]
-        return _nearest(vectors[rows], labels[rows], index, index_labels)
+        self.vectors, self.train = read_embeddings(stage)
+        characters = np.random.default_rng(SEED).permutation(len(self.vectors))
+        half = len(characters) // 2
+        self.inside, self.outside = characters[: int(share * half)], characters[half:]
+        self.labels = np.broadcast_to(np.arange(len(self.vectors))[:, None], self.train.shape)
+        self.indexed = np.zeros_like(self.train)
+        self.indexed[self.inside] = self.train[self.inside]
+        self.size = int(self.indexed.sum())
 
-    some = outside[: 2 * len(small)]
-    parts = [pc.RankedLists.concat([lists(small[k::2]), lists(some[k::4])]) for k in (0, 1)]
-    name = f"Omniglot after {stage} epochs, characters removed"
-    return Answers(name, *parts), len(index)
+    def lists(self, characters: Any, *, drawings: int | None = None) -> pc.RankedLists:
+        """Return the lists of these characters' first drawings that are not in any index."""
+        rows = np.zeros_like(self.train)
+        for character in characters:
+            rows[character, np.flatnonzero(~self.train[character])[:drawings]] = True
+        return _nearest(
+            self.vectors[rows],
+            self.labels[rows],
+            self.vectors[self.indexed],
+            self.labels[self.indexed],
+        )
+
+
+def omniglot(stage: int) -> Answers:
+    """Return one query of each character, half of the characters being out of the index."""
+    index = Omniglot(stage)
+    lists = index.lists(np.arange(len(index.vectors)), drawings=1)
+    return Answers(f"Omniglot after {stage} epochs, characters removed", lists)
 
 
 def scifact() -> Answers:
@@ -233,8 +326,7 @@ def scifact() -> Answers:
     lists = pc.RankedLists(np.take_along_axis(scores, best, axis=1), relevant)
     # A claim whose documents are not among the results is neither kind.
     found = lists[[any(row) or not name for row, name in zip(relevant, names, strict=True)]]
-    train, test = found.split(0.5, seed=SEED)
-    return Answers("SciFact by BM25, off-topic questions", train, test)
+    return Answers("SciFact by BM25, off-topic questions", found)
 
 
 def _topics(name: str) -> Iterator[str]:
@@ -251,26 +343,39 @@ def same_document() -> Answers:
     from experiments.paper.tables import same_document_embeddings
 
     task = make_task(same_document_embeddings()[0], SEED, training="half matched")
-    rows = np.random.default_rng(SEED).permutation(len(task.train))[:1000]
-    return Answers("Same Document", task.train[rows], task.test)
+    # Training queries are both halves of each document in turn: one of them will do.
+    rows = 2 * np.random.default_rng(SEED).permutation(len(task.train) // 2)[:1000]
+    return Answers("Same Document", _scores([task.train[rows], task.test]))
+
+
+def _scores(parts: list[pc.RankedLists]) -> pc.RankedLists:
+    """Return the lists of all parts, with scores and relevance only."""
+    return pc.RankedLists.concat([pc.RankedLists(part.scores, part.relevant) for part in parts])
 
 
 def growth(stage: int = 51) -> dict[str, dict[str, float]]:
     """Return false answers and accuracy after tenfold growth, thresholds set before."""
-    small, before = omniglot(stage, share=0.1)
-    large, after = omniglot(stage)
-    known, truth = small.answered(small.train), large.answered(large.test)
-    rows = {}
-    for name, method in statistics(small.train, known).items():
-        kept = method(large.test) >= threshold(method(small.train), known)
-        rows[f"{name}, tuned before"] = kept
-    unanswered = small.train[~known]
-    plain = pc.Background.fit(unanswered, size=before)
-    rows["background at 0.05, old size"] = plain.pvalue(large.test) <= ALPHA
-    rows["background at 0.05, size followed"] = plain.pvalue(large.test, size=after) <= ALPHA
+    small, large = Omniglot(stage, share=0.1), Omniglot(stage)
+    # The same queries in both: characters of the small index, and others in neither.
+    members, others = small.inside, small.outside[: 2 * len(small.inside)]
+    train, test = (
+        pc.RankedLists.concat([index.lists(members[k::2]), index.lists(others[k::4])])
+        for index, k in ((small, 0), (large, 1))
+    )
+    known, truth = answered(train), answered(test)
+    unanswered = train[~known]
+    rows = {
+        f"{name}, tuned before": method(test) >= threshold(method(train), known)
+        for name, method in (SIGNALS | backgrounds(unanswered)).items()
+    }
+    model = AnswerModel.fit(train.scores, known)
+    rows[f"{MODEL}, tuned before"] = model.probability(test.scores) > 0.5
+    plain = pc.Background.fit(unanswered, size=small.size)
+    rows["background at 0.05, old size"] = plain.pvalue(test) <= ALPHA
+    rows["background at 0.05, size followed"] = plain.pvalue(test, size=large.size) <= ALPHA
     for rank, name in ((10, "10th"), (CONTEXT, "100th")):
         given = pc.Background.fit(unanswered, context=rank)
-        rows[f"background, given the {name} score, at 0.05"] = given.pvalue(large.test) <= ALPHA
+        rows[f"background, given the {name} score, at 0.05"] = given.pvalue(test) <= ALPHA
     return {
         name: {
             "false answers": float(np.mean(kept[~truth])),
@@ -278,20 +383,69 @@ def growth(stage: int = 51) -> dict[str, dict[str, float]]:
             "accuracy": float(np.mean(kept == truth)),
         }
         for name, kept in rows.items()
-    } | {"index": {"before": before, "after": after}}
+    } | {"index": {"before": small.size, "after": large.size}}
+
+
+def figure(tasks: list[Answers]) -> None:
+    """Draw the ROC curves of some methods on each task.
+
+    Each list is judged by what was learned on the other half, in the first parting.
+    """
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    from experiments.paper.figures import BLUE, GREEN, ORANGE, STYLE
+
+    shown = {
+        "largest gap": ("#CC79A7", ":"),
+        "z of the best score": (GREEN, "-."),
+        "surprise of the best": ("#56B4E9", (0, (5, 1, 1, 1, 1, 1))),
+        "background, given the 100th score": ("#E69F00", (0, (4, 2))),
+        "best score": (BLUE, "--"),
+        MODEL: (ORANGE, "-"),
+    }
+    # One grey that is read on white and on black.
+    grey = "#808080"
+    colors = {f"{part}.color": grey for part in ("text", "xtick", "ytick")}
+    edges = {f"axes.{part}color": grey for part in ("edge", "label", "title")}
+    with mpl.rc_context(STYLE | colors | edges | {"axes.facecolor": "none"}):
+        page = Figure(figsize=(7.5, 5.2), layout="constrained")
+        panels = list(page.subplots(2, 3).flat)
+        for axes, task in zip(panels, tasks, strict=False):
+            signals = {name: method(task.lists) for name, method in SIGNALS.items()}
+            numbers = {name: np.zeros(len(task.lists)) for name in shown}
+            for _, learn, held in itertools.islice(halves(task), 2):
+                for name, x, _ in judge(task, signals, learn, held):
+                    if name in shown:
+                        numbers[name][held] = x
+            axes.plot([0, 1], [0, 1], color=grey, linewidth=0.5)
+            for name, (color, style) in shown.items():
+                axes.plot(*roc(numbers[name], task.answered), color=color, linestyle=style)
+            axes.set_title(task.name.replace(", ", "\n", 1))
+            axes.set_aspect("equal")
+        panels[0].set_ylabel("answers found")
+        panels[3].set_ylabel("answers found")
+        for axes in panels[3:5]:
+            axes.set_xlabel("false answers")
+        panels[2].set_xlabel("false answers")
+        panels[5].axis("off")
+        for name, (color, style) in reversed(shown.items()):
+            panels[5].plot([], [], color=color, linestyle=style, label=name.strip("`"))
+        panels[5].legend(loc="center")
+        page.savefig(FIGURE, metadata={"Date": None}, transparent=True)
+
+
+def roc(x: Numbers, truth: Truths) -> tuple[Numbers, Numbers]:
+    """Return false answers and answers found, as shares, for a hundred limits."""
+    limits = np.unique(np.append(np.quantile(x, np.linspace(0, 1, 100)), np.inf))
+    shares = [
+        1 - np.searchsorted(np.sort(x[kind]), limits) / kind.sum() for kind in (~truth, truth)
+    ]
+    return shares[0], shares[1]
 
 
 def run() -> dict[str, Any]:
-    """Return the results of all tasks that can be made here."""
-    tasks = [digits(), omniglot(10)[0], omniglot(51)[0], scifact(), same_document()]
-    return {
-        "tasks": {
-            task.name: {
-                "queries": len(task.test),
-                "answered": float(task.answered(task.test).mean()),
-                "methods": measure(task),
-            }
-            for task in tasks
-        },
-        "growth": growth(),
-    }
+    """Return the results of all tasks, and draw the figure."""
+    tasks = [digits(), omniglot(10), omniglot(51), scifact(), same_document()]
+    figure(tasks)
+    return {"tasks": {task.name: measure(task) for task in tasks}, "growth": growth()}
