@@ -7,7 +7,7 @@ from typing import Any, Unpack
 from paretocut._extras import require
 from paretocut.adapters._base import FETCH_K, CutOptions, filter_scored
 
-require("llama_index.core", feature="paretocut.adapters.llama_index", extra="llama_index")
+require("llama_index.core", feature="paretocut.adapters.llama_index", extra="llama-index")
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
