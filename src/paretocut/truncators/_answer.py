@@ -82,7 +82,8 @@ class AnswerModel:
         Parameters
         ----------
         scores
-            Scores of each list, best first; empty lists say nothing and are left out.
+            Scores of each list, best first; empty lists say nothing and are left out. Lists of
+            one topic should stand together: cross-validation then keeps them together too.
         answered
             Whether each list holds a relevant result.
         """
@@ -100,7 +101,7 @@ class AnswerModel:
             return cls(knots.tolist(), least, prior, [0.0] * _SIZES[-1])
         table = _table(columns, knots)
         center, spread = table.mean(axis=0), table.std(axis=0)
-        spread[spread <= 1e-9 * np.abs(center)] = 1.0
+        spread[spread <= 1e-12 * np.abs(center)] = 1.0
         coef = _stacked((table - center) / spread, truth, prior)
         coef[1:] /= spread
         return cls(knots.tolist(), least, float(coef[0] - coef[1:] @ center), coef[1:].tolist())
