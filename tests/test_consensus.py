@@ -14,7 +14,8 @@ import paretocut as pc
 from paretocut import metrics
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.truncators import Consensus, GlobalK, ScoreThreshold
-from paretocut.truncators.consensus import _regression, pretrain
+from paretocut.truncators._columns import DESIGN
+from paretocut.truncators.consensus import pretrain
 from paretocut.truncators.expected import expected_curve
 from paretocut.types import RankedLists
 
@@ -75,21 +76,6 @@ def test_probabilities_are_calibrated_on_new_lists_of_the_same_kind() -> None:
         assert relevant[inside].mean() == pytest.approx(p[inside].mean(), abs=0.04)
 
 
-def test_regression_converges_where_full_newton_steps_overshoot() -> None:
-    # Two relevant results in 20,000, from a start that expects half: full steps diverge.
-    rng = np.random.default_rng(0)
-    design = np.stack([np.ones(20_000), rng.random(20_000), rng.exponential(3, 20_000)], axis=1)
-    relevant = np.zeros(20_000)
-    relevant[:2] = 1
-    start = np.array([3.0, -2.0, 1.0])
-    coef = _regression(design, relevant, np.ones(20_000), start)
-    p = 1 / (1 + np.exp(-design @ coef))
-    # At the maximum the gradient is what the ridge holds against it.
-    gradient = design.T @ (relevant - p) - np.array([0.1, 1.0, 1.0]) * (coef - start)
-    np.testing.assert_allclose(gradient, 0, atol=0.01)
-    assert p.mean() < 0.01
-
-
 def test_prior_is_the_expected_number_of_relevant_results() -> None:
     lists = simulated(5, 0)
     p = Consensus(prior=7).predict_proba(lists)
@@ -130,6 +116,54 @@ def test_saturated_probabilities_are_compared_as_logits() -> None:
     np.testing.assert_array_equal(Consensus().predict(lists), Consensus().predict([logits]))
 
 
+@pytest.mark.parametrize("metric", ["dcg", "utility(2,1)"])
+def test_expected_cuts_are_near_the_rule_that_is_right_for_these_lists(metric: str) -> None:
+    train, test = simulated(60, 0), simulated(400, 1)
+    value = metrics.get(metric)
+    rules = [ScoreThreshold("minmax", metric=metric), GlobalK(metric=metric)]
+    model = Consensus(metric).fit(train)
+    ours = value(test, model.predict(test)).mean()
+    best = max(value(test, rule.fit(train).predict(test)).mean() for rule in rules)
+    assert ours > 0.94 * best
+    assert model.gain_ == pytest.approx(ours, rel=0.3)
+
+
+def test_nothing_is_kept_where_cuts_lose_more_than_they_win() -> None:
+    rng = np.random.default_rng(0)
+    lists = RankedLists(simulated(40, 0).scores, rng.random((40, 100)) < 0.1)
+    model = Consensus("dcg").fit(lists)
+    assert model.gain_ <= 0
+    assert (model.predict(lists) == 0).all()
+    # One judged list has no other to be tested on, and is believed.
+    assert Consensus("dcg").fit(simulated(1, 5)).predict(lists).shape == (40,)
+
+
+def test_accuracy_keeps_lists_that_hold_an_answer() -> None:
+    rng = np.random.default_rng(0)
+
+    def lists(seed: int) -> RankedLists:
+        rng = np.random.default_rng(seed)
+        scores, answered = rng.normal(size=(200, 60)), np.arange(200) % 2 == 0
+        scores[answered, 0] += 6.0
+        relevant = np.zeros((200, 60), dtype=bool)
+        relevant[answered, 0] = True
+        return RankedLists(scores, relevant)
+
+    train, test = lists(0), lists(1)
+    cuts = Consensus("accuracy").fit(train).predict(test)
+    assert set(cuts.tolist()) == {0, 60}
+    assert metrics.accuracy(test, cuts).mean() > 0.95
+    assert Consensus("accuracy").fit(train).predict([[], rng.normal(size=60)])[0] == 0
+
+
+@pytest.mark.parametrize("metric", ["f1", "dcg", "accuracy", "utility(1,1)", "f2"])
+def test_a_list_is_cut_alike_alone_and_among_others(metric: str) -> None:
+    model = Consensus(metric).fit(simulated(30, 0))
+    lists = simulated(20, 1)
+    alone = [int(model.predict(lists[[i]])[0]) for i in range(20)]
+    np.testing.assert_array_equal(model.predict(lists), alone)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_vote_is_not_far_from_the_best_simple_rule_on_new_lists(seed: int) -> None:
     train, test = simulated(40, seed), simulated(300, seed + 100)
@@ -144,13 +178,24 @@ def test_pretraining_makes_what_is_shipped_in_form() -> None:
     source = importlib.resources.files("paretocut").joinpath("data/zero_shot.json")
     shipped = json.loads(source.read_text())
     assert made.keys() == shipped.keys()
-    lengths = {len(row) for table in (made, shipped) for row in table["values"]["f1"].values()}
-    assert len(lengths) == 1
+    for metric in ("f1", "dcg"):
+        both = (*made["values"][metric].values(), *shipped["values"][metric].values())
+        assert len({len(row) for row in both}) == 1
+        assert np.isfinite(both).all()
+    for name in ("coef", "center", "spread"):
+        assert len(made[name]) == len(shipped[name]) == len(DESIGN)
     assert len(source.read_bytes()) < 200_000
-    numbers = np.array([row for table in shipped["values"].values() for row in table.values()])
-    assert np.isfinite(numbers).all()
-    # The regression finds what the lists were made with.
-    assert made["coef"][1] == pytest.approx(5, abs=0.6)
+
+
+def test_pretraining_finds_what_the_lists_were_made_with() -> None:
+    made = pretrain({"a": [simulated(60, 0)], "b": [simulated(60, 1)]})
+    lists = simulated(20, 3)
+    p = Consensus("dcg", pretrained=made).predict_proba(lists).values
+    low, high = (np.repeat([part[i] for part in lists.scores], 100) for i in (-1, 0))
+    truth = -3 + 5 * (lists.scores.values - low) / (high - low)
+    slope, level = np.polyfit(truth, np.log(p / (1 - p)), 1)
+    assert slope == pytest.approx(1, abs=0.1)
+    assert level == pytest.approx(0, abs=0.5)
 
 
 def test_pretrained_data_is_saved_with_the_truncator(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from experiments.data import ROOT, RUNS, load
+from experiments.lead.collections import made
 from paretocut.truncators.consensus import pretrain
 from paretocut.types import RankedLists
 
@@ -24,26 +25,32 @@ def collection(family: str) -> str:
     return family.partition(",")[0]
 
 
+def corpus(family: str) -> str:
+    """Return what a family of runs searches in: two of the kinds are searches in Reuters."""
+    return collection(family).split()[0]
+
+
 def learned(runs: Iterable[tuple[str, RankedLists]], *, without: str | None = None) -> Any:
-    """Return what the collections teach, one of them left out.
+    """Return what the collections teach, those of one corpus left out.
 
     Parameters
     ----------
     runs
         Family and lists of each run.
     without
-        The collection left out.
+        The corpus left out.
     """
     groups: dict[str, list[RankedLists]] = {}
     for family, lists in runs:
-        if collection(family) != without:
+        if corpus(family) != without:
             groups.setdefault(collection(family), []).append(lists)
     return pretrain(groups)
 
 
 def main() -> None:
     """Do what the module says."""
-    content = learned((run.family, load(run)) for run in RUNS)
+    runs = {run: load(run) for run in RUNS} | made()
+    content = learned((run.family, lists) for run, lists in runs.items())
     TARGET.write_text(json.dumps(content, separators=(",", ":")) + "\n", encoding="utf-8")
 
 

@@ -1,27 +1,32 @@
-"""Consensus and simple rules on every judged run: tuned, told a prior, and untrained.
+"""Consensus, networks and simple rules on all lists: tuned, told a prior, and untrained.
 
 Nothing of a test collection is ever seen: what `Consensus` knows of other collections is learned
-anew without the one it is tested on. Tuned methods are fitted on one half of the queries and
+anew without the corpus it is tested on. Tuned methods are fitted on one half of the queries and
 tested on the other, five times both ways.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
 
 import paretocut as pc
-from experiments.compare import cache
-from experiments.compare.__main__ import PROTOCOL
-from experiments.compare.methods import CEILING
-from experiments.data import RUNS, Run
-from experiments.lead.pretrain import collection, learned
+from experiments.compare import cache, networks
+from experiments.compare.methods import CEILING, NEURAL, PROTOCOL
+from experiments.data import RUNS, Run, load
+from experiments.lead.collections import made
+from experiments.lead.pretrain import corpus, learned
 from paretocut import metrics
 from paretocut.truncators import Consensus, GlobalK, Oracle, ScoreThreshold, Surprise, Truncator
 from paretocut.truncators import consensus as parts
+from paretocut.truncators._columns import DESIGN, Columns, Scale
+from paretocut.truncators._logistic import sigmoid
 from paretocut.truncators.expected import best_expected
 
 METRICS = ("f1", "dcg")
@@ -36,49 +41,61 @@ SIMPLE: dict[str, Truncator] = {
 }
 SIZES = (10, 20, 50, 100, 200)
 REPEATS = 5
+WEIGHTS = (0.0, 3.0, 6.0, 12.0, 25.0)
 
+Lists = Mapping[Run, pc.RankedLists]
 Values = dict[str, dict[str, NDArray[np.float64]]]
 
 
-def elsewhere(runs: Mapping[Run, pc.RankedLists]) -> dict[str, Any]:
-    """Return what all other collections teach, for each collection."""
+def all_lists() -> dict[Run, pc.RankedLists]:
+    """Return the judged runs, then the other kinds of lists."""
+    return {run: load(run) for run in RUNS} | made()
+
+
+def elsewhere(runs: Lists) -> dict[str, Any]:
+    """Return what all other collections teach, for each corpus."""
     pairs = [(run.family, lists) for run, lists in runs.items()]
-    return {name: learned(pairs, without=name) for name in {collection(f) for f, _ in pairs}}
+    return {name: learned(pairs, without=name) for name in {corpus(f) for f, _ in pairs}}
 
 
-def tuned(
-    run: Run, truncator: Truncator, lists: pc.RankedLists, query: NDArray[np.int64]
-) -> dict[str, Any]:
+def tuned(run: Run, lists: pc.RankedLists, truncator: Truncator) -> dict[str, NDArray[np.float64]]:
     """Return the values of each query by metric, cross-validated; from disk where they are.
 
     Parameters
     ----------
-    run, truncator, lists
+    run, lists
+        The run and what it holds.
+    truncator
         What is evaluated.
-    query
-        Which query each test list of the protocol belongs to.
     """
+    if not run.run:  # made here, no file to know it by
+        return _by_query(pc.evaluate({"one": truncator}, lists, **PROTOCOL).values, lists)
     shown = truncator
     if isinstance(truncator, Consensus):
         # The key is made of the repr, which would otherwise hold all that was learned elsewhere.
-        shown = Consensus(pretrained={"without": collection(run.family)})
+        content = json.dumps(truncator.pretrained, sort_keys=True).encode()
+        shown = Consensus(pretrained={"sha256": hashlib.sha256(content).hexdigest()})
     key = cache.key_of(run, shown, PROTOCOL)
     stored = cache.read(key)
     if stored is None:
         done = pc.evaluate({"one": truncator}, lists, **PROTOCOL)
         stored = {"k": done.k[:, :1], "values": done.values[:, :1]}
         cache.write(key, **stored)
+    return _by_query(stored["values"], lists)
+
+
+def _by_query(values: NDArray[Any], lists: pc.RankedLists) -> dict[str, NDArray[np.float64]]:
+    query = pc.evaluate([CEILING], lists, **PROTOCOL).query
     tests = np.bincount(query)
     return {
-        name: np.bincount(query, weights=stored["values"][i, 0]) / tests
-        for i, name in enumerate(METRICS)
+        name: np.bincount(query, weights=values[i, 0]) / tests for i, name in enumerate(METRICS)
     }
 
 
 def untrained(lists: pc.RankedLists, learned_elsewhere: Any) -> Iterator[tuple[str, str, Any]]:
     """Yield name, metric and values of the methods that see no judgement of the run."""
     bare = pc.RankedLists(lists.scores)
-    retrieved = float(np.mean([part.sum() for part in lists.relevant]))
+    retrieved = float(_found(lists).mean())
     told = {"pretrained": learned_elsewhere, "prior": retrieved}
     for metric in METRICS:
         value = metrics.get(metric)
@@ -90,7 +107,6 @@ def untrained(lists: pc.RankedLists, learned_elsewhere: Any) -> Iterator[tuple[s
                 near = Consensus(**told | {"prior": factor * retrieved}).fit(bare)
                 name = "prior, lists" + ("" if factor == 1 else f", times {factor}")
                 yield name, metric, value(lists, near.predict(bare))
-            yield "number told per query", metric, value(lists, _number_told(lists))
         for name, rule in {
             "fixed_10": pc.truncators.FixedK(10),
             "minmax_half": ScoreThreshold("minmax", 0.5),
@@ -99,24 +115,17 @@ def untrained(lists: pc.RankedLists, learned_elsewhere: Any) -> Iterator[tuple[s
             yield name, metric, value(lists, rule.predict(bare))
 
 
-def _number_told(lists: pc.RankedLists) -> Any:
-    """Return the cuts when the number of relevant results of every single list is known."""
-    model = Consensus(prior=1.0).fit(pc.RankedLists(lists.scores))
-    logits = model._within(lists, model._columns(lists))
-    counts = np.array([part.sum() for part in lists.relevant], dtype=np.float64)
-    levels = parts._level(logits, np.maximum(counts, 0.1))
-    odds = parts._at_level(logits, levels)
-    return best_expected(odds.with_values(parts._sigmoid(odds.values)), "f1")
-
-
-def table(runs: Mapping[Run, pc.RankedLists], known: Mapping[str, Any]) -> dict[str, Values]:
+def table(runs: Lists, known: Mapping[str, Any]) -> dict[str, Values]:
     """Return the values per query: run -> method -> metric."""
     out: dict[str, Values] = {}
     for run, lists in runs.items():
-        own = known[collection(run.family)]
-        query = pc.evaluate([CEILING], lists, **PROTOCOL).query
+        own = known[corpus(run.family)]
         rules = SIMPLE | {"consensus": Consensus(pretrained=own)}
-        rows: Values = {name: tuned(run, rule, lists, query) for name, rule in rules.items()}
+        rows: Values = {name: tuned(run, lists, rule) for name, rule in rules.items()}
+        for name in NEURAL:
+            stored = networks.stored(run, lists, name) if run.run else None
+            if stored is not None:
+                rows[name] = _by_query(stored["values"], lists)
         for name, metric, values in untrained(lists, own):
             rows.setdefault(name, {})[metric] = values
         rows[CEILING] = {m: metrics.get(m)(lists, Oracle(m).predict(lists)) for m in METRICS}
@@ -124,7 +133,66 @@ def table(runs: Mapping[Run, pc.RankedLists], known: Mapping[str, Any]) -> dict[
     return out
 
 
-def curves(runs: Mapping[Run, pc.RankedLists], known: Mapping[str, Any]) -> dict[str, Any]:
+def bounds(runs: Lists) -> dict[str, Values]:
+    """Return the F1 of cuts that are told something of the very queries they are tested on.
+
+    How many results of each list are relevant; how many are in the lists of the other systems
+    for the same query; and the min-max threshold that is best for those. Of runs that share
+    their queries with another.
+    """
+    out: dict[str, Values] = {}
+    for run, lists in runs.items():
+        others = [item for other, item in runs.items() if other.qrels == run.qrels and other != run]
+        counts, thresholds = _told(lists, others)
+        if np.isnan(counts).any():
+            continue
+        cuts = {
+            "number of relevant results in the list": _at_counts(lists, _found(lists)),
+            "their mean number in other systems' lists": _at_counts(lists, counts),
+            "other systems' best min-max threshold": parts._counts(
+                Columns(lists.scores, Scale.of(lists.scores)).sum({"minmax": 1.0}), _GRID
+            )[np.arange(len(lists)), thresholds],
+        }
+        out[run.name] = {name: {"f1": metrics.f1(lists, k)} for name, k in cuts.items()}
+    return out
+
+
+_GRID = np.linspace(1.0, 0.0, 201)
+
+
+def _told(lists: pc.RankedLists, others: Sequence[pc.RankedLists]) -> tuple[Any, Any]:
+    """Return mean count and best threshold of the other systems, query by query."""
+    place = {name: i for i, name in enumerate(lists.query_ids.tolist())}
+    sums, f1, systems = (
+        np.zeros(len(lists)),
+        np.zeros((len(lists), _GRID.size)),
+        np.zeros(len(lists)),
+    )
+    for other in others:
+        shared = [i for i, name in enumerate(other.query_ids.tolist()) if name in place]
+        rows = [place[name] for name in other.query_ids[shared].tolist()]
+        part = other[shared]
+        curves_ = metrics.f1.curves(part)
+        key = Columns(part.scores, Scale.of(other.scores)).sum({"minmax": 1.0})
+        f1[rows] += curves_.values[curves_.offsets[:-1, None] + parts._counts(key, _GRID)]
+        sums[rows] += _found(part)
+        systems[rows] += 1
+    with np.errstate(invalid="ignore"):
+        return sums / systems, f1.argmax(axis=1)
+
+
+def _found(lists: pc.RankedLists) -> NDArray[np.float64]:
+    return np.array([part.sum() for part in lists.relevant], dtype=np.float64)
+
+
+def _at_counts(lists: pc.RankedLists, counts: Any) -> Any:
+    """Return the cuts when this many relevant results are expected in each list."""
+    logits = parts._within(Columns(lists.scores, Scale.of(lists.scores)))
+    odds = parts._at_level(logits, parts._level(logits, np.maximum(counts, 0.1)))
+    return best_expected(odds.with_values(sigmoid(odds.values)), "f1")
+
+
+def curves(runs: Lists, known: Mapping[str, Any]) -> dict[str, Any]:
     """Return the mean F1 by number of judged queries, over the runs that have enough of them."""
     out: dict[str, Any] = {}
     for size in SIZES:
@@ -135,7 +203,8 @@ def curves(runs: Mapping[Run, pc.RankedLists], known: Mapping[str, Any]) -> dict
             rules: dict[str, Truncator] = {
                 "global_k": GlobalK(),
                 "minmax": ScoreThreshold("minmax"),
-                "consensus": Consensus(pretrained=known[collection(run.family)]),
+                "z": ScoreThreshold("z"),
+                "consensus": Consensus(pretrained=known[corpus(run.family)]),
             }
             rng = np.random.default_rng(size)
             found: dict[str, list[float]] = {name: [] for name in rules}
@@ -147,105 +216,106 @@ def curves(runs: Mapping[Run, pc.RankedLists], known: Mapping[str, Any]) -> dict
                     found[name].append(float(metrics.f1(test, cuts).mean()))
             for name, values in found.items():
                 rows.setdefault(name, []).append(float(np.mean(values)))
-        ours, best = np.array(rows["consensus"]), np.array(rows["minmax"])
+        ours = np.array(rows["consensus"])
+        best = np.max([rows[name] for name in rows if name != "consensus"], axis=0)
         out[str(size)] = {
             "runs": len(ours),
             **{name: float(np.mean(values)) for name, values in rows.items()},
-            "gain over minmax": float(np.mean(ours / best) - 1),
-            "runs more than 2 % below": int(np.sum(ours < 0.98 * best)),
+            "gain over minmax": float(np.mean(ours / np.array(rows["minmax"])) - 1),
+            "gain over the best of three": float(np.mean(ours / best) - 1),
         }
     return out
 
 
-def ablation(runs: Mapping[Run, pc.RankedLists], known: Mapping[str, Any]) -> dict[str, Any]:
-    """Return mean F1 and DCG over the runs of variants of the tuned vote."""
-    found: dict[str, dict[str, dict[str, float]]] = {}
+def votes(runs: Lists, known: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    """Return the F1 of variants of the tuned vote: variant -> run -> mean over queries."""
+    found: dict[str, dict[str, float]] = {}
     for run, lists in runs.items():
-        own = known[collection(run.family)]
-        saturated, *_ = parts._scale_of(lists)
-        for logit in (True, False) if saturated else (False,):
-            cuts = _cuts(lists, logit)
-            for metric in METRICS:
-                curves_ = metrics.get(metric).curves(lists)
-                for name, value in _variants(cuts, curves_, own, metric):
-                    label = name if logit == saturated else f"{name}, no logits"
-                    found.setdefault(label, {}).setdefault(metric, {})[run.name] = value
-    full = found[_FULL]
-    kept = [name for name in found if not name.endswith("no logits")]
-    # Without logits only the runs with saturated scores change.
-    return {
-        name: {m: float(np.mean(list((full[m] | found[name][m]).values()))) for m in METRICS}
-        for name in (*kept, f"{_FULL}, no logits")
-    }
+        scale = Scale.of(lists.scores)
+        for name, value in _variants(lists, scale, known[corpus(run.family)]):
+            found.setdefault(name, {})[run.name] = value
+        if scale.logit:
+            plain = dict(_variants(lists, Scale(False), known[corpus(run.family)]))[FULL]
+            found.setdefault("saturated scores not as logits", {})[run.name] = plain
+    full = found[FULL]
+    return {name: full | values for name, values in found.items()}
 
 
-_FULL = "all rules, vote of 100 draws"
-_NAMES = np.array([*parts._KEYS, "surprise", "surprise_all"])
-
-
-def _keys() -> Any:
-    sizes = [parts._grid(name).size for name in parts._KEYS]
-    return np.repeat(_NAMES, [*sizes, _TAILS.size, _TAILS.size])
-
-
+FULL = "as it is"
 _TAILS = np.concatenate([[np.inf], np.linspace(20, 0.1, 100)])
 
 
-def _cuts(lists: pc.RankedLists, logit: bool) -> Any:
-    """Return the cuts of every rule, then those of thresholds on both readings of surprise."""
-    columns = parts._Columns(lists, logit, *_moments(lists, logit))
-    tables = [parts._counts(columns.key(name), parts._grid(name)) for name in parts._KEYS]
-    readings: tuple[Literal["window", "all"], ...] = ("window", "all")
-    for refit in readings:
-        tables.append(parts._counts(pc.fit_batch(lists, refit=refit).surprise, _TAILS))
-    return np.concatenate(tables, axis=1)
-
-
-def _moments(lists: pc.RankedLists, logit: bool) -> tuple[float, float]:
-    values = parts._rescaled(lists.scores, logit).values
-    return float(values.mean()), float(values.std()) or 1.0
-
-
-def _variants(cuts: Any, curves_: pc.Ragged, own: Any, metric: str) -> Iterator[tuple[str, float]]:
-    keys = _keys()
-    surprise = np.char.startswith(keys, "surprise")
-    plain = np.char.startswith(keys, "minmax-") | (keys == "minmax")
+def _variants(lists: pc.RankedLists, scale: Scale, own: Any) -> Iterator[tuple[str, float]]:
+    columns = Columns(lists.scores, scale)
+    names = [*parts._KEYS]
+    tables = [parts._counts(parts._key(columns, name), parts._grid(name)) for name in names]
+    tables.append(parts._counts(pc.fit_batch(lists).surprise, _TAILS))
+    cuts = np.concatenate(tables, axis=1)
+    keys = np.repeat([*names, "surprise"], [part.shape[1] for part in tables])
+    usual = keys != "surprise"
+    curves_ = metrics.f1.curves(lists)
     start = curves_.offsets[:-1]
     values = curves_.values[start[:, None] + cuts]
-    table = own["values"][metric]
-    rows = np.pad([table[name] for name in sorted(table)], ((0, 0), (0, int(surprise.sum()))))
-    share = parts._PSEUDO_QUERIES[metric]
     found: dict[str, list[float]] = {}
     for train, test in _splits(len(values)):
         rng = np.random.default_rng(0)
         drawn = len(train) * parts._drawn(values[train], rng)
-        pseudo = parts._unit(curves_.take(train)) * parts._drawn(rows, rng)
-        both = drawn + share * pseudo
+        other = Consensus(pretrained=own)._values_elsewhere("f1", rng)
+        other = np.concatenate([other, np.zeros((_TAILS.size, other.shape[1]))])
+        other *= parts._unit(curves_.take(train))
+        both = drawn + parts._PSEUDO_QUERIES * other
         variants = {
-            _FULL: (both, ~surprise),
-            "min-max and rank only": (both, plain),
+            FULL: (both, usual),
             "min-max alone": (both, keys == "minmax"),
-            "without z": (both, ~surprise & (np.char.find(keys, "z") < 0)),
-            "without raw scores": (both, ~surprise & (np.char.find(keys, "raw") < 0)),
-            "other collections worth 20 queries": (drawn + 20 * pseudo, ~surprise),
-            "without other collections": (drawn, ~surprise),
-            "without other collections, with both surprises": (drawn, keys != ""),
-            "the one best rule, no vote": (values[train].mean(axis=0)[:, None], ~surprise),
+            "min-max and rank": (both, np.char.startswith(keys, "minmax-") | (keys == "minmax")),
+            "without the first five as measure": (both, usual & (keys != "top")),
+            "without z": (both, usual & (np.char.find(keys, "z") < 0)),
+            "without a fixed number": (both, usual & (keys != "rank")),
+            "with surprise, without other collections": (drawn, keys != ""),
+            "one rule, the best, no vote": (values[train].mean(axis=0)[:, None], usual),
+        }
+        variants |= {
+            f"other collections worth {weight:g} queries": (drawn + weight * other, usual)
+            for weight in WEIGHTS
+            if weight != parts._PSEUDO_QUERIES
         }
         for name, (totals, chosen) in variants.items():
-            votes = np.bincount(
-                np.argmax(np.where(chosen[:, None], totals, -np.inf), axis=0), minlength=len(keys)
-            )
-            k = _median(cuts[test][:, votes > 0], votes[votes > 0])
+            best = np.argmax(np.where(chosen[:, None], totals, -np.inf), axis=0)
+            k = np.sort(cuts[test][:, best], axis=1)[:, (best.size - 1) // 2]
             found.setdefault(name, []).append(float(curves_.values[start[test] + k].mean()))
     yield from ((name, float(np.mean(numbers))) for name, numbers in found.items())
 
 
-def _median(cuts: Any, votes: Any) -> Any:
-    order = np.argsort(cuts, axis=1)
-    reached = np.cumsum(votes[order], axis=1)
-    rows = np.arange(len(cuts))
-    return cuts[rows, order[rows, np.argmax(2 * reached >= reached[:, -1:], axis=1)]]
+def nested(
+    found: Mapping[str, Mapping[str, float]],
+    base: Mapping[str, float],
+    runs: Lists,
+) -> dict[str, Any]:
+    """Return what comes of a weight of other collections that is chosen on other corpora.
+
+    Parameters
+    ----------
+    found
+        What `votes` returned.
+    base
+        F1 of the rule that gains are counted over, by run.
+    runs
+        The lists.
+    """
+    rows = {0.0: "other collections worth 0 queries", parts._PSEUDO_QUERIES: FULL}
+    rows = {w: rows.get(w, f"other collections worth {w:g} queries") for w in WEIGHTS}
+    gains = {
+        w: {run: found[row][run.name] / base[run.name] - 1 for run in runs}
+        for w, row in rows.items()
+    }
+    chosen = {}
+    for name in {corpus(run.family) for run in runs}:
+        others = [run for run in runs if corpus(run.family) != name]
+        chosen[name] = max(WEIGHTS, key=lambda w, o=others: np.mean([gains[w][r] for r in o]))  # type: ignore[misc]
+    return {
+        "weights": dict(sorted(chosen.items())),
+        "runs": {run.name: found[rows[chosen[corpus(run.family)]]][run.name] for run in runs},
+    }
 
 
 def _splits(n: int, repeats: int = 5) -> Iterator[tuple[Any, Any]]:
@@ -256,29 +326,46 @@ def _splits(n: int, repeats: int = 5) -> Iterator[tuple[Any, Any]]:
         yield order[n // 2 :], order[: n // 2]
 
 
-def probability_cuts(runs: Mapping[Run, pc.RankedLists], known: Mapping[str, Any]) -> Any:
-    """Return mean F1 and DCG of the cut with the highest expectation under the regression."""
-    sums: dict[str, list[float]] = {metric: [] for metric in METRICS}
+def probabilities(runs: Lists, known: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    """Return the DCG of variants of the regression: variant -> run -> mean over queries."""
+    found: dict[str, dict[str, float]] = {}
     for run, lists in runs.items():
-        model = Consensus(pretrained=known[collection(run.family)])
-        found: dict[str, list[float]] = {metric: [] for metric in METRICS}
-        for train, test in _splits(len(lists), 1):
-            p = model.fit(lists[train]).predict_proba(lists[test])
-            for metric in METRICS:
-                value = metrics.get(metric)(lists[test], best_expected(p, metric))
-                found[metric].append(float(value.mean()))
-        for metric in METRICS:
-            sums[metric].append(float(np.mean(found[metric])))
-    return {metric: float(np.mean(values)) for metric, values in sums.items()}
+        for name, (constants, pretrained) in _regressions(known[corpus(run.family)]).items():
+            values = []
+            with patch.multiple(parts, **constants):
+                for train, test in _splits(len(lists), 1):
+                    model = Consensus("dcg", pretrained=pretrained).fit(lists[train])
+                    values.append(metrics.dcg(lists[test], model.predict(lists[test])).mean())
+            found.setdefault(name, {})[run.name] = float(np.mean(values))
+    return found
 
 
-def calibration(runs: Mapping[Run, pc.RankedLists], known: Mapping[str, Any]) -> Any:
+def _regressions(own: Mapping[str, Any]) -> dict[str, tuple[dict[str, Any], Any]]:
+    def without(*names: str) -> dict[str, Any]:
+        spread = [np.inf if n in names else s for n, s in zip(DESIGN, own["spread"], strict=True)]
+        return {**own, "spread": spread}
+
+    flat = {**own, "coef": [0.0] * len(DESIGN)}
+    return {
+        FULL: ({}, own),
+        "no caution": ({"_CAUTION": 0.0}, own),
+        "a whole standard error of caution": ({"_CAUTION": 1.0}, own),
+        "without other collections": ({"_RIDGE": 1.0}, flat),
+        "other collections count three times as much": ({"_RIDGE": 60.0}, own),
+        "without raw scores": ({}, without("raw", "best_raw")),
+        "without the step to the next result": ({}, without("gap")),
+        "without the level of ranks 21 to 120": ({}, without("over_level")),
+        "min-max and rank only": ({}, without(*set(DESIGN) - {"one", "minmax", "log_rank"})),
+    }
+
+
+def calibration(runs: Lists, known: Mapping[str, Any]) -> Any:
     """Return predicted and actual shares of relevant results, on queries not fitted on."""
     edges = np.array([0.0, 0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0])
     sums = np.zeros((3, edges.size - 1))
     errors = []
     for run, lists in runs.items():
-        model = Consensus(pretrained=known[collection(run.family)])
+        model = Consensus("dcg", pretrained=known[corpus(run.family)])
         own = np.zeros_like(sums)
         for train, test in _splits(len(lists), 1):
             p = model.fit(lists[train]).predict_proba(lists[test]).values
@@ -298,10 +385,3 @@ def calibration(runs: Mapping[Run, pc.RankedLists], known: Mapping[str, Any]) ->
         for low, high, count, p, y in zip(edges[:-1], edges[1:], *sums, strict=True)
     ]
     return {"error, mean": float(np.mean(errors)), "error, largest": max(errors), "bins": bins}
-
-
-def all_runs() -> dict[Run, pc.RankedLists]:
-    """Return every judged run and its lists."""
-    from experiments.data import load
-
-    return {run: load(run) for run in RUNS}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -12,38 +11,44 @@ import numpy as np
 from paretocut import metrics
 from paretocut._validation import check_int, check_real
 from paretocut.metrics import MetricLike
+from paretocut.truncators._answer import AnswerModel
 from paretocut.truncators._base import Truncator, _ranked
-from paretocut.truncators.expected import best_expected, is_f_beta
-from paretocut.truncators.threshold import normalize_scores
+from paretocut.truncators._columns import DESIGN, Columns, Scale
+from paretocut.truncators._logistic import curvature, ridge_logistic, sigmoid
+from paretocut.truncators.expected import best_expected, is_f_beta, is_linear
 from paretocut.types import BoolArray, FloatArray, IntArray, Ragged, RaggedLike, RankedLists
 
 __all__ = ["Consensus", "pretrain"]
 
-# What results are thresholded on: sums of columns of `_Columns`, and the range of thresholds.
+# What results are thresholded on: sums of columns, and the range of thresholds.
 _KEYS: dict[str, tuple[dict[str, float], float, float]] = {
     "rank": ({"rank": -1.0}, -0.5, -10_000.5),
-    "max": ({"max": 1.0}, 1.0, 0.02),
     "minmax": ({"minmax": 1.0}, 1.0, 0.02),
     "minmax-0.02log": ({"minmax": 1.0, "log_rank": -0.02}, 1.0, -0.3),
     "minmax-0.04log": ({"minmax": 1.0, "log_rank": -0.04}, 1.0, -0.4),
     "minmax-0.08log": ({"minmax": 1.0, "log_rank": -0.08}, 1.0, -0.6),
+    "top": ({"top": 1.0}, 1.3, 0.02),
     "z": ({"z": 1.0}, 12.0, 0.0),
     "z-0.3log": ({"z": 1.0, "log_rank": -0.3}, 12.0, -1.5),
     "minmax+0.05z": ({"minmax": 1.0, "z": 0.05}, 1.4, 0.1),
     "minmax+0.15z": ({"minmax": 1.0, "z": 0.15}, 2.2, 0.1),
-    "minmax+0.1raw": ({"minmax": 1.0, "raw": 0.1}, 1.5, 0.0),
-    "minmax+0.3raw": ({"minmax": 1.0, "raw": 0.3}, 2.5, 0.0),
     "raw": ({"raw": 1.0}, 6.0, -3.0),
 }
 _THRESHOLDS = 100
 _DRAWS = 100
 # A judged query counts once, all other collections together as this many. That steadies the vote
 # of ten or twenty queries, and fifty have little need of it.
-_PSEUDO_QUERIES = {"f1": 6.0, "dcg": 1.0}
+_PSEUDO_QUERIES = 6.0
 # Log-odds of relevance per unit of min-max score and of log rank, *within* a list. They are
 # steeper than those of a regression over many lists, which mixes easy and hard queries.
 _SLOPE, _RANK = 12.0, -0.25
-_SATURATED, _NEAR, _CLIP = 0.25, 0.01, 1e-6
+# How strongly the regression is drawn to the coefficients of other collections, and how many
+# standard errors its log-odds give away before a cut: the best of many uncertain cuts looks
+# better than it is.
+_RIDGE, _CAUTION = 20.0, 0.5
+_FOLDS = 5
+# Deep results are many and much alike: to learn from other collections one in ten will do.
+_DENSE, _STEP = 100, 10
 
 
 class Consensus(Truncator):
@@ -65,9 +70,14 @@ class Consensus(Truncator):
     ----------
     rules_
         Key, threshold and votes of each rule, from judged lists.
-    coef_
-        Intercept, slope on the min-max score and slope on log rank of the log-odds of
-        relevance, from judged lists.
+    coef_, covariance_
+        Of the log-odds of relevance, from judged lists: coefficients of the standardised columns
+        of `paretocut.truncators._columns.DESIGN`, and how uncertain they are.
+    gain_
+        For DCG and utilities: the mean metric of judged lists, cross-validated; nothing is kept
+        of any list unless it is positive.
+    answer_
+        For accuracy: the model of whether a list holds a relevant result, from judged lists.
     shift_
         Level of the log-odds, from lists without judgements and the prior.
     logit_, center_, spread_
@@ -75,12 +85,21 @@ class Consensus(Truncator):
 
     Notes
     -----
-    **With judged lists** ``fit`` compares some 1,300 rules: thresholds on rank, on the score
-    scaled by maximum, min-max and z, and on min-max with a little of rank, z or raw score. In
-    each of 100 draws of a Bayesian bootstrap over the queries one of them is best and has a
-    vote; a list is cut at the median of the cuts voted for. The best rule alone follows the
-    noise of few queries, and forgets what the second best knows. Other collections take part in
-    the draws, with the weight of six queries for F1 and of one for DCG.
+    **With judged lists** the metric decides what is learned.
+
+    *F1, and any metric not named below*: ``fit`` compares some 1,100 rules, thresholds on rank,
+    on the raw score, on the score scaled within its list (min-max, against its first five, z),
+    and on min-max with a little of rank or z. In each of 100 draws of a Bayesian bootstrap over
+    the queries one of them is best and has a vote; a list is cut at the median of the cuts voted
+    for. The best rule alone follows the noise of few queries, and forgets what the second best
+    knows. For F1 other collections take part in the draws, with the weight of six queries.
+
+    *DCG and utilities*, to which each result adds its own part: the cut with the highest expected
+    metric under `predict_proba`, half a standard error taken from the log-odds; nothing at all
+    where such cuts, cross-validated, lose more than they win.
+
+    *Accuracy*: all of a list that holds a relevant result with probability one half or more, by
+    a regression on the scores at eight ranks; nothing of any other.
 
     **With a prior and no judgements**, for F1 and other F-beta, the log-odds of relevance rise
     by 12 over the score range of a list and fall by 0.25 with every factor *e* in rank. Their
@@ -107,7 +126,10 @@ class Consensus(Truncator):
     """
 
     rules_: list[list[Any]]
-    coef_: list[float]
+    coef_: FloatArray
+    covariance_: FloatArray
+    gain_: float
+    answer_: dict[str, Any]
     shift_: float
     logit_: bool
     center_: float
@@ -129,9 +151,10 @@ class Consensus(Truncator):
     def predict_proba(self, lists: RankedLists | RaggedLike) -> Ragged:
         """Return the probability that each result is relevant.
 
-        After ``fit`` on judged lists it is a logistic regression on them, drawn towards that on
-        other collections; before, that one, and with a ``prior`` at the level at which that
-        many results of each list are expected to be relevant.
+        After ``fit`` on judged lists it is a logistic regression on them, in which rank 1 counts
+        as much as ranks 2 and 3 or 4 to 7 together, drawn towards that on other collections;
+        before, that one, and with a ``prior`` at the level at which that many results of each
+        list are expected to be relevant.
 
         Parameters
         ----------
@@ -141,11 +164,11 @@ class Consensus(Truncator):
         ranked = _ranked(lists)
         self._validate()
         fitted = hasattr(self, "coef_")
-        coef = np.array(self.coef_ if fitted else self._elsewhere()["coef"])
-        logits = ranked.scores.with_values(self._columns(ranked).design() @ coef)
+        coef = self.coef_ if fitted else np.array(self._elsewhere()["coef"])
+        logits = ranked.scores.with_values(self._standardised(self._columns(ranked)) @ coef)
         if self.prior is not None and not fitted:
             logits = _at_level(logits, _level(logits, self.prior))
-        return logits.with_values(_sigmoid(logits.values))
+        return logits.with_values(sigmoid(logits.values))
 
     def _validate(self) -> None:
         metrics.get(self.metric)
@@ -159,61 +182,101 @@ class Consensus(Truncator):
     def _fit(self, lists: RankedLists) -> None:
         judged = lists.relevance is not None or self.prior is None
         relevant = lists.relevant if judged else None  # refuses lists without judgements
-        self.logit_, self.center_, self.spread_ = _scale_of(lists)
-        columns = self._columns(lists)
+        scale = Scale.of(lists.scores)
+        self.logit_, self.center_, self.spread_ = bool(scale.logit), scale.center, scale.spread
+        columns = Columns(lists.scores, scale)
         if relevant is None:
             assert self.prior is not None
-            levels = _level(self._within(lists, columns), self.prior)
-            self.shift_ = float(np.median(levels))
+            self.shift_ = float(np.median(_level(_within(columns), self.prior)))
             return
+        design, weight = self._standardised(columns), 1 / columns.rank
+        self.coef_, self.covariance_ = self._regression(design, relevant.values, weight)
         metric = metrics.get(self.metric)
-        curves = metric.curves(lists)
-        rng = np.random.default_rng(self.seed)
-        totals = len(lists) * _drawn(_values(columns, curves), rng)
-        if weight := _PSEUDO_QUERIES.get(metric.name):
-            totals += weight * _unit(curves) * self._values_elsewhere(metric.name, rng)
-        self.rules_ = _votes(totals)
-        alike = np.ones(relevant.values.size)
-        self.coef_ = _regression(
-            columns.design(), relevant.values, alike, np.array(self._elsewhere()["coef"])
-        ).tolist()
+        if metric == metrics.accuracy:
+            answered = np.array([part.any() for part in relevant], dtype=bool)
+            self.answer_ = AnswerModel.fit(lists.scores, answered).to_dict()
+        elif is_linear(metric):
+            self.gain_ = self._held_out(lists, design, weight)
+        else:
+            curves = metric.curves(lists)
+            rng = np.random.default_rng(self.seed)
+            totals = len(lists) * _drawn(_values(columns, curves), rng)
+            if metric == metrics.f1:
+                totals += _PSEUDO_QUERIES * _unit(curves) * self._values_elsewhere("f1", rng)
+            self.rules_ = _votes(totals)
+
+    def _regression(
+        self, design: FloatArray, relevant: Any, weight: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the coefficients of the log-odds of relevance, and their covariance."""
+        towards = np.array(self._elsewhere()["coef"])
+        penalty = np.full(towards.size, _RIDGE)
+        coef = ridge_logistic(design, relevant, penalty=penalty, towards=towards, weight=weight)
+        p = sigmoid(design @ coef)
+        return coef, np.linalg.inv(curvature(design, p, weight, penalty))
+
+    def _held_out(self, lists: RankedLists, design: FloatArray, weight: FloatArray) -> float:
+        """Return the mean metric of lists cut by what the other folds taught."""
+        metric = metrics.get(self.metric)
+        relevant, rows = lists.relevant.values, lists.scores.rows
+        folds = min(_FOLDS, len(lists))
+        fold = np.random.default_rng(self.seed).permutation(len(lists)) % folds
+        cuts = np.zeros(len(lists), dtype=np.int64)
+        for own in (fold == k for k in range(folds)):
+            inside = own[rows]
+            fitted = self._regression(design[~inside], relevant[~inside], weight[~inside])
+            scores = lists.scores.take(np.flatnonzero(own))
+            cuts[own] = best_expected(scores.with_values(_careful(design[inside], *fitted)), metric)
+        return float(metric(lists, cuts).mean())
 
     def _predict(self, lists: RankedLists) -> IntArray:
         metric = metrics.get(self.metric)
+        if hasattr(self, "answer_"):
+            p = AnswerModel.from_dict(self.answer_).probability(lists.scores)
+            return np.where(p >= 0.5, lists.scores.lengths, 0)
         columns = self._columns(lists)
+        if hasattr(self, "gain_"):
+            if self.gain_ <= 0:
+                return np.zeros(len(lists), dtype=np.int64)
+            p = _careful(self._standardised(columns), self.coef_, self.covariance_)
+            return best_expected(lists.scores.with_values(p), metric)
         if hasattr(self, "rules_"):
             return _vote(columns, self.rules_)
         if self.prior is not None and is_f_beta(metric):
-            logits = self._within(lists, columns)
+            logits = _within(columns)
             if hasattr(self, "shift_"):
                 levels = np.full(len(lists), self.shift_)
             else:
                 levels = _level(logits, self.prior)
             logits = _at_level(logits, levels)
-            return best_expected(logits.with_values(_sigmoid(logits.values)), metric)
+            return best_expected(logits.with_values(sigmoid(logits.values)), metric)
         if metric == metrics.f1:
             return _vote(columns, [["minmax", 0.5, 1]])
-        if metric == metrics.dcg:
+        if metric == metrics.dcg and self.prior is None:
             drawn = self._values_elsewhere("dcg", np.random.default_rng(self.seed))
-            drawn[_where(lambda key: not key.startswith("z"))] = -np.inf
             return _vote(columns, _votes(drawn))
         return best_expected(self.predict_proba(lists), metric, seed=self.seed)
 
-    def _columns(self, lists: RankedLists) -> _Columns:
+    def _columns(self, lists: RankedLists) -> Columns:
         if hasattr(self, "logit_"):
-            return _Columns(lists, self.logit_, self.center_, self.spread_)
-        return _Columns(lists, None, 0.0, math.inf)
+            return Columns(lists.scores, Scale(self.logit_, self.center_, self.spread_))
+        return Columns(lists.scores, Scale())
 
-    def _within(self, lists: RankedLists, columns: _Columns) -> Ragged:
-        """Return the log-odds within each list, up to their level."""
-        return lists.scores.with_values(_SLOPE * columns.minmax + _RANK * columns.log_rank)
+    def _standardised(self, columns: Columns) -> FloatArray:
+        known = self._elsewhere()
+        return np.asarray((columns.design() - known["center"]) / known["spread"])
 
     def _elsewhere(self) -> Mapping[str, Any]:
         return _shipped() if self.pretrained is None else self.pretrained
 
     def _values_elsewhere(self, metric: str, rng: np.random.Generator) -> FloatArray:
+        """Return the value of each rule (rows) in each draw of collections (columns)."""
         values = self._elsewhere()["values"][metric]
-        return _drawn(np.array([values[name] for name in sorted(values)]), rng)
+        table = np.full((len(values), _where(lambda _: True).size), -1.0)
+        known = _where(_LEARNED[metric])
+        for row, name in zip(table, sorted(values), strict=True):
+            row[known] = values[name]
+        return _drawn(table, rng)
 
 
 def pretrain(collections: Mapping[str, Sequence[RankedLists]]) -> dict[str, Any]:
@@ -224,26 +287,43 @@ def pretrain(collections: Mapping[str, Sequence[RankedLists]]) -> dict[str, Any]
     collections
         Judged runs of each collection. Collections count alike, and so do the runs of one.
     """
-    values: dict[str, dict[str, list[float]]] = {metric: {} for metric in _PSEUDO_QUERIES}
+    values: dict[str, dict[str, list[float]]] = {metric: {} for metric in _LEARNED}
     designs, relevant, weights = [], [], []
     for name, runs in collections.items():
-        tables = [_Columns(run, *_scale_of(run)) for run in runs]
-        for metric in _PSEUDO_QUERIES:
+        tables = [Columns(run.scores, Scale.of(run.scores)) for run in runs]
+        for metric, learned in _LEARNED.items():
             means = []
             for run, columns in zip(runs, tables, strict=True):
                 curves = metrics.get(metric).curves(run)
                 means.append(_values(columns, curves).mean(axis=0) / _unit(curves))
-            # What a raw score means is each system's own: it has no value elsewhere.
-            mean = np.where(_where(lambda key: "raw" in key), -1.0, np.mean(means, axis=0))
+            mean = np.mean(means, axis=0)[_where(learned)]
             values[metric][name] = np.round(mean, 4).tolist()
         for run, columns in zip(runs, tables, strict=True):
-            designs.append(columns.design())
-            relevant.append(run.relevant.values)
-            weights.append(np.full(run.scores.values.size, 100 / (len(runs) * len(run))))
-    coef = _regression(
-        np.concatenate(designs), np.concatenate(relevant), np.concatenate(weights), np.zeros(3)
-    )
-    return {"coef": np.round(coef, 4).tolist(), "values": values}
+            kept = (columns.rank <= _DENSE) | (columns.rank % _STEP == 0)
+            standing = np.where(columns.rank <= _DENSE, 1, _STEP)[kept]  # for itself and others
+            designs.append(columns.design()[kept])
+            relevant.append(run.relevant.values[kept])
+            weights.append(100 * standing / columns.rank[kept] / (len(runs) * len(run)))
+    design = np.concatenate(designs)
+    center, spread = design.mean(axis=0), design.std(axis=0)
+    center[0], spread = 0.0, np.where(spread > 1e-3, spread, 1.0)
+    # Each run has a level of its own besides: how often results are relevant is no property of
+    # scores, and must not be taken for one.
+    levels = np.repeat(np.eye(len(designs)), [len(part) for part in designs], axis=0)
+    full = np.concatenate([(design - center) / spread, levels], axis=1)
+    coef = ridge_logistic(
+        full,
+        np.concatenate(relevant),
+        penalty=np.ones(full.shape[1]),
+        towards=np.zeros(full.shape[1]),
+        weight=np.concatenate(weights),
+    )[: len(DESIGN)]
+    return {
+        "coef": np.round(coef, 4).tolist(),
+        "center": np.round(center, 4).tolist(),
+        "spread": np.round(spread, 4).tolist(),
+        "values": values,
+    }
 
 
 @cache
@@ -256,32 +336,17 @@ def _shipped() -> dict[str, Any]:
     return content
 
 
-class _Columns:
-    """One number of each kind for every result: what keys and probabilities are made of."""
+# The keys whose values are learned from other collections. What a raw score means is each
+# system's own, and for DCG no list of a new collection should have to be cut by its rank alone.
+_LEARNED: dict[str, Callable[[str], bool]] = {
+    "f1": lambda key: key != "raw",
+    "dcg": lambda key: key.startswith("z"),
+}
 
-    def __init__(
-        self, lists: RankedLists, logit: bool | None, center: float, spread: float
-    ) -> None:
-        scores = _rescaled(lists.scores, logit)
-        self.offsets = scores.offsets
-        self.rank: FloatArray = np.arange(1.0, scores.values.size + 1) - np.repeat(
-            scores.offsets[:-1], scores.lengths
-        )
-        self.log_rank: FloatArray = np.log(self.rank)
-        self.max: FloatArray = normalize_scores(lists.scores, "max").values
-        self.minmax: FloatArray = normalize_scores(scores, "minmax").values
-        self.z: FloatArray = normalize_scores(scores, "z").values
-        self.raw: FloatArray = np.clip((scores.values - center) / spread, -9.0, 9.0)
 
-    def key(self, name: str) -> Ragged:
-        """Return the key of this name for every result; it never rises within a list."""
-        weights, _, _ = _KEYS[name]
-        values = sum(weight * getattr(self, column) for column, weight in weights.items())
-        return Ragged(np.asarray(values), self.offsets)
-
-    def design(self) -> FloatArray:
-        """Return the matrix of the regression on min-max score and log rank."""
-        return np.stack([np.ones_like(self.rank), self.minmax, self.log_rank], axis=1)
+def _key(columns: Columns, name: str) -> Ragged:
+    """Return the key of this name for every result; it never rises within a list."""
+    return columns.sum(_KEYS[name][0])
 
 
 @cache
@@ -305,10 +370,10 @@ def _counts(key: Ragged, thresholds: FloatArray) -> IntArray:
     return np.array(counts, dtype=np.int64).reshape(len(key), thresholds.size)
 
 
-def _values(columns: _Columns, curves: Ragged) -> FloatArray:
+def _values(columns: Columns, curves: Ragged) -> FloatArray:
     """Return the metric of each list (rows) under each rule (columns)."""
     start = curves.offsets[:-1, None]
-    parts = [curves.values[start + _counts(columns.key(name), _grid(name))] for name in _KEYS]
+    parts = [curves.values[start + _counts(_key(columns, name), _grid(name))] for name in _KEYS]
     return np.concatenate(parts, axis=1)
 
 
@@ -332,13 +397,13 @@ def _votes(totals: FloatArray) -> list[list[Any]]:
     return [[*rules[i], int(votes[i])] for i in np.flatnonzero(votes)]
 
 
-def _vote(columns: _Columns, rules: list[list[Any]]) -> IntArray:
+def _vote(columns: Columns, rules: list[list[Any]]) -> IntArray:
     """Return the median of the cuts voted for, in each list."""
     cuts, votes = [], []
     for name in _KEYS:
         own = [(threshold, count) for key, threshold, count in rules if key == name]
         if own:
-            cuts.append(_counts(columns.key(name), np.array([item[0] for item in own])))
+            cuts.append(_counts(_key(columns, name), np.array([item[0] for item in own])))
             votes += [item[1] for item in own]
     table = np.concatenate(cuts, axis=1)
     order = np.argsort(table, axis=1, kind="stable")
@@ -348,44 +413,15 @@ def _vote(columns: _Columns, rules: list[list[Any]]) -> IntArray:
     return np.asarray(table[rows, order[rows, middle]], dtype=np.int64)
 
 
-def _scale_of(lists: RankedLists) -> tuple[bool, float, float]:
-    """Return whether scores are compared as logits, and their mean and deviation then."""
-    values = lists.scores.values
-    logit = _saturated(values)
-    scaled = _rescaled(lists.scores, logit).values
-    spread = float(scaled.std()) if values.size else 0.0
-    return logit, float(scaled.mean()) if values.size else 0.0, spread if spread > 0 else 1.0
+def _careful(design: FloatArray, coef: FloatArray, covariance: FloatArray) -> FloatArray:
+    """Return probabilities from log-odds that give away part of their standard error."""
+    errors = np.sqrt(((design @ covariance) * design).sum(axis=1))
+    return sigmoid(design @ coef - _CAUTION * errors)
 
 
-def _saturated(values: FloatArray) -> bool:
-    if values.size == 0 or values.min() < 0 or values.max() > 1:
-        return False
-    return bool(np.mean((values < _NEAR) | (values > 1 - _NEAR)) > _SATURATED)
-
-
-def _rescaled(scores: Ragged, logit: bool | None) -> Ragged:
-    """Return the scores, as logits where asked for or, for None, where a list is saturated."""
-    values = scores.values
-    if logit is False or values.size == 0:
-        return scores
-    chosen = np.array(
-        [
-            part.size > 0
-            and (_saturated(part) if logit is None else bool(part[-1] >= 0 and part[0] <= 1))
-            for part in scores
-        ],
-        dtype=bool,
-    )
-    if not chosen.any():
-        return scores
-    # Beyond six digits a probability in single precision is noise.
-    clipped = np.clip(values, _CLIP, 1 - _CLIP)
-    logits = np.log(clipped) - np.log1p(-clipped)
-    return scores.with_values(np.where(chosen[scores.rows], logits, values))
-
-
-def _sigmoid(logits: FloatArray) -> FloatArray:
-    return np.asarray(0.5 * (1 + np.tanh(0.5 * logits)))
+def _within(columns: Columns) -> Ragged:
+    """Return the log-odds within each list, up to their level."""
+    return columns.sum({"minmax": _SLOPE, "log_rank": _RANK})
 
 
 def _at_level(logits: Ragged, levels: FloatArray) -> Ragged:
@@ -400,36 +436,7 @@ def _level(logits: Ragged, expected: float | FloatArray) -> FloatArray:
     for _ in range(50):
         middle = 0.5 * (low + high)
         sums = np.bincount(
-            logits.rows, _sigmoid(_at_level(logits, middle).values), minlength=len(logits)
+            logits.rows, sigmoid(_at_level(logits, middle).values), minlength=len(logits)
         )
         low, high = np.where(sums < target, middle, low), np.where(sums < target, high, middle)
     return np.where(logits.lengths > 0, 0.5 * (low + high), 0.0)
-
-
-def _regression(
-    design: FloatArray, relevant: Any, weight: FloatArray, start: FloatArray
-) -> FloatArray:
-    """Return the coefficients of a logistic regression, drawn a little towards the start."""
-    ridge = np.array([0.1, 1.0, 1.0])
-
-    def objective(coef: FloatArray) -> float:
-        logits = design @ coef
-        fit = weight @ (relevant * logits - np.logaddexp(0.0, logits))
-        return float(fit - 0.5 * ridge @ (coef - start) ** 2)
-
-    coef, value = start, objective(start)
-    for _ in range(50):
-        p = _sigmoid(design @ coef)
-        gradient = design.T @ (weight * (relevant - p)) - ridge * (coef - start)
-        hessian = (design * (weight * p * (1 - p))[:, None]).T @ design + np.diag(ridge)
-        step = np.linalg.solve(hessian, gradient)
-        # A full Newton step may overshoot where most probabilities are near 0; half of it, or a
-        # quarter, always gains, the objective being concave.
-        while (new := objective(coef + step)) < value and np.abs(step).max() > 1e-9:
-            step = 0.5 * step
-        if new <= value:
-            break
-        gained, coef, value = new - value, coef + step, new
-        if gained < 1e-9 * abs(value):
-            break
-    return coef

@@ -13,7 +13,7 @@ from paretocut.errors import InvalidParameterError
 from paretocut.metrics import Metric, MetricLike
 from paretocut.types import FloatArray, IntArray, Ragged
 
-__all__ = ["best_expected", "expected_curve", "is_f_beta"]
+__all__ = ["best_expected", "expected_curve", "is_f_beta", "is_linear"]
 
 _DRAWS = 64
 _TINY = float(np.finfo(np.float64).tiny)
@@ -86,6 +86,11 @@ def best_expected(probabilities: Ragged, metric: MetricLike, *, seed: int = 0) -
 def is_f_beta(metric: Metric) -> bool:
     """Return whether the metric is F1 or another F-beta."""
     return "beta" in _options(metric)
+
+
+def is_linear(metric: Metric) -> bool:
+    """Return whether each result adds a part of its own to the metric: DCG and utilities."""
+    return metric == metrics.dcg or "gain" in _options(metric)
 
 
 def _options(metric: Metric) -> dict[str, Any]:
