@@ -95,7 +95,8 @@ class Usearch(Engine):
     def search(self, base: Vectors, query: Vectors, k: int) -> Any:
         index = importorskip("usearch.index").Index(ndim=DIMENSION, metric=self.metric)
         index.add(np.arange(len(base)), base)
-        return index.search(query, k)
+        # Exact, because the graph is built by several threads and misses a neighbour now and then.
+        return index.search(query, k, exact=True)
 
     def read(self, answer: Any) -> tuple[list[Any], list[float]]:
         return answer.keys.tolist(), answer.distances.tolist()

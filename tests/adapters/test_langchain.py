@@ -189,6 +189,8 @@ def test_options_are_checked_when_the_retriever_is_made(store: Any) -> None:
         retriever_over(store, transform="cube")
     with pytest.raises(ValueError, match="greater than or equal to 1"):
         retriever_over(store, fetch_k=0)
+    with pytest.raises(ValueError, match="Extra inputs are not permitted"):
+        retriever_over(store, e_value=0.05)
 
 
 def test_the_retriever_is_still_a_runnable(store: Any) -> None:

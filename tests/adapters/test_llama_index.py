@@ -143,6 +143,8 @@ def test_the_postprocessor_can_be_stored() -> None:
 def test_options_are_checked_when_the_postprocessor_is_made() -> None:
     with pytest.raises(ValueError, match="fdr must be in"):
         postprocessor(fdr=1.5)
+    with pytest.raises(ValueError, match="Extra inputs are not permitted"):
+        postprocessor(e_value=0.05)
 
 
 @pytest.mark.parametrize("count", [0, 1, 30, 500])

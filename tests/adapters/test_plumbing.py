@@ -54,9 +54,10 @@ def test_a_missing_package_is_named_with_its_pip_line(
             monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, FRAMEWORKS[name], None)  # as if it were not installed
     monkeypatch.delitem(sys.modules, f"paretocut.adapters.{name}", raising=False)
-    with pytest.raises(MissingExtraError, match=rf"pip install 'paretocut\[{name}\]'") as caught:
+    extra = name.replace("_", "-")
+    with pytest.raises(MissingExtraError, match=rf"pip install 'paretocut\[{extra}\]'") as caught:
         importlib.import_module(f"paretocut.adapters.{name}")
-    assert caught.value.extra == name
+    assert caught.value.extra == extra
 
 
 def test_adapters_of_stores_import_no_package() -> None:

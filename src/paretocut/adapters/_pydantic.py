@@ -9,11 +9,18 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from paretocut.adapters._base import CutOptions
 from paretocut.surprise import cut
 
-__all__ = ["CutModel"]
+__all__ = ["REFUSE", "CutModel"]
+
+REFUSE = ConfigDict(extra="forbid")
+"""Configuration of a component that takes no field it does not know."""
 
 
 class CutModel(BaseModel):
-    """The options of `paretocut.cut`, checked when the component is made."""
+    """The options of `paretocut.cut`, checked when the component is made.
+
+    Components say ``model_config = REFUSE``, because a misspelt option must not leave the default
+    rule at work; said here, the framework's own base would overrule it.
+    """
 
     model_config = ConfigDict(populate_by_name=True)
 

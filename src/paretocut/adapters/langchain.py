@@ -16,7 +16,7 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import VectorStore
 from pydantic import Field
 
-from paretocut.adapters._pydantic import CutModel
+from paretocut.adapters._pydantic import REFUSE, CutModel
 
 __all__ = ["ParetoCutCompressor", "ParetoCutRetriever"]
 
@@ -39,6 +39,8 @@ class ParetoCutRetriever(CutModel, BaseRetriever):
     search_kwargs
         More arguments of ``similarity_search_with_score``, such as ``filter``.
     """
+
+    model_config = REFUSE
 
     vectorstore: VectorStore
     fetch_k: int = Field(default=FETCH_K, ge=1)
@@ -83,6 +85,8 @@ class ParetoCutCompressor(CutModel, BaseDocumentCompressor):
         What happens to documents without a score: ``"refuse"``, ``"keep"`` or ``"drop"``.
     """
 
+    model_config = REFUSE
+
     score_key: str = "relevance_score"
     higher_is_better: bool = True
     unscored: str = "refuse"
@@ -102,7 +106,7 @@ class ParetoCutCompressor(CutModel, BaseDocumentCompressor):
         return filter_scored(
             documents,
             [document.metadata.get(self.score_key) for document in documents],
-            who="ParetoCutCompressor",
+            who=f"ParetoCutCompressor: metadata[{self.score_key!r}]",
             unscored=self.unscored,
             mark=_mark,
             higher_is_better=self.higher_is_better,

@@ -13,7 +13,7 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
-from paretocut.adapters._pydantic import CutModel
+from paretocut.adapters._pydantic import REFUSE, CutModel
 
 __all__ = ["ParetoCutPostprocessor", "ParetoCutRetriever"]
 
@@ -31,6 +31,8 @@ class ParetoCutPostprocessor(CutModel, BaseNodePostprocessor):
     unscored
         What happens to nodes whose score is None: ``"refuse"``, ``"keep"`` or ``"drop"``.
     """
+
+    model_config = REFUSE
 
     higher_is_better: bool = True
     unscored: str = "refuse"
