@@ -298,6 +298,26 @@ def test_columns_are_neither_invented_nor_overwritten(module: Any) -> None:
     assert "n" in getattr(module.cut_lists(frame, k="n"), "column_names", ["n"])
 
 
+def test_pandas_says_what_is_wrong_with_frame_or_column() -> None:
+    with pytest.raises(
+        pc.errors.InvalidParameterError, match=r"frame must be a pandas.DataFrame, got polars\."
+    ):
+        of_pandas.cut_rows(pl.DataFrame(ROWS))
+    words = pd.DataFrame({"query_id": "q", "points": ["high", "low"]})
+    with pytest.raises(
+        pc.errors.InvalidScoresError, match=r"column 'points' must hold numbers, got .*'high'"
+    ):
+        of_pandas.cut_rows(words, score="points")
+
+
+def test_duckdb_refuses_bad_options_before_any_query() -> None:
+    with duckdb.connect() as connection:
+        with pytest.raises(pc.errors.InvalidParameterError, match="evalue must be in"):
+            of_duckdb.register(connection, evalue=-1)
+        with pytest.raises(TypeError, match="e_value"):
+            of_duckdb.register(connection, e_value=0.05)  # type: ignore[call-arg]
+
+
 def test_functions_of_two_rules_live_side_by_side_in_duckdb() -> None:
     with duckdb.connect() as connection:
         of_duckdb.register(connection, evalue=0.05)

@@ -45,7 +45,8 @@ def register(
     [(2,)]
     """
     duckdb = require("duckdb", feature="the DuckDB functions", extra="duckdb")
-    require("pyarrow", feature="the DuckDB functions", extra="duckdb")
+    pa = require("pyarrow", feature="the DuckDB functions", extra="duckdb")
+    cut_array(pa.array([], pa.list_(pa.float64())), **options)  # bad options are told here
     lists = duckdb.list_type("DOUBLE")
     for name, column, kind in ((k, 0, "BIGINT"), (surprise, 1, lists)):
         connection.create_function(

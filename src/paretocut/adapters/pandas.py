@@ -8,6 +8,7 @@ import numpy as np
 
 from paretocut._extras import require
 from paretocut.adapters._columns import Options, check_columns, decide, decide_rows
+from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.types import Ragged
 
 __all__ = ["cut_lists", "cut_rows"]
@@ -38,7 +39,7 @@ def cut_lists(
     **options
         Options of `paretocut.fit_batch` and of `paretocut.SurpriseFits.cut`.
     """
-    pd = require("pandas", feature="cut_lists", extra="pandas")
+    pd = _pandas(frame, "cut_lists")
     new = {"k": k, "surprise": surprise}
     check_columns("cut_lists", frame.columns, there={"column": column}, new=new)
     lists = frame[column]
@@ -88,10 +89,15 @@ def cut_rows(
     >>> result.index[result.kept].tolist()
     [0, 198]
     """
-    pd = require("pandas", feature="cut_rows", extra="pandas")
+    pd = _pandas(frame, "cut_rows")
     there, new = {"query": query, "score": score}, {"surprise": surprise, "kept": kept}
     check_columns("cut_rows", frame.columns, there=there, new=new)
-    scores = frame[score].to_numpy(dtype=np.float64, na_value=np.nan)
+    try:
+        scores = frame[score].to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError) as error:
+        raise InvalidScoresError(
+            f"cut_rows: column {score!r} must hold numbers, got {error}"
+        ) from error
     scored = ~np.isnan(scores)
     codes, _ = pd.factorize(frame[query], use_na_sentinel=False)
     found, keep = decide_rows(codes[scored], scores[scored], options)
@@ -100,6 +106,17 @@ def cut_rows(
     all_kept = np.zeros(len(frame), dtype=np.bool_)
     all_kept[scored] = keep
     return frame.assign(**{surprise: all_found, kept: all_kept})
+
+
+def _pandas(frame: Frame, who: str) -> Any:
+    """Return the package, once the frame is known to be one of its frames."""
+    pd = require("pandas", feature=who, extra="pandas")
+    if not isinstance(frame, pd.DataFrame):
+        kind = type(frame)
+        raise InvalidParameterError(
+            f"{who}: frame must be a pandas.DataFrame, got {kind.__module__}.{kind.__qualname__}"
+        )
+    return pd
 
 
 def _cut_arrow(pd: Any, lists: Any, options: Options) -> tuple[Any, Any]:
