@@ -436,6 +436,14 @@ def test_a_cut_is_ready_for_json_and_for_slicing() -> None:
         json.dumps(pc.cut(scores, evalue=numpy_level, min_k=np.int64(3)).to_dict())
 
 
+def test_a_cut_that_keeps_nothing_is_false() -> None:
+    assert pc.cut([12.0, 11.0, *SMOOTH], evalue=0.05)
+    nothing = pc.cut(SMOOTH, evalue=0.05)
+    assert nothing.k == 0
+    assert not nothing
+    assert not pc.cut([])
+
+
 def test_fits_have_one_line_as_their_repr() -> None:
     fit = pc.fit(LISTS[0])
     assert repr(fit).startswith("SurpriseFit(n=200, shape=")

@@ -42,6 +42,8 @@ _POOR_FIT = 0.01
 class Cut:
     """How many results to keep, and why.
 
+    It may stand for its number: ``results[:cut]``, ``int(cut)``; it is false when nothing is kept.
+
     Attributes
     ----------
     k
@@ -130,6 +132,9 @@ class Cut:
         return self.k
 
     __index__ = __int__
+
+    def __bool__(self) -> bool:
+        return self.k > 0
 
     def __repr__(self) -> str:
         return f"Cut(k={self.k}, n={self.n}, {self.rule}={self.level:g})"
