@@ -182,7 +182,7 @@ def test_pretraining_makes_what_is_shipped_in_form() -> None:
         both = (*made["values"][metric].values(), *shipped["values"][metric].values())
         assert len({len(row) for row in both}) == 1
         assert np.isfinite(both).all()
-    for name in ("coef", "center", "spread"):
+    for name in ("coef", "coef without raw", "center", "spread"):
         assert len(made[name]) == len(shipped[name]) == len(DESIGN)
     assert len(source.read_bytes()) < 200_000
 

@@ -164,7 +164,8 @@ class Consensus(Truncator):
         ranked = _ranked(lists)
         self._validate()
         fitted = hasattr(self, "coef_")
-        coef = self.coef_ if fitted else np.array(self._elsewhere()["coef"])
+        # Before any list of the system was seen, its raw scores say nothing.
+        coef = self.coef_ if fitted else np.array(self._elsewhere()["coef without raw"])
         logits = ranked.scores.with_values(self._standardised(self._columns(ranked)) @ coef)
         if self.prior is not None and not fitted:
             logits = _at_level(logits, _level(logits, self.prior))
@@ -311,15 +312,26 @@ def pretrain(collections: Mapping[str, Sequence[RankedLists]]) -> dict[str, Any]
     # scores, and must not be taken for one.
     levels = np.repeat(np.eye(len(designs)), [len(part) for part in designs], axis=0)
     full = np.concatenate([(design - center) / spread, levels], axis=1)
-    coef = ridge_logistic(
-        full,
-        np.concatenate(relevant),
-        penalty=np.ones(full.shape[1]),
-        towards=np.zeros(full.shape[1]),
-        weight=np.concatenate(weights),
-    )[: len(DESIGN)]
-    return {
-        "coef": np.round(coef, 4).tolist(),
+
+    penalty = np.ones(full.shape[1])
+    penalty[0] = 0.01  # the level that runs share is no part of their own
+
+    def regression(table: FloatArray) -> list[float]:
+        coef = ridge_logistic(
+            table,
+            np.concatenate(relevant),
+            penalty=penalty,
+            towards=np.zeros(table.shape[1]),
+            weight=np.concatenate(weights),
+        )
+        rounded: list[float] = np.round(coef[: len(DESIGN)], 4).tolist()
+        return rounded
+
+    raw = [DESIGN.index(name) for name in ("raw", "best_raw")]
+    content = {"coef": regression(full)}
+    full[:, raw] = 0.0
+    return content | {
+        "coef without raw": regression(full),
         "center": np.round(center, 4).tolist(),
         "spread": np.round(spread, 4).tolist(),
         "values": values,
