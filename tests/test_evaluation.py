@@ -288,6 +288,8 @@ def test_arguments_that_make_no_sense_are_refused(arguments: dict[str, Any], mes
 def test_lists_without_judgements_are_refused() -> None:
     with pytest.raises(InvalidScoresError, match="lists must be RankedLists with relevance"):
         evaluate(["fixed_k"], RankedLists([[1.0, 0.5]]))
+    with pytest.raises(InvalidScoresError, match="at least one list, got ndarray"):
+        evaluate(["fixed_k"], np.zeros((2, 3)))  # type: ignore[arg-type]
 
 
 def test_unknown_line_of_the_table_is_an_error(result: Evaluation) -> None:

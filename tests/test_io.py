@@ -475,6 +475,13 @@ def test_failed_writing_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> 
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_a_query_may_not_be_written_twice(tmp_path: Path) -> None:
+    lists = RankedLists([[1.0], [], [2.0]], query_ids=["q", "r", "q"], doc_ids=[["a"], [], ["a"]])
+    with pytest.raises(InvalidParameterError, match="query_ids must differ, got 'q' more than"):
+        write_trec(tmp_path / "out.run", lists)
+    assert not list(tmp_path.iterdir())
+
+
 def test_writing_follows_links_and_devices_and_names_the_file_it_cannot_make(
     tmp_path: Path,
 ) -> None:

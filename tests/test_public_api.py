@@ -24,6 +24,7 @@ PUBLIC = [
     "io",
     "load",
     "metrics",
+    "plots",
     "read_trec",
     "truncators",
     "write_trec",

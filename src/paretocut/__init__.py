@@ -16,7 +16,7 @@ from paretocut.surprise import WARNINGS, Cut, SurpriseFit, SurpriseFits, cut, fi
 from paretocut.types import Ragged, RankedLists
 
 if _TYPE_CHECKING:
-    from paretocut import gpd, io, metrics, truncators
+    from paretocut import gpd, io, metrics, plots, truncators
     from paretocut.background import Background
     from paretocut.evaluation import Evaluation, evaluate
     from paretocut.io import read_trec, write_trec
@@ -40,6 +40,7 @@ __all__ = [
     "io",
     "load",
     "metrics",
+    "plots",
     "read_trec",
     "truncators",
     "write_trec",
@@ -54,6 +55,7 @@ _LAZY = {
     "io": "",
     "load": "truncators",
     "metrics": "",
+    "plots": "",
     "read_trec": "io",
     "truncators": "",
     "write_trec": "io",

@@ -574,9 +574,10 @@ def _measures(metrics: Sequence[MetricLike]) -> tuple[Metric, ...]:
 
 def _check_lists(lists: RankedLists, truncators: dict[str, Truncator], argument: str) -> None:
     if not isinstance(lists, RankedLists) or len(lists) == 0 or lists.relevance is None:
+        came = repr(lists) if isinstance(lists, RankedLists) else type(lists).__name__
         raise InvalidScoresError(
             f"evaluate: {argument} must be RankedLists with relevance, at least one list, "
-            f"got {lists!r}"
+            f"got {came}"
         )
     if lists.query_embeddings is not None:
         return

@@ -11,7 +11,7 @@ from paretocut.surprise import cut
 
 __all__ = ["REFUSE", "CutModel"]
 
-REFUSE = ConfigDict(extra="forbid")
+REFUSE: ConfigDict = {"extra": "forbid"}
 """Configuration of a component that takes no field it does not know."""
 
 

@@ -273,6 +273,11 @@ def write_trec(
         raise InvalidParameterError("write_trec: lists must have doc_ids, got lists without")
     if len(tag.split()) != 1:
         raise InvalidParameterError(f"write_trec: tag must be one word, got {tag!r}")
+    ids, counts = np.unique(lists.query_ids, return_counts=True)
+    if np.any(counts > 1):
+        raise InvalidParameterError(
+            f"write_trec: query_ids must differ, got {str(ids[counts > 1][0])!r} more than once"
+        )
     last = tag.encode()
     sign = 1.0 if higher_is_better else -1.0
     empty = []
