@@ -596,7 +596,11 @@ BROKEN_JSON = [
     (b"[1, 2]", "expected one JSON object on the line, got list"),
     (b'{"query_id": "q"', "expected one JSON object on the line, got Expecting ',' delimiter"),
     (b'{"scores": [1]}', "query_id must be a string or an integer, got None"),
-    (b'{"query_id": "q"}', "scores must be a list of finite numbers, got None"),
+    (
+        b'{"query_id": "q", "score": 1}',
+        "scores must be a list of finite numbers, one row per query (one row per result is read "
+        "from CSV only), got None",
+    ),
     (b'{"query_id": "q", "scores": [1, "2"]}', "scores must be a list of finite numbers, got [1,"),
     (b'{"query_id": "q", "scores": [[1], 2]}', "scores must be a list of finite numbers, got [[1]"),
     (

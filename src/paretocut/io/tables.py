@@ -204,7 +204,10 @@ class _Columns:
 
         scores = _numbers(row.get("scores"), "iuf")
         if scores is None:
-            raise refuse("scores", "a list of finite numbers", row.get("scores"))
+            allowed = "a list of finite numbers"
+            if row.get("scores") is None:
+                allowed += ", one row per query (one row per result is read from CSV only)"
+            raise refuse("scores", allowed, row.get("scores"))
         n = len(scores)
 
         given = {name for name in _OPTIONAL if row.get(name) is not None}
