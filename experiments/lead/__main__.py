@@ -20,20 +20,18 @@ def main() -> None:
     def say(what: str) -> None:
         sys.stderr.write(f"{time.perf_counter() - start:6.0f} s  {what}\n")
 
-    lists = runs.all_runs()
+    lists = runs.all_lists()
     known = runs.elsewhere(lists)
     say("other collections learned")
     values = runs.table(lists, known)
-    say("judged runs")
+    say("tuned and untrained")
     content: dict[str, Any] = report.summary(values, lists)
+    content["bounds"] = report.bounds(runs.bounds(lists), values)
     content["curves"] = runs.curves(lists, known)
     say("learning curves")
-    content["ablation"] = runs.ablation(lists, known)
-    content["ablation"]["cut by the regression's probabilities"] = runs.probability_cuts(
-        lists, known
-    )
+    content |= report.variants(runs.votes(lists, known), runs.probabilities(lists, known), lists)
     content["calibration"] = runs.calibration(lists, known)
-    say("ablation")
+    say("variants")
     content["answers"] = answers.run()
     say("answers")
     text = json.dumps(_rounded(content), indent=1) + "\n"

@@ -2,7 +2,7 @@
 
 Nothing of a test collection is ever seen: what `Consensus` knows of other collections is learned
 anew without the corpus it is tested on. Tuned methods are fitted on one half of the queries and
-tested on the other, five times both ways.
+tested on the other, five times both ways; twenty times where queries are few and halves differ.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ SIMPLE: dict[str, Truncator] = {
 }
 SIZES = (10, 20, 50, 100, 200)
 REPEATS = 5
+FEW, OFTEN = 60, 20
 WEIGHTS = (0.0, 3.0, 6.0, 12.0, 25.0)
 
 Lists = Mapping[Run, pc.RankedLists]
@@ -68,24 +69,27 @@ def tuned(run: Run, lists: pc.RankedLists, truncator: Truncator) -> dict[str, ND
     truncator
         What is evaluated.
     """
-    if not run.run:  # made here, no file to know it by
-        return _by_query(pc.evaluate({"one": truncator}, lists, **PROTOCOL).values, lists)
+    protocol = PROTOCOL | {"splits": OFTEN} if len(lists) < FEW else PROTOCOL
     shown = truncator
     if isinstance(truncator, Consensus):
         # The key is made of the repr, which would otherwise hold all that was learned elsewhere.
         content = json.dumps(truncator.pretrained, sort_keys=True).encode()
         shown = Consensus(pretrained={"sha256": hashlib.sha256(content).hexdigest()})
-    key = cache.key_of(run, shown, PROTOCOL)
-    stored = cache.read(key)
+    # Lists made here have no file to be known by.
+    key = cache.key_of(run, shown, protocol) if run.run else None
+    stored = cache.read(key) if key else None
     if stored is None:
-        done = pc.evaluate({"one": truncator}, lists, **PROTOCOL)
+        done = pc.evaluate({"one": truncator}, lists, **protocol)
         stored = {"k": done.k[:, :1], "values": done.values[:, :1]}
-        cache.write(key, **stored)
-    return _by_query(stored["values"], lists)
+        if key:
+            cache.write(key, **stored)
+    return _by_query(stored["values"], lists, protocol)
 
 
-def _by_query(values: NDArray[Any], lists: pc.RankedLists) -> dict[str, NDArray[np.float64]]:
-    query = pc.evaluate([CEILING], lists, **PROTOCOL).query
+def _by_query(
+    values: NDArray[Any], lists: pc.RankedLists, protocol: dict[str, Any]
+) -> dict[str, NDArray[np.float64]]:
+    query = pc.evaluate([CEILING], lists, **protocol).query
     tests = np.bincount(query)
     return {
         name: np.bincount(query, weights=values[i, 0]) / tests for i, name in enumerate(METRICS)
@@ -125,7 +129,7 @@ def table(runs: Lists, known: Mapping[str, Any]) -> dict[str, Values]:
         for name in NEURAL:
             stored = networks.stored(run, lists, name) if run.run else None
             if stored is not None:
-                rows[name] = _by_query(stored["values"], lists)
+                rows[name] = _by_query(stored["values"], lists, PROTOCOL)
         for name, metric, values in untrained(lists, own):
             rows.setdefault(name, {})[metric] = values
         rows[CEILING] = {m: metrics.get(m)(lists, Oracle(m).predict(lists)) for m in METRICS}
@@ -286,35 +290,30 @@ def _variants(lists: pc.RankedLists, scale: Scale, own: Any) -> Iterator[tuple[s
     yield from ((name, float(np.mean(numbers))) for name, numbers in found.items())
 
 
-def nested(
-    found: Mapping[str, Mapping[str, float]],
-    base: Mapping[str, float],
-    runs: Lists,
-) -> dict[str, Any]:
+def nested(found: Mapping[str, Mapping[str, float]], runs: Lists) -> dict[str, Any]:
     """Return what comes of a weight of other collections that is chosen on other corpora.
 
     Parameters
     ----------
     found
         What `votes` returned.
-    base
-        F1 of the rule that gains are counted over, by run.
     runs
         The lists.
     """
-    rows = {0.0: "other collections worth 0 queries", parts._PSEUDO_QUERIES: FULL}
-    rows = {w: rows.get(w, f"other collections worth {w:g} queries") for w in WEIGHTS}
-    gains = {
-        w: {run: found[row][run.name] / base[run.name] - 1 for run in runs}
-        for w, row in rows.items()
+    rows = {
+        w: FULL if w == parts._PSEUDO_QUERIES else f"other collections worth {w:g} queries"
+        for w in WEIGHTS
     }
+    # Relative to the vote without other collections, so that all runs count alike.
+    base = found[rows[0.0]]
     chosen = {}
-    for name in {corpus(run.family) for run in runs}:
-        others = [run for run in runs if corpus(run.family) != name]
-        chosen[name] = max(WEIGHTS, key=lambda w, o=others: np.mean([gains[w][r] for r in o]))  # type: ignore[misc]
+    for name in sorted({corpus(run.family) for run in runs}):
+        others = [run.name for run in runs if corpus(run.family) != name]
+        gains = {w: np.mean([found[row][o] / base[o] for o in others]) for w, row in rows.items()}
+        chosen[name] = max(WEIGHTS, key=gains.__getitem__)
     return {
-        "weights": dict(sorted(chosen.items())),
-        "runs": {run.name: found[rows[chosen[corpus(run.family)]]][run.name] for run in runs},
+        "weights": chosen,
+        "f1": {run.name: found[rows[chosen[corpus(run.family)]]][run.name] for run in runs},
     }
 
 

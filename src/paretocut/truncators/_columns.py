@@ -163,7 +163,7 @@ class Columns:
         def mean_of(numbers: FloatArray) -> FloatArray:
             # Each list on its own: no other one touches the last digits.
             sums = np.add.reduceat(np.append(numbers, 0.0), parts)[::2] if len(low) else low
-            return np.where(self.lengths > 0, sums, 0.0) / count
+            return np.asarray(np.where(self.lengths > 0, sums, 0.0) / count)
 
         mean = mean_of(values)
         return mean, np.sqrt(mean_of((values - self._spread_out(mean)) ** 2))

@@ -213,8 +213,8 @@ class Consensus(Truncator):
         towards = np.array(self._elsewhere()["coef"])
         penalty = np.full(towards.size, _RIDGE)
         coef = ridge_logistic(design, relevant, penalty=penalty, towards=towards, weight=weight)
-        p = sigmoid(design @ coef)
-        return coef, np.linalg.inv(curvature(design, p, weight, penalty))
+        matrix = curvature(design, sigmoid(design @ coef), weight, penalty)
+        return coef, np.asarray(np.linalg.inv(matrix), dtype=np.float64)
 
     def _held_out(self, lists: RankedLists, design: FloatArray, weight: FloatArray) -> float:
         """Return the mean metric of lists cut by what the other folds taught."""
@@ -273,7 +273,7 @@ class Consensus(Truncator):
     def _values_elsewhere(self, metric: str, rng: np.random.Generator) -> FloatArray:
         """Return the value of each rule (rows) in each draw of collections (columns)."""
         values = self._elsewhere()["values"][metric]
-        table = np.full((len(values), _where(lambda _: True).size), -1.0)
+        table = np.full((len(values), sum(_grid(name).size for name in _KEYS)), -1.0)
         known = _where(_LEARNED[metric])
         for row, name in zip(table, sorted(values), strict=True):
             row[known] = values[name]
@@ -348,10 +348,10 @@ def _shipped() -> dict[str, Any]:
     return content
 
 
-# The keys whose values are learned from other collections. What a raw score means is each
-# system's own, and for DCG no list of a new collection should have to be cut by its rank alone.
+# The keys whose values are learned from other collections. For DCG these cut untrained lists, and
+# no list of a new system should have to be cut by its rank alone.
 _LEARNED: dict[str, Callable[[str], bool]] = {
-    "f1": lambda key: key != "raw",
+    "f1": lambda key: True,
     "dcg": lambda key: key.startswith("z"),
 }
 
