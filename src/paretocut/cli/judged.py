@@ -22,6 +22,7 @@ _METHODS = (
     "raw",
     "minmax",
     "z",
+    "consensus",
     "surprise",
     "surprise:refit=all",
     "surprise:alpha=0.05",
@@ -31,7 +32,7 @@ _METHODS = (
     "autocut",
     "top_p",
 )
-"""What ``compare`` compares by default: all that needs neither an extra nor embeddings."""
+"""What ``compare`` compares by default: one of each kind that needs no extra and no embeddings."""
 
 
 def add_commands(commands: Commands) -> None:
@@ -57,7 +58,7 @@ def add_commands(commands: Commands) -> None:
         nargs="+",
         default=list(_METHODS),
         metavar="METHOD",
-        help="methods to compare (default: all that need no extra)",
+        help="methods to compare (default: those that need no extra, one of each kind)",
     )
     compare.add_argument(
         "--metrics",
