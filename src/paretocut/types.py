@@ -156,7 +156,7 @@ def _array(values: Any) -> NDArray[Any]:
 
 
 def _from_sequence(lists: Any, dtype: Any) -> Ragged:
-    problem = "Ragged: lists must be a 2-D array or a sequence of 1-D arrays, got "
+    problem = "Ragged: lists must be a 2-D array or a sequence of 1-D arrays (one: [scores]), got "
     if hasattr(lists, "__array__"):
         array = np.asarray(lists)
         if array.ndim == 2:
