@@ -41,7 +41,9 @@ def add_commands(commands: Commands) -> None:
         "A method is one of "
         + ", ".join(truncators.names())
         + "; parameters may follow: surprise:refit=all,transform=log. "
-        "A metric is one of " + ", ".join(pc.metrics.names()) + "."
+        "A metric is one of " + ", ".join(pc.metrics.names()) + ". "
+        "f1 takes recall over the relevant results in the list, f1/collection over all relevant "
+        "documents, as trec_eval's set_F does; in dcg a result that is not relevant counts -1."
     )
     compare = commands.add_parser(
         "compare",
