@@ -376,7 +376,7 @@ that is best in the family with hindsight.
 
 _AGAINST_DCG = """
 Differences to `{rule}`, the best single rule, and to the best method of the family with hindsight.
-Where cuts lose more than they win in cross-validation, `Consensus` keeps nothing.
+Where its cuts lose in cross-validation on the judged queries, `Consensus` keeps nothing.
 """
 
 _OTHER = """

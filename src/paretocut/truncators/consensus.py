@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -46,7 +47,8 @@ _SLOPE, _RANK = 12.0, -0.25
 # standard errors its log-odds give away before a cut: the best of many uncertain cuts looks
 # better than it is.
 _RIDGE, _CAUTION = 20.0, 0.5
-_FOLDS = 5
+# Nothing is kept when cuts, cross-validated, lose by more than this many standard errors.
+_FOLDS, _LOSS = 5, 0.5
 # Deep results are many and much alike: to learn from other collections one in ten will do.
 _DENSE, _STEP = 100, 10
 
@@ -73,9 +75,9 @@ class Consensus(Truncator):
     coef_, covariance_
         Of the log-odds of relevance, from judged lists: coefficients of the standardised columns
         of `paretocut.truncators._columns.DESIGN`, and how uncertain they are.
-    gain_
-        For DCG and utilities: the mean metric of judged lists, cross-validated; nothing is kept
-        of any list unless it is positive.
+    gain_, error_
+        For DCG and utilities: the mean metric of judged lists, cross-validated, and its standard
+        error; nothing is kept of any list when it is negative beyond half of that.
     answer_
         For accuracy: the model of whether a list holds a relevant result, from judged lists.
     shift_
@@ -96,7 +98,7 @@ class Consensus(Truncator):
 
     *DCG and utilities*, to which each result adds its own part: the cut with the highest expected
     metric under `predict_proba`, half a standard error taken from the log-odds; nothing at all
-    where such cuts, cross-validated, lose more than they win.
+    where such cuts, cross-validated, lose.
 
     *Accuracy*: all of a list that holds a relevant result with probability one half or more, by
     a regression on the scores at eight ranks; nothing of any other.
@@ -129,6 +131,7 @@ class Consensus(Truncator):
     coef_: FloatArray
     covariance_: FloatArray
     gain_: float
+    error_: float
     answer_: dict[str, Any]
     shift_: float
     logit_: bool
@@ -197,7 +200,9 @@ class Consensus(Truncator):
             answered = np.array([part.any() for part in relevant], dtype=bool)
             self.answer_ = AnswerModel.fit(lists.scores, answered).to_dict()
         elif is_linear(metric):
-            self.gain_ = self._held_out(lists, design, weight)
+            values = self._held_out(lists, design, weight)
+            self.gain_ = float(values.mean())
+            self.error_ = float(values.std() / math.sqrt(len(values)))
         else:
             curves = metric.curves(lists)
             rng = np.random.default_rng(self.seed)
@@ -216,8 +221,8 @@ class Consensus(Truncator):
         matrix = curvature(design, sigmoid(design @ coef), weight, penalty)
         return coef, np.asarray(np.linalg.inv(matrix), dtype=np.float64)
 
-    def _held_out(self, lists: RankedLists, design: FloatArray, weight: FloatArray) -> float:
-        """Return the mean metric of lists cut by what the other folds taught."""
+    def _held_out(self, lists: RankedLists, design: FloatArray, weight: FloatArray) -> FloatArray:
+        """Return the metric of each list, cut by what the other folds taught."""
         metric = metrics.get(self.metric)
         relevant, rows = lists.relevant.values, lists.scores.rows
         folds = min(_FOLDS, len(lists))
@@ -228,7 +233,7 @@ class Consensus(Truncator):
             fitted = self._regression(design[~inside], relevant[~inside], weight[~inside])
             scores = lists.scores.take(np.flatnonzero(own))
             cuts[own] = best_expected(scores.with_values(_careful(design[inside], *fitted)), metric)
-        return float(metric(lists, cuts).mean())
+        return metric(lists, cuts)
 
     def _predict(self, lists: RankedLists) -> IntArray:
         metric = metrics.get(self.metric)
@@ -237,7 +242,7 @@ class Consensus(Truncator):
             return np.where(p >= 0.5, lists.scores.lengths, 0)
         columns = self._columns(lists)
         if hasattr(self, "gain_"):
-            if self.gain_ <= 0:
+            if self.gain_ < -_LOSS * self.error_:
                 return np.zeros(len(lists), dtype=np.int64)
             p = _careful(self._standardised(columns), self.coef_, self.covariance_)
             return best_expected(lists.scores.with_values(p), metric)
