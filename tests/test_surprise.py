@@ -543,6 +543,11 @@ TIED = np.floor(_rng.pareto(0.5, 100))
         ("rank_only_scores", 1 / np.arange(1, 101)),
         ("saturated_scores", 1 / (1 + np.exp(-np.random.default_rng(0).normal(-9, 6, 200)))),
         ("poor_fit", np.random.default_rng(0).beta(0.1, 0.1, 300)),
+        ("little_background", np.random.default_rng(0).beta(5, 2, 200)),
+        (
+            "little_background",
+            [*np.linspace(5, 6, 60), *np.random.default_rng(0).exponential(size=40)],
+        ),
         ("tied_threshold", TIED),
     ],
     ids=lambda x: x if isinstance(x, str) else "",
@@ -607,6 +612,30 @@ def test_real_runs_carry_the_warning_they_deserve_and_no_other(shared_data: Path
             assert share > 0.7
         else:
             assert share <= 0.02
+
+
+@pytest.mark.parametrize("run", REAL)
+def test_only_runs_whose_scores_crowd_at_the_top_have_little_background(
+    shared_data: Path, run: str
+) -> None:
+    fits = pc.fit_batch(read_trec(shared_data / run))
+    little = np.array(["little_background" in found for found in fits.warnings])
+    if "drmm" in run:  # which ends in a unit that saturates
+        assert little.mean() > 0.3
+    else:
+        assert little.mean() <= 0.02
+    # What it is for: where a rule keeps most of a list, there is a warning.
+    warned = np.array([bool(found) for found in fits.warnings])
+    assert warned[fits.cut(alpha=0.05) > 0.5 * fits.n].all()
+
+
+def test_noise_and_lists_with_some_hits_have_background_enough() -> None:
+    rng = np.random.default_rng(12)
+    for hits in (0, 5, 60):
+        lists = np.sort(rng.normal(0.25, 0.06, (100, 20_000)))[:, -200:]
+        lists[:, :hits] = rng.normal(0.65, 0.03, (100, hits))
+        found = pc.fit_batch(lists).warnings
+        assert not any("little_background" in names for names in found)
 
 
 # --- edges ----------------------------------------------------------------------------------------

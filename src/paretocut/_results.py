@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from paretocut._diagnostics import SHALLOW, diagnose
 from paretocut._rules import check_bounds, choose_rule, rule_counts
 from paretocut.gpd import gof_pvalue
-from paretocut.types import FloatArray, IntArray, Ragged
+from paretocut.types import BoolArray, FloatArray, IntArray, Ragged
 
 __all__ = ["WARNINGS", "Cut", "SurpriseFit", "SurpriseFits"]
 
@@ -28,6 +28,8 @@ WARNINGS = {
     "saturated_scores": "scores are piled up at 0 or 1: use logits, or transform='logit'",
     "poor_fit": "the scores do not follow a generalized Pareto tail: try transform='auto' or "
     "selection='gof'",
+    "little_background": "more than half of the list was found too high for chance: it is mostly "
+    "relevant, or all there is in a small collection; do not rely on the cut, or set max_k",
     "tied_threshold": "ties at the threshold leave no interior maximum of the likelihood: an "
     "exponential tail was used",
     "search_limited": "the list is so long that the search for the window was stopped early",
@@ -216,7 +218,13 @@ class SurpriseFit:
         """Names of what the user should know, keys of `WARNINGS`."""
         scores = Ragged(self._scores, np.array([0, self.n]))
         return next(
-            _warnings(scores, np.array([self._flags]), np.array([self.gof_pvalue]), self.transform)
+            _warnings(
+                scores,
+                np.array([self._flags]),
+                np.array([self.gof_pvalue]),
+                np.array([self.fitted and 2 * self.upper < self.n]),
+                self.transform,
+            )
         )
 
     def cut(
@@ -317,7 +325,8 @@ class SurpriseFits:
     @functools.cached_property
     def warnings(self) -> tuple[tuple[str, ...], ...]:
         """Names of what the user should know of each list, keys of `WARNINGS`."""
-        return tuple(_warnings(self._scores, self._flags, self.gof_pvalue, self.transform))
+        little = (self.scale > 0) & (2 * self.upper < self.n)
+        return tuple(_warnings(self._scores, self._flags, self.gof_pvalue, little, self.transform))
 
     def cut(
         self,
@@ -371,13 +380,14 @@ class SurpriseFits:
 
 
 def _warnings(
-    scores: Ragged, flags: NDArray[Any], gof: FloatArray, transform: Any
+    scores: Ragged, flags: NDArray[Any], gof: FloatArray, little: BoolArray, transform: Any
 ) -> Iterator[tuple[str, ...]]:
     found = diagnose(scores)
     # Seen as logits, saturated probabilities are no trouble any more.
     found["saturated_scores"] &= np.asarray(transform) != "logit"
     found["shallow_list"] = scores.lengths < SHALLOW
     found["poor_fit"] = gof < _POOR_FIT
+    found["little_background"] = little
     for bit, name in _FLAGS.items():
         found[name] = (flags & bit) != 0
     table = np.stack([found[name] for name in WARNINGS])
