@@ -8,7 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paretocut import metrics
-from paretocut.errors import InvalidParameterError, InvalidScoresError, MissingExtraError
+from paretocut.errors import (
+    InvalidParameterError,
+    InvalidScoresError,
+    MissingExtraError,
+    NotFittedError,
+)
 from paretocut.surprise import fit_batch
 from paretocut.truncators import (
     Autocut,
@@ -40,6 +45,15 @@ def random_lists(seed: int, *, count: int = 40, depth: int = 30, groups: int = 1
     scores = np.sort(rng.normal(size=(count, depth)), axis=1)[:, ::-1] + relevant * 1.0
     embeddings = group[:, None] * 10 + rng.normal(size=(count, 3))
     return RankedLists(scores, relevant ^ noise, query_embeddings=embeddings)
+
+
+def test_what_can_be_given_in_place_of_fit_is_named_before_it() -> None:
+    with pytest.raises(NotFittedError, match="or with alpha, evalue, fdr or threshold given"):
+        Surprise().predict([[3.0, 2.0, 1.0]])
+    with pytest.raises(NotFittedError, match="or with threshold given"):
+        ScoreThreshold("minmax").predict([[3.0, 2.0, 1.0]])
+    with pytest.raises(NotFittedError, match=r"after fit\(judged_lists\), got predict first"):
+        GlobalK().predict([[3.0, 2.0, 1.0]])
 
 
 # --- ranks --------------------------------------------------------------------------------------

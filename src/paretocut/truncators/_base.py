@@ -37,6 +37,7 @@ class Truncator(ABC):
 
     _classes: ClassVar[dict[str, type[Truncator]]] = {}
     _tensor_names: ClassVar[tuple[str, ...]] = ()
+    _in_place_of_fit: ClassVar[str] = ""  # parameters that make learning unnecessary
     """Learned arrays that are too large for JSON; they are saved as safetensors beside it."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -217,8 +218,10 @@ class Truncator(ABC):
 
     def _require_fitted(self) -> None:
         if self._learns() and not self._learned():
+            given = self._in_place_of_fit and f", or with {self._in_place_of_fit} given"
             raise NotFittedError(
-                f"{type(self).__name__}: lists must come after fit(train_lists), got predict first"
+                f"{type(self).__name__}: predict must come after fit(judged_lists){given}, "
+                "got predict first"
             )
 
 

@@ -70,6 +70,7 @@ class Surprise(Truncator):
     threshold_: float
 
     _tensor_names = ("keys_", "curves_", "embeddings_")
+    _in_place_of_fit = "alpha, evalue, fdr or threshold"
 
     def __init__(
         self,

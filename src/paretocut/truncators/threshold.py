@@ -98,6 +98,8 @@ class ScoreThreshold(Truncator):
 
     threshold_: float
 
+    _in_place_of_fit = "threshold"
+
     def __init__(
         self,
         normalize: Literal["raw", "max", "minmax", "z"] = "raw",
