@@ -30,7 +30,7 @@ LABEL_FREE = {
 }
 
 # Learn from judgements, and work without them too.
-UNTRAINED = {"consensus"}
+UNTRAINED = {"consensus", "surprise"}
 
 
 def make(name: str) -> Truncator:

@@ -47,9 +47,18 @@ def random_lists(seed: int, *, count: int = 40, depth: int = 30, groups: int = 1
     return RankedLists(scores, relevant ^ noise, query_embeddings=embeddings)
 
 
+def test_surprise_has_the_default_rule_until_it_is_fitted() -> None:
+    lists = random_lists(0)
+    truncator = Surprise()
+    np.testing.assert_array_equal(truncator.predict(lists), Surprise(alpha=0.05).predict(lists))
+    learned = truncator.fit(lists).predict(lists)
+    assert truncator.threshold_ != pytest.approx(-np.log(0.05))
+    assert metrics.f1(lists, learned).mean() > metrics.f1(lists, Surprise().predict(lists)).mean()
+
+
 def test_what_can_be_given_in_place_of_fit_is_named_before_it() -> None:
     with pytest.raises(NotFittedError, match="or with alpha, evalue, fdr or threshold given"):
-        Surprise().predict([[3.0, 2.0, 1.0]])
+        Surprise(neighbors=3).predict([[3.0, 2.0, 1.0]])
     with pytest.raises(NotFittedError, match="or with threshold given"):
         ScoreThreshold("minmax").predict([[3.0, 2.0, 1.0]])
     with pytest.raises(NotFittedError, match=r"after fit\(judged_lists\), got predict first"):

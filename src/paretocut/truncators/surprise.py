@@ -29,7 +29,8 @@ class Surprise(Truncator):
     metric
         What a learned threshold maximises: a name, a `Metric` or a function.
     alpha, evalue, fdr, threshold
-        A rule, at most one of them; with it there is nothing to fit. See `paretocut.fit`.
+        A rule, at most one of them; with it there is nothing to fit, and without any of them
+        ``alpha=0.05`` is at work until ``fit`` has learned a threshold. See `paretocut.fit`.
     neighbors
         None: one threshold from all training lists; a number: a threshold for each query from
         its nearest training queries, which needs ``query_embeddings``.
@@ -130,8 +131,12 @@ class Surprise(Truncator):
             self.embeddings_ = embeddings_of(lists, who="Surprise")
             self.keys_, self.curves_ = keys, curves
 
+    def _require_fitted(self) -> None:
+        if self.neighbors is not None:  # otherwise the default rule needs no training
+            super()._require_fitted()
+
     def _predict(self, lists: RankedLists) -> IntArray:
-        if self._rule():
+        if self._rule() or not self._learned():
             return self._fits(lists).cut(
                 alpha=self.alpha, evalue=self.evalue, fdr=self.fdr, threshold=self.threshold
             )
