@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 import paretocut as pc
 from experiments.data import ROOT, data_dir
+from experiments.lead.collections import bm25
 from paretocut.cli.demo import search_digits
 from paretocut.truncators import Consensus
 from paretocut.truncators._answer import AnswerModel
@@ -283,8 +284,6 @@ def omniglot(stage: int) -> Answers:
 
 def scifact() -> Answers:
     """Return SciFact claims, and Vaswani and Robust04 questions put to its documents, by BM25."""
-    from sklearn.feature_extraction.text import CountVectorizer
-
     folder = data_dir()
     with zipfile.ZipFile(folder / "scifact" / "scifact.zip") as archive:
         with archive.open("corpus_train.csv") as file:
@@ -308,16 +307,7 @@ def scifact() -> Answers:
     off_topic = [
         off_topic[i] for i in np.random.default_rng(SEED).permutation(len(off_topic))[: len(named)]
     ]
-    vectorizer = CountVectorizer(stop_words="english")
-    counts = vectorizer.fit_transform(texts).tocsr().astype(float)
-    lengths = np.asarray(counts.sum(axis=1)).ravel()
-    present = np.asarray((counts > 0).sum(axis=0)).ravel()
-    weights = np.log1p((len(texts) - present + 0.5) / (present + 0.5))
-    saturated = counts.tocoo()
-    norm = 0.9 * (1 - 0.4 + 0.4 * lengths / lengths.mean())
-    saturated.data = saturated.data * 1.9 / (saturated.data + norm[saturated.row])
-    asked = vectorizer.transform([*named.values(), *off_topic]).multiply(weights).tocsr()
-    scores = np.asarray((asked @ saturated.tocsr().T).todense())
+    scores = bm25(texts, [*named.values(), *off_topic])
     best = np.argsort(-scores, axis=1, kind="stable")[:, :DEPTH]
     names = [*named, *[""] * len(off_topic)]
     relevant = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -14,7 +15,7 @@ from experiments.lead import answers_report
 from experiments.lead.answers_report import head, row
 from experiments.lead.runs import FULL, METRICS, SIMPLE, Values, nested
 
-DRAWS = 2000
+DRAWS, WIDTH = 2000, 100
 JUDGED, OTHER = "judged runs", "other kinds"
 ZERO = ("fixed_10", "surprise_alpha", "minmax_half", "zero-shot")
 PRIOR = ("prior", "prior, lists", "prior, lists, times 0.5", "prior, lists, times 2")
@@ -31,10 +32,9 @@ def summary(values: Mapping[str, Values], lists: Lists) -> dict[str, Any]:
             metric: {name: float(own[metric].mean()) for name, own in rows.items() if metric in own}
             for metric in METRICS
         }
-    # One rule for all lists, whatever their kind.
     single = {}
     for metric in METRICS:
-        overall = _mean(out["runs"][run.name][metric] for run in lists)
+        overall = _mean(out["runs"][run.name][metric] for run in groups(lists)[JUDGED])
         single[metric] = max(SIMPLE, key=overall.__getitem__)
     out["best rule"] = single
     for group, members in groups(lists).items():
@@ -160,7 +160,7 @@ def page(content: Mapping[str, Any]) -> str:
     judged, other = content[JUDGED], content[OTHER]
     facts = _facts(content)
     tuned = (*SIMPLE, *NEURAL, "consensus")
-    parts = [_INTRODUCTION.format(**facts)]
+    parts = [_wrapped(_INTRODUCTION.format(**facts))]
     for metric in METRICS:
         rule = content["best rule"][metric]
         parts += [
@@ -181,13 +181,13 @@ def page(content: Mapping[str, Any]) -> str:
         _families(judged, "dcg", (*ZERO, "global_k")),
         _CURVES,
         _curves(content["curves"]),
-        _VARIANTS.format(**facts),
+        _wrapped(_VARIANTS.format(**facts)),
         _variants(content["variants"]["f1"]),
         _VARIANTS_DCG,
         _variants(content["variants"]["dcg"]),
-        _CALIBRATION.format(**facts),
+        _wrapped(_CALIBRATION.format(**facts)),
         _bins(content["calibration"]["bins"]),
-        _GAP.format(**facts),
+        _wrapped(_GAP.format(**facts)),
         _bounds(content["bounds"]),
         _REMAINS,
         answers_report.section(content["answers"]),
@@ -253,6 +253,22 @@ def _facts(content: Mapping[str, Any]) -> dict[str, str]:
         "error": f"{content['calibration']['error, mean']:.3f}",
         "largest_error": f"{content['calibration']['error, largest']:.3f}",
     }
+
+
+def _wrapped(text: str) -> str:
+    """Return paragraphs and items filled anew, now that the numbers are in them."""
+    blocks = []
+    for block in text.strip().split("\n\n"):
+        items = block.split("\n- ")
+        if block.startswith("#"):
+            blocks.append(block)
+        elif block.startswith("- "):
+            items[0] = items[0].removeprefix("- ")
+            fill = textwrap.TextWrapper(WIDTH, initial_indent="- ", subsequent_indent="  ")
+            blocks.append("\n".join(fill.fill(" ".join(item.split())) for item in items))
+        else:
+            blocks.append(textwrap.fill(" ".join(block.split()), WIDTH))
+    return "\n\n".join(blocks)
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -370,12 +386,13 @@ over log2(rank + 1). Numbers of runs are in brackets. `oracle` sees the judgemen
 """
 
 _AGAINST = """
-`consensus` against `{rule}`, the best single rule over all lists, and against the rule or network
+`consensus` against `{rule}`, the best single rule on these runs, and against the rule or network
 that is best in the family with hindsight.
 """
 
 _AGAINST_DCG = """
-Differences to `{rule}`, the best single rule, and to the best method of the family with hindsight.
+Differences to `{rule}`, the best single rule on these runs, and to the best method of the family
+with hindsight.
 Where its cuts lose in cross-validation on the judged queries, `Consensus` keeps nothing.
 """
 

@@ -141,11 +141,13 @@ def bounds(runs: Lists) -> dict[str, Values]:
     """Return the F1 of cuts that are told something of the very queries they are tested on.
 
     How many results of each list are relevant; how many are in the lists of the other systems
-    for the same query; and the min-max threshold that is best for those. Of runs that share
-    their queries with another.
+    for the same query; and the min-max threshold that is best for those. Of judged runs that
+    share their queries with another.
     """
     out: dict[str, Values] = {}
     for run, lists in runs.items():
+        if not run.run:
+            continue
         others = [item for other, item in runs.items() if other.qrels == run.qrels and other != run]
         counts, thresholds = _told(lists, others)
         if np.isnan(counts).any():
@@ -331,7 +333,8 @@ def probabilities(runs: Lists, known: Mapping[str, Any]) -> dict[str, dict[str, 
     for run, lists in runs.items():
         for name, (constants, pretrained) in _regressions(known[corpus(run.family)]).items():
             values = []
-            with patch.multiple(parts, **constants):
+            usual = {"_CAUTION": parts._CAUTION, "_RIDGE": parts._RIDGE}
+            with patch.multiple(parts, **usual | constants):
                 for train, test in _splits(len(lists), 1):
                     model = Consensus("dcg", pretrained=pretrained).fit(lists[train])
                     values.append(metrics.dcg(lists[test], model.predict(lists[test])).mean())
