@@ -257,6 +257,7 @@ def _facts(content: Mapping[str, Any]) -> dict[str, str]:
 
 def _wrapped(text: str) -> str:
     """Return paragraphs and items filled anew, now that the numbers are in them."""
+    fill = textwrap.TextWrapper(WIDTH, break_on_hyphens=False, break_long_words=False)
     blocks = []
     for block in text.strip().split("\n\n"):
         items = block.split("\n- ")
@@ -264,10 +265,11 @@ def _wrapped(text: str) -> str:
             blocks.append(block)
         elif block.startswith("- "):
             items[0] = items[0].removeprefix("- ")
-            fill = textwrap.TextWrapper(WIDTH, initial_indent="- ", subsequent_indent="  ")
+            fill.initial_indent, fill.subsequent_indent = "- ", "  "
             blocks.append("\n".join(fill.fill(" ".join(item.split())) for item in items))
         else:
-            blocks.append(textwrap.fill(" ".join(block.split()), WIDTH))
+            fill.initial_indent = fill.subsequent_indent = ""
+            blocks.append(fill.fill(" ".join(block.split())))
     return "\n\n".join(blocks)
 
 
@@ -352,8 +354,8 @@ In short:
   best single rule, `{rule}`, {minmax}: a mean relative gain of {gain}. On other kinds of lists,
   where another rule is best for each kind, it gains {other_gain}; on all lists {all_gain}. The
   family with the smallest gain is {worst}, {worst_gain}. Families where it is behind the best rule
-  or network of that very family, beyond the interval: {behind_f1}. We had set out for 5 %; on
-  ad-hoc runs it is not in the scores, as shown under
+  or network of that very family, beyond the interval: {behind_f1}. We had set out for 5 % and did
+  not find them in the scores of ad-hoc runs: see
   [the gap to the oracle](#the-gap-to-the-oracle).
 - **DCG, tuned**: {dcg} against {dcg_best} of `{dcg_rule}` on the judged runs. Families below 0,
   what keeping nothing brings: {dcg_below}. Behind the best method of the family beyond the
