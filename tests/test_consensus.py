@@ -159,6 +159,13 @@ def test_accuracy_keeps_lists_that_hold_an_answer() -> None:
     assert Consensus("accuracy").fit(train).predict([[], rng.normal(size=60)])[0] == 0
 
 
+def test_accuracy_learns_nothing_from_lists_that_miss_all_there_is_to_find() -> None:
+    lists = simulated(40, 0)
+    missed = RankedLists(lists.scores, np.zeros((40, 100)), num_relevant=np.full(40, 2))
+    alone = Consensus("accuracy").fit(lists).answer_
+    assert Consensus("accuracy").fit(RankedLists.concat([lists, missed])).answer_ == alone
+
+
 @pytest.mark.parametrize("metric", ["f1", "dcg", "accuracy", "utility(1,1)", "f2"])
 def test_a_list_is_cut_alike_alone_and_among_others(metric: str) -> None:
     model = Consensus(metric).fit(simulated(30, 0))

@@ -1,4 +1,4 @@
-"""The vote of all simple rules that may be the best one, and relevance probabilities."""
+"""The vote of all simple rules that may be the best one, and probabilities of relevance."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _DENSE, _STEP = 100, 10
 
 
 class Consensus(Truncator):
-    """Keep what at least half of the rules that may be the best would keep.
+    """Cut where the metric promises to be best, by judged queries and by other collections.
 
     Parameters
     ----------
@@ -198,7 +198,9 @@ class Consensus(Truncator):
         metric = metrics.get(self.metric)
         if metric == metrics.accuracy:
             answered = np.array([part.any() for part in relevant], dtype=bool)
-            self.answer_ = AnswerModel.fit(lists.scores, answered).to_dict()
+            # Whatever is kept of a list that misses all there is to find, it is wrong.
+            told = np.flatnonzero(answered | (lists.num_relevant == 0))
+            self.answer_ = AnswerModel.fit(lists.scores.take(told), answered[told]).to_dict()
         elif is_linear(metric):
             values = self._held_out(lists, design, weight)
             self.gain_ = float(values.mean())
