@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from paretocut.io import CoverageWarning, Qrels, read_qrels, read_trec
 from paretocut.types import RankedLists
 
-__all__ = ["RUNS", "Run", "data_dir", "load", "sha256"]
+__all__ = ["RUNS", "Run", "data_dir", "load", "query_texts", "sha256"]
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -203,14 +203,21 @@ def _embeddings(name: str) -> tuple[dict[str, int], NDArray[np.float64]]:
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.preprocessing import normalize
 
-    texts = _texts(_file(data_dir(), name))
+    texts = query_texts(name)
     matrix = TfidfVectorizer(stop_words="english", sublinear_tf=True).fit_transform(texts.values())
     vectors = TruncatedSVD(64, random_state=0).fit_transform(matrix)
     return {query: i for i, query in enumerate(texts)}, normalize(vectors)
 
 
-def _texts(path: Path) -> dict[str, str]:
-    """Return the text of each query: titles and descriptions of topics, or claims."""
+def query_texts(name: str) -> dict[str, str]:
+    """Return the text of each query: titles and descriptions of topics, or claims.
+
+    Parameters
+    ----------
+    name
+        File of the data folder.
+    """
+    path = _file(data_dir(), name)
     if path.suffix == ".zip":
         texts = {}
         with zipfile.ZipFile(path) as archive:

@@ -110,6 +110,14 @@ def test_untrained_f1_keeps_the_upper_half_of_the_range() -> None:
     np.testing.assert_array_equal(Consensus().predict(lists), expected)
 
 
+def test_untrained_f1_does_not_keep_most_of_a_flat_list() -> None:
+    flat = np.concatenate([1 - np.linspace(0, 0.1, 900) ** 2, np.linspace(0.9, 0, 100)])
+    assert ScoreThreshold("minmax", 0.5).predict([flat])[0] > 900
+    kept = Consensus().predict([flat])[0]
+    assert kept == Consensus(prior=50).predict([flat])[0]
+    assert kept < 200
+
+
 def test_saturated_probabilities_are_compared_as_logits() -> None:
     logits = np.linspace(12, -12, 50)
     lists = [1 / (1 + np.exp(-logits))]

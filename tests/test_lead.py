@@ -116,6 +116,20 @@ def test_digits_are_found_nearest_first() -> None:
     assert np.mean([part[0] for part in lists.relevant]) > 0.95
 
 
+def test_fresh_digits_have_an_index_of_their_own() -> None:
+    ((_, lists),) = collections._cosine()
+    found = sorted({int(part.sum()) for part in lists.relevant})
+    assert found == [10 + 12 * digit for digit in range(10)]
+
+
+def test_other_claims_are_judged_as_the_qrels_say(shared_data: Path) -> None:
+    found = dict(collections._claims())
+    assert found.keys() == {"bm25", "tfidf", "lsa"}
+    assert {len(lists) for lists in found.values()} == {300}
+    counts = np.array([part.sum() for part in found["lsa"].relevant])
+    assert 0.5 < counts.mean() < 1.5
+
+
 def test_a_title_has_one_right_story(shared_data: Path) -> None:
     found = dict(collections._titles())
     assert found.keys() == {"bm25", "tfidf", "lsa"}

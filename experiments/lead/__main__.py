@@ -26,6 +26,8 @@ def main() -> None:
     values = runs.table(lists, known)
     say("tuned and untrained")
     content: dict[str, Any] = report.summary(values, lists)
+    content["check"] = runs.check(known)
+    say("lists of no choice")
     content["bounds"] = report.bounds(runs.bounds(lists), values)
     content["curves"] = runs.curves(lists, known)
     say("learning curves")

@@ -8,10 +8,15 @@ collections but the one it is tested on, and from more kinds it learns more.
 
 from __future__ import annotations
 
+import csv
+import gzip
+import io
 import json
 import lzma
+import re
+import zipfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +28,7 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.preprocessing import normalize
 
 import paretocut as pc
-from experiments.data import Run, data_dir
+from experiments.data import Run, data_dir, query_texts
 from experiments.paper.authorship import read_articles
 from experiments.paper.omniglot import STAGES, read_embeddings
 
@@ -37,17 +42,101 @@ Scores = NDArray[np.float64]
 
 def made() -> dict[Run, pc.RankedLists]:
     """Return the lists of every kind, by a run of this name and family."""
-    found = {}
-    for family, parts in {
-        "Reuters titles": _titles(),
-        "Reuters topics": _topics(),
-        "C50 authors": _authors(),
-        "Digits": _digits(),
-        "Omniglot": _omniglot(),
-    }.items():
-        for name, lists in parts:
-            found[Run(f"{family.split()[-1].lower()}-{name}", family, "", family)] = lists
-    return found
+    return _named(
+        {
+            "Reuters titles": _titles(),
+            "Reuters topics": _topics(),
+            "C50 authors": _authors(),
+            "Digits": _digits(),
+            "Omniglot": _omniglot(),
+        }
+    )
+
+
+def fresh() -> dict[Run, pc.RankedLists]:
+    """Return lists by other systems and of other queries, made when all choices were made."""
+    return _named(
+        {
+            "Vaswani": _vaswani(),
+            "SciFact": _claims(),
+            "C50": _characters(),
+            "Digits": _cosine(),
+        }
+    )
+
+
+def _named(kinds: Mapping[str, Iterator[tuple[str, pc.RankedLists]]]) -> dict[Run, pc.RankedLists]:
+    return {
+        Run(f"{family}, {name}", family, "", family): lists
+        for family, parts in kinds.items()
+        for name, lists in parts
+    }
+
+
+def _vaswani() -> Iterator[tuple[str, pc.RankedLists]]:
+    with gzip.open(data_dir() / "vaswani" / "doc-text.trec.gz", "rt", encoding="latin-1") as file:
+        pairs = re.findall(r"<DOCNO>\s*(\S+?)\s*</DOCNO>(.*?)</DOC>", file.read(), re.DOTALL)
+    queries = query_texts("vaswani/query-text.trec.gz")
+    right = _judged("vaswani/qrels.txt.gz", list(queries), [name for name, _ in pairs])
+    yield from _texts([text for _, text in pairs], list(queries.values()), right)
+
+
+def _claims() -> Iterator[tuple[str, pc.RankedLists]]:
+    with (
+        zipfile.ZipFile(data_dir() / "scifact" / "scifact.zip") as archive,
+        archive.open("corpus_train.csv") as file,
+    ):
+        corpus = list(csv.DictReader(io.TextIOWrapper(file, "utf-8")))
+    texts = [f"{row['title']} {row['abstract']}" for row in corpus]
+    claims = query_texts("scifact/scifact.zip")
+    names = [name for name in claims if name.startswith("train")]
+    right = _judged("scifact/qrels.txt.gz", names, [row["doc_id"] for row in corpus])
+    kept = np.flatnonzero(right.any(axis=1))[:300]
+    yield from _texts(texts, [claims[names[i]] for i in kept], right[kept])
+
+
+def _texts(
+    texts: Sequence[str], queries: Sequence[str], right: NDArray[np.bool_]
+) -> Iterator[tuple[str, pc.RankedLists]]:
+    yield "bm25", _lists(bm25(texts, queries), right)
+    cosine, reduced = _cosines(texts, queries)
+    yield "tfidf", _lists(cosine, right)
+    yield "lsa", _lists(reduced, right)
+
+
+def _judged(name: str, queries: Sequence[str], documents: Sequence[str]) -> NDArray[np.bool_]:
+    """Return which documents (columns) are relevant for which queries (rows)."""
+    qrels = pc.io.read_qrels(data_dir() / name)
+    row = {query: i for i, query in enumerate(queries)}
+    column = {document: i for i, document in enumerate(documents)}
+    right = np.zeros((len(queries), len(documents)), dtype=bool)
+    for query, names, grades in zip(qrels.query_ids, qrels.doc_ids, qrels.grades, strict=True):
+        if query in row:
+            relevant = [column[name.decode()] for name in names[grades > 0]]
+            right[row[query], relevant] = True
+    return right
+
+
+def _characters() -> Iterator[tuple[str, pc.RankedLists]]:
+    texts, author = _articles()
+    chosen = np.random.default_rng(5).permutation(len(texts))[:200]
+    vectorizer = TfidfVectorizer(
+        analyzer="char", ngram_range=(4, 4), max_features=5000, sublinear_tf=True
+    )
+    vectors = vectorizer.fit_transform(texts)
+    scores = np.asarray((vectors[chosen] @ vectors.T).toarray())
+    yield "4-grams", _lists(scores, author[chosen][:, None] == author, chosen)
+
+
+def _cosine() -> Iterator[tuple[str, pc.RankedLists]]:
+    """Yield searches by cosine in an index with 10 images of 0, 22 of 1, up to 118 of 9."""
+    pixels, digits = load_digits(return_X_y=True)
+    vectors = normalize(pixels - pixels.mean(axis=0))
+    order = np.random.default_rng(9).permutation(len(vectors))
+    queries, rest = order[:200], order[200:]
+    index = np.concatenate([rest[digits[rest] == digit][: 10 + 12 * digit] for digit in range(10)])
+    scores = vectors[queries] @ vectors[index].T
+    yield "cosine", _lists(scores, digits[queries][:, None] == digits[index])
 
 
 def _stories() -> list[dict[str, Any]]:
@@ -63,11 +152,7 @@ def _titles() -> Iterator[tuple[str, pc.RankedLists]]:
     chosen = np.random.default_rng(0).permutation(len(stories))[:QUERIES]
     texts = [story["body"] for story in stories]
     queries = [stories[i]["title"] for i in chosen]
-    right = chosen[:, None] == np.arange(len(texts))
-    yield "bm25", _lists(bm25(texts, queries), right)
-    cosine, reduced = _cosines(texts, queries)
-    yield "tfidf", _lists(cosine, right)
-    yield "lsa", _lists(reduced, right)
+    yield from _texts(texts, queries, chosen[:, None] == np.arange(len(texts)))
 
 
 def _topics() -> Iterator[tuple[str, pc.RankedLists]]:
@@ -89,14 +174,18 @@ def _topics() -> Iterator[tuple[str, pc.RankedLists]]:
 
 def _authors() -> Iterator[tuple[str, pc.RankedLists]]:
     """Yield searches by an article for others by its author."""
-    articles = read_articles(data_dir())
-    texts = [text for own in articles.values() for text in own]
-    author = np.repeat(np.arange(len(articles)), [len(own) for own in articles.values()])
+    texts, author = _articles()
     chosen = np.random.default_rng(0).permutation(len(texts))[:QUERIES]
     right = author[chosen][:, None] == author
     cosine, reduced = _cosines(texts, [texts[i] for i in chosen])
     yield "tfidf", _lists(cosine, right, chosen)
     yield "lsa", _lists(reduced, right, chosen)
+
+
+def _articles() -> tuple[list[str], NDArray[np.int64]]:
+    articles = read_articles(data_dir())
+    texts = [text for own in articles.values() for text in own]
+    return texts, np.repeat(np.arange(len(articles)), [len(own) for own in articles.values()])
 
 
 def _digits() -> Iterator[tuple[str, pc.RankedLists]]:

@@ -20,7 +20,7 @@ import paretocut as pc
 from experiments.compare import cache, networks
 from experiments.compare.methods import CEILING, NEURAL, PROTOCOL
 from experiments.data import RUNS, Run, load
-from experiments.lead.collections import made
+from experiments.lead.collections import fresh, made
 from experiments.lead.pretrain import corpus, learned
 from paretocut import metrics
 from paretocut.truncators import Consensus, GlobalK, Oracle, ScoreThreshold, Surprise, Truncator
@@ -134,6 +134,27 @@ def table(runs: Lists, known: Mapping[str, Any]) -> dict[str, Values]:
             rows.setdefault(name, {})[metric] = values
         rows[CEILING] = {m: metrics.get(m)(lists, Oracle(m).predict(lists)) for m in METRICS}
         out[run.name] = rows
+    return out
+
+
+def check(known: Mapping[str, Any]) -> dict[str, Any]:
+    """Return F1 and DCG on lists that played no part in any choice: run -> metric -> method."""
+    rules: dict[str, Truncator] = {
+        name: SIMPLE[name] for name in ("global_k", "raw", "max", "minmax", "z")
+    }
+    out = {}
+    for run, lists in fresh().items():
+        own = known[corpus(run.family)]
+        rows = {name: tuned(run, lists, rule) for name, rule in rules.items()}
+        rows["consensus"] = tuned(run, lists, Consensus(pretrained=own))
+        means = {
+            metric: {name: float(row[metric].mean()) for name, row in rows.items()}
+            for metric in METRICS
+        }
+        for name, metric, values in untrained(lists, own):
+            if name == "prior, lists":
+                means[metric][name] = float(values.mean())
+        out[run.name] = {"queries": len(lists), **means}
     return out
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from paretocut import metrics
 from paretocut._validation import check_int, check_real
-from paretocut.metrics import MetricLike
+from paretocut.metrics import Metric, MetricLike
 from paretocut.truncators._answer import AnswerModel
 from paretocut.truncators._base import Truncator, _ranked
 from paretocut.truncators._columns import DESIGN, Columns, Scale
@@ -40,9 +40,14 @@ _DRAWS = 100
 # A judged query counts once, all other collections together as this many. That steadies the vote
 # of ten or twenty queries, and fifty have little need of it.
 _PSEUDO_QUERIES = 6.0
+# Where the votes of other collections cut an untrained list for DCG: how rare relevant results are
+# is not known, and what is kept in vain costs.
+_UNSURE = 0.25
 # Log-odds of relevance per unit of min-max score and of log rank, *within* a list. They are
 # steeper than those of a regression over many lists, which mixes easy and hard queries.
 _SLOPE, _RANK = 12.0, -0.25
+# Relevant results that an untrained list of any length is believed to hold at most.
+_MANY = 50.0
 # How strongly the regression is drawn to the coefficients of other collections, and how many
 # standard errors its log-odds give away before a cut: the best of many uncertain cuts looks
 # better than it is.
@@ -109,9 +114,11 @@ class Consensus(Truncator):
     ``fit`` on unjudged lists of the system, otherwise in each list. The cut is where the
     expected metric is highest.
 
-    **With neither**, F1 keeps the upper half of the score range: no vote of other collections
-    was better on a new one. For DCG other collections vote on thresholds on z, which can keep
-    nothing. Any other metric is maximised in expectation under `predict_proba`.
+    **With neither**, F1 keeps the upper half of the score range, but not more than if 50 results
+    were relevant, as half of the range may be most of a list: nothing learned from other
+    collections was better on a new one. For DCG other collections vote on thresholds on z, which
+    can keep nothing, and a list is cut at the lower quartile of the cuts voted for. Any other
+    metric is maximised in expectation under `predict_proba`.
 
     Scores that are probabilities, a quarter of them within 0.01 of 0 or 1, are compared as
     logits: decided over all lists in ``fit``, without it in each list.
@@ -256,13 +263,14 @@ class Consensus(Truncator):
                 levels = np.full(len(lists), self.shift_)
             else:
                 levels = _level(logits, self.prior)
-            logits = _at_level(logits, levels)
-            return best_expected(logits.with_values(sigmoid(logits.values)), metric)
+            return _expected(logits, levels, metric)
         if metric == metrics.f1:
-            return _vote(columns, [["minmax", 0.5, 1]])
+            logits = _within(columns)
+            most = _expected(logits, _level(logits, _MANY), metric)
+            return np.minimum(_vote(columns, [["minmax", 0.5, 1]]), most)
         if metric == metrics.dcg and self.prior is None:
             drawn = self._values_elsewhere("dcg", np.random.default_rng(self.seed))
-            return _vote(columns, _votes(drawn))
+            return _vote(columns, _votes(drawn), quantile=_UNSURE)
         return best_expected(self.predict_proba(lists), metric, seed=self.seed)
 
     def _columns(self, lists: RankedLists) -> Columns:
@@ -416,8 +424,8 @@ def _votes(totals: FloatArray) -> list[list[Any]]:
     return [[*rules[i], int(votes[i])] for i in np.flatnonzero(votes)]
 
 
-def _vote(columns: Columns, rules: list[list[Any]]) -> IntArray:
-    """Return the median of the cuts voted for, in each list."""
+def _vote(columns: Columns, rules: list[list[Any]], quantile: float = 0.5) -> IntArray:
+    """Return the median, or another quantile, of the cuts voted for, in each list."""
     cuts, votes = [], []
     for name in _KEYS:
         own = [(threshold, count) for key, threshold, count in rules if key == name]
@@ -427,9 +435,9 @@ def _vote(columns: Columns, rules: list[list[Any]]) -> IntArray:
     table = np.concatenate(cuts, axis=1)
     order = np.argsort(table, axis=1, kind="stable")
     reached = np.cumsum(np.array(votes)[order], axis=1)
-    middle = np.argmax(2 * reached >= reached[:, -1:], axis=1)
+    place = np.argmax(reached >= quantile * reached[:, -1:], axis=1)
     rows = np.arange(len(table))
-    return np.asarray(table[rows, order[rows, middle]], dtype=np.int64)
+    return np.asarray(table[rows, order[rows, place]], dtype=np.int64)
 
 
 def _careful(design: FloatArray, coef: FloatArray, covariance: FloatArray) -> FloatArray:
@@ -441,6 +449,12 @@ def _careful(design: FloatArray, coef: FloatArray, covariance: FloatArray) -> Fl
 def _within(columns: Columns) -> Ragged:
     """Return the log-odds within each list, up to their level."""
     return columns.sum({"minmax": _SLOPE, "log_rank": _RANK})
+
+
+def _expected(logits: Ragged, levels: FloatArray, metric: Metric) -> IntArray:
+    """Return the cuts with the highest expected metric, the log-odds being at these levels."""
+    moved = _at_level(logits, levels)
+    return best_expected(moved.with_values(sigmoid(moved.values)), metric)
 
 
 def _at_level(logits: Ragged, levels: FloatArray) -> Ragged:
