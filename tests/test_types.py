@@ -348,3 +348,8 @@ def test_checks_say_who_what_is_allowed_and_what_came() -> None:
     for bad in (float("nan"), "0.5", None, float("inf")):
         with pytest.raises(InvalidParameterError, match=r"must be in \[0, inf\), got"):
             check_real(bad, who="T", name="x", low=0, closed="low")
+
+
+def test_lists_of_types_that_do_not_mix_are_refused() -> None:
+    with pytest.raises(InvalidScoresError, match=r"one type, got datetime64.* and float16"):
+        Ragged.from_any([np.zeros(1, np.float16), np.array(["NaT"], "datetime64[Y]")])

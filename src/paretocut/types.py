@@ -173,8 +173,13 @@ def _from_sequence(lists: Any, dtype: Any) -> Ragged:
     offsets = _offsets(np.fromiter(map(len, parts), dtype=np.int64, count=len(parts)))
     # An empty list has no type of its own: NumPy would call it float64 and so widen the others.
     filled = [part for part in parts if part.size]
-    values = np.concatenate(filled) if filled else np.empty(0, dtype or np.float64)
-    return Ragged(values, offsets)
+    if not filled:
+        return Ragged(np.empty(0, dtype or np.float64), offsets)
+    try:
+        return Ragged(np.concatenate(filled), offsets)
+    except np.exceptions.DTypePromotionError:
+        kinds = " and ".join(sorted({str(part.dtype) for part in filled}))
+        raise InvalidScoresError(f"Ragged: lists must be of one type, got {kinds}") from None
 
 
 def _from_arrow(array: Any) -> Ragged:
