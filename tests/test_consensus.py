@@ -235,3 +235,5 @@ def test_every_metric_has_an_untrained_cut(metric: str, prior: float | None) -> 
 def test_bad_parameters_are_named() -> None:
     with pytest.raises(InvalidParameterError, match=r"prior must be in \(0, inf\), got -1"):
         Consensus(prior=-1).predict([[1.0]])
+    with pytest.raises(InvalidParameterError, match=r"pretrained must be .* coef.*, got level"):
+        Consensus("dcg", pretrained={"level": 1}).predict([[1.0]])

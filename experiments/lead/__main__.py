@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from experiments.data import ROOT
-from experiments.lead import answers, report, runs
+from experiments.lead import answers, report, runs, summary
 
 
 def main() -> None:
@@ -25,13 +25,14 @@ def main() -> None:
     say("other collections learned")
     values = runs.table(lists, known)
     say("tuned and untrained")
-    content: dict[str, Any] = report.summary(values, lists)
+    content: dict[str, Any] = summary.summary(values, lists)
+    content["untrained"] = summary.untrained(values, lists)
     content["check"] = runs.check(known)
     say("lists of no choice")
-    content["bounds"] = report.bounds(runs.bounds(lists), values)
+    content["bounds"] = summary.bounds(runs.bounds(lists), values)
     content["curves"] = runs.curves(lists, known)
     say("learning curves")
-    content |= report.variants(runs.votes(lists, known), runs.probabilities(lists, known), lists)
+    content |= summary.variants(runs.votes(lists, known), runs.probabilities(lists, known), lists)
     content["calibration"] = runs.calibration(lists, known)
     say("variants")
     content["answers"] = answers.run()

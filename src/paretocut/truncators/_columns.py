@@ -145,10 +145,8 @@ class Columns:
         return np.stack([columns[name] for name in DESIGN], axis=1)
 
     def _best(self, values: FloatArray) -> FloatArray:
-        return np.asarray(np.repeat(values[self.offsets[:-1][self.lengths > 0]], self._filled()))
-
-    def _filled(self) -> IntArray:
-        return np.asarray(self.lengths[self.lengths > 0])
+        filled = self.lengths > 0
+        return np.asarray(np.repeat(values[self.offsets[:-1][filled]], self.lengths[filled]))
 
     def _spread_out(self, values: FloatArray) -> FloatArray:
         return np.asarray(np.repeat(values, self.lengths))

@@ -11,6 +11,7 @@ import numpy as np
 
 from paretocut import metrics
 from paretocut._validation import check_int, check_real
+from paretocut.errors import InvalidParameterError
 from paretocut.metrics import Metric, MetricLike
 from paretocut.truncators._answer import AnswerModel
 from paretocut.truncators._base import Truncator, _ranked
@@ -186,6 +187,11 @@ class Consensus(Truncator):
         check_int(self.seed, who="Consensus", name="seed")
         if self.prior is not None:
             check_real(self.prior, who="Consensus", name="prior", low=0)
+        if self.pretrained is not None and self.pretrained.keys() != _shipped().keys():
+            raise InvalidParameterError(
+                "Consensus: pretrained must be what pretrain returns, with "
+                f"{', '.join(_shipped())}, got {', '.join(self.pretrained) or 'nothing'}"
+            )
 
     def _require_fitted(self) -> None:
         """Accept lists before fit: other collections have been learned from."""
