@@ -440,12 +440,17 @@ def test_a_reader_that_has_seen_enough_is_no_error(folder: Path) -> None:
     assert len(done.stdout.splitlines()) == 2
 
 
-def test_a_full_disk_is_an_error(folder: Path) -> None:
+@pytest.mark.parametrize("buffered", [True, False])
+def test_a_full_disk_is_an_error(folder: Path, buffered: bool) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full on this system")
     with open("/dev/full", "wb") as full:
         done = subprocess.run(
-            [*COMMAND, "score", "run.txt"], stdout=full, stderr=subprocess.PIPE, check=False
+            [*COMMAND, "score", "run.txt"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+            env=os.environ | {"PYTHONUNBUFFERED": "" if buffered else "1"},
         )
     assert (done.returncode, done.stderr) == (1, b"paretocut: No space left on device\n")
 

@@ -75,9 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         args.run_command(args)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader has seen enough, as with `| head`. What is left in the buffer has nowhere to
-        # go; without this, Python would complain about it at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()  # the reader has seen enough, as with `| head`
     except KeyboardInterrupt:
         return 130
     except InvalidParameterError as error:
@@ -89,5 +87,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         reason = error.strerror or str(error)
         note(f"{error.filename}: {reason}" if error.filename else reason)
+        try:
+            sys.stdout.flush()
+        except OSError:  # it was the output that failed
+            _discard_output()
         return 1
     return 0
+
+
+def _discard_output() -> None:
+    """Let what is left in the buffer go nowhere, or Python would complain about it at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
