@@ -12,6 +12,8 @@ from paretocut.types import FloatArray, IntArray, RankedLists
 
 __all__ = ["Autocut", "Knee", "LargestGap", "TopP"]
 
+_ROUNDING = 1e-12
+
 
 class _ShapeRule(Truncator):
     """A rule that learns nothing and looks at one list at a time."""
@@ -118,10 +120,12 @@ class Autocut(_ShapeRule):
     def _shape_cut(self, scores: FloatArray) -> int:
         curve = (scores - scores[0]) / (scores[-1] - scores[0])
         over = curve - np.linspace(0.0, 1.0, scores.size)
+        # On a straight stretch all points are equally far over the diagonal, but for rounding.
+        low = over + _ROUNDING
         jump = np.zeros(scores.size, dtype=bool)
-        jump[1:-1] = (over[1:-1] > over[:-2]) & (over[1:-1] > over[2:])
+        jump[1:-1] = (over[1:-1] > low[:-2]) & (over[1:-1] > low[2:])
         # The last point has no right neighbour; Weaviate compares it with the two before it.
-        jump[-1] = scores.size > 2 and over[-1] > over[-2] and over[-1] > over[-3]
+        jump[-1] = scores.size > 2 and over[-1] > low[-2] and over[-1] > low[-3]
         found = np.flatnonzero(jump)
         return int(found[self.jumps - 1]) if found.size >= self.jumps else scores.size
 
