@@ -13,7 +13,7 @@ import pytest
 from paretocut import metrics, truncators
 from paretocut.errors import InvalidParameterError, InvalidScoresError, NotFittedError
 from paretocut.truncators import Truncator
-from paretocut.types import RankedLists
+from paretocut.lists import RankedLists
 
 NEURAL = {"bicut", "choppy", "attncut"}
 NEEDS = {

@@ -9,7 +9,7 @@ from paretocut.errors import InvalidParameterError
 from paretocut.truncators import Conformal, FixedK, GlobalK, LargestGap, ScoreThreshold, Surprise
 from paretocut.truncators._base import Truncator
 from paretocut.truncators.conformal import _fdr, _fnr
-from paretocut.types import RankedLists
+from paretocut.lists import RankedLists
 
 DEPTH = 25
 

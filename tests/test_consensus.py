@@ -17,7 +17,7 @@ from paretocut.truncators import Consensus, GlobalK, ScoreThreshold
 from paretocut.truncators._columns import DESIGN
 from paretocut.truncators.consensus import pretrain
 from paretocut.truncators.expected import expected_curve
-from paretocut.types import RankedLists
+from paretocut.lists import RankedLists
 
 
 def simulated(queries: int, seed: int, *, depth: int = 100) -> RankedLists:

@@ -13,7 +13,8 @@ from paretocut.truncators.distribution import (
     _run,
     _start,
 )
-from paretocut.types import Ragged, RankedLists
+from paretocut.lists import RankedLists
+from paretocut.ragged import Ragged
 
 
 def draw(seed: int, *, n: int, weight: float, mu: float, sd: float, rate: float) -> np.ndarray:

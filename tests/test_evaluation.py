@@ -17,7 +17,7 @@ from paretocut.evaluation import Evaluation, evaluate
 from paretocut.io import read_trec
 from paretocut.significance import bootstrap_interval, holm, sign_flip_test
 from paretocut.truncators import Conformal, FixedK, GlobalK, Oracle, ScoreThreshold, Surprise
-from paretocut.types import RankedLists
+from paretocut.lists import RankedLists
 from support import importorskip
 
 

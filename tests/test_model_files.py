@@ -12,7 +12,7 @@ from paretocut import metrics
 from paretocut.errors import DataFormatError, InvalidParameterError
 from paretocut.truncators import Conformal, FixedK, GlobalK, LocalK, ScoreThreshold, Surprise, load
 from paretocut.truncators._base import Truncator
-from paretocut.types import RankedLists
+from paretocut.lists import RankedLists
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import pytest
 from paretocut import metrics, truncators
 from paretocut.errors import InvalidParameterError, InvalidScoresError, MissingExtraError
 from paretocut.truncators import Conformal, GlobalK, Truncator
-from paretocut.types import RankedLists
+from paretocut.lists import RankedLists
 from support import importorskip
 
 torch = importorskip("torch")

@@ -13,7 +13,7 @@ from paretocut import metrics
 from paretocut.errors import InvalidParameterError
 from paretocut.evaluation import Evaluation, evaluate
 from paretocut.truncators import FixedK, GlobalK, ScoreThreshold, Surprise
-from paretocut.types import RankedLists
+from paretocut.lists import RankedLists
 from support import importorskip
 
 matplotlib = importorskip("matplotlib")

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from paretocut.truncators._search import Sweep, best_cut, best_threshold, count_kept
-from paretocut.types import Ragged
+from paretocut.ragged import Ragged
 
 Case = list[tuple[list[float], list[float]]]
 

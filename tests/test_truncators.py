@@ -29,7 +29,7 @@ from paretocut.truncators import (
     Surprise,
     TopP,
 )
-from paretocut.types import RankedLists
+from paretocut.lists import RankedLists
 
 score_lists = st.lists(
     st.lists(st.floats(-100, 100, allow_subnormal=False), max_size=12), min_size=1, max_size=4

@@ -17,7 +17,8 @@ from paretocut._validation import (
     check_real,
 )
 from paretocut.errors import InvalidParameterError, InvalidScoresError
-from paretocut.types import Ragged, RankedLists
+from paretocut.lists import RankedLists
+from paretocut.ragged import Ragged
 
 number_lists = st.lists(st.lists(st.floats(-1e6, 1e6), max_size=6), max_size=6)
 
