@@ -206,6 +206,18 @@ void count_kept(In<double> values, In<std::int64_t> offsets, InMatrix<double> we
                                 counts.data());
 }
 
+void above_middle(In<double> values, In<std::int64_t> offsets, double reach,
+                  Out<std::int64_t> counts, Out<double> middles) {
+    const paretocut::cuts::Lists lists = lists_of(values, offsets);
+    require(size(counts) == lists.count && size(middles) == lists.count,
+            "there must be one count and one middle per list");
+    paretocut::cuts::above_middle(lists, reach, counts.data(), middles.data());
+}
+
+std::int64_t quick_half(In<double> scores, bool falling, double reach, std::int64_t most) {
+    return paretocut::cuts::quick_half(scores.data(), size(scores), falling, reach, most);
+}
+
 void find_levels(In<double> values, In<std::int64_t> offsets, double slope, double rank_weight,
                  double reach, InMatrix<double> targets,
                  nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> levels) {
@@ -235,6 +247,11 @@ void register_cuts(nb::module_& m) {
     m.def("count_kept", &count_kept, nb::arg("values"), nb::arg("offsets"), nb::arg("weights"),
           nb::arg("thresholds"), nb::arg("center"), nb::arg("spread"),
           nb::arg("counts").noconvert(), "Results of each falling list that each rule keeps.");
+    m.def("above_middle", &above_middle, nb::arg("values"), nb::arg("offsets"), nb::arg("reach"),
+          nb::arg("counts").noconvert(), nb::arg("middles").noconvert(),
+          "Results of each falling list in the upper half of its range.");
+    m.def("quick_half", &quick_half, nb::arg("scores"), nb::arg("falling"), nb::arg("reach"),
+          nb::arg("most"), "The same of one ordinary list, or -1 for any other.");
     m.def("find_levels", &find_levels, nb::arg("values"), nb::arg("offsets"), nb::arg("slope"),
           nb::arg("rank_weight"), nb::arg("reach"), nb::arg("targets"),
           nb::arg("levels").noconvert(), "Levels at which so many results are expected relevant.");

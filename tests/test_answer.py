@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from paretocut.truncators._answer import AnswerModel
 from paretocut.truncators._logistic import ridge_logistic
+
 from paretocut.ragged import Ragged
 from support import importorskip
 

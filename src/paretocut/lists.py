@@ -10,7 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from paretocut.errors import InvalidParameterError, InvalidScoresError
-from paretocut.ragged import BoolArray, FloatArray, IntArray, Ragged, RaggedLike, offsets_of
+from paretocut.ragged import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Ragged,
+    RaggedLike,
+    best_first,
+    offsets_of,
+)
 
 if TYPE_CHECKING:
     from paretocut.decisions import Cuts
@@ -510,24 +518,6 @@ def _matrix(vectors: ArrayLike | None, rows: int, name: str, what: str) -> NDArr
             f"got shape {array.shape}"
         )
     return array
-
-
-def best_first(scores: Ragged, higher_is_better: bool) -> IntArray | None:
-    """Return what sorts every list best first, or None when all of them are.
-
-    Parameters
-    ----------
-    scores
-        Lists in any order.
-    higher_is_better
-        False for distances.
-    """
-    values = scores.values
-    worse, better = (values[:-1], values[1:]) if higher_is_better else (values[1:], values[:-1])
-    rises = np.flatnonzero(better > worse) + 1
-    if not rises.size or np.isin(rises, scores.offsets).all():
-        return None
-    return np.lexsort((-values if higher_is_better else values, scores.rows))
 
 
 def check_direction(

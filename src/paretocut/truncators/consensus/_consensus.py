@@ -28,7 +28,13 @@ from paretocut.truncators.consensus.regression import (
     regress,
     standardised,
 )
-from paretocut.truncators.consensus.untrained import cuts_at, levels_for, middle, upper_half
+from paretocut.truncators.consensus.untrained import (
+    cuts_at,
+    levels_for,
+    middle,
+    quick_half,
+    upper_half,
+)
 from paretocut.truncators.consensus.vote import Rules, drawn, elected, rule_values, unit, winner
 
 __all__ = ["Consensus"]
@@ -243,6 +249,12 @@ class Consensus(Truncator):
                 elsewhere = values_elsewhere(known, "f1", rng)
                 totals += CONSTANTS.pseudo_queries * unit(curves) * elsewhere
             self.weights_, self.thresholds_, self.votes_ = elected(totals)
+
+    def _quick(self, scores: FloatArray, higher_is_better: bool) -> int | None:
+        if self.metric != "f1" or self.expect is not None or hasattr(self, "strategy_"):
+            return None
+        self._validate()
+        return quick_half(scores, higher_is_better)
 
     def _predict(self, lists: RankedLists) -> IntArray:
         scale = self._scale()
