@@ -15,6 +15,9 @@ from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
+from paretocut.truncators._columns import DESIGN, Columns, Scale
+from paretocut.truncators._logistic import sigmoid
+from paretocut.truncators.expected import best_expected
 
 import paretocut as pc
 from experiments.compare import cache, networks
@@ -25,9 +28,6 @@ from experiments.lead.pretrain import corpus, learned
 from paretocut import metrics
 from paretocut.truncators import Consensus, GlobalK, Oracle, ScoreThreshold, Surprise, Truncator
 from paretocut.truncators import consensus as parts
-from paretocut.truncators._columns import DESIGN, Columns, Scale
-from paretocut.truncators._logistic import sigmoid
-from paretocut.truncators.expected import best_expected
 
 METRICS = ("f1", "dcg")
 SIMPLE: dict[str, Truncator] = {
