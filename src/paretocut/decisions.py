@@ -25,6 +25,7 @@ __all__ = [
     "amount",
     "as_scores",
     "decided",
+    "matching",
     "one_decided",
     "one_list",
     "ordinal",
@@ -292,7 +293,7 @@ def decided(
         all others.
     """
     n = lists.scores.lengths
-    matches = None if zeros == "keep" else _matches(lists)
+    matches = None if zeros == "keep" else matching(lists)
     if matches is None:
         chosen = decide(lists)
     else:
@@ -389,14 +390,20 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _matches(lists: RankedLists) -> IntArray | None:
+def matching(lists: RankedLists) -> IntArray | None:
     """Return how many results of each list match at all, or None when all of them do.
 
     Lexical engines pad answers with results of score 0. Two or more exact zeros at the end of a
-    list without negative scores are such; a single one may be the end of a normalised scale.
+    list without negative scores are such; a single one may be the end of a normalised scale. A
+    fused score of 0 is a score like any other.
+
+    Parameters
+    ----------
+    lists
+        The lists.
     """
     scores = lists.scores
-    if not lists.higher_is_better or scores.values.size == 0:
+    if not lists.higher_is_better or scores.values.size == 0 or lists.parts is not None:
         return None
     _, last = scores.ends()
     if last.all():
