@@ -22,7 +22,7 @@ from paretocut.fusion import Fusion, QueryCoverageWarning
 
 __all__ = ["INDEXES", "run"]
 
-INDEXES = ("cranfield", "cisi", "med", "time", "squad2", "clinc150")
+INDEXES = ("med", "clinc150", "time", "squad2", "cranfield")
 # Whose questions a background is fitted on and tested on; never those of the index itself.
 FITTED = ("2wiki", "cisi", "time", "clinc150", "adi")
 TESTED = ("hotpotqa500", "nfcorpus", "med", "cranfield", "squad2")

@@ -98,9 +98,9 @@ class Cuts:
             columns = (self.k, self.n, self.chosen, matching)
             rows = zip(*(column.tolist() for column in columns), strict=True)
             self._reasons = tuple(
-                _sentence(k, n, chosen, matches, why)
-                for (k, n, chosen, matches), why in zip(
-                    rows, self._decider._because(self), strict=True
+                _sentence(k, n, chosen, matches, why) + _edge(self.lists, i, k)
+                for i, ((k, n, chosen, matches), why) in enumerate(
+                    zip(rows, self._decider._because(self), strict=True)
                 )
             )
         return self._reasons
@@ -440,3 +440,19 @@ def _sentence(k: int, n: int, chosen: int, matches: int, why: str) -> str:
         bound = "the minimum asked for" if k > chosen else "the most allowed"
         return f"{kept}, {bound}; otherwise {chosen}: {why}"
     return f"{kept}: {why}"
+
+
+def _edge(lists: RankedLists, i: int, k: int) -> str:
+    """Return what each retriever said of the results on both sides of a cut through a fused list.
+
+    Nothing is said of a list that was not fused.
+    """
+    if lists.parts is None:
+        return ""
+    names = None if lists.doc_ids is None else lists.doc_ids[i]
+    said = [
+        f"{what} {ordinal(at + 1) if names is None else names[at]} ({lists.parts.describe(i, at)})"
+        for what, at in (("last kept", k - 1), ("first dropped", k))
+        if 0 <= at < lists.scores.lengths[i]
+    ]
+    return "".join(f"; {clause}" for clause in said)
