@@ -23,7 +23,6 @@ from paretocut.errors import InvalidParameterError
 require("haystack", feature="paretocut.adapters.haystack", extra="haystack")
 
 from haystack import Document, component, default_from_dict, default_to_dict
-from haystack.core.component.types import Variadic
 
 __all__ = ["ParetoCut", "ParetoCutJoiner"]
 
@@ -134,14 +133,15 @@ class ParetoCut:
 class ParetoCutJoiner:
     """Joins the documents of several retrievers by their scores, and cuts the outcome.
 
-    It stands where ``DocumentJoiner`` stands. Documents come best first as copies with their
+    It stands where ``DocumentJoiner`` stands, with one input for each retriever, because weights,
+    directions and reasons belong to one of them. Documents come best first as copies with their
     fused score; ``meta`` has the decision under ``paretocut``, with ``parts``: score and rank in
-    each list. Lists are numbered in the order in which they are connected.
+    each list.
 
     Parameters
     ----------
     names
-        Names of the lists, in that order; "1", "2", ... by default.
+        Names of two or more inputs: ``["words", "vectors"]``.
     higher_is_better
         By name of a list, False if its scores are distances.
     max_tokens, count_tokens
@@ -153,14 +153,19 @@ class ParetoCutJoiner:
 
     def __init__(
         self,
+        names: list[str],
         *,
-        names: list[str] | None = None,
         higher_is_better: dict[str, bool] | None = None,
         max_tokens: int | None = None,
         count_tokens: Callable[[str], int] | None = None,
         **options: Unpack[FuseOptions],
     ) -> None:
         self._fuser = Fuser("ParetoCutJoiner", options)
+        if isinstance(names, str) or len(set(names)) < max(len(names), 2):
+            raise InvalidParameterError(
+                f"ParetoCutJoiner: names must be at least 2 different names, got {names!r}"
+            )
+        component.set_input_types(self, **dict.fromkeys(names, list[Document]))
         self._budget = TokenBudget(max_tokens, count_tokens).check("ParetoCutJoiner")
         self.names = names
         self.higher_is_better = higher_is_better
@@ -196,31 +201,28 @@ class ParetoCutJoiner:
         return restored
 
     @component.output_types(documents=list[Document], decision=dict[str, Any])
-    def run(self, documents: Variadic[list[Document]]) -> dict[str, Any]:
+    def run(self, **documents: list[Document]) -> dict[str, Any]:
         """Return the documents kept, and the decision.
 
         Parameters
         ----------
-        documents
-            The lists of two or more retrievers.
+        **documents
+            The list of each input.
         """
-        lists = list(documents)
-        names = self.names or [str(i + 1) for i in range(len(lists))]
-        if len(lists) != len(names) or len(lists) < 2:
-            wanted = "at least 2" if self.names is None else f"{len(names)}, one for each name,"
+        if documents.keys() != set(self.names):
             raise InvalidParameterError(
-                f"ParetoCutJoiner: lists of documents must be {wanted} and more than 1, "
-                f"got {len(lists)}"
+                f"ParetoCutJoiner: inputs must be {', '.join(self.names)}, "
+                f"got {', '.join(documents) or 'none'}"
             )
         better = self.higher_is_better or {}
         arms = {
             name: Arm(
-                found,
-                [document.id for document in found],
-                [document.score for document in found],
+                documents[name],
+                [document.id for document in documents[name]],
+                [document.score for document in documents[name]],
                 better.get(name, True),
             )
-            for name, found in zip(names, lists, strict=True)
+            for name in self.names
         }
         kept = self._fuser.answer(
             arms,
