@@ -92,12 +92,6 @@ class OneRetriever:
         """Lowest score of each query; 0 where there is none."""
         return self._edge(self.end - 1)
 
-    def rank(self) -> FloatArray:
-        """Return the rank of each result in its list, from 1."""
-        scores = self.merits
-        start = np.repeat(scores.offsets[:-1], scores.lengths)
-        return np.arange(1, scores.values.size + 1, dtype=np.float64) - start
-
     def trimmed(self) -> Ragged:
         """Return the scores that take part, in the order of this retriever's own lists."""
         own = self.merits

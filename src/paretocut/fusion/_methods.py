@@ -106,7 +106,10 @@ def _isr(one: OneRetriever) -> Affine:
 
 def _of_rank(one: OneRetriever, gain: Callable[[FloatArray], FloatArray]) -> Affine:
     zero, unit = np.zeros(len(one.begin)), np.ones(len(one.begin))
-    return Affine(gain(one.rank()), zero, unit, zero)
+    lengths = one.merits.lengths
+    table = gain(np.arange(1.0, lengths.max(initial=0) + 1))
+    # Copies of the head of one table are much faster than a rank for every result.
+    return Affine(np.concatenate([zero[:0], *(table[:n] for n in lengths)]), zero, unit, zero)
 
 
 def _surprise(one: OneRetriever) -> Affine:
