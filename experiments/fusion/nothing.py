@@ -123,7 +123,7 @@ def one(index: str) -> dict[str, dict[str, float]]:
         _joined([search(index, other, _questions(other)) for other in group if other != index])
         for group in (FITTED, TESTED)
     )
-    fusion = Fusion().fit(own)
+    fusion = Fusion().fit(_joined([own, fitted]))  # questions of users and nonsense
     ways = {
         "BM25": lambda lists: lists["BM25"],
         "MiniLM": lambda lists: lists["MiniLM"],

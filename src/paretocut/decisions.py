@@ -31,6 +31,8 @@ __all__ = [
     "ordinal",
 ]
 
+_LONGEST = 40  # letters of a document's name in a sentence
+
 
 class Decider(Protocol):
     """What a decision asks of whoever made it."""
@@ -456,3 +458,8 @@ def _edge(lists: RankedLists, i: int, k: int) -> str:
         if 0 <= at < lists.scores.lengths[i]
     ]
     return "".join(f"; {clause}" for clause in said)
+
+
+def _brief(name: str) -> str:
+    """Return the name of a document, shortened: it may be a text."""
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 3]}..."

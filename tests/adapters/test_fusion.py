@@ -105,6 +105,28 @@ def test_langchain_stores_of_both_directions(options: dict[str, Any]) -> None:
     assert [d.id for d in asyncio.run(retriever.ainvoke("?"))] == ids
 
 
+def test_langchain_documents_are_the_same_by_text_or_by_a_field() -> None:
+    importorskip("langchain_core")
+    from langchain_core.documents import Document
+    from langchain_core.retrievers import BaseRetriever
+
+    from paretocut.adapters.langchain import ParetoCutFusionRetriever
+
+    class Listed(BaseRetriever):
+        page: int
+
+        def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
+            return [Document("same text", id=f"made up {self.page}", metadata={"page": self.page})]
+
+    arms = [Listed(page=1), Listed(page=2)]
+    by_text = ParetoCutFusionRetriever(retrievers=arms, min_k=5)
+    by_page = ParetoCutFusionRetriever(retrievers=arms, min_k=5, id_key="page")
+    assert len(by_text.invoke("?")) == 1
+    assert len(by_page.invoke("?")) == 2
+    with pytest.raises(InvalidParameterError, match="id_key must be in the metadata"):
+        ParetoCutFusionRetriever(retrievers=arms, id_key="isbn").invoke("?")
+
+
 def test_langchain_retrievers_without_scores_take_part_by_their_order() -> None:
     importorskip("langchain_core")
     from langchain_core.documents import Document

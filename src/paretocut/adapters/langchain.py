@@ -123,7 +123,7 @@ class ParetoCutFusionRetriever(CutModel, BaseRetriever):
         Where in the metadata of a retriever's documents the score is.
     id_key
         Where in the metadata that is which tells that two documents are the same. By default
-        the ``id`` of the document, or its text where it has none.
+        it is their text: stores make up ids of their own.
     method, weights, fusion
         As in `paretocut.fuse`; ``fusion`` is a fitted `paretocut.Fusion`, or the path of a saved
         one, instead.
@@ -221,7 +221,7 @@ class ParetoCutFusionRetriever(CutModel, BaseRetriever):
                     f"got {self.id_key!r} and a document with {sorted(document.metadata)}"
                 )
             return str(document.metadata[self.id_key])
-        return str(document.id or document.page_content)
+        return str(document.page_content)
 
 
 class ParetoCutCompressor(CutModel, BaseDocumentCompressor):
