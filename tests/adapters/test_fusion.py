@@ -105,6 +105,7 @@ def test_langchain_stores_of_both_directions(options: dict[str, Any]) -> None:
     assert [d.id for d in asyncio.run(retriever.ainvoke("?"))] == ids
 
 
+@pytest.mark.filterwarnings("ignore::paretocut.adapters.ScoresWarning")
 def test_langchain_documents_are_the_same_by_text_or_by_a_field() -> None:
     importorskip("langchain_core")
     from langchain_core.documents import Document
