@@ -453,7 +453,8 @@ def _edge(lists: RankedLists, i: int, k: int) -> str:
         return ""
     names = None if lists.doc_ids is None else lists.doc_ids[i]
     said = [
-        f"{what} {ordinal(at + 1) if names is None else names[at]} ({lists.parts.describe(i, at)})"
+        f"{what} {ordinal(at + 1) if names is None else _brief(names[at])} "
+        f"({lists.parts.describe(i, at)})"
         for what, at in (("last kept", k - 1), ("first dropped", k))
         if 0 <= at < lists.scores.lengths[i]
     ]
