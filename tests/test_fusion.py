@@ -406,7 +406,11 @@ def test_probabilities_mean_what_they_say() -> None:
     fusion = Fusion().fit(train)
     fused = fusion.fuse(test)
     p = fusion.probability(fused).values
-    np.testing.assert_allclose(p, 1 / (1 + np.exp(-fused.scores.values)))
+    rank = np.concatenate([np.arange(1, n + 1) for n in fused.scores.lengths])
+    log_odds = fusion.intercept_ + fusion.slope_ * fused.scores.values
+    log_odds += fusion.rank_slope_ * np.log(rank)
+    np.testing.assert_allclose(p, 1 / (1 + np.exp(-log_odds)))
+    assert all((np.diff(one) <= 0).all() for one in fusion.probability(fused))
     relevant = fused.relevant.values
     for low, high in ((0.0, 0.2), (0.2, 0.5), (0.5, 0.8), (0.8, 1.0)):
         inside = (p >= low) & (p < high)
@@ -435,9 +439,11 @@ def test_a_saved_fusion_fuses_alike(judged: bool, tmp_path: Path) -> None:
     loaded = Fusion.load(tmp_path / "fusion.json")
     assert repr(loaded) == repr(fusion) == "Fusion(depth=40)"
     assert loaded.names_ == ("words", "vectors")
-    np.testing.assert_array_equal(
-        loaded.fuse(lists).scores.values, fusion.fuse(lists).scores.values
-    )
+    fused = fusion.fuse(lists)
+    np.testing.assert_array_equal(loaded.fuse(lists).scores.values, fused.scores.values)
+    if judged:
+        expected = fusion.probability(fused).values
+        np.testing.assert_array_equal(loaded.probability(fused).values, expected)
 
 
 def test_a_file_that_is_no_fusion_is_refused(tmp_path: Path) -> None:

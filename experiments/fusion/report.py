@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -24,6 +25,7 @@ BETTER = "better single run"
 FIRST = ("rrf", "DBSF", "minmax", "z", "surprise", "probability", UNJUDGED, LEARNED)
 GROUPS = {"all": None, "first": OLD, "new": NEW}
 DRAWS = 2000
+WIDTH = 100
 SHOWN = {
     "ndcg": "nDCG@10",
     "map": "MAP",
@@ -133,7 +135,20 @@ def page(content: Mapping[str, Any]) -> str:
     words = Path(__file__).with_name("page.md").read_text(encoding="utf-8")
     numbers = _numbers(content)
     # Only {names} of ours: the page shows code with braces, too.
-    return re.sub(r"\{(\w+)\}", lambda found: numbers.get(found[1], found[0]), words)
+    text = re.sub(r"\{(\w+)\}", lambda found: numbers.get(found[1], found[0]), words)
+    return "\n\n".join(_wrapped(block) for block in text.split("\n\n"))
+
+
+def _wrapped(block: str) -> str:
+    """Return a paragraph or a list filled anew, now that the numbers are in it."""
+    if not re.match(r"[A-Z*]|- ", block):
+        return block
+    fill = textwrap.TextWrapper(WIDTH, break_on_hyphens=False, break_long_words=False)
+    items = re.split(r"\n(?=- )", block.rstrip("\n"))
+    fill.subsequent_indent = "  " if block.startswith("- ") else ""
+    return "\n".join(fill.fill(" ".join(item.split())) for item in items) + (
+        "\n" if block.endswith("\n") else ""
+    )
 
 
 def _mean(content: Mapping[str, Any], method: str, metric: str, group: str = "all") -> float | None:

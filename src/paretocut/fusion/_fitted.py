@@ -31,6 +31,7 @@ from paretocut.truncators.consensus.logistic import ridge_logistic, sigmoid
 __all__ = ["Fusion"]
 
 _FORMAT = "paretocut-fusion"
+_ODDS = ("intercept_", "slope_", "rank_slope_")
 # Learned weights: candidates for the log ratio of one weight to the others, draws of the
 # bootstrap, and how many judged queries equal weights are worth.
 _RATIOS = np.linspace(-1.5, 1.5, 13)
@@ -60,8 +61,9 @@ class Fusion:
         Mean of the lowest scores: what a retriever is taken to say when it found nothing.
     weights_
         Weight of each retriever; their mean is 1.
-    slope_, intercept_
-        Of the log-odds of relevance, from judged lists.
+    intercept_, slope_, rank_slope_
+        Log-odds of relevance, from judged lists: at score 0 and rank 1, for one unit of the fused
+        score, and for a rank *e* times as deep.
 
     Notes
     -----
@@ -75,8 +77,8 @@ class Fusion:
     **With judgements** weights are learned: in each draw of a Bayesian bootstrap over the judged
     queries some ratio of weights has the best mean average precision; the mean of these ratios is
     drawn towards equal weights, by as much as 30 judged queries would and further the less the
-    draws agree. The fused scores are then log-odds of relevance; `probability` gives the
-    probabilities.
+    draws agree. `probability` then says how likely each result is relevant, by a logistic
+    regression on fused score and rank in which rank 1 counts as much as 2 and 3 together.
 
     Neither multiplies p-values: retrievers depend on each other. Whether there is an answer at
     all is decided on *fused* lists, by a `paretocut.Background` fitted on fused lists of nonsense.
@@ -100,8 +102,9 @@ class Fusion:
     scale_: FloatArray
     floor_: FloatArray
     weights_: FloatArray
-    slope_: float
     intercept_: float
+    slope_: float
+    rank_slope_: float
 
     def __init__(
         self, *, weights: ArrayLike | None = None, depth: int | None = None, seed: int = 0
@@ -121,7 +124,7 @@ class Fusion:
         retrievers = matched(lists, self.depth, "Fusion")
         count = len(retrievers.lists)
         given = None if self.weights is None else checked_weights(self.weights, count, "Fusion")
-        for name in ("slope_", "intercept_"):
+        for name in _ODDS:
             self.__dict__.pop(name, None)
         self.names_ = retrievers.names
         parts = retrievers.lists
@@ -134,7 +137,7 @@ class Fusion:
         return self
 
     def fuse(self, lists: FuseLike) -> RankedLists:
-        """Return one list for each query; its scores are log-odds after `fit` on judged lists.
+        """Return one list for each query.
 
         Parameters
         ----------
@@ -161,13 +164,15 @@ class Fusion:
         Parameters
         ----------
         fused
-            What `fuse` returned, after `fit` on judged lists.
+            What `fuse` returned, after `fit` on judged lists; whole or cut.
         """
         if not hasattr(self, "slope_"):
             raise NotFittedError(
                 "Fusion: probability must come after fit on judged lists, got it before"
             )
-        return fused.scores.with_values(sigmoid(fused.scores.values))
+        ranks = np.log(fused.scores.ranks + 1.0)
+        log_odds = self.intercept_ + self.slope_ * fused.scores.values + self.rank_slope_ * ranks
+        return fused.scores.with_values(sigmoid(log_odds))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fusion as JSON.
@@ -214,8 +219,9 @@ class Fusion:
             fusion.names_ = tuple(map(str, known["names_"]))
             for name in ("location_", "scale_", "floor_", "weights_"):
                 setattr(fusion, name, np.array(known[name], dtype=np.float64))
-            if "slope_" in known:
-                fusion.slope_, fusion.intercept_ = known["slope_"], known["intercept_"]
+            for name in _ODDS:
+                if name in known:
+                    setattr(fusion, name, float(known[name]))
             return fusion
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DataFormatError(str(path), 1, f"not a fusion: {error}") from error
@@ -241,11 +247,7 @@ class Fusion:
 
     def _fused(self, retrievers: Retrievers) -> RankedLists:
         share = self.weights_ / len(self.weights_)
-        fused = joined(retrievers, self._affine(retrievers), share)
-        if not hasattr(self, "slope_"):
-            return fused
-        log_odds = self.intercept_ + self.slope_ * fused.scores.values
-        return fused._like(scores=fused.scores.with_values(log_odds))
+        return joined(retrievers, self._affine(retrievers), share)
 
     def _learn(self, retrievers: Retrievers, *, learn_weights: bool) -> None:
         fused = self._fused(retrievers)
@@ -271,15 +273,19 @@ class Fusion:
         if learn_weights and len(columns) > 1:
             self.weights_ = _learned_weights(columns, fused, self.seed)
         score = self.weights_ @ columns / len(columns)
-        # The top of a list counts as much as its many other results.
         rank = _rank(score, rows, fused.scores)
-        design = np.stack([np.ones(score.size), score], axis=1)
-        start = np.array([-3.0, 1.0])
-        intercept, slope = ridge_logistic(
-            design, relevant.astype(np.float64), penalty=np.ones(2), towards=start, weight=1 / rank
+        design = np.stack([np.ones(score.size), score, np.log(rank)], axis=1)
+        # The top of a list counts as much as its many other results.
+        intercept, slope, rank_slope = ridge_logistic(
+            design,
+            relevant.astype(np.float64),
+            penalty=np.ones(3),
+            towards=np.array([-3.0, 1.0, 0.0]),
+            weight=1 / rank,
         )
-        # Better scores never mean worse odds, whatever a few judged queries say.
-        self.slope_, self.intercept_ = max(float(slope), 0.01), float(intercept)
+        # A better place never means worse odds, whatever a few judged queries say.
+        self.intercept_ = float(intercept)
+        self.slope_, self.rank_slope_ = max(float(slope), 0.0), min(float(rank_slope), 0.0)
 
 
 def _mean(values: FloatArray) -> float:
