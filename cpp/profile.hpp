@@ -174,7 +174,8 @@ struct Profile {
     // faster than now.
     bool negative_back_to(double way) const {
         // 1 - exp(-way) is at least way / (1 + way)
-        return (1.0 - q + rq * way / (1.0 + way)) * (1.0 + k - q * way) > 1.0 + 1e-6;
+        return ((1.0 - q) * (1.0 + way) + rq * way) * (1.0 + k - q * way) >
+               (1.0 + 1e-6) * (1.0 + way);
     }
 
     // The third-order (Halley) step in log(theta) towards the root, at most 1 either way.

@@ -70,17 +70,17 @@ struct Trail {
     double place[kMost + kLanes] = {};
     void locate(double unit) {
         for (int i = 0; i < count; i += kLanes) {
-            store(place + i, log_pos(load(theta + i) / unit));
+            store(place + i, log_pos(load(theta + i) * (1.0 / unit)));
         }
     }
 
     // What they say of the profile of a window of m: enough to see whether h is negative.
     Profile profile(int i, std::int64_t m) const {
-        const double size = static_cast<double>(m);
+        const double inverse = 1.0 / static_cast<double>(m);
         Profile p = {};
-        p.k = log[i] / size;
-        p.q = 1.0 - r[i] / size;
-        p.rq = (r[i] - rr[i]) / size;
+        p.k = log[i] * inverse;
+        p.q = 1.0 - r[i] * inverse;
+        p.rq = (r[i] - rr[i]) * inverse;
         p.h = p.q - p.k * (1.0 - p.q);
         p.slope = p.rq * (1.0 + p.k) - (1.0 - p.q) * p.q;
         return p;
