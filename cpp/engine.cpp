@@ -15,6 +15,9 @@ namespace {
 constexpr std::int64_t kWork = std::int64_t{1} << 29;
 constexpr std::int64_t kPassesAlways = 128;
 
+// Scores looked at before the watch is asked: a few tenths of a millisecond.
+constexpr std::int64_t kAskAfter = std::int64_t{1} << 17;
+
 // Surprise of excesses: -log of the survival function. `rate` is 1 / shape, or 1 / scale if
 // exponential.
 template <bool kExponential>
@@ -76,17 +79,24 @@ Selection select_window(const double* e, std::int64_t n, const Options& options)
     const std::int64_t most = kWork / n > kPassesAlways ? kWork / n : kPassesAlways;
     Sums at;  // where the last window's search ended
     Trail trail;
+    std::int64_t unasked = 0;
     const auto assess = [&](std::int64_t lower, std::int64_t upper) {
+        const std::int32_t before = s.evaluations;
         Tail tail = fit_tail(e + lower, upper - lower, e[lower], &at, &trail, &s.evaluations);
         tail.cvm = cvm(e + lower, upper - lower, e[lower], tail);
         ++s.windows;
+        unasked += (upper - lower) * (s.evaluations - before + 2);
+        if (unasked >= kAskAfter && options.watch.stop != nullptr) {
+            unasked = 0;
+            s.stopped = options.watch.stop(options.watch.context) || s.stopped;
+        }
         return tail;
     };
     // Another window may be tried: it is large enough and the work is not.
     const auto room = [&](std::int64_t size) {
         if (size < options.min_window) return false;
         if (s.windows + s.evaluations >= most) s.limited = true;
-        return !s.limited;
+        return !s.limited && !s.stopped;
     };
     // The window without its smallest score; by threshold stability theta shrinks as it rises.
     const auto without_smallest = [&]() {
