@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "cuts.hpp"
 #include "kernel.hpp"
 #include "trec.hpp"
 
@@ -265,6 +266,88 @@ void register_surprise(nb::module_& m) {
     m.def("use_isa", &paretocut::use_isa, nb::arg("name"), "Choose an instruction set; for tests.");
 }
 
+// --- cuts: simple rules and expected F-measures ---
+
+paretocut::cuts::Lists lists_of(const In<double>& values, const In<std::int64_t>& offsets) {
+    require(size(offsets) >= 1, "offsets must not be empty");
+    const std::int64_t count = size(offsets) - 1;
+    const std::int64_t* offset = offsets.data();
+    require(offset[0] >= 0 && offset[count] <= size(values), "offsets must lie inside values");
+    for (std::int64_t i = 0; i < count; ++i) {
+        require(offset[i] <= offset[i + 1], "offsets must not decrease");
+    }
+    return {values.data(), offset, count};
+}
+
+void count_kept(In<double> values, In<std::int64_t> offsets, InMatrix<double> weights,
+                In<double> thresholds, double center, double spread,
+                nb::ndarray<std::int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu> counts) {
+    const paretocut::cuts::Lists lists = lists_of(values, offsets);
+    const std::int64_t rules = size(thresholds);
+    require(size(weights) == rules && weights.shape(1) == paretocut::cuts::kColumns,
+            "weights must have one row per rule and one entry per column");
+    require(size(counts) == lists.count && static_cast<std::int64_t>(counts.shape(1)) == rules,
+            "there must be one count per list and rule");
+    nb::gil_scoped_release release;
+    paretocut::cuts::count_kept(lists, {weights.data(), thresholds.data(), rules, center, spread},
+                                counts.data());
+}
+
+void above_middle(In<double> values, In<std::int64_t> offsets, double reach,
+                  Out<std::int64_t> counts, Out<double> middles) {
+    const paretocut::cuts::Lists lists = lists_of(values, offsets);
+    require(size(counts) == lists.count && size(middles) == lists.count,
+            "there must be one count and one middle per list");
+    paretocut::cuts::above_middle(lists, reach, counts.data(), middles.data());
+}
+
+std::int64_t quick_half(In<double> scores, bool falling, double reach, std::int64_t most) {
+    return paretocut::cuts::quick_half(scores.data(), size(scores), falling, reach, most);
+}
+
+void find_levels(In<double> values, In<std::int64_t> offsets, double slope, double rank_weight,
+                 double reach, InMatrix<double> targets,
+                 nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> levels) {
+    const paretocut::cuts::Lists lists = lists_of(values, offsets);
+    require(size(targets) == lists.count && size(levels) == lists.count &&
+                targets.shape(1) == levels.shape(1),
+            "there must be one row of targets and of levels per list");
+    nb::gil_scoped_release release;
+    paretocut::cuts::find_levels(lists, {slope, rank_weight, reach}, targets.data(),
+                                 static_cast<std::int64_t>(targets.shape(1)), levels.data());
+}
+
+void expected_cuts(In<double> values, In<std::int64_t> offsets, double slope, double rank_weight,
+                   double reach, InMatrix<double> levels, InMatrix<double> weights,
+                   double beta_squared, Out<std::int64_t> cuts) {
+    const paretocut::cuts::Lists lists = lists_of(values, offsets);
+    require(size(levels) == lists.count && size(weights) == lists.count &&
+                size(cuts) == lists.count && levels.shape(1) == weights.shape(1),
+            "there must be one row of levels and of weights and one cut per list");
+    nb::gil_scoped_release release;
+    paretocut::cuts::expected_cuts(lists, {slope, rank_weight, reach}, levels.data(),
+                                   weights.data(), static_cast<std::int64_t>(levels.shape(1)),
+                                   beta_squared, cuts.data());
+}
+
+void register_cuts(nb::module_& m) {
+    m.def("count_kept", &count_kept, nb::arg("values"), nb::arg("offsets"), nb::arg("weights"),
+          nb::arg("thresholds"), nb::arg("center"), nb::arg("spread"),
+          nb::arg("counts").noconvert(), "Results of each falling list that each rule keeps.");
+    m.def("above_middle", &above_middle, nb::arg("values"), nb::arg("offsets"), nb::arg("reach"),
+          nb::arg("counts").noconvert(), nb::arg("middles").noconvert(),
+          "Results of each falling list in the upper half of its range.");
+    m.def("quick_half", &quick_half, nb::arg("scores"), nb::arg("falling"), nb::arg("reach"),
+          nb::arg("most"), "The same of one ordinary list, or -1 for any other.");
+    m.def("find_levels", &find_levels, nb::arg("values"), nb::arg("offsets"), nb::arg("slope"),
+          nb::arg("rank_weight"), nb::arg("reach"), nb::arg("targets"),
+          nb::arg("levels").noconvert(), "Levels at which so many results are expected relevant.");
+    m.def("expected_cuts", &expected_cuts, nb::arg("values"), nb::arg("offsets"), nb::arg("slope"),
+          nb::arg("rank_weight"), nb::arg("reach"), nb::arg("levels"), nb::arg("weights"),
+          nb::arg("beta_squared"), nb::arg("cuts").noconvert(),
+          "Cuts with the highest expected F-measure, a mixture over levels.");
+}
+
 // --- trec: reading of runs and judgements ---
 
 namespace trec = paretocut::trec;
@@ -375,5 +458,6 @@ NB_MODULE(_kernel, m) {
     // A daemon thread at work when the interpreter ends keeps what it uses; that is no leak.
     nb::set_leak_warnings(false);
     register_surprise(m);
+    register_cuts(m);
     register_trec(m);
 }

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paretocut.io import CoverageWarning, Qrels, read_qrels, read_trec
-from paretocut.types import RankedLists
+from paretocut.lists import RankedLists
 
 __all__ = ["RUNS", "Run", "data_dir", "load", "query_texts", "sha256"]
 

@@ -12,8 +12,8 @@ import pytest
 
 from paretocut import metrics, truncators
 from paretocut.errors import InvalidParameterError, InvalidScoresError, NotFittedError
+from paretocut.lists import RankedLists
 from paretocut.truncators import Truncator
-from paretocut.types import RankedLists
 
 NEURAL = {"bicut", "choppy", "attncut"}
 NEEDS = {

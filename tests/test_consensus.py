@@ -9,15 +9,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from paretocut.truncators._columns import DESIGN
+from paretocut.truncators.expected import expected_curve
 
 import paretocut as pc
 from paretocut import metrics
 from paretocut.errors import InvalidParameterError, InvalidScoresError
+from paretocut.lists import RankedLists
 from paretocut.truncators import Consensus, GlobalK, ScoreThreshold
-from paretocut.truncators._columns import DESIGN
 from paretocut.truncators.consensus import pretrain
-from paretocut.truncators.expected import expected_curve
-from paretocut.types import RankedLists
 
 
 def simulated(queries: int, seed: int, *, depth: int = 100) -> RankedLists:

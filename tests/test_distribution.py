@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from paretocut.lists import RankedLists
+from paretocut.ragged import Ragged
 from paretocut.truncators import ScoreDistribution
 from paretocut.truncators.distribution import (
     _STARTS,
@@ -13,7 +15,6 @@ from paretocut.truncators.distribution import (
     _run,
     _start,
 )
-from paretocut.types import Ragged, RankedLists
 
 
 def draw(seed: int, *, n: int, weight: float, mu: float, sd: float, rate: float) -> np.ndarray:

@@ -36,7 +36,7 @@ from paretocut.io import (
     write_lists,
     write_trec,
 )
-from paretocut.types import RankedLists
+from paretocut.lists import RankedLists
 from support import importorskip
 
 RUN = b"""\

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from paretocut import metrics
 from paretocut.errors import InvalidParameterError, InvalidScoresError
-from paretocut.types import RankedLists
+from paretocut.lists import RankedLists
 
 flags = st.lists(st.booleans(), max_size=12)
 BUILT_IN = [

@@ -10,9 +10,9 @@ import pytest
 
 from paretocut import metrics
 from paretocut.errors import DataFormatError, InvalidParameterError
+from paretocut.lists import RankedLists
 from paretocut.truncators import Conformal, FixedK, GlobalK, LocalK, ScoreThreshold, Surprise, load
 from paretocut.truncators._base import Truncator
-from paretocut.types import RankedLists
 
 
 @pytest.fixture

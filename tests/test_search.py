@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from paretocut.ragged import Ragged
 from paretocut.truncators._search import Sweep, best_cut, best_threshold, count_kept
-from paretocut.types import Ragged
 
 Case = list[tuple[list[float], list[float]]]
 

@@ -14,6 +14,7 @@ from paretocut.errors import (
     MissingExtraError,
     NotFittedError,
 )
+from paretocut.lists import RankedLists
 from paretocut.surprise import fit_batch
 from paretocut.truncators import (
     Autocut,
@@ -29,7 +30,6 @@ from paretocut.truncators import (
     Surprise,
     TopP,
 )
-from paretocut.types import RankedLists
 
 score_lists = st.lists(
     st.lists(st.floats(-100, 100, allow_subnormal=False), max_size=12), min_size=1, max_size=4

@@ -26,7 +26,7 @@ from experiments.compare.orientation import orientation
 from experiments.data import RUNS, Run, load
 from paretocut.evaluation import Evaluation, evaluate
 from paretocut.truncators import Truncator
-from paretocut.types import RankedLists
+from paretocut.lists import RankedLists
 
 __all__ = ["PROTOCOL", "main", "table"]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from paretocut import truncators
 from paretocut.truncators import ScoreThreshold, Surprise, Truncator
-from paretocut.types import RankedLists
+from paretocut.lists import RankedLists
 
 __all__ = ["BASELINE", "CEILING", "METRICS", "NEURAL", "PROTOCOL", "methods"]
 

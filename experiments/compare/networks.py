@@ -22,7 +22,7 @@ from experiments.compare.methods import METRICS, NEURAL, PROTOCOL
 from experiments.data import Run, load
 from paretocut import metrics, truncators
 from paretocut.evaluation import evaluate
-from paretocut.types import RankedLists
+from paretocut.lists import RankedLists
 
 __all__ = ["FILE", "origins", "stored", "train"]
 

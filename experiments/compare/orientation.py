@@ -10,7 +10,7 @@ import numpy as np
 
 from paretocut.evaluation import evaluate
 from paretocut.truncators import GlobalK, Oracle, ScoreThreshold, Surprise
-from paretocut.types import RankedLists
+from paretocut.lists import RankedLists
 
 __all__ = ["Orientation", "orientation"]
 

@@ -15,7 +15,7 @@ from experiments.compare.methods import BASELINE, CEILING, METRICS, NEURAL
 from experiments.compare.orientation import Orientation
 from experiments.data import ROOT, Run, sha256
 from paretocut.evaluation import Evaluation, Summary
-from paretocut.types import RankedLists
+from paretocut.lists import RankedLists
 
 __all__ = ["write"]
 

@@ -15,7 +15,7 @@ from typing import Any
 from experiments.data import ROOT, RUNS, load
 from experiments.lead.collections import made
 from paretocut.truncators.consensus import pretrain
-from paretocut.types import RankedLists
+from paretocut.lists import RankedLists
 
 TARGET = ROOT / "src" / "paretocut" / "data" / "zero_shot.json"
 

@@ -1,10 +1,12 @@
-"""How many results should a search return? Ranked lists cut by extreme value theory.
+"""How many results should a search return, or is there nothing to return.
 
 >>> import numpy as np
 >>> import paretocut as pc
 >>> rng = np.random.default_rng(1)
 >>> index = rng.normal(0.25, 0.06, 100_000)  # similarities of everything that does not matter
 >>> scores = np.concatenate([rng.normal(0.65, 0.03, 5), np.sort(index)[-195:]])
+>>> pc.cut(scores).k
+5
 >>> pc.cut(scores, evalue=0.05).reason
 'kept 5 of 200: the 6th would appear by chance 2 times per list'
 """
@@ -12,11 +14,14 @@
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from paretocut import errors
-from paretocut.surprise import WARNINGS, Cut, SurpriseFit, SurpriseFits, cut, fit, fit_batch
-from paretocut.types import Ragged, RankedLists
+from paretocut.decisions import Cut, Cuts
+from paretocut.lists import RankedLists
+from paretocut.ragged import Ragged
+from paretocut.surprise import WARNINGS, SurpriseFit, SurpriseFits, fit, fit_batch
 
 if _TYPE_CHECKING:
     from paretocut import gpd, io, metrics, plots, truncators
+    from paretocut._cut import cut
     from paretocut.background import Background
     from paretocut.evaluation import Evaluation, evaluate
     from paretocut.io import read_trec, write_trec
@@ -26,6 +31,7 @@ __all__ = [
     "WARNINGS",
     "Background",
     "Cut",
+    "Cuts",
     "Evaluation",
     "Ragged",
     "RankedLists",
@@ -50,6 +56,7 @@ __all__ = [
 _LAZY = {
     "Background": "background",
     "Evaluation": "evaluation",
+    "cut": "_cut",
     "evaluate": "evaluation",
     "gpd": "",
     "io": "",
@@ -74,7 +81,9 @@ def __getattr__(name: str) -> object:
     module = _LAZY[name]
     if not module:
         return import_module(f"paretocut.{name}")
-    return getattr(import_module(f"paretocut.{module}"), name)
+    found = getattr(import_module(f"paretocut.{module}"), name)
+    globals()[name] = found  # the next use finds it without a detour
+    return found
 
 
 def __dir__() -> list[str]:

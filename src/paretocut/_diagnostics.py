@@ -1,12 +1,14 @@
-"""What can be wrong with a list before any statistics: ties, ranks in disguise, saturation."""
+"""What the user should know of a list: the warnings, and what finds those about its scores."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
-from paretocut.types import BoolArray, FloatArray, IntArray, Ragged
+from paretocut.ragged import BoolArray, FloatArray, IntArray, Ragged, best_first
 
-__all__ = ["SHALLOW", "count_true", "diagnose"]
+__all__ = ["ABOUT_SCORES", "SHALLOW", "WARNINGS", "diagnose", "named", "saturated"]
 
 SHALLOW = 50
 """Lists of fewer results are too shallow for a tail to be told from its head."""
@@ -16,17 +18,60 @@ _SATURATED = 0.25  # share of results within 0.01 of 0 or 1
 _SMOOTH = 0.1  # median step between logs of neighbouring gaps; about 1 for anything measured
 
 
-def count_true(mask: BoolArray, offsets: IntArray) -> IntArray:
-    """Return how many values of each list are true."""
-    total = np.concatenate([[0], np.cumsum(mask)])
-    return np.diff(total[offsets])
+WARNINGS = {
+    "too_few_results": "fewer results than min_window: nothing was fitted, every surprise is 0",
+    "constant_scores": "all scores are equal: they do not tell one result from another",
+    "shallow_list": f"fewer than {SHALLOW} results: too shallow for a tail; fetch 100 or more",
+    "heavy_ties": "many results share their score: p-values are coarse",
+    "rank_only_scores": "scores encode only the rank (such as reciprocal-rank fusion): a cut of "
+    "them means little; use the scores from before the fusion",
+    "saturated_scores": "scores are piled up at 0 or 1: use logits, or transform='logit'",
+    "poor_fit": "the scores do not follow a generalized Pareto tail: try transform='auto' or "
+    "selection='gof'",
+    "little_background": "more than half of the list was found too high for chance: it is mostly "
+    "relevant, or all there is in a small collection; do not rely on the cut, or set max_k",
+    "tied_threshold": "ties at the threshold leave no interior maximum of the likelihood: an "
+    "exponential tail was used",
+    "search_limited": "the list is so long that the search for the window was stopped early",
+    "nothing_stands_out": "the best result is no better than chance would bring (E-value above "
+    "1): the list may hold no answer; a background can tell, see paretocut.truncators.Gated",
+    "zero_scores": "results with score 0 match nothing and are not kept",
+}
+"""Every warning a decision can carry, with its meaning and remedy."""
+
+ABOUT_SCORES = (
+    "too_few_results",
+    "constant_scores",
+    "shallow_list",
+    "rank_only_scores",
+    "saturated_scores",
+)
+"""Warnings of scores from which little can be decided; adapters raise them as `ScoresWarning`."""
+
+
+def named(found: Mapping[str, BoolArray], lists: int) -> list[tuple[str, ...]]:
+    """Return the names of the warnings of each list, in the order of `WARNINGS`.
+
+    Parameters
+    ----------
+    found
+        Which lists deserve a warning, by its name.
+    lists
+        How many lists there are.
+    """
+    names = [name for name in WARNINGS if name in found and found[name].any()]
+    if not names:
+        return [()] * lists
+    table = np.stack([found[name] for name in names], axis=1)
+    return [tuple(name for name, there in zip(names, row, strict=True) if there) for row in table]
 
 
 def diagnose(scores: Ragged) -> dict[str, BoolArray]:
     """Return, for every warning about scores alone, which lists deserve it."""
     lengths = scores.lengths
     rows = scores.rows
-    values = scores.values[np.lexsort((-scores.values, rows))]  # every list best first
+    order = best_first(scores, True)
+    values = scores.values if order is None else scores.values[order]
     same_list = rows[1:] == rows[:-1]
     owners = rows[:-1]
     filled = lengths > 0
@@ -46,20 +91,32 @@ def diagnose(scores: Ragged) -> dict[str, BoolArray]:
     rank_only = (_smooth(gaps, owners, len(scores)) & ~heavy_ties) | _fused(
         values, rows, len(scores)
     )
-    saturated = np.zeros(len(scores), dtype=np.bool_)
-    if filled.any():
-        first, last = scores.offsets[:-1][filled], scores.offsets[1:][filled] - 1
-        top, bottom = values[first], values[last]
-        high = count_true(values > 0.99, scores.offsets)[filled] >= _SATURATED * lengths[filled]
-        low = count_true(values < 0.01, scores.offsets)[filled] >= _SATURATED * lengths[filled]
-        # Probabilities piled at 0 are told from small cosines by a top that gets well above it.
-        piled = (high & (top > bottom + 0.01)) | (low & (top > 0.5))
-        saturated[filled] = (bottom >= 0) & (top <= 1) & piled & (top > bottom)
     return {
         "heavy_ties": heavy_ties,
         "rank_only_scores": rank_only,
-        "saturated_scores": saturated & ~rank_only,
+        "saturated_scores": saturated(scores.with_values(values)) & ~rank_only,
     }
+
+
+def saturated(scores: Ragged) -> BoolArray:
+    """Return which lists are probabilities of which a quarter is within 0.01 of 0 or of 1.
+
+    Parameters
+    ----------
+    scores
+        Lists in falling order.
+    """
+    values, enough = scores.values, _SATURATED * scores.lengths
+    top, bottom = scores.ends()
+    inside: BoolArray = (bottom >= 0) & (top <= 1) & (top > bottom)
+    # Probabilities piled at 0 are told from small cosines by a top that gets well above it.
+    may = inside & ((top > 0.99) | ((bottom < 0.01) & (top > 0.5)))
+    if not may.any():
+        return may
+    high = scores.count(values > 0.99) >= enough
+    low = scores.count(values < 0.01) >= enough
+    found: BoolArray = may & ((high & (top > bottom + 0.01)) | (low & (top > 0.5)))
+    return found
 
 
 def _smooth(gaps: FloatArray, owners: IntArray, lists: int) -> BoolArray:

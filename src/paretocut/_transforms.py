@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from paretocut._diagnostics import count_true
 from paretocut.errors import InvalidScoresError
-from paretocut.types import BoolArray, Ragged
+from paretocut.ragged import BoolArray, Ragged
 
-__all__ = ["TRANSFORMS", "allowed", "apply"]
-
-TRANSFORMS = ("identity", "log", "logit")
+__all__ = ["allowed", "apply"]
 
 
 def allowed(scores: Ragged, transform: str) -> BoolArray:
@@ -20,11 +17,11 @@ def allowed(scores: Ragged, transform: str) -> BoolArray:
         bad = values <= 0
     elif transform == "logit":
         bad = (values < 0) | (values > 1)
-        inside = count_true((values > 0) & (values < 1), scores.offsets) > 0
-        bad |= np.repeat(~inside, scores.lengths)
+        inside = scores.count((values > 0) & (values < 1)) > 0
+        bad |= scores.spread(~inside)
     else:
         bad = np.zeros(values.size, dtype=np.bool_)
-    fine: BoolArray = count_true(bad, scores.offsets) == 0
+    fine: BoolArray = scores.count(bad) == 0
     return fine
 
 

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from paretocut._modelfiles import write_model
 from paretocut._validation import check_positive_int, check_probability, check_real
-from paretocut.errors import DataFormatError, InvalidParameterError, InvalidScoresError
-from paretocut.types import FloatArray, IntArray, RaggedLike, RankedLists
+from paretocut.errors import InvalidParameterError, InvalidScoresError
+from paretocut.lists import RankedLists, check_direction
+from paretocut.ragged import FloatArray, Ragged, RaggedLike
 
 __all__ = ["Background", "fit_gev", "gev_log_cdf"]
 
-_FORMAT = "paretocut-background"
+FORMAT = "paretocut-background"
 _FEWEST = 10
 
 
@@ -155,6 +157,8 @@ class Background:
             check_positive_int(size, who="Background.fit", name="size")
         if context is not None:
             check_positive_int(context, who="Background.fit", name="context")
+        if isinstance(lists, RankedLists):
+            higher_is_better = lists.higher_is_better
         top, level = _tops(lists, context, higher_is_better)
         filled = np.isfinite(top)
         shape, loc, scale = fit_gev(top[filled])
@@ -175,7 +179,8 @@ class Background:
         Parameters
         ----------
         lists
-            As for `fit`; an empty list has p-value 1.
+            As for `fit`, bare scores in the direction of those it was fitted on; an empty list
+            has p-value 1.
         size
             Documents in the index now. If ``F`` is the law in an index of ``size0`` documents,
             it is ``F ** (size / size0)`` in this one; where queries differ in their law, that
@@ -198,69 +203,55 @@ class Background:
         pvalues[filled] = -np.expm1(log_cdf)
         return pvalues
 
-    def gate(
-        self,
-        k: ArrayLike,
-        lists: RankedLists | RaggedLike,
-        *,
-        alpha: float = 0.05,
-        size: int | None = None,
-    ) -> IntArray:
-        """Return the cuts of any truncator, 0 where the best score may well be chance.
+    def limit(self, alpha: float = 0.05, *, size: int | None = None) -> float:
+        """Return the best score that this share of the queries without an answer gets beyond.
 
         Parameters
         ----------
-        k
-            One cut per list.
-        lists
-            The lists.
         alpha
-            Largest p-value of an answer: the share of unanswerable queries that get one.
+            The share, in (0, 1).
         size
-            Documents in the index now.
+            Documents in the index now; see `pvalue`. With a context the limit differs from list
+            to list; this one is that of a list of mean context.
         """
-        check_probability(alpha, who="Background.gate", name="alpha")
-        cuts = np.asarray(k)
-        pvalues = self.pvalue(lists, size=size)
-        if cuts.shape != pvalues.shape or cuts.dtype.kind not in "iu":
-            raise InvalidParameterError(
-                f"Background.gate: k must be {pvalues.size} integers, one for each list, "
-                f"got {np.array2string(cuts, threshold=6)}"
-            )
-        return np.where(pvalues <= alpha, cuts, 0).astype(np.int64)
+        check_probability(alpha, who="Background.limit", name="alpha")
+        # F ** growth = 1 - alpha, and F = exp(-exp(-z)) on the scale of the law.
+        z = -math.log(-math.log1p(-alpha) / self._growth(size))
+        shape = self.shape
+        top = self.loc + self.scale * (z if abs(shape) < 1e-9 else math.expm1(shape * z) / shape)
+        return top if self.higher_is_better else -top
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the background as JSON.
+        """Write the background as JSON; `paretocut.load` reads it.
 
         Parameters
         ----------
         path
-            The file.
+            The file. It is replaced in one step: a reader sees the old or the new one.
         """
-        import json
+        write_model(path, FORMAT, self.to_dict())
 
-        text = json.dumps({"format": _FORMAT, "version": 1, **asdict(self)}, indent=2)
-        Path(path).write_text(text + "\n", encoding="utf-8")
+    def to_dict(self) -> dict[str, Any]:
+        """Return the background as plain data."""
+        return asdict(self)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Background:
-        """Return the background that `save` wrote.
+    def from_dict(cls, content: Mapping[str, Any]) -> Background:
+        """Return the background that `to_dict` described, after a way through JSON.
 
         Parameters
         ----------
-        path
-            The file.
+        content
+            What `to_dict` gave; other entries are ignored.
         """
-        import json
-
-        try:
-            content: dict[str, Any] = json.loads(Path(path).read_bytes())
-            if content.pop("format") != _FORMAT or content.pop("version") != 1:
-                raise ValueError("wrong format or version")
-            content["residual"] = tuple(content["residual"])
-            return cls(**content)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise DataFormatError(str(path), 1, f"not a background: {error}") from error
+        known = {field.name: content[field.name] for field in fields(cls)}
+        known["residual"] = tuple(known["residual"])
+        numbers = [known[name] for name in ("shape", "loc", "scale", "intercept", "slope")]
+        if not all(isinstance(x, (int, float)) and math.isfinite(x) for x in numbers):
+            raise ValueError("shape, loc, scale, intercept and slope must be finite numbers")
+        if not (known["scale"] > 0 and len(known["residual"]) == 3 and known["residual"][2] > 0):
+            raise ValueError("scales must be positive")
+        return cls(**known)
 
     def _growth(self, size: int | None) -> float:
         if size is None:
@@ -284,9 +275,17 @@ def _tops(
                 "Background: lists must be whole lists where there is a context, got best scores"
             )
         rows: Any = np.asarray(lists)[:, None] if bare else lists
-        lists = RankedLists(rows, higher_is_better=higher_is_better)
-    scores = lists.scores
-    filled = scores.lengths > 0
+        column = Ragged.from_any(rows, dtype=np.float64)
+        check_direction(column, higher_is_better, who="Background")
+        lists = RankedLists(column, higher_is_better=higher_is_better)
+    if lists.higher_is_better != higher_is_better:
+        kinds = ("distances", "scores")
+        raise InvalidScoresError(
+            f"Background: lists must hold {kinds[higher_is_better]}, as those it was fitted on, "
+            f"got {kinds[lists.higher_is_better]}"
+        )
+    scores = lists.merit
+    filled = scores.filled
     top = np.full(len(scores), -np.inf)
     top[filled] = scores.values[scores.offsets[:-1][filled]]
     level = np.zeros(len(scores))

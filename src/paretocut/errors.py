@@ -7,7 +7,7 @@
     ├── InvalidParameterError (ValueError) an option outside what is allowed
     ├── DataFormatError (ValueError)       a file that breaks its format; has .path and .line
     │   └── TrecFormatError
-    ├── NotFittedError                     predict before fit
+    ├── NotFittedError (ValueError, AttributeError)  a decision asked for before fit
     └── MissingExtraError (ImportError)    an optional package is not installed; has .extra
 
 Every message says who refused, which argument, what is allowed and what came.
@@ -63,8 +63,8 @@ class TrecFormatError(DataFormatError):
     """A TREC run or qrels file with a broken line."""
 
 
-class NotFittedError(ParetocutError):
-    """A truncator that must be fitted was asked to predict before ``fit``."""
+class NotFittedError(ParetocutError, ValueError, AttributeError):
+    """A truncator that must be fitted was asked to decide before ``fit``."""
 
 
 class MissingExtraError(ParetocutError, ImportError):

@@ -24,10 +24,11 @@ from paretocut.errors import (
     MissingExtraError,
     ParetocutError,
 )
+from paretocut.lists import RankedLists
 from paretocut.metrics import Metric, MetricLike
+from paretocut.ragged import FloatArray, IntArray, Ragged
 from paretocut.significance import bootstrap_interval, holm, sign_flip_test
 from paretocut.truncators import Oracle, Truncator
-from paretocut.types import FloatArray, IntArray, Ragged, RankedLists
 
 __all__ = ["Evaluation", "Summary", "evaluate"]
 

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from paretocut import _kernel
 from paretocut._validation import check_real
 from paretocut.errors import InvalidScoresError
-from paretocut.types import FloatArray
+from paretocut.ragged import FloatArray
 
 __all__ = ["GOF_LEVEL", "GpdFit", "fit_gpd", "gof_pvalue", "gpd_survival"]
 

@@ -25,7 +25,8 @@ from numpy.typing import ArrayLike
 
 from paretocut._validation import check_choice, check_real
 from paretocut.errors import InvalidParameterError
-from paretocut.types import BoolArray, FloatArray, Ragged, RankedLists
+from paretocut.lists import RankedLists
+from paretocut.ragged import BoolArray, FloatArray, Ragged
 
 __all__ = [
     "Metric",
@@ -51,14 +52,15 @@ class Metric:
     Parameters
     ----------
     name
-        What `get` finds it under; two metrics of one name are the same metric.
+        What `get` finds it under, and what tables call it.
     function
         Takes the relevance of a list's results (booleans, best first) and the number of
-        relevant documents in the collection; returns the values at ``k = 0..n``.
+        relevant documents in the collection; returns the values at ``k = 0..n``. Two metrics
+        are the same if their functions, with what these were made with, are the same.
 
     Examples
     --------
-    >>> from paretocut.types import RankedLists
+    >>> from paretocut.lists import RankedLists
     >>> f1.curve([True, False, True], 2).round(2)
     array([0.  , 0.67, 0.5 , 0.8 ])
     >>> lists = RankedLists([[3.0, 2.0, 1.0]], relevance=[[1, 0, 1]])
@@ -66,8 +68,12 @@ class Metric:
     array([0.67])
     """
 
-    name: str
-    function: CurveFunction = field(compare=False)
+    name: str = field(compare=False)
+    function: CurveFunction
+
+    def __post_init__(self) -> None:
+        if isinstance(self.function, partial):
+            object.__setattr__(self, "function", _Partial(self.function))
 
     def curve(self, relevant: ArrayLike, num_relevant: int | None = None) -> FloatArray:
         """Return the value of every cut ``k = 0..n`` of one list.
@@ -114,6 +120,27 @@ class Metric:
 
     def __repr__(self) -> str:
         return f"Metric({self.name!r})"
+
+
+class _Partial:
+    """A function with settled arguments that equals another one made alike."""
+
+    def __init__(self, made: partial[Any]) -> None:
+        self.func = made.func
+        self.args = made.args
+        self.keywords = dict(made.keywords)
+
+    def __call__(self, *args: Any) -> Any:
+        return self.func(*self.args, *args, **self.keywords)
+
+    def _identity(self) -> tuple[Any, ...]:
+        return self.func, self.args, tuple(sorted(self.keywords.items()))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Partial) and self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
 
 
 MetricLike: TypeAlias = str | Metric | CurveFunction
@@ -217,6 +244,20 @@ def utility(gain: float = 1.0, cost: float = 1.0) -> Metric:
     worth = check_real(gain, who="utility", name="gain", low=0, closed="low")
     price = check_real(cost, who="utility", name="cost", low=0, closed="low")
     return Metric(f"utility({worth:.17g},{price:.17g})", partial(_utility, gain=worth, cost=price))
+
+
+def settings_of(metric: Metric) -> dict[str, Any]:
+    """Return what a built-in F-beta or utility was made with; of any other metric, nothing.
+
+    Parameters
+    ----------
+    metric
+        Any metric.
+    """
+    function = metric.function
+    if isinstance(function, _Partial) and function.func in (_f_beta, _utility):
+        return function.keywords
+    return {}
 
 
 f1 = f_beta(1)

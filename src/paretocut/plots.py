@@ -13,16 +13,19 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from paretocut import metrics
+from paretocut._cut import cut as decide
 from paretocut._extras import require
 from paretocut._transforms import apply
+from paretocut.decisions import Cut
 from paretocut.errors import InvalidParameterError
 from paretocut.evaluation import Evaluation
 from paretocut.gpd import gpd_survival
+from paretocut.lists import RankedLists
 from paretocut.metrics import MetricLike
-from paretocut.surprise import Cut, SurpriseFit
+from paretocut.ragged import FloatArray, Ragged
+from paretocut.surprise import SurpriseFit
 from paretocut.truncators import ScoreThreshold, Surprise
 from paretocut.truncators._search import Sweep
-from paretocut.types import FloatArray, Ragged, RankedLists
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,16 +48,17 @@ def fit_plot(fit: SurpriseFit, cut: Cut | None = None) -> Figure:
     fit
         What `paretocut.fit` gave.
     cut
-        A cut of that fit; by default ``fit.cut()``.
+        A cut of that list; by default what `paretocut.cut` says.
 
     Examples
     --------
     >>> import paretocut as pc
     >>> scores = [9.0, 8.5, *-np.log(np.linspace(0.01, 1.0, 100))]
-    >>> figure = fit_plot(pc.fit(scores))
+    >>> fit = pc.fit(scores)
+    >>> figure = fit_plot(fit, fit.cut(evalue=0.05))
     >>> figure.savefig("fit.svg")  # doctest: +SKIP
     """
-    decision = fit.cut() if cut is None else cut
+    decision = decide(fit._scores, higher_is_better=fit._sign > 0) if cut is None else cut
     scores = fit._scores[fit.order]
     n, k = fit.n, decision.k
     figure: Figure = _matplotlib("pyplot").figure(figsize=(8.0, 3.6), layout="constrained")
@@ -67,9 +71,7 @@ def fit_plot(fit: SurpriseFit, cut: Cut | None = None) -> Figure:
     left.scatter(rank[k:], scores[k:], s=14, color=_GREY, linewidths=0, label=f"{n - k} left out")
     kept = "nothing kept" if k == 0 else f"{k} kept"
     left.scatter(rank[:k], scores[:k], s=22, color=_KEPT, linewidths=0, label=kept)
-    left.axvline(
-        k + 0.5, color=_KEPT, linewidth=1.2, label=f"cut: {decision.rule} {decision.level:g}"
-    )
+    left.axvline(k + 0.5, color=_KEPT, linewidth=1.2, label=f"cut: {decision.method}")
     if fit.fitted:
         # Ascending positions [lower, upper) are these ranks from the top.
         first, last = n - fit.upper + 1, n - fit.lower
@@ -146,9 +148,9 @@ def metric_against_threshold(
     axes = _axes(ax)
     parts = {"training" if test is not None else "all": lists}
     parts |= {} if test is None else {"test": test}
-    best = Sweep(truncator._keys(lists), measure.curves(lists)).best().threshold
+    best = Sweep(truncator.keys(lists), measure.curves(lists)).best().threshold
     for i, (name, part) in enumerate(parts.items()):
-        points, totals = Sweep(truncator._keys(part), measure.curves(part)).totals()
+        points, totals = Sweep(truncator.keys(part), measure.curves(part)).totals()
         # The first point is infinity, "keep nothing": drawn a little beyond the last finite one.
         x, y = points[1:], totals[1:] / len(part)
         edge = x[0] + 0.03 * (x[0] - x[-1]) if x.size else 1.0

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from paretocut.types import FloatArray
+from paretocut.ragged import FloatArray
 
 __all__ = ["bootstrap_interval", "holm", "sign_flip_test"]
 

@@ -1,27 +1,34 @@
 """Surprise scores: how unusual is each result among the results of its own query.
 
-`fit` takes the scores of one list, `fit_batch` those of many, `cut` goes all the way to a decision.
+`fit` takes the scores of one list, `fit_batch` those of many.
 """
 
 from __future__ import annotations
 
+import functools
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from paretocut import _kernel
-from paretocut._results import WARNINGS, Cut, SurpriseFit, SurpriseFits
-from paretocut._transforms import TRANSFORMS, allowed, apply
-from paretocut._validation import check_choice, check_int, check_positive_int
+from paretocut._diagnostics import WARNINGS
+from paretocut._options import TRANSFORMS, FitOptions
+from paretocut._results import SurpriseFit, SurpriseFits
+from paretocut._transforms import allowed, apply
+from paretocut._validation import check_positive_int
+from paretocut.decisions import as_scores
 from paretocut.errors import InvalidScoresError
 from paretocut.gpd import GOF_LEVEL, kernel_gof
-from paretocut.types import FloatArray, IntArray, Ragged, RaggedLike, RankedLists
+from paretocut.lists import RankedLists
+from paretocut.ragged import IntArray, Ragged, RaggedLike
 
-__all__ = ["WARNINGS", "Cut", "SurpriseFit", "SurpriseFits", "cut", "fit", "fit_batch"]
+__all__ = ["WARNINGS", "SurpriseFit", "SurpriseFits", "fit", "fit_batch"]
 
-_TRANSFORMS = (*TRANSFORMS, "auto")
 _SCORES_PER_THREAD = 20_000  # a thread costs about as much to start as this many scores to fit
 
 
@@ -73,12 +80,11 @@ def fit(
     >>> fit.cut(evalue=0.05).k, fit.surprise[:2].round(1).tolist()
     (2, [12.2, 11.2])
     """
-    _check_options("fit", transform, selection, refit, min_window)
-    values = _one_list(scores)
+    options = FitOptions(transform, selection, refit, min_window).check("fit")
+    values = as_scores(scores, who="fit")
     if transform != "identity":
-        ragged = Ragged(values, np.array([0, values.size]))
-        options = (higher_is_better, transform, selection, refit, min_window, 1)
-        return _fit_ragged(ragged, *options, who="fit", single=True)[0]
+        ragged = Ragged.unchecked(values, np.array([0, values.size]))
+        return _fit_ragged(ragged, higher_is_better, options, 1, who="fit", single=True)[0]
     sign = 1.0 if higher_is_better else -1.0
     surprise = np.empty(values.size)
     numbers: Any = _kernel.fit_list(  # a tuple, or the index of a score that is not finite
@@ -107,6 +113,7 @@ def fit(
         _sign=sign,
         _flags=flags,
         _fitted_on=(values.size if refit == "all" else upper) - lower,
+        _again=functools.partial(fit_lists, options=options),
         search=(windows, evaluations),
     )
 
@@ -138,124 +145,92 @@ def fit_batch(
     >>> import paretocut as pc
     >>> rng = np.random.default_rng(0)
     >>> fits = pc.fit_batch(rng.exponential(size=(3, 200)))
-    >>> fits.cut(evalue=0.05).tolist(), len(fits.surprise[2])
+    >>> fits.cut(evalue=0.05).k.tolist(), len(fits.surprise[2])
     ([0, 0, 0], 200)
     """
-    _check_options("fit_batch", transform, selection, refit, min_window)
-    if threads is None:
-        threads = (
-            len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-        )
-    threads = check_positive_int(threads, who="fit_batch", name="threads")
+    options = FitOptions(transform, selection, refit, min_window).check("fit_batch")
     if isinstance(lists, RankedLists):
         if not higher_is_better:
             raise InvalidScoresError(
-                "fit_batch: higher_is_better must be True for RankedLists, which hold scores with "
-                "the best highest whatever they were made from; got False"
+                "fit_batch: higher_is_better must be left out for RankedLists, which know their "
+                "direction; got False"
             )
-        ragged = lists.scores
-    else:
-        ragged = Ragged.from_any(lists, dtype=np.float64)
-    options = (higher_is_better, transform, selection, refit, min_window, threads)
-    return _fit_ragged(ragged, *options, who="fit_batch")
+        return fit_lists(lists, options=options, threads=threads)
+    ragged = Ragged.from_any(lists, dtype=np.float64)
+    return _fit_ragged(ragged, higher_is_better, options, _threads(threads), who="fit_batch")
 
 
-def cut(
-    scores: ArrayLike,
-    *,
-    alpha: float | None = None,
-    threshold: float | None = None,
-    evalue: float | None = None,
-    fdr: float | None = None,
-    min_k: int = 0,
-    max_k: int | None = None,
-    higher_is_better: bool = True,
-    transform: str = "identity",
-    selection: str = "greedy",
-    refit: str = "window",
-    min_window: int = 5,
-) -> Cut:
-    """Return how many results of one list to keep: `fit` and `SurpriseFit.cut` in one.
+def fit_lists(
+    lists: RankedLists, *, options: FitOptions, threads: int | None = None
+) -> SurpriseFits:
+    """Return the tails of ranked lists, distances being seen as distances.
 
     Parameters
     ----------
-    scores, higher_is_better, transform, selection, refit, min_window
-        As in `fit`.
-    alpha, threshold, evalue, fdr, min_k, max_k
-        As in `SurpriseFit.cut`: one rule, ``alpha=0.05`` if none is named.
-
-    Examples
-    --------
-    >>> import paretocut as pc
-    >>> distances = [0.11, 0.13, *(1 + 0.1 * np.log(np.linspace(0.01, 0.99, 98)))]
-    >>> pc.cut(distances, higher_is_better=False, fdr=0.1).k
-    2
+    lists
+        The lists.
+    options
+        How to fit; they are taken as checked.
+    threads
+        As in `fit_batch`.
     """
-    fitted = fit(
-        scores,
-        higher_is_better=higher_is_better,
-        transform=transform,
-        selection=selection,
-        refit=refit,
-        min_window=min_window,
-    )
-    return fitted.cut(
-        alpha=alpha, threshold=threshold, evalue=evalue, fdr=fdr, min_k=min_k, max_k=max_k
+    return _fit_ragged(
+        lists.scores, lists.higher_is_better, options, _threads(threads), who="fit_batch"
     )
 
 
-def _check_options(who: str, transform: str, selection: str, refit: str, min_window: int) -> None:
-    check_choice(transform, _TRANSFORMS, who=who, name="transform")
-    check_choice(selection, ("greedy", "gof"), who=who, name="selection")
-    check_choice(refit, ("window", "all"), who=who, name="refit")
-    check_int(min_window, who=who, name="min_window", low=3)
+_LIMIT: ContextVar[int | None] = ContextVar("_LIMIT", default=None)
 
 
-def _one_list(scores: ArrayLike) -> FloatArray:
-    """Return the scores as a contiguous float64 array of our own."""
+@contextmanager
+def limited_threads(threads: int | None) -> Iterator[None]:
+    """Let fits inside the block use at most so many threads, unless they are told a number.
+
+    Parameters
+    ----------
+    threads
+        The limit; None for one thread per processor.
+    """
+    if threads is not None:
+        check_positive_int(threads, who="threads", name="threads")
+    token = _LIMIT.set(threads)
     try:
-        given = np.asarray(scores)
-        if given.dtype.kind not in "biuf":
-            raise TypeError
-        values = np.array(given, dtype=np.float64, order="C")
-    except (TypeError, ValueError):
-        raise InvalidScoresError(
-            f"fit: scores must be a one-dimensional array of numbers, got {_short(scores)}"
-        ) from None
-    if values.ndim != 1:
-        raise InvalidScoresError(
-            f"fit: scores must be one-dimensional (fit_batch takes many lists), "
-            f"got {values.ndim} dimensions"
-        )
-    return values
+        yield
+    finally:
+        _LIMIT.reset(token)
 
 
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+def _threads(threads: int | None) -> int:
+    threads = _LIMIT.get() if threads is None else threads
+    if threads is None:
+        if hasattr(os, "sched_getaffinity"):
+            return len(os.sched_getaffinity(0))
+        return os.cpu_count() or 1
+    return check_positive_int(threads, who="fit_batch", name="threads")
 
 
 def _fit_ragged(
     scores: Ragged,
     higher_is_better: bool,
-    transform: str,
-    selection: str,
-    refit: str,
-    min_window: int,
+    options: FitOptions,
     threads: int,
     *,
     who: str,
     single: bool = False,
 ) -> SurpriseFits:
-    options = (higher_is_better, selection, refit, min_window, threads)
-    if transform != "auto":
-        return _fit_on_scale(scores, transform, *options, who=who, single=single)
-    chosen = _fit_on_scale(scores, "identity", *options, who=who, single=single)
-    for candidate in TRANSFORMS[1:]:
+    values = np.ascontiguousarray(scores.values, dtype=np.float64)
+    scores = scores.with_values(values)
+    _refuse_not_finite(scores, who, single)
+    fit_on = functools.partial(_fit_on_scale, up=higher_is_better, options=options, threads=threads)
+    if options.transform != "auto":
+        return fit_on(apply(scores, options.transform, who=who), scores, options.transform)
+    chosen = fit_on(scores, scores, "identity")
+    for candidate in TRANSFORMS[1:-1]:
         # Only where nothing so far fits, and the scale exists.
         open_ = np.flatnonzero((chosen.gof_pvalue < GOF_LEVEL) & allowed(scores, candidate))
         if open_.size:
-            other = _fit_on_scale(scores.take(open_), candidate, *options, who=who)
+            part = scores.take(open_)
+            other = fit_on(apply(part, candidate, who=who), part, candidate)
             now, before = other.gof_pvalue, chosen.gof_pvalue[open_]
             # P-values end at 0.0005: what fits no scale goes where it is least far off.
             closer = other._misfit < chosen._misfit[open_]
@@ -265,24 +240,17 @@ def _fit_ragged(
 
 
 def _fit_on_scale(
+    scaled: Ragged,
     scores: Ragged,
     transform: str,
-    higher_is_better: bool,
-    selection: str,
-    refit: str,
-    min_window: int,
-    threads: int,
     *,
-    who: str,
-    single: bool = False,
+    up: bool,
+    options: FitOptions,
+    threads: int,
 ) -> SurpriseFits:
-    values = np.ascontiguousarray(scores.values, dtype=np.float64)
-    scores = scores.with_values(values)
-    _refuse_not_finite(scores, who, single)
-    scaled = apply(scores, transform, who=who)
-    lists = len(scores)
-    sign = 1.0 if higher_is_better else -1.0
-    surprise = np.empty(values.size)
+    lists, size = len(scores), scores.values.size
+    sign = 1.0 if up else -1.0
+    surprise = np.empty(size)
     shape, scale, threshold, cvm = np.empty((4, lists))
     lower, upper = np.empty((2, lists), dtype=np.int64)
     flags, windows, evaluations = np.empty((3, lists), dtype=np.int32)
@@ -290,10 +258,10 @@ def _fit_on_scale(
         scaled.values,
         scores.offsets,
         sign,
-        min_window,
-        refit == "all",
-        kernel_gof() if selection == "gof" else None,
-        min(threads, values.size // _SCORES_PER_THREAD + 1),
+        options.min_window,
+        options.refit == "all",
+        kernel_gof() if options.selection == "gof" else None,
+        min(threads, size // _SCORES_PER_THREAD + 1),
         surprise,
         shape,
         scale,
@@ -305,7 +273,7 @@ def _fit_on_scale(
         windows,
         evaluations,
     )
-    filled = scores.lengths > 0  # an empty list has no threshold, and 0 stands for it
+    filled = scores.filled  # an empty list has no threshold, and 0 stands for it
     if transform == "log":
         threshold[filled] = np.exp(threshold[filled])
     elif transform == "logit":
@@ -322,19 +290,18 @@ def _fit_on_scale(
         _scores=scores,
         _sign=sign,
         _flags=flags,
-        _fitted_on=(scores.lengths if refit == "all" else upper) - lower,
+        _fitted_on=(scores.lengths if options.refit == "all" else upper) - lower,
+        _again=functools.partial(fit_lists, options=options),
         search=np.stack([windows, evaluations], axis=1),
     )
 
 
 def _refuse_not_finite(scores: Ragged, who: str, single: bool) -> None:
-    finite = np.isfinite(scores.values)
-    if finite.all():
-        return
-    at = int(np.flatnonzero(~finite)[0])
-    i = int(np.searchsorted(scores.offsets, at, side="right")) - 1
-    where = f"index {at}" if single else f"index {at - scores.offsets[i]} of list {i}"
-    raise InvalidScoresError(f"{who}: scores must be finite, got {scores.values[at]} at {where}")
+    found = scores.first_not_finite()
+    if found is not None:
+        i, place = found
+        where = f"index {place}" if single else f"index {place} of list {i}"
+        raise InvalidScoresError(f"{who}: scores must be finite, got {scores[i][place]} at {where}")
 
 
 def _replaced(
@@ -356,5 +323,6 @@ def _replaced(
         surprise=fits.surprise.with_values(surprise),
         _scores=fits._scores,
         _sign=fits._sign,
+        _again=fits._again,
         **columns,
     )

@@ -2,57 +2,62 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
-from paretocut.adapters._base import CutOptions
-from paretocut.surprise import cut
+from paretocut._options import FitOptions
+from paretocut.adapters._base import CutOptions, Cutter, TokenBudget
 
 __all__ = ["REFUSE", "CutModel"]
 
 REFUSE: ConfigDict = {"extra": "forbid"}
 """Configuration of a component that takes no field it does not know."""
 
+_FIT = FitOptions()
+
 
 class CutModel(BaseModel):
-    """The options of `paretocut.cut`, checked when the component is made.
+    """The options of `paretocut.cut` and the budget of tokens, checked when a component is made.
 
     Components say ``model_config = REFUSE``, because a misspelt option must not leave the default
-    rule at work; said here, the framework's own base would overrule it.
+    at work; said here, the framework's own base would overrule it.
     """
 
-    model_config = ConfigDict(populate_by_name=True)
+    model_config = ConfigDict(
+        populate_by_name=True, arbitrary_types_allowed=True, validate_assignment=True
+    )
 
+    # A Truncator, or the path of a saved one; frameworks that print or store their components
+    # need not know it.
+    truncator: Any = Field(default=None, exclude=True)
+    expect: str | float | None = None
     alpha: float | None = None
-    threshold: float | None = None
     evalue: float | None = None
     fdr: float | None = None
+    min_surprise: float | None = None
+    if_shallow: str = "keep"
     min_k: int = 0
     max_k: int | None = None
+    max_tokens: int | None = None
+    count_tokens: Callable[[str], int] | None = Field(default=None, exclude=True)
     # `transform` is a method of every Runnable, so the field must be called something else.
-    score_transform: str = Field(default="identity", alias="transform")
-    selection: str = "greedy"
-    refit: str = "window"
-    min_window: int = 5
+    score_transform: str = Field(default=_FIT.transform, alias="transform")
+    selection: str = _FIT.selection
+    refit: str = _FIT.refit
+    min_window: int = _FIT.min_window
 
-    @property
-    def cut_options(self) -> CutOptions:
-        """Options of `paretocut.cut`."""
-        return {
-            "alpha": self.alpha,
-            "threshold": self.threshold,
-            "evalue": self.evalue,
-            "fdr": self.fdr,
-            "min_k": self.min_k,
-            "max_k": self.max_k,
-            "transform": self.score_transform,
-            "selection": self.selection,
-            "refit": self.refit,
-            "min_window": self.min_window,
-        }
+    _cutter: Cutter = PrivateAttr()
+    _budget: TokenBudget = PrivateAttr()
 
     @model_validator(mode="after")
     def _check_options(self) -> Any:
-        cut([], **self.cut_options)
+        who = type(self).__name__
+        options = {
+            name: getattr(self, "score_transform" if name == "transform" else name)
+            for name in CutOptions.__annotations__
+        }
+        self._cutter = Cutter.of(who, options)
+        self._budget = TokenBudget(self.max_tokens, self.count_tokens).check(who)
         return self

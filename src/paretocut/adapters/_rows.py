@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar, Unpack
+from typing import Any, TypeVar
 
-from paretocut.adapters._base import CutList, CutOptions, cut_scored
+from paretocut.adapters._base import KEY, CutList, Cutter, cut_scored, warn_of_shortfall
 from paretocut.errors import InvalidParameterError
 
 __all__ = ["cut_of_rows", "cut_of_table"]
@@ -16,31 +17,65 @@ Row = TypeVar("Row")
 def cut_of_rows(
     rows: Sequence[Row],
     score: str | int,
+    cutter: Cutter,
     *,
     who: str,
     higher_is_better: bool,
-    **options: Unpack[CutOptions],
+    asked: int | None,
+    remedy: str,
 ) -> CutList[Row]:
-    """Return the rows that stand out; ``score`` is the place or name of the column of scores."""
-    decision = cut_scored(
-        [_value(row, score, who) for row in rows],
-        who=who,
-        higher_is_better=higher_is_better,
-        **options,
-    )
+    """Return the rows kept, with the decision.
+
+    Parameters
+    ----------
+    rows
+        The rows of one answer, best first.
+    score
+        Place or name of the column of scores.
+    cutter, who, higher_is_better
+        As in `cut_scored`.
+    asked, remedy
+        As in `warn_of_shortfall`.
+    """
+    warn_of_shortfall(len(rows), asked, who=who, remedy=remedy)
+    scores = [_value(row, score, who) for row in rows]
+    decision = cut_scored(scores, cutter, who=who, higher_is_better=higher_is_better)
     return CutList([rows[i] for i in decision.kept], decision.cut)
 
 
 def cut_of_table(
-    table: Any, score: str, *, who: str, higher_is_better: bool, **options: Unpack[CutOptions]
+    table: Any,
+    score: str,
+    cutter: Cutter,
+    *,
+    who: str,
+    higher_is_better: bool,
+    asked: int | None,
+    remedy: str,
 ) -> Any:
-    """Return the rows of a `pyarrow.Table` that stand out."""
-    if score not in table.column_names:
-        raise _no_column(who, score, table.column_names)
-    decision = cut_scored(
-        table[score].to_pylist(), who=who, higher_is_better=higher_is_better, **options
+    """Return the rows of a `pyarrow.Table` that are kept; its metadata holds the decision.
+
+    Parameters
+    ----------
+    table, score
+        The answer, and the name of its column of scores.
+    cutter, who, higher_is_better, asked, remedy
+        As in `cut_of_rows`.
+    """
+    names = getattr(table, "column_names", None)
+    if names is None:
+        raise InvalidParameterError(
+            f"{who}: table must be a pyarrow.Table, got {type(table).__name__}"
+        )
+    if score not in names:
+        raise _no_column(who, score, names)
+    warn_of_shortfall(len(table), asked, who=who, remedy=remedy)
+    scores = table[score].to_pylist()
+    decision = cut_scored(scores, cutter, who=who, higher_is_better=higher_is_better)
+    told = {KEY: json.dumps(decision.cut.to_dict())}
+    return table.take(decision.kept).replace_schema_metadata(
+        {**(table.schema.metadata or {}), **told}
     )
-    return table.take(decision.kept)
 
 
 def _value(row: Any, score: str | int, who: str) -> Any:
@@ -48,9 +83,9 @@ def _value(row: Any, score: str | int, who: str) -> Any:
         if isinstance(score, int) or isinstance(row, Mapping):
             return row[score]
         return getattr(row, score)
-    except (KeyError, IndexError, AttributeError):
-        names = list(row) if isinstance(row, Mapping) else getattr(row, "_fields", len(row))
-        raise _no_column(who, score, names) from None
+    except (KeyError, IndexError, AttributeError, TypeError):
+        names = list(row) if isinstance(row, Mapping) else getattr(row, "_fields", None)
+        raise _no_column(who, score, names or f"a row like {row!r:.60}") from None
 
 
 def _no_column(who: str, score: str | int, names: Any) -> InvalidParameterError:

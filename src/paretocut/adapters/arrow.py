@@ -12,11 +12,11 @@ from typing import Any, TypeAlias, Unpack
 import numpy as np
 
 from paretocut._extras import require
-from paretocut.adapters._columns import Options, check_columns, decide, decide_rows
+from paretocut.adapters._frames import FrameCutter, Options, check_columns
 from paretocut.errors import InvalidScoresError
-from paretocut.types import FloatArray, Ragged
+from paretocut.ragged import FloatArray, Ragged
 
-__all__ = ["cut_array", "cut_lists", "cut_rows"]
+__all__ = ["cut_array", "cut_lists", "cut_rows", "cut_with", "lists_with", "rows_with"]
 
 Table: TypeAlias = Any  # pyarrow.Table or pyarrow.RecordBatch
 
@@ -27,9 +27,10 @@ def cut_lists(
     *,
     k: str = "k",
     surprise: str = "surprise",
+    reason: str | None = "reason",
     **options: Unpack[Options],
 ) -> Table:
-    """Return the table, one row per query, with the number to keep and the results' surprise.
+    """Return the table, one row per query, with the number to keep, the surprise and the reason.
 
     Parameters
     ----------
@@ -37,10 +38,12 @@ def cut_lists(
         A `pyarrow.Table` or `pyarrow.RecordBatch`; the same kind comes back.
     column
         Name of the column with the scores: lists of numbers, in any order.
-    k, surprise
-        Names of the new columns: integers, and lists in the order of the scores.
+    k, surprise, reason
+        Names of the new columns: integers, lists in the order of the scores, and sentences; None
+        leaves the reason out.
     **options
-        Options of `paretocut.fit_batch` and of `paretocut.SurpriseFits.cut`.
+        Who decides and within which bounds, as in `paretocut.cut`; ``higher_is_better``;
+        ``threads``.
 
     Examples
     --------
@@ -50,10 +53,33 @@ def cut_lists(
     >>> cut_lists(table, evalue=0.05).column("k").to_pylist()
     [2, None]
     """
-    new = {"k": k, "surprise": surprise}
+    cutter = FrameCutter("cut_lists", options)
+    return lists_with(table, cutter, column=column, k=k, surprise=surprise, reason=reason)
+
+
+def lists_with(
+    table: Table,
+    cutter: FrameCutter,
+    *,
+    column: str,
+    k: str,
+    surprise: str,
+    reason: str | None,
+) -> Table:
+    """Return what `cut_lists` does, for options that were checked before.
+
+    Parameters
+    ----------
+    table, column, k, surprise, reason
+        As in `cut_lists`.
+    cutter
+        Who decides.
+    """
+    new = {"k": k, "surprise": surprise, "reason": reason}
     check_columns("cut_lists", table.schema.names, there={"column": column}, new=new)
-    counts, scored = cut_array(table.column(column), **options)
-    return table.append_column(k, counts).append_column(surprise, scored)
+    counts, scored, reasons = cut_with(table.column(column), cutter)
+    table = table.append_column(k, counts).append_column(surprise, scored)
+    return table if reason is None else table.append_column(reason, reasons)
 
 
 def cut_rows(
@@ -63,6 +89,7 @@ def cut_rows(
     *,
     surprise: str = "surprise",
     kept: str = "kept",
+    reason: str | None = None,
     **options: Unpack[Options],
 ) -> Table:
     """Return the table, one row per result, with its surprise and whether it is kept.
@@ -73,29 +100,59 @@ def cut_rows(
         A `pyarrow.Table` or `pyarrow.RecordBatch`; the same kind comes back, its rows in order.
     query, score
         Names of the columns: rows with the same query are one list, wherever they are.
-    surprise, kept
-        Names of the new columns.
+    surprise, kept, reason
+        Names of the new columns; the reason of the row's list only if it has a name.
     **options
-        Options of `paretocut.fit_batch` and of `paretocut.SurpriseFits.cut`.
+        As in `cut_lists`.
+    """
+    cutter = FrameCutter("cut_rows", options)
+    return rows_with(
+        table, cutter, query=query, score=score, surprise=surprise, kept=kept, reason=reason
+    )
+
+
+def rows_with(
+    table: Table,
+    cutter: FrameCutter,
+    *,
+    query: str,
+    score: str,
+    surprise: str,
+    kept: str,
+    reason: str | None,
+) -> Table:
+    """Return what `cut_rows` does, for options that were checked before.
+
+    Parameters
+    ----------
+    table, query, score, surprise, kept, reason
+        As in `cut_rows`.
+    cutter
+        Who decides.
     """
     pa = require("pyarrow", feature="cut_rows", extra="arrow")
-    there, new = {"query": query, "score": score}, {"surprise": surprise, "kept": kept}
+    there = {"query": query, "score": score}
+    new = {"surprise": surprise, "kept": kept, "reason": reason}
     check_columns("cut_rows", table.schema.names, there=there, new=new)
     scores = _whole(pa, table.column(score))
     scored = scores.is_valid().to_numpy(zero_copy_only=False)
     codes = _whole(pa, table.column(query)).dictionary_encode("encode").indices.to_numpy()
-    found, keep = decide_rows(codes[scored], _doubles(scores.drop_null()), options)
+    decided = cutter.decide_rows(codes[scored], _doubles(scores.drop_null()))
     all_found = np.zeros(len(scores))
-    all_found[scored] = found
+    all_found[scored] = decided.surprise
     all_kept = np.zeros(len(scores), dtype=np.bool_)
-    all_kept[scored] = keep
-    return table.append_column(surprise, pa.array(all_found, mask=~scored)).append_column(
-        kept, pa.array(all_kept)
-    )
+    all_kept[scored] = decided.kept
+    table = table.append_column(surprise, pa.array(all_found, mask=~scored))
+    table = table.append_column(kept, pa.array(all_kept))
+    if reason is None:
+        return table
+    texts = np.full(len(scores), None, dtype=object)
+    texts[scored] = decided.reasons
+    return table.append_column(reason, pa.array(texts, pa.string()))
 
 
-def cut_array(lists: Any, **options: Unpack[Options]) -> tuple[Any, Any]:
-    """Return two arrays, the number to keep of each list and lists of surprise.
+def cut_array(lists: Any, **options: Unpack[Options]) -> tuple[Any, Any, Any]:
+    """Return three arrays: the number to keep of each list, lists of surprise, and the reasons.
 
     Parameters
     ----------
@@ -103,37 +160,58 @@ def cut_array(lists: Any, **options: Unpack[Options]) -> tuple[Any, Any]:
         A pyarrow array of lists (also large, fixed-size or view), or a `pyarrow.ChunkedArray`,
         whose chunks are worked on one by one and come back as chunks.
     **options
-        Options of `paretocut.fit_batch` and of `paretocut.SurpriseFits.cut`.
+        As in `cut_lists`.
+    """
+    return cut_with(lists, FrameCutter("cut_array", options))
+
+
+def cut_with(lists: Any, cutter: FrameCutter) -> tuple[Any, Any, Any]:
+    """Return what `cut_array` does, for options that were checked before.
+
+    Parameters
+    ----------
+    lists
+        As in `cut_array`.
+    cutter
+        Who decides.
     """
     pa = require("pyarrow", feature="cut_array", extra="arrow")
     if not isinstance(lists, pa.ChunkedArray):
-        return _cut_chunk(pa, lists, options)
+        return _cut_chunk(pa, lists, cutter)
     # A column without chunks still has a type, and it decides what comes back.
     chunks = lists.chunks or [pa.array([], lists.type)]
-    counts, surprise = zip(*(_cut_chunk(pa, chunk, options) for chunk in chunks), strict=True)
-    return pa.chunked_array(counts), pa.chunked_array(surprise)
+    counts, surprise, reasons = zip(
+        *(_cut_chunk(pa, chunk, cutter) for chunk in chunks), strict=True
+    )
+    return pa.chunked_array(counts), pa.chunked_array(surprise), pa.chunked_array(reasons)
 
 
-def _cut_chunk(pa: Any, lists: Any, options: Options) -> tuple[Any, Any]:
+def _cut_chunk(pa: Any, lists: Any, cutter: FrameCutter) -> tuple[Any, Any, Any]:
     lists = _as_lists(pa, lists)
     null = lists.is_null().to_numpy(zero_copy_only=False)
     lengths = lists.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
     offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
     flat = lists.flatten()  # unlike `values`, only what this slice holds, and nothing of nulls
     if flat.null_count == 0:
-        k, surprise = decide(Ragged(_doubles(flat), offsets), options)
-        found = pa.array(surprise.values)
+        decided = cutter.decide(Ragged(_doubles(flat), offsets))
+        found = pa.array(decided.surprise.values)
     else:
         scored = flat.is_valid().to_numpy(zero_copy_only=False)
         before = np.concatenate([[0], np.cumsum(scored)])
-        k, surprise = decide(Ragged(_doubles(flat.drop_null()), before[offsets]), options)
+        decided = cutter.decide(Ragged(_doubles(flat.drop_null()), before[offsets]))
         values = np.zeros(len(flat))
-        values[scored] = surprise.values
+        values[scored] = decided.surprise.values
         found = pa.array(values, mask=~scored)
     large = pa.types.is_large_list(lists.type)
     make = pa.LargeListArray if large else pa.ListArray
     ends = pa.array(offsets if large else offsets.astype(np.int32))
-    return pa.array(k, mask=null), make.from_arrays(ends, found, mask=pa.array(null))
+    texts = np.array(decided.cuts.reasons, dtype=object)
+    texts[null] = None
+    return (
+        pa.array(decided.cuts.k, mask=null),
+        make.from_arrays(ends, found, mask=pa.array(null)),
+        pa.array(texts, pa.string()),
+    )
 
 
 def _as_lists(pa: Any, lists: Any) -> Any:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any, Unpack
 
 from paretocut._extras import require
-from paretocut.adapters._columns import Options
-from paretocut.adapters.arrow import cut_array
+from paretocut.adapters._frames import FrameCutter, Options
+from paretocut.adapters.arrow import cut_with
 
 __all__ = ["register"]
 
@@ -17,22 +17,25 @@ def register(
     *,
     k: str = "paretocut_k",
     surprise: str = "paretocut_surprise",
+    reason: str = "paretocut_reason",
     **options: Unpack[Options],
 ) -> None:
-    """Make two functions known to a DuckDB connection, for use in its SQL.
+    """Make three functions known to a DuckDB connection, for use in its SQL.
 
     ``paretocut_k(scores)`` is how many results to keep, ``paretocut_surprise(scores)`` is the list
-    of their surprise; ``scores`` is a list of numbers in any order, and NULL gives NULL. The
-    options are settled here: for other options, register again under other names.
+    of their surprise, ``paretocut_reason(scores)`` the sentence that says why; ``scores`` is a
+    list of numbers in any order, and NULL gives NULL. The options are settled here: for other
+    options, register again under other names.
 
     Parameters
     ----------
     connection
         A `duckdb.DuckDBPyConnection`.
-    k, surprise
+    k, surprise, reason
         Names of the functions.
     **options
-        Options of `paretocut.fit_batch` and of `paretocut.SurpriseFits.cut`.
+        Who decides and within which bounds, as in `paretocut.cut`; ``higher_is_better``;
+        ``threads``.
 
     Examples
     --------
@@ -45,13 +48,13 @@ def register(
     [(2,)]
     """
     duckdb = require("duckdb", feature="the DuckDB functions", extra="duckdb")
-    pa = require("pyarrow", feature="the DuckDB functions", extra="duckdb")
-    cut_array(pa.array([], pa.list_(pa.float64())), **options)  # bad options are told here
+    require("pyarrow", feature="the DuckDB functions", extra="duckdb")
+    cutter = FrameCutter("register", options)  # bad options are told here
     lists = duckdb.list_type("DOUBLE")
-    for name, column, kind in ((k, 0, "BIGINT"), (surprise, 1, lists)):
+    for column, (name, kind) in enumerate(((k, "BIGINT"), (surprise, lists), (reason, "VARCHAR"))):
         connection.create_function(
             name,
-            _function(column, options),
+            _function(column, cutter),
             [lists],
             kind,
             type="arrow",
@@ -59,6 +62,6 @@ def register(
         )
 
 
-def _function(column: int, options: Options) -> Callable[[Any], Any]:
+def _function(column: int, cutter: FrameCutter) -> Callable[[Any], Any]:
     # DuckDB counts the parameters, so it must be a function of one.
-    return lambda lists: cut_array(lists, **options)[column]
+    return lambda lists: cut_with(lists, cutter)[column]

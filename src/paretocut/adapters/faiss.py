@@ -7,10 +7,12 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from paretocut.adapters._base import CutOptions, kept_of_each
+from paretocut.adapters._base import CutOptions, Cutter, CutTuple, cuts_of_each, warn_of_shortfall
 from paretocut.errors import InvalidScoresError
 
 __all__ = ["cut_search"]
+
+_REMEDY = "search deeper: index.hnsw.efSearch (HNSW) or index.nprobe (IVF)"
 
 
 def cut_search(
@@ -19,11 +21,11 @@ def cut_search(
     *,
     higher_is_better: bool,
     **options: Unpack[CutOptions],
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return distances and labels of the results that stand out, padded as FAISS pads.
+) -> CutTuple:
+    """Return distances and labels of the results worth keeping, padded as FAISS pads.
 
     Both arrays keep their shape; what is cut becomes a missing result: label -1 and the largest
-    float32, negative where higher is better.
+    float32, negative where higher is better. The pair has the decisions in ``cuts``.
 
     Parameters
     ----------
@@ -33,7 +35,7 @@ def cut_search(
         True for inner products (``index.metric_type == faiss.METRIC_INNER_PRODUCT``), False for
         L2 and the other distances.
     **options
-        Options of `paretocut.cut`.
+        Who decides and within which bounds, as in `paretocut.cut`.
 
     Examples
     --------
@@ -44,6 +46,7 @@ def cut_search(
     >>> I[0, :4].tolist()
     [0, 1, -1, -1]
     """
+    distances, labels = np.asarray(distances), np.asarray(labels)
     if distances.ndim != 2 or distances.shape != labels.shape:
         raise InvalidScoresError(
             "cut_search: distances and labels must be two-dimensional and of one shape, got "
@@ -53,8 +56,11 @@ def cut_search(
     new_distances = np.full_like(distances, -worst if higher_is_better else worst)
     new_labels = np.full_like(labels, -1)
     there = np.where(labels == -1, np.nan, distances.astype(np.float64))
-    every = kept_of_each(there, who="cut_search", higher_is_better=higher_is_better, **options)
+    for found in np.count_nonzero(labels != -1, axis=1).tolist():
+        warn_of_shortfall(found, labels.shape[1], who="cut_search", remedy=_REMEDY)
+    cutter = Cutter.of("cut_search", options)
+    every, cuts = cuts_of_each(there, cutter, who="cut_search", higher_is_better=higher_is_better)
     for row, kept in enumerate(every):
         new_distances[row, : kept.size] = distances[row, kept]
         new_labels[row, : kept.size] = labels[row, kept]
-    return new_distances, new_labels
+    return CutTuple.of((new_distances, new_labels), cuts)

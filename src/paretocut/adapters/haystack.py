@@ -1,14 +1,23 @@
-"""Haystack: a component that keeps the documents whose score stands out."""
+"""Haystack: a component that keeps the documents whose score makes them worth returning."""
 
 from __future__ import annotations
 
 import dataclasses
+import os
+from collections.abc import Callable
 from typing import Any, Unpack
 
 from paretocut._extras import require
 from paretocut._validation import check_choice
-from paretocut.adapters._base import UNSCORED, CutOptions, filter_scored
-from paretocut.surprise import cut
+from paretocut.adapters._base import (
+    UNSCORED,
+    CutOptions,
+    Cutter,
+    TokenBudget,
+    filter_scored,
+    with_mark,
+)
+from paretocut.errors import InvalidParameterError
 
 require("haystack", feature="paretocut.adapters.haystack", extra="haystack")
 
@@ -19,11 +28,12 @@ __all__ = ["ParetoCut"]
 
 @component
 class ParetoCut:
-    """Keeps the documents whose score stands out among all that came, in their order; maybe none.
+    """Keeps the documents whose score makes them worth returning, in their order; maybe none.
 
     Place it after a retriever or ranker with a large ``top_k`` (200). Documents come out as copies
-    with ``surprise``, ``p_value`` and ``e_value`` in ``meta``; the output ``decision`` says how
-    many were kept and why.
+    whose ``meta`` has the decision under ``paretocut``: score, surprise, p-value and E-value of the
+    document, number kept, reason and warnings of the list. The output ``decision`` says it too,
+    also when nothing is kept.
 
     Parameters
     ----------
@@ -31,8 +41,11 @@ class ParetoCut:
         False if the scores are distances.
     unscored
         What happens to documents whose score is None: ``"refuse"``, ``"keep"`` or ``"drop"``.
+    max_tokens, count_tokens
+        Most tokens that the documents kept may have together, and what counts them; by default
+        one token for every four characters.
     **options
-        Options of `paretocut.cut`.
+        Who decides and within which bounds, as in `paretocut.cut`.
     """
 
     def __init__(
@@ -40,18 +53,43 @@ class ParetoCut:
         *,
         higher_is_better: bool = True,
         unscored: str = "refuse",
+        max_tokens: int | None = None,
+        count_tokens: Callable[[str], int] | None = None,
         **options: Unpack[CutOptions],
     ) -> None:
         check_choice(unscored, UNSCORED, who="ParetoCut", name="unscored")
-        cut([], **options)  # refuses bad options before any document comes
+        self._cutter = Cutter.of("ParetoCut", options)  # refuses bad options before documents come
+        self._budget = TokenBudget(max_tokens, count_tokens).check("ParetoCut")
         self.higher_is_better = higher_is_better
         self.unscored = unscored
         self.options = options
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the component as plain values, for pipelines in YAML."""
+        """Return the component as plain values, for pipelines in YAML.
+
+        A truncator is stored by its path: give the component the path of a saved one. A function
+        that counts tokens cannot be stored.
+        """
+        options: dict[str, Any] = dict(self.options)
+        truncator = options.get("truncator")
+        if isinstance(truncator, os.PathLike):
+            options["truncator"] = os.fspath(truncator)
+        elif truncator is not None and not isinstance(truncator, str):
+            raise InvalidParameterError(
+                "ParetoCut: truncator must be the path of a saved one for the component to be "
+                f"stored, got {truncator!r}"
+            )
+        if self._budget.count is not None:
+            raise InvalidParameterError(
+                "ParetoCut: count_tokens must be None for the component to be stored, "
+                f"got {self._budget.count!r}"
+            )
         data: dict[str, Any] = default_to_dict(
-            self, higher_is_better=self.higher_is_better, unscored=self.unscored, **self.options
+            self,
+            higher_is_better=self.higher_is_better,
+            unscored=self.unscored,
+            max_tokens=self._budget.most,
+            **options,
         )
         return data
 
@@ -79,11 +117,13 @@ class ParetoCut:
         kept = filter_scored(
             documents,
             [document.score for document in documents],
+            self._cutter,
             who="ParetoCut",
             unscored=self.unscored,
             mark=_mark,
+            text_of=lambda document: document.content or "",
+            budget=self._budget,
             higher_is_better=self.higher_is_better,
-            **self.options,
         )
         return {"documents": list(kept), "decision": kept.cut.to_dict()}
 
@@ -100,5 +140,5 @@ class ParetoCut:
         return result
 
 
-def _mark(document: Document, marks: dict[str, float]) -> Document:
-    return dataclasses.replace(document, meta={**document.meta, **marks})
+def _mark(document: Document, mark: dict[str, Any]) -> Document:
+    return dataclasses.replace(document, meta=with_mark(document.meta, mark))

@@ -4,30 +4,44 @@ from __future__ import annotations
 
 from typing import Any, Unpack
 
+import numpy as np
 from numpy.typing import NDArray
 
-from paretocut.adapters._base import CutOptions, kept_of_each
+from paretocut.adapters._base import CutOptions, Cutter, CutTuple, cuts_of_each
+from paretocut.errors import InvalidScoresError
 
 __all__ = ["cut_knn_query"]
 
 
 def cut_knn_query(
     labels: NDArray[Any], distances: NDArray[Any], **options: Unpack[CutOptions]
-) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
-    """Return labels and distances of the results that stand out, one array per query each.
+) -> CutTuple:
+    """Return labels and distances of the results worth keeping, one array per query each.
 
     Lists of arrays, because the arrays differ in length and hnswlib has no label for "missing".
+    The pair has the decisions in ``cuts``.
 
     Parameters
     ----------
     labels, distances
-        What ``index.knn_query(data, k)`` returned; ask for 200 or so. All of hnswlib's spaces
-        give distances.
+        What ``index.knn_query(data, k)`` returned; ask for 200 or so, after ``index.set_ef(400)``:
+        hnswlib refuses to find more results than its ``ef``. All of its spaces give distances.
     **options
-        Options of `paretocut.cut`.
+        Who decides and within which bounds, as in `paretocut.cut`.
     """
-    kept = kept_of_each(distances, who="cut_knn_query", higher_is_better=False, **options)
-    return (
-        [row[one] for row, one in zip(labels, kept, strict=True)],
-        [row[one] for row, one in zip(distances, kept, strict=True)],
+    labels, distances = np.asarray(labels), np.asarray(distances)
+    if distances.ndim != 2 or distances.shape != labels.shape:
+        raise InvalidScoresError(
+            "cut_knn_query: labels and distances must be two-dimensional and of one shape, got "
+            f"{labels.shape} and {distances.shape}"
+        )
+    kept, cuts = cuts_of_each(
+        distances,
+        Cutter.of("cut_knn_query", options),
+        who="cut_knn_query",
+        higher_is_better=False,
     )
+    arrays = [
+        [row[one] for row, one in zip(column, kept, strict=True)] for column in (labels, distances)
+    ]
+    return CutTuple.of(arrays, cuts)

@@ -1,4 +1,4 @@
-"""LangChain: a retriever that returns as many documents as stand out, and a compressor."""
+"""LangChain: a retriever that returns as many documents as are worth it, and a compressor."""
 
 from __future__ import annotations
 
@@ -6,11 +6,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from paretocut._extras import require
-from paretocut.adapters._base import FETCH_K, cut_scored, filter_scored
-from paretocut.errors import InvalidParameterError
+from paretocut.adapters._base import (
+    FETCH_K,
+    KEY,
+    CutList,
+    cut_scored,
+    filter_scored,
+    warn_of_shortfall,
+    with_mark,
+)
+from paretocut.decisions import Cut
+from paretocut.errors import InvalidParameterError, InvalidScoresError
 
 require("langchain_core", feature="paretocut.adapters.langchain", extra="langchain")
 
+from langchain_core.callbacks.manager import adispatch_custom_event, dispatch_custom_event
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import VectorStore
@@ -20,12 +30,16 @@ from paretocut.adapters._pydantic import REFUSE, CutModel
 
 __all__ = ["ParetoCutCompressor", "ParetoCutRetriever"]
 
+_REMEDY = "the store is small, or its index must search deeper (ef_search, nprobe, num_candidates)"
+
 
 class ParetoCutRetriever(CutModel, BaseRetriever):
-    """Retrieves the documents of a vector store that stand out among those fetched; maybe none.
+    """Retrieves the documents of a vector store worth returning among those fetched; maybe none.
 
-    The options of `paretocut.cut` are fields too. ``surprise``, ``p_value`` and ``e_value`` are
-    in the metadata of the documents, which are copies.
+    The options of `paretocut.cut` are fields too. The documents are copies whose metadata has the
+    decision under ``paretocut``: score, surprise, p-value and E-value of the document, number
+    kept, reason and warnings of the list. The list that `invoke` returns has it in its attribute
+    ``cut``, also when it is empty, and callbacks get it as a custom event named ``paretocut``.
 
     Parameters
     ----------
@@ -37,7 +51,13 @@ class ParetoCutRetriever(CutModel, BaseRetriever):
         False if the store's scores are distances. By default what the store says of itself; an
         error asks for it where the store says nothing.
     search_kwargs
-        More arguments of ``similarity_search_with_score``, such as ``filter``.
+        More arguments of ``similarity_search_with_score``, such as ``filter``. Arguments of
+        `invoke` go there too.
+    truncator
+        Who decides: a truncator, or the path of a saved one.
+    max_tokens, count_tokens
+        Most tokens that the documents may have together, and what counts them; by default one
+        token for every four characters.
     """
 
     model_config = REFUSE
@@ -51,29 +71,40 @@ class ParetoCutRetriever(CutModel, BaseRetriever):
         self, query: str, *, run_manager: Any, **kwargs: Any
     ) -> list[Document]:
         search = {"k": self.fetch_k, **self.search_kwargs, **kwargs}
-        return self._cut(self.vectorstore.similarity_search_with_score(query, **search))
+        kept = self._cut(self.vectorstore.similarity_search_with_score(query, **search), search)
+        if run_manager is not None and run_manager.handlers:
+            dispatch_custom_event(KEY, _told(kept.cut), config=_child(run_manager))
+        return kept
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: Any, **kwargs: Any
     ) -> list[Document]:
         search = {"k": self.fetch_k, **self.search_kwargs, **kwargs}
-        return self._cut(await self.vectorstore.asimilarity_search_with_score(query, **search))
+        found = await self.vectorstore.asimilarity_search_with_score(query, **search)
+        kept = self._cut(found, search)
+        if run_manager is not None and run_manager.handlers:
+            await adispatch_custom_event(KEY, _told(kept.cut), config=_child(run_manager))
+        return kept
 
-    def _cut(self, found: Sequence[tuple[Document, float]]) -> list[Document]:
-        up = self.higher_is_better
+    def _cut(
+        self, found: Sequence[tuple[Document, float]], search: dict[str, Any]
+    ) -> CutList[Document]:
+        who, up = "ParetoCutRetriever", self.higher_is_better
+        warn_of_shortfall(len(found), search.get("k"), who=who, remedy=_REMEDY)
         decision = cut_scored(
             [score for _, score in found],
-            who="ParetoCutRetriever",
+            self._cutter,
+            who=who,
             higher_is_better=_direction(self.vectorstore) if up is None else up,
-            **self.cut_options,
-        )
-        return [_mark(found[i][0], marks) for i, marks in decision.marks()]
+        ).within(self._budget, lambda i: found[i][0].page_content)
+        return CutList((_mark(found[i][0], mark) for i, mark in decision.marks()), decision.cut)
 
 
 class ParetoCutCompressor(CutModel, BaseDocumentCompressor):
-    """Keeps the documents whose score, carried in their metadata, stands out.
+    """Keeps the documents whose score, carried in their metadata, makes them worth returning.
 
-    The options of `paretocut.cut` are fields too.
+    The options of `paretocut.cut` are fields too; what was decided is told as by
+    `ParetoCutRetriever`.
 
     Parameters
     ----------
@@ -83,6 +114,8 @@ class ParetoCutCompressor(CutModel, BaseDocumentCompressor):
         False if the scores are distances.
     unscored
         What happens to documents without a score: ``"refuse"``, ``"keep"`` or ``"drop"``.
+    truncator, max_tokens, count_tokens
+        As in `ParetoCutRetriever`.
     """
 
     model_config = REFUSE
@@ -103,14 +136,26 @@ class ParetoCutCompressor(CutModel, BaseDocumentCompressor):
         query, callbacks
             Not used.
         """
+        who = f"ParetoCutCompressor: metadata[{self.score_key!r}]"
+        scores = [document.metadata.get(self.score_key) for document in documents]
+        if documents and all(score is None for score in scores) and self.unscored != "keep":
+            there = sorted({key for document in documents for key in document.metadata})
+            raise InvalidScoresError(
+                f"{who}: documents must carry their score there, got none in {len(documents)} "
+                f"documents with metadata {there}. Retrievers of vector stores drop the scores: "
+                "use ParetoCutRetriever(vectorstore=store) instead, or a reranker before this "
+                "compressor, or name another score_key"
+            )
         return filter_scored(
             documents,
-            [document.metadata.get(self.score_key) for document in documents],
-            who=f"ParetoCutCompressor: metadata[{self.score_key!r}]",
+            scores,
+            self._cutter,
+            who=who,
             unscored=self.unscored,
             mark=_mark,
+            text_of=lambda document: document.page_content,
+            budget=self._budget,
             higher_is_better=self.higher_is_better,
-            **self.cut_options,
         )
 
     async def acompress_documents(
@@ -126,8 +171,18 @@ class ParetoCutCompressor(CutModel, BaseDocumentCompressor):
         return self.compress_documents(documents, query, callbacks)
 
 
-def _mark(document: Document, marks: dict[str, float]) -> Document:
-    return document.model_copy(update={"metadata": {**document.metadata, **marks}})
+def _mark(document: Document, mark: dict[str, Any]) -> Document:
+    return document.model_copy(update={"metadata": with_mark(document.metadata, mark)})
+
+
+def _told(cut: Cut) -> dict[str, Any]:
+    """Return what callbacks are told of a decision."""
+    return {"k": cut.k, "n": cut.n, "reason": cut.reason, "warnings": list(cut.warnings)}
+
+
+def _child(run_manager: Any) -> Any:
+    """Return a configuration under which an event belongs to this run."""
+    return {"callbacks": run_manager.get_child()}
 
 
 def _direction(store: VectorStore) -> bool:

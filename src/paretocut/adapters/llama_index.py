@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Unpack
 
 from paretocut._extras import require
-from paretocut.adapters._base import FETCH_K, CutOptions, filter_scored
+from paretocut.adapters._base import (
+    FETCH_K,
+    KEY,
+    CutOptions,
+    filter_scored,
+    warn_of_shortfall,
+    with_mark,
+)
 
 require("llama_index.core", feature="paretocut.adapters.llama_index", extra="llama-index")
 
@@ -17,12 +25,16 @@ from paretocut.adapters._pydantic import REFUSE, CutModel
 
 __all__ = ["ParetoCutPostprocessor", "ParetoCutRetriever"]
 
+_REMEDY = "the index is small, or its store must search deeper (ef_search, nprobe, num_candidates)"
+
 
 class ParetoCutPostprocessor(CutModel, BaseNodePostprocessor):
-    """Keeps the nodes whose score stands out, in their order; maybe none.
+    """Keeps the nodes whose score makes them worth returning, in their order; maybe none.
 
-    The options of `paretocut.cut` are fields too. ``surprise``, ``p_value`` and ``e_value`` are
-    in the metadata of the nodes, which are copies, and kept out of prompts and embeddings.
+    The options of `paretocut.cut` are fields too. The nodes are copies whose metadata has the
+    decision under ``paretocut``, kept out of prompts and embeddings: score, surprise, p-value and
+    E-value of the node, number kept, reason and warnings of the list. The list that comes back
+    has it in its attribute ``cut``, also when it is empty.
 
     Parameters
     ----------
@@ -30,6 +42,11 @@ class ParetoCutPostprocessor(CutModel, BaseNodePostprocessor):
         False if the scores are distances.
     unscored
         What happens to nodes whose score is None: ``"refuse"``, ``"keep"`` or ``"drop"``.
+    truncator
+        Who decides: a truncator, or the path of a saved one.
+    max_tokens, count_tokens
+        Most tokens that the nodes may have together, and what counts them; by default one token
+        for every four characters.
     """
 
     model_config = REFUSE
@@ -48,11 +65,13 @@ class ParetoCutPostprocessor(CutModel, BaseNodePostprocessor):
         return filter_scored(
             nodes,
             [node.score for node in nodes],
+            self._cutter,
             who="ParetoCutPostprocessor",
             unscored=self.unscored,
             mark=_mark,
+            text_of=lambda node: node.get_content(),
+            budget=self._budget,
             higher_is_better=self.higher_is_better,
-            **self.cut_options,
         )
 
     async def _apostprocess_nodes(
@@ -62,7 +81,7 @@ class ParetoCutPostprocessor(CutModel, BaseNodePostprocessor):
 
 
 class ParetoCutRetriever(BaseRetriever):
-    """Retrieves the nodes of an index that stand out among those fetched; maybe none.
+    """Retrieves the nodes of an index worth returning among those fetched; maybe none.
 
     For any other retriever, set its ``similarity_top_k`` high and add `ParetoCutPostprocessor`.
 
@@ -78,8 +97,10 @@ class ParetoCutRetriever(BaseRetriever):
         What happens to nodes whose score is None: ``"refuse"``, ``"keep"`` or ``"drop"``.
     retriever_kwargs
         More arguments of ``as_retriever``, such as ``filters``.
+    max_tokens, count_tokens
+        As in `ParetoCutPostprocessor`.
     **options
-        Options of `paretocut.cut`.
+        Who decides and within which bounds, as in `paretocut.cut`.
     """
 
     def __init__(
@@ -90,28 +111,37 @@ class ParetoCutRetriever(BaseRetriever):
         higher_is_better: bool = True,
         unscored: str = "refuse",
         retriever_kwargs: dict[str, Any] | None = None,
+        max_tokens: int | None = None,
+        count_tokens: Callable[[str], int] | None = None,
         **options: Unpack[CutOptions],
     ) -> None:
         super().__init__()
+        self._fetch_k = fetch_k
         self._retriever = index.as_retriever(similarity_top_k=fetch_k, **(retriever_kwargs or {}))
         self._postprocessor = ParetoCutPostprocessor(
-            higher_is_better=higher_is_better, unscored=unscored, **options
+            higher_is_better=higher_is_better,
+            unscored=unscored,
+            max_tokens=max_tokens,
+            count_tokens=count_tokens,
+            **options,
         )
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        nodes = self._retriever.retrieve(query_bundle)
-        return list(self._postprocessor.postprocess_nodes(nodes, query_bundle))
+        return self._cut(self._retriever.retrieve(query_bundle))
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        nodes = await self._retriever.aretrieve(query_bundle)
-        return list(await self._postprocessor.apostprocess_nodes(nodes, query_bundle))
+        return self._cut(await self._retriever.aretrieve(query_bundle))
+
+    def _cut(self, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
+        warn_of_shortfall(len(nodes), self._fetch_k, who="ParetoCutRetriever", remedy=_REMEDY)
+        return self._postprocessor._postprocess_nodes(nodes)
 
 
-def _mark(scored: NodeWithScore, marks: dict[str, float]) -> NodeWithScore:
+def _mark(scored: NodeWithScore, mark: dict[str, Any]) -> NodeWithScore:
     node = scored.node
     hidden = {
-        name: [*getattr(node, name), *marks]
+        name: [*getattr(node, name), KEY]
         for name in ("excluded_llm_metadata_keys", "excluded_embed_metadata_keys")
     }
-    marked = node.model_copy(update={"metadata": {**node.metadata, **marks}, **hidden})
+    marked = node.model_copy(update={"metadata": with_mark(node.metadata, mark), **hidden})
     return NodeWithScore(node=marked, score=scored.score)

@@ -7,9 +7,9 @@ from typing import Any, TypeAlias, Unpack
 import numpy as np
 
 from paretocut._extras import require
-from paretocut.adapters._columns import Options, check_columns, decide, decide_rows
+from paretocut.adapters._frames import FrameCutter, Options, check_columns
 from paretocut.errors import InvalidParameterError, InvalidScoresError
-from paretocut.types import Ragged
+from paretocut.ragged import Ragged
 
 __all__ = ["cut_lists", "cut_rows"]
 
@@ -22,9 +22,10 @@ def cut_lists(
     *,
     k: str = "k",
     surprise: str = "surprise",
+    reason: str | None = "reason",
     **options: Unpack[Options],
 ) -> Frame:
-    """Return the frame, one row per query, with the number to keep and the results' surprise.
+    """Return the frame, one row per query, with the number to keep, the surprise and the reason.
 
     Parameters
     ----------
@@ -33,28 +34,32 @@ def cut_lists(
     column
         Name of the column with the scores: each cell a list or array, in any order, or missing.
         A column of Arrow lists (`pandas.ArrowDtype`) is read in place, and gives Arrow columns.
-    k, surprise
-        Names of the new columns: nullable integers, and arrays in the order of the scores;
-        missing where the list is.
+    k, surprise, reason
+        Names of the new columns: nullable integers, arrays in the order of the scores, and
+        sentences; missing where the list is. None leaves the reason out.
     **options
-        Options of `paretocut.fit_batch` and of `paretocut.SurpriseFits.cut`.
+        Who decides and within which bounds, as in `paretocut.cut`; ``higher_is_better``;
+        ``threads``.
     """
     pd = _pandas(frame, "cut_lists")
-    new = {"k": k, "surprise": surprise}
+    new = {"k": k, "surprise": surprise, "reason": reason}
     check_columns("cut_lists", frame.columns, there={"column": column}, new=new)
     lists = frame[column]
+    cutter = FrameCutter("cut_lists", options)
     if isinstance(lists.dtype, pd.ArrowDtype):
-        counts, scored = _cut_arrow(pd, lists, options)
+        counts, scored, reasons = _cut_arrow(pd, lists, cutter)
     else:
         there = lists.notna().to_numpy()
-        found, values = decide(Ragged.from_any(list(lists[there]), dtype=np.float64), options)
+        decided = cutter.decide(Ragged.from_any(list(lists[there]), dtype=np.float64))
         counts = pd.array(np.zeros(len(frame), dtype=np.int64), dtype="Int64")
-        counts[there] = found
+        counts[there] = decided.cuts.k
         counts[~there] = pd.NA
-        scored = np.full(len(frame), None, dtype=object)
-        for at, one in zip(np.flatnonzero(there), values, strict=True):
+        scored, reasons = np.full((2, len(frame)), None, dtype=object)
+        for at, one in zip(np.flatnonzero(there), decided.surprise, strict=True):
             scored[at] = one
-    return frame.assign(**{k: counts, surprise: scored})
+        reasons[there] = decided.cuts.reasons
+    columns = {k: counts, surprise: scored}
+    return frame.assign(**(columns if reason is None else columns | {reason: reasons}))
 
 
 def cut_rows(
@@ -64,6 +69,7 @@ def cut_rows(
     *,
     surprise: str = "surprise",
     kept: str = "kept",
+    reason: str | None = None,
     **options: Unpack[Options],
 ) -> Frame:
     """Return the frame, one row per result, with its surprise and whether it is kept.
@@ -75,10 +81,10 @@ def cut_rows(
     query, score
         Names of the columns: rows with the same query are one list, wherever they are. A missing
         score has no part in the fit, its surprise is missing, and it is not kept.
-    surprise, kept
-        Names of the new columns.
+    surprise, kept, reason
+        Names of the new columns; the reason of the row's list only if it has a name.
     **options
-        Options of `paretocut.fit_batch` and of `paretocut.SurpriseFits.cut`.
+        As in `cut_lists`.
 
     Examples
     --------
@@ -90,7 +96,8 @@ def cut_rows(
     [0, 198]
     """
     pd = _pandas(frame, "cut_rows")
-    there, new = {"query": query, "score": score}, {"surprise": surprise, "kept": kept}
+    there = {"query": query, "score": score}
+    new = {"surprise": surprise, "kept": kept, "reason": reason}
     check_columns("cut_rows", frame.columns, there=there, new=new)
     try:
         scores = frame[score].to_numpy(dtype=np.float64, na_value=np.nan)
@@ -100,12 +107,16 @@ def cut_rows(
         ) from error
     scored = ~np.isnan(scores)
     codes, _ = pd.factorize(frame[query], use_na_sentinel=False)
-    found, keep = decide_rows(codes[scored], scores[scored], options)
+    decided = FrameCutter("cut_rows", options).decide_rows(codes[scored], scores[scored])
     all_found = np.full(len(frame), np.nan)
-    all_found[scored] = found
+    all_found[scored] = decided.surprise
     all_kept = np.zeros(len(frame), dtype=np.bool_)
-    all_kept[scored] = keep
-    return frame.assign(**{surprise: all_found, kept: all_kept})
+    all_kept[scored] = decided.kept
+    columns: dict[str, Any] = {surprise: all_found, kept: all_kept}
+    if reason is not None:
+        columns[reason] = np.full(len(frame), None, dtype=object)
+        columns[reason][scored] = decided.reasons
+    return frame.assign(**columns)
 
 
 def _pandas(frame: Frame, who: str) -> Any:
@@ -119,9 +130,9 @@ def _pandas(frame: Frame, who: str) -> Any:
     return pd
 
 
-def _cut_arrow(pd: Any, lists: Any, options: Options) -> tuple[Any, Any]:
-    from paretocut.adapters.arrow import cut_array
+def _cut_arrow(pd: Any, lists: Any, cutter: FrameCutter) -> tuple[Any, ...]:
+    from paretocut.adapters.arrow import cut_with
 
     pa = require("pyarrow", feature="cut_lists", extra="arrow")
-    counts, scored = cut_array(pa.array(lists.array), **options)
-    return pd.arrays.ArrowExtensionArray(counts), pd.arrays.ArrowExtensionArray(scored)
+    found = cut_with(pa.array(lists.array), cutter)
+    return tuple(pd.arrays.ArrowExtensionArray(column) for column in found)

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar, Unpack
 
-from paretocut.adapters._base import CutList, CutOptions
+from paretocut.adapters._base import CutList, CutOptions, Cutter
 from paretocut.adapters._rows import cut_of_rows
 
 __all__ = ["cut_rows"]
 
 Row = TypeVar("Row")
+
+_REMEDY = (
+    "an HNSW index finds at most hnsw.ef_search results, 40 unless it is set: "
+    "SET LOCAL hnsw.ef_search = 200 (IVFFlat: ivfflat.probes)"
+)
 
 
 def cut_rows(
@@ -18,9 +23,10 @@ def cut_rows(
     score: str | int,
     *,
     higher_is_better: bool = False,
+    asked: int | None = None,
     **options: Unpack[CutOptions],
 ) -> CutList[Row]:
-    """Return the rows that stand out.
+    """Return the rows worth keeping, with the decision.
 
     Parameters
     ----------
@@ -32,7 +38,18 @@ def cut_rows(
     higher_is_better
         False for all of pgvector's operators, ``<#>`` (a negative inner product) among them; True
         if the query turns them into similarities, as ``1 - (embedding <=> %s)`` does.
+    asked
+        How many results the search asked for, if you want to be warned when it got less than
+        half of them.
     **options
-        Options of `paretocut.cut`.
+        Who decides and within which bounds, as in `paretocut.cut`.
     """
-    return cut_of_rows(rows, score, who="cut_rows", higher_is_better=higher_is_better, **options)
+    return cut_of_rows(
+        rows,
+        score,
+        Cutter.of("cut_rows", options),
+        who="cut_rows",
+        higher_is_better=higher_is_better,
+        asked=asked,
+        remedy=_REMEDY,
+    )

@@ -3,7 +3,7 @@
 Importing this module registers the namespace::
 
     import paretocut.adapters.polars
-    frame.with_columns(pl.col("scores").paretocut.k(alpha=0.05))
+    frame.with_columns(pl.col("scores").paretocut.k())
 
 It works in eager and lazy frames and in the streaming engine, and reads the scores in place. A null
 list gives null; a null score has no part in the fit, and its surprise is null.
@@ -14,19 +14,19 @@ from __future__ import annotations
 from typing import Any, Unpack
 
 from paretocut._extras import require
-from paretocut.adapters._columns import Options
-from paretocut.adapters.arrow import cut_array
+from paretocut.adapters._frames import FrameCutter, Options
+from paretocut.adapters.arrow import cut_with
 
-__all__ = ["ParetocutExpr", "ParetocutSeries"]
+__all__ = ["ParetoCutExpr", "ParetoCutSeries"]
 
 pl = require("polars", feature="the Polars namespace", extra="polars")
 
 
-class ParetocutExpr:
+class ParetoCutExpr:
     """Decisions on a column of lists, one list per row: ``pl.col("scores").paretocut``.
 
-    Lists are scores in any order. Options are those of `paretocut.fit_batch` and of
-    `paretocut.SurpriseFits.cut`.
+    Lists are scores in any order. Options are those of `paretocut.cut`: who decides and within
+    which bounds; and ``threads``.
 
     Examples
     --------
@@ -41,13 +41,16 @@ class ParetocutExpr:
         self._expr = expr
 
     def cut(self, **options: Unpack[Options]) -> Any:
-        """Return an expression of structs with the fields ``k`` and ``surprise``.
+        """Return an expression of structs with the fields ``k``, ``surprise`` and ``reason``.
 
-        Both come from one fit; `k` and `surprise` alone are its fields.
+        All come from one decision; `k`, `surprise` and `reason` alone are its fields.
         """
-        kind = pl.Struct({"k": pl.Int64, "surprise": pl.List(pl.Float64)})
+        cutter = FrameCutter("paretocut", options)  # refuses bad options at once
+        fields = {"k": pl.Int64, "surprise": pl.List(pl.Float64), "reason": pl.String}
         return self._expr.map_batches(
-            lambda lists: _cut_series(lists, options), return_dtype=kind, is_elementwise=True
+            lambda lists: _cut_series(lists, cutter),
+            return_dtype=pl.Struct(fields),
+            is_elementwise=True,
         )
 
     def k(self, **options: Unpack[Options]) -> Any:
@@ -58,16 +61,20 @@ class ParetocutExpr:
         """Return an expression, named ``surprise``: lists in the order of the scores."""
         return self.cut(**options).struct.field("surprise")
 
+    def reason(self, **options: Unpack[Options]) -> Any:
+        """Return an expression, named ``reason``: one sentence for each list."""
+        return self.cut(**options).struct.field("reason")
 
-class ParetocutSeries:
+
+class ParetoCutSeries:
     """The same for a series of lists: ``series.paretocut``."""
 
     def __init__(self, series: Any) -> None:
         self._series = series
 
     def cut(self, **options: Unpack[Options]) -> Any:
-        """Return a series of structs with the fields ``k`` and ``surprise``."""
-        return _cut_series(self._series, options)
+        """Return a series of structs with the fields ``k``, ``surprise`` and ``reason``."""
+        return _cut_series(self._series, FrameCutter("paretocut", options))
 
     def k(self, **options: Unpack[Options]) -> Any:
         """Return a series: how many results of each list to keep."""
@@ -77,12 +84,17 @@ class ParetocutSeries:
         """Return a series of lists in the order of the scores."""
         return self.cut(**options).struct.field("surprise")
 
+    def reason(self, **options: Unpack[Options]) -> Any:
+        """Return a series: one sentence for each list."""
+        return self.cut(**options).struct.field("reason")
 
-def _cut_series(lists: Any, options: Options) -> Any:
-    counts, scored = cut_array(lists.to_arrow(), **options)
-    columns = {"k": pl.from_arrow(counts), "surprise": pl.from_arrow(scored)}
+
+def _cut_series(lists: Any, cutter: FrameCutter) -> Any:
+    names = ("k", "surprise", "reason")
+    found = zip(names, cut_with(lists.to_arrow(), cutter), strict=True)
+    columns = {name: pl.from_arrow(column) for name, column in found}
     return pl.DataFrame(columns).to_struct(lists.name)
 
 
-pl.api.register_expr_namespace("paretocut")(ParetocutExpr)
-pl.api.register_series_namespace("paretocut")(ParetocutSeries)
+pl.api.register_expr_namespace("paretocut")(ParetoCutExpr)
+pl.api.register_series_namespace("paretocut")(ParetoCutSeries)

@@ -1,4 +1,4 @@
-"""PyTerrier: a transformer that keeps, for each query, the results that stand out."""
+"""PyTerrier: a transformer that keeps, for each query, the results worth returning."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from paretocut._extras import require
-from paretocut.adapters._base import CutOptions, cut_scored
-from paretocut.surprise import cut
+from paretocut.adapters._base import CutOptions, Cutter, cut_scored
 
 require("pyterrier", feature="paretocut.adapters.pyterrier", extra="pyterrier")
 
@@ -16,24 +15,33 @@ import pyterrier as pt
 
 __all__ = ["ParetoCut"]
 
+_NUMBERS = ("surprise", "pvalue", "evalue")
+
 
 class ParetoCut(pt.Transformer):
-    """Keeps, for each query, the results whose score stands out; ranks are made anew.
+    """Keeps, for each query, the results worth returning; ranks are made anew.
 
-    Use it in pipelines, as in ``bm25 % 200 >> ParetoCut(evalue=0.05)``. New columns are
-    ``surprise``, ``p_value`` and ``e_value``. A query of which nothing is kept has no rows, which
-    `pyterrier.Experiment` counts as a value of 0 for the measures it averages.
+    Use it in pipelines, as in ``bm25 % 200 >> ParetoCut()``. New columns are ``surprise``,
+    ``pvalue``, ``evalue`` and ``reason``. A query of which nothing is kept has no rows, which
+    `pyterrier.Experiment` counts as a value of 0 for the measures it averages; `decisions` tells
+    of such queries too.
 
     Parameters
     ----------
     **options
-        Options of `paretocut.cut`.
+        Who decides and within which bounds, as in `paretocut.cut`.
+
+    Attributes
+    ----------
+    decisions
+        The `paretocut.Cut` of each query of the last frame, by ``qid``.
     """
 
     def __init__(self, **options: Unpack[CutOptions]) -> None:
         super().__init__()
-        cut([], **options)  # refuses bad options before any result comes
+        self._cutter = Cutter.of("ParetoCut", options)  # refuses bad options before results come
         self.options = options
+        self.decisions: dict[str, Any] = {}
 
     def transform(self, inp: Any) -> Any:
         """Return the results kept.
@@ -45,17 +53,21 @@ class ParetoCut(pt.Transformer):
         """
         pt.validate.result_frame(inp, extra_columns=["score"], context=self)
         rows: list[int] = []
-        marks: list[dict[str, float]] = []
+        marks: list[dict[str, Any]] = []
+        decisions = {}
         scores = inp["score"].to_numpy(dtype=np.float64, na_value=np.nan)
-        for places in inp.groupby("qid", sort=False).indices.values():
-            decision = cut_scored(scores[places], who="ParetoCut", best_first=False, **self.options)
+        for qid, places in inp.groupby("qid", sort=False).indices.items():
+            decision = cut_scored(scores[places], self._cutter, who="ParetoCut", best_first=False)
+            decisions[qid] = decision.cut
             for i, values in decision.marks():
                 rows.append(places[i])
                 marks.append(values)
+        self.decisions = decisions
         order = np.argsort(rows, kind="stable")
         kept = inp.iloc[np.asarray(rows, dtype=np.int64)[order]].reset_index(drop=True)
-        for name in ("surprise", "p_value", "e_value"):
+        for name in _NUMBERS:
             kept[name] = np.array([marks[i][name] for i in order], dtype=np.float64)
+        kept["reason"] = np.array([marks[i]["reason"] for i in order], dtype=object)
         return pt.model.add_ranks(kept)
 
     def __repr__(self) -> str:

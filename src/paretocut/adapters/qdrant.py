@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from typing import Any, Unpack
 
-from paretocut.adapters._base import CutOptions, cut_scored
+from paretocut.adapters._base import CutList, CutOptions, Cutter, cut_scored, warn_of_shortfall
+from paretocut.errors import InvalidParameterError
 
 __all__ = ["cut_query_points"]
 
 
+_REMEDY = "search deeper: search_params=models.SearchParams(hnsw_ef=512) or exact=True"
+
+
 def cut_query_points(
-    response: Any, *, higher_is_better: bool, **options: Unpack[CutOptions]
+    response: Any,
+    *,
+    higher_is_better: bool,
+    asked: int | None = None,
+    **options: Unpack[CutOptions],
 ) -> Any:
-    """Return the response with the points that stand out.
+    """Return the response with the points worth keeping; ``response.points.cut`` says why.
 
     Scores of a fusion (``Fusion.RRF``) are ranks in disguise: cut the answers before it.
 
@@ -22,13 +30,24 @@ def cut_query_points(
         A `qdrant_client.models.QueryResponse`; ask for a ``limit`` of 200 or so.
     higher_is_better
         True for cosine and dot product, False for Euclid and Manhattan.
+    asked
+        How many results the search asked for, if you want to be warned when it got less than
+        half of them.
     **options
-        Options of `paretocut.cut`.
+        Who decides and within which bounds, as in `paretocut.cut`.
     """
+    points = getattr(response, "points", None)
+    if points is None:
+        raise InvalidParameterError(
+            "cut_query_points: response must be what query_points returned, "
+            f"got {type(response).__name__}"
+        )
+    warn_of_shortfall(len(points), asked, who="cut_query_points", remedy=_REMEDY)
     decision = cut_scored(
-        [point.score for point in response.points],
+        [point.score for point in points],
+        Cutter.of("cut_query_points", options),
         who="cut_query_points",
         higher_is_better=higher_is_better,
-        **options,
     )
-    return response.model_copy(update={"points": [response.points[i] for i in decision.kept]})
+    kept = CutList([points[i] for i in decision.kept], decision.cut)
+    return response.model_copy(update={"points": kept})

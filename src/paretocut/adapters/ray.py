@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, Unpack
 
 from paretocut._extras import require
 from paretocut.adapters import arrow
-from paretocut.adapters._columns import Options, one_thread
+from paretocut.adapters._frames import FrameCutter, Options
 
 __all__ = ["cut_lists", "cut_rows"]
 
@@ -26,10 +26,11 @@ def cut_lists(
     *,
     k: str = "k",
     surprise: str = "surprise",
+    reason: str | None = "reason",
     ray_remote_args: Mapping[str, Any] | None = None,
     **options: Unpack[Options],
 ) -> Dataset:
-    """Return the dataset, one row per query, with the number to keep and the results' surprise.
+    """Return the dataset, one row per query, with the number to keep, surprise and reason.
 
     Blocks are read in place, as they lie in Ray's store, one block at a time.
 
@@ -39,17 +40,19 @@ def cut_lists(
         A `ray.data.Dataset`.
     column
         Name of the column with the scores: lists of numbers or 1-D arrays, in any order.
-    k, surprise
-        Names of the new columns: integers, and lists in the order of the scores.
+    k, surprise, reason
+        Names of the new columns: integers, lists in the order of the scores, and sentences; None
+        leaves the reason out.
     ray_remote_args
         Resources of a task and other arguments of `ray.remote`.
     **options
-        Options of `paretocut.fit_batch` and of `paretocut.SurpriseFits.cut`.
+        Who decides and within which bounds, as in `paretocut.cut`; ``higher_is_better``;
+        ``threads``.
     """
-    require("ray.data", feature="the Ray functions", extra="ray")
-    names = {"column": column, "k": k, "surprise": surprise}
+    sent = _sent(FrameCutter("cut_lists", {"threads": 1, **options}))
+    names = {"column": column, "k": k, "surprise": surprise, "reason": reason}
     return dataset.map_batches(
-        functools.partial(arrow.cut_lists, **names, **one_thread(options)),
+        functools.partial(_cut_lists, sent=sent, **names),
         batch_format="pyarrow",
         batch_size=None,
         zero_copy_batch=True,
@@ -64,6 +67,7 @@ def cut_rows(
     *,
     surprise: str = "surprise",
     kept: str = "kept",
+    reason: str | None = None,
     ray_remote_args: Mapping[str, Any] | None = None,
     **options: Unpack[Options],
 ) -> Dataset:
@@ -77,17 +81,39 @@ def cut_rows(
         A `ray.data.Dataset`.
     query, score
         Names of the columns: rows with the same query are one list.
-    surprise, kept
-        Names of the new columns.
+    surprise, kept, reason
+        Names of the new columns; the reason of the row's list only if it has a name.
     ray_remote_args
         Resources of a task and other arguments of `ray.remote`.
     **options
-        Options of `paretocut.fit_batch` and of `paretocut.SurpriseFits.cut`.
+        Who decides and within which bounds, as in `paretocut.cut`; ``higher_is_better``;
+        ``threads``.
     """
-    require("ray.data", feature="the Ray functions", extra="ray")
-    names = {"query": query, "score": score, "surprise": surprise, "kept": kept}
+    sent = _sent(FrameCutter("cut_rows", {"threads": 1, **options}))
+    names = {"query": query, "score": score, "surprise": surprise, "kept": kept, "reason": reason}
     return dataset.groupby(query).map_groups(
-        functools.partial(arrow.cut_rows, **names, **one_thread(options)),
+        functools.partial(_cut_rows, sent=sent, **names),
         batch_format="pyarrow",
         **(ray_remote_args or {}),
     )
+
+
+def _sent(cutter: FrameCutter) -> Any:
+    """Return a reference to the cutter, which goes to each node once."""
+    ray = require("ray", feature="the Ray functions", extra="ray")
+    return ray.put(cutter)
+
+
+def _received(sent: Any) -> FrameCutter:
+    import ray
+
+    cutter: FrameCutter = ray.get(sent)
+    return cutter
+
+
+def _cut_lists(table: Any, *, sent: Any, **names: Any) -> Any:
+    return arrow.lists_with(table, _received(sent), **names)
+
+
+def _cut_rows(table: Any, *, sent: Any, **names: Any) -> Any:
+    return arrow.rows_with(table, _received(sent), **names)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias, Unpack
 
-from paretocut.adapters._base import CutList, CutOptions, cut_scored
+from paretocut.adapters._base import CutList, CutOptions, Cutter, cut_scored, with_mark
+from paretocut.errors import InvalidScoresError
 
 __all__ = ["cut_rank", "cut_semantic_search"]
 
@@ -15,14 +16,14 @@ Hit: TypeAlias = dict[str, Any]
 def cut_semantic_search(
     results: Sequence[Sequence[Hit]], **options: Unpack[CutOptions]
 ) -> list[CutList[Hit]]:
-    """Return, for each query, the hits that stand out, with their surprise.
+    """Return, for each query, the hits worth keeping, with the decision under ``paretocut``.
 
     Parameters
     ----------
     results
         What ``util.semantic_search`` returned; ask it for ``top_k=200`` or so.
     **options
-        Options of `paretocut.cut`.
+        Who decides and within which bounds, as in `paretocut.cut`.
 
     Examples
     --------
@@ -34,26 +35,34 @@ def cut_semantic_search(
     >>> [hit["corpus_id"] for hit in hits], hits.cut.k
     ([0, 1], 2)
     """
-    return [_cut(hits, "cut_semantic_search", options) for hits in results]
+    cutter = Cutter.of("cut_semantic_search", options)
+    return [_cut(hits, "cut_semantic_search", cutter) for hits in results]
 
 
 def cut_rank(ranking: Sequence[Hit], **options: Unpack[CutOptions]) -> CutList[Hit]:
-    """Return the documents of a reranking that stand out, with their surprise.
+    """Return the documents of a reranking worth keeping, with the decision under ``paretocut``.
 
     A cross-encoder with one label squeezes its scores through a sigmoid, which piles them up at 0
-    and 1: a `ScoresWarning` says so where it happens. Ask ``rank`` for the logits with
-    ``activation_fn=torch.nn.Identity()``, or pass ``transform="logit"`` here.
+    and 1. The default sees such scores as logits; for a rule ask ``rank`` for the logits with
+    ``activation_fn=torch.nn.Identity()``, or pass ``transform="logit"``: a `ScoresWarning` says
+    so where it is needed.
 
     Parameters
     ----------
     ranking
         What ``CrossEncoder.rank`` returned, of all candidates: without ``top_k``.
     **options
-        Options of `paretocut.cut`.
+        Who decides and within which bounds, as in `paretocut.cut`.
     """
-    return _cut(ranking, "cut_rank", options)
+    return _cut(ranking, "cut_rank", Cutter.of("cut_rank", options))
 
 
-def _cut(hits: Sequence[Hit], who: str, options: CutOptions) -> CutList[Hit]:
-    decision = cut_scored([hit["score"] for hit in hits], who=who, **options)
-    return CutList([{**hits[i], **marks} for i, marks in decision.marks()], decision.cut)
+def _cut(hits: Sequence[Hit], who: str, cutter: Cutter) -> CutList[Hit]:
+    try:
+        scores = [hit["score"] for hit in hits]
+    except (KeyError, TypeError) as error:
+        raise InvalidScoresError(
+            f"{who}: every hit must be a dictionary with a score, got {hits!r:.60}"
+        ) from error
+    decision = cut_scored(scores, cutter, who=who)
+    return CutList([with_mark(hits[i], mark) for i, mark in decision.marks()], decision.cut)

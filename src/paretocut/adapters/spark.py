@@ -7,12 +7,12 @@ that `cut_rows` brings together. Each task uses one thread, since Spark gives it
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias, Unpack
 
 from paretocut._extras import require
 from paretocut.adapters import arrow
-from paretocut.adapters._columns import Options, check_columns, one_thread
+from paretocut.adapters._frames import FrameCutter, Options, check_columns
 
 __all__ = ["cut_lists", "cut_rows"]
 
@@ -25,9 +25,10 @@ def cut_lists(
     *,
     k: str = "k",
     surprise: str = "surprise",
+    reason: str | None = "reason",
     **options: Unpack[Options],
 ) -> Frame:
-    """Return the frame, one row per query, with the number to keep and the results' surprise.
+    """Return the frame, one row per query, with the number to keep, the surprise and the reason.
 
     Parameters
     ----------
@@ -35,28 +36,31 @@ def cut_lists(
         A `pyspark.sql.DataFrame`.
     column
         Name of the column with the scores: arrays of numbers, in any order.
-    k, surprise
-        Names of the new columns: ``bigint``, and ``array<double>`` in the order of the scores.
+    k, surprise, reason
+        Names of the new columns: ``bigint``, ``array<double>`` in the order of the scores, and
+        ``string``; None leaves the reason out.
     **options
-        Options of `paretocut.fit_batch` and of `paretocut.SurpriseFits.cut`.
+        Who decides and within which bounds, as in `paretocut.cut`; ``higher_is_better``;
+        ``threads``.
     """
     types = require("pyspark.sql.types", feature="the Spark functions", extra="spark")
-    new = {"k": k, "surprise": surprise}
+    new = {"k": k, "surprise": surprise, "reason": reason}
     check_columns("cut_lists", frame.columns, there={"column": column}, new=new)
-    schema = types.StructType(
-        [
-            *frame.schema.fields,
-            types.StructField(k, types.LongType()),
-            types.StructField(surprise, types.ArrayType(types.DoubleType())),
-        ]
-    )
-    settled = one_thread(options)
+    added = [
+        types.StructField(k, types.LongType()),
+        types.StructField(surprise, types.ArrayType(types.DoubleType())),
+    ]
+    if reason is not None:
+        added.append(types.StructField(reason, types.StringType()))
+    cutter = _sent(frame, FrameCutter("cut_lists", {"threads": 1, **options}))
 
     def cut_batches(batches: Iterator[Any]) -> Iterator[Any]:
         for batch in batches:
-            yield arrow.cut_lists(batch, column, k=k, surprise=surprise, **settled)
+            yield arrow.lists_with(
+                batch, cutter(), column=column, k=k, surprise=surprise, reason=reason
+            )
 
-    return frame.mapInArrow(cut_batches, schema)
+    return frame.mapInArrow(cut_batches, types.StructType([*frame.schema.fields, *added]))
 
 
 def cut_rows(
@@ -66,6 +70,7 @@ def cut_rows(
     *,
     surprise: str = "surprise",
     kept: str = "kept",
+    reason: str | None = None,
     **options: Unpack[Options],
 ) -> Frame:
     """Return the frame, one row per result, with its surprise and whether it is kept.
@@ -79,24 +84,43 @@ def cut_rows(
         A `pyspark.sql.DataFrame`.
     query, score
         Names of the columns: rows with the same query are one list.
-    surprise, kept
-        Names of the new columns: ``double`` and ``boolean``.
+    surprise, kept, reason
+        Names of the new columns: ``double``, ``boolean`` and, only if it has a name, ``string``.
     **options
-        Options of `paretocut.fit_batch` and of `paretocut.SurpriseFits.cut`.
+        Who decides and within which bounds, as in `paretocut.cut`; ``higher_is_better``;
+        ``threads``.
     """
     types = require("pyspark.sql.types", feature="the Spark functions", extra="spark")
-    there, new = {"query": query, "score": score}, {"surprise": surprise, "kept": kept}
+    there = {"query": query, "score": score}
+    new = {"surprise": surprise, "kept": kept, "reason": reason}
     check_columns("cut_rows", frame.columns, there=there, new=new)
-    schema = types.StructType(
-        [
-            *frame.schema.fields,
-            types.StructField(surprise, types.DoubleType()),
-            types.StructField(kept, types.BooleanType()),
-        ]
-    )
-    settled = one_thread(options)
+    added = [
+        types.StructField(surprise, types.DoubleType()),
+        types.StructField(kept, types.BooleanType()),
+    ]
+    if reason is not None:
+        added.append(types.StructField(reason, types.StringType()))
+    cutter = _sent(frame, FrameCutter("cut_rows", {"threads": 1, **options}))
 
     def cut_query(table: Any) -> Any:
-        return arrow.cut_rows(table, query, score, surprise=surprise, kept=kept, **settled)
+        return arrow.rows_with(
+            table,
+            cutter(),
+            query=query,
+            score=score,
+            surprise=surprise,
+            kept=kept,
+            reason=reason,
+        )
 
+    schema = types.StructType([*frame.schema.fields, *added])
     return frame.groupBy(query).applyInArrow(cut_query, schema)
+
+
+def _sent(frame: Frame, cutter: FrameCutter) -> Callable[[], FrameCutter]:
+    """Return what gives a worker the cutter, which goes to each of them once."""
+    try:
+        broadcast = frame.sparkSession.sparkContext.broadcast(cutter)
+    except Exception:  # Spark Connect has no broadcasts: the cutter travels with each task
+        return lambda: cutter
+    return lambda: broadcast.value

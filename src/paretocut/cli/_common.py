@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib.util
+import json
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,20 +15,18 @@ from typing import Any, Protocol, TypeAlias, get_args
 import numpy as np
 
 import paretocut as pc
+from paretocut import truncators
+from paretocut._options import TRANSFORMS, FitOptions
+from paretocut.errors import InvalidParameterError
 from paretocut.io import read_lists
 from paretocut.io.tables import Format, format_of
-from paretocut.surprise import SurpriseFits
-from paretocut.types import RankedLists
+from paretocut.lists import RankedLists
+from paretocut.truncators import Truncator
+from paretocut.truncators.consensus import EXPECT
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 RESULTS_PER_BLOCK = 1_000_000
-FIT_DEFAULTS = {
-    "transform": "identity",
-    "selection": "greedy",
-    "refit": "window",
-    "min_window": 5,
-}
 
 
 class Bar(Protocol):
@@ -84,11 +83,11 @@ def add_quiet(parser: argparse.ArgumentParser) -> None:
 
 
 def add_fit_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `paretocut.fit_batch`."""
+    """Add the options of `paretocut.fit_batch`; left out, they are None."""
     group = parser.add_argument_group("how the tail is fitted")
     group.add_argument(
         "--transform",
-        choices=("identity", "log", "logit", "auto"),
+        choices=TRANSFORMS,
         help="scale of the scores; logit for probabilities (default: identity)",
     )
     group.add_argument(
@@ -105,12 +104,83 @@ def add_fit_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--threads", type=positive_int, metavar="N", help="threads (default: one per processor)"
     )
-    parser.set_defaults(**FIT_DEFAULTS)
 
 
 def fit_options(args: argparse.Namespace) -> dict[str, Any]:
     """Return what `add_fit_options` read, as arguments of `paretocut.fit`."""
-    return {name: getattr(args, name) for name in FIT_DEFAULTS}
+    given = {name: getattr(args, name) for name in FitOptions.names()}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def add_expect(parser: Any) -> None:
+    """Add the word about the questions."""
+    words = ", ".join(EXPECT)
+    parser.add_argument(
+        "--expect",
+        metavar="N",
+        help=f"relevant results a query has, about: {words} or a number",
+    )
+
+
+def expect_of(args: argparse.Namespace) -> str | float | None:
+    """Return what `add_expect` read: a word, a number or None."""
+    if args.expect is None or args.expect in EXPECT:
+        word: str | None = args.expect
+        return word
+    try:
+        return float(args.expect)
+    except ValueError:
+        raise InvalidParameterError(
+            f"{args.command}: --expect must be {', '.join(EXPECT)} or a number, got {args.expect!r}"
+        ) from None
+
+
+def load_truncator(path: str) -> Truncator:
+    """Return the saved truncator that ``--model`` names."""
+    found = pc.load(path)
+    if not isinstance(found, Truncator):
+        raise InvalidParameterError(
+            f"cut: --model must name a saved truncator, got a background in {path}: "
+            "use --background"
+        )
+    return found
+
+
+def load_background(path: str) -> pc.Background:
+    """Return the saved background that ``--background`` names."""
+    found = pc.load(path)
+    if not isinstance(found, pc.Background):
+        raise InvalidParameterError(
+            f"cut: --background must name a saved background, got a truncator in {path}: "
+            "use --model"
+        )
+    return found
+
+
+def make_method(text: str, metric: str = "f1") -> Truncator:
+    """Return the truncator that a word of the command line describes.
+
+    Parameters
+    ----------
+    text
+        Short name and, after a colon, parameters: ``surprise:refit=all,min_window=10``. Values
+        are read as JSON where that is what they are, as text elsewhere.
+    metric
+        What it shall learn, where it learns.
+    """
+    name, _, settings = text.partition(":")
+    params: dict[str, Any] = {}
+    for setting in filter(None, settings.split(",")):
+        key, equals, value = setting.partition("=")
+        if not equals:
+            raise InvalidParameterError(
+                f"method {text!r}: parameters must have the form name=value, got {setting!r}"
+            )
+        try:
+            params[key] = json.loads(value)
+        except ValueError:
+            params[key] = value
+    return truncators.make(name, metric=metric).set_params(**params)
 
 
 def read(args: argparse.Namespace, **judged: Any) -> RankedLists:
@@ -118,6 +188,12 @@ def read(args: argparse.Namespace, **judged: Any) -> RankedLists:
     # Asked here, so that what is wrong with the name is told by the command.
     kind = format_of(args.run, args.format, who=args.command)
     return read_lists(args.run, kind, higher_is_better=not args.distances, **judged)
+
+
+def read_unanswered(args: argparse.Namespace, run: str) -> RankedLists:
+    """Return the lists of a second run, in the format and direction of the first."""
+    kind = format_of(run, args.format, who=args.command)
+    return read_lists(run, kind, higher_is_better=not args.distances)
 
 
 def blocks(lists: RankedLists) -> Iterator[RankedLists]:
@@ -129,16 +205,6 @@ def blocks(lists: RankedLists) -> Iterator[RankedLists]:
         stop = max(start + 1, int(reach) - 1)
         yield lists[start:stop]
         start = stop
-
-
-def fit_block(lists: RankedLists, args: argparse.Namespace) -> SurpriseFits:
-    """Return the fits of some lists; distances are seen as the file has them."""
-    scores = lists.scores
-    if args.distances:
-        scores = scores.with_values(-scores.values)
-    return pc.fit_batch(
-        scores, higher_is_better=not args.distances, threads=args.threads, **fit_options(args)
-    )
 
 
 def report_warnings(found: Iterable[Sequence[str]], queries: int) -> None:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from paretocut.cli import demo, judged, lists
+from paretocut.cli import background, demo, judged, lists
 from paretocut.cli._common import note
 from paretocut.errors import InvalidParameterError, ParetocutError
 
@@ -16,14 +16,17 @@ _EPILOG = """\
 examples:
   paretocut demo                                 see what it does, on digits
   paretocut score run.txt | head                 surprise, p-value and E-value of each result
-  paretocut cut run.txt -o cut.txt               keep what chance explains badly (alpha 0.05)
+  paretocut cut run.txt -o cut.txt               the best cut that the scores alone allow
+  paretocut cut run.txt --expect few             better, with a word about the questions
   paretocut cut run.txt --evalue 0.05            only what is beyond doubt; often nothing
-  paretocut cut run.jsonl.gz --fdr 0.2 --json    decisions and reasons, one object per query
+  paretocut cut run.jsonl.gz --json              decisions and reasons, one object per query
   paretocut cut hits.csv --distances --max-k 20  distances, not scores; at most 20 results
   search | paretocut cut - --format jsonl        in a pipe
   paretocut compare run.txt qrels.txt            which cut-off method is best for this system
   paretocut fit run.txt qrels.txt -o model.json  learn a cut-off from judgements, then
   paretocut cut run.txt --model model.json       use it
+  paretocut background off-topic.txt -o bg.json  learn what queries without an answer reach, then
+  paretocut cut run.txt --background bg.json     keep nothing for such queries
 
 input:
   TREC runs (.run .trec .txt .res or no suffix), .jsonl, .csv, .parquet and .arrow, plain or with
@@ -47,8 +50,8 @@ def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
     parser = argparse.ArgumentParser(
         prog="paretocut",
-        description="How many results should a search return? Cuts ranked lists where chance "
-        "becomes a good enough explanation of their scores.",
+        description="How many results should a search return, or is there nothing to return? Cuts "
+        "ranked lists, with what you know: nothing, a word, judgements.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -56,7 +59,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         title="commands", metavar="COMMAND", dest="command", required=True
     )
-    for family in (demo, lists, judged):
+    for family in (demo, lists, judged, background):
         family.add_commands(commands)
     return parser
 

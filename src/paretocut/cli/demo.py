@@ -17,8 +17,9 @@ from paretocut import metrics
 from paretocut._extras import require
 from paretocut.cli._common import Commands
 from paretocut.cli._draw import draw_list, symbols
-from paretocut.truncators import GlobalK, ScoreThreshold, Surprise, Truncator
-from paretocut.types import IntArray, RankedLists
+from paretocut.lists import RankedLists
+from paretocut.ragged import IntArray
+from paretocut.truncators import Consensus, Gated, GlobalK, ScoreThreshold, Surprise, Truncator
 
 DEPTH = 200
 QUERIES_PER_DIGIT = 60
@@ -85,7 +86,7 @@ class Row:
     """
 
     name: str
-    tuned: bool
+    knows: str
     kept: float
     precision: float
     recall: float
@@ -97,32 +98,37 @@ class Row:
     right: float
 
 
-def _methods() -> Iterator[tuple[str, bool, Truncator]]:
-    """Yield name, whether labelled queries are used, and the truncator."""
-    yield "paretocut alpha=0.05", False, Surprise(alpha=0.05)
-    yield "paretocut evalue=1", False, Surprise(evalue=1)
-    yield "paretocut evalue=0.05", False, Surprise(evalue=0.05)
-    yield "fixed k = {k_} (F1)", True, GlobalK(_F1)
-    yield "distance <= {threshold_} (F1)", True, ScoreThreshold(metric=_F1)
-    yield "distance <= {threshold_} (right)", True, ScoreThreshold(metric="accuracy")
-    yield "surprise >= {threshold_} (F1)", True, Surprise(_F1)
-    yield "surprise >= {threshold_} (right)", True, Surprise("accuracy")
+def _methods(tune: RankedLists) -> Iterator[tuple[str, str, Truncator]]:
+    """Yield name, what is known, and the truncator."""
+    unanswered = pc.Background.fit(tune[tune.num_relevant == 0])
+    yield "pc.cut(scores)", "nothing", Consensus()
+    yield "pc.cut(scores, expect=20)", "nothing", Consensus(expect=20)
+    yield "pc.cut(..., alpha=0.05)", "nothing", Surprise(alpha=0.05)
+    yield "pc.cut(..., evalue=1)", "nothing", Surprise(evalue=1)
+    yield "pc.cut(..., evalue=0.05)", "nothing", Surprise(evalue=0.05)
+    yield "Gated(Consensus(), ...)", "unanswered", Gated(Consensus(), unanswered)
+    yield "fixed k = {k_} (F1)", "judged", GlobalK(_F1)
+    yield "distance <= {threshold_} (F1)", "judged", ScoreThreshold(metric=_F1)
+    yield "distance <= {threshold_} (right)", "judged", ScoreThreshold(metric="accuracy")
+    yield "surprise >= {threshold_} (F1)", "judged", Surprise(_F1)
+    yield "surprise >= {threshold_} (right)", "judged", Surprise("accuracy")
+    yield "Consensus(), gated", "judged", Gated(Consensus(_F1), unanswered)
 
 
 def _learned(truncator: Truncator) -> dict[str, str]:
-    """Return what a truncator has learned, as it is shown: distances are stored negated."""
+    """Return what a truncator has learned, as it is shown: limits on distances are negative."""
     names = ("k_", "threshold_")
     values = {name: getattr(truncator, name) for name in names if hasattr(truncator, name)}
     return {name: f"{abs(value):.3g}" for name, value in values.items()}
 
 
-def _row(name: str, tuned: bool, test: RankedLists, k: IntArray) -> Row:
+def _row(name: str, knows: str, test: RankedLists, k: IntArray) -> Row:
     answer = test.num_relevant > 0
     found = metrics.precision(test, k)
     f1 = _F1(test, k)[answer]
     return Row(
         name=name,
-        tuned=tuned,
+        knows=knows,
         kept=float(k[answer].mean()),
         precision=float(found[answer & (k > 0)].mean()) if np.any(answer & (k > 0)) else 0.0,
         recall=float(metrics.recall(test, k)[answer].mean()),
@@ -144,9 +150,11 @@ def compare_cuts(tune: RankedLists, test: RankedLists) -> list[Row]:
         What `search_digits` gives.
     """
     rows = []
-    for name, tuned, truncator in _methods():
-        k = truncator.fit(tune).predict(test)
-        rows.append(_row(name.format(**_learned(truncator)), tuned, test, k))
+    for name, knows, truncator in _methods(tune):
+        if knows == "judged":
+            truncator.fit(tune)
+        k = truncator.predict(test)
+        rows.append(_row(name.format(**_learned(truncator)), knows, test, k))
     return rows
 
 
@@ -186,13 +194,14 @@ def _table(rows: list[Row], tuned_on: int) -> Iterator[str]:
 
     yield " " * 28 + "digit is in the index".center(30, "-") + " " + "is not".center(13, "-")
     yield line("", "kept", "prec.", "recall", "F1", "nothing", "kept", "nothing", "right")
-    for tuned, title in (
-        (False, "without labels:"),
-        (True, f"tuned on {tuned_on} other queries, judged, for F1 or for being right:"),
+    for knows, title in (
+        ("nothing", "without labels (a word or a number told, or a rule):"),
+        ("unanswered", f"shown {tuned_on // 2} other queries whose digit was taken out:"),
+        ("judged", f"tuned on {tuned_on} other queries, judged, for F1 or for being right:"),
     ):
         yield title
         for row in rows:
-            if row.tuned == tuned:
+            if row.knows == knows:
                 yield line(
                     " " + row.name,
                     f"{row.kept:.1f}",
@@ -211,7 +220,7 @@ def _table(rows: list[Row], tuned_on: int) -> Iterator[str]:
 def _verdict(rows: list[Row], tuned_on: int) -> str:
     """Return who wins where, read off the table."""
     by_f1, by_right = attrgetter("f1"), attrgetter("right")
-    unlabelled = [row for row in rows if not row.tuned]
+    unlabelled = [row for row in rows if row.knows == "nothing"]
     best, own = max(rows, key=by_f1), max(unlabelled, key=by_f1)
     sentences = [
         f"Best F1 where there is an answer: {best.name} with {best.f1:.2f}; without labels "
@@ -222,7 +231,7 @@ def _verdict(rows: list[Row], tuned_on: int) -> str:
         f"Most often right: {best.name} with {best.right:.0%}; without labels {own.name} with "
         f"{own.right:.0%}.",
         f"What is tuned needed {tuned_on} judged queries, and a distance holds for this index and "
-        "these pixels only; alpha and the E-value do not depend on the scale of the scores.",
+        "these pixels only, as does the gate; the others do not depend on the scale of the scores.",
     ]
     return " ".join(sentences)
 
@@ -232,9 +241,9 @@ def _wrapped(text: str) -> list[str]:
 
 
 def _pictures(test: RankedLists) -> Iterator[str]:
-    """Yield three queries as drawings, under the default rule."""
-    fits = pc.fit_batch(test)
-    k = fits.cut(alpha=0.05)
+    """Yield three queries as drawings, under the default."""
+    cuts = test.cut()
+    fits, k = cuts.fits, cuts.k
     f1 = _F1(test, k)
     (answered,) = np.nonzero(test.num_relevant > 0)
     (unanswered,) = np.nonzero(test.num_relevant == 0)
@@ -246,7 +255,7 @@ def _pictures(test: RankedLists) -> Iterator[str]:
     }
     top = max(float(fits.surprise[i].max()) for i in chosen.values())
     signs = symbols(sys.stdout.encoding)
-    yield "Surprise by rank for three queries, cut by alpha=0.05."
+    yield "Surprise by rank for three queries, cut by the default."
     yield f"{signs.hit} is an image of the query's digit, {signs.miss} one of another."
     for title, i in chosen.items():
         relevant = test.relevant[i]

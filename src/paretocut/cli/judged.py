@@ -10,11 +10,22 @@ from typing import Any
 
 import paretocut as pc
 from paretocut import truncators
-from paretocut.cli._common import Commands, add_input, add_quiet, note, positive_int, read
+from paretocut.cli._common import (
+    Commands,
+    add_expect,
+    add_input,
+    add_quiet,
+    expect_of,
+    make_method,
+    note,
+    positive_int,
+    read,
+    read_unanswered,
+)
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.evaluation import evaluate
+from paretocut.lists import RankedLists
 from paretocut.truncators import Truncator
-from paretocut.types import RankedLists
 
 _METHODS = (
     "global_k",
@@ -96,14 +107,30 @@ def add_commands(commands: Commands) -> None:
 
     fit = commands.add_parser(
         "fit",
-        help="learn a cut-off from a run with judgements",
+        help="learn a cut-off from a run, with judgements or without",
         description="Learns a method from all queries that have judgements, and writes it as "
-        "JSON for `paretocut cut --model`.",
+        "JSON for `paretocut cut --model`. Without judgements, --expect tells how many results "
+        "are relevant, and the run how its scores fall.",
         epilog=methods,
     )
-    _add_judged(fit)
+    _add_judged(fit, needed=False)
     fit.add_argument(
-        "--method", default="surprise", metavar="METHOD", help="what to learn (default: surprise)"
+        "--method",
+        default="consensus",
+        metavar="METHOD",
+        help="what to learn (default: consensus)",
+    )
+    add_expect(fit)
+    fit.add_argument(
+        "--keep-recall",
+        type=float,
+        metavar="R",
+        help="keep at least this share of the relevant results on average (Conformal)",
+    )
+    fit.add_argument(
+        "--unanswered",
+        metavar="RUN",
+        help="a run of queries without an answer: the model keeps nothing for such queries",
     )
     fit.add_argument(
         "--metric", default="f1", metavar="METRIC", help="what to maximise (default: f1)"
@@ -115,9 +142,14 @@ def add_commands(commands: Commands) -> None:
     fit.set_defaults(run_command=_fit)
 
 
-def _add_judged(parser: argparse.ArgumentParser) -> None:
+def _add_judged(parser: argparse.ArgumentParser, *, needed: bool = True) -> None:
     add_input(parser)
-    parser.add_argument("qrels", metavar="QRELS", help="judgements in TREC format")
+    parser.add_argument(
+        "qrels",
+        metavar="QRELS",
+        nargs=None if needed else "?",
+        help="judgements in TREC format",
+    )
     parser.add_argument(
         "--min-grade",
         type=float,
@@ -126,32 +158,6 @@ def _add_judged(parser: argparse.ArgumentParser) -> None:
         help="smallest grade that counts as relevant (default: 1)",
     )
     add_quiet(parser)
-
-
-def make_method(text: str, metric: str) -> Truncator:
-    """Return the truncator that a word of the command line describes.
-
-    Parameters
-    ----------
-    text
-        Short name and, after a colon, parameters: ``surprise:refit=all,min_window=10``. Values
-        are read as JSON where that is what they are, as text elsewhere.
-    metric
-        What it shall learn, where it learns.
-    """
-    name, _, settings = text.partition(":")
-    params: dict[str, Any] = {}
-    for setting in filter(None, settings.split(",")):
-        key, equals, value = setting.partition("=")
-        if not equals:
-            raise InvalidParameterError(
-                f"method {text!r}: parameters must have the form name=value, got {setting!r}"
-            )
-        try:
-            params[key] = json.loads(value)
-        except ValueError:
-            params[key] = value
-    return truncators.make(name, metric=metric).set_params(**params)
 
 
 def _read(args: argparse.Namespace) -> RankedLists:
@@ -200,26 +206,56 @@ def _compare(args: argparse.Namespace) -> None:
 
 
 def _fit(args: argparse.Namespace) -> None:
-    method = make_method(args.method, args.metric)
-    lists = _read(args)
+    method = _method(args)
+    lists = _read(args) if args.qrels is not None else read(args)
+    gate = None if args.unanswered is None else read_unanswered(args, args.unanswered)
     method.fit(lists)
+    if gate is not None:
+        method = truncators.Gated(method, pc.Background.fit(gate))
     method.save(args.output)
-    metric = pc.metrics.get(args.metric)
     k = method.predict(lists)
-    reached = float(metric(lists, k).mean())
+    learned: dict[str, Any] = {
+        "model": args.output,
+        "method": repr(method),
+        "queries": len(lists),
+        "mean_k": float(k.mean()),
+    }
+    told = f"{method!r} learned from {len(lists)} queries"
+    if args.qrels is not None:
+        metric = pc.metrics.get(args.metric)
+        reached = float(metric(lists, k).mean())
+        learned |= {"metric": metric.name, "training_value": reached}
+        told += f": {metric.name} {reached:.3f} on these"
     if args.json:
-        learned = {
-            "model": args.output,
-            "method": repr(method),
-            "metric": metric.name,
-            "queries": len(lists),
-            "training_value": reached,
-            "mean_k": float(k.mean()),
-        }
         sys.stdout.write(json.dumps(learned) + "\n")
     elif not args.quiet:
         note(
-            f"{method!r} learned from {len(lists)} queries: {metric.name} {reached:.3f} on these, "
-            f"{k.mean():.1f} results kept on average; `paretocut compare` tells what to expect of "
-            "others"
+            f"{told}, {k.mean():.1f} results kept on average; `paretocut compare` tells what to "
+            "expect of others"
         )
+
+
+def _method(args: argparse.Namespace) -> Truncator:
+    """Return what is to be learned; bad words are found before any file is read."""
+    method = make_method(args.method, args.metric)
+    expect = expect_of(args)
+    if expect is not None:
+        if not isinstance(method, truncators.Consensus):
+            raise InvalidParameterError(
+                f"fit: --expect must come with --method consensus, got {args.method}"
+            )
+        method.set_params(expect=expect)
+    elif args.qrels is None:
+        raise InvalidParameterError(
+            "fit: judgements (QRELS) or --expect must be given, got neither"
+        )
+    if args.keep_recall is not None:
+        if args.qrels is None:
+            raise InvalidParameterError("fit: --keep-recall must come with QRELS, got none")
+        if not 0 < args.keep_recall < 1:
+            raise InvalidParameterError(
+                f"fit: --keep-recall must be in (0, 1), got {args.keep_recall:g}"
+            )
+        method = truncators.Conformal(method, loss="fnr", level=1 - args.keep_recall)
+    method._validate()
+    return method

@@ -8,23 +8,26 @@ import contextlib
 import csv
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from typing import IO, Any, TypeAlias
 
 import numpy as np
 
 import paretocut as pc
-from paretocut._rules import check_bounds
+from paretocut._cut import choose
+from paretocut._options import IF_SHALLOW, RULES, FitOptions, check_bounds
 from paretocut.cli._common import (
-    FIT_DEFAULTS,
     Commands,
+    add_expect,
     add_fit_options,
     add_input,
     add_quiet,
     blocks,
-    fit_block,
+    expect_of,
     fit_options,
+    load_background,
+    load_truncator,
+    make_method,
     note,
     progress,
     read,
@@ -34,12 +37,12 @@ from paretocut.errors import InvalidParameterError
 from paretocut.io import write_lists
 from paretocut.io._files import open_target
 from paretocut.io.tables import Format, format_of
-from paretocut.surprise import SurpriseFits
-from paretocut.truncators import Surprise
-from paretocut.types import IntArray, RankedList, RankedLists
+from paretocut.lists import RankedList
+from paretocut.ragged import IntArray
+from paretocut.surprise import SurpriseFits, limited_threads
+from paretocut.truncators import Gated, Truncator
 
-_RULES = ("alpha", "evalue", "threshold", "fdr")
-_COLUMNS = ("query_id", "rank", "doc_id", "score", "surprise", "p_value", "e_value")
+_COLUMNS = ("query_id", "rank", "doc_id", "score", "surprise", "pvalue", "evalue")
 _MOST_NAMED = 50
 
 _Row: TypeAlias = tuple[Any, ...]
@@ -80,19 +83,48 @@ def add_commands(commands: Commands) -> None:
         help="print decisions, one JSON object per query; the run is written only with -o",
     )
     add_quiet(cut)
-    rules = cut.add_argument_group("rule (one of)").add_mutually_exclusive_group()
-    rules.add_argument("--alpha", type=float, metavar="A", help="p-value <= A (default: 0.05)")
-    rules.add_argument(
-        "--evalue", type=float, metavar="E", help="chance alone would bring at most E such results"
+    deciders = cut.add_argument_group(
+        "who decides (at most one; without any, untrained consensus)"
+    ).add_mutually_exclusive_group()
+    add_expect(deciders)
+    deciders.add_argument("--model", metavar="FILE", help="what `paretocut fit` has learned")
+    deciders.add_argument(
+        "--method",
+        metavar="METHOD",
+        help="a method that needs no training, such as largest_gap, minmax:threshold=0.5 or "
+        "fixed_k:k=20; `paretocut fit --help` lists the names",
     )
-    rules.add_argument("--threshold", type=float, metavar="S", help="surprise >= S")
-    rules.add_argument(
-        "--fdr",
+    deciders.add_argument("--alpha", type=float, metavar="A", help="rule: p-value <= A")
+    deciders.add_argument(
+        "--evalue",
         type=float,
-        metavar="Q",
-        help="at most a share Q of those kept by chance",
+        metavar="E",
+        help="rule: chance alone would bring at most E such results",
     )
-    rules.add_argument("--model", metavar="FILE", help="what `paretocut fit` has learned")
+    deciders.add_argument(
+        "--fdr", type=float, metavar="Q", help="rule: at most a share Q of those kept by chance"
+    )
+    deciders.add_argument("--min-surprise", type=float, metavar="S", help="rule: surprise >= S")
+    cut.add_argument(
+        "--if-shallow",
+        choices=IF_SHALLOW,
+        help="what a rule does with a list of fewer than 50 results of which it keeps none "
+        "(default: keep)",
+    )
+    gate = cut.add_argument_group("nothing, where there is no answer")
+    gate.add_argument(
+        "--background",
+        metavar="FILE",
+        help="what `paretocut background` has learned: nothing is kept unless the best score is "
+        "beyond what queries without an answer reach",
+    )
+    gate.add_argument(
+        "--gate-alpha",
+        type=float,
+        default=0.05,
+        metavar="A",
+        help="share of the queries without an answer that get results all the same (default: 0.05)",
+    )
     bounds = cut.add_argument_group("bounds, whatever the rule says")
     bounds.add_argument("--min-k", type=int, default=0, metavar="K", help="keep at least K results")
     bounds.add_argument("--max-k", type=int, metavar="K", help="keep at most K results")
@@ -101,41 +133,36 @@ def add_commands(commands: Commands) -> None:
 
 
 def _score(args: argparse.Namespace) -> None:
-    pc.fit([], **fit_options(args))  # bad options are found before any file is read
+    FitOptions(**fit_options(args)).check("score")  # bad options are found before any file is read
     lists = read(args)
     found: list[tuple[str, ...]] = []
     with open_target(args.output) as out, progress(len(lists), "query", quiet=args.quiet) as bar:
         write = _json_writer(out) if args.json else _tsv_writer(out)
         for block in blocks(lists):
-            fits = fit_block(block, args)
+            fits = pc.fit_batch(block, threads=args.threads, **fit_options(args))
             for i, ranked in enumerate(block):
-                write(_rows(ranked, fits, i, args.distances))
+                write(_rows(ranked, fits, i))
             found += fits.warnings
             bar.update(len(block))
     if not args.quiet:
         report_warnings(found, len(lists))
 
 
-def _rows(ranked: RankedList, fits: SurpriseFits, i: int, distances: bool) -> Iterator[_Row]:
+def _rows(ranked: RankedList, fits: SurpriseFits, i: int) -> Iterator[_Row]:
     """Yield the columns of each result of one list."""
     n = len(ranked)
     surprise = fits.surprise[i]
-    pvalues = np.exp(-surprise)
-    ids = [None] * n if ranked.doc_ids is None else map(_text, ranked.doc_ids.tolist())
+    ids = [None] * n if ranked.doc_ids is None else ranked.doc_ids.tolist()
     yield from zip(
         [ranked.query_id] * n,
         range(1, n + 1),
         ids,
-        (-ranked.scores if distances else ranked.scores).tolist(),
+        ranked.scores.tolist(),
         surprise.tolist(),
-        pvalues.tolist(),
-        ((n - fits.lower[i]) * pvalues).tolist(),
+        np.exp(-surprise).tolist(),
+        (fits.tests[i] * np.exp(-surprise)).tolist(),
         strict=True,
     )
-
-
-def _text(item: bytes | str) -> str:
-    return item.decode(errors="backslashreplace") if isinstance(item, bytes) else item
 
 
 def _json_writer(out: IO[bytes]) -> Callable[[Iterator[_Row]], None]:
@@ -164,28 +191,30 @@ def _write_json(out: IO[bytes], row: dict[str, Any]) -> None:
 
 
 def _cut(args: argparse.Namespace) -> None:
-    decide = _rule_decider(args) if args.model is None else _model_decider(args)
+    truncator = _decider(args)
+    check_bounds("cut", args.min_k, args.max_k)
     lists = read(args)
     parts: list[IntArray] = []
     found: list[tuple[str, ...]] = []
-    with open_target("-") as out, progress(len(lists), "query", quiet=args.quiet) as bar:
+    with (
+        open_target("-") as out,
+        progress(len(lists), "query", quiet=args.quiet) as bar,
+        limited_threads(args.threads),
+    ):
         for block in blocks(lists):
-            decisions = decide(block)
-            parts.append(decisions.k)
-            found += decisions.warnings
+            cuts = truncator.cut_batch(block, min_k=args.min_k, max_k=args.max_k)
+            parts.append(cuts.k)
+            found += cuts.warnings
             if args.json:
-                for decision in decisions.explained():
-                    _write_json(out, decision)
+                for query_id, cut in zip(block.query_ids.tolist(), cuts, strict=True):
+                    told = cut.to_dict()
+                    del told["indices"]  # the first k of the run
+                    _write_json(out, {"query_id": query_id, **told})
             bar.update(len(block))
     emptied: list[str] = []
     if args.output is not None or not args.json:
         k = np.concatenate([np.empty(0, dtype=np.int64), *parts])
-        emptied = write_lists(
-            args.output or "-",
-            lists.truncate(k),
-            _output_format(args),
-            higher_is_better=not args.distances,
-        )
+        emptied = write_lists(args.output or "-", lists.truncate(k), _output_format(args))
     if args.quiet:
         return
     report_warnings(found, len(lists))
@@ -198,90 +227,21 @@ def _cut(args: argparse.Namespace) -> None:
         )
 
 
-@dataclass(frozen=True)
-class _Decisions:
-    """The cuts of some lists, their warnings, and what explains them when asked."""
-
-    k: IntArray
-    warnings: Sequence[tuple[str, ...]]
-    explained: Callable[[], Iterator[dict[str, Any]]]
-
-
-def _rule_decider(args: argparse.Namespace) -> Callable[[RankedLists], _Decisions]:
-    """Return what cuts lists by a rule on their surprise."""
-    options = {name: getattr(args, name) for name in (*_RULES, "min_k", "max_k")}
-    pc.cut([], **options, **fit_options(args))  # bad options are found before any file is read
-
-    def decide(lists: RankedLists) -> _Decisions:
-        fits = fit_block(lists, args)
-
-        def explained() -> Iterator[dict[str, Any]]:
-            for query_id, fit, warnings in zip(
-                lists.query_ids.tolist(), fits, fits.warnings, strict=True
-            ):
-                cut = fit.cut(**options)
-                yield _decision(query_id, cut.k, cut.n, cut.rule, cut.level, cut.reason, warnings)
-
-        return _Decisions(fits.cut(**options), fits.warnings, explained)
-
-    return decide
-
-
-def _model_decider(args: argparse.Namespace) -> Callable[[RankedLists], _Decisions]:
-    """Return what cuts lists as a fitted truncator says."""
-    for name, value in fit_options(args).items():
-        if value != FIT_DEFAULTS[name]:
-            raise InvalidParameterError(
-                f"cut: --{name.replace('_', '-')} must be left out with --model, which has its "
-                f"own, got {value}"
-            )
-    low, high = check_bounds("cut", args.min_k, args.max_k)
-    model = pc.load(args.model)
-    numbers = {
-        name: value
-        for name, value in vars(model).items()
-        if name.endswith("_") and isinstance(value, (int, float))
-    }
-    learned = ", ".join(f"{name.rstrip('_')} {value:.4g}" for name, value in numbers.items())
-    who = f"{model!r} with {learned}" if learned else repr(model)
-
-    def decide(lists: RankedLists) -> _Decisions:
-        n = lists.scores.lengths
-        k = np.minimum(np.clip(model.predict(lists), low, high), n)
-        warnings: Sequence[tuple[str, ...]] = [()] * len(lists)
-        if isinstance(model, Surprise):
-            fitted_as = {name: getattr(model, name) for name in FIT_DEFAULTS}
-            warnings = pc.fit_batch(lists, threads=args.threads, **fitted_as).warnings
-
-        def explained() -> Iterator[dict[str, Any]]:
-            columns = (column.tolist() for column in (lists.query_ids, k, n))
-            for query_id, kept, of, names in zip(*columns, warnings, strict=True):
-                reason = f"kept {kept} of {of}: {who}"
-                yield _decision(query_id, kept, of, "model", None, reason, names)
-
-        return _Decisions(k, warnings, explained)
-
-    return decide
-
-
-def _decision(
-    query_id: str,
-    k: int,
-    n: int,
-    rule: str,
-    level: float | None,
-    reason: str,
-    warnings: Sequence[str],
-) -> dict[str, Any]:
-    return {
-        "query_id": query_id,
-        "k": k,
-        "n": n,
-        "rule": rule,
-        "level": level,
-        "reason": reason,
-        "warnings": list(warnings),
-    }
+def _decider(args: argparse.Namespace) -> Truncator:
+    """Return the truncator that the options name; bad ones are found before any file is read."""
+    given = fit_options(args) | {name: getattr(args, name) for name in RULES}
+    given |= {"if_shallow": args.if_shallow, "expect": expect_of(args)}
+    if args.model is not None:
+        given["truncator"] = load_truncator(args.model)
+    elif args.method is not None:
+        given["truncator"] = make_method(args.method)
+    truncator = choose("cut", **given)
+    if args.background is not None:
+        background = load_background(args.background)
+        truncator = Gated(truncator, background, alpha=args.gate_alpha)
+    truncator._validate()
+    truncator._require_fitted()
+    return truncator
 
 
 def _output_format(args: argparse.Namespace) -> Format:

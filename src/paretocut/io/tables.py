@@ -35,7 +35,8 @@ from paretocut._extras import require
 from paretocut.errors import DataFormatError, InvalidParameterError
 from paretocut.io._files import OpenSource, Source, Target, open_source, open_target
 from paretocut.io.trec import Qrels, as_bytes, judge, read_qrels, read_trec, write_trec
-from paretocut.types import Ragged, RankedLists
+from paretocut.lists import RankedLists
+from paretocut.ragged import Ragged
 
 __all__ = ["Format", "read_lists", "write_lists"]
 
@@ -95,7 +96,7 @@ def read_lists(
     >>> import io
     >>> rows = io.BytesIO(b'{"query_id": "q1", "scores": [3, 1, 2], "doc_ids": ["a", "b", "c"]}')
     >>> read_lists(rows, "jsonl")[0].doc_ids.tolist()
-    [b'a', b'c', b'b']
+    ['a', 'c', 'b']
     """
     chosen = format_of(source, format, who="read_lists")
     if chosen == "trec":
@@ -113,17 +114,11 @@ def read_lists(
     return judge(lists, judgements, min_grade=min_grade, missing=missing)
 
 
-def write_lists(
-    target: Target,
-    lists: RankedLists,
-    format: Format | None = None,
-    *,
-    higher_is_better: bool = True,
-) -> list[str]:
+def write_lists(target: Target, lists: RankedLists, format: Format | None = None) -> list[str]:
     """Write ranked lists and return the ids of the queries the format cannot hold.
 
     Only a TREC run cannot hold a query, one without results; tables hold all. The file appears
-    whole or not at all.
+    whole or not at all; distances are written as distances.
 
     Parameters
     ----------
@@ -133,14 +128,12 @@ def write_lists(
         What to write.
     format
         As for `read_lists`.
-    higher_is_better
-        False to write distances, as `read_lists` takes them.
     """
     chosen = format_of(target, format, who="write_lists")
     if chosen == "trec":
-        return write_trec(target, lists, higher_is_better=higher_is_better)
+        return write_trec(target, lists)
     with open_target(target) as out:
-        _WRITERS[chosen](out, lists, 1.0 if higher_is_better else -1.0)
+        _WRITERS[chosen](out, lists)
     return []
 
 
@@ -480,16 +473,16 @@ def _arrow_column(column: Any) -> Sequence[Any]:
 # --- rows out ---
 
 
-def _write_jsonl(out: IO[bytes], lists: RankedLists, sign: float) -> None:
-    for row in _rows(lists, sign):
+def _write_jsonl(out: IO[bytes], lists: RankedLists) -> None:
+    for row in _rows(lists):
         out.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
 
 
-def _write_csv(out: IO[bytes], lists: RankedLists, sign: float) -> None:
+def _write_csv(out: IO[bytes], lists: RankedLists) -> None:
     writer = csv.writer(codecs.getwriter("utf-8")(out), lineterminator="\n")
-    header = next(_rows(lists, sign), ("query_id", "scores"))  # the names are the keys of any row
+    header = next(_rows(lists), ("query_id", "scores"))  # the names are the keys of any row
     writer.writerow(header)
-    for row in _rows(lists, sign):
+    for row in _rows(lists):
         words = " ".join(row.get("doc_ids", ()))
         if len(words.split()) != len(row.get("doc_ids", ())):
             raise InvalidParameterError(
@@ -501,9 +494,9 @@ def _write_csv(out: IO[bytes], lists: RankedLists, sign: float) -> None:
         )
 
 
-def _rows(lists: RankedLists, sign: float) -> Iterator[dict[str, Any]]:
+def _rows(lists: RankedLists) -> Iterator[dict[str, Any]]:
     for ranked in lists:
-        scores = (sign * ranked.scores).tolist()
+        scores = ranked.scores.tolist()
         row: dict[str, Any] = {"query_id": ranked.query_id, "scores": scores}
         if ranked.doc_ids is not None:
             row["doc_ids"] = _as_text(ranked.doc_ids)
@@ -523,19 +516,19 @@ def _as_text(ids: NDArray[Any]) -> list[str]:
         ) from None
 
 
-def _write_parquet(out: IO[bytes], lists: RankedLists, sign: float) -> None:
+def _write_parquet(out: IO[bytes], lists: RankedLists) -> None:
     parquet = require("pyarrow.parquet", feature="writing Parquet", extra="arrow")
-    parquet.write_table(_table(lists, sign), out)
+    parquet.write_table(_table(lists), out)
 
 
-def _write_ipc(out: IO[bytes], lists: RankedLists, sign: float) -> None:
+def _write_ipc(out: IO[bytes], lists: RankedLists) -> None:
     pyarrow = require("pyarrow", feature="writing Arrow files", extra="arrow")
-    table = _table(lists, sign)
+    table = _table(lists)
     with pyarrow.ipc.new_file(out, table.schema) as writer:
         writer.write_table(table)
 
 
-def _table(lists: RankedLists, sign: float) -> Any:
+def _table(lists: RankedLists) -> Any:
     pyarrow = require("pyarrow", feature="writing Parquet and Arrow", extra="arrow")
 
     def column(ragged: Ragged, values: Any) -> Any:
@@ -543,7 +536,7 @@ def _table(lists: RankedLists, sign: float) -> Any:
 
     columns = {
         "query_id": pyarrow.array(lists.query_ids.tolist(), pyarrow.string()),
-        "scores": column(lists.scores, sign * lists.scores.values),
+        "scores": column(lists.scores, lists.scores.values),
     }
     if lists.doc_ids is not None:
         texts = pyarrow.chunked_array(map(_as_text, lists.doc_ids), pyarrow.large_string())
@@ -561,7 +554,7 @@ _READERS: dict[str, Callable[[OpenSource], _RowsByLine]] = {
     "parquet": _parquet_rows,
     "arrow": _ipc_rows,
 }
-_WRITERS: dict[str, Callable[[IO[bytes], RankedLists, float], None]] = {
+_WRITERS: dict[str, Callable[[IO[bytes], RankedLists], None]] = {
     "jsonl": _write_jsonl,
     "csv": _write_csv,
     "parquet": _write_parquet,

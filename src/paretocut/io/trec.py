@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 from paretocut._kernel import TrecReader, trec_judge
 from paretocut.errors import InvalidParameterError, TrecFormatError
 from paretocut.io._files import CHUNK_BYTES, Source, Target, open_source, open_target
-from paretocut.types import IntArray, Ragged, RankedLists
+from paretocut.lists import RankedLists
+from paretocut.ragged import IntArray, Ragged
 
 __all__ = ["CoverageWarning", "Qrels", "judge", "read_qrels", "read_trec", "write_trec"]
 
@@ -119,7 +120,7 @@ def read_trec(
     missing
         What becomes of judged queries without results; see `judge`.
     higher_is_better
-        False when the file holds distances; they are negated.
+        False when the file holds distances.
 
     Raises
     ------
@@ -133,14 +134,15 @@ def read_trec(
     >>> run = io.BytesIO(b"q1 Q0 d1 1 0.5 me\nq1 Q0 d2 2 0.9 me\n")
     >>> lists = read_trec(run, io.BytesIO(b"q1 0 d2 1\nq1 0 d7 1\n"))
     >>> lists[0].doc_ids.tolist(), lists[0].relevance.tolist(), lists[0].num_relevant
-    ([b'd2', b'd1'], [1, 0], 2)
+    (['d2', 'd1'], [1, 0], 2)
     """
     _check_missing("read_trec", missing)
     query_ids, offsets, scores, doc_ids = _read(run, qrels=False, negate=not higher_is_better)
     lists = RankedLists(
-        Ragged(scores, offsets),
+        Ragged(scores if higher_is_better else -scores, offsets),
         query_ids=query_ids,
         doc_ids=Ragged(doc_ids, offsets),
+        higher_is_better=higher_is_better,
         min_grade=min_grade,
     )
     if qrels is None:
@@ -236,16 +238,16 @@ def _judge(lists: RankedLists, qrels: Qrels, min_grade: float, missing: str) -> 
         num_relevant=qrels.num_relevant(min_grade=min_grade)[judged_as],
         query_embeddings=lists.query_embeddings,
         doc_embeddings=lists.doc_embeddings,
+        higher_is_better=lists.higher_is_better,
         min_grade=min_grade,
     )
 
 
-def write_trec(
-    path: Target, lists: RankedLists, *, tag: str = "paretocut", higher_is_better: bool = True
-) -> list[str]:
+def write_trec(path: Target, lists: RankedLists, *, tag: str = "paretocut") -> list[str]:
     """Write a TREC run and return the ids of the queries it cannot hold: those without results.
 
-    The file appears whole or not at all. Scores are written with all the digits they have.
+    The file appears whole or not at all. Scores are written with all the digits they have,
+    distances as distances.
 
     Parameters
     ----------
@@ -255,8 +257,6 @@ def write_trec(
         Lists with ``doc_ids``.
     tag
         Name of the run, the last field of every line.
-    higher_is_better
-        False to write distances, as `read_trec` takes them.
 
     Examples
     --------
@@ -279,7 +279,6 @@ def write_trec(
             f"write_trec: query_ids must differ, got {str(ids[counts > 1][0])!r} more than once"
         )
     last = tag.encode()
-    sign = 1.0 if higher_is_better else -1.0
     empty = []
     with open_target(path) as out:
         for query_id, scores, ids in zip(
@@ -292,7 +291,7 @@ def write_trec(
             lines = [
                 b"%b Q0 %b %d %a %b\n" % (query, doc_id, rank, score, last)
                 for rank, (doc_id, score) in enumerate(
-                    zip(as_bytes(ids).tolist(), (sign * scores).tolist(), strict=True), start=1
+                    zip(as_bytes(ids).tolist(), scores.tolist(), strict=True), start=1
                 )
             ]
             block = b"".join(lines)
@@ -309,7 +308,11 @@ def as_bytes(ids: NDArray[Any]) -> NDArray[np.bytes_]:
     """Return ids as fixed-width UTF-8, the form in which files hold them."""
     if ids.dtype.kind == "S":
         return ids
-    return np.char.encode(ids.astype(np.str_), "utf-8")
+    texts = ids.astype(np.str_)
+    try:
+        return texts.astype(np.bytes_)  # ASCII, in one go
+    except UnicodeEncodeError:
+        return np.char.encode(texts, "utf-8", "surrogateescape")
 
 
 def _id_matrix(ids: NDArray[Any]) -> NDArray[np.uint8]:

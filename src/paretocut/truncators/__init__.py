@@ -1,7 +1,7 @@
 """Every way to choose how many results to keep, under one contract.
 
-Each class learns with ``fit(lists)`` (where it learns anything), chooses with
-``predict(lists)``, and is saved with ``save(path)``; `load` reads it back. `make` builds one by
+Each class learns with ``fit(lists)`` (where it learns anything), decides with ``cut(scores)`` and
+``cut_batch(lists)``, and is saved with ``save(path)``; `load` reads it back. `make` builds one by
 the short name that the command line uses, and `names` lists those.
 """
 
@@ -11,12 +11,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from paretocut.errors import InvalidParameterError
-from paretocut.truncators._base import Truncator, load
+from paretocut.truncators._base import Truncator
+from paretocut.truncators._persistence import load
 from paretocut.truncators.conformal import Conformal
 from paretocut.truncators.consensus import Consensus
 from paretocut.truncators.distribution import ScoreDistribution
 from paretocut.truncators.fixed import FixedK, GlobalK, LocalK, Oracle
 from paretocut.truncators.gaps import Autocut, Knee, LargestGap, TopP
+from paretocut.truncators.gated import Gated
 from paretocut.truncators.isotonic import Isotonic
 from paretocut.truncators.surprise import Surprise
 from paretocut.truncators.threshold import ScoreThreshold
@@ -32,6 +34,7 @@ __all__ = [
     "Conformal",
     "Consensus",
     "FixedK",
+    "Gated",
     "GlobalK",
     "Isotonic",
     "Knee",

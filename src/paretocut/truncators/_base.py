@@ -1,28 +1,29 @@
-"""The contract every truncator keeps: parameters, fit, predict, copies and files."""
+"""The contract every truncator keeps: parameters, fit, decisions, copies and files."""
 
 from __future__ import annotations
 
 import inspect
-import math
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import partial
 from importlib import import_module
-from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from paretocut import metrics
-from paretocut._extras import require
-from paretocut.errors import DataFormatError, InvalidParameterError, NotFittedError
-from paretocut.metrics import Metric
-from paretocut.types import IntArray, Ragged, RaggedLike, RankedLists
+from paretocut._diagnostics import diagnose, named
+from paretocut._options import FitOptions, check_bounds
+from paretocut.decisions import Cut, Cuts, as_scores, decided, one_decided, one_list
+from paretocut.errors import InvalidParameterError, InvalidScoresError, NotFittedError
+from paretocut.lists import RankedLists, check_direction
+from paretocut.ragged import FloatArray, IntArray, Ragged, RaggedLike
+from paretocut.surprise import SurpriseFits, fit_lists
 
-__all__ = ["Truncator", "load"]
+__all__ = ["Truncator"]
 
-_FORMAT = "paretocut-truncator"
-_VERSION = 1
+_FIT = FitOptions()
 
 
 class Truncator(ABC):
@@ -30,15 +31,25 @@ class Truncator(ABC):
 
     The conventions are scikit-learn's: the constructor only stores its arguments, `fit` learns
     from judged lists and returns the truncator, what it learned is in attributes that end in an
-    underscore, and `predict` gives one cut per list. A subclass writes ``_validate`` (checks of
-    its parameters) and ``_predict``; it writes ``_fit`` where there is something to learn, and
-    says in ``_learns`` when there is not.
+    underscore. `cut` decides on one list, `cut_batch` on many, `predict` gives the numbers alone.
+
+    A subclass writes ``_validate`` (checks of its parameters), ``_predict`` (how many results of
+    each list to keep) and ``_because`` (why); it writes ``_fit`` where there is something to
+    learn, and says in ``_learns`` when there is not.
     """
 
     _classes: ClassVar[dict[str, type[Truncator]]] = {}
     _tensor_names: ClassVar[tuple[str, ...]] = ()
-    _in_place_of_fit: ClassVar[str] = ""  # parameters that make learning unnecessary
     """Learned arrays that are too large for JSON; they are saved as safetensors beside it."""
+    _in_place_of_fit: ClassVar[str] = ""
+    """Parameters that make learning unnecessary."""
+    _zeros: ClassVar[Literal["trim", "keep"]] = "trim"
+    """What becomes of results padded with score 0; see `paretocut.decisions.decided`."""
+    _reads_scores: ClassVar[bool] = True
+    """Whether what was learned from similarities means nothing for distances."""
+
+    higher_is_better_: bool
+    queries_: int
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -52,7 +63,7 @@ class Truncator(ABC):
         lists
             Training lists. Methods that learn nothing accept lists without judgements.
         """
-        ranked = _ranked(lists)
+        ranked = lists if isinstance(lists, RankedLists) else RankedLists(lists)
         self._validate()
         for name in self._learned():
             delattr(self, name)
@@ -62,24 +73,93 @@ class Truncator(ABC):
                     f"{type(self).__name__}: lists must hold at least one list to learn from, got 0"
                 )
             self._fit(ranked)
+            self.queries_ = len(ranked)
+            if self._reads_scores:
+                self.higher_is_better_ = ranked.higher_is_better
         return self
 
-    def predict(self, lists: RankedLists | RaggedLike) -> IntArray:
-        """Return how many results of each list to keep.
+    def cut(
+        self,
+        scores: ArrayLike,
+        *,
+        higher_is_better: bool = True,
+        min_k: int = 0,
+        max_k: int | None = None,
+    ) -> Cut:
+        """Return how many results of one list to keep, and why.
+
+        Parameters
+        ----------
+        scores
+            Scores of one list, in any order; results that stand worst first are refused, since
+            their direction must be wrong.
+        higher_is_better
+            False for distances.
+        min_k, max_k
+            Bounds on the number kept, whatever is decided.
+        """
+        values = as_scores(scores, who="cut")
+        if min_k == 0 and max_k is None:
+            k = self._quick(values, higher_is_better)
+            if k is not None:
+                later = partial(self._explained, values, higher_is_better)
+                return Cut(k, values.size, later, 0, None)
+        lists, order = one_list(values, higher_is_better, who="cut")
+        return one_decided(self._cuts(lists, check_bounds("cut", min_k, max_k)), order)
+
+    def cut_batch(
+        self,
+        lists: RankedLists | RaggedLike,
+        *,
+        higher_is_better: bool = True,
+        min_k: int = 0,
+        max_k: int | None = None,
+    ) -> Cuts:
+        """Return how many results of each list to keep, and why.
 
         Parameters
         ----------
         lists
-            `RankedLists`, or bare scores in any layout that takes (higher is better).
+            `RankedLists`, which know their direction, or bare scores in any layout that they
+            take. The order of the results does not matter, except that bare lists of eight or
+            more results must not stand worst first.
+        higher_is_better
+            False for bare distances.
+        min_k, max_k
+            Bounds on the number kept, whatever is decided.
         """
-        ranked = _ranked(lists)
-        self._validate()
-        self._require_fitted()
-        return np.asarray(self._predict(ranked), dtype=np.int64)
+        bounds = check_bounds("cut_batch", min_k, max_k)
+        if isinstance(lists, RankedLists):
+            if not higher_is_better:
+                raise InvalidParameterError(
+                    "cut_batch: higher_is_better must be left out for RankedLists, which know "
+                    "their direction; got False"
+                )
+            return self._cuts(lists, bounds)
+        bare = Ragged.from_any(lists, dtype=np.float64)
+        check_direction(bare, higher_is_better, who="cut_batch")
+        return self._cuts(RankedLists(bare, higher_is_better=higher_is_better), bounds)
 
-    def truncate(self, lists: RankedLists) -> RankedLists:
-        """Return the lists cut where `predict` says."""
-        return lists.truncate(self.predict(lists))
+    def predict(self, lists: RankedLists | RaggedLike) -> IntArray:
+        """Return how many results of each list to keep: ``cut_batch(lists).k``.
+
+        Parameters
+        ----------
+        lists
+            As for `cut_batch`.
+        """
+        return self.cut_batch(lists).k
+
+    def truncate(self, lists: RankedLists | RaggedLike) -> RankedLists:
+        """Return the lists cut where `predict` says.
+
+        Parameters
+        ----------
+        lists
+            As for `cut_batch`.
+        """
+        ranked = lists if isinstance(lists, RankedLists) else RankedLists(lists)
+        return ranked.truncate(self.predict(ranked))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the constructor's arguments by name.
@@ -129,21 +209,9 @@ class Truncator(ABC):
         ----------
         path
             The JSON file. It is replaced in one step: a reader sees the old or the new one.
+            `paretocut.load` reads it.
         """
-        import json  # here, as most programs never save: importing paretocut stays quick
-
-        target = Path(path)
-        tensors: dict[str, NDArray[Any]] = {}
-        content = {"format": _FORMAT, "version": _VERSION, **_describe(self, "", tensors)}
-        if tensors:
-            data = require("safetensors.numpy", feature="saving arrays", extra="sklearn").save(
-                {name: np.ascontiguousarray(array) for name, array in tensors.items()}
-            )
-            beside = target.with_suffix(".safetensors")
-            _write(beside, data)
-            content["tensors"] = {"file": beside.name, "sha256": _digest(data)}
-        text = json.dumps(content, indent=2, allow_nan=False)
-        _write(target, (text + "\n").encode())
+        import_module("paretocut.truncators._persistence").save(self, path)
 
     def __repr__(self) -> str:
         changed = [
@@ -169,21 +237,37 @@ class Truncator(ABC):
 
     @abstractmethod
     def _predict(self, lists: RankedLists) -> IntArray:
-        """Return the cuts."""
+        """Return how many results of each list to keep; ``lists.merit`` has higher for better."""
 
-    def _keys(self, lists: RankedLists) -> Ragged:
+    def _because(self, cuts: Cuts) -> Sequence[str]:
+        """Return, for each list, the clause that says why ``cuts.chosen`` results are kept."""
+        return [f"so {self!r} decides"] * len(cuts)
+
+    def _quick(self, scores: FloatArray, higher_is_better: bool) -> int | None:
+        """Return the cut of one ordinary list that stands best first, or None for any other.
+
+        For methods that can tell it in microseconds; it must be the cut that ``_predict`` gives.
+        """
+        return None
+
+    def keys(self, lists: RankedLists) -> Ragged:
         """Return one number per result, never rising down a list: what `Conformal` thresholds.
 
         Keeping the results whose number is at least ``t`` gives a nested family of cuts. Here
         it is the predicted cut, stretched or shrunk by a common factor; ``t = 1`` is the cut
-        itself. Methods that have a value for each result use that instead.
-        """
-        lengths = lists.scores.lengths
-        rank = np.arange(lists.scores.values.size) - np.repeat(lists.scores.offsets[:-1], lengths)
-        return lists.scores.with_values(np.repeat(self.predict(lists) + 0.5, lengths) / (rank + 1))
+        itself. Methods that have a value for each result give that instead.
 
-    def _keys_learn(self) -> bool:
-        """Return whether fit must come before ``_keys``."""
+        Parameters
+        ----------
+        lists
+            The lists.
+        """
+        scores = lists.scores
+        cuts = scores.spread(self.predict(lists) + 0.5)
+        return scores.with_values(cuts / (scores.ranks + 1))
+
+    def keys_learn(self) -> bool:
+        """Return whether ``fit`` must come before `keys`."""
         return self._learns()
 
     def _tensors(self) -> dict[str, NDArray[Any]]:
@@ -206,6 +290,49 @@ class Truncator(ABC):
                 ragged = Ragged(arrays[f"{name}.values"], arrays[f"{name}.offsets"])
                 setattr(self, name, ragged)
 
+    # What decisions ask for.
+
+    def _cuts(self, lists: RankedLists, bounds: tuple[int, int]) -> Cuts:
+        self._validate()
+        self._require_fitted()
+        self._check_direction(lists)
+        return decided(self, self._decide, lists, bounds, zeros=self._zeros)
+
+    def _explained(self, scores: FloatArray, higher_is_better: bool) -> Cuts:
+        """Return the decision on one list that ``_quick`` has cut."""
+        lists = RankedLists.of_one(scores, higher_is_better)
+        return self._cuts(lists, check_bounds("cut", 0, None))
+
+    def _decide(self, lists: RankedLists) -> IntArray:
+        return np.asarray(self._predict(lists), dtype=np.int64)
+
+    def _check_direction(self, lists: RankedLists) -> None:
+        learned = getattr(self, "higher_is_better_", lists.higher_is_better)
+        if learned != lists.higher_is_better:
+            kinds = ("distances", "scores")
+            raise InvalidScoresError(
+                f"{type(self).__name__}: lists must hold {kinds[learned]}, as those it was fitted "
+                f"on (higher_is_better={learned}), got {kinds[lists.higher_is_better]}"
+            )
+
+    def _label(self) -> str:
+        return repr(self)
+
+    def _taught(self) -> str:
+        """Return what it learned from, in words."""
+        return f"learned from {self.queries_} judged {'query' if self.queries_ == 1 else 'queries'}"
+
+    def _tails(self, lists: RankedLists) -> SurpriseFits:
+        return fit_lists(lists, options=_FIT)
+
+    def _notices(self, cuts: Cuts) -> Sequence[tuple[str, ...]]:
+        scores = cuts.lists.scores
+        found = {"rank_only_scores": diagnose(scores)["rank_only_scores"]}
+        first, last = scores.ends()
+        found["constant_scores"] = (scores.lengths > 1) & (first == last)
+        found["nothing_stands_out"] = cuts.fits.nothing_stands_out
+        return named(found, len(scores))
+
     # Shared machinery.
 
     @classmethod
@@ -220,50 +347,9 @@ class Truncator(ABC):
         if self._learns() and not self._learned():
             given = self._in_place_of_fit and f", or with {self._in_place_of_fit} given"
             raise NotFittedError(
-                f"{type(self).__name__}: predict must come after fit(judged_lists){given}, "
-                "got predict first"
+                f"{type(self).__name__}: it must be fitted with fit(judged_lists){given} "
+                "before it decides, got lists to cut first"
             )
-
-
-def _ranked(lists: RankedLists | RaggedLike) -> RankedLists:
-    return lists if isinstance(lists, RankedLists) else RankedLists(lists)
-
-
-def load(path: str | os.PathLike[str]) -> Truncator:
-    """Return the truncator that `Truncator.save` wrote.
-
-    Parameters
-    ----------
-    path
-        The JSON file; its ``.safetensors`` file, where it has one, must lie beside it.
-    """
-    import json
-
-    source = Path(path)
-    try:
-        content = json.loads(source.read_bytes())
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise DataFormatError(
-            str(path), getattr(error, "lineno", 1), f"not JSON: {error}"
-        ) from None
-    if not isinstance(content, dict) or content.get("format") != _FORMAT:
-        raise DataFormatError(str(path), 1, f'expected "format": "{_FORMAT}"')
-    if content.get("version") != _VERSION:
-        raise DataFormatError(
-            str(path), 1, f"expected version {_VERSION}, got {content.get('version')}"
-        )
-    tensors: dict[str, NDArray[Any]] = {}
-    if beside := content.get("tensors"):
-        # Only the name counts: a model file must not make us read from anywhere else.
-        file = source.with_name(Path(beside["file"]).name)
-        data = file.read_bytes()
-        if _digest(data) != beside["sha256"]:
-            raise DataFormatError(str(file), 1, f"does not belong to {source.name}: save it again")
-        tensors = require("safetensors.numpy", feature="loading arrays", extra="sklearn").load(data)
-    try:
-        return _restore(content, "", tensors)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise DataFormatError(str(path), 1, f"not a truncator: {error}") from error
 
 
 def _same(value: Any, default: Any) -> bool:
@@ -271,103 +357,3 @@ def _same(value: Any, default: Any) -> bool:
         return value is default or bool(value == default)
     except ValueError:  # arrays compare element by element
         return False
-
-
-def _digest(data: bytes) -> str:
-    import hashlib
-
-    return hashlib.sha256(data).hexdigest()
-
-
-def _write(path: Path, data: bytes) -> None:
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_bytes(data)
-        temporary.replace(path)
-    except OSError as error:
-        # Speak of the file asked for, not of the one it was to be made from.
-        raise OSError(error.errno, error.strerror, str(path)) from error
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _describe(
-    truncator: Truncator, prefix: str, tensors: dict[str, NDArray[Any]]
-) -> dict[str, Any]:
-    """Return what JSON holds of a truncator, and put its large arrays into ``tensors``."""
-    who = type(truncator).__name__
-
-    def encode(value: Any, name: str) -> Any:
-        if isinstance(value, np.generic):
-            value = value.item()
-        if value is None or isinstance(value, (bool, int, str)):
-            return value
-        if isinstance(value, float):
-            return value if math.isfinite(value) else {"$float": repr(value)}
-        if isinstance(value, tuple):
-            return {"$tuple": [encode(item, name) for item in value]}
-        if isinstance(value, list):
-            return [encode(item, name) for item in value]
-        if isinstance(value, dict):
-            return {str(key): encode(item, name) for key, item in value.items()}
-        if isinstance(value, np.ndarray):
-            return {"$array": encode(value.tolist(), name), "dtype": value.dtype.str}
-        if isinstance(value, Metric) and _is_named(value):
-            return {"$metric": value.name}
-        if isinstance(value, Truncator):
-            return {"$truncator": _describe(value, f"{prefix}{name}/", tensors)}
-        raise InvalidParameterError(
-            f"{who}: {name} must be plain data or a metric known by name to be saved, got {value!r}"
-        )
-
-    arrays = truncator._tensors()
-    tensors |= {f"{prefix}{name}": np.asarray(array) for name, array in arrays.items()}
-    learned = [name for name in truncator._learned() if name not in truncator._tensor_names]
-    params = truncator.get_params(deep=False)
-    return {
-        "class": who,
-        "params": {name: encode(value, name) for name, value in params.items()},
-        "learned": {name: encode(getattr(truncator, name), name) for name in learned},
-    }
-
-
-def _is_named(metric: Metric) -> bool:
-    try:
-        return metrics.get(metric.name) == metric
-    except InvalidParameterError:
-        return False
-
-
-def _restore(content: dict[str, Any], prefix: str, tensors: dict[str, NDArray[Any]]) -> Truncator:
-    def decode(value: Any, name: str) -> Any:
-        if isinstance(value, list):
-            return [decode(item, name) for item in value]
-        if not isinstance(value, dict):
-            return value
-        if "$float" in value:
-            return float(value["$float"])
-        if "$tuple" in value:
-            return tuple(decode(item, name) for item in value["$tuple"])
-        if "$array" in value:
-            return np.array(decode(value["$array"], name), dtype=value["dtype"])
-        if "$metric" in value:
-            return metrics.get(value["$metric"])
-        if "$truncator" in value:
-            return _restore(value["$truncator"], f"{prefix}{name}/", tensors)
-        return {key: decode(item, name) for key, item in value.items()}
-
-    name = content["class"]
-    kind = Truncator._classes.get(name)
-    if kind is None:
-        # Built-in classes that load late, such as the neural ones, register on first use.
-        kind = getattr(import_module("paretocut.truncators"), name, None)
-    if not (isinstance(kind, type) and issubclass(kind, Truncator)):
-        raise ValueError(f"class must be a known truncator, got {name!r}")
-    truncator = kind(**{key: decode(value, key) for key, value in content["params"].items()})
-    for key, value in content["learned"].items():
-        setattr(truncator, key, decode(value, key))
-    own = {
-        key.removeprefix(prefix): array for key, array in tensors.items() if key.startswith(prefix)
-    }
-    truncator._set_tensors(own)
-    return truncator

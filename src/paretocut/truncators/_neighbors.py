@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from paretocut._extras import require
 from paretocut.errors import InvalidScoresError
-from paretocut.types import IntArray, RankedLists
+from paretocut.lists import RankedLists
+from paretocut.ragged import IntArray
 
 __all__ = ["embeddings_of", "nearest"]
 

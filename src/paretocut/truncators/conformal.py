@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from paretocut._validation import check_choice, check_int, check_probability
+from paretocut.decisions import Cuts
 from paretocut.errors import InvalidParameterError
+from paretocut.lists import RankedLists
 from paretocut.metrics import Metric
+from paretocut.ragged import BoolArray, FloatArray, IntArray, Ragged
 from paretocut.truncators._base import Truncator
 from paretocut.truncators._search import Sweep, count_kept
-from paretocut.types import BoolArray, FloatArray, IntArray, Ragged, RankedLists
 
 __all__ = ["Conformal"]
 
@@ -86,7 +88,7 @@ class Conformal(Truncator):
     Examples
     --------
     >>> from paretocut.truncators import ScoreThreshold
-    >>> from paretocut.types import RankedLists
+    >>> from paretocut.lists import RankedLists
     >>> lists = RankedLists([[3.0, 2.0, 1.0]] * 20, relevance=[[1, 1, 0]] * 20)
     >>> Conformal(ScoreThreshold("raw"), level=0.1).fit(lists).predict(lists[:1])
     array([2])
@@ -94,6 +96,8 @@ class Conformal(Truncator):
 
     base_: Truncator
     threshold_: float
+
+    _zeros = "keep"  # a relevant result counts for the guarantee, whatever its score
 
     def __init__(
         self,
@@ -121,7 +125,7 @@ class Conformal(Truncator):
 
     def _fit(self, lists: RankedLists) -> None:
         base = self.base.clone()
-        if base._keys_learn():
+        if base.keys_learn():
             if len(lists) < 2:
                 raise InvalidParameterError(
                     "Conformal: lists must be at least 2, to train the base and to calibrate, "
@@ -130,7 +134,7 @@ class Conformal(Truncator):
             train, lists = lists.split(self.train, seed=self.seed)
             base.fit(train)
         losses = self._losses(lists)
-        points, totals = Sweep(base._keys(lists), losses).totals()
+        points, totals = Sweep(base.keys(lists), losses).totals()
         self.threshold_ = _calibrated(
             points, totals, len(lists), self._keep_all_is_safe(losses), self.level
         )
@@ -156,7 +160,12 @@ class Conformal(Truncator):
         return bool(everything.sum() <= nothing.sum())
 
     def _predict(self, lists: RankedLists) -> IntArray:
-        return count_kept(self.base_._keys(lists), self.threshold_)
+        return count_kept(self.base_.keys(lists), self.threshold_)
+
+    def _because(self, cuts: Cuts) -> list[str]:
+        loss = getattr(self.loss, "__name__", self.loss)
+        clause = f"the expected {loss} stays at or below {self.level:g}, {self._taught()}"
+        return [clause] * len(cuts)
 
 
 def _calibrated(

@@ -8,8 +8,10 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from paretocut._validation import check_positive_int
+from paretocut.decisions import Cuts
+from paretocut.lists import RankedLists
+from paretocut.ragged import BoolArray, FloatArray, IntArray, Ragged
 from paretocut.truncators._base import Truncator
-from paretocut.types import BoolArray, FloatArray, IntArray, Ragged, RankedLists
 
 __all__ = ["ScoreDistribution"]
 
@@ -78,21 +80,39 @@ class ScoreDistribution(Truncator):
         return False
 
     def _predict(self, lists: RankedLists) -> IntArray:
-        cuts = lists.scores.lengths
-        usable = _usable(lists.scores)
-        chances, seen = self._relevance(lists.scores.take(np.flatnonzero(usable)))
+        merit = lists.merit
+        cuts = merit.lengths
+        usable = _usable(merit)
+        chances, seen = self._relevance(merit.take(np.flatnonzero(usable)))
         cuts[usable] = [
             np.argmax(np.cumsum(part) / (np.arange(1, part.size + 1) + part.sum() / share)) + 1
             for part, share in zip(chances, seen, strict=True)
         ]
         return cuts
 
-    def _keys(self, lists: RankedLists) -> Ragged:
-        usable = _usable(lists.scores)
-        chances, _ = self._relevance(lists.scores.take(np.flatnonzero(usable)))
-        keys = np.ones(lists.scores.values.size)
-        keys[usable[lists.scores.rows]] = chances.values
-        return lists.scores.with_values(keys)
+    def _because(self, cuts: Cuts) -> list[str]:
+        usable = _usable(cuts.lists.merit)
+        return [
+            "the expected F1 is highest there under a mixture fitted to its scores"
+            if some
+            else "too few results, or equal scores, for a mixture"
+            for some in usable.tolist()
+        ]
+
+    def keys(self, lists: RankedLists) -> Ragged:
+        """Return the probability of relevance of each result; see `Truncator.keys`.
+
+        Parameters
+        ----------
+        lists
+            The lists.
+        """
+        merit = lists.merit
+        usable = _usable(merit)
+        chances, _ = self._relevance(merit.take(np.flatnonzero(usable)))
+        keys = np.ones(merit.values.size)
+        keys[usable[merit.rows]] = chances.values
+        return merit.with_values(keys)
 
     def _relevance(self, scores: Ragged) -> tuple[Ragged, FloatArray]:
         """Return each result's probability of relevance, and the share of the normal seen."""
@@ -161,7 +181,7 @@ def _sums(scores: Ragged, values: FloatArray) -> FloatArray:
 def _start(scores: Ragged, share: float) -> _Mixture:
     lengths = scores.lengths
     head = np.maximum(np.ceil(share * lengths), 2).astype(np.int64)
-    rank = np.arange(scores.values.size) - np.repeat(scores.offsets[:-1], lengths)
+    rank = scores.ranks
     return _maximize(scores, (rank < np.repeat(head, lengths)).astype(np.float64))
 
 

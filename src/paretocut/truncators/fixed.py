@@ -6,11 +6,13 @@ import numpy as np
 
 from paretocut import metrics
 from paretocut._validation import check_int, check_positive_int
+from paretocut.decisions import Cuts
+from paretocut.lists import RankedLists
 from paretocut.metrics import MetricLike
+from paretocut.ragged import IntArray
 from paretocut.truncators._base import Truncator
 from paretocut.truncators._neighbors import embeddings_of, nearest
 from paretocut.truncators._search import best_cut
-from paretocut.types import IntArray, RankedLists
 
 __all__ = ["FixedK", "GlobalK", "LocalK", "Oracle"]
 
@@ -46,6 +48,9 @@ class FixedK(Truncator):
     def _predict(self, lists: RankedLists) -> IntArray:
         return np.minimum(self.k, lists.scores.lengths)
 
+    def _because(self, cuts: Cuts) -> list[str]:
+        return [f"the first {self.k} of every list"] * len(cuts)
+
 
 class GlobalK(Truncator):
     """Keep the first ``k`` results, ``k`` being the best single value on the training lists.
@@ -72,13 +77,15 @@ class GlobalK(Truncator):
 
     Examples
     --------
-    >>> from paretocut.types import RankedLists
+    >>> from paretocut.lists import RankedLists
     >>> train = RankedLists([[3.0, 2.0, 1.0]] * 2, relevance=[[1, 1, 0], [0, 1, 0]])
     >>> GlobalK("f1").fit(train).k_
     2
     """
 
     k_: int
+
+    _reads_scores = False
 
     def __init__(self, metric: MetricLike = "f1") -> None:
         self.metric = metric
@@ -91,6 +98,9 @@ class GlobalK(Truncator):
 
     def _predict(self, lists: RankedLists) -> IntArray:
         return np.minimum(self.k_, lists.scores.lengths)
+
+    def _because(self, cuts: Cuts) -> list[str]:
+        return [f"{self.k_} for every list, {self._taught()}"] * len(cuts)
 
 
 class LocalK(Truncator):
@@ -123,7 +133,7 @@ class LocalK(Truncator):
 
     Examples
     --------
-    >>> from paretocut.types import RankedLists
+    >>> from paretocut.lists import RankedLists
     >>> train = RankedLists([[2.0, 1.0]] * 2, [[1, 0], [1, 1]], query_embeddings=[[0.0], [9.0]])
     >>> test = RankedLists([[2.0, 1.0]] * 2, query_embeddings=[[8.0], [1.0]])
     >>> LocalK(neighbors=1).fit(train).predict(test)
@@ -131,6 +141,7 @@ class LocalK(Truncator):
     """
 
     _tensor_names = ("embeddings_", "curves_")
+    _reads_scores = False
 
     def __init__(self, metric: MetricLike = "f1", *, neighbors: int = 10) -> None:
         self.metric = metric
@@ -148,6 +159,10 @@ class LocalK(Truncator):
         found = nearest(self.embeddings_, lists, self.neighbors, who="LocalK")
         best = [best_cut(self.curves_.take(rows)) for rows in found]
         return np.minimum(np.array(best, dtype=np.int64), lists.scores.lengths)
+
+    def _because(self, cuts: Cuts) -> list[str]:
+        near = min(self.neighbors, self.queries_)
+        return [f"the best number for the {near} nearest queries, {self._taught()}"] * len(cuts)
 
 
 class Oracle(Truncator):
@@ -170,10 +185,12 @@ class Oracle(Truncator):
 
     Examples
     --------
-    >>> from paretocut.types import RankedLists
+    >>> from paretocut.lists import RankedLists
     >>> Oracle().predict(RankedLists([[3.0, 2.0, 1.0]], relevance=[[0, 1, 0]]))
     array([2])
     """
+
+    _zeros = "keep"  # a ceiling for all of them knows no results that do not count
 
     def __init__(self, metric: MetricLike = "f1") -> None:
         self.metric = metric
@@ -187,3 +204,7 @@ class Oracle(Truncator):
     def _predict(self, lists: RankedLists) -> IntArray:
         curves = metrics.get(self.metric).curves(lists)
         return np.array([int(np.argmax(curve)) for curve in curves], dtype=np.int64)
+
+    def _because(self, cuts: Cuts) -> list[str]:
+        name = metrics.get(self.metric).name
+        return [f"the best cut for {name} by the list's own judgements"] * len(cuts)

@@ -6,9 +6,11 @@ import numpy as np
 
 from paretocut._extras import require
 from paretocut._validation import check_int, check_positive_int, check_real
+from paretocut.decisions import Cuts, ordinal
 from paretocut.errors import InvalidParameterError
+from paretocut.lists import RankedLists
+from paretocut.ragged import FloatArray, IntArray
 from paretocut.truncators._base import Truncator
-from paretocut.types import FloatArray, IntArray, RankedLists
 
 __all__ = ["Autocut", "Knee", "LargestGap", "TopP"]
 
@@ -22,7 +24,20 @@ class _ShapeRule(Truncator):
         return False
 
     def _predict(self, lists: RankedLists) -> IntArray:
-        return np.array([self._cut(scores) for scores in lists.scores], dtype=np.int64)
+        return np.array([self._cut(scores) for scores in lists.merit], dtype=np.int64)
+
+    def _because(self, cuts: Cuts) -> list[str]:
+        rows = zip(cuts.chosen.tolist(), cuts.lists.scores, strict=True)
+        return [
+            "its scores have no shape to read"
+            if scores.size == 0 or scores[0] == scores[-1]
+            else self._shape_clause(k, scores)
+            for k, scores in rows
+        ]
+
+    def _shape_clause(self, k: int, scores: FloatArray) -> str:
+        """Return why ``k`` results of a list with these scores are kept."""
+        raise NotImplementedError
 
     def _cut(self, scores: FloatArray) -> int:
         # In a constant list, and in one of a single result, there is no shape to read.
@@ -86,6 +101,14 @@ class LargestGap(_ShapeRule):
         stop = gaps.size - int(gaps.size * self.ignore_tail)
         return min(start + int(np.argmax(gaps[start:stop])) + 1 + self.extra, scores.size)
 
+    def _shape_clause(self, k: int, scores: FloatArray) -> str:
+        at = max(k - self.extra, 1)
+        if at >= scores.size:
+            return "the largest drop in score comes at the very end"
+        ends = f"{scores[at - 1]:.3g} to {scores[at]:.3g}"
+        more = f", and {self.extra} more are kept" if self.extra else ""
+        return f"the largest drop in score, {ends}, comes after the {ordinal(at)}{more}"
+
 
 class Autocut(_ShapeRule):
     """Cut before the first (or a later) jump of the score curve over its own diagonal.
@@ -129,6 +152,11 @@ class Autocut(_ShapeRule):
         found = np.flatnonzero(jump)
         return int(found[self.jumps - 1]) if found.size >= self.jumps else scores.size
 
+    def _shape_clause(self, k: int, scores: FloatArray) -> str:
+        if k == scores.size:
+            return f"the curve of its scores has fewer than {self.jumps} jumps"
+        return f"the curve of its scores jumps before the {ordinal(k + 1)}"
+
 
 class Knee(_ShapeRule):
     """Cut at the knee of the falling, convex score curve.
@@ -170,6 +198,11 @@ class Knee(_ShapeRule):
         )
         return int(scores.size if found.knee is None else found.knee)
 
+    def _shape_clause(self, k: int, scores: FloatArray) -> str:
+        if k == scores.size:
+            return "the curve of its scores has no knee"
+        return f"the curve of its scores bends at the {ordinal(k)}"
+
 
 class TopP(_ShapeRule):
     """Keep the first results, as long as their share of the softmax mass stays within ``p``.
@@ -206,6 +239,9 @@ class TopP(_ShapeRule):
     def _validate(self) -> None:
         check_real(self.p, who="TopP", name="p", low=0, high=1, closed="high")
         check_real(self.temperature, who="TopP", name="temperature", low=0)
+
+    def _because(self, cuts: Cuts) -> list[str]:
+        return [f"one more would hold over {100 * self.p:g} % of the softmax mass"] * len(cuts)
 
     def _cut(self, scores: FloatArray) -> int:
         if scores.size == 0:

@@ -9,12 +9,15 @@ import numpy as np
 from paretocut import metrics
 from paretocut._extras import require
 from paretocut._validation import check_choice, check_positive_int
+from paretocut.decisions import Cuts
+from paretocut.lists import RankedLists
 from paretocut.metrics import MetricLike
+from paretocut.ragged import FloatArray, IntArray, Ragged
 from paretocut.truncators._base import Truncator
 from paretocut.truncators._neighbors import embeddings_of, nearest
+from paretocut.truncators._reasons import against_limit
 from paretocut.truncators._search import best_threshold, count_kept
 from paretocut.truncators.threshold import NORMALIZATIONS, normalize_scores
-from paretocut.types import FloatArray, IntArray, Ragged, RankedLists
 
 __all__ = ["Isotonic"]
 
@@ -55,7 +58,7 @@ class Isotonic(Truncator):
 
     Examples
     --------
-    >>> from paretocut.types import RankedLists
+    >>> from paretocut.lists import RankedLists
     >>> train = RankedLists([[0.9, 0.6, 0.2], [0.8, 0.3]], relevance=[[1, 1, 0], [1, 0]])
     >>> Isotonic().fit(train).predict([[0.95, 0.7, 0.1], [0.2]])
     array([2, 0])
@@ -85,7 +88,7 @@ class Isotonic(Truncator):
             check_positive_int(self.neighbors, who="Isotonic", name="neighbors")
 
     def _fit(self, lists: RankedLists) -> None:
-        keys = normalize_scores(lists.scores, self.normalize)
+        keys = normalize_scores(lists.merit, self.normalize)
         curves = metrics.get(self.metric).curves(lists)
         if self.neighbors is None:
             self.scores_, self.relevance_ = _calibrate(keys, lists.relevant)
@@ -97,8 +100,8 @@ class Isotonic(Truncator):
 
     def _predict(self, lists: RankedLists) -> IntArray:
         if self.neighbors is None:
-            return count_kept(self._keys(lists), self.threshold_)
-        keys = normalize_scores(lists.scores, self.normalize)
+            return count_kept(self.keys(lists), self.threshold_)
+        keys = normalize_scores(lists.merit, self.normalize)
         found = nearest(self.embeddings_, lists, self.neighbors, who="Isotonic")
         cuts = np.zeros(len(lists), dtype=np.int64)
         for i, rows in enumerate(found):
@@ -108,10 +111,24 @@ class Isotonic(Truncator):
             cuts[i] = np.count_nonzero(np.interp(keys[i], *knots) >= best.threshold)
         return cuts
 
-    def _keys(self, lists: RankedLists) -> Ragged:
+    def _because(self, cuts: Cuts) -> list[str]:
         if self.neighbors is not None:
-            return super()._keys(lists)
-        keys = normalize_scores(lists.scores, self.normalize)
+            near = min(self.neighbors, self.queries_)
+            return [f"calibrated on the {near} nearest queries, {self._taught()}"] * len(cuts)
+        what = "calibrated relevance"
+        return against_limit(cuts, self.keys(cuts.lists), self.threshold_, what, self._taught())
+
+    def keys(self, lists: RankedLists) -> Ragged:
+        """Return the calibrated relevance of each result; see `Truncator.keys`.
+
+        Parameters
+        ----------
+        lists
+            The lists.
+        """
+        if self.neighbors is not None:
+            return super().keys(lists)
+        keys = normalize_scores(lists.merit, self.normalize)
         return _calibrated(keys, self.scores_, self.relevance_)
 
 

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 
 from paretocut import metrics
-from paretocut._validation import check_positive_int, check_real
-from paretocut.errors import InvalidParameterError
+from paretocut._diagnostics import SHALLOW
+from paretocut._options import IF_SHALLOW, RULES, FitOptions, Rule, choose_rule
+from paretocut._rules import RuleDecider, least_surprise
+from paretocut._validation import check_choice, check_positive_int, check_real
+from paretocut.decisions import Cuts
+from paretocut.lists import RankedLists
 from paretocut.metrics import MetricLike
-from paretocut.surprise import SurpriseFits, fit_batch
+from paretocut.ragged import FloatArray, IntArray, Ragged
+from paretocut.surprise import SurpriseFits, fit, fit_lists
 from paretocut.truncators._base import Truncator
 from paretocut.truncators._neighbors import embeddings_of, nearest
+from paretocut.truncators._reasons import against_limit
 from paretocut.truncators._search import Sweep, best_threshold, count_kept
-from paretocut.types import IntArray, Ragged, RankedLists
 
 __all__ = ["Surprise"]
 
-_RULES = ("alpha", "evalue", "fdr", "threshold")
+_UNTRAINED = Rule("alpha", 0.05)
 
 
 class Surprise(Truncator):
@@ -28,9 +34,13 @@ class Surprise(Truncator):
     ----------
     metric
         What a learned threshold maximises: a name, a `Metric` or a function.
-    alpha, evalue, fdr, threshold
+    alpha, evalue, fdr, min_surprise
         A rule, at most one of them; with it there is nothing to fit, and without any of them
-        ``alpha=0.05`` is at work until ``fit`` has learned a threshold. See `paretocut.fit`.
+        ``alpha=0.05`` is at work until ``fit`` has learned a threshold. See
+        `paretocut.SurpriseFit.cut`.
+    if_shallow
+        What a rule does with a list of fewer than 50 results, or of equal scores, of which it
+        keeps none: ``"keep"`` all of it, or ``"drop"`` it.
     neighbors
         None: one threshold from all training lists; a number: a threshold for each query from
         its nearest training queries, which needs ``query_embeddings``.
@@ -71,7 +81,7 @@ class Surprise(Truncator):
     threshold_: float
 
     _tensor_names = ("keys_", "curves_", "embeddings_")
-    _in_place_of_fit = "alpha, evalue, fdr or threshold"
+    _in_place_of_fit = "alpha, evalue, fdr or min_surprise"
 
     def __init__(
         self,
@@ -80,7 +90,8 @@ class Surprise(Truncator):
         alpha: float | None = None,
         evalue: float | None = None,
         fdr: float | None = None,
-        threshold: float | None = None,
+        min_surprise: float | None = None,
+        if_shallow: Literal["keep", "drop"] = "keep",
         neighbors: int | None = None,
         bounds: tuple[float, float] | None = None,
         transform: Literal["identity", "log", "logit", "auto"] = "identity",
@@ -92,7 +103,8 @@ class Surprise(Truncator):
         self.alpha = alpha
         self.evalue = evalue
         self.fdr = fdr
-        self.threshold = threshold
+        self.min_surprise = min_surprise
+        self.if_shallow = if_shallow
         self.neighbors = neighbors
         self.bounds = bounds
         self.transform = transform
@@ -100,18 +112,17 @@ class Surprise(Truncator):
         self.refit = refit
         self.min_window = min_window
 
-    def _rule(self) -> dict[str, float]:
-        values = {name: getattr(self, name) for name in _RULES}
-        return {name: value for name, value in values.items() if value is not None}
+    def _rule(self) -> Rule | None:
+        return choose_rule("Surprise", **{name: getattr(self, name) for name in RULES})
+
+    def _options(self) -> FitOptions:
+        return FitOptions(self.transform, self.selection, self.refit, self.min_window)
 
     def _validate(self) -> None:
-        # The engine checks its own options and the level of a rule.
         metrics.get(self.metric)
-        if len(self._rule()) > 1:
-            raise InvalidParameterError(
-                f"Surprise: at most one of {', '.join(_RULES)} may be given, "
-                f"got {' and '.join(self._rule())}"
-            )
+        self._rule()
+        self._options().check("Surprise")
+        check_choice(self.if_shallow, IF_SHALLOW, who="Surprise", name="if_shallow")
         if self.neighbors is not None:
             check_positive_int(self.neighbors, who="Surprise", name="neighbors")
         if self.bounds is not None:
@@ -120,11 +131,11 @@ class Surprise(Truncator):
             check_real(high, who="Surprise", name="bounds[1]", low=low, closed="both")
 
     def _learns(self) -> bool:
-        return not self._rule()
+        return self._rule() is None
 
     def _fit(self, lists: RankedLists) -> None:
         curves = metrics.get(self.metric).curves(lists)
-        keys = self._keys(lists)
+        keys = self.keys(lists)
         if self.neighbors is None:
             self.threshold_ = best_threshold(keys, curves, self.bounds).threshold
         else:
@@ -135,29 +146,68 @@ class Surprise(Truncator):
         if self.neighbors is not None:  # otherwise the default rule needs no training
             super()._require_fitted()
 
+    def _decider(self) -> RuleDecider | None:
+        """Return the rule at work, or None when a threshold was learned."""
+        rule = self._rule()
+        if rule is None and not self._learned():
+            rule = _UNTRAINED
+        return None if rule is None else RuleDecider(rule, self.if_shallow, self._tails)
+
+    def _quick(self, scores: FloatArray, higher_is_better: bool) -> int | None:
+        rule = self._rule()
+        if rule is None or rule.name == "fdr" or scores.size < SHALLOW:
+            return None
+        self._validate()
+        sign = 1.0 if higher_is_better else -1.0
+        if scores[-1] == 0 or not (sign * scores[:-1] >= sign * scores[1:]).all():
+            return None
+        fitted = fit(scores, higher_is_better=higher_is_better, **self._options().to_dict())
+        if not fitted.fitted:
+            return None
+        return int(np.count_nonzero(fitted.surprise >= least_surprise(rule, fitted.tests)))
+
     def _predict(self, lists: RankedLists) -> IntArray:
-        if self._rule() or not self._learned():
-            return self._fits(lists).cut(
-                alpha=self.alpha, evalue=self.evalue, fdr=self.fdr, threshold=self.threshold
-            )
+        decider = self._decider()
+        if decider is not None:
+            return decider.counts(self._tails(lists))
+        return count_kept(self.keys(lists), self._limits(lists))
+
+    def _because(self, cuts: Cuts) -> list[str]:
+        decider = self._decider()
+        if decider is not None:
+            return decider._because(cuts)
+        limits = self._limits(cuts.lists)
+        return against_limit(cuts, cuts.fits.surprise, limits, "surprise", self._taught())
+
+    def _notices(self, cuts: Cuts) -> Sequence[tuple[str, ...]]:
+        found: Sequence[tuple[str, ...]] = cuts.fits.warnings
+        return found
+
+    def _label(self) -> str:
+        decider = self._decider()
+        return super()._label() if decider is None else decider._label()
+
+    def _limits(self, lists: RankedLists) -> FloatArray:
+        """Return the learned threshold of each list."""
         if self.neighbors is None:
-            return count_kept(self._keys(lists), self.threshold_)
+            return np.full(len(lists), self.threshold_)
         sweep = Sweep(self.keys_, self.curves_)
         found = nearest(self.embeddings_, lists, self.neighbors, who="Surprise")
-        limits = [sweep.best(rows, bounds=self.bounds).threshold for rows in found]
-        return count_kept(self._keys(lists), np.array(limits))
+        return np.array([sweep.best(rows, bounds=self.bounds).threshold for rows in found])
 
-    def _fits(self, lists: RankedLists) -> SurpriseFits:
-        return fit_batch(
-            lists,
-            transform=self.transform,
-            selection=self.selection,
-            refit=self.refit,
-            min_window=self.min_window,
-        )
+    def _tails(self, lists: RankedLists) -> SurpriseFits:
+        return fit_lists(lists, options=self._options())
 
-    def _keys(self, lists: RankedLists) -> Ragged:
-        return self._fits(lists).surprise
+    def keys(self, lists: RankedLists) -> Ragged:
+        """Return the surprise of each result; see `Truncator.keys`.
 
-    def _keys_learn(self) -> bool:
+        Parameters
+        ----------
+        lists
+            The lists.
+        """
+        return self._tails(lists).surprise
+
+    def keys_learn(self) -> bool:
+        """Return False: surprise needs no judgements."""
         return False

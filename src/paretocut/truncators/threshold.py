@@ -8,10 +8,13 @@ import numpy as np
 
 from paretocut import metrics
 from paretocut._validation import check_choice, check_real
+from paretocut.decisions import Cuts
+from paretocut.lists import RankedLists
 from paretocut.metrics import MetricLike
+from paretocut.ragged import FloatArray, IntArray, Ragged
 from paretocut.truncators._base import Truncator
+from paretocut.truncators._reasons import against_limit
 from paretocut.truncators._search import best_threshold, count_kept
-from paretocut.types import FloatArray, IntArray, Ragged, RankedLists
 
 __all__ = ["NORMALIZATIONS", "ScoreThreshold", "normalize_scores"]
 
@@ -30,12 +33,9 @@ def normalize_scores(scores: Ragged, how: str) -> Ragged:
         is 0); "minmax": 0 for the worst and 1 for the best, all 1 in a constant list; "z": mean
         0 and standard deviation 1, all 0 in a constant list.
     """
-    filled = scores.lengths > 0
-    first, last = np.zeros(len(scores)), np.zeros(len(scores))
-    first[filled] = scores.values[scores.offsets[:-1][filled]]
-    last[filled] = scores.values[scores.offsets[1:][filled] - 1]
     if how == "raw":
         return scores
+    first, last = scores.ends()
     if how == "max":
         size = np.abs(first)
         return _scaled(scores, 0.0 * first, np.where(size > 0, size, 1.0))
@@ -68,7 +68,8 @@ class ScoreThreshold(Truncator):
         "raw", "max" (divide by the size of the best score), "minmax" (0 for the worst, 1 for
         the best of the list) or "z" (mean 0, standard deviation 1).
     threshold
-        A given threshold needs no fit; None learns the best one.
+        A given threshold needs no fit; None learns the best one. For raw distances it is the
+        largest distance kept.
     metric
         What "best" means: a name, a `Metric` or a function; see `paretocut.metrics.get`.
 
@@ -122,14 +123,37 @@ class ScoreThreshold(Truncator):
 
     def _fit(self, lists: RankedLists) -> None:
         curves = metrics.get(self.metric).curves(lists)
-        self.threshold_ = best_threshold(self._keys(lists), curves).threshold
+        self.threshold_ = best_threshold(self.keys(lists), curves).threshold
 
     def _predict(self, lists: RankedLists) -> IntArray:
-        threshold = self.threshold_ if self.threshold is None else self.threshold
-        return count_kept(self._keys(lists), threshold)
+        return count_kept(self.keys(lists), self._limit(lists))
 
-    def _keys(self, lists: RankedLists) -> Ragged:
-        return normalize_scores(lists.scores, self.normalize)
+    def _because(self, cuts: Cuts) -> list[str]:
+        # A raw threshold is told in the caller's own units, distances as distances.
+        sign = 1.0 if cuts.lists.higher_is_better or self.normalize != "raw" else -1.0
+        keys = self.keys(cuts.lists)
+        shown, limit = keys.with_values(sign * keys.values), sign * self._limit(cuts.lists)
+        what = "score" if self.normalize == "raw" else f"{self.normalize} score"
+        source = self._taught() if self.threshold is None else ""
+        return against_limit(cuts, shown, limit, what, source)
 
-    def _keys_learn(self) -> bool:
+    def _limit(self, lists: RankedLists) -> float:
+        """Return the threshold on `keys`; a given one on raw distances is the largest distance."""
+        if self.threshold is None:
+            return self.threshold_
+        as_given = lists.higher_is_better or self.normalize != "raw"
+        return self.threshold if as_given else -self.threshold
+
+    def keys(self, lists: RankedLists) -> Ragged:
+        """Return the normalised score of each result; see `Truncator.keys`.
+
+        Parameters
+        ----------
+        lists
+            The lists.
+        """
+        return normalize_scores(lists.merit, self.normalize)
+
+    def keys_learn(self) -> bool:
+        """Return False: scores need no judgements."""
         return False

@@ -22,11 +22,13 @@ from paretocut._validation import (
     check_probability,
     check_real,
 )
+from paretocut.decisions import Cuts
 from paretocut.errors import InvalidParameterError
+from paretocut.lists import RankedLists
 from paretocut.metrics import MetricLike
+from paretocut.ragged import FloatArray, IntArray, Ragged
 from paretocut.truncators._base import Truncator
 from paretocut.truncators.threshold import NORMALIZATIONS, normalize_scores
-from paretocut.types import FloatArray, IntArray, Ragged, RankedLists
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -176,6 +178,9 @@ class NeuralTruncator(Truncator):
         cuts[filled] = self._read(torch, network, lists[filled], size=1)[:, self.output_]
         return cuts
 
+    def _because(self, cuts: Cuts) -> list[str]:
+        return [f"a {type(self).__name__} network, {self._taught()}"] * len(cuts)
+
     def _tensors(self) -> dict[str, NDArray[Any]]:
         weights = getattr(self, "weights_", {})
         return {f"weights_.{name}": array for name, array in weights.items()}
@@ -188,7 +193,7 @@ class NeuralTruncator(Truncator):
 
     def _columns(self, lists: RankedLists) -> FloatArray:
         """Return the normalised score of each result, and its encoding where that is used."""
-        scores = normalize_scores(lists.scores, self.normalize).values
+        scores = normalize_scores(lists.merit, self.normalize).values
         encodings = self._encodings(lists)
         return np.column_stack([scores] if encodings is None else [scores, encodings])
 
@@ -274,8 +279,8 @@ class NeuralTruncator(Truncator):
             values = curves.values[curves.offsets[:-1, None] + cuts].mean(axis=0)
             value = float(values.max())
             self.history_.append(value)
-            # Of equals the later: it has learned for longer. Nor is standing still falling
-            # behind: with a metric that punishes, all begin by keeping nothing.
+            # Of equal epochs the later one counts: it has learned for longer, and with a metric
+            # that punishes, all networks begin by keeping nothing.
             if value >= best:
                 best, self.epoch_, self.output_ = value, epoch, int(values.argmax())
                 self.weights_ = {

@@ -8,9 +8,10 @@ import numpy as np
 
 from paretocut._validation import check_positive_int, check_real
 from paretocut.errors import InvalidParameterError
+from paretocut.lists import RankedLists
 from paretocut.metrics import MetricLike
+from paretocut.ragged import FloatArray, IntArray
 from paretocut.truncators.neural._train import Batch, NeuralTruncator, best_steps
-from paretocut.types import FloatArray, IntArray, RankedLists
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from paretocut._validation import check_probability
 from paretocut.errors import InvalidScoresError
+from paretocut.lists import RankedLists
 from paretocut.metrics import MetricLike
+from paretocut.ragged import FloatArray, IntArray
 from paretocut.truncators.neural._train import Batch, NeuralTruncator
-from paretocut.types import FloatArray, IntArray, RankedLists
 
 if TYPE_CHECKING:
     from torch import Tensor

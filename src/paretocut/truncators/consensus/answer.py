@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from paretocut.truncators._logistic import ridge_logistic, sigmoid
-from paretocut.types import BoolArray, FloatArray, IntArray, Ragged
+from paretocut.ragged import BoolArray, FloatArray, IntArray, Ragged
+from paretocut.truncators.consensus.logistic import ridge_logistic, sigmoid
 
 __all__ = ["AnswerModel"]
 

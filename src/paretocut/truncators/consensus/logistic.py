@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from paretocut.types import FloatArray
+from paretocut.ragged import FloatArray
 
 __all__ = ["curvature", "ridge_logistic", "sigmoid"]
 

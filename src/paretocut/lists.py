@@ -1,200 +1,34 @@
-"""Columns that hold many ranked lists without a Python object per result."""
+"""Ranked lists in columns, without a Python object per result."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from paretocut.errors import InvalidParameterError, InvalidScoresError
+from paretocut.ragged import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Ragged,
+    RaggedLike,
+    best_first,
+    offsets_of,
+)
 
-__all__ = [
-    "BoolArray",
-    "FloatArray",
-    "IntArray",
-    "Ragged",
-    "RaggedLike",
-    "RankedList",
-    "RankedLists",
-]
+if TYPE_CHECKING:
+    from paretocut.decisions import Cuts
 
-FloatArray: TypeAlias = NDArray[np.float64]
-IntArray: TypeAlias = NDArray[np.int64]
-BoolArray: TypeAlias = NDArray[np.bool_]
+__all__ = ["RankedList", "RankedLists", "best_first", "check_direction"]
 
 _Column = TypeVar("_Column")
 
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Ragged:
-    """Lists of unequal length in two arrays: all values in a row, and where each list begins.
-
-    Parameters
-    ----------
-    values
-        1-D array with the values of every list, one list after the other.
-    offsets
-        ``len(ragged) + 1`` integers from 0 to ``len(values)``, never falling;
-        list ``i`` is ``values[offsets[i]:offsets[i + 1]]``.
-
-    Examples
-    --------
-    >>> ragged = Ragged.from_any([[3.0, 1.0], [], [2.0]])
-    >>> len(ragged), ragged[0].tolist(), ragged.lengths.tolist()
-    (3, [3.0, 1.0], [2, 0, 1])
-    """
-
-    values: NDArray[Any]
-    offsets: IntArray
-
-    def __post_init__(self) -> None:
-        values = np.asarray(self.values)
-        offsets = np.asarray(self.offsets)
-        if values.ndim != 1:
-            raise InvalidScoresError(f"Ragged: values must be 1-D, got {values.ndim}-D")
-        if offsets.ndim != 1 or offsets.size == 0 or offsets.dtype.kind not in "iu":
-            raise InvalidScoresError(
-                "Ragged: offsets must be a 1-D array of at least one integer, "
-                f"got shape {offsets.shape} of {offsets.dtype}"
-            )
-        if offsets[0] != 0 or offsets[-1] != values.size or np.any(offsets[1:] < offsets[:-1]):
-            raise InvalidScoresError(
-                f"Ragged: offsets must rise from 0 to the number of values, {values.size}, "
-                f"got {np.array2string(offsets, threshold=8)}"
-            )
-        object.__setattr__(self, "values", values)
-        object.__setattr__(self, "offsets", offsets.astype(np.int64, copy=False))
-
-    @classmethod
-    def from_any(cls, lists: RaggedLike, *, dtype: Any = None) -> Ragged:
-        """Return the lists as ``Ragged``, without a copy where the layout allows it.
-
-        Parameters
-        ----------
-        lists
-            A 2-D array, a sequence of 1-D arrays or lists, a tuple ``(values, offsets)``,
-            a pyarrow list array (chunked or not), or a ``Ragged``.
-        dtype
-            Type of the values; by default the one they came with.
-        """
-        if isinstance(lists, Ragged):
-            ragged = lists
-        elif type(lists).__module__.partition(".")[0] == "pyarrow":
-            ragged = _from_arrow(lists)
-        elif isinstance(lists, tuple) and len(lists) == 2:
-            ragged = cls(_array(lists[0]), _array(lists[1]))
-        else:
-            ragged = _from_sequence(lists, dtype)
-        if dtype is None or ragged.values.dtype == dtype:
-            return ragged
-        try:
-            # Strings, dates and complex numbers convert too, and should not.
-            if np.dtype(dtype).kind == "f" and ragged.values.dtype.kind not in "biufO":
-                raise TypeError
-            return ragged.with_values(ragged.values.astype(dtype))
-        except (TypeError, ValueError, OverflowError) as error:
-            raise InvalidScoresError(
-                f"Ragged: values must convert to {np.dtype(dtype)}, got {ragged.values.dtype}"
-            ) from error
-
-    @property
-    def lengths(self) -> IntArray:
-        """Number of values in each list."""
-        return np.diff(self.offsets)
-
-    @property
-    def rows(self) -> IntArray:
-        """Which list each value belongs to."""
-        return np.repeat(np.arange(len(self)), self.lengths)
-
-    def with_values(self, values: NDArray[Any]) -> Ragged:
-        """Return other values of the same layout."""
-        return Ragged(values, self.offsets)
-
-    def take(self, indices: ArrayLike) -> Ragged:
-        """Return the lists at these positions, in this order."""
-        index = np.asarray(indices, dtype=np.int64)
-        lengths = self.lengths[index]
-        offsets = _offsets(lengths)
-        shift = self.offsets[:-1][index] - offsets[:-1]
-        return Ragged(self.values[np.arange(offsets[-1]) + np.repeat(shift, lengths)], offsets)
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-    def __getitem__(self, index: int) -> NDArray[Any]:
-        i = range(len(self))[index]  # range gives negative indices and IndexError for free
-        return self.values[self.offsets[i] : self.offsets[i + 1]]
-
-    def __iter__(self) -> Iterator[NDArray[Any]]:
-        return (self[i] for i in range(len(self)))
-
-    def __repr__(self) -> str:
-        return f"Ragged({len(self)} lists, {self.values.size} values of {self.values.dtype})"
-
-
-RaggedLike: TypeAlias = (
-    "Ragged | NDArray[Any] | Sequence[ArrayLike] | tuple[ArrayLike, ArrayLike] | Any"
-)
-"""What ``Ragged.from_any`` takes; ``Any`` stands for pyarrow list arrays."""
-
-
-def _offsets(lengths: IntArray) -> IntArray:
-    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    return offsets
-
-
-def _array(values: Any) -> NDArray[Any]:
-    try:
-        return np.asarray(values)
-    except ValueError as error:  # lists of unequal length inside
-        raise InvalidScoresError(f"Ragged: values must be 1-D, got {values!r:.60}") from error
-
-
-def _from_sequence(lists: Any, dtype: Any) -> Ragged:
-    problem = "Ragged: lists must be a 2-D array or a sequence of 1-D arrays (one: [scores]), got "
-    if hasattr(lists, "__array__"):
-        array = np.asarray(lists)
-        if array.ndim == 2:
-            rows, columns = array.shape
-            return Ragged(array.reshape(-1), np.arange(rows + 1, dtype=np.int64) * columns)
-        if array.ndim != 1 or (array.size and array.dtype != object):
-            raise InvalidScoresError(f"{problem}a {array.ndim}-D array of {array.dtype}")
-    if isinstance(lists, (str, bytes, dict)) or not isinstance(lists, Iterable):
-        raise InvalidScoresError(f"{problem}{type(lists).__name__}")
-    parts = [_array(part) for part in lists]
-    for i, part in enumerate(parts):
-        if part.ndim != 1:
-            raise InvalidScoresError(f"{problem}{part.ndim}-D data at position {i}")
-    offsets = _offsets(np.fromiter(map(len, parts), dtype=np.int64, count=len(parts)))
-    # An empty list has no type of its own: NumPy would call it float64 and so widen the others.
-    filled = [part for part in parts if part.size]
-    if not filled:
-        return Ragged(np.empty(0, dtype or np.float64), offsets)
-    try:
-        return Ragged(np.concatenate(filled), offsets)
-    except np.exceptions.DTypePromotionError:
-        kinds = " and ".join(sorted({str(part.dtype) for part in filled}))
-        raise InvalidScoresError(f"Ragged: lists must be of one type, got {kinds}") from None
-
-
-def _from_arrow(array: Any) -> Ragged:
-    if hasattr(array, "chunks"):
-        array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
-    if not hasattr(array, "flatten") or not hasattr(array, "value_lengths"):
-        raise InvalidScoresError(
-            f"Ragged: an Arrow array must be of lists, got {getattr(array, 'type', type(array))}"
-        )
-    if array.null_count:
-        first = int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
-        raise InvalidScoresError(f"Ragged: Arrow lists must not be null, got a null at {first}")
-    lengths = array.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64)
-    values = array.flatten().to_numpy(zero_copy_only=False)
-    return Ragged(values.astype(str) if values.dtype == object else values, _offsets(lengths))
+_ONE_NAME = np.array(["0"])
+_UNSORTED = 8  # this many scores do not stand worst first by accident
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -206,7 +40,7 @@ class RankedList:
     query_id
         Name of the query.
     scores
-        Scores, never rising.
+        Scores as they were given, best first: falling, or rising if they are distances.
     relevance, relevant, num_relevant
         Grades, which of them count as relevant, and the number of relevant documents in the
         collection; None without judgements.
@@ -227,10 +61,11 @@ class RankedList:
 
 @dataclass(frozen=True, slots=True, eq=False, init=False, repr=False)
 class RankedLists:
-    """Many ranked lists in columns, every list best first and higher scores better.
+    """Many ranked lists in columns, every list best first.
 
     Lists that arrive in another order are sorted (stably), and what belongs to the results
-    moves with them; distances are negated on entry. The caller's arrays are never changed.
+    moves with them. The lists remember whether their scores are distances: `scores` gives them
+    back as they came, `merit` with higher always better. The caller's arrays are never changed.
 
     Parameters
     ----------
@@ -256,10 +91,10 @@ class RankedLists:
     Attributes
     ----------
     scores, relevance, doc_ids
-        `Ragged` columns (the last two may be None).
+        `Ragged` columns (the last two may be None). Document ids are strings.
     query_ids, query_embeddings, doc_embeddings
         Arrays (the embeddings may be None).
-    min_grade
+    higher_is_better, min_grade
         As given.
 
     Examples
@@ -269,6 +104,9 @@ class RankedLists:
     RankedLists(2 lists, 4 results, judged)
     >>> lists[0].scores.tolist(), lists[0].relevance.tolist(), lists.num_relevant.tolist()
     ([0.9, 0.4, 0.2], [1, 1, 0], [2, 0])
+    >>> distances = RankedLists([[0.7, 0.1]], higher_is_better=False)
+    >>> distances[0].scores.tolist(), distances.merit[0].tolist()
+    ([0.1, 0.7], [-0.1, -0.7])
     """
 
     scores: Ragged
@@ -277,6 +115,7 @@ class RankedLists:
     doc_ids: Ragged | None
     query_embeddings: NDArray[Any] | None
     doc_embeddings: NDArray[Any] | None
+    higher_is_better: bool
     min_grade: float
     _num_relevant: IntArray | None
 
@@ -297,8 +136,6 @@ class RankedLists:
         n = len(ragged)
         names = _query_ids(query_ids, n)
         _refuse_not_finite(ragged, names, "score")
-        if not higher_is_better:
-            ragged = ragged.with_values(-ragged.values)
         grades = _aligned(relevance, ragged, "relevance")
         if grades is not None and grades.values.dtype.kind not in "biuf":
             raise InvalidScoresError(
@@ -306,11 +143,11 @@ class RankedLists:
             )
         if grades is not None and grades.values.dtype.kind == "f":
             _refuse_not_finite(grades, names, "relevance")
-        documents = _aligned(doc_ids, ragged, "doc_ids")
+        documents = _as_text(_aligned(doc_ids, ragged, "doc_ids"))
         query_vectors = _matrix(query_embeddings, n, "query_embeddings", "lists")
         vectors = _matrix(doc_embeddings, ragged.values.size, "doc_embeddings", "results")
 
-        order = _order(ragged)
+        order = best_first(ragged, higher_is_better)
         if order is not None:
             ragged = ragged.with_values(ragged.values[order])
             grades = None if grades is None else grades.with_values(grades.values[order])
@@ -326,6 +163,7 @@ class RankedLists:
             doc_ids=documents,
             query_embeddings=query_vectors,
             doc_embeddings=vectors,
+            higher_is_better=bool(higher_is_better),
             min_grade=min_grade,
             _num_relevant=None,
         )
@@ -337,7 +175,10 @@ class RankedLists:
         return self
 
     def _checked_num_relevant(self, num_relevant: ArrayLike | None) -> IntArray | None:
-        retrieved = None if self.relevance is None else _count(self.relevant)
+        retrieved = None
+        if self.relevance is not None:
+            relevant = self.relevant
+            retrieved = relevant.count(relevant.values)
         if num_relevant is None:
             return retrieved
         given = np.asarray(num_relevant)
@@ -355,6 +196,37 @@ class RankedLists:
                 f"the relevant results retrieved, {floor[i]}, got {given[i]}"
             )
         return given.astype(np.int64)
+
+    @classmethod
+    def of_one(cls, scores: FloatArray, higher_is_better: bool) -> RankedLists:
+        """Return one list that is known to be finite and best first, without looking again.
+
+        Parameters
+        ----------
+        scores
+            Scores of the list, float64.
+        higher_is_better
+            False for distances.
+        """
+        offsets = np.array([0, scores.size])
+        return object.__new__(cls)._set(
+            scores=Ragged.unchecked(scores, offsets),
+            relevance=None,
+            query_ids=_ONE_NAME,
+            doc_ids=None,
+            query_embeddings=None,
+            doc_embeddings=None,
+            higher_is_better=higher_is_better,
+            min_grade=1,
+            _num_relevant=None,
+        )
+
+    @property
+    def merit(self) -> Ragged:
+        """The scores with higher always better, falling in every list: distances are negated."""
+        if self.higher_is_better:
+            return self.scores
+        return self.scores.with_values(-self.scores.values)
 
     @property
     def relevant(self) -> Ragged:
@@ -485,7 +357,8 @@ class RankedLists:
         Parameters
         ----------
         k
-            One number for all lists or one per list; more than a list has keeps all of it.
+            One number for all lists or one per list, or the `Cuts` of the lists; more than a
+            list has keeps all of it.
         """
         wanted = np.asarray(k)
         if wanted.dtype.kind not in "iu" or wanted.shape not in ((), (len(self),)):
@@ -496,11 +369,8 @@ class RankedLists:
         if np.any(wanted < 0):
             raise InvalidParameterError(f"RankedLists: k must be 0 or more, got {wanted.min()}")
         lengths = np.minimum(np.broadcast_to(wanted, (len(self),)), self.scores.lengths)
-        offsets = _offsets(lengths)
-        rank = np.arange(self.scores.values.size) - np.repeat(
-            self.scores.offsets[:-1], self.scores.lengths
-        )
-        keep = rank < np.repeat(lengths, self.scores.lengths)
+        offsets = offsets_of(lengths)
+        keep = self.scores.ranks < self.scores.spread(lengths)
 
         def cut(column: Ragged | None) -> Ragged | None:
             return None if column is None else Ragged(column.values[keep], offsets)
@@ -512,6 +382,29 @@ class RankedLists:
             doc_embeddings=_pick(self.doc_embeddings, keep),
         )
 
+    def cut(self, *, min_k: int = 0, max_k: int | None = None, **choice: Any) -> Cuts:
+        """Return how many results of each list to keep, and why.
+
+        Parameters
+        ----------
+        min_k, max_k
+            Bounds on the number kept, whatever is decided.
+        **choice
+            Who decides, as in `paretocut.cut`: ``truncator``, ``expect`` or one rule; untrained
+            `paretocut.truncators.Consensus` when nothing is named.
+
+        Examples
+        --------
+        >>> RankedLists([[0.9, 0.8, 0.1], [0.5]]).cut().k.tolist()
+        [2, 1]
+        """
+        # The one import that points upwards: a list may be asked to be cut, but knows no method.
+        from importlib import import_module
+
+        decide = import_module("paretocut._cut").cut_lists
+        cuts: Cuts = decide(self, min_k=min_k, max_k=max_k, **choice)
+        return cuts
+
     @staticmethod
     def concat(parts: Iterable[RankedLists]) -> RankedLists:
         """Return the lists of all parts, one after the other.
@@ -519,21 +412,22 @@ class RankedLists:
         Parameters
         ----------
         parts
-            At least one; all with the same columns and the same ``min_grade``.
+            At least one; all with the same columns, direction and ``min_grade``.
         """
         items = list(parts)
         if not items:
             raise InvalidParameterError("RankedLists: concat needs at least one part, got none")
-        grades = {item.min_grade for item in items}
-        if len(grades) > 1:
-            raise InvalidParameterError(
-                f"RankedLists: concat needs one min_grade in all parts, got {sorted(grades)}"
-            )
-        offsets = _offsets(np.concatenate([item.scores.lengths for item in items]))
+        for name in ("min_grade", "higher_is_better"):
+            values = {getattr(item, name) for item in items}
+            if len(values) > 1:
+                raise InvalidParameterError(
+                    f"RankedLists: concat needs one {name} in all parts, got {sorted(values)}"
+                )
+        offsets = offsets_of(np.concatenate([item.scores.lengths for item in items]))
         columns: dict[str, Any] = {}
         for name in RankedLists.__slots__:
             column = [getattr(item, name) for item in items]
-            if name == "min_grade":
+            if name in ("min_grade", "higher_is_better"):
                 continue
             if any(part is None for part in column):
                 if not all(part is None for part in column):
@@ -558,11 +452,6 @@ def _pick(column: NDArray[Any] | None, positions: NDArray[Any]) -> NDArray[Any] 
     return None if column is None else column[positions]
 
 
-def _count(flags: Ragged) -> IntArray:
-    totals = _offsets(flags.values.astype(np.int64))
-    return totals[flags.offsets[1:]] - totals[flags.offsets[:-1]]
-
-
 def _query_ids(query_ids: ArrayLike | None, n: int) -> NDArray[np.str_]:
     if query_ids is None:
         return np.arange(n).astype(np.str_)
@@ -575,15 +464,25 @@ def _query_ids(query_ids: ArrayLike | None, n: int) -> NDArray[np.str_]:
 
 
 def _refuse_not_finite(column: Ragged, query_ids: NDArray[np.str_], what: str) -> None:
-    bad = np.flatnonzero(~np.isfinite(column.values))
-    if bad.size:
-        position = int(bad[0])
-        i = int(np.searchsorted(column.offsets, position, side="right")) - 1
-        rank = position - int(column.offsets[i]) + 1
+    found = column.first_not_finite()
+    if found is not None:
+        i, place = found
         raise InvalidScoresError(
-            f"RankedLists: query {str(query_ids[i])!r}: {what} at rank {rank} must be finite, "
-            f"got {column.values[position]}"
+            f"RankedLists: query {str(query_ids[i])!r}: {what} at rank {place + 1} must be finite, "
+            f"got {column[i][place]}"
         )
+
+
+def _as_text(ids: Ragged | None) -> Ragged | None:
+    """Return document ids as strings; bytes that are no UTF-8 come back whole when encoded."""
+    if ids is None or ids.values.dtype.kind == "U":
+        return ids
+    if ids.values.dtype.kind != "S":
+        return ids.with_values(ids.values.astype(np.str_))
+    try:
+        return ids.with_values(ids.values.astype(np.str_))  # ASCII, in one go
+    except UnicodeDecodeError:
+        return ids.with_values(np.char.decode(ids.values, "utf-8", "surrogateescape"))
 
 
 def _aligned(column: RaggedLike | None, scores: Ragged, name: str) -> Ragged | None:
@@ -621,9 +520,38 @@ def _matrix(vectors: ArrayLike | None, rows: int, name: str, what: str) -> NDArr
     return array
 
 
-def _order(scores: Ragged) -> IntArray | None:
-    """Return what sorts every list best first, or None when all of them are."""
-    rises = np.flatnonzero(scores.values[1:] > scores.values[:-1]) + 1
-    if np.isin(rises, scores.offsets).all():
-        return None
-    return np.lexsort((-scores.values, scores.rows))
+def check_direction(
+    scores: Ragged, higher_is_better: bool, *, who: str, least: int = _UNSORTED
+) -> None:
+    """Refuse lists that stand worst first: their direction must be wrong.
+
+    Parameters
+    ----------
+    scores
+        Lists as the user gave them; unsorted ones get the benefit of the doubt.
+    higher_is_better
+        The direction that the user named.
+    who
+        Who refuses.
+    least
+        Shortest list that is looked at: fewer results may stand worst first by accident.
+    """
+    values, offsets = scores.values, scores.offsets
+    long = scores.lengths >= max(least, 2)
+    if not long.any():
+        return
+    steps = np.zeros(values.size)
+    np.subtract(values[1:], values[:-1], out=steps[1:])
+    steps[offsets[:-1][scores.filled]] = 0.0  # the step into a list says nothing
+    if not higher_is_better:
+        np.negative(steps, out=steps)
+    wrong = long & (scores.count(steps < 0) == 0) & (scores.count(steps > 0) > 0)
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        runs = ("falling", "rise") if higher_is_better else ("rising", "fall")
+        where = "" if len(scores) == 1 else f" in list {i}"
+        raise InvalidScoresError(
+            f"{who}: results must come best first, with {runs[0]} scores because "
+            f"higher_is_better={higher_is_better}; got scores that {runs[1]} from "
+            f"{scores[i][0]:g} to {scores[i][-1]:g}{where}"
+        )

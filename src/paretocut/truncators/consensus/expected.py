@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from paretocut import metrics
-from paretocut.errors import InvalidParameterError
 from paretocut.metrics import Metric, MetricLike
-from paretocut.types import FloatArray, IntArray, Ragged
+from paretocut.ragged import FloatArray, IntArray, Ragged
 
 __all__ = ["best_expected", "expected_curve", "is_f_beta", "is_linear"]
 
@@ -47,7 +43,7 @@ def expected_curve(
     chosen = metrics.get(metric)
     hits = np.concatenate([[0.0], np.cumsum(p)])
     kept = np.arange(p.size + 1.0)
-    options = _options(chosen)
+    options = metrics.settings_of(chosen)
     if chosen == metrics.dcg:
         gains = (2 * p - 1) / np.log2(np.arange(2, p.size + 2))
         return np.concatenate([[0.0], np.cumsum(gains)])
@@ -85,18 +81,9 @@ def best_expected(probabilities: Ragged, metric: MetricLike, *, seed: int = 0) -
 
 def is_f_beta(metric: Metric) -> bool:
     """Return whether the metric is F1 or another F-beta."""
-    return "beta" in _options(metric)
+    return "beta" in metrics.settings_of(metric)
 
 
 def is_linear(metric: Metric) -> bool:
     """Return whether each result adds a part of its own to the metric: DCG and utilities."""
-    return metric == metrics.dcg or "gain" in _options(metric)
-
-
-def _options(metric: Metric) -> dict[str, Any]:
-    """Return what a built-in metric was made with: of F-beta its beta, of utility its prices."""
-    try:
-        known = metrics.get(metric.name)
-    except InvalidParameterError:  # a user's own function
-        return {}
-    return known.function.keywords if isinstance(known.function, partial) else {}
+    return metric == metrics.dcg or "gain" in metrics.settings_of(metric)

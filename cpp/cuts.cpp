@@ -1,0 +1,259 @@
+#include "cuts.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "kernel.hpp"
+
+namespace paretocut::cuts {
+namespace {
+
+constexpr int kHead = 5;       // results whose mean min-max scales the column kTop
+constexpr double kFar = 9.0;   // raw scores further out say no more than "far"
+constexpr int kMaxSteps = 60;  // of Newton's method; four to six are usual
+constexpr double kClose = 1e-9;
+
+std::int64_t longest(const Lists& lists) {
+    std::int64_t most = 0;
+    for (std::int64_t i = 0; i < lists.count; ++i) {
+        most = std::max(most, lists.offsets[i + 1] - lists.offsets[i]);
+    }
+    return most;
+}
+
+// Logarithms of 1, 2, ..., n.
+std::vector<double> log_ranks(std::int64_t n) {
+    std::vector<double> logs(static_cast<std::size_t>(n));
+    for (std::int64_t i = 0; i < n; ++i) logs[static_cast<std::size_t>(i)] = static_cast<double>(i);
+    log1p_array(logs.data(), n, logs.data());
+    return logs;
+}
+
+// The numbers of one list that its columns are made of.
+struct ListScale {
+    const double* x;
+    std::int64_t n;
+    double low, inverse_range, head, mean, inverse_sd;
+
+    ListScale(const double* values, std::int64_t length) : x(values), n(length) {
+        const double top = x[0], bottom = x[n - 1];
+        const bool constant = !(bottom < top);
+        // In a constant list every result equals the best one, so it gets the best one's value.
+        low = constant ? bottom - 1.0 : bottom;
+        inverse_range = constant ? 1.0 : 1.0 / (top - bottom);
+        double sum = 0.0;
+        for (std::int64_t i = 0; i < n; ++i) sum += x[i] - top;
+        mean = constant ? top : top + sum / static_cast<double>(n);
+        double squares = 0.0;
+        for (std::int64_t i = 0; i < n; ++i) squares += (x[i] - mean) * (x[i] - mean);
+        inverse_sd = constant ? 1.0 : 1.0 / std::sqrt(squares / static_cast<double>(n));
+        const std::int64_t first = std::min<std::int64_t>(n, kHead);
+        head = 0.0;
+        for (std::int64_t i = 0; i < first; ++i) head += minmax(i);
+        head /= static_cast<double>(first);
+    }
+
+    double minmax(std::int64_t i) const { return (x[i] - low) * inverse_range; }
+};
+
+// Where the range of a list begins: a little below its lowest score.
+double low_end(const double* x, std::int64_t n, double reach) {
+    const double top = x[0], bottom = x[n - 1];
+    const double lowered = std::min(std::fabs(bottom), reach * (top - bottom));
+    return bottom - lowered / static_cast<double>(n);
+}
+
+}  // namespace
+
+void above_middle(const Lists& lists, double reach, std::int64_t* counts, double* middles) {
+    for (std::int64_t i = 0; i < lists.count; ++i) {
+        const double* x = lists.values + lists.offsets[i];
+        const std::int64_t n = lists.offsets[i + 1] - lists.offsets[i];
+        const double middle = n > 0 ? 0.5 * x[0] + 0.5 * low_end(x, n, reach) : 0.0;
+        middles[i] = middle;
+        counts[i] =
+            std::partition_point(x, x + n, [middle](double score) { return score >= middle; }) - x;
+    }
+}
+
+std::int64_t quick_half(const double* scores, std::int64_t n, bool falling, double reach,
+                        std::int64_t most) {
+    if (n == 0) return -1;
+    const double sign = falling ? 1.0 : -1.0;
+    bool sorted = std::isfinite(scores[0]) && std::isfinite(scores[n - 1]);
+    for (std::int64_t i = 1; i < n; ++i) sorted &= sign * scores[i - 1] >= sign * scores[i];
+    if (!sorted) return -1;
+    const double top = sign * scores[0], bottom = sign * scores[n - 1];
+    if (falling && bottom == 0.0) return -1;
+    const bool probabilities = falling && bottom >= 0.0 && top <= 1.0;
+    if (probabilities && (top > 0.99 || (bottom < 0.01 && top > 0.5))) return -1;
+    const double lowered = std::min(std::fabs(bottom), reach * (top - bottom));
+    const double middle = 0.5 * top + 0.5 * (bottom - lowered / static_cast<double>(n));
+    std::int64_t kept = 0;
+    while (kept < n && kept <= most && sign * scores[kept] >= middle) ++kept;
+    return kept > most ? -1 : kept;
+}
+
+void count_kept(const Lists& lists, const Rules& rules, std::int64_t* counts) {
+    const std::vector<double> logs = log_ranks(longest(lists));
+    for (std::int64_t i = 0; i < lists.count; ++i) {
+        std::int64_t* out = counts + i * rules.count;
+        const std::int64_t n = lists.offsets[i + 1] - lists.offsets[i];
+        if (n == 0) {
+            std::fill(out, out + rules.count, std::int64_t{0});
+            continue;
+        }
+        const ListScale list(lists.values + lists.offsets[i], n);
+        for (std::int64_t r = 0; r < rules.count; ++r) {
+            const double* weight = rules.weights + r * kColumns;
+            const double threshold = rules.thresholds[r];
+            const auto kept = [&](std::int64_t at) {
+                const double minmax = list.minmax(at);
+                const double z = (list.x[at] - list.mean) * list.inverse_sd;
+                const double raw =
+                    std::clamp((list.x[at] - rules.center) / rules.spread, -kFar, kFar);
+                const double key = weight[kRank] * static_cast<double>(at + 1) +
+                                   weight[kLogRank] * logs[static_cast<std::size_t>(at)] +
+                                   weight[kMinMax] * minmax + weight[kTop] * (minmax / list.head) +
+                                   weight[kZ] * z + weight[kRaw] * raw;
+                return key >= threshold;
+            };
+            // Keys fall, so the results kept are the first ones: look for the end of them.
+            std::int64_t begin = 0, end = n;
+            while (begin < end) {
+                const std::int64_t middle = begin + (end - begin) / 2;
+                if (kept(middle)) {
+                    begin = middle + 1;
+                } else {
+                    end = middle;
+                }
+            }
+            out[r] = begin;
+        }
+    }
+}
+
+namespace {
+
+// The log-odds of one list, and what sums of probabilities are made in.
+class ListOdds {
+  public:
+    ListOdds(const Lists& lists, const Odds& odds)
+        : lists_(lists),
+          odds_(odds),
+          logs_(log_ranks(longest(lists))),
+          logits_(logs_.size()),
+          p_(logs_.size()) {}
+
+    // Takes up list i; false if it is empty.
+    bool load(std::int64_t i) {
+        n_ = lists_.offsets[i + 1] - lists_.offsets[i];
+        if (n_ == 0) return false;
+        const double* x = lists_.values + lists_.offsets[i];
+        const double top = x[0], low = low_end(x, n_, odds_.reach);
+        const double scale = top > low ? odds_.slope / (top - low) : 0.0;
+        for (std::int64_t j = 0; j < n_; ++j) {
+            const auto at = static_cast<std::size_t>(j);
+            logits_[at] = scale * (x[j] - low) + odds_.rank_weight * logs_[at];
+        }
+        if (!(top > low)) {
+            for (std::int64_t j = 0; j < n_; ++j)
+                logits_[static_cast<std::size_t>(j)] += odds_.slope;
+        }
+        return true;
+    }
+
+    std::int64_t size() const { return n_; }
+    const double* probabilities() const { return p_.data(); }
+
+    // Fills the probabilities of relevance at a level; returns their sum.
+    double at_level(double level) {
+        for (std::int64_t j = 0; j < n_; ++j) {
+            p_[static_cast<std::size_t>(j)] =
+                std::fabs(logits_[static_cast<std::size_t>(j)] + level);
+        }
+        exp_neg_array(p_.data(), n_, p_.data());
+        double sum = 0.0;
+        slope_ = 0.0;
+        for (std::int64_t j = 0; j < n_; ++j) {
+            const auto at = static_cast<std::size_t>(j);
+            const double e = p_[at];
+            const double likely = 1.0 / (1.0 + e);
+            p_[at] = logits_[at] + level >= 0.0 ? likely : e * likely;
+            sum += p_[at];
+            slope_ += e * likely * likely;
+        }
+        return sum;
+    }
+
+    // Returns the level at which `target` results are expected to be relevant.
+    double level_of(double target) {
+        // A list cannot hold more relevant results than results, nor surely all of them.
+        const double wanted = std::min(target, 0.9 * static_cast<double>(n_));
+        const auto middle = static_cast<std::size_t>(
+            std::clamp<std::int64_t>(static_cast<std::int64_t>(wanted), 0, n_ - 1));
+        double low = -80.0, high = 80.0;
+        double level = std::clamp(-logits_[middle], low, high);
+        for (int step = 0; step < kMaxSteps; ++step) {
+            const double over = at_level(level) - wanted;
+            if (std::fabs(over) <= kClose * wanted) break;
+            (over < 0.0 ? low : high) = level;
+            const double next = slope_ > 0.0 ? level - over / slope_ : low;
+            level = low < next && next < high ? next : 0.5 * (low + high);
+        }
+        return level;
+    }
+
+  private:
+    const Lists& lists_;
+    const Odds& odds_;
+    std::vector<double> logs_, logits_, p_;
+    std::int64_t n_ = 0;
+    double slope_ = 0.0;  // derivative of the last sum by the level
+};
+
+}  // namespace
+
+void find_levels(const Lists& lists, const Odds& odds, const double* targets, std::int64_t points,
+                 double* levels) {
+    ListOdds list(lists, odds);
+    for (std::int64_t i = 0; i < lists.count; ++i) {
+        const bool filled = list.load(i);
+        for (std::int64_t j = i * points; j < (i + 1) * points; ++j) {
+            levels[j] = filled ? list.level_of(targets[j]) : 0.0;
+        }
+    }
+}
+
+void expected_cuts(const Lists& lists, const Odds& odds, const double* levels,
+                   const double* weights, std::int64_t points, double beta_squared,
+                   std::int64_t* cuts) {
+    ListOdds list(lists, odds);
+    std::vector<double> value;
+    for (std::int64_t i = 0; i < lists.count; ++i) {
+        cuts[i] = 0;
+        if (!list.load(i)) continue;
+        value.assign(static_cast<std::size_t>(list.size()), 0.0);
+        for (std::int64_t j = i * points; j < (i + 1) * points; ++j) {
+            if (!(weights[j] > 0.0)) continue;
+            const double total = beta_squared * list.at_level(levels[j]);
+            const double* p = list.probabilities();
+            double hits = 0.0;
+            for (std::int64_t k = 0; k < list.size(); ++k) {
+                hits += p[k];
+                value[static_cast<std::size_t>(k)] +=
+                    weights[j] * hits / (static_cast<double>(k + 1) + total);
+            }
+        }
+        double best = 0.0;
+        for (std::int64_t k = 0; k < list.size(); ++k) {
+            if (value[static_cast<std::size_t>(k)] > best) {
+                best = value[static_cast<std::size_t>(k)];
+                cuts[i] = k + 1;
+            }
+        }
+    }
+}
+
+}  // namespace paretocut::cuts

@@ -1,0 +1,69 @@
+// Cuts of ranked lists by simple rules, and by the expected F-measure.
+//
+// Plain C++, no Python headers. Lists are finite and fall from the best result to the worst; list i
+// is values[offsets[i] .. offsets[i + 1]). The order of additions is fixed, so that results do not
+// depend on the machine.
+#pragma once
+
+#include <cstdint>
+
+namespace paretocut::cuts {
+
+struct Lists {
+    const double* values;
+    const std::int64_t* offsets;
+    std::int64_t count;
+};
+
+// What a result is judged by. A key is a weighted sum of these; it must not rise down a list.
+enum Column : int {
+    kRank,     // 1, 2, ...
+    kLogRank,  // its logarithm
+    kMinMax,   // 1 for the best and 0 for the worst result of the list; 1 in a constant list
+    kTop,      // min-max over its mean in the first five results
+    kZ,        // mean 0 and standard deviation 1 over the list; 0 in a constant list
+    kRaw,      // the score on the scale of the system, within [-9, 9]
+    kColumns
+};
+
+// A rule keeps the results whose key reaches its threshold: rules x kColumns weights.
+struct Rules {
+    const double* weights;
+    const double* thresholds;
+    std::int64_t count;
+    double center;  // scale of the raw score: (score - center) / spread
+    double spread;
+};
+
+// Counts the results that each rule keeps: lists x rules.
+void count_kept(const Lists& lists, const Rules& rules, std::int64_t* counts);
+
+// Log-odds of relevance inside a list, up to a level: slope * min-max + rank_weight * log(rank).
+// The range of min-max begins below the lowest score, by one n-th of the smaller of its size and
+// `reach` ranges: so few results as a short list has do not show how low scores can be.
+struct Odds {
+    double slope;
+    double rank_weight;
+    double reach;
+};
+
+// Counts the results that reach the middle of each list's range, which begins as above.
+void above_middle(const Lists& lists, double reach, std::int64_t* counts, double* middles);
+
+// The same count for one list, as the user gave it: scores that fall, or distances that rise. Gives
+// -1 for a list that needs a closer look: not finite or not sorted, ending in zero, perhaps made of
+// saturated probabilities, or with more than `most` results in the upper half.
+std::int64_t quick_half(const double* scores, std::int64_t n, bool falling, double reach,
+                        std::int64_t most);
+
+// Finds the level at which each of `targets` results (lists x points) are expected to be relevant.
+void find_levels(const Lists& lists, const Odds& odds, const double* targets, std::int64_t points,
+                 double* levels);
+
+// Finds the cut with the highest expected F-measure, a mixture over several levels: levels and
+// weights are lists x points. beta_squared is 1 for F1.
+void expected_cuts(const Lists& lists, const Odds& odds, const double* levels,
+                   const double* weights, std::int64_t points, double beta_squared,
+                   std::int64_t* cuts);
+
+}  // namespace paretocut::cuts

@@ -1,0 +1,149 @@
+"""What the adapters for data frames and clusters share: columns of scores in, decisions out.
+
+Every one of them offers two functions. `cut_lists` takes a frame with one row per query and a
+column of lists, and adds the number of results to keep, a column of lists with their surprise and
+the reason. `cut_rows` takes a frame with one row per result, and adds surprise and whether the row
+is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paretocut.adapters._base import CutOptions, Cutter, warn_of_scores
+from paretocut.decisions import Cuts
+from paretocut.errors import InvalidParameterError
+from paretocut.lists import RankedLists, best_first, check_direction
+from paretocut.ragged import BoolArray, FloatArray, Ragged, offsets_of
+from paretocut.surprise import limited_threads
+
+__all__ = ["Decided", "FrameCutter", "Options", "RowsDecided", "check_columns"]
+
+
+class Options(CutOptions, total=False):
+    """Options of `paretocut.cut`, and the number of threads."""
+
+    higher_is_better: bool
+    threads: int | None
+
+
+class Decided(NamedTuple):
+    """What was decided on a column of lists.
+
+    Attributes
+    ----------
+    cuts
+        The decisions.
+    surprise
+        Surprise of each result, in the caller's order.
+    """
+
+    cuts: Cuts
+    surprise: Ragged
+
+
+class RowsDecided(NamedTuple):
+    """What was decided on rows of single results.
+
+    Attributes
+    ----------
+    surprise, kept
+        One of each per row.
+    reasons
+        Why, one per row; only the text of a row's list.
+    """
+
+    surprise: FloatArray
+    kept: BoolArray
+    reasons: NDArray[Any]
+
+
+class FrameCutter:
+    """Decides on columns of lists: the options of a frame function, checked once.
+
+    Parameters
+    ----------
+    who
+        Name of the function, for messages.
+    options
+        Options of `paretocut.cut`, the direction and the number of threads.
+    """
+
+    def __init__(self, who: str, options: Mapping[str, Any]) -> None:
+        rest = dict(options)
+        self.who = who
+        self.higher_is_better = bool(rest.pop("higher_is_better", True))
+        self.threads = rest.pop("threads", None)
+        self.cutter = Cutter.of(who, rest)
+
+    def decide(self, lists: Ragged) -> Decided:
+        """Return the decisions on lists of scores in any order, and the surprise of each."""
+        check_direction(lists, self.higher_is_better, who=self.who)
+        order = best_first(lists, self.higher_is_better)
+        ranked = RankedLists(lists, higher_is_better=self.higher_is_better)
+        with limited_threads(self.threads):
+            cuts = self.cutter.truncator.cut_batch(
+                ranked, min_k=self.cutter.min_k, max_k=self.cutter.max_k
+            )
+            found: Ragged = cuts.fits.surprise
+            warn_of_scores(cuts.warnings, self.who)
+        surprise = np.zeros(lists.values.size)  # results that match nothing surprise nobody
+        surprise[lists.ranks < lists.spread(found.lengths)] = found.values
+        if order is not None:
+            sorted_surprise, surprise = surprise, np.empty_like(surprise)
+            surprise[order] = sorted_surprise
+        return Decided(cuts, lists.with_values(surprise))
+
+    def decide_rows(self, groups: NDArray[Any], scores: FloatArray) -> RowsDecided:
+        """Return the decision on each row; rows of one group are one list.
+
+        Parameters
+        ----------
+        groups
+            Which list each row belongs to.
+        scores
+            Score of each row.
+        """
+        together = np.argsort(groups, kind="stable")
+        _, lengths = np.unique(groups, return_counts=True)
+        lists = Ragged.unchecked(
+            np.asarray(scores, dtype=np.float64)[together], offsets_of(lengths.astype(np.int64))
+        )
+        decided = self.decide(lists)
+        sign = -1.0 if self.higher_is_better else 1.0
+        order = np.lexsort((sign * lists.values, lists.rows))
+        kept = np.empty(scores.size, dtype=np.bool_)
+        kept[together[order]] = lists.ranks < lists.spread(decided.cuts.k)
+        surprise = np.empty(scores.size)
+        surprise[together] = decided.surprise.values
+        reasons = np.empty(scores.size, dtype=object)
+        reasons[together] = lists.spread(np.array(decided.cuts.reasons, dtype=object))
+        return RowsDecided(surprise, kept, reasons)
+
+
+def check_columns(
+    who: str,
+    present: Collection[str],
+    *,
+    there: Mapping[str, str],
+    new: Mapping[str, str | None],
+) -> None:
+    """Refuse names of columns that are not there, and new ones that are.
+
+    Both mappings go from the caller's argument to the name it was given.
+    """
+    for argument, name in there.items():
+        if name not in present:
+            raise InvalidParameterError(
+                f"{who}: {argument} must name a column, one of {', '.join(present)}; got {name!r}"
+            )
+    for argument, new_name in new.items():
+        if new_name is not None and new_name in present:
+            raise InvalidParameterError(
+                f"{who}: {argument} must name a new column, got {new_name!r}, which is there "
+                "already"
+            )

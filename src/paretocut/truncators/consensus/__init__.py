@@ -1,0 +1,11 @@
+"""`Consensus`: a vote of simple rules, expected cuts, a model of answers; one file each.
+
+``vote`` is what judged lists teach for F1, ``regression`` for DCG and utilities, ``answer`` for
+accuracy; ``untrained`` cuts without any judgement. ``pretrain`` is what other collections taught.
+"""
+
+from paretocut.truncators.consensus._consensus import Consensus
+from paretocut.truncators.consensus.constants import EXPECT
+from paretocut.truncators.consensus.pretrain import pretrain
+
+__all__ = ["EXPECT", "Consensus", "pretrain"]

@@ -1,0 +1,402 @@
+"""The truncator that does what suits the metric and what is known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Literal
+
+import numpy as np
+
+from paretocut import metrics
+from paretocut._validation import check_int, check_real
+from paretocut.decisions import Cuts, ordinal
+from paretocut.errors import InvalidParameterError
+from paretocut.lists import RankedLists
+from paretocut.metrics import MetricLike
+from paretocut.ragged import FloatArray, IntArray, Ragged, RaggedLike
+from paretocut.truncators._base import Truncator
+from paretocut.truncators.consensus.answer import AnswerModel
+from paretocut.truncators.consensus.constants import CONSTANTS, EXPECT
+from paretocut.truncators.consensus.expected import best_expected, is_f_beta, is_linear
+from paretocut.truncators.consensus.features import Scale
+from paretocut.truncators.consensus.logistic import sigmoid
+from paretocut.truncators.consensus.pretrain import shipped, values_elsewhere
+from paretocut.truncators.consensus.regression import (
+    careful,
+    cross_validated,
+    regress,
+    standardised,
+)
+from paretocut.truncators.consensus.untrained import (
+    cuts_at,
+    levels_for,
+    middle,
+    quick_half,
+    upper_half,
+)
+from paretocut.truncators.consensus.vote import Rules, drawn, elected, rule_values, unit, winner
+
+__all__ = ["Consensus"]
+
+
+class Consensus(Truncator):
+    """Cut where the metric promises to be best, by what is known: judgements, a word or nothing.
+
+    Parameters
+    ----------
+    metric
+        What "best" means: a name, a `Metric` or a function; see `paretocut.metrics.get`.
+    expect
+        How many relevant results a list holds on average, as far as you know your questions:
+        ``"one"`` (the answer to a factual question), ``"few"`` (a how-to, some ten), ``"many"``
+        (a literature search, some fifty), or a number; None for no idea. Judgements overrule it.
+    base
+        For accuracy only: what cuts the lists that hold an answer; None keeps all of such a list.
+    pretrained
+        What `pretrain` made of other collections; None for what is shipped.
+    seed
+        Of the bootstrap.
+
+    Attributes
+    ----------
+    strategy_
+        What was learned: ``"vote"``, ``"regression"``, ``"answer"`` or ``"number"``.
+    weights_, thresholds_, votes_
+        The rules elected by judged lists; `rules_` shows them.
+    coef_, covariance_
+        Of the log-odds of relevance, from judged lists: coefficients of the standardised
+        features, and how uncertain they are.
+    gain_, error_
+        For DCG and utilities: the mean metric of judged lists, cross-validated, and its standard
+        error; nothing is kept of any list when it is negative beyond half of that.
+    answer_
+        For accuracy: the model of whether a list holds a relevant result, from judged lists.
+    level_
+        Level of the log-odds, from lists without judgements and ``expect``.
+    logit_, center_, spread_
+        Whether scores are compared as logits; their mean and standard deviation.
+
+    Notes
+    -----
+    **With judged lists** the metric decides what is learned.
+
+    *F1, and any metric not named below*: ``fit`` compares some 1,100 rules, thresholds on rank,
+    on the raw score, on the score scaled within its list (min-max, against its first five, z),
+    and on min-max with a little of rank or z. In each of 100 draws of a Bayesian bootstrap over
+    the queries one of them is best and has a vote; a list is cut at the median of the cuts voted
+    for. The best rule alone follows the noise of few queries, and forgets what the second best
+    knows. For F1 other collections take part in the draws, with the weight of six queries.
+
+    *DCG and utilities*, to which each result adds its own part: the cut with the highest expected
+    metric under `predict_proba`, half a standard error taken from the log-odds; nothing at all
+    where such cuts, cross-validated, lose.
+
+    *Accuracy*: a regression on the scores at eight ranks tells lists that hold a relevant result
+    from others. Lists with a probability of one half or more are kept, cut by ``base`` if there
+    is one.
+
+    **With** ``expect`` **and no judgements**, for F1 and other F-beta, the log-odds of relevance
+    rise by 12 over the score range of a list and fall by 0.25 with every factor *e* in rank.
+    Their level is such that so many results are expected to be relevant: in the median list
+    after ``fit`` on unjudged lists of the system, otherwise in each list. The cut is where the
+    expected metric is highest.
+
+    **With neither**, F1 keeps the upper half of the score range; of more than 50 results only as
+    many as if 50 were relevant, as half of the range may be most of a flat list. For DCG other
+    collections vote on thresholds on z, which can keep nothing, and a list is cut at the lower
+    quartile of the cuts voted for. Any other metric is maximised in expectation under
+    `predict_proba`.
+
+    Scores that are probabilities, a quarter of them within 0.01 of 0 or 1, are compared as
+    logits: decided over all lists in ``fit``, without it in each list.
+
+    References
+    ----------
+    D. B. Rubin, "The Bayesian bootstrap", Annals of Statistics 9, 1981. L. Breiman, "Bagging
+    predictors", Machine Learning 24, 1996.
+
+    Examples
+    --------
+    >>> Consensus(expect=1.5).predict([[9.0, 8.5, 2.0, 1.5, 1.2, 1.0], [5.0, 2.0, 1.9, 1.0]])
+    array([2, 1])
+    """
+
+    strategy_: str
+    weights_: FloatArray
+    thresholds_: FloatArray
+    votes_: IntArray
+    coef_: FloatArray
+    covariance_: FloatArray
+    gain_: float
+    error_: float
+    answer_: dict[str, Any]
+    level_: float
+    logit_: bool
+    center_: float
+    spread_: float
+
+    def __init__(
+        self,
+        metric: MetricLike = "f1",
+        *,
+        expect: Literal["one", "few", "many"] | float | None = None,
+        base: Truncator | None = None,
+        pretrained: Mapping[str, Any] | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.metric = metric
+        self.expect = expect
+        self.base = base
+        self.pretrained = pretrained
+        self.seed = seed
+
+    @property
+    def rules_(self) -> list[list[Any]]:
+        """Key, threshold and votes of each rule that judged lists elected."""
+        return self._rules().names()
+
+    def predict_proba(self, lists: RankedLists | RaggedLike) -> Ragged:
+        """Return the probability that each result is relevant.
+
+        After ``fit`` on judged lists it is a logistic regression on them, in which rank 1 counts
+        as much as ranks 2 and 3 or 4 to 7 together, drawn towards that on other collections.
+        Before, it is the regression on other collections; with ``expect`` its level is the one
+        at which so many results of each list are expected to be relevant.
+
+        Parameters
+        ----------
+        lists
+            `RankedLists`, or bare scores in any layout that takes (higher is better).
+        """
+        ranked = lists if isinstance(lists, RankedLists) else RankedLists(lists)
+        self._validate()
+        self._check_direction(ranked)
+        fitted = hasattr(self, "coef_")
+        scale = self._scale()
+        # Before any list of the system was seen, its raw scores say nothing.
+        coef = self.coef_ if fitted else np.array(self._elsewhere()["coef without raw"])
+        merit = scale.apply(ranked.merit)
+        logits = merit.with_values(standardised(merit, scale, self._elsewhere()) @ coef)
+        if not fitted and self.expect is not None:
+            logits = logits.with_values(
+                logits.values + logits.spread(_shift(logits, self._number()))
+            )
+        return logits.with_values(sigmoid(logits.values))
+
+    def _validate(self) -> None:
+        metrics.get(self.metric)
+        check_int(self.seed, who="Consensus", name="seed")
+        if isinstance(self.expect, str):
+            if self.expect not in EXPECT:
+                raise InvalidParameterError(
+                    f"Consensus: expect must be {', '.join(map(repr, EXPECT))} or a number, "
+                    f"got {self.expect!r}"
+                )
+        elif self.expect is not None:
+            check_real(self.expect, who="Consensus", name="expect", low=0)
+        if self.base is not None:
+            if not isinstance(self.base, Truncator):
+                raise InvalidParameterError(
+                    f"Consensus: base must be a truncator, got {self.base!r}"
+                )
+            if metrics.get(self.metric) != metrics.accuracy:
+                raise InvalidParameterError(
+                    "Consensus: base must be left out unless the metric is accuracy, "
+                    f"got {self.base!r}"
+                )
+        if self.pretrained is not None and self.pretrained.keys() != shipped().keys():
+            raise InvalidParameterError(
+                "Consensus: pretrained must be what pretrain returns, with "
+                f"{', '.join(shipped())}, got {', '.join(self.pretrained) or 'nothing'}"
+            )
+
+    def _require_fitted(self) -> None:
+        """Accept lists before fit: other collections have been learned from."""
+
+    def _fit(self, lists: RankedLists) -> None:
+        judged = lists.relevance is not None or self.expect is None
+        relevant = lists.relevant if judged else None  # refuses lists without judgements
+        scale = Scale.of(lists.merit)
+        self.logit_, self.center_, self.spread_ = bool(scale.logit), scale.center, scale.spread
+        merit = scale.apply(lists.merit)
+        if relevant is None:
+            expected = np.full((len(merit), 1), self._number())
+            self.strategy_ = "number"
+            self.level_ = float(np.median(levels_for(merit, expected)))
+            return
+        metric, known = metrics.get(self.metric), self._elsewhere()
+        design, weight = standardised(merit, scale, known), 1 / (merit.ranks + 1.0)
+        towards = np.array(known["coef"])
+        self.coef_, self.covariance_ = regress(design, relevant.values, weight, towards)
+        if metric == metrics.accuracy:
+            self.strategy_ = "answer"
+            answered = np.array([part.any() for part in relevant], dtype=bool)
+            # Whatever is kept of a list that misses all there is to find, it is wrong.
+            told = np.flatnonzero(answered | (lists.num_relevant == 0))
+            self.answer_ = AnswerModel.fit(lists.merit.take(told), answered[told]).to_dict()
+        elif is_linear(metric):
+            self.strategy_ = "regression"
+            self.gain_, self.error_ = cross_validated(
+                lists, metric, design, weight, towards, self.seed
+            )
+        else:
+            self.strategy_ = "vote"
+            curves = metric.curves(lists)
+            rng = np.random.default_rng(self.seed)
+            totals = len(lists) * drawn(rule_values(merit, scale, curves), rng)
+            if metric == metrics.f1:
+                elsewhere = values_elsewhere(known, "f1", rng)
+                totals += CONSTANTS.pseudo_queries * unit(curves) * elsewhere
+            self.weights_, self.thresholds_, self.votes_ = elected(totals)
+
+    def _quick(self, scores: FloatArray, higher_is_better: bool) -> int | None:
+        if self.metric != "f1" or self.expect is not None or hasattr(self, "strategy_"):
+            return None
+        self._validate()
+        return quick_half(scores, higher_is_better)
+
+    def _predict(self, lists: RankedLists) -> IntArray:
+        scale = self._scale()
+        merit = scale.apply(lists.merit)
+        strategy = getattr(self, "strategy_", "untrained")
+        if strategy == "vote":
+            return winner(self._rules().counts(merit, scale), self.votes_)
+        if strategy == "number":
+            levels = np.full((len(merit), 1), self.level_)
+            return cuts_at(merit, levels, np.ones(levels.shape), self._beta())
+        if strategy == "regression":
+            if self._loses():
+                return np.zeros(len(lists), dtype=np.int64)
+            design = standardised(merit, scale, self._elsewhere())
+            p = merit.with_values(careful(design, self.coef_, self.covariance_))
+            return best_expected(p, metrics.get(self.metric))
+        if strategy == "answer":
+            answered = self._answered(lists) >= 0.5
+            within = lists.scores.lengths if self.base is None else self.base.predict(lists)
+            return np.where(answered, within, 0)
+        return self._untrained(lists, merit)
+
+    def _untrained(self, lists: RankedLists, merit: Ragged) -> IntArray:
+        metric = metrics.get(self.metric)
+        if self.expect is not None and is_f_beta(metric):
+            levels = levels_for(merit, np.full((len(merit), 1), self._number()))
+            return cuts_at(merit, levels, np.ones(levels.shape), self._beta())
+        if metric == metrics.f1:
+            return upper_half(merit)
+        if metric == metrics.dcg and self.expect is None:
+            if self.pretrained is None:
+                rules = _dcg_rules(self.seed)
+            else:
+                rules = elected(_dcg_values(self.pretrained, self.seed))
+            return winner(rules.counts(merit, Scale()), rules.votes, CONSTANTS.unsure)
+        return best_expected(self.predict_proba(lists), metric, seed=self.seed)
+
+    def _because(self, cuts: Cuts) -> list[str]:
+        metric = metrics.get(self.metric)
+        strategy = getattr(self, "strategy_", "untrained")
+        if strategy == "vote":
+            clause = f"median of the {len(self.votes_)} cut-offs {self._taught()}"
+        elif strategy == "number":
+            clause = f"highest expected {metric.name} if a typical list holds {self._expected()}"
+        elif strategy == "regression" and self._loses():
+            clause = f"any cut would lose {metric.name}, as {self._taught()}"
+        elif strategy == "regression":
+            clause = f"highest expected {metric.name} by probabilities {self._taught()}"
+        elif strategy == "answer":
+            return self._answer_clauses(cuts)
+        elif self.expect is not None:
+            clause = f"highest expected {metric.name} if the list holds {self._expected()}"
+        elif metric == metrics.f1:
+            return self._half_clauses(cuts)
+        else:
+            clause = f"highest expected {metric.name}, by what other collections taught"
+        return [clause] * len(cuts)
+
+    def _half_clauses(self, cuts: Cuts) -> list[str]:
+        """Return why an untrained cut for F1 is where it is."""
+        merit = self._scale().apply(cuts.lists.merit)
+        halves = middle(merit)
+        plain = merit.values is cuts.lists.merit.values or cuts.lists.higher_is_better
+        clauses = []
+        for k, values, half in zip(cuts.chosen.tolist(), merit, halves.tolist(), strict=True):
+            if values.size == 0:
+                clauses.append("the list is empty")
+            elif values[0] == values[-1]:
+                clauses.append("all scores are equal" if k > 1 else "it is the only result")
+            elif k == values.size:
+                clauses.append("all scores are close to the best")
+            elif values[k] >= half:
+                many = f"{CONSTANTS.many:g}"
+                clauses.append(f"more than {many} relevant results are not expected in one list")
+            else:
+                sign = 1.0 if cuts.lists.higher_is_better else -1.0
+                side = "below" if cuts.lists.higher_is_better else "above"
+                scale = "score" if plain else "logit"
+                clauses.append(
+                    f"the {ordinal(k + 1)} has {scale} {sign * values[k]:.3g}, {side} the middle "
+                    f"of the list's range, {sign * half:.3g}"
+                )
+        return clauses
+
+    def _answer_clauses(self, cuts: Cuts) -> list[str]:
+        chances = self._answered(cuts.lists).tolist()
+        inner = None if self.base is None else self.base._because(cuts)
+        clauses = []
+        for i, p in enumerate(chances):
+            clause = f"it holds an answer with probability {p:.2g}, {self._taught()}"
+            if inner is not None and p >= 0.5:
+                clause = f"{inner[i]} ({clause})"
+            clauses.append(clause)
+        return clauses
+
+    def _answered(self, lists: RankedLists) -> FloatArray:
+        return AnswerModel.from_dict(self.answer_).probability(lists.merit)
+
+    def _loses(self) -> bool:
+        return self.gain_ < -CONSTANTS.loss * self.error_
+
+    def _rules(self) -> Rules:
+        return Rules(self.weights_, self.thresholds_, self.votes_)
+
+    def _scale(self) -> Scale:
+        if hasattr(self, "logit_"):
+            return Scale(self.logit_, self.center_, self.spread_)
+        return Scale()
+
+    def _number(self) -> float:
+        """Return how many relevant results are expected."""
+        assert self.expect is not None
+        return EXPECT[self.expect] if isinstance(self.expect, str) else float(self.expect)
+
+    def _expected(self) -> str:
+        number = f"{self._number():g} relevant result{'s' if self._number() != 1 else ''}"
+        return f"{self.expect} (about {number})" if isinstance(self.expect, str) else number
+
+    def _beta(self) -> float:
+        return float(metrics.settings_of(metrics.get(self.metric))["beta"])
+
+    def _elsewhere(self) -> Mapping[str, Any]:
+        return shipped() if self.pretrained is None else self.pretrained
+
+
+@cache
+def _dcg_rules(seed: int) -> Rules:
+    return elected(_dcg_values(shipped(), seed))
+
+
+def _dcg_values(known: Mapping[str, Any], seed: int) -> FloatArray:
+    return values_elsewhere(known, "dcg", np.random.default_rng(seed))
+
+
+def _shift(logits: Ragged, expected: float) -> FloatArray:
+    """Return what to add to the log-odds of each list so that they sum to this number."""
+    low, high = np.full(len(logits), -60.0), np.full(len(logits), 60.0)
+    # A list cannot hold more relevant results than results, nor surely all of them.
+    target = np.minimum(expected, 0.9 * logits.lengths)
+    rows = logits.rows
+    for _ in range(50):
+        between = 0.5 * (low + high)
+        sums = np.bincount(rows, sigmoid(logits.values + between[rows]), minlength=len(logits))
+        low, high = np.where(sums < target, between, low), np.where(sums < target, high, between)
+    return np.where(logits.lengths > 0, 0.5 * (low + high), 0.0)

@@ -1,0 +1,52 @@
+"""The constants of `Consensus`, in one place, each with its reason."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["EXPECT", "Constants"]
+
+EXPECT = {"one": 1.5, "few": 10.0, "many": 50.0}
+"""The words that `expect` takes, and the mean number of relevant results each stands for."""
+
+
+@dataclass(frozen=True)
+class Constants:
+    """Numbers chosen on judged runs; see docs/lead.md for how."""
+
+    thresholds: int = 100
+    """Thresholds tried on each key."""
+    draws: int = 100
+    """Draws of the Bayesian bootstrap."""
+    pseudo_queries: float = 6.0
+    """Judged queries that all other collections together count for. This steadies the vote of
+    ten or twenty queries; fifty hardly need it."""
+    unsure: float = 0.25
+    """Quantile of the votes at which untrained lists are cut for DCG: how rare relevant results
+    are is not known, and every wrong result that is kept costs."""
+    slope: float = 12.0
+    """Log-odds of relevance per unit of min-max score inside a list. It is steeper than that of a
+    regression over many lists, which mixes easy and hard queries."""
+    rank_weight: float = -0.25
+    """Log-odds of relevance per unit of log rank inside a list."""
+    reach: float = 4.0
+    """How far below its lowest score, in ranges of the list over its length, the scale of a short
+    list may begin."""
+    many: float = 50.0
+    """Relevant results that an untrained list is believed to hold at most."""
+    ridge: float = 20.0
+    """How strongly the regression is drawn to the coefficients of other collections."""
+    caution: float = 0.5
+    """Standard errors that log-odds give away before a cut: the best of many uncertain cuts
+    looks better than it is."""
+    folds: int = 5
+    """Folds of the cross-validation that says whether cuts pay at all."""
+    loss: float = 0.5
+    """Standard errors by which cross-validated cuts must lose before nothing is kept."""
+    dense: int = 100
+    """Ranks up to which every result of another collection is learned from."""
+    step: int = 10
+    """Beyond that, deep results are many and much alike: one in so many will do."""
+
+
+CONSTANTS = Constants()

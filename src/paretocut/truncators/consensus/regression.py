@@ -1,0 +1,94 @@
+"""Probabilities of relevance, and cuts for metrics to which each result adds a part of its own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from paretocut.lists import RankedLists
+from paretocut.metrics import Metric
+from paretocut.ragged import FloatArray, IntArray, Ragged
+from paretocut.truncators.consensus.constants import CONSTANTS
+from paretocut.truncators.consensus.expected import best_expected
+from paretocut.truncators.consensus.features import Features, Scale
+from paretocut.truncators.consensus.logistic import curvature, ridge_logistic, sigmoid
+
+__all__ = ["careful", "cross_validated", "regress", "standardised"]
+
+
+def standardised(merit: Ragged, scale: Scale, known: Mapping[str, Any]) -> FloatArray:
+    """Return the features of each result, standardised as over other collections.
+
+    Parameters
+    ----------
+    merit, scale
+        Lists in falling order on the scale of the system, and that scale.
+    known
+        What `pretrain` returned.
+    """
+    return np.asarray((Features(merit, scale).design() - known["center"]) / known["spread"])
+
+
+def regress(
+    design: FloatArray, relevant: Any, weight: FloatArray, towards: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the coefficients of the log-odds of relevance, and their covariance.
+
+    Parameters
+    ----------
+    design
+        Features of the results.
+    relevant
+        Which of them are relevant.
+    weight
+        How much each counts.
+    towards
+        Coefficients of other collections, which few judgements stay close to.
+    """
+    penalty = np.full(towards.size, CONSTANTS.ridge)
+    coef = ridge_logistic(design, relevant, penalty=penalty, towards=towards, weight=weight)
+    matrix = curvature(design, sigmoid(design @ coef), weight, penalty)
+    return coef, np.asarray(np.linalg.inv(matrix), dtype=np.float64)
+
+
+def careful(design: FloatArray, coef: FloatArray, covariance: FloatArray) -> FloatArray:
+    """Return probabilities from log-odds that give away part of their standard error."""
+    errors = np.sqrt(((design @ covariance) * design).sum(axis=1))
+    return sigmoid(design @ coef - CONSTANTS.caution * errors)
+
+
+def cross_validated(
+    lists: RankedLists,
+    metric: Metric,
+    design: FloatArray,
+    weight: FloatArray,
+    towards: FloatArray,
+    seed: int,
+) -> tuple[float, float]:
+    """Return the mean metric of lists cut by what other folds taught, and its standard error.
+
+    Parameters
+    ----------
+    lists
+        Judged lists.
+    metric
+        What is expected and measured.
+    design, weight, towards
+        As for `regress`, for all results of the lists.
+    seed
+        Of the division into folds.
+    """
+    relevant, rows = lists.relevant.values, lists.scores.rows
+    folds = min(CONSTANTS.folds, len(lists))
+    fold = np.random.default_rng(seed).permutation(len(lists)) % folds
+    cuts: IntArray = np.zeros(len(lists), dtype=np.int64)
+    for own in (fold == k for k in range(folds)):
+        inside = own[rows]
+        fitted = regress(design[~inside], relevant[~inside], weight[~inside], towards)
+        scores = lists.scores.take(np.flatnonzero(own))
+        cuts[own] = best_expected(scores.with_values(careful(design[inside], *fitted)), metric)
+    values = metric(lists, cuts)
+    return float(values.mean()), float(values.std() / math.sqrt(len(values)))

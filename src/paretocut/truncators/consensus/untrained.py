@@ -1,0 +1,104 @@
+"""Cuts without a judgement: from the list alone, or from how many results are expected."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from paretocut import _kernel
+from paretocut.ragged import FloatArray, IntArray, Ragged
+from paretocut.truncators.consensus.constants import CONSTANTS
+
+__all__ = ["cuts_at", "levels_for", "middle", "quick_half", "upper_half"]
+
+_ODDS = (CONSTANTS.slope, CONSTANTS.rank_weight, CONSTANTS.reach)
+
+
+def levels_for(merit: Ragged, expected: FloatArray) -> FloatArray:
+    """Return the levels of the log-odds at which so many results of each list are relevant.
+
+    Parameters
+    ----------
+    merit
+        Lists in falling order.
+    expected
+        Numbers of relevant results: one row per list, one column per possible number.
+    """
+    levels = np.empty(expected.shape)
+    _kernel.find_levels(merit.values, merit.offsets, *_ODDS, expected, levels)
+    return levels
+
+
+def cuts_at(merit: Ragged, levels: FloatArray, weights: FloatArray, beta: float = 1.0) -> IntArray:
+    """Return the cuts with the highest expected F-beta, the log-odds being at these levels.
+
+    Parameters
+    ----------
+    merit
+        Lists in falling order.
+    levels, weights
+        Possible levels of each list and how likely each is: one row per list.
+    beta
+        Of the metric.
+    """
+    cuts = np.empty(len(merit), dtype=np.int64)
+    _kernel.expected_cuts(merit.values, merit.offsets, *_ODDS, levels, weights, beta**2, cuts)
+    return cuts
+
+
+def _above_middle(merit: Ragged) -> tuple[IntArray, FloatArray]:
+    """Return how many results reach the middle of each list's range, and that middle."""
+    counts, middles = np.empty(len(merit), dtype=np.int64), np.empty(len(merit))
+    _kernel.above_middle(merit.values, merit.offsets, CONSTANTS.reach, counts, middles)
+    return counts, middles
+
+
+def middle(merit: Ragged) -> FloatArray:
+    """Return the middle of the range of each list.
+
+    The range begins a little below the lowest score: the few results of a short list do not show
+    how low scores can be.
+
+    Parameters
+    ----------
+    merit
+        Lists in falling order.
+    """
+    return _above_middle(merit)[1]
+
+
+def quick_half(scores: FloatArray, higher_is_better: bool) -> int | None:
+    """Return what `upper_half` gives for one ordinary list that stands best first, else None.
+
+    Ordinary are finite scores in falling order (distances in rising order) that neither end in
+    zeros nor may be saturated probabilities, and of which no more than 50 are kept.
+
+    Parameters
+    ----------
+    scores
+        Scores of one list.
+    higher_is_better
+        False for distances.
+    """
+    k = _kernel.quick_half(scores, higher_is_better, CONSTANTS.reach, int(CONSTANTS.many))
+    return None if k < 0 else k
+
+
+def upper_half(merit: Ragged) -> IntArray:
+    """Return the number of results in the upper half of each list's range, if these are not many.
+
+    In a flat list half of the range may be most of the list: more than 50 results are kept only
+    as long as that many relevant ones make it worth while.
+
+    Parameters
+    ----------
+    merit
+        Lists in falling order.
+    """
+    cuts, _ = _above_middle(merit)
+    if cuts.max(initial=0) > CONSTANTS.many:
+        top, bottom = merit.ends()
+        over = np.flatnonzero((cuts > CONSTANTS.many) & (top > bottom))  # equal results stay
+        long = merit.take(over)
+        levels = levels_for(long, np.full((len(long), 1), CONSTANTS.many))
+        cuts[over] = np.minimum(cuts[over], cuts_at(long, levels, np.ones(levels.shape)))
+    return cuts

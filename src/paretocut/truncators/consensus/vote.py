@@ -1,0 +1,182 @@
+"""The vote of all simple rules that may be the best one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from paretocut import _kernel
+from paretocut.ragged import BoolArray, FloatArray, IntArray, Ragged
+from paretocut.truncators.consensus.constants import CONSTANTS
+from paretocut.truncators.consensus.features import Scale
+
+__all__ = [
+    "LEARNED",
+    "Rules",
+    "all_rules",
+    "drawn",
+    "elected",
+    "rule_values",
+    "unit",
+    "where",
+    "winner",
+]
+
+_COLUMNS = ("rank", "log_rank", "minmax", "top", "z", "raw")  # the order of the kernel
+
+# What results are compared by: weights of columns, and the range of thresholds.
+_KEYS: dict[str, tuple[dict[str, float], float, float]] = {
+    "rank": ({"rank": -1.0}, -0.5, -10_000.5),
+    "minmax": ({"minmax": 1.0}, 1.0, 0.02),
+    "minmax-0.02log": ({"minmax": 1.0, "log_rank": -0.02}, 1.0, -0.3),
+    "minmax-0.04log": ({"minmax": 1.0, "log_rank": -0.04}, 1.0, -0.4),
+    "minmax-0.08log": ({"minmax": 1.0, "log_rank": -0.08}, 1.0, -0.6),
+    "top": ({"top": 1.0}, 1.3, 0.02),
+    "z": ({"z": 1.0}, 12.0, 0.0),
+    "z-0.3log": ({"z": 1.0, "log_rank": -0.3}, 12.0, -1.5),
+    "minmax+0.05z": ({"minmax": 1.0, "z": 0.05}, 1.4, 0.1),
+    "minmax+0.15z": ({"minmax": 1.0, "z": 0.15}, 2.2, 0.1),
+    "raw": ({"raw": 1.0}, 6.0, -3.0),
+}
+
+# The keys whose values are learned from other collections. For DCG these cut untrained lists, and
+# no list of a new system should have to be cut by its rank alone.
+LEARNED: dict[str, Callable[[str], bool]] = {
+    "f1": lambda key: True,
+    "dcg": lambda key: key.startswith("z"),
+}
+"""For each metric, which keys are learned from other collections."""
+
+
+class Rules(NamedTuple):
+    """Rules with their votes: a result is kept when its key reaches the threshold.
+
+    Attributes
+    ----------
+    weights
+        What the key is made of: one row per rule, one entry per column.
+    thresholds, votes
+        One of each per rule.
+    """
+
+    weights: FloatArray
+    thresholds: FloatArray
+    votes: IntArray
+
+    def names(self) -> list[list[Any]]:
+        """Return key, threshold and votes of each rule, for the eye."""
+        known = {tuple(_weights(name).tolist()): name for name in _KEYS}
+        rows = zip(
+            self.weights.tolist(), self.thresholds.tolist(), self.votes.tolist(), strict=True
+        )
+        return [[known.get(tuple(weights), "?"), limit, votes] for weights, limit, votes in rows]
+
+    def counts(self, merit: Ragged, scale: Scale) -> IntArray:
+        """Return how many results of each list (rows) each rule (columns) keeps.
+
+        Parameters
+        ----------
+        merit
+            Lists in falling order, on the scale of the system.
+        scale
+            Mean and deviation of the system's scores.
+        """
+        counts = np.empty((len(merit), len(self.thresholds)), dtype=np.int64)
+        values = np.ascontiguousarray(merit.values)
+        _kernel.count_kept(
+            values, merit.offsets, self.weights, self.thresholds, scale.center, scale.spread, counts
+        )
+        return counts
+
+
+def _weights(name: str) -> FloatArray:
+    weights = _KEYS[name][0]
+    return np.array([weights.get(column, 0.0) for column in _COLUMNS])
+
+
+def _grid(name: str) -> FloatArray:
+    """Return the thresholds tried on a key, falling from one that keeps nothing."""
+    _, top, bottom = _KEYS[name]
+    if name == "rank":
+        steps = np.geomspace(0.5 - top, 0.5 - bottom, CONSTANTS.thresholds)
+        return np.concatenate([[top], -0.5 - np.unique(np.round(steps))])
+    return np.concatenate([[np.inf], np.linspace(top, bottom, CONSTANTS.thresholds)])
+
+
+@cache
+def all_rules() -> Rules:
+    """Return all rules that may be elected, without votes."""
+    grids = {name: _grid(name) for name in _KEYS}
+    weights = np.concatenate([np.tile(_weights(name), (grids[name].size, 1)) for name in _KEYS])
+    thresholds = np.concatenate([grids[name] for name in _KEYS])
+    return Rules(weights, thresholds, np.zeros(thresholds.size, dtype=np.int64))
+
+
+def where(chosen: Callable[[str], bool]) -> BoolArray:
+    """Return which of `all_rules` are on keys whose names are chosen."""
+    return np.concatenate([np.full(_grid(name).size, chosen(name)) for name in _KEYS])
+
+
+def rule_values(merit: Ragged, scale: Scale, curves: Ragged) -> FloatArray:
+    """Return the metric of each list (rows) under each of `all_rules` (columns).
+
+    Parameters
+    ----------
+    merit, scale
+        As for `Rules.counts`.
+    curves
+        Metric of every cut ``0..n`` of each list.
+    """
+    values: FloatArray = curves.values[curves.offsets[:-1, None] + all_rules().counts(merit, scale)]
+    return values
+
+
+def unit(curves: Ragged) -> float:
+    """Return the mean metric of the best cuts, the unit in which collections are compared."""
+    best = float(np.mean([curve.max() for curve in curves]))
+    return best if best > 0 else 1.0
+
+
+def drawn(values: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Return the mean of each rule (rows) in each draw of a Bayesian bootstrap (columns).
+
+    Parameters
+    ----------
+    values
+        One row per query, one column per rule.
+    rng
+        Source of the draws.
+    """
+    weights = rng.exponential(size=(len(values), CONSTANTS.draws))
+    means: FloatArray = values.T @ (weights / weights.sum(axis=0))
+    return means
+
+
+def elected(totals: FloatArray) -> Rules:
+    """Return the rules that are the best in some draw, with the number of draws as votes."""
+    votes = np.bincount(np.argmax(totals, axis=0), minlength=len(totals))
+    chosen = np.flatnonzero(votes)
+    rules = all_rules()
+    return Rules(rules.weights[chosen], rules.thresholds[chosen], votes[chosen])
+
+
+def winner(counts: IntArray, votes: IntArray, quantile: float = 0.5) -> IntArray:
+    """Return the median, or another quantile, of the cuts voted for, in each list.
+
+    Parameters
+    ----------
+    counts
+        Cuts: one row per list, one column per rule.
+    votes
+        Votes of each rule.
+    quantile
+        Which one.
+    """
+    order = np.argsort(counts, axis=1, kind="stable")
+    reached = np.cumsum(votes[order], axis=1)
+    place = np.argmax(reached >= quantile * reached[:, -1:], axis=1)
+    rows = np.arange(len(counts))
+    return np.asarray(counts[rows, order[rows, place]], dtype=np.int64)

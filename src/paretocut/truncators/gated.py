@@ -1,0 +1,123 @@
+"""A gate before any truncator: nothing is kept when the best score may well be chance."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+
+from paretocut._validation import check_probability
+from paretocut.background import Background
+from paretocut.decisions import Cuts
+from paretocut.errors import InvalidParameterError
+from paretocut.lists import RankedLists
+from paretocut.ragged import IntArray, Ragged
+from paretocut.surprise import SurpriseFits
+from paretocut.truncators._base import Truncator
+
+__all__ = ["Gated"]
+
+
+class Gated(Truncator):
+    """Keep nothing, unless the best score is beyond what queries without an answer reach.
+
+    Parameters
+    ----------
+    base
+        The truncator that decides how many results to keep of a list with an answer.
+    background
+        What queries without an answer reach; see `paretocut.Background`.
+    alpha
+        Share of the queries without an answer that get results all the same.
+
+    Attributes
+    ----------
+    base_
+        The base, fitted; only after ``fit``.
+
+    Notes
+    -----
+    A base that is fitted already, or that needs no fit, is used as it is. ``fit`` learns a clone
+    of the base from judged lists; the background stays.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from paretocut.truncators import FixedK
+    >>> unanswered = np.random.default_rng(0).normal(0.3, 0.1, (300, 1000)).max(axis=1)
+    >>> gated = Gated(FixedK(2), Background.fit(unanswered))
+    >>> gated.cut([0.9, 0.8, 0.4]).k, gated.cut([0.65, 0.6, 0.4]).reason
+    (2, 'kept none of 3: 32 % of queries without an answer reach a best score as high')
+    """
+
+    base_: Truncator
+
+    def __init__(self, base: Truncator, background: Background, *, alpha: float = 0.05) -> None:
+        self.base = base
+        self.background = background
+        self.alpha = alpha
+
+    def _validate(self) -> None:
+        if not isinstance(self.base, Truncator):
+            raise InvalidParameterError(f"Gated: base must be a truncator, got {self.base!r}")
+        if not isinstance(self.background, Background):
+            raise InvalidParameterError(
+                f"Gated: background must be a Background, got {self.background!r}"
+            )
+        check_probability(self.alpha, who="Gated", name="alpha")
+        self.base._validate()
+
+    def _learns(self) -> bool:
+        return self.base._learns()
+
+    def _require_fitted(self) -> None:
+        self._inner()._require_fitted()
+
+    def _fit(self, lists: RankedLists) -> None:
+        self.base_ = self.base.clone().fit(lists)
+
+    def _inner(self) -> Truncator:
+        return getattr(self, "base_", self.base)
+
+    def _predict(self, lists: RankedLists) -> IntArray:
+        inner = self._inner()
+        inner._check_direction(lists)
+        within = self.background.pvalue(lists) <= self.alpha
+        return np.where(within, inner._cuts(lists, (0, sys.maxsize)).k, 0)
+
+    def _because(self, cuts: Cuts) -> list[str]:
+        pvalues = self.background.pvalue(cuts.lists).tolist()
+        clauses = self._inner()._because(cuts)
+        return [
+            clause
+            if p <= self.alpha
+            else f"{_percent(p)} of queries without an answer reach a best score as high"
+            for p, clause in zip(pvalues, clauses, strict=True)
+        ]
+
+    def _notices(self, cuts: Cuts) -> Sequence[tuple[str, ...]]:
+        return self._inner()._notices(cuts)
+
+    def _tails(self, lists: RankedLists) -> SurpriseFits:
+        return self._inner()._tails(lists)
+
+    def keys(self, lists: RankedLists) -> Ragged:
+        """Return the keys of the base, the lowest there is where nothing is kept.
+
+        Parameters
+        ----------
+        lists
+            The lists.
+        """
+        keys = self._inner().keys(lists)
+        shut = self.background.pvalue(lists) > self.alpha
+        return keys.with_values(np.where(keys.spread(shut), -np.inf, keys.values))
+
+    def keys_learn(self) -> bool:
+        """Return whether the base must be fitted before `keys`."""
+        return self.base.keys_learn() and not self.base._learned()
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.1f} %"
