@@ -288,9 +288,11 @@ void count_kept(In<double> values, In<std::int64_t> offsets, InMatrix<double> we
             "weights must have one row per rule and one entry per column");
     require(size(counts) == lists.count && static_cast<std::int64_t>(counts.shape(1)) == rules,
             "there must be one count per list and rule");
-    nb::gil_scoped_release release;
-    paretocut::cuts::count_kept(lists, {weights.data(), thresholds.data(), rules, center, spread},
-                                counts.data());
+    without_interpreter([&] {
+        paretocut::cuts::count_kept(
+            lists, {weights.data(), thresholds.data(), rules, center, spread}, counts.data());
+        return true;
+    });
 }
 
 void above_middle(In<double> values, In<std::int64_t> offsets, double reach,
@@ -312,9 +314,11 @@ void find_levels(In<double> values, In<std::int64_t> offsets, double slope, doub
     require(size(targets) == lists.count && size(levels) == lists.count &&
                 targets.shape(1) == levels.shape(1),
             "there must be one row of targets and of levels per list");
-    nb::gil_scoped_release release;
-    paretocut::cuts::find_levels(lists, {slope, rank_weight, reach}, targets.data(),
-                                 static_cast<std::int64_t>(targets.shape(1)), levels.data());
+    without_interpreter([&] {
+        paretocut::cuts::find_levels(lists, {slope, rank_weight, reach}, targets.data(),
+                                     static_cast<std::int64_t>(targets.shape(1)), levels.data());
+        return true;
+    });
 }
 
 void expected_cuts(In<double> values, In<std::int64_t> offsets, double slope, double rank_weight,
@@ -324,10 +328,12 @@ void expected_cuts(In<double> values, In<std::int64_t> offsets, double slope, do
     require(size(levels) == lists.count && size(weights) == lists.count &&
                 size(cuts) == lists.count && levels.shape(1) == weights.shape(1),
             "there must be one row of levels and of weights and one cut per list");
-    nb::gil_scoped_release release;
-    paretocut::cuts::expected_cuts(lists, {slope, rank_weight, reach}, levels.data(),
-                                   weights.data(), static_cast<std::int64_t>(levels.shape(1)),
-                                   beta_squared, cuts.data());
+    without_interpreter([&] {
+        paretocut::cuts::expected_cuts(lists, {slope, rank_weight, reach}, levels.data(),
+                                       weights.data(), static_cast<std::int64_t>(levels.shape(1)),
+                                       beta_squared, cuts.data());
+        return true;
+    });
 }
 
 void register_cuts(nb::module_& m) {

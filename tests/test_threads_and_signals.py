@@ -1,4 +1,4 @@
-"""Long work beside other threads: Ctrl-C is answered, the interpreter is shared, exits are clean."""
+"""Long work beside others: Ctrl-C is answered, the interpreter is shared, exits are clean."""
 
 from __future__ import annotations
 
