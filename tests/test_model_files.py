@@ -32,7 +32,7 @@ def test_the_file_is_json_that_a_person_can_read(lists: RankedLists, tmp_path: P
         "version": 1,
         "class": "GlobalK",
         "params": {"metric": "dcg"},
-        "learned": {"k_": truncator.k_},
+        "learned": {"k_": truncator.k_, "queries_": 12},
     }
 
 

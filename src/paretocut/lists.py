@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,10 +20,7 @@ from paretocut.ragged import (
     offsets_of,
 )
 
-if TYPE_CHECKING:
-    from paretocut.decisions import Cuts
-
-__all__ = ["RankedList", "RankedLists", "best_first", "check_direction"]
+__all__ = ["RankedList", "RankedLists", "as_text", "check_direction"]
 
 _Column = TypeVar("_Column")
 
@@ -143,7 +140,9 @@ class RankedLists:
             )
         if grades is not None and grades.values.dtype.kind == "f":
             _refuse_not_finite(grades, names, "relevance")
-        documents = _as_text(_aligned(doc_ids, ragged, "doc_ids"))
+        documents = _aligned(doc_ids, ragged, "doc_ids")
+        if documents is not None:
+            documents = documents.with_values(as_text(documents.values))
         query_vectors = _matrix(query_embeddings, n, "query_embeddings", "lists")
         vectors = _matrix(doc_embeddings, ragged.values.size, "doc_embeddings", "results")
 
@@ -382,8 +381,8 @@ class RankedLists:
             doc_embeddings=_pick(self.doc_embeddings, keep),
         )
 
-    def cut(self, *, min_k: int = 0, max_k: int | None = None, **choice: Any) -> Cuts:
-        """Return how many results of each list to keep, and why.
+    def cut(self, *, min_k: int = 0, max_k: int | None = None, **choice: Any) -> Any:
+        """Return how many results of each list to keep, and why: `paretocut.Cuts`.
 
         Parameters
         ----------
@@ -402,8 +401,7 @@ class RankedLists:
         from importlib import import_module
 
         decide = import_module("paretocut._cut").cut_lists
-        cuts: Cuts = decide(self, min_k=min_k, max_k=max_k, **choice)
-        return cuts
+        return decide(self, min_k=min_k, max_k=max_k, **choice)
 
     @staticmethod
     def concat(parts: Iterable[RankedLists]) -> RankedLists:
@@ -473,16 +471,18 @@ def _refuse_not_finite(column: Ragged, query_ids: NDArray[np.str_], what: str) -
         )
 
 
-def _as_text(ids: Ragged | None) -> Ragged | None:
-    """Return document ids as strings; bytes that are no UTF-8 come back whole when encoded."""
-    if ids is None or ids.values.dtype.kind == "U":
-        return ids
-    if ids.values.dtype.kind != "S":
-        return ids.with_values(ids.values.astype(np.str_))
+def as_text(ids: NDArray[Any]) -> NDArray[np.str_]:
+    """Return document ids as strings; bytes that are no UTF-8 come back whole when encoded.
+
+    Parameters
+    ----------
+    ids
+        Strings, bytes or numbers.
+    """
     try:
-        return ids.with_values(ids.values.astype(np.str_))  # ASCII, in one go
+        return ids.astype(np.str_, copy=False)  # bytes too, if they are ASCII
     except UnicodeDecodeError:
-        return ids.with_values(np.char.decode(ids.values, "utf-8", "surrogateescape"))
+        return np.char.decode(ids, "utf-8", "surrogateescape")
 
 
 def _aligned(column: RaggedLike | None, scores: Ragged, name: str) -> Ragged | None:

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from paretocut.adapters._base import CutOptions, Cutter, warn_of_scores
 from paretocut.decisions import Cuts
 from paretocut.errors import InvalidParameterError
-from paretocut.lists import RankedLists, best_first, check_direction
-from paretocut.ragged import BoolArray, FloatArray, Ragged, offsets_of
+from paretocut.lists import RankedLists, check_direction
+from paretocut.ragged import BoolArray, FloatArray, Ragged, best_first, offsets_of
 from paretocut.surprise import limited_threads
 
 __all__ = ["Decided", "FrameCutter", "Options", "RowsDecided", "check_columns"]

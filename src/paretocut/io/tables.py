@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from paretocut._extras import require
 from paretocut.errors import DataFormatError, InvalidParameterError
 from paretocut.io._files import OpenSource, Source, Target, open_source, open_target
-from paretocut.io.trec import Qrels, as_bytes, judge, read_qrels, read_trec, write_trec
+from paretocut.io.trec import Qrels, judge, read_qrels, read_trec, write_trec
 from paretocut.lists import RankedLists
 from paretocut.ragged import Ragged
 
@@ -516,12 +516,17 @@ def _rows(lists: RankedLists) -> Iterator[dict[str, Any]]:
 
 
 def _as_text(ids: NDArray[Any]) -> list[str]:
-    try:
-        return [item.decode() for item in as_bytes(ids).tolist()]
-    except UnicodeDecodeError as error:
-        raise InvalidParameterError(
-            f"write_lists: doc_ids must be UTF-8 in a table, got {error.object!r}"
-        ) from None
+    texts: list[str] = ids.tolist()
+    for text in texts:
+        if not text.isascii():
+            try:
+                text.encode()
+            except UnicodeEncodeError:
+                raw = text.encode("utf-8", "surrogateescape")
+                raise InvalidParameterError(
+                    f"write_lists: doc_ids must be UTF-8 in a table, got {raw!r}"
+                ) from None
+    return texts
 
 
 def _write_parquet(out: IO[bytes], lists: RankedLists) -> None:

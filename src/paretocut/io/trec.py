@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from paretocut._kernel import TrecReader, trec_judge
 from paretocut.errors import InvalidParameterError, TrecFormatError
 from paretocut.io._files import CHUNK_BYTES, Source, Target, open_source, open_target
-from paretocut.lists import RankedLists
+from paretocut.lists import RankedLists, as_text
 from paretocut.ragged import IntArray, Ragged
 
 __all__ = ["CoverageWarning", "Qrels", "judge", "read_qrels", "read_trec", "write_trec"]
@@ -71,7 +71,7 @@ class Qrels:
     query_ids
         Names of the judged queries, in order of first appearance.
     doc_ids, grades
-        `Ragged` columns with the judged documents (bytes) and their grades (int32).
+        `Ragged` columns with the judged documents (strings) and their grades (int32).
     """
 
     query_ids: NDArray[np.str_]
@@ -327,7 +327,7 @@ def _id_matrix(ids: NDArray[Any]) -> NDArray[np.uint8]:
 
 def _read(
     source: Source, *, qrels: bool, negate: bool, max_bytes: int | None = None
-) -> tuple[NDArray[np.str_], IntArray, NDArray[np.float64], NDArray[np.bytes_]]:
+) -> tuple[NDArray[np.str_], IntArray, NDArray[np.float64], NDArray[np.str_]]:
     """Return query ids, offsets, scores or grades, and document ids."""
     reader = TrecReader(qrels, negate)
     with open_source(source, max_bytes) as opened:
@@ -349,4 +349,4 @@ def _read(
     offsets, values, ids = reader.emit()
     # A file without results has ids of no width, which NumPy cannot view as strings.
     doc_ids = ids.view(f"S{ids.shape[1]}")[:, 0] if ids.size else np.empty(0, "S1")
-    return np.array(names, dtype=np.str_), offsets, values, doc_ids
+    return np.array(names, dtype=np.str_), offsets, values, as_text(doc_ids)
