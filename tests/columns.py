@@ -1,4 +1,4 @@
-"""Lists that the tests of data frames and clusters share, and what `pc.fit` says of each."""
+"""Lists that the tests of adapters share, and what the engine itself says of each."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 import paretocut as pc
 
+RULES = {"alpha", "evalue", "fdr", "min_surprise"}
 LENGTHS = (200, 0, 1, 4, 37, 200, 120)
 
 
@@ -24,11 +25,23 @@ def lists_of_scores(seed: int = 0, lengths: tuple[int, ...] = LENGTHS) -> list[l
 
 
 def expected(scores: list[float], **options: Any) -> tuple[int, list[float]]:
-    """Return k and surprise of one list, by `pc.fit` and nothing else."""
+    """Return k and surprise of one list: by `pc.fit` for a rule, by the truncator for all else."""
     fitting = {"higher_is_better", "transform", "selection", "refit", "min_window"}
     fit = pc.fit(scores, **{name: value for name, value in options.items() if name in fitting})
-    cut = fit.cut(**{name: value for name, value in options.items() if name not in fitting})
-    return cut.k, fit.surprise.tolist()
+    return decision(scores, **options).k, fit.surprise.tolist()
+
+
+def decision(scores: list[float], *, higher_is_better: bool = True, **options: Any) -> pc.Cut:
+    """Return the decision on one list, made without any adapter."""
+    if RULES & options.keys():
+        fitting = {"transform", "selection", "refit", "min_window"} & options.keys()
+        fit = pc.fit(
+            scores, higher_is_better=higher_is_better, **{name: options[name] for name in fitting}
+        )
+        rest = {name: value for name, value in options.items() if name not in fitting}
+        return fit.cut(**rest)
+    truncator = options.pop("truncator", pc.truncators.Consensus())
+    return truncator.cut(scores, higher_is_better=higher_is_better, **options)
 
 
 def expected_rows(scores: list[float], **options: Any) -> list[tuple[float, bool]]:
@@ -51,6 +64,6 @@ OPTIONS: list[dict[str, Any]] = [
     {},
     {"evalue": 0.05},
     {"fdr": 0.2, "max_k": 2},
-    {"threshold": 2.0, "refit": "all", "min_k": 1},
+    {"min_surprise": 2.0, "refit": "all", "min_k": 1},
     {"alpha": 0.1, "higher_is_better": False, "selection": "gof"},
 ]

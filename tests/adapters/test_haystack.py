@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import paretocut as pc
+from columns import decision
 from engines import vectors
 from paretocut.adapters import ScoresWarning
 from paretocut.errors import InvalidParameterError, InvalidScoresError
@@ -43,20 +44,23 @@ def documents_with(values: list[float | None]) -> list[Any]:
 
 
 @pytest.mark.parametrize("options", [{}, {"evalue": 0.05}, {"fdr": 0.1, "max_k": 2}], ids=str)
-def test_keeps_exactly_what_fit_says_in_the_order_it_came(options: dict[str, Any]) -> None:
+def test_keeps_exactly_what_the_engine_says_in_the_order_it_came(options: dict[str, Any]) -> None:
     values = scores()
     documents = documents_with(values)
     before = copy.deepcopy(documents)
     result = component(**options).run(documents)
     fit = pc.fit(values)
-    cut = fit.cut(**options)
+    cut = decision(values, **options)
     expected = sorted(cut.indices.tolist())
     kept = result["documents"]
     assert [document.id for document in kept] == [documents[i].id for i in expected]
     assert [document.meta["page"] for document in kept] == expected
-    assert [document.meta["surprise"] for document in kept] == fit.surprise[expected].tolist()
-    assert [document.meta["p_value"] for document in kept] == fit.pvalues[expected].tolist()
-    assert [document.meta["e_value"] for document in kept] == fit.evalues[expected].tolist()
+    marks = [document.meta["paretocut"] for document in kept]
+    assert [mark["score"] for mark in marks] == [values[i] for i in expected]
+    assert [mark["surprise"] for mark in marks] == fit.surprise[expected].tolist()
+    assert [mark["pvalue"] for mark in marks] == fit.pvalues[expected].tolist()
+    assert [mark["evalue"] for mark in marks] == fit.evalues[expected].tolist()
+    assert {mark["reason"] for mark in marks} == {cut.reason}
     assert result["decision"] == cut.to_dict()
     assert documents == before
 
@@ -105,7 +109,7 @@ def test_options_are_checked_when_the_component_is_made() -> None:
 def test_saturated_scores_are_warned_of() -> None:
     probabilities = [0.9991, 0.9989, *(1e-3 * np.random.default_rng(0).random(98)).tolist()]
     with pytest.warns(ScoresWarning, match="piled up at 0 or 1"):
-        component().run(documents_with(probabilities))
+        component(alpha=0.05).run(documents_with(probabilities))
 
 
 def pipeline(**options: Any) -> Any:
@@ -128,7 +132,7 @@ def pipeline(**options: Any) -> Any:
     return made
 
 
-def test_a_pipeline_keeps_what_fit_says() -> None:
+def test_a_pipeline_keeps_what_the_engine_says() -> None:
     _, query = vectors(2000)
     data = {"retriever": {"query_embedding": query.tolist()}}
     made = pipeline(evalue=0.05)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import paretocut as pc
+from columns import decision
 from engines import chroma_client, vectors
 from paretocut.adapters import ScoresWarning
 from paretocut.errors import InvalidParameterError, InvalidScoresError
@@ -95,23 +96,35 @@ def retriever_over(store: Any, **options: Any) -> Any:
 
 
 def check(documents: list[Any], found: list[Any], up: bool, **options: Any) -> None:
-    """Compare what was retrieved with what `pc.fit` says of the store's own numbers."""
-    fit = pc.fit([score for _, score in found], higher_is_better=up)
-    k = fit.cut(**options).k
+    """Compare what was retrieved with what the engine says of the store's own numbers."""
+    scores = [score for _, score in found]
+    fit = pc.fit(scores, higher_is_better=up)
+    cut = decision(scores, higher_is_better=up, **options)
+    k = cut.k
+    assert documents.cut.to_dict() == cut.to_dict()  # type: ignore[attr-defined]
     assert [document.page_content for document in documents] == [
         document.page_content for document, _ in found[:k]
     ]
     for i, document in enumerate(documents):
         assert document.metadata == {
             **found[i][0].metadata,
-            "surprise": fit.surprise[i],
-            "p_value": fit.pvalues[i],
-            "e_value": fit.evalues[i],
+            "paretocut": {
+                "score": scores[i],
+                "surprise": fit.surprise[i],
+                "pvalue": fit.pvalues[i],
+                "evalue": fit.evalues[i],
+                "k": k,
+                "n": len(scores),
+                "reason": cut.reason,
+                "warnings": list(cut.warnings),
+            },
         }
 
 
 @pytest.mark.parametrize("options", [{}, {"evalue": 0.05}, {"fdr": 0.1, "max_k": 2}], ids=str)
-def test_retrieves_exactly_what_fit_says(name: str, store: Any, options: dict[str, Any]) -> None:
+def test_retrieves_exactly_what_the_engine_says(
+    name: str, store: Any, options: dict[str, Any]
+) -> None:
     found = store.similarity_search_with_score("?", k=200)
     documents = retriever_over(store, **options).invoke("?")
     check(documents, found, higher_is_better(name), **options)
@@ -134,6 +147,7 @@ def test_the_wrong_direction_is_refused(name: str, store: Any) -> None:
     )
 
 
+@pytest.mark.filterwarnings("ignore:ParetoCutRetriever. the search brought")
 @pytest.mark.parametrize("count", [0, 1, 30])
 def test_small_stores_are_fine(name: str, count: int) -> None:
     small = store_with(name, count)
@@ -183,7 +197,7 @@ def test_a_store_that_does_not_say_its_direction_is_asked_for_it() -> None:
 def test_options_are_checked_when_the_retriever_is_made(store: Any) -> None:
     with pytest.raises(ValueError, match="alpha must be in"):
         retriever_over(store, alpha=2.0)
-    with pytest.raises(ValueError, match="one of alpha, threshold, evalue, fdr must be given"):
+    with pytest.raises(ValueError, match="at most one of truncator, expect, alpha"):
         retriever_over(store, alpha=0.1, evalue=0.1)
     with pytest.raises(ValueError, match="transform must be one of"):
         retriever_over(store, transform="cube")
@@ -214,7 +228,7 @@ def logits() -> list[float]:
     return [4.0, 3.5, 3.2, *(-8 + generator.exponential(0.7, size=77)).tolist()]
 
 
-def test_compressor_keeps_what_fit_says_in_the_order_it_came() -> None:
+def test_compressor_keeps_what_the_engine_says_in_the_order_it_came() -> None:
     from paretocut.adapters.langchain import ParetoCutCompressor
 
     scores = np.random.default_rng(3).permutation(logits()).tolist()
@@ -225,7 +239,9 @@ def test_compressor_keeps_what_fit_says_in_the_order_it_came() -> None:
     expected = sorted(fit.cut(evalue=0.05).indices.tolist())
     assert len(expected) == 3
     assert [document.page_content for document in kept] == [f"d{i}" for i in expected]
-    assert [document.metadata["surprise"] for document in kept] == fit.surprise[expected].tolist()
+    assert [document.metadata["paretocut"]["surprise"] for document in kept] == fit.surprise[
+        expected
+    ].tolist()
     assert documents == before
     again = asyncio.run(ParetoCutCompressor(evalue=0.05).acompress_documents(documents, "?"))
     assert list(again) == list(kept)

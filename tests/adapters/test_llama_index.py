@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import paretocut as pc
+from columns import decision
 from engines import vectors
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from support import importorskip
@@ -64,17 +65,24 @@ def question() -> Any:
 
 
 @pytest.mark.parametrize("options", [{}, {"evalue": 0.05}, {"fdr": 0.1, "max_k": 2}], ids=str)
-def test_keeps_exactly_what_fit_says_in_the_order_it_came(options: dict[str, Any]) -> None:
+def test_keeps_exactly_what_the_engine_says_in_the_order_it_came(options: dict[str, Any]) -> None:
     values = scores()
     nodes = nodes_with(values)
     kept = postprocessor(**options).postprocess_nodes(nodes)
     fit = pc.fit(values)
-    expected = sorted(fit.cut(**options).indices.tolist())
+    cut = decision(values, **options)
+    expected = sorted(cut.indices.tolist())
+    assert kept.cut.to_dict() == cut.to_dict()
     assert [node.node_id for node in kept] == [f"d{i}" for i in expected]
     assert [node.score for node in kept] == [values[i] for i in expected]
-    assert [node.metadata["surprise"] for node in kept] == fit.surprise[expected].tolist()
-    assert [node.metadata["p_value"] for node in kept] == fit.pvalues[expected].tolist()
-    assert [node.metadata["e_value"] for node in kept] == fit.evalues[expected].tolist()
+    marks = [node.metadata["paretocut"] for node in kept]
+    assert [mark["score"] for mark in marks] == [values[i] for i in expected]
+    assert [mark["surprise"] for mark in marks] == fit.surprise[expected].tolist()
+    assert [mark["pvalue"] for mark in marks] == fit.pvalues[expected].tolist()
+    assert [mark["evalue"] for mark in marks] == fit.evalues[expected].tolist()
+    assert {mark["reason"] for mark in marks} == {cut.reason}
+    assert {mark["k"] for mark in marks} == {cut.k}
+    assert {mark["n"] for mark in marks} == {len(values)}
 
 
 def test_nodes_are_not_touched_and_prompts_stay_as_they_were() -> None:
@@ -87,7 +95,7 @@ def test_nodes_are_not_touched_and_prompts_stay_as_they_were() -> None:
     assert len(kept) == 3
     for node in kept:
         assert node.node.get_content(mode.LLM) == texts[node.node_id]
-        assert "surprise" not in node.node.get_content(mode.EMBED)
+        assert "paretocut" not in node.node.get_content(mode.EMBED)
 
 
 def test_nodes_without_scores_are_kept_dropped_or_refused() -> None:
@@ -96,8 +104,7 @@ def test_nodes_without_scores_are_kept_dropped_or_refused() -> None:
     with pytest.raises(InvalidScoresError, match="got none for the result at index 1"):
         postprocessor().postprocess_nodes(nodes)
     dropped = postprocessor(unscored="drop").postprocess_nodes(nodes)
-    fit = pc.fit([value for value in values if value is not None and value == value])
-    assert len(dropped) == fit.cut().k
+    assert len(dropped) == pc.cut([one for one in values if one is not None and one == one]).k
     kept = postprocessor(unscored="keep").postprocess_nodes(nodes)
     assert len(kept) == len(dropped) + 2
     assert kept[1] is nodes[1]
@@ -136,8 +143,8 @@ def test_the_postprocessor_can_be_stored() -> None:
     stored = made.to_dict()
     assert stored["class_name"] == "ParetoCutPostprocessor"
     restored = type(made).from_dict(stored)
-    assert restored.cut_options == made.cut_options
-    assert restored.unscored == "keep"
+    assert restored == made
+    assert restored._cutter.truncator.get_params() == made._cutter.truncator.get_params()
 
 
 def test_options_are_checked_when_the_postprocessor_is_made() -> None:
@@ -147,8 +154,9 @@ def test_options_are_checked_when_the_postprocessor_is_made() -> None:
         postprocessor(e_value=0.05)
 
 
+@pytest.mark.filterwarnings("ignore::paretocut.adapters.ScoresWarning")
 @pytest.mark.parametrize("count", [0, 1, 30, 500])
-def test_retriever_fetches_deep_and_keeps_what_fit_says(count: int) -> None:
+def test_retriever_fetches_deep_and_keeps_what_the_engine_says(count: int) -> None:
     index = index_of(count)
     from paretocut.adapters.llama_index import ParetoCutRetriever
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import paretocut as pc
+from columns import decision
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from support import importorskip
 
@@ -39,23 +40,32 @@ def results(lengths: dict[str, int], seed: int = 0) -> Any:
     return pt.model.add_ranks(frame)
 
 
+def mine_reasons(kept: Any, qid: str) -> list[str]:
+    return list(kept[kept["qid"] == qid]["reason"])
+
+
+@pytest.mark.filterwarnings("ignore::paretocut.adapters.ScoresWarning")  # of lists of 1 and 3
 @pytest.mark.parametrize("options", [{}, {"evalue": 0.05}, {"fdr": 0.2, "max_k": 1}], ids=str)
-def test_keeps_exactly_what_fit_says_of_each_query(options: dict[str, Any]) -> None:
+def test_keeps_exactly_what_the_engine_says_of_each_query(options: dict[str, Any]) -> None:
     frame = results({"q1": 200, "q2": 120, "q3": 1, "q4": 3})
     before = frame.copy(deep=True)
-    kept = transformer(**options)(frame)
+    made = transformer(**options)
+    kept = made(frame)
     assert frame.equals(before)
     for qid, group in frame.groupby("qid"):
         group = group.sort_values("rank")
         fit = pc.fit(group["score"].to_numpy())
-        k = fit.cut(**options).k
+        cut = decision(group["score"].tolist(), **options)
+        k = cut.k
+        assert made.decisions[qid].to_dict()["reason"] == cut.reason
+        assert mine_reasons(kept, qid) == [cut.reason] * k
         mine = kept[kept["qid"] == qid].sort_values("rank")
         assert mine["docno"].tolist() == group["docno"].tolist()[:k]
         assert mine["rank"].tolist() == list(range(k))
         assert mine["score"].tolist() == group["score"].tolist()[:k]
         assert mine["surprise"].tolist() == fit.surprise[:k].tolist()
-        assert mine["p_value"].tolist() == fit.pvalues[:k].tolist()
-        assert mine["e_value"].tolist() == fit.evalues[:k].tolist()
+        assert mine["pvalue"].tolist() == fit.pvalues[:k].tolist()
+        assert mine["evalue"].tolist() == fit.evalues[:k].tolist()
 
 
 def test_an_empty_frame_keeps_its_columns() -> None:
@@ -96,7 +106,7 @@ def test_pipelines_and_their_inspection_work() -> None:
     columns = pt.inspect.transformer_outputs(
         transformer(), ["qid", "query", "docno", "score", "rank"]
     )
-    assert {"surprise", "p_value", "e_value", "rank"} <= set(columns)
+    assert {"surprise", "pvalue", "evalue", "reason", "rank"} <= set(columns)
 
 
 def test_experiments_measure_it() -> None:

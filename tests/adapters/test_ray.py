@@ -52,7 +52,7 @@ def answers(dataset: Any) -> list[tuple[Any, Any]]:
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_lists_get_the_numbers_of_fit(ray: Any, options: dict[str, Any]) -> None:
+def test_lists_get_the_numbers_of_the_engine(ray: Any, options: dict[str, Any]) -> None:
     import pyarrow as pa
 
     from paretocut.adapters.ray import cut_lists

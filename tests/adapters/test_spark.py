@@ -67,7 +67,7 @@ def executors() -> list[int]:
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_arrays_get_the_numbers_of_fit(frame: Any, options: dict[str, Any]) -> None:
+def test_arrays_get_the_numbers_of_the_engine(frame: Any, options: dict[str, Any]) -> None:
     from paretocut.adapters.spark import cut_lists
 
     result = cut_lists(frame, **options)
@@ -99,8 +99,8 @@ def test_rows_of_a_query_are_one_list_wherever_they_are(
 def test_other_columns_and_rows_stay(frame: Any) -> None:
     from paretocut.adapters.spark import cut_lists
 
-    result = cut_lists(frame, k="kept", surprise="unlikely")
-    assert result.columns == ["query_id", "scores", "kept", "unlikely"]
+    result = cut_lists(frame, k="kept", surprise="unlikely", reason="why")
+    assert result.columns == ["query_id", "scores", "kept", "unlikely", "why"]
     assert frame.columns == ["query_id", "scores"]
     before = {row.query_id: row.scores for row in frame.collect()}
     assert {row.query_id: row.scores for row in result.collect()} == before

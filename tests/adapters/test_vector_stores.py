@@ -1,4 +1,4 @@
-"""Every vector store: its own answer in, the same kind of answer out, cut as `pc.fit` says."""
+"""Every vector store: its own answer in, the same kind of answer out, cut as the engine says."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def answer(engine: Engine) -> Any:
 
 
 def best_of(engine: Engine, answer: Any, **options: Any) -> tuple[list[Any], list[float]]:
-    """Return what `pc.fit` would keep, from the answer's own numbers."""
+    """Return what the engine would keep, from the answer's own numbers."""
     ids, scores = engine.read(answer)
     k, _ = expected(scores, higher_is_better=engine.higher_is_better, **options)
     return ids[:k], scores[:k]
@@ -47,10 +47,12 @@ def best_of(engine: Engine, answer: Any, **options: Any) -> tuple[list[Any], lis
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"evalue": 0.05}, {"fdr": 0.1, "max_k": 3}, {"threshold": 2.0, "refit": "all"}],
+    [{}, {"evalue": 0.05}, {"fdr": 0.1, "max_k": 3}, {"min_surprise": 2.0, "refit": "all"}],
     ids=str,
 )
-def test_keeps_exactly_what_fit_says(engine: Engine, answer: Any, options: dict[str, Any]) -> None:
+def test_keeps_exactly_what_the_engine_says(
+    engine: Engine, answer: Any, options: dict[str, Any]
+) -> None:
     kept = engine.cut(answer, **options)
     assert engine.read(kept) == best_of(engine, answer, **options)
     assert (
@@ -71,6 +73,7 @@ def test_the_wrong_direction_is_refused(engine: Engine, answer: Any) -> None:
         engine.cut_the_wrong_way(answer)
 
 
+@pytest.mark.filterwarnings("ignore:cut_search. the search brought")  # FAISS pads its answers
 @pytest.mark.parametrize("count", [0, 1, 2, 5, 60])
 def test_fewer_results_than_asked_for_are_fine(engine: Engine, count: int) -> None:
     answer = engine.search(*vectors(count), 200)
@@ -89,9 +92,11 @@ def test_the_answer_keeps_its_type_and_is_not_touched(engine: Engine, answer: An
 
 
 def test_an_unknown_option_value_is_refused(engine: Engine) -> None:
-    answer = engine.search(*vectors(30), 200)
+    answer = engine.search(*vectors(30), 30)
     with pytest.raises(InvalidParameterError, match="alpha must be in"):
         engine.cut(answer, alpha=1.3)
+    with pytest.raises(InvalidParameterError, match=r"options must be among .*, got e_value"):
+        engine.cut(answer, e_value=0.05)
 
 
 def test_faiss_answers_stay_padded_matrices() -> None:

@@ -6,14 +6,9 @@ from collections.abc import Callable
 from typing import Any, Unpack
 
 from paretocut._extras import require
-from paretocut.adapters._base import (
-    FETCH_K,
-    KEY,
-    CutOptions,
-    filter_scored,
-    warn_of_shortfall,
-    with_mark,
-)
+from paretocut.adapters._base import FETCH_K, CutOptions, filter_scored, read_each
+from paretocut.adapters._telling import KEY, may_mark, warn_of_shortfall, with_mark
+from paretocut.errors import InvalidParameterError
 
 require("llama_index.core", feature="paretocut.adapters.llama_index", extra="llama-index")
 
@@ -64,7 +59,12 @@ class ParetoCutPostprocessor(CutModel, BaseNodePostprocessor):
     ) -> list[NodeWithScore]:
         return filter_scored(
             nodes,
-            [node.score for node in nodes],
+            read_each(
+                nodes,
+                lambda node: node.score,
+                who="ParetoCutPostprocessor",
+                what="a list of NodeWithScore",
+            ),
             self._cutter,
             who="ParetoCutPostprocessor",
             unscored=self.unscored,
@@ -116,6 +116,12 @@ class ParetoCutRetriever(BaseRetriever):
         **options: Unpack[CutOptions],
     ) -> None:
         super().__init__()
+        if not hasattr(index, "as_retriever"):
+            raise InvalidParameterError(
+                "ParetoCutRetriever: index must have as_retriever (for a retriever, set its "
+                "similarity_top_k high and add ParetoCutPostprocessor), "
+                f"got {type(index).__name__}"
+            )
         self._fetch_k = fetch_k
         self._retriever = index.as_retriever(similarity_top_k=fetch_k, **(retriever_kwargs or {}))
         self._postprocessor = ParetoCutPostprocessor(
@@ -139,8 +145,10 @@ class ParetoCutRetriever(BaseRetriever):
 
 def _mark(scored: NodeWithScore, mark: dict[str, Any]) -> NodeWithScore:
     node = scored.node
+    if not may_mark(node.metadata):
+        return scored
     hidden = {
-        name: [*getattr(node, name), KEY]
+        name: [*dict.fromkeys([*getattr(node, name), KEY])]
         for name in ("excluded_llm_metadata_keys", "excluded_embed_metadata_keys")
     }
     marked = node.model_copy(update={"metadata": with_mark(node.metadata, mark), **hidden})
