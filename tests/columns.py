@@ -52,6 +52,19 @@ def expected_rows(scores: list[float], **options: Any) -> list[tuple[float, bool
     return [(surprise[i], i in best[:k]) for i in range(len(scores))]
 
 
+def truncators_of(lists: list[list[float]]) -> list[pc.truncators.Truncator]:
+    """Return truncators of all sorts that are ready to decide on such lists."""
+    judged = pc.RankedLists(lists, relevance=[[score > 0.9 for score in one] for one in lists])
+    noise = np.random.default_rng(5).exponential(0.05, size=(60, 200)).max(axis=1)
+    gate = pc.Background.fit(noise)
+    return [
+        pc.truncators.Consensus().fit(judged),
+        pc.truncators.ScoreThreshold("minmax").fit(judged),
+        pc.truncators.Surprise(evalue=0.05),
+        pc.truncators.Gated(pc.truncators.LargestGap(), gate),
+    ]
+
+
 def row_table(lists: list[list[float]]) -> dict[str, list[Any]]:
     """Return the lists as columns with one row per result, the queries' rows interleaved."""
     rows = [(f"q{i}", j, score) for i, one in enumerate(lists) for j, score in enumerate(one)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -164,3 +165,49 @@ def test_a_pipeline_survives_yaml() -> None:
     assert restored.run({"cut": {"documents": documents}}) == made.run(
         {"cut": {"documents": documents}}
     )
+
+
+def test_a_truncator_is_stored_by_its_path(tmp_path: Path) -> None:
+    haystack = importorskip("haystack")
+    pc.truncators.FixedK(3).save(tmp_path / "three.json")
+    made = haystack.Pipeline()
+    made.add_component("cut", component(truncator=tmp_path / "three.json", max_tokens=1000))
+    restored = haystack.Pipeline.loads(made.dumps(), allowed_modules=["paretocut.*"])
+    found = restored.run({"cut": {"documents": documents_with(scores())}})["cut"]
+    assert len(found["documents"]) == found["decision"]["k"] == 3
+    with pytest.raises(InvalidParameterError, match="truncator must be the path of a saved one"):
+        component(truncator=pc.truncators.FixedK(3)).to_dict()
+    with pytest.raises(InvalidParameterError, match="count_tokens must be None"):
+        component(count_tokens=len).to_dict()
+
+
+def test_documents_stay_within_a_budget_of_tokens() -> None:
+    documents = documents_with(scores())
+    found = component(evalue=0.05, max_tokens=2, count_tokens=lambda text: 1).run(documents)
+    assert len(found["documents"]) == found["decision"]["k"] == 2
+    assert found["decision"]["reason"].startswith(
+        "kept 2 of 100, all that fit into 2 tokens; otherwise kept 3 of 100: "
+    )
+    assert [document.meta["paretocut"]["k"] for document in found["documents"]] == [2, 2]
+    best = sorted((document.score for document in documents), reverse=True)[:2]
+    assert sorted((document.score for document in found["documents"]), reverse=True) == best
+
+
+def test_nothing_kept_is_told_by_the_decision() -> None:
+    found = component(evalue=1e-300).run(documents_with(scores()))
+    assert found["documents"] == []
+    assert found["decision"]["reason"].startswith("kept none of 100")
+
+
+def test_a_users_own_key_stays() -> None:
+    documents = documents_with([0.9, 0.85, *sorted(scores()[:60], reverse=True)])
+    documents[0].meta["paretocut"] = 7
+    kept = component(min_k=2, max_k=2).run(documents)["documents"]
+    assert {document.meta["page"]: document.meta["paretocut"] for document in kept}[0] == 7
+
+
+def test_what_is_no_document_is_refused() -> None:
+    with pytest.raises(InvalidParameterError, match=r"must be a list of haystack.Document, got"):
+        component().run(["text"])
+    with pytest.raises(InvalidScoresError, match="all of them would be dropped"):
+        component(unscored="drop").run(documents_with([None, None]))

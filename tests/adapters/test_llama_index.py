@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 import paretocut as pc
 from columns import decision
 from engines import vectors
+from paretocut.adapters import ScoresWarning
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from support import importorskip
 
@@ -145,6 +147,70 @@ def test_the_postprocessor_can_be_stored() -> None:
     restored = type(made).from_dict(stored)
     assert restored.to_dict() == stored
     assert restored._cutter.truncator.get_params() == made._cutter.truncator.get_params()
+
+
+def test_a_truncator_is_stored_by_its_path_and_not_lost(tmp_path: Path) -> None:
+    # It was left out, so that what came back decided otherwise.
+    pc.truncators.FixedK(3).save(tmp_path / "three.json")
+    made = postprocessor(truncator=tmp_path / "three.json")
+    restored = type(made).from_dict(made.to_dict())
+    assert len(restored.postprocess_nodes(nodes_with(scores()))) == 3
+    for wrong in ({"truncator": pc.truncators.FixedK(3)}, {"count_tokens": len}):
+        with pytest.raises(ValueError, match="for the component to be stored, got"):
+            postprocessor(**wrong).to_dict()
+
+
+def test_nodes_stay_within_a_budget_of_tokens() -> None:
+    values = scores()
+    kept = postprocessor(evalue=0.05, max_tokens=4).postprocess_nodes(nodes_with(values))
+    # "text 17" with its metadata "page: 17" is what a prompt would hold.
+    assert len(kept) == kept.cut.k < 3
+    assert "all that fit into 4 tokens; otherwise kept 3 of 100" in kept.cut.reason
+    one = postprocessor(evalue=0.05, max_tokens=2, count_tokens=lambda text: 1)
+    assert len(one.postprocess_nodes(nodes_with(values))) == 2
+
+
+def test_a_users_own_key_stays_and_stays_visible() -> None:
+    nodes = nodes_with([0.9, 0.85, *sorted(scores()[:60], reverse=True)])
+    nodes[0].node.metadata["paretocut"] = "mine"
+    kept = postprocessor(min_k=2, max_k=2).postprocess_nodes(nodes)
+    mode = importorskip("llama_index.core.schema").MetadataMode
+    mine = next(node for node in kept if node.node_id == "d0")
+    assert mine.metadata["paretocut"] == "mine"
+    assert "mine" in mine.node.get_content(mode.LLM)
+    again = postprocessor().postprocess_nodes(postprocessor().postprocess_nodes(kept))
+    for node in again:
+        assert node.node.excluded_llm_metadata_keys.count("paretocut") <= 1
+
+
+def test_what_is_no_node_or_index_is_refused() -> None:
+    schema = importorskip("llama_index.core.schema")
+    from paretocut.adapters.llama_index import ParetoCutRetriever
+
+    with pytest.raises(InvalidParameterError, match="results must be a list of NodeWithScore"):
+        postprocessor().postprocess_nodes([schema.TextNode(text="no score")])
+    with pytest.raises(InvalidParameterError, match="index must have as_retriever"):
+        ParetoCutRetriever(index_of(5).as_retriever())
+    with pytest.raises(InvalidScoresError, match="all of them would be dropped"):
+        postprocessor(unscored="drop").postprocess_nodes(nodes_with([None, None]))
+
+
+@pytest.mark.parametrize("options", [{}, {"evalue": 1e-300}], ids=["some", "none"])
+def test_retriever_tells_the_decision_also_when_nothing_is_kept(options: dict[str, Any]) -> None:
+    # LlamaIndex rebuilt the list, which lost the decision.
+    from paretocut.adapters.llama_index import ParetoCutRetriever
+
+    retriever = ParetoCutRetriever(index_of(500), **options)
+    for kept in (retriever.retrieve(question()), asyncio.run(retriever.aretrieve(question()))):
+        assert kept.cut.k == len(kept) == (0 if options else 4)
+        assert kept.cut.reason.startswith("kept none of 200" if options else "kept 4 of 200")
+
+
+def test_an_index_that_brings_far_less_than_asked_is_warned_of() -> None:
+    from paretocut.adapters.llama_index import ParetoCutRetriever
+
+    with pytest.warns(ScoresWarning, match="brought 30 of the 200 results asked for"):
+        ParetoCutRetriever(index_of(30)).retrieve(question())
 
 
 def test_options_are_checked_when_the_postprocessor_is_made() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 import paretocut as pc
 from columns import decision
+from paretocut.adapters import ScoresWarning
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from support import importorskip
 
@@ -132,3 +133,29 @@ def test_experiments_measure_it() -> None:
     assert table.loc["cut", "SetR"] == pytest.approx(0.75)
     assert table.loc["all", "SetP"] == pytest.approx(2 / 200)
     assert table.loc["all", "SetR"] == pytest.approx(1.0)
+
+
+def test_queries_of_which_nothing_is_kept_have_a_decision() -> None:
+    made = transformer(evalue=1e-300)
+    assert len(made(results({"q1": 200, "q2": 120}))) == 0
+    assert {qid: cut.k for qid, cut in made.decisions.items()} == {"q1": 0, "q2": 0}
+    assert made.decisions["q2"].reason.startswith("kept none of 120")
+
+
+def test_columns_of_the_user_are_not_overwritten() -> None:
+    frame = results({"q1": 60})
+    with pytest.raises(InvalidParameterError, match="must not have columns reason"):
+        transformer()(frame.assign(reason="mine"))
+    twice = transformer(max_k=1)(transformer(evalue=0.05)(frame))  # its own columns are fine
+    assert len(twice) == 1
+    with pytest.raises(InvalidScoresError, match="score must hold numbers"):
+        transformer()(frame.assign(score="high"))
+
+
+def test_scores_of_the_wrong_kind_are_warned_of_once_for_all_queries() -> None:
+    pd = importorskip("pandas")
+    ranks = [1 / (60 + rank) for rank in range(100)]
+    frame = pd.DataFrame({"qid": ["q1"] * 100 + ["q2"] * 100, "docno": "d", "score": ranks * 2})
+    with pytest.warns(ScoresWarning, match="scores encode only the rank") as found:
+        transformer()(frame)
+    assert len(found) == 1

@@ -83,6 +83,9 @@ class ParetoCutPostprocessor(CutModel, BaseNodePostprocessor):
 class ParetoCutRetriever(BaseRetriever):
     """Retrieves the nodes of an index worth returning among those fetched; maybe none.
 
+    The list that `retrieve` returns has the decision in its attribute ``cut``, also when it is
+    empty.
+
     For any other retriever, set its ``similarity_top_k`` high and add `ParetoCutPostprocessor`.
 
     Parameters
@@ -137,6 +140,18 @@ class ParetoCutRetriever(BaseRetriever):
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return self._cut(await self._retriever.aretrieve(query_bundle))
+
+    # The inner retriever has followed links between nodes; done again, the list would be rebuilt
+    # without the decision.
+    def _handle_recursive_retrieval(
+        self, query_bundle: QueryBundle, nodes: list[NodeWithScore]
+    ) -> list[NodeWithScore]:
+        return nodes
+
+    async def _ahandle_recursive_retrieval(
+        self, query_bundle: QueryBundle, nodes: list[NodeWithScore]
+    ) -> list[NodeWithScore]:
+        return nodes
 
     def _cut(self, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
         warn_of_shortfall(len(nodes), self._fetch_k, who="ParetoCutRetriever", remedy=_REMEDY)
