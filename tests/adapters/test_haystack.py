@@ -200,7 +200,7 @@ def test_nothing_kept_is_told_by_the_decision() -> None:
 
 
 def test_a_users_own_key_stays() -> None:
-    documents = documents_with([0.9, 0.85, *sorted(scores()[:60], reverse=True)])
+    documents = documents_with([0.95, 0.93, *sorted(scores()[:60], reverse=True)])
     documents[0].meta["paretocut"] = 7
     kept = component(min_k=2, max_k=2).run(documents)["documents"]
     assert {document.meta["page"]: document.meta["paretocut"] for document in kept}[0] == 7

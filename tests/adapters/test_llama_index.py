@@ -171,7 +171,7 @@ def test_nodes_stay_within_a_budget_of_tokens() -> None:
 
 
 def test_a_users_own_key_stays_and_stays_visible() -> None:
-    nodes = nodes_with([0.9, 0.85, *sorted(scores()[:60], reverse=True)])
+    nodes = nodes_with([0.95, 0.93, *sorted(scores()[:60], reverse=True)])
     nodes[0].node.metadata["paretocut"] = "mine"
     kept = postprocessor(min_k=2, max_k=2).postprocess_nodes(nodes)
     mode = importorskip("llama_index.core.schema").MetadataMode

@@ -22,8 +22,8 @@ def cut_knn_query(
     Parameters
     ----------
     labels, distances
-        What ``index.knn_query(data, k)`` returned; ask for 200 or so, after ``index.set_ef(400)``:
-        hnswlib refuses to find more results than its ``ef``. All of its spaces give distances.
+        What ``index.knn_query(data, k)`` returned; ask for 200 or so, after ``index.set_ef(400)``,
+        with which the graph misses fewer of them. All of its spaces give distances.
     **options
         Who decides and within which bounds, as in `paretocut.cut`.
     """
