@@ -78,7 +78,9 @@ def measure(
     return {
         "kept": float(np.median([len(found) for found in good])),
         "empty good": float(np.mean([not found for found in good])),
-        "F1": float(np.mean([f1(found, right) for found, right in zip(good, answers, strict=True)])),
+        "F1": float(
+            np.mean([f1(found, right) for found, right in zip(good, answers, strict=True)])
+        ),
         "empty others": float(np.mean([not found for found in others])),
     }
 
@@ -91,7 +93,10 @@ def with_hindsight(
     rows = {}
     for cosine in COSINES:
         kept = [
-            [[documents.ids[i] for i in found[scores >= cosine]] for scores, found in zip(*pair, strict=True)]
+            [
+                [documents.ids[i] for i in found[scores >= cosine]]
+                for scores, found in zip(*pair, strict=True)
+            ]
             for pair in lists
         ]
         rows[f"cosine >= {cosine:g}, chosen with hindsight"] = measure(*kept, answers)
@@ -133,7 +138,9 @@ def main() -> None:
     name, row = with_hindsight(documents, good, others, answers)
     rows[name] = row
 
-    print(f"{len(documents)} documents, {len(good)} questions with an answer, {len(others)} without;")
+    print(
+        f"{len(documents)} documents, {len(good)} questions with an answer, {len(others)} without;"
+    )
     print(f"the gate learned from {len(learn)} other questions without one")
     print(f"\n| passed on | {' | '.join(COLUMNS)} |\n|---|{'---:|' * len(COLUMNS)}")
     for name, row in rows.items():
@@ -141,7 +148,9 @@ def main() -> None:
         cells[2] = f"{row['F1']:.2f}"
         print(f"| {name} | {' | '.join(cells)} |")
     for text in (good.texts[0], others.texts[0]):
-        print(f"\n{text}\n  {retrievers['`Gated(Consensus(), background)`'].invoke(text).cut.reason}")
+        print(
+            f"\n{text}\n  {retrievers['`Gated(Consensus(), background)`'].invoke(text).cut.reason}"
+        )
     if arguments.json:
         arguments.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 
