@@ -69,7 +69,7 @@ lead: $(VENV)/.dev ## Measure the vote of rules and the background null (minutes
 	$(BIN)/python -m experiments.lead
 
 .PHONY: fuse
-fuse: $(VENV)/.dev ## Fuse pairs of runs and cut them (half an hour); write docs/fusion.md
+fuse: $(VENV)/.heavy ## Fuse pairs of runs and cut them (half an hour); write docs/fusion.md
 	$(BIN)/python -m experiments.fusion
 
 # The paper's experiments; each is resumed where it was interrupted.

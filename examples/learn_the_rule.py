@@ -9,7 +9,8 @@ the 200 nearest abstracts. Most claims cite one abstract, so that the best cut i
 from __future__ import annotations
 
 import numpy as np
-from scifact import Texts, abstracts, cited, claims, search, size_options
+from scifact import abstracts, cited, claims, size_options
+from texts import Texts, search
 
 import paretocut as pc
 
@@ -45,6 +46,8 @@ def main() -> None:
         "best min-max score": pc.truncators.ScoreThreshold("minmax"),
         "surprise, evalue=0.5": pc.truncators.Surprise(evalue=0.5),
         "surprise, learned": pc.truncators.Surprise(),
+        'untrained, expect="one"': pc.truncators.Consensus(expect="one"),
+        "consensus, learned": pc.truncators.Consensus(),
     }
     print(pc.evaluate(truncators, train, metrics=("f1",), test=test, baseline="best fixed k"))
 

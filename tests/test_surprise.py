@@ -64,7 +64,7 @@ def score_lists(draw: st.DrawFn) -> Array:
                 st.integers(0, 5).map(float),
                 st.integers(-1000, 1000).map(float),
                 st.floats(-1, 1, width=32),
-                st.floats(0, 1),
+                st.floats(0, 1, allow_subnormal=False),  # 300 orders of magnitude are enough
                 st.floats(-30, 30).map(math.exp),
                 st.one_of(st.integers(0, 3).map(float), st.floats(1e-9, 1e-6), st.just(1e6)),
             ]

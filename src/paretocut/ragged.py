@@ -218,6 +218,10 @@ def offsets_of(lengths: IntArray) -> IntArray:
 
 
 def _array(values: Any) -> NDArray[Any]:
+    if isinstance(values, np.ma.MaskedArray):
+        raise InvalidScoresError(
+            "Ragged: values must not be masked, got a masked array; take .compressed() of it"
+        )
     try:
         return np.asarray(values)
     except ValueError as error:  # lists of unequal length inside
@@ -227,7 +231,7 @@ def _array(values: Any) -> NDArray[Any]:
 def _from_sequence(lists: Any, dtype: Any) -> Ragged:
     problem = "Ragged: lists must be a 2-D array or a sequence of 1-D arrays (one: [scores]), got "
     if hasattr(lists, "__array__"):
-        array = np.asarray(lists)
+        array = _array(lists)
         if array.ndim == 2:
             rows, columns = array.shape
             return Ragged(array.reshape(-1), np.arange(rows + 1, dtype=np.int64) * columns)

@@ -365,10 +365,8 @@ def test_qdrant_arms(options: dict[str, Any]) -> None:
 
 
 @each_option
-def test_pgvector_full_text_and_vectors_in_one_statement(
-    options: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    server = postgres_server(tmp_path_factory.getbasetemp() / "postgres")
+def test_pgvector_full_text_and_vectors_in_one_statement(options: dict[str, Any]) -> None:
+    server = postgres_server()
     connection = importorskip("psycopg").connect(server.get_uri(), autocommit=True)
     connection.execute("create extension if not exists vector")
     importorskip("pgvector.psycopg").register_vector(connection)

@@ -15,15 +15,8 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from paretocut._validation import check_choice
-from paretocut.adapters._base import (
-    CutList,
-    CutOptions,
-    Cutter,
-    Decision,
-    TokenBudget,
-    tell,
-    warn_of_scores,
-)
+from paretocut.adapters._base import CutList, CutOptions, Cutter, Decision, TokenBudget
+from paretocut.adapters._telling import tell, warn_of_scores
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.fusion import METHODS, Fusion, fuse
 from paretocut.lists import RankedLists
@@ -168,7 +161,7 @@ class Fuser:
         if budget is not None:
             decision = decision.within(budget, lambda i: text_of(results[i]))
         warn_of_scores([decision.cut.warnings], self.who)
-        tell(decision.cut, self.who)
+        tell([decision.cut], self.who)
         return CutList(
             (
                 mark(results[i], float(scores[i]), {**told, "parts": _parts(fused, i)})

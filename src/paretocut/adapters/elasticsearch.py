@@ -5,21 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, Unpack
 
-from paretocut.adapters._base import (
-    KEY,
-    CutList,
-    CutOptions,
-    Cutter,
-    cut_scored,
-    warn_of_shortfall,
-)
+from paretocut.adapters._base import CutList, CutOptions, Cutter, cut_scored
 from paretocut.adapters._fused import Arm, FuseOptions, Fuser, arms_by_name
+from paretocut.adapters._telling import KEY, warn_of_shortfall
 from paretocut.errors import InvalidScoresError
 
 __all__ = ["cut_search", "fuse_searches"]
 
 Response = TypeVar("Response")
-
 
 _REMEDY = "a knn search finds at most num_candidates results in a shard: raise it, and k"
 

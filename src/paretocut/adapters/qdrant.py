@@ -5,19 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
-from paretocut.adapters._base import (
-    CutList,
-    CutOptions,
-    Cutter,
-    cut_scored,
-    warn_of_shortfall,
-    with_mark,
-)
+from paretocut.adapters._base import CutList, CutOptions, Cutter, cut_scored, read_each
 from paretocut.adapters._fused import Arm, FuseOptions, Fuser, arms_by_name
+from paretocut.adapters._telling import warn_of_shortfall, with_mark
 from paretocut.errors import InvalidParameterError
 
 __all__ = ["cut_query_points", "fuse_query_points"]
-
 
 _REMEDY = "search deeper: search_params=models.SearchParams(hnsw_ef=512) or exact=True"
 
@@ -45,10 +38,10 @@ def cut_query_points(
     **options
         Who decides and within which bounds, as in `paretocut.cut`.
     """
-    points = _points(response, "cut_query_points")
+    points, scores = _points(response, "cut_query_points")
     warn_of_shortfall(len(points), asked, who="cut_query_points", remedy=_REMEDY)
     decision = cut_scored(
-        [point.score for point in points],
+        scores,
         Cutter.of("cut_query_points", options),
         who="cut_query_points",
         higher_is_better=higher_is_better,
@@ -88,14 +81,13 @@ def fuse_query_points(
     who = "fuse_query_points"
     arms, first = {}, None
     for name, response in arms_by_name(responses, who, "responses").items():
-        points = _points(response, who)
+        points, scores = _points(response, who)
         warn_of_shortfall(len(points), asked, who=who, remedy=_REMEDY)
         up = (
             higher_is_better.get(name, True)
             if isinstance(higher_is_better, Mapping)
             else higher_is_better
         )
-        scores = [point.score for point in points]
         arms[name] = Arm(points, [str(point.id) for point in points], scores, up)
         first = response if first is None else first
     assert first is not None
@@ -108,10 +100,12 @@ def _marked(point: Any, score: float, mark: dict[str, Any]) -> Any:
     return point.model_copy(update={"score": score, "payload": payload})
 
 
-def _points(response: Any, who: str) -> Any:
+def _points(response: Any, who: str) -> tuple[Any, list[Any]]:
+    """Return the points of a response and their scores."""
     points = getattr(response, "points", None)
-    if points is None:
+    if points is None or not hasattr(response, "model_copy"):
         raise InvalidParameterError(
             f"{who}: response must be what query_points returned, got {type(response).__name__}"
         )
-    return points
+    scores = read_each(points, lambda point: point.score, who=who, what="points with a score")
+    return points, list(scores)

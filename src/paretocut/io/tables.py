@@ -66,6 +66,7 @@ def read_lists(
     min_grade: float = 1,
     missing: Literal["drop", "empty"] = "drop",
     higher_is_better: bool = True,
+    max_bytes: int | None = None,
 ) -> RankedLists:
     """Return the ranked lists of a file of any known format.
 
@@ -84,6 +85,8 @@ def read_lists(
         What becomes of judged queries without results; see `judge`.
     higher_is_better
         False for distances.
+    max_bytes
+        Refuse a file that is larger than this once decompressed; for files from strangers.
 
     Raises
     ------
@@ -101,9 +104,14 @@ def read_lists(
     chosen = format_of(source, format, who="read_lists")
     if chosen == "trec":
         return read_trec(
-            source, qrels, min_grade=min_grade, missing=missing, higher_is_better=higher_is_better
+            source,
+            qrels,
+            min_grade=min_grade,
+            missing=missing,
+            higher_is_better=higher_is_better,
+            max_bytes=max_bytes,
         )
-    with open_source(source) as opened, closing(_READERS[chosen](opened)) as rows:
+    with open_source(source, max_bytes) as opened, closing(_READERS[chosen](opened)) as rows:
         columns = _Columns(opened.name, min_grade)
         for line, row in rows:
             columns.add(line, row)
