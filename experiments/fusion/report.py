@@ -192,8 +192,6 @@ def _numbers(content: Mapping[str, Any]) -> dict[str, str]:
         "tuned_judged": _shown(gains[BETTER][LEARNED]["tuned"]),
         "told": _shown(ours["told"]),
         "untrained": _shown(ours["untrained"]),
-        "z_untrained": _shown(gains[BETTER]["z"]["untrained"]),
-        "z_tuned": _shown(gains[BETTER]["z"]["tuned"]),
         "rrf_tuned": _shown(gains["rrf"][UNJUDGED]["tuned"]),
         "rrf_told": _shown(gains["rrf"][UNJUDGED]["told"]),
         "rrf_untrained": _shown(gains["rrf"][UNJUDGED]["untrained"]),
