@@ -4,10 +4,14 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 
+#include <chrono>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <new>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "cuts.hpp"
@@ -25,8 +29,82 @@ using Out = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using InMatrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-// Below this many scores a fit takes less time than handing the interpreter over and back.
+// Below this many scores a fit usually takes less time than handing the interpreter over and back.
 constexpr std::int64_t kReleaseFrom = 2048;
+
+// How often work without the interpreter looks whether Ctrl-C was pressed.
+constexpr auto kLookEvery = std::chrono::milliseconds(50);
+
+// Takes the interpreter back. Up to Python 3.13 a thread that asks for it while it is being shut
+// down is ended by unwinding its stack, which C++ answers by ending the process. Such a thread is
+// put to sleep instead, for the little time that is left, as Python itself does from 3.14 on.
+void take_back(PyThreadState* state) {
+    struct SleepWhenUnwound {
+        bool taken = false;
+        ~SleepWhenUnwound() {
+            while (!taken) std::this_thread::sleep_for(std::chrono::hours(1));
+        }
+    } guard;
+    PyEval_RestoreThread(state);
+    guard.taken = true;
+}
+
+// Work without the interpreter, from the start or once it turns out to be long; the watch of the
+// kernel lets Python handle signals meanwhile.
+class Unlocked {
+  public:
+    void release() {
+        if (state_ == nullptr) state_ = PyEval_SaveThread();
+    }
+
+    void finish() {
+        if (state_ != nullptr) take_back(std::exchange(state_, nullptr));
+    }
+
+    paretocut::Watch watch() {
+        return {[](void* self) { return static_cast<Unlocked*>(self)->look(); }, this};
+    }
+
+  private:
+    // True when the handler of a signal has raised an exception.
+    bool look() {
+        const auto now = std::chrono::steady_clock::now();
+        if (state_ == nullptr) {
+            release();
+            looked_ = now;
+        } else if (now - looked_ > kLookEvery) {
+            finish();
+            const bool raised = PyErr_CheckSignals() != 0;
+            release();
+            looked_ = std::chrono::steady_clock::now();
+            return raised;
+        }
+        return false;
+    }
+
+    PyThreadState* state_ = nullptr;
+    std::chrono::steady_clock::time_point looked_ = std::chrono::steady_clock::now();
+};
+
+// The result of work(), done without the interpreter.
+template <class Work>
+auto without_interpreter(Unlocked& unlocked, const Work& work) {
+    unlocked.release();
+    try {
+        const auto result = work();
+        unlocked.finish();
+        return result;
+    } catch (...) {
+        unlocked.finish();
+        throw;
+    }
+}
+
+template <class Work>
+auto without_interpreter(const Work& work) {
+    Unlocked unlocked;
+    return without_interpreter(unlocked, work);
+}
 
 void require(bool condition, const char* message) {
     if (!condition) throw nb::value_error(message);
@@ -62,19 +140,22 @@ nb::object fit_list(In<double> scores, double sign, std::int64_t min_window, boo
     require(size(surprise) == n, "surprise must be as long as scores");
     paretocut::GofTable table{};
     if (gof != nullptr) table = gof->table();
-    const paretocut::Options options =
+    paretocut::Options options =
         make_options(sign, min_window, refit_all, gof != nullptr ? &table : nullptr);
-    static thread_local std::vector<double> scratch;
+    Unlocked unlocked;
+    options.watch = unlocked.watch();
+    if (n >= kReleaseFrom) unlocked.release();
+    // Not one buffer per thread: where the interpreter is given up, others may come in between.
+    const std::unique_ptr<double[]> scratch(
+        new (std::nothrow) double[static_cast<std::size_t>(paretocut::padded(n))]);
     paretocut::Fit fit;
-    std::int64_t bad;
-    if (n < kReleaseFrom) {
-        scratch.resize(static_cast<std::size_t>(paretocut::padded(n)));
-        bad = paretocut::fit_list(scores.data(), n, options, scratch.data(), &fit, surprise.data());
-    } else {
-        nb::gil_scoped_release release;
-        std::vector<double> room(static_cast<std::size_t>(paretocut::padded(n)));
-        bad = paretocut::fit_list(scores.data(), n, options, room.data(), &fit, surprise.data());
+    std::int64_t bad = -1;
+    if (scratch != nullptr) {
+        bad = paretocut::fit_list(scores.data(), n, options, scratch.get(), &fit, surprise.data());
     }
+    unlocked.finish();
+    if (scratch == nullptr) throw std::bad_alloc();
+    if (bad == paretocut::kStopped) throw nb::python_error();
     if (bad >= 0) return nb::int_(bad);
     return nb::make_tuple(fit.shape, fit.scale, fit.threshold, fit.cvm, fit.lower, fit.upper,
                           fit.flags, fit.windows, fit.evaluations);
@@ -101,12 +182,16 @@ std::int64_t fit_batch(In<double> values, In<std::int64_t> offsets, double sign,
     }
     paretocut::GofTable table{};
     if (gof != nullptr) table = gof->table();
-    const paretocut::Options options =
+    paretocut::Options options =
         make_options(sign, min_window, refit_all, gof != nullptr ? &table : nullptr);
-    nb::gil_scoped_release release;
+    Unlocked unlocked;
+    options.watch = unlocked.watch();
     std::vector<paretocut::Fit> fits(static_cast<std::size_t>(lists));
-    const std::int64_t bad = paretocut::fit_batch(values.data(), offset, lists, options, threads,
-                                                  fits.data(), surprise.data());
+    const std::int64_t bad = without_interpreter(unlocked, [&] {
+        return paretocut::fit_batch(values.data(), offset, lists, options, threads, fits.data(),
+                                    surprise.data());
+    });
+    if (bad == paretocut::kStopped) throw nb::python_error();
     for (std::int64_t i = 0; i < lists; ++i) {
         const paretocut::Fit& fit = fits[static_cast<std::size_t>(i)];
         shape.data()[i] = fit.shape;
@@ -129,9 +214,11 @@ void cvm_rows(InMatrix<double> excesses, int threads, Out<double> statistic, Out
     require(m >= 1, "rows must not be empty");
     require(size(statistic) == rows && size(shape) == rows && size(scale) == rows,
             "there must be one result per row");
-    nb::gil_scoped_release release;
-    paretocut::cvm_rows(excesses.data(), rows, m, threads, statistic.data(), shape.data(),
-                        scale.data());
+    without_interpreter([&] {
+        paretocut::cvm_rows(excesses.data(), rows, m, threads, statistic.data(), shape.data(),
+                            scale.data());
+        return true;
+    });
 }
 
 void register_surprise(nb::module_& m) {
@@ -201,9 +288,23 @@ void count_kept(In<double> values, In<std::int64_t> offsets, InMatrix<double> we
             "weights must have one row per rule and one entry per column");
     require(size(counts) == lists.count && static_cast<std::int64_t>(counts.shape(1)) == rules,
             "there must be one count per list and rule");
-    nb::gil_scoped_release release;
-    paretocut::cuts::count_kept(lists, {weights.data(), thresholds.data(), rules, center, spread},
-                                counts.data());
+    without_interpreter([&] {
+        paretocut::cuts::count_kept(
+            lists, {weights.data(), thresholds.data(), rules, center, spread}, counts.data());
+        return true;
+    });
+}
+
+void above_middle(In<double> values, In<std::int64_t> offsets, double reach,
+                  Out<std::int64_t> counts, Out<double> middles) {
+    const paretocut::cuts::Lists lists = lists_of(values, offsets);
+    require(size(counts) == lists.count && size(middles) == lists.count,
+            "there must be one count and one middle per list");
+    paretocut::cuts::above_middle(lists, reach, counts.data(), middles.data());
+}
+
+std::int64_t quick_half(In<double> scores, bool falling, double reach, std::int64_t most) {
+    return paretocut::cuts::quick_half(scores.data(), size(scores), falling, reach, most);
 }
 
 void find_levels(In<double> values, In<std::int64_t> offsets, double slope, double rank_weight,
@@ -213,9 +314,11 @@ void find_levels(In<double> values, In<std::int64_t> offsets, double slope, doub
     require(size(targets) == lists.count && size(levels) == lists.count &&
                 targets.shape(1) == levels.shape(1),
             "there must be one row of targets and of levels per list");
-    nb::gil_scoped_release release;
-    paretocut::cuts::find_levels(lists, {slope, rank_weight, reach}, targets.data(),
-                                 static_cast<std::int64_t>(targets.shape(1)), levels.data());
+    without_interpreter([&] {
+        paretocut::cuts::find_levels(lists, {slope, rank_weight, reach}, targets.data(),
+                                     static_cast<std::int64_t>(targets.shape(1)), levels.data());
+        return true;
+    });
 }
 
 void expected_cuts(In<double> values, In<std::int64_t> offsets, double slope, double rank_weight,
@@ -225,16 +328,23 @@ void expected_cuts(In<double> values, In<std::int64_t> offsets, double slope, do
     require(size(levels) == lists.count && size(weights) == lists.count &&
                 size(cuts) == lists.count && levels.shape(1) == weights.shape(1),
             "there must be one row of levels and of weights and one cut per list");
-    nb::gil_scoped_release release;
-    paretocut::cuts::expected_cuts(lists, {slope, rank_weight, reach}, levels.data(),
-                                   weights.data(), static_cast<std::int64_t>(levels.shape(1)),
-                                   beta_squared, cuts.data());
+    without_interpreter([&] {
+        paretocut::cuts::expected_cuts(lists, {slope, rank_weight, reach}, levels.data(),
+                                       weights.data(), static_cast<std::int64_t>(levels.shape(1)),
+                                       beta_squared, cuts.data());
+        return true;
+    });
 }
 
 void register_cuts(nb::module_& m) {
     m.def("count_kept", &count_kept, nb::arg("values"), nb::arg("offsets"), nb::arg("weights"),
           nb::arg("thresholds"), nb::arg("center"), nb::arg("spread"),
           nb::arg("counts").noconvert(), "Results of each falling list that each rule keeps.");
+    m.def("above_middle", &above_middle, nb::arg("values"), nb::arg("offsets"), nb::arg("reach"),
+          nb::arg("counts").noconvert(), nb::arg("middles").noconvert(),
+          "Results of each falling list in the upper half of its range.");
+    m.def("quick_half", &quick_half, nb::arg("scores"), nb::arg("falling"), nb::arg("reach"),
+          nb::arg("most"), "The same of one ordinary list, or -1 for any other.");
     m.def("find_levels", &find_levels, nb::arg("values"), nb::arg("offsets"), nb::arg("slope"),
           nb::arg("rank_weight"), nb::arg("reach"), nb::arg("targets"),
           nb::arg("levels").noconvert(), "Levels at which so many results are expected relevant.");
@@ -266,8 +376,7 @@ bool good(trec::Status status) {
 bool feed(trec::Reader& reader, nb::bytes chunk) {
     const char* data = chunk.c_str();
     const std::size_t length = chunk.size();
-    nb::gil_scoped_release release;
-    return good(reader.feed(data, length));
+    return without_interpreter([&] { return good(reader.feed(data, length)); });
 }
 
 nb::tuple problem(const trec::Reader& reader) {
@@ -285,10 +394,10 @@ nb::tuple emit(trec::Reader& reader) {
     auto offsets = new_array<std::int64_t>({reader.queries() + 1});
     auto values = new_array<double>({reader.rows()});
     auto doc_ids = new_array<std::uint8_t>({reader.rows(), reader.doc_width()});
-    {
-        nb::gil_scoped_release release;
+    without_interpreter([&] {
         reader.emit(offsets.data(), values.data(), reinterpret_cast<char*>(doc_ids.data()));
-    }
+        return true;
+    });
     return nb::make_tuple(offsets, values, doc_ids);
 }
 
@@ -315,11 +424,10 @@ nb::ndarray<nb::numpy, std::int32_t> judge(InMatrix<std::uint8_t> ids, In<std::i
         require(judged_as.data()[i] < size(judged_offsets) - 1, "judged_as must name a query");
     }
     auto grades = new_array<std::int32_t>({ids.shape(0)});
-    {
-        nb::gil_scoped_release release;
-        good(trec::judge(results, {judged_as.data(), judged_as.shape(0)}, judged,
-                         judged_grades.data(), grades.data()));
-    }
+    without_interpreter([&] {
+        return good(trec::judge(results, {judged_as.data(), judged_as.shape(0)}, judged,
+                                judged_grades.data(), grades.data()));
+    });
     return grades;
 }
 
@@ -333,8 +441,10 @@ void register_trec(nb::module_& m) {
             nb::arg("qrels"), nb::arg("negate"))
         .def("feed", &feed, nb::arg("chunk"), "Take the next bytes; False when they are broken.")
         .def(
-            "finish", [](trec::Reader& self) { return good(self.finish()); },
-            nb::call_guard<nb::gil_scoped_release>(),
+            "finish",
+            [](trec::Reader& self) {
+                return without_interpreter([&] { return good(self.finish()); });
+            },
             "End the file, group and sort; False when something is broken.")
         .def_prop_ro("problem", &problem, "Line and description of what is broken.")
         .def_prop_ro("lines", &trec::Reader::lines, "Complete lines so far.")
@@ -351,6 +461,8 @@ void register_trec(nb::module_& m) {
 
 NB_MODULE(_kernel, m) {
     m.doc() = "The compiled part of paretocut.";
+    // A daemon thread at work when the interpreter ends keeps what it uses; that is no leak.
+    nb::set_leak_warnings(false);
     register_surprise(m);
     register_cuts(m);
     register_trec(m);

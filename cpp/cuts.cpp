@@ -57,7 +57,43 @@ struct ListScale {
     double minmax(std::int64_t i) const { return (x[i] - low) * inverse_range; }
 };
 
+// Where the range of a list begins: a little below its lowest score.
+double low_end(const double* x, std::int64_t n, double reach) {
+    const double top = x[0], bottom = x[n - 1];
+    const double lowered = std::min(std::fabs(bottom), reach * (top - bottom));
+    return bottom - lowered / static_cast<double>(n);
+}
+
 }  // namespace
+
+void above_middle(const Lists& lists, double reach, std::int64_t* counts, double* middles) {
+    for (std::int64_t i = 0; i < lists.count; ++i) {
+        const double* x = lists.values + lists.offsets[i];
+        const std::int64_t n = lists.offsets[i + 1] - lists.offsets[i];
+        const double middle = n > 0 ? 0.5 * x[0] + 0.5 * low_end(x, n, reach) : 0.0;
+        middles[i] = middle;
+        counts[i] =
+            std::partition_point(x, x + n, [middle](double score) { return score >= middle; }) - x;
+    }
+}
+
+std::int64_t quick_half(const double* scores, std::int64_t n, bool falling, double reach,
+                        std::int64_t most) {
+    if (n == 0) return -1;
+    const double sign = falling ? 1.0 : -1.0;
+    bool sorted = std::isfinite(scores[0]) && std::isfinite(scores[n - 1]);
+    for (std::int64_t i = 1; i < n; ++i) sorted &= sign * scores[i - 1] >= sign * scores[i];
+    if (!sorted) return -1;
+    const double top = sign * scores[0], bottom = sign * scores[n - 1];
+    if (falling && bottom == 0.0) return -1;
+    const bool probabilities = falling && bottom >= 0.0 && top <= 1.0;
+    if (probabilities && (top > 0.99 || (bottom < 0.01 && top > 0.5))) return -1;
+    const double lowered = std::min(std::fabs(bottom), reach * (top - bottom));
+    const double middle = 0.5 * top + 0.5 * (bottom - lowered / static_cast<double>(n));
+    std::int64_t kept = 0;
+    while (kept < n && kept <= most && sign * scores[kept] >= middle) ++kept;
+    return kept > most ? -1 : kept;
+}
 
 void count_kept(const Lists& lists, const Rules& rules, std::int64_t* counts) {
     const std::vector<double> logs = log_ranks(longest(lists));
@@ -115,9 +151,7 @@ class ListOdds {
         n_ = lists_.offsets[i + 1] - lists_.offsets[i];
         if (n_ == 0) return false;
         const double* x = lists_.values + lists_.offsets[i];
-        const double top = x[0], bottom = x[n_ - 1], range = top - bottom;
-        const double lowered = std::min(std::fabs(bottom), odds_.reach * range);
-        const double low = bottom - lowered / static_cast<double>(n_);
+        const double top = x[0], low = low_end(x, n_, odds_.reach);
         const double scale = top > low ? odds_.slope / (top - low) : 0.0;
         for (std::int64_t j = 0; j < n_; ++j) {
             const auto at = static_cast<std::size_t>(j);

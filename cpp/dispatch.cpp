@@ -1,8 +1,11 @@
 // The public face of the kernel: choice of the instruction set, preparation of lists, threads.
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
+#include <condition_variable>
 #include <limits>
+#include <mutex>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -44,28 +47,78 @@ std::atomic<const Isa*>& current() {
 
 const Engine& engine() { return *current().load(std::memory_order_relaxed)->engine; }
 
-// Runs body(worker, index) for every index in [0, count), `chunk` at a time, on several threads.
+// The end that the caller's watch asks for, seen by all threads.
+class Shared {
+  public:
+    explicit Shared(const Watch& watch) : watch_(watch) {}
+
+    bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
+
+    // Asks the watch; for the calling thread.
+    bool ask() {
+        if (watch_.stop != nullptr && watch_.stop(watch_.context)) {
+            stopped_.store(true, std::memory_order_relaxed);
+        }
+        return stopped();
+    }
+
+    // What a thread looks at during one list; the calling thread is worker 0.
+    Watch watch(int worker) {
+        if (worker == 0)
+            return {[](void* self) { return static_cast<Shared*>(self)->ask(); }, this};
+        return {[](void* self) { return static_cast<Shared*>(self)->stopped(); }, this};
+    }
+
+  private:
+    const Watch watch_;
+    std::atomic<bool> stopped_{false};
+};
+
+// Runs body(worker, index) for every index in [0, count), `chunk` at a time, on several threads,
+// until all is done or the watch asks for an end.
 template <class Body>
-void parallel_for(std::int64_t count, std::int64_t chunk, int threads, const Body& body) {
+void parallel_for(std::int64_t count, std::int64_t chunk, int threads, Shared& shared,
+                  const Body& body) {
     std::atomic<std::int64_t> next{0};
     const auto work = [&](int worker) {
         for (;;) {
+            if (shared.stopped()) return;
             const std::int64_t begin = next.fetch_add(chunk, std::memory_order_relaxed);
             if (begin >= count) return;
             const std::int64_t end = std::min(begin + chunk, count);
             for (std::int64_t i = begin; i < end; ++i) body(worker, i);
+            if (worker == 0) shared.ask();
         }
     };
+    std::mutex mutex;
+    std::condition_variable ended;
+    int running = 0;
     std::vector<std::thread> others;
     others.reserve(static_cast<std::size_t>(std::max(threads - 1, 0)));
     for (int worker = 1; worker < threads; ++worker) {
         try {
-            others.emplace_back(work, worker);
+            others.emplace_back([&, worker] {
+                work(worker);
+                const std::lock_guard lock(mutex);
+                --running;
+                ended.notify_one();
+            });
         } catch (const std::system_error&) {
             break;  // no more threads to be had: the ones running do all the work
         }
+        const std::lock_guard lock(mutex);
+        ++running;
     }
     work(0);
+    {
+        // Others may be at work for long, and only this thread may ask.
+        std::unique_lock lock(mutex);
+        while (!ended.wait_for(lock, std::chrono::milliseconds(50), [&] { return running == 0; })) {
+            lock.unlock();
+            shared.ask();
+            lock.lock();
+        }
+    }
     for (std::thread& other : others) other.join();
 }
 
@@ -116,6 +169,7 @@ std::int64_t fit_list(const double* scores, std::int64_t n, const Options& optio
     }
 
     const Selection selection = run.select(scratch, n, options);
+    if (selection.stopped) return kStopped;
     const double threshold = scratch[selection.lower];
     fit->shape = selection.tail.shape;
     fit->scale =
@@ -146,17 +200,21 @@ std::int64_t fit_batch(const double* values, const std::int64_t* offsets, std::i
     const std::int64_t total = lists > 0 ? offsets[lists] - offsets[0] : 0;
     const std::int64_t chunk =
         std::clamp<std::int64_t>(16384 * lists / std::max<std::int64_t>(total, 1), 1, 64);
-    parallel_for(lists, chunk, threads, [&](int worker, std::int64_t i) {
+    Shared shared(options.watch);
+    parallel_for(lists, chunk, threads, shared, [&](int worker, std::int64_t i) {
         const std::int64_t begin = offsets[i];
+        Options own = options;
+        own.watch = shared.watch(worker);
         const std::int64_t at =
-            fit_list(values + begin, offsets[i + 1] - begin, options,
-                     scratch.data() + worker * room, fits + i, surprise + begin);
+            fit_list(values + begin, offsets[i + 1] - begin, own, scratch.data() + worker * room,
+                     fits + i, surprise + begin);
         if (at >= 0) {
             std::int64_t seen = bad.load();
             while (begin + at < seen && !bad.compare_exchange_weak(seen, begin + at)) {
             }
         }
     });
+    if (shared.stopped()) return kStopped;
     return bad.load() == std::numeric_limits<std::int64_t>::max() ? -1 : bad.load();
 }
 
@@ -166,7 +224,8 @@ void cvm_rows(const double* excesses, std::int64_t rows, std::int64_t m, int thr
     const std::int64_t room = padded(m);
     threads = static_cast<int>(std::clamp<std::int64_t>(rows, 1, std::max(threads, 1)));
     std::vector<double> scratch(static_cast<std::size_t>(room) * static_cast<std::size_t>(threads));
-    parallel_for(rows, 64, threads, [&](int worker, std::int64_t i) {
+    Shared shared({});
+    parallel_for(rows, 64, threads, shared, [&](int worker, std::int64_t i) {
         double* e = scratch.data() + worker * room;
         std::copy(excesses + i * m, excesses + (i + 1) * m, e);
         const Tail tail = run.fit(e, m);

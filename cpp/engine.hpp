@@ -23,6 +23,7 @@ struct Selection {
     std::int32_t windows = 0;
     std::int32_t evaluations = 0;
     bool limited = false;
+    bool stopped = false;
 };
 
 enum class Order { kAscending, kDescending, kUnsorted, kNotFinite };

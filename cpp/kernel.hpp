@@ -27,11 +27,21 @@ struct GofTable {
     std::int64_t sizes;
 };
 
+// Returned where the watch asked for an end; results are then incomplete.
+constexpr std::int64_t kStopped = -2;
+
+// Asked now and then, after some tenths of a millisecond of work, by the calling thread alone.
+struct Watch {
+    bool (*stop)(void* context) = nullptr;  // true ends the work
+    void* context = nullptr;
+};
+
 struct Options {
     double sign = 1.0;              // -1 for distances
     std::int64_t min_window = 5;    // at least 2
     bool refit_all = false;         // fit scores[lower:] at the end instead of the window
     const GofTable* gof = nullptr;  // raise the threshold by goodness of fit instead of greedily
+    Watch watch;
 };
 
 struct Fit {
@@ -50,12 +60,13 @@ struct Fit {
 constexpr std::int64_t padded(std::int64_t n) { return n + 8; }
 
 // Fits one list. Scores may be in any order; `surprise` is written in the same order. Returns -1,
-// or the index of the first score that is not finite, in which case nothing is written.
+// or kStopped, or the index of the first score that is not finite, in which case nothing is
+// written.
 std::int64_t fit_list(const double* scores, std::int64_t n, const Options& options, double* scratch,
                       Fit* fit, double* surprise);
 
 // Fits `lists` lists, list i being values[offsets[i] .. offsets[i + 1]), on `threads` threads.
-// Returns -1 or the flat index of the first score that is not finite.
+// Returns -1 or kStopped or the flat index of the first score that is not finite.
 std::int64_t fit_batch(const double* values, const std::int64_t* offsets, std::int64_t lists,
                        const Options& options, int threads, Fit* fits, double* surprise);
 

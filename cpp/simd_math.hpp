@@ -87,6 +87,23 @@ PARETOCUT_INLINE Vec select(Int mask, Vec a, Vec b) {
     return c;
 }
 
+// Whether a mask is set in any lane, or in all.
+PARETOCUT_INLINE bool any_of(Int mask) {
+    IntPart found = mask.part[0];
+    for (int i = 1; i < kParts; ++i) found |= mask.part[i];
+    std::int64_t any = 0;
+    for (int i = 0; i < PARETOCUT_LANES; ++i) any |= found[i];
+    return any != 0;
+}
+
+PARETOCUT_INLINE bool all_of(Int mask) {
+    IntPart found = mask.part[0];
+    for (int i = 1; i < kParts; ++i) found &= mask.part[i];
+    std::int64_t all = -1;
+    for (int i = 0; i < PARETOCUT_LANES; ++i) all &= found[i];
+    return all != 0;
+}
+
 PARETOCUT_INLINE Int bits(Vec v) {
     Int b;
     for (int i = 0; i < kParts; ++i) b.part[i] = (IntPart)v.part[i];
@@ -185,6 +202,14 @@ PARETOCUT_INLINE Vec log1p_pos(Vec x) {
     return log_reduced(f, to_double(exponent));
 }
 
+// log(x) for positive normal x.
+PARETOCUT_INLINE Vec log_pos(Vec x) {
+    const Int shifted = bits(x) + (kOneBits - kSqrtHalfBits);
+    const Int exponent = shift_right_52(shifted) - 1023;
+    const Vec m = from_bits((shifted & kMantissa) + kSqrtHalfBits);
+    return log_reduced(m - 1.0, to_double(exponent));
+}
+
 // exp(-y) for y >= 0; arguments beyond 708 count as 708, where exp is 3e-308.
 PARETOCUT_INLINE Vec exp_neg(Vec y) {
     const Vec limit = splat(708.0);
@@ -202,6 +227,27 @@ PARETOCUT_INLINE Vec exp_neg(Vec y) {
     const Vec p = p01 + r2 * (p23 + r2 * (p45 + r2 * (p67 + r2 * p89)));
     const Vec mantissa = 1.0 + (r + r2 * p);
     return from_bits(bits(mantissa) + shift_left_52(bits(shifted) - bits(magic)));
+}
+
+// The largest power of two that is no larger than a positive normal number.
+PARETOCUT_INLINE double power_below(double x) {
+    double power[kLanes];
+    store(power, x / mantissa_of(splat(x)));
+    return power[0];
+}
+
+// log(x) of one positive normal number.
+PARETOCUT_INLINE double log_of(double x) {
+    double log[kLanes];
+    store(log, log_pos(splat(x)));
+    return log[0];
+}
+
+// exp(x) of one number, which counts as 708 beyond that either way.
+PARETOCUT_INLINE double exp_of(double x) {
+    double power[kLanes];
+    store(power, exp_neg(splat(x < 0.0 ? -x : x)));
+    return x < 0.0 ? power[0] : 1.0 / power[0];
 }
 
 }  // namespace paretocut::PARETOCUT_ISA

@@ -4,10 +4,14 @@
 #include <array>
 #include <bit>
 #include <charconv>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <random>
 #include <utility>
+
+#include "numbers.hpp"
 
 namespace paretocut::trec {
 namespace {
@@ -46,24 +50,50 @@ std::string quoted(std::string_view text) {
 }
 
 // from_chars knows no plus sign, and must not be shown what follows "+-".
-template <typename T>
-std::from_chars_result parse_number(std::string_view text, T& value) {
+std::string_view without_plus(std::string_view text) {
     if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
-    return std::from_chars(text.data(), text.data() + text.size(), value);
+    return text;
+}
+
+// Another for every process, so that nobody can prepare ids that all land in one place.
+std::uint64_t secret(std::uint64_t which) {
+    static const std::array<std::uint64_t, 2> secrets = [] {
+        std::array<std::uint64_t, 2> drawn;
+        try {
+            std::random_device random;
+            for (std::uint64_t& number : drawn) {
+                number = (static_cast<std::uint64_t>(random()) << 32) ^ random();
+            }
+        } catch (...) {  // a machine without randomness: the time is better than nothing
+            const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
+            drawn = {static_cast<std::uint64_t>(now), ~static_cast<std::uint64_t>(now) << 17};
+        }
+        return drawn;
+    }();
+    return secrets[which];
+}
+
+// The two halves of the product of two words, folded into one.
+std::uint64_t fold(std::uint64_t a, std::uint64_t b) {
+    const std::uint64_t a0 = a & 0xFFFFFFFFu, a1 = a >> 32, b0 = b & 0xFFFFFFFFu, b1 = b >> 32;
+    const std::uint64_t low = a0 * b0, mid = a1 * b0 + (low >> 32);
+    const std::uint64_t cross = a0 * b1 + (mid & 0xFFFFFFFFu);
+    return ((cross << 32) | (low & 0xFFFFFFFFu)) ^ (a1 * b1 + (mid >> 32) + (cross >> 32));
 }
 
 std::uint64_t hash_id(std::string_view id) {
-    std::uint64_t hash = id.size();
+    const std::uint64_t first = secret(0), second = secret(1);
+    std::uint64_t hash = id.size() ^ second;
     const char* p = id.data();
     for (std::size_t left = id.size(); left > 0;) {
         const std::size_t take = std::min<std::size_t>(left, 8);
         std::uint64_t word = 0;
         std::memcpy(&word, p, take);
-        hash = std::rotl((hash ^ word) * 0x9E3779B97F4A7C15u, 29);
+        hash = fold(word ^ first, hash ^ 0x9E3779B97F4A7C15u);
         p += take;
         left -= take;
     }
-    return (hash ^ (hash >> 32)) * 0xD6E8FEB86659FD93u;
+    return fold(hash ^ first, second ^ 0xD6E8FEB86659FD93u);
 }
 
 // Finds ids among those inserted: open addressing, half empty, one word per slot. A slot holds the
@@ -107,9 +137,12 @@ bool Reader::fail(std::size_t line, std::string problem) {
     return false;
 }
 
+std::size_t Reader::Hash::operator()(std::string_view text) const { return hash_id(text); }
+
 std::size_t Reader::line_of(std::size_t row) const {
-    const auto after = std::upper_bound(blank_before_.begin(), blank_before_.end(), row);
-    return row + 1 + static_cast<std::size_t>(after - blank_before_.begin());
+    const auto after = std::upper_bound(blanks_.begin(), blanks_.end(), row,
+                                        [](std::size_t r, const Blanks& b) { return r < b.row; });
+    return row + 1 + (after == blanks_.begin() ? 0 : std::prev(after)->so_far);
 }
 
 Status Reader::feed(const char* data, std::size_t size) noexcept try {
@@ -168,7 +201,10 @@ bool Reader::parse_line(const char* begin, const char* end) {
     const std::size_t expected = kind_ == Kind::run ? 6 : 4;
     const std::size_t count = split(begin, end, fields);
     if (count == 0) {
-        blank_before_.push_back(value_.size());
+        if (blanks_.empty() || blanks_.back().row != value_.size()) {
+            blanks_.push_back({value_.size(), blanks_.empty() ? 0 : blanks_.back().so_far});
+        }
+        ++blanks_.back().so_far;
         return true;
     }
     if (count != expected) {
@@ -203,20 +239,23 @@ bool Reader::parse_value(std::string_view text) {
     const bool is_run = kind_ == Kind::run;
     double value = 0.0;
     std::from_chars_result result;
+    const std::string_view number = without_plus(text);
+    const char* const end = text.data() + text.size();
     if (is_run) {
-        result = parse_number(text, value);
+        result = read_double(number.data(), end, value);
     } else {
         std::int32_t grade = 0;
-        result = parse_number(text, grade);
+        result = std::from_chars(number.data(), end, grade);
         value = grade;
     }
     const char* problem = nullptr;
-    if (result.ec == std::errc::invalid_argument || result.ptr != text.data() + text.size()) {
+    if (result.ec == std::errc::invalid_argument || result.ptr != end) {
         problem = is_run ? " is not a number" : " is not an integer";
     } else if (result.ec == std::errc::result_out_of_range) {
-        problem = is_run ? " does not fit a double" : " does not fit 32 bits";
+        problem = " does not fit 32 bits";
     } else if (!std::isfinite(value)) {
-        problem = " is not finite";
+        const bool in_digits = text.find_first_of("0123456789") != std::string_view::npos;
+        problem = in_digits ? " does not fit a double" : " is not finite";
     }
     if (problem != nullptr) {
         return fail(lines_, (is_run ? "score " : "grade ") + quoted(text) + problem);

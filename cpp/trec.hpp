@@ -121,9 +121,7 @@ class Reader {
 
     struct Hash {
         using is_transparent = void;
-        std::size_t operator()(std::string_view text) const {
-            return std::hash<std::string_view>{}(text);
-        }
+        std::size_t operator()(std::string_view text) const;
     };
 
     Kind kind_;
@@ -146,8 +144,12 @@ class Reader {
     std::vector<std::size_t> query_begin_;  // queries + 1, filled by group_rows()
     std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>> query_codes_;
 
-    std::vector<std::size_t> blank_before_;  // for every blank line, the row that follows it
-    std::vector<std::uint32_t> order_;       // rows grouped by query, then sorted
+    struct Blanks {
+        std::size_t row;     // the one that follows the blank lines
+        std::size_t so_far;  // how many there are from the top of the file
+    };
+    std::vector<Blanks> blanks_;
+    std::vector<std::uint32_t> order_;  // rows grouped by query, then sorted
 };
 
 // Documents with fixed-width ids (padded with NUL), grouped by query.

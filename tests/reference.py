@@ -144,5 +144,6 @@ def surprise(
     else:
         rescored = np.log1p(shape * excess / np.longdouble(scale)) / np.longdouble(shape)
     out = np.empty(n)
-    out[order] = rescored.astype(float)
+    with np.errstate(over="ignore"):  # beyond the largest double is infinity
+        out[order] = rescored.astype(float)
     return Reference(shape, float(scale * spread), i, j, statistic, out, float(closest))

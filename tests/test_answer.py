@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paretocut.truncators._answer import AnswerModel
-from paretocut.truncators._logistic import ridge_logistic
 from paretocut.ragged import Ragged
+from paretocut.truncators.consensus.answer import AnswerModel
+from paretocut.truncators.consensus.logistic import ridge_logistic
 from support import importorskip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,8 @@ import pytest
 import paretocut as pc
 from paretocut.background import Background, fit_gev, gev_log_cdf
 from paretocut.errors import DataFormatError, InvalidParameterError, InvalidScoresError
+from paretocut.lists import RankedLists
+from paretocut.truncators import load
 from support import importorskip
 
 
@@ -92,13 +95,44 @@ def test_a_context_among_the_relevant_results_hides_them() -> None:
     assert min(found[6], found[10]) > 0.8
 
 
-def test_gate_empties_lists_whose_best_score_is_chance() -> None:
-    background = Background.fit(unanswered(400, 1000, 0))
-    lists = [[0.95, 0.4], [0.5, 0.4], []]
-    np.testing.assert_array_equal(background.gate([2, 2, 0], lists), [2, 0, 0])
-    np.testing.assert_array_equal(background.pvalue(lists) <= 0.05, [True, False, False])
-    with pytest.raises(InvalidParameterError, match=r"k must be 3 integers.*, got \[1\]"):
-        background.gate([1], lists)
+def test_lists_that_were_fitted_as_distances_are_asked_as_distances() -> None:
+    # Once, bare distances were taken for scores then, and every query had an answer.
+    distances = np.sort(1 - np.random.default_rng(0).normal(0.3, 0.1, (200, 300)), axis=1)
+    lists = RankedLists(distances, higher_is_better=False)
+    background = Background.fit(lists)
+    assert background == Background.fit(distances, higher_is_better=False)
+    pvalues = background.pvalue(distances)
+    np.testing.assert_array_equal(pvalues, background.pvalue(lists))
+    assert np.mean(pvalues <= 0.05) < 0.1
+    with pytest.raises(InvalidScoresError, match=r"must hold distances, as those .*, got scores"):
+        background.pvalue(RankedLists(-distances))
+    with pytest.raises(InvalidScoresError, match="must come best first, with rising scores"):
+        background.pvalue(distances[:, ::-1])
+
+
+@pytest.mark.parametrize("shape", [-0.4, -1e-12, 0.0, 0.3])
+def test_the_chance_of_one_score_is_its_p_value(shape: float) -> None:
+    background = Background(shape, 0.5, 0.1)
+    scores = np.concatenate([np.linspace(-3, 4, 200), [-1e6, 1e6]])
+    one_by_one = [background.chance_of(float(score)) for score in scores]
+    np.testing.assert_allclose(background.pvalue(scores), one_by_one, rtol=1e-12)
+
+
+@pytest.mark.parametrize("higher_is_better", [True, False])
+def test_the_limit_is_where_the_p_value_is_alpha(higher_is_better: bool) -> None:
+    sign = 1 if higher_is_better else -1
+    best = np.random.default_rng(0).normal(0.3, 0.1, (400, 1000)).max(axis=1)
+    background = Background.fit(
+        sign * best,
+        size=1000,
+        higher_is_better=higher_is_better,
+    )
+    for alpha in (0.01, 0.05, 0.5):
+        limit = background.limit(alpha)
+        assert background.pvalue([limit])[0] == pytest.approx(alpha)
+        assert background.chance_of(limit) == pytest.approx(alpha)
+        grown = background.limit(alpha, size=5000)
+        assert background.pvalue([grown], size=5000)[0] == pytest.approx(alpha)
 
 
 def test_distances_are_judged_by_the_smallest() -> None:
@@ -110,10 +144,15 @@ def test_distances_are_judged_by_the_smallest() -> None:
 def test_saved_backgrounds_come_back_equal(tmp_path: Path) -> None:
     background = Background.fit(unanswered(50, 100, 0), size=100, context=5)
     background.save(tmp_path / "background.json")
-    assert Background.load(tmp_path / "background.json") == background
+    assert load(tmp_path / "background.json") == background
     (tmp_path / "other.json").write_text("{}")
-    with pytest.raises(DataFormatError, match="not a background"):
-        Background.load(tmp_path / "other.json")
+    with pytest.raises(DataFormatError, match=r'expected "format": .*background'):
+        load(tmp_path / "other.json")
+    content = json.loads((tmp_path / "background.json").read_text())
+    for name, value in (("scale", 0), ("shape", "x"), ("residual", [1]), ("loc", None)):
+        (tmp_path / "other.json").write_text(json.dumps(content | {name: value}))
+        with pytest.raises(DataFormatError, match="not a background"):
+            load(tmp_path / "other.json")
 
 
 def test_bad_input_is_named() -> None:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import copy
 import inspect
+import json
 import pickle
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import paretocut as pc
 from paretocut import metrics, truncators
 from paretocut.errors import InvalidParameterError, InvalidScoresError, NotFittedError
-from paretocut.truncators import Truncator
 from paretocut.lists import RankedLists
+from paretocut.truncators import Truncator
 
 NEURAL = {"bicut", "choppy", "attncut"}
 NEEDS = {
@@ -28,6 +30,9 @@ LABEL_FREE = {
     *("oracle", "fixed_k", "distribution", "distribution_truncated"),
     *("largest_gap", "autocut", "knee", "top_p"),
 }
+
+# Look at embeddings of the query or at its judgements, which bare scores do not bring.
+NEEDS_MORE_THAN_SCORES = {"oracle", "local_k", "surprise_local", "isotonic_local"}
 
 # Learn from judgements, and work without them too.
 UNTRAINED = {"consensus", "surprise"}
@@ -86,6 +91,104 @@ def test_fit_returns_self_and_cuts_are_integers_within_each_list(
     assert truncator.truncate(test).scores.lengths.tolist() == cuts.tolist()
 
 
+def test_a_decision_is_the_same_for_one_list_and_for_many(
+    name: str, train: RankedLists, test: RankedLists
+) -> None:
+    truncator = make(name).fit(train)
+    cuts = truncator.cut_batch(test)
+    np.testing.assert_array_equal(cuts.k, truncator.predict(test))
+    np.testing.assert_array_equal(np.asarray(cuts), cuts.k)
+    assert len(cuts) == len(cuts.reasons) == len(cuts.warnings) == len(test)
+    if name in NEEDS_MORE_THAN_SCORES:
+        return
+    rng = np.random.default_rng(0)
+    for i, scores in enumerate(test.scores):
+        shuffled = rng.permutation(scores.size)
+        one = truncator.cut(scores[shuffled] if scores.size < 8 else scores)
+        assert (one.k, one.n, one.reason, one.warnings) == (
+            cuts[i].k, scores.size, cuts[i].reason, cuts[i].warnings
+        )  # fmt: skip
+        assert one.indices.shape == (one.k,)
+
+
+def test_every_reason_is_one_sentence_that_says_what_decided(
+    name: str, train: RankedLists, test: RankedLists
+) -> None:
+    truncator = make(name).fit(train)
+    for cut in truncator.cut_batch(test):
+        amount = "all" if cut.k == cut.n > 0 else str(cut.k) if cut.k else "none of"
+        assert cut.reason.startswith(f"kept {amount}")
+        before, _, why = cut.reason.partition(": ")
+        assert why
+        assert "\n" not in cut.reason
+        assert "inf" not in why.split()
+        assert set(cut.warnings) <= set(pc.WARNINGS)
+        assert json.loads(json.dumps(cut.to_dict()))["reason"] == cut.reason
+        assert before.endswith(f"{cut.n}")
+    if truncator._learned():
+        reason = truncator.cut_batch(test[:1]).reasons[0]
+        assert f"learned from {len(train)} judged queries" in reason
+
+
+def test_bounds_hold_whatever_is_decided(name: str, train: RankedLists, test: RankedLists) -> None:
+    truncator = make(name).fit(train)
+    free = truncator.predict(test)
+    for low, high in ((0, 3), (4, None), (2, 2), (100, None)):
+        cuts = truncator.cut_batch(test, min_k=low, max_k=high)
+        expected = np.clip(free, low, 10**6 if high is None else high)
+        np.testing.assert_array_equal(cuts.k, np.minimum(expected, test.scores.lengths))
+        changed = np.flatnonzero(cuts.k != free)
+        for i in changed:
+            assert ("the minimum asked for" in cuts.reasons[i]) == (cuts.k[i] > free[i])
+            assert ("the most allowed" in cuts.reasons[i]) == (cuts.k[i] < free[i])
+
+
+def test_distances_are_cut_like_the_scores_they_mirror(
+    name: str, train: RankedLists, test: RankedLists
+) -> None:
+    def mirrored(lists: RankedLists) -> RankedLists:
+        return RankedLists(
+            lists.scores.with_values(5.0 - lists.scores.values),
+            relevance=lists.relevance,
+            query_embeddings=lists.query_embeddings,
+            higher_is_better=False,
+        )
+
+    # Scores below 0 keep the raw ones of both from ending in zeros.
+    shifted = [
+        RankedLists(
+            lists.scores.with_values(lists.scores.values - 5.0),
+            relevance=lists.relevance,
+            query_embeddings=lists.query_embeddings,
+        )
+        for lists in (train, test)
+    ]
+    ours = make(name).fit(shifted[0])
+    theirs = make(name).fit(mirrored(train))
+    np.testing.assert_array_equal(theirs.predict(mirrored(test)), ours.predict(shifted[1]))
+    if name not in LABEL_FREE | {"global_k", "local_k"}:
+        with pytest.raises(InvalidScoresError, match=r"must hold distances, .*got scores"):
+            theirs.predict(test)
+
+
+def test_results_with_score_0_match_nothing(
+    name: str, train: RankedLists, test: RankedLists
+) -> None:
+    truncator = make(name).fit(train)
+    lists = RankedLists(
+        [[9.1, 8.7] + [0.0] * 198, [0.0] * 30, [0.0], [3.0, 1.0, 0.0]],
+        relevance=[[1] * 200, [1] * 30, [1], [1] * 3],
+        query_embeddings=np.zeros((4, 4)),
+    )
+    cuts = truncator.cut_batch(lists)
+    if name in ("oracle", "conformal"):  # a ceiling and a guarantee count all results
+        assert not any("zero_scores" in names for names in cuts.warnings)
+        return
+    assert (cuts.k <= [2, 0, 0, 3]).all()
+    assert ["zero_scores" in names for names in cuts.warnings] == [True, True, True, False]
+    assert "score 0, so they match nothing" in cuts.reasons[1]
+
+
 @pytest.mark.parametrize(
     "scores",
     [[[]], [[0.5]], [[2.0, 2.0, 2.0]], [[3.0, 3.0, 1.0, 1.0]], [], [[1.0], [], [2.0, 1.0]]],
@@ -121,8 +224,9 @@ def test_predict_before_fit_is_refused_where_fit_learns(name: str, test: RankedL
     if name in LABEL_FREE | UNTRAINED:
         assert truncator.predict(test).shape == (len(test),)
     else:
-        with pytest.raises(NotFittedError, match=f"^{type(truncator).__name__}: .*fit"):
+        with pytest.raises(NotFittedError, match=f"^{type(truncator).__name__}: .*fit") as caught:
             truncator.predict(test)
+        assert isinstance(caught.value, (ValueError, AttributeError))  # as in scikit-learn
 
 
 def test_learning_needs_judgements_and_lists(name: str, train: RankedLists) -> None:
@@ -269,4 +373,4 @@ def test_make_says_what_it_knows() -> None:
 def test_every_public_truncator_has_a_short_name() -> None:
     classes = {type(make(name)).__name__ for name in truncators.names() if name not in NEURAL}
     public = set(truncators.__all__) - {"BiCut", "Choppy", "AttnCut"}
-    assert classes == public - {"Truncator", "load", "make", "names"}
+    assert classes == public - {"Gated", "Truncator", "load", "make", "names"}

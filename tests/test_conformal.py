@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from paretocut.errors import InvalidParameterError
+from paretocut.lists import RankedLists
 from paretocut.truncators import Conformal, FixedK, GlobalK, LargestGap, ScoreThreshold, Surprise
 from paretocut.truncators._base import Truncator
 from paretocut.truncators.conformal import _fdr, _fnr
-from paretocut.lists import RankedLists
 
 DEPTH = 25
 

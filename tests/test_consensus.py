@@ -13,11 +13,11 @@ import pytest
 import paretocut as pc
 from paretocut import metrics
 from paretocut.errors import InvalidParameterError, InvalidScoresError
-from paretocut.truncators import Consensus, GlobalK, ScoreThreshold
-from paretocut.truncators._columns import DESIGN
-from paretocut.truncators.consensus import pretrain
-from paretocut.truncators.expected import expected_curve
 from paretocut.lists import RankedLists
+from paretocut.truncators import Consensus, GlobalK, ScoreThreshold
+from paretocut.truncators.consensus import pretrain
+from paretocut.truncators.consensus.expected import expected_curve
+from paretocut.truncators.consensus.features import DESIGN
 
 
 def simulated(queries: int, seed: int, *, depth: int = 100) -> RankedLists:
@@ -78,14 +78,14 @@ def test_probabilities_are_calibrated_on_new_lists_of_the_same_kind() -> None:
 
 def test_prior_is_the_expected_number_of_relevant_results() -> None:
     lists = simulated(5, 0)
-    p = Consensus(prior=7).predict_proba(lists)
+    p = Consensus(expect=7).predict_proba(lists)
     np.testing.assert_allclose([part.sum() for part in p], 7, rtol=1e-6)
-    assert Consensus(prior=7).predict_proba([[3.0, 1.0]]).values.sum() == pytest.approx(1.8)
+    assert Consensus(expect=7).predict_proba([[3.0, 1.0]]).values.sum() == pytest.approx(1.8)
 
 
 def test_a_larger_prior_keeps_more() -> None:
     lists = simulated(50, 0)
-    cuts = [Consensus(prior=prior).predict(lists).mean() for prior in (1, 3, 10, 30)]
+    cuts = [Consensus(expect=expect).predict(lists).mean() for expect in (1, 3, 10, 30)]
     assert cuts == sorted(cuts)
     assert cuts[0] < cuts[-1]
 
@@ -93,8 +93,8 @@ def test_a_larger_prior_keeps_more() -> None:
 def test_unjudged_lists_and_a_prior_take_the_place_of_judgements() -> None:
     lists = simulated(200, 0)
     bare = RankedLists(lists.scores)
-    prior = float(lists.num_relevant.mean())
-    k = Consensus(prior=prior).fit(bare).predict(lists)
+    expect = float(lists.num_relevant.mean())
+    k = Consensus(expect=expect).fit(bare).predict(lists)
     half = metrics.f1(lists, Consensus().predict(lists)).mean()
     best = metrics.f1(lists, ScoreThreshold("minmax").fit(lists).predict(lists)).mean()
     told = metrics.f1(lists, k).mean()
@@ -114,7 +114,7 @@ def test_untrained_f1_does_not_keep_most_of_a_flat_list() -> None:
     flat = np.concatenate([1 - np.linspace(0, 0.1, 900) ** 2, np.linspace(0.9, 0, 100)])
     assert ScoreThreshold("minmax", 0.5).predict([flat])[0] > 900
     kept = Consensus().predict([flat])[0]
-    assert kept == Consensus(prior=50).predict([flat])[0]
+    assert kept == Consensus(expect=50).predict([flat])[0]
     assert kept < 200
 
 
@@ -225,15 +225,15 @@ def test_pretrained_data_is_saved_with_the_truncator(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("metric", ["f1", "f2", "dcg", "accuracy", "recall", "utility(1,0.2)"])
-@pytest.mark.parametrize("prior", [None, 2.5])
-def test_every_metric_has_an_untrained_cut(metric: str, prior: float | None) -> None:
+@pytest.mark.parametrize("expect", [None, 2.5])
+def test_every_metric_has_an_untrained_cut(metric: str, expect: float | None) -> None:
     lists = [[5.0, 4.0, 1.0, 0.5], [], [1.0], [2.0, 2.0, 2.0]]
-    cuts = Consensus(metric, prior=prior).predict(lists)
+    cuts = Consensus(metric, expect=expect).predict(lists)
     assert ((cuts >= 0) & (cuts <= [4, 0, 1, 3])).all()
 
 
 def test_bad_parameters_are_named() -> None:
-    with pytest.raises(InvalidParameterError, match=r"prior must be in \(0, inf\), got -1"):
-        Consensus(prior=-1).predict([[1.0]])
+    with pytest.raises(InvalidParameterError, match=r"expect must be in \(0, inf\), got -1"):
+        Consensus(expect=-1).predict([[1.0]])
     with pytest.raises(InvalidParameterError, match=r"pretrained must be .* coef.*, got level"):
         Consensus("dcg", pretrained={"level": 1}).predict([[1.0]])

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from paretocut.lists import RankedLists
+from paretocut.ragged import Ragged
 from paretocut.truncators import ScoreDistribution
 from paretocut.truncators.distribution import (
     _STARTS,
@@ -13,8 +15,6 @@ from paretocut.truncators.distribution import (
     _run,
     _start,
 )
-from paretocut.lists import RankedLists
-from paretocut.ragged import Ragged
 
 
 def draw(seed: int, *, n: int, weight: float, mu: float, sd: float, rate: float) -> np.ndarray:
@@ -65,7 +65,7 @@ def test_probabilities_never_fall_with_the_score() -> None:
     rng = np.random.default_rng(0)
     scores = [np.sort(rng.gamma(rng.uniform(0.5, 3), size=100))[::-1] for _ in range(50)]
     for truncated in (False, True):
-        for part in ScoreDistribution(truncated=truncated)._keys(RankedLists(scores)):
+        for part in ScoreDistribution(truncated=truncated).keys(RankedLists(scores)):
             assert (np.diff(part) <= 1e-12).all()
             assert ((part >= 0) & (part <= 1)).all()
 
@@ -74,7 +74,7 @@ def test_the_cut_maximises_expected_f1_under_the_probabilities() -> None:
     rng = np.random.default_rng(1)
     lists = RankedLists([np.sort(rng.gamma(1.0, size=60))[::-1] for _ in range(20)])
     truncator = ScoreDistribution()
-    for cut, chances in zip(truncator.predict(lists), truncator._keys(lists), strict=True):
+    for cut, chances in zip(truncator.predict(lists), truncator.keys(lists), strict=True):
         expected = [2 * chances[:k].sum() / (k + chances.sum()) for k in range(1, 61)]
         assert expected[cut - 1] == pytest.approx(max(expected))
 

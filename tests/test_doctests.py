@@ -40,4 +40,4 @@ def test_there_are_examples() -> None:
     found = [
         test for test in finder.find(importlib.import_module("paretocut.surprise")) if test.examples
     ]
-    assert len(found) >= 3
+    assert len(found) >= 2

@@ -15,9 +15,9 @@ from paretocut import metrics
 from paretocut.errors import InvalidParameterError, InvalidScoresError, ParetocutError
 from paretocut.evaluation import Evaluation, evaluate
 from paretocut.io import read_trec
+from paretocut.lists import RankedLists
 from paretocut.significance import bootstrap_interval, holm, sign_flip_test
 from paretocut.truncators import Conformal, FixedK, GlobalK, Oracle, ScoreThreshold, Surprise
-from paretocut.lists import RankedLists
 from support import importorskip
 
 

@@ -56,7 +56,10 @@ q2 0 d1 0
 def contents(lists: RankedLists) -> dict[str, list[tuple[bytes, float]]]:
     """Return what the lists hold, in Python objects."""
     return {
-        one.query_id: list(zip(one.doc_ids.tolist(), one.scores.tolist(), strict=True))
+        one.query_id: [
+            (document.encode("utf-8", "surrogateescape"), score)
+            for document, score in zip(one.doc_ids.tolist(), one.scores.tolist(), strict=True)
+        ]
         for one in lists
     }
 
@@ -135,8 +138,8 @@ def test_queries_may_be_interleaved_and_keep_their_first_order() -> None:
     assert mixed == parse_slowly(RUN)
 
 
-def test_run_of_distances_is_negated() -> None:
-    assert read(RUN, higher_is_better=False)["q2"] == [(b"d1", 0.001), (b"d9", -7.0)]
+def test_run_of_distances_is_sorted_by_them() -> None:
+    assert read(RUN, higher_is_better=False)["q2"] == [(b"d1", -0.001), (b"d9", 7.0)]
 
 
 def test_run_without_lines_has_no_lists() -> None:
@@ -144,10 +147,13 @@ def test_run_without_lines_has_no_lists() -> None:
     assert len(read_trec(io.BytesIO(b"\n \n"), io.BytesIO(b""))) == 0
 
 
-def test_document_ids_are_bytes_and_query_ids_text() -> None:
+def test_document_and_query_ids_are_text(tmp_path: Path) -> None:
     lists = read_trec(io.BytesIO("q\N{LATIN SMALL LETTER E WITH ACUTE} Q0 \xff 1 1 me".encode()))
     assert lists.query_ids.tolist() == ["qé"]
-    assert lists[0].doc_ids.tolist() == ["ÿ".encode()]
+    assert lists[0].doc_ids.tolist() == ["ÿ"]
+    raw = read_trec(io.BytesIO(b"q Q0 \xff\xfe 1 1 me"))
+    write_trec(tmp_path / "out.run", raw, tag="me")
+    assert (tmp_path / "out.run").read_bytes() == b"q Q0 \xff\xfe 1 1.0 me\n"
 
 
 # --- TREC, broken ---
@@ -340,7 +346,7 @@ def test_repeated_judgement_counts_once() -> None:
     # Real files have them; only a judgement that contradicts an earlier one is an error.
     qrels = read_qrels(io.BytesIO(b"q1 0 a 1\nq1 0 a 1\nq2 0 b 0\nq1 0 a 1\nq2 0 c 2\nq1 0 d 1"))
     assert qrels.num_relevant().tolist() == [2, 1]
-    assert sorted(qrels.doc_ids[0].tolist()) == [b"a", b"d"]
+    assert sorted(qrels.doc_ids[0].tolist()) == ["a", "d"]
     assert qrels.grades[1].tolist() == [2, 0]
 
 
@@ -442,7 +448,7 @@ def test_written_run_reads_back_the_same(tmp_path: Path, name: str) -> None:
     assert write_trec(tmp_path / name, lists) == []
     again = read_trec(tmp_path / name)
     assert np.array_equal(again.scores.values, lists.scores.values)
-    assert [i.decode() for i in again.doc_ids.values.tolist()] == lists.doc_ids.values.tolist()
+    assert again.doc_ids.values.tolist() == lists.doc_ids.values.tolist()
     assert again.query_ids.tolist() == lists.query_ids.tolist()
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
@@ -537,7 +543,7 @@ def test_table_reads_back_the_same(tmp_path: Path, name: str, judged: bool) -> N
         assert again.relevance.values.dtype.kind == "i"
         assert np.array_equal(again.relevance.values, lists.relevance.values)
         assert again.num_relevant.tolist() == [9, 2, 4000, 1]
-        assert [i.decode() for i in again.doc_ids.values] == lists.doc_ids.values.tolist()
+        assert again.doc_ids.values.tolist() == lists.doc_ids.values.tolist()
     else:
         assert again.relevance is None
         assert again.doc_ids is None
@@ -587,7 +593,7 @@ def test_table_takes_integer_ids_distances_and_judgements() -> None:
     lists = read_lists(
         io.BytesIO(text), "jsonl", higher_is_better=False, qrels=io.BytesIO(b"301 0 7 1\n")
     )
-    assert contents(lists) == {"301": [(b"x", -0.5), (b"7", -1.0)]}
+    assert contents(lists) == {"301": [(b"x", 0.5), (b"7", 1.0)]}
     assert lists.relevance.values.tolist() == [0, 1]
 
 

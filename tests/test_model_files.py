@@ -10,9 +10,9 @@ import pytest
 
 from paretocut import metrics
 from paretocut.errors import DataFormatError, InvalidParameterError
+from paretocut.lists import RankedLists
 from paretocut.truncators import Conformal, FixedK, GlobalK, LocalK, ScoreThreshold, Surprise, load
 from paretocut.truncators._base import Truncator
-from paretocut.lists import RankedLists
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_the_file_is_json_that_a_person_can_read(lists: RankedLists, tmp_path: P
         "version": 1,
         "class": "GlobalK",
         "params": {"metric": "dcg"},
-        "learned": {"k_": truncator.k_},
+        "learned": {"k_": truncator.k_, "queries_": 12},
     }
 
 

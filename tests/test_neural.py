@@ -14,8 +14,8 @@ import pytest
 
 from paretocut import metrics, truncators
 from paretocut.errors import InvalidParameterError, InvalidScoresError, MissingExtraError
-from paretocut.truncators import Conformal, GlobalK, Truncator
 from paretocut.lists import RankedLists
+from paretocut.truncators import Conformal, GlobalK, Truncator
 from support import importorskip
 
 torch = importorskip("torch")

@@ -12,8 +12,8 @@ import paretocut as pc
 from paretocut import metrics
 from paretocut.errors import InvalidParameterError
 from paretocut.evaluation import Evaluation, evaluate
-from paretocut.truncators import FixedK, GlobalK, ScoreThreshold, Surprise
 from paretocut.lists import RankedLists
+from paretocut.truncators import FixedK, GlobalK, ScoreThreshold, Surprise
 from support import importorskip
 
 matplotlib = importorskip("matplotlib")

@@ -10,6 +10,7 @@ PUBLIC = [
     "WARNINGS",
     "Background",
     "Cut",
+    "Cuts",
     "Evaluation",
     "Ragged",
     "RankedLists",

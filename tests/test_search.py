@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from paretocut.truncators._search import Sweep, best_cut, best_threshold, count_kept
 from paretocut.ragged import Ragged
+from paretocut.truncators._search import Sweep, best_cut, best_threshold, count_kept
 
 Case = list[tuple[list[float], list[float]]]
 

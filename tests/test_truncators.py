@@ -14,9 +14,11 @@ from paretocut.errors import (
     MissingExtraError,
     NotFittedError,
 )
+from paretocut.lists import RankedLists
 from paretocut.surprise import fit_batch
 from paretocut.truncators import (
     Autocut,
+    Consensus,
     FixedK,
     GlobalK,
     Isotonic,
@@ -29,7 +31,6 @@ from paretocut.truncators import (
     Surprise,
     TopP,
 )
-from paretocut.lists import RankedLists
 
 score_lists = st.lists(
     st.lists(st.floats(-100, 100, allow_subnormal=False), max_size=12), min_size=1, max_size=4
@@ -57,11 +58,11 @@ def test_surprise_has_the_default_rule_until_it_is_fitted() -> None:
 
 
 def test_what_can_be_given_in_place_of_fit_is_named_before_it() -> None:
-    with pytest.raises(NotFittedError, match="or with alpha, evalue, fdr or threshold given"):
+    with pytest.raises(NotFittedError, match="or with alpha, evalue, fdr or min_surprise given"):
         Surprise(neighbors=3).predict([[3.0, 2.0, 1.0]])
     with pytest.raises(NotFittedError, match="or with threshold given"):
         ScoreThreshold("minmax").predict([[3.0, 2.0, 1.0]])
-    with pytest.raises(NotFittedError, match=r"after fit\(judged_lists\), got predict first"):
+    with pytest.raises(NotFittedError, match=r"fit\(judged_lists\) before it decides"):
         GlobalK().predict([[3.0, 2.0, 1.0]])
 
 
@@ -132,7 +133,7 @@ def test_local_methods_need_embeddings_of_one_size() -> None:
 )
 def test_normalisations_equal_hand_computed_values(normalize: str, expected: list[float]) -> None:
     lists = RankedLists([[4.0, 2.0, 0.0], [-3.0, -6.0], [], [5.0, 5.0]])
-    keys = ScoreThreshold(normalize)._keys(lists)
+    keys = ScoreThreshold(normalize).keys(lists)
     np.testing.assert_allclose(keys.values, expected)
     for threshold in (-1.0, 0.0, 0.4, 0.9, 1.0):
         by_hand = [int(np.count_nonzero(part >= threshold)) for part in keys]
@@ -146,7 +147,7 @@ def test_minmax_and_z_do_not_change_with_shift_or_scale(
     lists = RankedLists([[round(score, 2) for score in part] for part in scores])
     moved = RankedLists(lists.scores.with_values(lists.scores.values * scale + shift))
     for normalize in ("minmax", "z"):
-        ours, theirs = (ScoreThreshold(normalize)._keys(part) for part in (lists, moved))
+        ours, theirs = (ScoreThreshold(normalize).keys(part) for part in (lists, moved))
         np.testing.assert_allclose(ours.values, theirs.values, atol=1e-6)
 
 
@@ -157,7 +158,7 @@ def test_the_learned_threshold_equals_a_search_over_all_scores(normalize: str, m
     truncator = ScoreThreshold(normalize, metric=metric).fit(train)
     value = metrics.get(metric)
     learned = value(train, truncator.predict(train)).mean()
-    keys = truncator._keys(train).values
+    keys = truncator.keys(train).values
     candidates = [np.inf, *keys]
     best = max(value(train, ScoreThreshold(normalize, t).predict(train)).mean() for t in candidates)
     assert learned == pytest.approx(best)
@@ -180,7 +181,7 @@ def test_isotonic_equals_scikit_learn_and_a_search_over_its_levels() -> None:
     model = isotonic.IsotonicRegression(out_of_bounds="clip")
     model.fit(train.scores.values, train.relevant.values)
     calibrated = model.predict(test.scores.values)
-    np.testing.assert_allclose(truncator._keys(test).values, calibrated)
+    np.testing.assert_allclose(truncator.keys(test).values, calibrated)
 
     levels = np.unique(model.predict(train.scores.values))
 
@@ -207,13 +208,13 @@ def test_local_isotonic_equals_the_global_one_on_the_neighbours() -> None:
 
 
 @pytest.mark.parametrize(
-    "rule", [{"alpha": 0.1}, {"evalue": 0.5}, {"fdr": 0.2}, {"threshold": 1.5}]
+    "rule", [{"alpha": 0.1}, {"evalue": 0.5}, {"fdr": 0.2}, {"min_surprise": 1.5}]
 )
 def test_a_given_rule_needs_no_fit_and_equals_the_engine(rule: dict[str, float]) -> None:
     test = random_lists(6, depth=60)
     cuts = Surprise(refit="all", min_window=8, **rule).predict(test)
     expected = fit_batch(test, refit="all", min_window=8).cut(**rule)
-    assert cuts.tolist() == expected.tolist()
+    assert cuts.tolist() == expected.k.tolist()
 
 
 def test_the_learned_surprise_threshold_equals_a_search_over_all_values() -> None:
@@ -282,7 +283,7 @@ def weaviate_autocut(values: list[float], jumps: int) -> int:
 @example([0, 0, 0, 0, 10, 14, 24], 1)  # ranks 2 and 3 are equally far over the diagonal
 def test_autocut_equals_a_literal_reading_of_the_rule(values: list[int], jumps: int) -> None:
     # The square keeps most points off straight lines.
-    scores = sorted((value + 0.137 * value**2 for value in values), reverse=True)
+    scores = sorted((1 + value + 0.137 * value**2 for value in values), reverse=True)
     assert Autocut(jumps).predict([scores]).tolist() == [weaviate_autocut(scores, jumps)]
 
 
@@ -309,7 +310,7 @@ def test_knee_equals_the_kneed_library() -> None:
 
 def test_a_straight_line_has_no_knee_and_is_kept_whole() -> None:
     pytest.importorskip("kneed")
-    assert Knee().predict([np.arange(20.0)]).tolist() == [20]
+    assert Knee().predict([np.arange(20.0)[::-1]]).tolist() == [20]
 
 
 def test_top_p_equals_hand_computed_softmax() -> None:
@@ -334,8 +335,10 @@ def test_top_p_equals_hand_computed_softmax() -> None:
         (ScoreThreshold("max", 0.5), 20),
         (ScoreThreshold("z", 0.5), 0),
         (FixedK(10), 10),
-        (Surprise(alpha=0.05), 0),
-        (Surprise(evalue=0.05), 0),
+        (Surprise(alpha=0.05), 20),
+        (Surprise(evalue=0.05), 20),
+        (Surprise(evalue=0.05, if_shallow="drop"), 0),
+        (Consensus(), 20),
     ],
     ids=repr,
 )

@@ -1,5 +1,8 @@
 // Tests of the TREC reader in C++ alone: what it makes of good files, and that no bytes upset it.
 #include <algorithm>
+#include <charconv>
+#include <clocale>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <map>
@@ -7,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "../numbers.hpp"
 #include "../trec.hpp"
 #include "check.hpp"
 
@@ -166,4 +170,56 @@ TEST(results_get_their_grades_and_unjudged_ones_none) {
                                  {judged.data(), 1, judged_offsets}, judged_grades,
                                  grades.data()) == Status::ok);
     CHECK((grades == std::vector<std::int32_t>{0, 0, 2, 0}));
+}
+
+TEST(blank_lines_are_counted_and_not_kept) {
+    const std::string blank(100'000, '\n');
+    const Columns columns = read(blank + "q Q0 d 1 1 t\n" + blank + "q Q0 e 1 x t\n", Kind::run,
+                                 [] { return std::size_t{0}; });
+    CHECK(columns.status == Status::broken);
+    CHECK(columns.problem_line == 200'002);
+    const Columns twice =
+        read("\n\nq Q0 d 1 1 t\n\n\n\nq Q0 d 1 1 t\n", Kind::run, [] { return std::size_t{0}; });
+    CHECK(twice.problem_line == 7);
+    CHECK(twice.problem.find("first on line 3") != std::string::npos);
+}
+
+TEST(scores_too_small_for_a_double_are_zero_and_too_large_ones_are_refused) {
+    for (const char* text : {"1e-400", "-1e-400", "+0.0001e-999", "4e-324"}) {
+        const Columns columns = read(std::string("q Q0 d 1 ") + text + " t\n", Kind::run,
+                                     [] { return std::size_t{0}; });
+        CHECK(columns.status == Status::ok);
+        CHECK(std::fabs(columns.values[0]) < 1e-300);
+    }
+    for (const char* text : {"1e400", "-1e400", "inf", "nan"}) {
+        const Columns columns = read(std::string("q Q0 d 1 ") + text + " t\n", Kind::run,
+                                     [] { return std::size_t{0}; });
+        CHECK(columns.status == Status::broken);
+    }
+}
+
+// Where the standard library reads doubles, the fallback for those that do not must agree with it.
+TEST(numbers_are_read_as_by_from_chars) {
+    std::setlocale(LC_ALL, "de_DE.UTF-8");  // where it exists, its decimal comma must not matter
+    std::mt19937_64 random(14);
+    const std::string letters = "0123456789012345678901234567890123456789..eE+-- xinfatyINF";
+    for (int i = 0; i < 200'000; ++i) {
+        std::string text;
+        const std::size_t length = 1 + random() % 12;
+        for (std::size_t j = 0; j < length; ++j) text += letters[random() % letters.size()];
+        double ours = -7.0;
+        const char* end = text.data() + text.size();
+        const auto got = paretocut::from_chars_everywhere(text.data(), end, ours);
+#ifdef __cpp_lib_to_chars
+        double theirs = -7.0;
+        const auto expected = std::from_chars(text.data(), end, theirs);
+        CHECK(got.ptr == expected.ptr);
+        if (expected.ec == std::errc::result_out_of_range) continue;  // 0 or infinite with us
+        CHECK(got.ec == expected.ec);
+        CHECK(ours == theirs || (std::isnan(ours) && std::isnan(theirs)));
+#else
+        CHECK(got.ptr >= text.data() && got.ptr <= end);
+#endif
+    }
+    std::setlocale(LC_ALL, "C");
 }

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from functools import lru_cache
 from typing import Any, TypedDict, Unpack
 
 from numpy.typing import ArrayLike
 
-from paretocut._options import RULES, FitOptions
+from paretocut._options import IF_SHALLOW, RULES, FitOptions, choose_rule
+from paretocut._validation import check_choice
 from paretocut.decisions import Cut, Cuts
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import RankedLists
@@ -16,7 +18,7 @@ from paretocut.truncators import Consensus, Surprise, Truncator, load
 __all__ = ["Choice", "choose", "cut", "cut_lists"]
 
 _DEFAULT = Consensus()
-_SURPRISE_ONLY = ("if_shallow", *FitOptions.names())
+_RULE_DEFAULTS = {"if_shallow": "keep", **FitOptions().to_dict()}
 
 
 class Choice(TypedDict, total=False):
@@ -54,12 +56,18 @@ def choose(who: str, **choice: Unpack[Choice]) -> Truncator:
             f"got {' and '.join(deciders)}"
         )
     name = deciders[0] if deciders else None
+    choose_rule(who, **{rule: given[rule] for rule in RULES if rule in given})
+    FitOptions(**{option: given[option] for option in FitOptions.names() if option in given}).check(
+        who
+    )
+    check_choice(given.get("if_shallow", "keep"), IF_SHALLOW, who=who, name="if_shallow")
     if name in RULES:
         chosen: Truncator = Surprise(**given)
-        chosen._validate()
         return chosen
-    loose = [option for option in given if option in _SURPRISE_ONLY]
-    if loose and any(given[option] != _RULE_DEFAULTS[option] for option in loose):
+    loose = [
+        name for name, default in _RULE_DEFAULTS.items() if given.get(name, default) != default
+    ]
+    if loose:
         raise InvalidParameterError(
             f"{who}: {', '.join(loose)} must come with one of the rules {', '.join(RULES)}, "
             f"got {'none of them' if name is None else name}"
@@ -73,9 +81,6 @@ def choose(who: str, **choice: Unpack[Choice]) -> Truncator:
     return _DEFAULT
 
 
-_RULE_DEFAULTS = {"if_shallow": "keep", **FitOptions().to_dict()}
-
-
 def _truncator(who: str, given: Any) -> Truncator:
     found = load(given) if isinstance(given, (str, os.PathLike)) else given
     if not isinstance(found, Truncator):
@@ -85,6 +90,21 @@ def _truncator(who: str, given: Any) -> Truncator:
             f"got {type(found).__name__}{hint if type(found).__name__ == 'Background' else ''}"
         )
     return found
+
+
+def _chosen(**choice: Unpack[Choice]) -> Truncator:
+    """Return what `choose` does, made once for each choice by a word or a rule."""
+    if choice.get("truncator") is not None:
+        return choose("cut", **choice)  # a file may have changed
+    try:
+        return _remembered(tuple(choice.items()))
+    except TypeError:  # something that has no hash, to be refused with a better message
+        return choose("cut", **choice)
+
+
+@lru_cache(maxsize=64)
+def _remembered(choice: tuple[tuple[str, Any], ...]) -> Truncator:
+    return choose("cut", **dict(choice))
 
 
 def cut(
@@ -129,9 +149,8 @@ def cut(
     >>> pc.cut(scores, expect="one").k
     2
     """
-    return choose("cut", **choice).cut(
-        scores, higher_is_better=higher_is_better, min_k=min_k, max_k=max_k
-    )
+    truncator = _chosen(**choice) if choice else _DEFAULT
+    return truncator.cut(scores, higher_is_better=higher_is_better, min_k=min_k, max_k=max_k)
 
 
 def cut_lists(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from paretocut.ragged import BoolArray, FloatArray, IntArray, Ragged
+from paretocut.ragged import BoolArray, FloatArray, IntArray, Ragged, best_first
 
 __all__ = ["ABOUT_SCORES", "SHALLOW", "WARNINGS", "diagnose", "named", "saturated"]
 
@@ -70,7 +70,8 @@ def diagnose(scores: Ragged) -> dict[str, BoolArray]:
     """Return, for every warning about scores alone, which lists deserve it."""
     lengths = scores.lengths
     rows = scores.rows
-    values = scores.values[np.lexsort((-scores.values, rows))]  # every list best first
+    order = best_first(scores, True)
+    values = scores.values if order is None else scores.values[order]
     same_list = rows[1:] == rows[:-1]
     owners = rows[:-1]
     filled = lengths > 0
@@ -105,20 +106,16 @@ def saturated(scores: Ragged) -> BoolArray:
     scores
         Lists in falling order.
     """
-    found = np.zeros(len(scores), dtype=np.bool_)
-    filled = scores.filled
-    if not filled.any():
-        return found
-    values, enough = scores.values, _SATURATED * scores.lengths[filled]
-    top = values[scores.offsets[:-1][filled]]
-    bottom = values[scores.offsets[1:][filled] - 1]
-    inside = (bottom >= 0) & (top <= 1) & (top > bottom)
-    if not inside.any():
-        return found
-    high = scores.count(values > 0.99)[filled] >= enough
-    low = scores.count(values < 0.01)[filled] >= enough
+    values, enough = scores.values, _SATURATED * scores.lengths
+    top, bottom = scores.ends()
+    inside: BoolArray = (bottom >= 0) & (top <= 1) & (top > bottom)
     # Probabilities piled at 0 are told from small cosines by a top that gets well above it.
-    found[filled] = inside & ((high & (top > bottom + 0.01)) | (low & (top > 0.5)))
+    may = inside & ((top > 0.99) | ((bottom < 0.01) & (top > 0.5)))
+    if not may.any():
+        return may
+    high = scores.count(values > 0.99) >= enough
+    low = scores.count(values < 0.01) >= enough
+    found: BoolArray = may & ((high & (top > bottom + 0.01)) | (low & (top > 0.5)))
     return found
 
 

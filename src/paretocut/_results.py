@@ -106,14 +106,12 @@ class SurpriseFit:
     def warnings(self) -> tuple[str, ...]:
         """Names of what the user should know, keys of `paretocut.WARNINGS`."""
         column = Ragged.unchecked(self._scores, np.array([0, self.n]))
-        best = self.tests * float(np.exp(-self.surprise.max(initial=0.0)))
         return _warnings(
             column,
             self._sign,
             flags=np.array([self._flags]),
             gof=np.array([self.gof_pvalue]),
             little=np.array([self.fitted and 2 * self.upper < self.n]),
-            best=np.array([best if self.fitted else 0.0]),
             transform=np.array([self.transform]),
         )[0]
 
@@ -223,13 +221,19 @@ class SurpriseFits:
         return self.cvm / np.maximum(self._fitted_on, 1)
 
     @property
-    def warnings(self) -> tuple[tuple[str, ...], ...]:
-        """Names of what the user should know of each list, keys of `paretocut.WARNINGS`."""
+    def nothing_stands_out(self) -> NDArray[np.bool_]:
+        """Whether even the best result of each list has an E-value above 1."""
         best = np.zeros(len(self))
         filled = self.surprise.filled
         starts = self.surprise.offsets[:-1][filled]
         if starts.size:
             best[filled] = np.maximum.reduceat(self.surprise.values, starts)
+        unremarkable = self.tests * np.exp(-best) > 1
+        return np.asarray(unremarkable & (self.scale > 0) & (self.n >= SHALLOW))
+
+    @property
+    def warnings(self) -> tuple[tuple[str, ...], ...]:
+        """Names of what the user should know of each list, keys of `paretocut.WARNINGS`."""
         fitted = self.scale > 0
         return tuple(
             _warnings(
@@ -238,7 +242,6 @@ class SurpriseFits:
                 flags=self._flags,
                 gof=self.gof_pvalue,
                 little=fitted & (2 * self.upper < self.n),
-                best=np.where(fitted, self.tests * np.exp(-best), 0.0),
                 transform=self.transform,
             )
         )
@@ -323,17 +326,15 @@ def _warnings(
     flags: NDArray[Any],
     gof: FloatArray,
     little: NDArray[np.bool_],
-    best: FloatArray,
     transform: NDArray[np.str_],
 ) -> list[tuple[str, ...]]:
-    """Return the warnings of each list; ``best`` is its smallest E-value, 0 without a tail."""
+    """Return the warnings of each list."""
     found = diagnose(scores)
     # Seen as logits, saturated probabilities are no trouble any more; distances are none.
     found["saturated_scores"] &= (transform != "logit") & (sign > 0)
     found["shallow_list"] = (scores.lengths < SHALLOW) & scores.filled
     found["poor_fit"] = gof < _POOR_FIT
     found["little_background"] = little
-    found["nothing_stands_out"] = (best > 1) & (scores.lengths >= SHALLOW)
     for bit, name in _FLAGS.items():
         found[name] = ((flags & bit) != 0) & scores.filled
     found["constant_scores"] &= scores.lengths > 1

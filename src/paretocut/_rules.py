@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -14,10 +14,23 @@ from paretocut.decisions import Cuts, ordinal
 from paretocut.lists import RankedLists
 from paretocut.ragged import FloatArray, IntArray, Ragged
 
-if TYPE_CHECKING:
-    from paretocut._results import SurpriseFits
+__all__ = ["RuleDecider", "Tails", "least_surprise", "rule_counts"]
 
-__all__ = ["RuleDecider", "least_surprise", "rule_counts"]
+
+class Tails(Protocol):
+    """What a rule asks of the fitted tails of many lists."""
+
+    @property
+    def surprise(self) -> Ragged:
+        """Surprise of each result."""
+
+    @property
+    def scale(self) -> FloatArray:
+        """Scale of each tail; 0 where none was fitted."""
+
+    @property
+    def tests(self) -> IntArray:
+        """Number of results of each list at or above its threshold."""
 
 
 def least_surprise(rule: Rule, tests: Any) -> Any:
@@ -80,14 +93,12 @@ class RuleDecider:
         Fits the tails of lists.
     """
 
-    def __init__(
-        self, rule: Rule, if_shallow: str, fit: Callable[[RankedLists], SurpriseFits]
-    ) -> None:
+    def __init__(self, rule: Rule, if_shallow: str, fit: Callable[[RankedLists], Any]) -> None:
         self.rule = rule
         self.if_shallow = if_shallow
         self._fit = fit
 
-    def counts(self, fits: SurpriseFits) -> IntArray:
+    def counts(self, fits: Tails) -> IntArray:
         """Return how many results of each list to keep."""
         return self.counts_of(fits.surprise, fits.tests, fits.scale)
 
@@ -111,7 +122,7 @@ class RuleDecider:
     def _label(self) -> str:
         return f"{self.rule.name}={self.rule.level:g}"
 
-    def _tails(self, lists: RankedLists) -> SurpriseFits:
+    def _tails(self, lists: RankedLists) -> Any:
         return self._fit(lists)
 
     def _notices(self, cuts: Cuts) -> Sequence[tuple[str, ...]]:

@@ -15,6 +15,7 @@ from paretocut.errors import InvalidParameterError
 
 __all__ = ["check_choice", "check_int", "check_positive_int", "check_probability", "check_real"]
 
+_LARGEST_INT = 2**63 - 1
 _BRACKETS = {"both": ("[", "]"), "neither": ("(", ")"), "low": ("[", ")"), "high": ("(", "]")}
 
 
@@ -39,14 +40,14 @@ def check_real(
     """Return the value as a float inside the interval."""
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):  # the last: an integer beyond all floats
         number = math.nan
     left, right = _BRACKETS[closed]
     above = number >= low if left == "[" else number > low
     below = number <= high if right == "]" else number < high
     if isinstance(value, (str, bytes)) or not (above and below):
         raise InvalidParameterError(
-            f"{who}: {name} must be in {left}{low:g}, {high:g}{right}, got {value!r}"
+            f"{who}: {name} must be in {left}{low:g}, {high:g}{right}, got {_shown(value)}"
         )
     return number
 
@@ -57,14 +58,18 @@ def check_probability(value: Any, *, who: str, name: str) -> float:
 
 
 def check_int(value: Any, *, who: str, name: str, low: int = 0) -> int:
-    """Return the value as an int that is ``low`` or more."""
+    """Return the value as an int that is ``low`` or more, and that an array can hold."""
     try:
         number = operator.index(value)
     except TypeError:
         number = low - 1
+    if number > _LARGEST_INT:
+        raise InvalidParameterError(
+            f"{who}: {name} must be an integer of at most {_LARGEST_INT}, got {_shown(value)}"
+        )
     if number < low:
         raise InvalidParameterError(
-            f"{who}: {name} must be an integer of at least {low}, got {value!r}"
+            f"{who}: {name} must be an integer of at least {low}, got {_shown(value)}"
         )
     return number
 
@@ -72,3 +77,11 @@ def check_int(value: Any, *, who: str, name: str, low: int = 0) -> int:
 def check_positive_int(value: Any, *, who: str, name: str) -> int:
     """Return the value as an int that is 1 or more."""
     return check_int(value, who=who, name=name, low=1)
+
+
+def _shown(value: Any) -> str:
+    """Return how the value looks; Python refuses to write integers of thousands of digits."""
+    try:
+        return repr(value)
+    except ValueError:
+        return f"an integer of {value.bit_length()} bits"

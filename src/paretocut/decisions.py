@@ -169,10 +169,18 @@ class Cut:
 
     k: int
     n: int
-    _cuts: Cuts
+    _source: Cuts | Callable[[], Cuts]  # a quick decision is explained only when somebody asks
     _i: int
     _order: IntArray | None
     _limit: str = ""
+
+    @property
+    def _cuts(self) -> Cuts:
+        if not isinstance(self._source, Cuts):
+            object.__setattr__(self, "_source", self._source())
+        cuts = self._source
+        assert isinstance(cuts, Cuts)
+        return cuts
 
     @property
     def indices(self) -> IntArray:
@@ -390,13 +398,11 @@ def _matches(lists: RankedLists) -> IntArray | None:
     scores = lists.scores
     if not lists.higher_is_better or scores.values.size == 0:
         return None
-    filled = scores.filled
-    last = np.ones(len(scores))
-    last[filled] = scores.values[scores.offsets[1:][filled] - 1]
-    if np.all(last != 0):
+    _, last = scores.ends()
+    if last.all():
         return None
     zeros = scores.count(scores.values == 0)
-    padded = (last == 0) & ((zeros > 1) | (zeros == scores.lengths))
+    padded = (last == 0) & ((zeros > 1) | (zeros == scores.lengths)) & scores.filled
     if not padded.any():
         return None
     return np.where(padded, scores.lengths - zeros, scores.lengths)

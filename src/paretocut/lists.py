@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from paretocut.errors import InvalidParameterError, InvalidScoresError
-from paretocut.ragged import BoolArray, FloatArray, IntArray, Ragged, RaggedLike, offsets_of
+from paretocut.ragged import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Ragged,
+    RaggedLike,
+    best_first,
+    offsets_of,
+)
 
-if TYPE_CHECKING:
-    from paretocut.decisions import Cuts
-
-__all__ = ["RankedList", "RankedLists", "best_first", "check_direction"]
+__all__ = ["RankedList", "RankedLists", "as_text", "check_direction"]
 
 _Column = TypeVar("_Column")
 
@@ -135,7 +140,9 @@ class RankedLists:
             )
         if grades is not None and grades.values.dtype.kind == "f":
             _refuse_not_finite(grades, names, "relevance")
-        documents = _as_text(_aligned(doc_ids, ragged, "doc_ids"))
+        documents = _aligned(doc_ids, ragged, "doc_ids")
+        if documents is not None:
+            documents = documents.with_values(as_text(documents.values))
         query_vectors = _matrix(query_embeddings, n, "query_embeddings", "lists")
         vectors = _matrix(doc_embeddings, ragged.values.size, "doc_embeddings", "results")
 
@@ -374,8 +381,8 @@ class RankedLists:
             doc_embeddings=_pick(self.doc_embeddings, keep),
         )
 
-    def cut(self, *, min_k: int = 0, max_k: int | None = None, **choice: Any) -> Cuts:
-        """Return how many results of each list to keep, and why.
+    def cut(self, *, min_k: int = 0, max_k: int | None = None, **choice: Any) -> Any:
+        """Return how many results of each list to keep, and why: `paretocut.Cuts`.
 
         Parameters
         ----------
@@ -394,8 +401,7 @@ class RankedLists:
         from importlib import import_module
 
         decide = import_module("paretocut._cut").cut_lists
-        cuts: Cuts = decide(self, min_k=min_k, max_k=max_k, **choice)
-        return cuts
+        return decide(self, min_k=min_k, max_k=max_k, **choice)
 
     @staticmethod
     def concat(parts: Iterable[RankedLists]) -> RankedLists:
@@ -465,16 +471,18 @@ def _refuse_not_finite(column: Ragged, query_ids: NDArray[np.str_], what: str) -
         )
 
 
-def _as_text(ids: Ragged | None) -> Ragged | None:
-    """Return document ids as strings; bytes that are no UTF-8 come back whole when encoded."""
-    if ids is None or ids.values.dtype.kind == "U":
-        return ids
-    if ids.values.dtype.kind != "S":
-        return ids.with_values(ids.values.astype(np.str_))
+def as_text(ids: NDArray[Any]) -> NDArray[np.str_]:
+    """Return document ids as strings; bytes that are no UTF-8 come back whole when encoded.
+
+    Parameters
+    ----------
+    ids
+        Strings, bytes or numbers.
+    """
     try:
-        return ids.with_values(ids.values.astype(np.str_))  # ASCII, in one go
+        return ids.astype(np.str_, copy=False)  # bytes too, if they are ASCII
     except UnicodeDecodeError:
-        return ids.with_values(np.char.decode(ids.values, "utf-8", "surrogateescape"))
+        return np.char.decode(ids, "utf-8", "surrogateescape")
 
 
 def _aligned(column: RaggedLike | None, scores: Ragged, name: str) -> Ragged | None:
@@ -510,24 +518,6 @@ def _matrix(vectors: ArrayLike | None, rows: int, name: str, what: str) -> NDArr
             f"got shape {array.shape}"
         )
     return array
-
-
-def best_first(scores: Ragged, higher_is_better: bool) -> IntArray | None:
-    """Return what sorts every list best first, or None when all of them are.
-
-    Parameters
-    ----------
-    scores
-        Lists in any order.
-    higher_is_better
-        False for distances.
-    """
-    values = scores.values
-    worse, better = (values[:-1], values[1:]) if higher_is_better else (values[1:], values[:-1])
-    rises = np.flatnonzero(better > worse) + 1
-    if not rises.size or np.isin(rises, scores.offsets).all():
-        return None
-    return np.lexsort((-values if higher_is_better else values, scores.rows))
 
 
 def check_direction(

@@ -11,7 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from paretocut.errors import InvalidScoresError
 
-__all__ = ["BoolArray", "FloatArray", "IntArray", "Ragged", "RaggedLike", "offsets_of"]
+__all__ = [
+    "BoolArray",
+    "FloatArray",
+    "IntArray",
+    "Ragged",
+    "RaggedLike",
+    "best_first",
+    "offsets_of",
+]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -93,7 +101,7 @@ class Ragged:
     @property
     def lengths(self) -> IntArray:
         """Number of values in each list."""
-        return np.diff(self.offsets)
+        return self.offsets[1:] - self.offsets[:-1]
 
     @property
     def rows(self) -> IntArray:
@@ -109,6 +117,17 @@ class Ragged:
     def filled(self) -> BoolArray:
         """Which lists hold any value."""
         return self.offsets[1:] > self.offsets[:-1]
+
+    def ends(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the first and the last value of each list; 0 of an empty one."""
+        starts, stops = self.offsets[:-1], self.offsets[1:]
+        filled = stops > starts
+        if filled.all():
+            return self.values[starts], self.values[stops - 1]
+        first, last = np.zeros((2, len(self)), dtype=self.values.dtype)
+        first[filled] = self.values[starts[filled]]
+        last[filled] = self.values[stops[filled] - 1]
+        return first, last
 
     def count(self, mask: BoolArray) -> IntArray:
         """Return how many values of each list the mask, one flag per value, marks."""
@@ -173,6 +192,24 @@ RaggedLike: TypeAlias = (
 """What ``Ragged.from_any`` takes; ``Any`` stands for pyarrow list arrays."""
 
 
+def best_first(scores: Ragged, higher_is_better: bool) -> IntArray | None:
+    """Return what sorts every list best first, or None when all of them are.
+
+    Parameters
+    ----------
+    scores
+        Lists in any order.
+    higher_is_better
+        False for distances.
+    """
+    values = scores.values
+    worse, better = (values[:-1], values[1:]) if higher_is_better else (values[1:], values[:-1])
+    rises = np.flatnonzero(better > worse) + 1
+    if not rises.size or np.isin(rises, scores.offsets).all():
+        return None
+    return np.lexsort((-values if higher_is_better else values, scores.rows))
+
+
 def offsets_of(lengths: IntArray) -> IntArray:
     """Return where lists of these lengths begin, and where the last one ends."""
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
@@ -181,6 +218,10 @@ def offsets_of(lengths: IntArray) -> IntArray:
 
 
 def _array(values: Any) -> NDArray[Any]:
+    if isinstance(values, np.ma.MaskedArray):
+        raise InvalidScoresError(
+            "Ragged: values must not be masked, got a masked array; take .compressed() of it"
+        )
     try:
         return np.asarray(values)
     except ValueError as error:  # lists of unequal length inside
@@ -190,7 +231,7 @@ def _array(values: Any) -> NDArray[Any]:
 def _from_sequence(lists: Any, dtype: Any) -> Ragged:
     problem = "Ragged: lists must be a 2-D array or a sequence of 1-D arrays (one: [scores]), got "
     if hasattr(lists, "__array__"):
-        array = np.asarray(lists)
+        array = _array(lists)
         if array.ndim == 2:
             rows, columns = array.shape
             return Ragged(array.reshape(-1), np.arange(rows + 1, dtype=np.int64) * columns)

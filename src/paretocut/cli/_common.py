@@ -73,6 +73,12 @@ def add_input(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--distances", action="store_true", help="the scores are distances: lower is better"
     )
+    parser.add_argument(
+        "--max-bytes",
+        type=positive_int,
+        metavar="N",
+        help="refuse a RUN of more than N bytes, decompressed (default: no limit)",
+    )
 
 
 def add_quiet(parser: argparse.ArgumentParser) -> None:
@@ -187,13 +193,15 @@ def read(args: argparse.Namespace, **judged: Any) -> RankedLists:
     """Return the lists of the run."""
     # Asked here, so that what is wrong with the name is told by the command.
     kind = format_of(args.run, args.format, who=args.command)
-    return read_lists(args.run, kind, higher_is_better=not args.distances, **judged)
+    given = {"higher_is_better": not args.distances, "max_bytes": args.max_bytes}
+    return read_lists(args.run, kind, **given, **judged)
 
 
 def read_unanswered(args: argparse.Namespace, run: str) -> RankedLists:
     """Return the lists of a second run, in the format and direction of the first."""
     kind = format_of(run, args.format, who=args.command)
-    return read_lists(run, kind, higher_is_better=not args.distances)
+    given = {"higher_is_better": not args.distances, "max_bytes": args.max_bytes}
+    return read_lists(run, kind, **given)
 
 
 def blocks(lists: RankedLists) -> Iterator[RankedLists]:

@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import IO, TypeAlias, cast
 
+from paretocut._validation import check_int
 from paretocut.errors import DataFormatError, InvalidParameterError
 
 Source: TypeAlias = str | os.PathLike[str] | IO[bytes]
@@ -29,12 +30,46 @@ class OpenSource:
     line: int = 0
 
 
+class _Limited:
+    """A stream that refuses to give more than so many bytes."""
+
+    def __init__(self, stream: IO[bytes], most: int, opened: OpenSource) -> None:
+        self._stream = stream
+        self._left = most
+        self._most = most
+        self._opened = opened
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes, all of them by default."""
+        # One more than allowed tells a file that ends there from one that goes on.
+        wanted = self._left + 1 if size < 0 else min(size, self._left + 1)
+        return self._count(self._stream.read(wanted))
+
+    def __iter__(self) -> Iterator[bytes]:
+        while line := self._count(self._stream.readline(self._left + 1)):
+            yield line
+
+    def _count(self, found: bytes) -> bytes:
+        self._left -= len(found)
+        if self._left < 0:
+            raise DataFormatError(
+                self._opened.name,
+                self._opened.line + 1,
+                f"expected at most {self._most:,} bytes of text, decompressed (max_bytes), "
+                "got more",
+            )
+        return found
+
+
 @contextmanager
-def open_source(source: Source) -> Iterator[OpenSource]:
+def open_source(source: Source, max_bytes: int | None = None) -> Iterator[OpenSource]:
     """Yield the bytes of a source, decompressed when they are gzip or xz whatever the name.
 
-    Damaged compressed data raises `DataFormatError` after the line the reader noted.
+    Damaged compressed data raises `DataFormatError` after the line the reader noted, and so does
+    a source with more than ``max_bytes``, counted after decompression.
     """
+    if max_bytes is not None:
+        max_bytes = check_int(max_bytes, who="open_source", name="max_bytes")
     with ExitStack() as stack:
         if isinstance(source, (str, os.PathLike)):
             name = os.fspath(source)
@@ -61,6 +96,8 @@ def open_source(source: Source) -> Iterator[OpenSource]:
             stream = stack.enter_context(lzma.LZMAFile(raw))
             damage = (EOFError, lzma.LZMAError)
         opened = OpenSource(name, stream)
+        if max_bytes is not None:
+            opened.stream = cast(IO[bytes], _Limited(stream, max_bytes, opened))
         try:
             yield opened
         except damage as error:
@@ -90,29 +127,41 @@ def open_target(target: Target) -> Iterator[IO[bytes]]:
     """
     name = os.fspath(target)
     if name == "-":
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+        with _named("<stdout>"):
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
         return
     final = os.path.realpath(name)  # a link keeps pointing to the file that is replaced
     if os.path.exists(final) and not os.path.isfile(final):
         # A pipe or a device cannot be replaced, only written to.
-        with open(final, "wb") as stream:
+        with _named(name), open(final, "wb") as stream:
             yield stream
         return
     folder, base = os.path.split(final)
     unfinished = os.path.join(folder, f".{base}.{os.urandom(4).hex()}.part")
     try:
-        with ExitStack() as stack:
-            try:
+        with _named(name):
+            with ExitStack() as stack:
                 raw: IO[bytes] = stack.enter_context(open(unfinished, "xb"))
-            except OSError as error:
-                raise OSError(error.errno, error.strerror, name) from None
-            yield _compressed(raw, os.path.splitext(name)[1].lower(), stack)
-        os.replace(unfinished, final)
+                yield _compressed(raw, os.path.splitext(name)[1].lower(), stack)
+            os.replace(unfinished, final)
     except BaseException:
         with suppress(FileNotFoundError):
             os.unlink(unfinished)
         raise
+
+
+@contextmanager
+def _named(name: str) -> Iterator[None]:
+    """Make errors of the system, a full disk say, name the file the caller asked for."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, name) from None
 
 
 def _compressed(raw: IO[bytes], suffix: str, stack: ExitStack) -> IO[bytes]:

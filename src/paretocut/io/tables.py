@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from paretocut._extras import require
 from paretocut.errors import DataFormatError, InvalidParameterError
 from paretocut.io._files import OpenSource, Source, Target, open_source, open_target
-from paretocut.io.trec import Qrels, as_bytes, judge, read_qrels, read_trec, write_trec
+from paretocut.io.trec import Qrels, judge, read_qrels, read_trec, write_trec
 from paretocut.lists import RankedLists
 from paretocut.ragged import Ragged
 
@@ -66,6 +66,7 @@ def read_lists(
     min_grade: float = 1,
     missing: Literal["drop", "empty"] = "drop",
     higher_is_better: bool = True,
+    max_bytes: int | None = None,
 ) -> RankedLists:
     """Return the ranked lists of a file of any known format.
 
@@ -84,6 +85,8 @@ def read_lists(
         What becomes of judged queries without results; see `judge`.
     higher_is_better
         False for distances.
+    max_bytes
+        Refuse a file that is larger than this once decompressed; for files from strangers.
 
     Raises
     ------
@@ -101,9 +104,14 @@ def read_lists(
     chosen = format_of(source, format, who="read_lists")
     if chosen == "trec":
         return read_trec(
-            source, qrels, min_grade=min_grade, missing=missing, higher_is_better=higher_is_better
+            source,
+            qrels,
+            min_grade=min_grade,
+            missing=missing,
+            higher_is_better=higher_is_better,
+            max_bytes=max_bytes,
         )
-    with open_source(source) as opened, closing(_READERS[chosen](opened)) as rows:
+    with open_source(source, max_bytes) as opened, closing(_READERS[chosen](opened)) as rows:
         columns = _Columns(opened.name, min_grade)
         for line, row in rows:
             columns.add(line, row)
@@ -508,12 +516,17 @@ def _rows(lists: RankedLists) -> Iterator[dict[str, Any]]:
 
 
 def _as_text(ids: NDArray[Any]) -> list[str]:
-    try:
-        return [item.decode() for item in as_bytes(ids).tolist()]
-    except UnicodeDecodeError as error:
-        raise InvalidParameterError(
-            f"write_lists: doc_ids must be UTF-8 in a table, got {error.object!r}"
-        ) from None
+    texts: list[str] = ids.tolist()
+    for text in texts:
+        if not text.isascii():
+            try:
+                text.encode()
+            except UnicodeEncodeError:
+                raw = text.encode("utf-8", "surrogateescape")
+                raise InvalidParameterError(
+                    f"write_lists: doc_ids must be UTF-8 in a table, got {raw!r}"
+                ) from None
+    return texts
 
 
 def _write_parquet(out: IO[bytes], lists: RankedLists) -> None:

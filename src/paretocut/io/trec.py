@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from paretocut._kernel import TrecReader, trec_judge
 from paretocut.errors import InvalidParameterError, TrecFormatError
 from paretocut.io._files import CHUNK_BYTES, Source, Target, open_source, open_target
-from paretocut.lists import RankedLists
+from paretocut.lists import RankedLists, as_text
 from paretocut.ragged import IntArray, Ragged
 
 __all__ = ["CoverageWarning", "Qrels", "judge", "read_qrels", "read_trec", "write_trec"]
@@ -71,7 +71,7 @@ class Qrels:
     query_ids
         Names of the judged queries, in order of first appearance.
     doc_ids, grades
-        `Ragged` columns with the judged documents (bytes) and their grades (int32).
+        `Ragged` columns with the judged documents (strings) and their grades (int32).
     """
 
     query_ids: NDArray[np.str_]
@@ -103,6 +103,7 @@ def read_trec(
     min_grade: float = 1,
     missing: Literal["drop", "empty"] = "drop",
     higher_is_better: bool = True,
+    max_bytes: int | None = None,
 ) -> RankedLists:
     r"""Return the ranked lists of a TREC run, with relevance when judgements are given.
 
@@ -121,6 +122,8 @@ def read_trec(
         What becomes of judged queries without results; see `judge`.
     higher_is_better
         False when the file holds distances.
+    max_bytes
+        Refuse a run that is larger than this once decompressed; for files from strangers.
 
     Raises
     ------
@@ -137,7 +140,9 @@ def read_trec(
     (['d2', 'd1'], [1, 0], 2)
     """
     _check_missing("read_trec", missing)
-    query_ids, offsets, scores, doc_ids = _read(run, qrels=False, negate=not higher_is_better)
+    query_ids, offsets, scores, doc_ids = _read(
+        run, qrels=False, negate=not higher_is_better, max_bytes=max_bytes
+    )
     lists = RankedLists(
         Ragged(scores if higher_is_better else -scores, offsets),
         query_ids=query_ids,
@@ -321,11 +326,11 @@ def _id_matrix(ids: NDArray[Any]) -> NDArray[np.uint8]:
 
 
 def _read(
-    source: Source, *, qrels: bool, negate: bool
-) -> tuple[NDArray[np.str_], IntArray, NDArray[np.float64], NDArray[np.bytes_]]:
+    source: Source, *, qrels: bool, negate: bool, max_bytes: int | None = None
+) -> tuple[NDArray[np.str_], IntArray, NDArray[np.float64], NDArray[np.str_]]:
     """Return query ids, offsets, scores or grades, and document ids."""
     reader = TrecReader(qrels, negate)
-    with open_source(source) as opened:
+    with open_source(source, max_bytes) as opened:
         good = True
         while good and (chunk := opened.stream.read(CHUNK_BYTES)):
             good = reader.feed(chunk)
@@ -344,4 +349,4 @@ def _read(
     offsets, values, ids = reader.emit()
     # A file without results has ids of no width, which NumPy cannot view as strings.
     doc_ids = ids.view(f"S{ids.shape[1]}")[:, 0] if ids.size else np.empty(0, "S1")
-    return np.array(names, dtype=np.str_), offsets, values, doc_ids
+    return np.array(names, dtype=np.str_), offsets, values, as_text(doc_ids)

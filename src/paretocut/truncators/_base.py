@@ -6,6 +6,7 @@ import inspect
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import partial
 from importlib import import_module
 from typing import Any, ClassVar, Literal, Self
 
@@ -14,10 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from paretocut._diagnostics import diagnose, named
 from paretocut._options import FitOptions, check_bounds
-from paretocut.decisions import Cut, Cuts, decided, one_decided, one_list
+from paretocut.decisions import Cut, Cuts, as_scores, decided, one_decided, one_list
 from paretocut.errors import InvalidParameterError, InvalidScoresError, NotFittedError
 from paretocut.lists import RankedLists, check_direction
-from paretocut.ragged import IntArray, Ragged, RaggedLike
+from paretocut.ragged import FloatArray, IntArray, Ragged, RaggedLike
 from paretocut.surprise import SurpriseFits, fit_lists
 
 __all__ = ["Truncator"]
@@ -97,7 +98,13 @@ class Truncator(ABC):
         min_k, max_k
             Bounds on the number kept, whatever is decided.
         """
-        lists, order = one_list(scores, higher_is_better, who="cut")
+        values = as_scores(scores, who="cut")
+        if min_k == 0 and max_k is None:
+            k = self._quick(values, higher_is_better)
+            if k is not None:
+                later = partial(self._explained, values, higher_is_better)
+                return Cut(k, values.size, later, 0, None)
+        lists, order = one_list(values, higher_is_better, who="cut")
         return one_decided(self._cuts(lists, check_bounds("cut", min_k, max_k)), order)
 
     def cut_batch(
@@ -236,6 +243,13 @@ class Truncator(ABC):
         """Return, for each list, the clause that says why ``cuts.chosen`` results are kept."""
         return [f"so {self!r} decides"] * len(cuts)
 
+    def _quick(self, scores: FloatArray, higher_is_better: bool) -> int | None:
+        """Return the cut of one ordinary list that stands best first, or None for any other.
+
+        For methods that can tell it in microseconds; it must be the cut that ``_predict`` gives.
+        """
+        return None
+
     def keys(self, lists: RankedLists) -> Ragged:
         """Return one number per result, never rising down a list: what `Conformal` thresholds.
 
@@ -284,6 +298,11 @@ class Truncator(ABC):
         self._check_direction(lists)
         return decided(self, self._decide, lists, bounds, zeros=self._zeros)
 
+    def _explained(self, scores: FloatArray, higher_is_better: bool) -> Cuts:
+        """Return the decision on one list that ``_quick`` has cut."""
+        lists = RankedLists.of_one(scores, higher_is_better)
+        return self._cuts(lists, check_bounds("cut", 0, None))
+
     def _decide(self, lists: RankedLists) -> IntArray:
         return np.asarray(self._predict(lists), dtype=np.int64)
 
@@ -309,13 +328,9 @@ class Truncator(ABC):
     def _notices(self, cuts: Cuts) -> Sequence[tuple[str, ...]]:
         scores = cuts.lists.scores
         found = {"rank_only_scores": diagnose(scores)["rank_only_scores"]}
-        first, last = np.zeros(len(scores)), np.zeros(len(scores))
-        filled = scores.filled
-        first[filled] = scores.values[scores.offsets[:-1][filled]]
-        last[filled] = scores.values[scores.offsets[1:][filled] - 1]
+        first, last = scores.ends()
         found["constant_scores"] = (scores.lengths > 1) & (first == last)
-        tail = cuts.fits.warnings
-        found["nothing_stands_out"] = np.array(["nothing_stands_out" in names for names in tail])
+        found["nothing_stands_out"] = cuts.fits.nothing_stands_out
         return named(found, len(scores))
 
     # Shared machinery.

@@ -12,7 +12,7 @@ from paretocut.background import Background
 from paretocut.decisions import Cuts
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import RankedLists
-from paretocut.ragged import IntArray, Ragged
+from paretocut.ragged import FloatArray, IntArray, Ragged
 from paretocut.surprise import SurpriseFits
 from paretocut.truncators._base import Truncator
 
@@ -48,7 +48,7 @@ class Gated(Truncator):
     >>> unanswered = np.random.default_rng(0).normal(0.3, 0.1, (300, 1000)).max(axis=1)
     >>> gated = Gated(FixedK(2), Background.fit(unanswered))
     >>> gated.cut([0.9, 0.8, 0.4]).k, gated.cut([0.65, 0.6, 0.4]).reason
-    (2, 'kept none of 3: 32 % of queries without an answer reach a best score as high')
+    (2, 'kept none of 3: 22 % of queries without an answer reach a best score as high')
     """
 
     base_: Truncator
@@ -85,6 +85,16 @@ class Gated(Truncator):
         inner._check_direction(lists)
         within = self.background.pvalue(lists) <= self.alpha
         return np.where(within, inner._cuts(lists, (0, sys.maxsize)).k, 0)
+
+    def _quick(self, scores: FloatArray, higher_is_better: bool) -> int | None:
+        background = self.background
+        if background.context is not None or background.higher_is_better != higher_is_better:
+            return None
+        k = self._inner()._quick(scores, higher_is_better)
+        if k is None:
+            return None
+        self._validate()
+        return k if background.chance_of(float(scores[0])) <= self.alpha else 0
 
     def _because(self, cuts: Cuts) -> list[str]:
         pvalues = self.background.pvalue(cuts.lists).tolist()

@@ -8,14 +8,15 @@ from typing import Literal
 import numpy as np
 
 from paretocut import metrics
+from paretocut._diagnostics import SHALLOW
 from paretocut._options import IF_SHALLOW, RULES, FitOptions, Rule, choose_rule
-from paretocut._rules import RuleDecider
+from paretocut._rules import RuleDecider, least_surprise
 from paretocut._validation import check_choice, check_positive_int, check_real
 from paretocut.decisions import Cuts
 from paretocut.lists import RankedLists
 from paretocut.metrics import MetricLike
 from paretocut.ragged import FloatArray, IntArray, Ragged
-from paretocut.surprise import SurpriseFits, fit_lists
+from paretocut.surprise import SurpriseFits, fit, fit_lists
 from paretocut.truncators._base import Truncator
 from paretocut.truncators._neighbors import embeddings_of, nearest
 from paretocut.truncators._reasons import against_limit
@@ -151,6 +152,19 @@ class Surprise(Truncator):
         if rule is None and not self._learned():
             rule = _UNTRAINED
         return None if rule is None else RuleDecider(rule, self.if_shallow, self._tails)
+
+    def _quick(self, scores: FloatArray, higher_is_better: bool) -> int | None:
+        rule = self._rule()
+        if rule is None or rule.name == "fdr" or scores.size < SHALLOW:
+            return None
+        self._validate()
+        sign = 1.0 if higher_is_better else -1.0
+        if scores[-1] == 0 or not (sign * scores[:-1] >= sign * scores[1:]).all():
+            return None
+        fitted = fit(scores, higher_is_better=higher_is_better, **self._options().to_dict())
+        if not fitted.fitted:
+            return None
+        return int(np.count_nonzero(fitted.surprise >= least_surprise(rule, fitted.tests)))
 
     def _predict(self, lists: RankedLists) -> IntArray:
         decider = self._decider()

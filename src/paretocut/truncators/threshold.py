@@ -33,12 +33,9 @@ def normalize_scores(scores: Ragged, how: str) -> Ragged:
         is 0); "minmax": 0 for the worst and 1 for the best, all 1 in a constant list; "z": mean
         0 and standard deviation 1, all 0 in a constant list.
     """
-    filled = scores.filled
-    first, last = np.zeros(len(scores)), np.zeros(len(scores))
-    first[filled] = scores.values[scores.offsets[:-1][filled]]
-    last[filled] = scores.values[scores.offsets[1:][filled] - 1]
     if how == "raw":
         return scores
+    first, last = scores.ends()
     if how == "max":
         size = np.abs(first)
         return _scaled(scores, 0.0 * first, np.where(size > 0, size, 1.0))
@@ -138,7 +135,7 @@ class ScoreThreshold(Truncator):
         shown, limit = keys.with_values(sign * keys.values), sign * self._limit(cuts.lists)
         what = "score" if self.normalize == "raw" else f"{self.normalize} score"
         source = self._taught() if self.threshold is None else ""
-        return against_limit(cuts, shown, limit, what, source)
+        return against_limit(cuts, shown, limit, what, source, falling=sign > 0)
 
     def _limit(self, lists: RankedLists) -> float:
         """Return the threshold on `keys`; a given one on raw distances is the largest distance."""

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from paretocut import metrics
+from paretocut._diagnostics import saturated
 from paretocut._validation import check_int, check_real
 from paretocut.decisions import Cuts, ordinal
 from paretocut.errors import InvalidParameterError
@@ -28,7 +29,13 @@ from paretocut.truncators.consensus.regression import (
     regress,
     standardised,
 )
-from paretocut.truncators.consensus.untrained import cuts_at, levels_for, middle, upper_half
+from paretocut.truncators.consensus.untrained import (
+    cuts_at,
+    levels_for,
+    middle,
+    quick_half,
+    upper_half,
+)
 from paretocut.truncators.consensus.vote import Rules, drawn, elected, rule_values, unit, winner
 
 __all__ = ["Consensus"]
@@ -244,6 +251,12 @@ class Consensus(Truncator):
                 totals += CONSTANTS.pseudo_queries * unit(curves) * elsewhere
             self.weights_, self.thresholds_, self.votes_ = elected(totals)
 
+    def _quick(self, scores: FloatArray, higher_is_better: bool) -> int | None:
+        if self.metric != "f1" or self.expect is not None or hasattr(self, "strategy_"):
+            return None
+        self._validate()
+        return quick_half(scores, higher_is_better)
+
     def _predict(self, lists: RankedLists) -> IntArray:
         scale = self._scale()
         merit = scale.apply(lists.merit)
@@ -303,11 +316,12 @@ class Consensus(Truncator):
 
     def _half_clauses(self, cuts: Cuts) -> list[str]:
         """Return why an untrained cut for F1 is where it is."""
-        merit = self._scale().apply(cuts.lists.merit)
-        halves = middle(merit)
-        plain = merit.values is cuts.lists.merit.values or cuts.lists.higher_is_better
+        raw = cuts.lists.merit
+        merit = self._scale().apply(raw)
+        logit = np.zeros(len(raw), dtype=bool) if merit is raw else saturated(raw)
+        columns = (cuts.chosen.tolist(), merit, middle(merit).tolist(), logit.tolist())
         clauses = []
-        for k, values, half in zip(cuts.chosen.tolist(), merit, halves.tolist(), strict=True):
+        for k, values, half, as_logit in zip(*columns, strict=True):
             if values.size == 0:
                 clauses.append("the list is empty")
             elif values[0] == values[-1]:
@@ -320,9 +334,9 @@ class Consensus(Truncator):
             else:
                 sign = 1.0 if cuts.lists.higher_is_better else -1.0
                 side = "below" if cuts.lists.higher_is_better else "above"
-                scale = "score" if plain else "logit"
+                what = "logit" if as_logit else "score"
                 clauses.append(
-                    f"the {ordinal(k + 1)} has {scale} {sign * values[k]:.3g}, {side} the middle "
+                    f"the {ordinal(k + 1)} has {what} {sign * values[k]:.3g}, {side} the middle "
                     f"of the list's range, {sign * half:.3g}"
                 )
         return clauses

@@ -8,7 +8,7 @@ from paretocut import _kernel
 from paretocut.ragged import FloatArray, IntArray, Ragged
 from paretocut.truncators.consensus.constants import CONSTANTS
 
-__all__ = ["cuts_at", "levels_for", "middle", "upper_half"]
+__all__ = ["cuts_at", "levels_for", "middle", "quick_half", "upper_half"]
 
 _ODDS = (CONSTANTS.slope, CONSTANTS.rank_weight, CONSTANTS.reach)
 
@@ -45,6 +45,13 @@ def cuts_at(merit: Ragged, levels: FloatArray, weights: FloatArray, beta: float 
     return cuts
 
 
+def _above_middle(merit: Ragged) -> tuple[IntArray, FloatArray]:
+    """Return how many results reach the middle of each list's range, and that middle."""
+    counts, middles = np.empty(len(merit), dtype=np.int64), np.empty(len(merit))
+    _kernel.above_middle(merit.values, merit.offsets, CONSTANTS.reach, counts, middles)
+    return counts, middles
+
+
 def middle(merit: Ragged) -> FloatArray:
     """Return the middle of the range of each list.
 
@@ -56,13 +63,24 @@ def middle(merit: Ragged) -> FloatArray:
     merit
         Lists in falling order.
     """
-    filled = merit.filled
-    top, bottom = np.zeros(len(merit)), np.zeros(len(merit))
-    top[filled] = merit.values[merit.offsets[:-1][filled]]
-    bottom[filled] = merit.values[merit.offsets[1:][filled] - 1]
-    lowered = np.minimum(np.abs(bottom), CONSTANTS.reach * (top - bottom))
-    low = bottom - lowered / np.maximum(merit.lengths, 1)
-    return np.asarray(0.5 * top + 0.5 * low)
+    return _above_middle(merit)[1]
+
+
+def quick_half(scores: FloatArray, higher_is_better: bool) -> int | None:
+    """Return what `upper_half` gives for one ordinary list that stands best first, else None.
+
+    Ordinary are finite scores in falling order (distances in rising order) that neither end in
+    zeros nor may be saturated probabilities, and of which no more than 50 are kept.
+
+    Parameters
+    ----------
+    scores
+        Scores of one list.
+    higher_is_better
+        False for distances.
+    """
+    k = _kernel.quick_half(scores, higher_is_better, CONSTANTS.reach, int(CONSTANTS.many))
+    return None if k < 0 else k
 
 
 def upper_half(merit: Ragged) -> IntArray:
@@ -76,9 +94,10 @@ def upper_half(merit: Ragged) -> IntArray:
     merit
         Lists in falling order.
     """
-    cuts = merit.count(merit.values >= merit.spread(middle(merit)))
-    over = np.flatnonzero(cuts > CONSTANTS.many)
-    if over.size:
+    cuts, _ = _above_middle(merit)
+    if cuts.max(initial=0) > CONSTANTS.many:
+        top, bottom = merit.ends()
+        over = np.flatnonzero((cuts > CONSTANTS.many) & (top > bottom))  # equal results stay
         long = merit.take(over)
         levels = levels_for(long, np.full((len(long), 1), CONSTANTS.many))
         cuts[over] = np.minimum(cuts[over], cuts_at(long, levels, np.ones(levels.shape)))

@@ -145,11 +145,15 @@ def test_lists_are_sorted_best_first_and_all_columns_move_along(lists: RankedLis
     assert lists.doc_embeddings[:, 0].tolist() == [0.0, 2.0, 6.0, 8.0, 4.0]
 
 
-def test_distances_become_scores_and_the_input_is_untouched() -> None:
+def test_distances_stay_distances_and_the_input_is_untouched() -> None:
     distances = np.array([[0.1, 0.4], [0.9, 0.2]])
     before = distances.copy()
     lists = RankedLists(distances, relevance=[[1, 0], [0, 1]], higher_is_better=False)
-    assert as_lists(lists.scores) == [[-0.1, -0.4], [-0.2, -0.9]]
+    assert as_lists(lists.scores) == [[0.1, 0.4], [0.2, 0.9]]
+    assert as_lists(lists.merit) == [[-0.1, -0.4], [-0.2, -0.9]]
+    assert not lists.higher_is_better
+    assert not lists[1:].higher_is_better
+    assert lists.truncate(1)[0].scores.tolist() == [0.1]
     assert as_lists(lists.relevance) == [[1, 0], [1, 0]]
     np.testing.assert_array_equal(distances, before)
 
