@@ -238,7 +238,9 @@ def test_wrong_answers_give_clear_errors(wrong: Any) -> None:
         assert "got" in str(caught.value)
 
 
-@pytest.mark.parametrize("wrong", [None, 5, "text", [5], {"scores": [[1.0]]}], ids=lambda wrong: type(wrong).__name__)
+@pytest.mark.parametrize(
+    "wrong", [None, 5, "text", [5], {"scores": [[1.0]]}], ids=lambda wrong: type(wrong).__name__
+)
 def test_wrong_frames_give_clear_errors(wrong: Any) -> None:
     importorskip("pyarrow")
     importorskip("pandas")
