@@ -68,6 +68,10 @@ compare: $(VENV)/.dev ## Evaluate every truncator on every judged run; write doc
 lead: $(VENV)/.dev ## Measure the vote of rules and the background null (minutes); write docs/lead.md
 	$(BIN)/python -m experiments.lead
 
+.PHONY: fuse
+fuse: $(VENV)/.heavy ## Fuse pairs of runs and cut them (half an hour); write docs/fusion.md
+	$(BIN)/python -m experiments.fusion
+
 # The paper's experiments; each is resumed where it was interrupted.
 .PHONY: table1 table2 readings figures
 table1: $(VENV)/.dev ## Table 1 of the paper: Same Document, Omniglot, News Authorship (an hour)

@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <chrono>
 #include <cstdint>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "cuts.hpp"
+#include "fuse.hpp"
 #include "kernel.hpp"
 #include "trec.hpp"
 
@@ -28,6 +30,8 @@ template <class T>
 using Out = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using InMatrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using OutMatrix = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 // Below this many scores a fit usually takes less time than handing the interpreter over and back.
 constexpr std::int64_t kReleaseFrom = 2048;
@@ -457,6 +461,100 @@ void register_trec(nb::module_& m) {
           "Grade of every id; judged_as names the judgements of each list, or is negative.");
 }
 
+// --- fusion ---
+
+// The lists of one retriever, as paretocut::FuseSource has them; holds on to its arrays.
+struct Source {
+    InMatrix<std::uint32_t> ids;
+    In<double> gains, scores;
+    In<std::int64_t> begin, end;
+    In<double> shift, unit, missing;
+    double weight;
+
+    paretocut::FuseSource view() const {
+        return {ids.data(), ids.shape(1), gains.data(), scores.data(),  begin.data(),
+                end.data(), shift.data(), unit.data(),  missing.data(), weight};
+    }
+};
+
+// The arrays for the outcome come from NumPy, which asks for large pages: half of the time is
+// otherwise spent on making small ones.
+std::int64_t fuse(const std::vector<const Source*>& sources, bool times_count,
+                  Out<std::int64_t> offsets, Out<double> scores, OutMatrix<std::uint32_t> ids,
+                  OutMatrix<double> part_scores, OutMatrix<std::int32_t> part_ranks) {
+    const std::int64_t queries = size(offsets) - 1;
+    std::int64_t needed = 0;
+    std::vector<paretocut::FuseSource> views;
+    for (const Source* source : sources) {
+        require(size(source->begin) == queries, "offsets must have one entry per query and one");
+        require(source->ids.shape(1) <= ids.shape(1), "ids must be as wide as those of sources");
+        for (std::int64_t q = 0; q < queries; ++q) {
+            needed += source->end.data()[q] - source->begin.data()[q];
+        }
+        views.push_back(source->view());
+    }
+    require(size(scores) == needed && size(ids) == needed, "there must be room for all results");
+    for (const auto& [rows, columns] : {std::pair{part_scores.shape(0), part_scores.shape(1)},
+                                        std::pair{part_ranks.shape(0), part_ranks.shape(1)}}) {
+        require(rows == sources.size() && static_cast<std::int64_t>(columns) == needed,
+                "there must be one part for each source, with room for all results");
+    }
+    const paretocut::Fused out{ids.shape(1),     needed,     offsets.data(),
+                               scores.data(),    ids.data(), part_scores.data(),
+                               part_ranks.data()};
+    const bool done =
+        without_interpreter([&] { return paretocut::fuse(views, queries, times_count, out); });
+    if (!done) throw std::bad_alloc();
+    return offsets.data()[queries];
+}
+
+void moments(In<double> values, In<std::int64_t> begin, In<std::int64_t> end, Out<double> mean,
+             Out<double> sd) {
+    const std::int64_t lists = size(begin);
+    require(size(end) == lists && size(mean) == lists && size(sd) == lists,
+            "there must be one end, mean and sd per list");
+    for (std::int64_t i = 0; i < lists; ++i) {
+        const std::int64_t first = begin.data()[i], last = end.data()[i];
+        require(first >= 0 && first <= last && last <= size(values),
+                "lists must lie inside the values");
+    }
+    without_interpreter([&] {
+        paretocut::moments(values.data(), begin.data(), end.data(), lists, mean.data(), sd.data());
+        return true;
+    });
+}
+
+void register_fusion(nb::module_& m) {
+    nb::class_<Source>(m, "FuseSource", "The lists of one retriever that takes part in a fusion.")
+        .def(
+            "__init__",
+            [](Source* self, InMatrix<std::uint32_t> ids, In<double> gains, In<double> scores,
+               In<std::int64_t> begin, In<std::int64_t> end, In<double> shift, In<double> unit,
+               In<double> missing, double weight) {
+                require(size(gains) == size(ids) && size(scores) == size(ids),
+                        "there must be one gain and one score per id");
+                const std::int64_t queries = size(begin);
+                require(size(end) == queries && size(shift) == queries && size(unit) == queries &&
+                            size(missing) == queries,
+                        "there must be one end, shift, unit and missing per query");
+                for (std::int64_t q = 0; q < queries; ++q) {
+                    const std::int64_t first = begin.data()[q], last = end.data()[q];
+                    require(first >= 0 && first <= last && last <= size(ids),
+                            "lists must lie inside the ids");
+                }
+                new (self) Source{ids, gains, scores, begin, end, shift, unit, missing, weight};
+            },
+            nb::arg("ids"), nb::arg("gains"), nb::arg("scores"), nb::arg("begin"), nb::arg("end"),
+            nb::arg("shift"), nb::arg("unit"), nb::arg("missing"), nb::arg("weight"));
+    m.def("fuse", &fuse, nb::arg("sources"), nb::arg("times_count"), nb::arg("offsets").noconvert(),
+          nb::arg("scores").noconvert(), nb::arg("ids").noconvert(),
+          nb::arg("part_scores").noconvert(), nb::arg("part_ranks").noconvert(),
+          "Fuse the lists of each query; how many results there are.");
+    m.def("moments", &moments, nb::arg("values"), nb::arg("begin"), nb::arg("end"),
+          nb::arg("mean").noconvert(), nb::arg("sd").noconvert(),
+          "Mean and standard deviation of each list.");
+}
+
 }  // namespace
 
 NB_MODULE(_kernel, m) {
@@ -466,4 +564,5 @@ NB_MODULE(_kernel, m) {
     register_surprise(m);
     register_cuts(m);
     register_trec(m);
+    register_fusion(m);
 }

@@ -2,15 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <charconv>
-#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <random>
 #include <utility>
 
+#include "ids.hpp"
 #include "numbers.hpp"
 
 namespace paretocut::trec {
@@ -54,80 +52,6 @@ std::string_view without_plus(std::string_view text) {
     if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
     return text;
 }
-
-// Another for every process, so that nobody can prepare ids that all land in one place.
-std::uint64_t secret(std::uint64_t which) {
-    static const std::array<std::uint64_t, 2> secrets = [] {
-        std::array<std::uint64_t, 2> drawn;
-        try {
-            std::random_device random;
-            for (std::uint64_t& number : drawn) {
-                number = (static_cast<std::uint64_t>(random()) << 32) ^ random();
-            }
-        } catch (...) {  // a machine without randomness: the time is better than nothing
-            const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
-            drawn = {static_cast<std::uint64_t>(now), ~static_cast<std::uint64_t>(now) << 17};
-        }
-        return drawn;
-    }();
-    return secrets[which];
-}
-
-// The two halves of the product of two words, folded into one.
-std::uint64_t fold(std::uint64_t a, std::uint64_t b) {
-    const std::uint64_t a0 = a & 0xFFFFFFFFu, a1 = a >> 32, b0 = b & 0xFFFFFFFFu, b1 = b >> 32;
-    const std::uint64_t low = a0 * b0, mid = a1 * b0 + (low >> 32);
-    const std::uint64_t cross = a0 * b1 + (mid & 0xFFFFFFFFu);
-    return ((cross << 32) | (low & 0xFFFFFFFFu)) ^ (a1 * b1 + (mid >> 32) + (cross >> 32));
-}
-
-std::uint64_t hash_id(std::string_view id) {
-    const std::uint64_t first = secret(0), second = secret(1);
-    std::uint64_t hash = id.size() ^ second;
-    const char* p = id.data();
-    for (std::size_t left = id.size(); left > 0;) {
-        const std::size_t take = std::min<std::size_t>(left, 8);
-        std::uint64_t word = 0;
-        std::memcpy(&word, p, take);
-        hash = fold(word ^ first, hash ^ 0x9E3779B97F4A7C15u);
-        p += take;
-        left -= take;
-    }
-    return fold(hash ^ first, second ^ 0xD6E8FEB86659FD93u);
-}
-
-// Finds ids among those inserted: open addressing, half empty, one word per slot. A slot holds the
-// upper half of the hash and an item number plus one, so most probes never touch the id itself.
-class IdTable {
-  public:
-    static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
-
-    void reset(std::size_t items) {
-        const std::size_t size = std::bit_ceil(2 * items + 1);
-        slots_.assign(size, 0);
-        mask_ = size - 1;
-    }
-
-    // Returns the item with this id, or `none`; in that case `item` is inserted unless it is
-    // `none`.
-    template <typename IdOf>
-    std::uint32_t find_or_insert(std::string_view id, std::uint32_t item, IdOf id_of) {
-        const std::uint64_t hash = hash_id(id);
-        const std::uint64_t tag = hash & 0xFFFFFFFF00000000u;
-        std::size_t at = hash & mask_;
-        for (; slots_[at] != 0; at = (at + 1) & mask_) {
-            if ((slots_[at] & 0xFFFFFFFF00000000u) != tag) continue;
-            const auto found = static_cast<std::uint32_t>(slots_[at]) - 1;
-            if (id_of(found) == id) return found;
-        }
-        if (item != none) slots_[at] = tag | (item + 1);
-        return none;
-    }
-
-  private:
-    std::vector<std::uint64_t> slots_;
-    std::size_t mask_ = 0;
-};
 
 }  // namespace
 

@@ -24,6 +24,7 @@ if _TYPE_CHECKING:
     from paretocut._cut import cut
     from paretocut.background import Background
     from paretocut.evaluation import Evaluation, evaluate
+    from paretocut.fusion import Fusion, fuse
     from paretocut.io import read_trec, write_trec
     from paretocut.truncators import load
 
@@ -33,6 +34,7 @@ __all__ = [
     "Cut",
     "Cuts",
     "Evaluation",
+    "Fusion",
     "Ragged",
     "RankedLists",
     "SurpriseFit",
@@ -42,6 +44,7 @@ __all__ = [
     "evaluate",
     "fit",
     "fit_batch",
+    "fuse",
     "gpd",
     "io",
     "load",
@@ -56,8 +59,10 @@ __all__ = [
 _LAZY = {
     "Background": "background",
     "Evaluation": "evaluation",
+    "Fusion": "fusion",
     "cut": "_cut",
     "evaluate": "evaluation",
+    "fuse": "fusion",
     "gpd": "",
     "io": "",
     "load": "truncators",

@@ -25,10 +25,13 @@ __all__ = [
     "amount",
     "as_scores",
     "decided",
+    "matching",
     "one_decided",
     "one_list",
     "ordinal",
 ]
+
+_LONGEST = 40  # letters of a document's name in a sentence
 
 
 class Decider(Protocol):
@@ -97,9 +100,9 @@ class Cuts:
             columns = (self.k, self.n, self.chosen, matching)
             rows = zip(*(column.tolist() for column in columns), strict=True)
             self._reasons = tuple(
-                _sentence(k, n, chosen, matches, why)
-                for (k, n, chosen, matches), why in zip(
-                    rows, self._decider._because(self), strict=True
+                _sentence(k, n, chosen, matches, why) + _edge(self.lists, i, k)
+                for i, ((k, n, chosen, matches), why) in enumerate(
+                    zip(rows, self._decider._because(self), strict=True)
                 )
             )
         return self._reasons
@@ -302,7 +305,7 @@ def decided(
         all others.
     """
     n = lists.scores.lengths
-    matches = None if zeros == "keep" else _matches(lists)
+    matches = None if zeros == "keep" else matching(lists)
     if matches is None:
         chosen = decide(lists)
     else:
@@ -399,14 +402,20 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _matches(lists: RankedLists) -> IntArray | None:
+def matching(lists: RankedLists) -> IntArray | None:
     """Return how many results of each list match at all, or None when all of them do.
 
     Lexical engines pad answers with results of score 0. Two or more exact zeros at the end of a
-    list without negative scores are such; a single one may be the end of a normalised scale.
+    list without negative scores are such; a single one may be the end of a normalised scale. A
+    fused score of 0 is a score like any other.
+
+    Parameters
+    ----------
+    lists
+        The lists.
     """
     scores = lists.scores
-    if not lists.higher_is_better or scores.values.size == 0:
+    if not lists.higher_is_better or scores.values.size == 0 or lists.parts is not None:
         return None
     _, last = scores.ends()
     if last.all():
@@ -443,3 +452,25 @@ def _sentence(k: int, n: int, chosen: int, matches: int, why: str) -> str:
         bound = "the minimum asked for" if k > chosen else "the most allowed"
         return f"{kept}, {bound}; otherwise {chosen}: {why}"
     return f"{kept}: {why}"
+
+
+def _edge(lists: RankedLists, i: int, k: int) -> str:
+    """Return what each retriever said of the results on both sides of a cut through a fused list.
+
+    Nothing is said of a list that was not fused.
+    """
+    if lists.parts is None:
+        return ""
+    names = None if lists.doc_ids is None else lists.doc_ids[i]
+    said = [
+        f"{what} {ordinal(at + 1) if names is None else _brief(names[at])} "
+        f"({lists.parts.describe(i, at)})"
+        for what, at in (("last kept", k - 1), ("first dropped", k))
+        if 0 <= at < lists.scores.lengths[i]
+    ]
+    return "".join(f"; {clause}" for clause in said)
+
+
+def _brief(name: str) -> str:
+    """Return the name of a document, shortened: it may be a text."""
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 3]}..."

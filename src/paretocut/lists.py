@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from paretocut.errors import InvalidParameterError, InvalidScoresError
+from paretocut.parts import Parts
 from paretocut.ragged import (
     BoolArray,
     FloatArray,
@@ -93,6 +94,8 @@ class RankedLists:
         Arrays (the embeddings may be None).
     higher_is_better, min_grade
         As given.
+    parts
+        What each retriever said of each result, in lists that `paretocut.fuse` made; else None.
 
     Examples
     --------
@@ -114,6 +117,7 @@ class RankedLists:
     doc_embeddings: NDArray[Any] | None
     higher_is_better: bool
     min_grade: float
+    parts: Parts | None
     _num_relevant: IntArray | None
 
     def __init__(
@@ -164,6 +168,7 @@ class RankedLists:
             doc_embeddings=vectors,
             higher_is_better=bool(higher_is_better),
             min_grade=min_grade,
+            parts=None,
             _num_relevant=None,
         )
         object.__setattr__(self, "_num_relevant", self._checked_num_relevant(num_relevant))
@@ -217,6 +222,7 @@ class RankedLists:
             doc_embeddings=None,
             higher_is_better=higher_is_better,
             min_grade=1,
+            parts=None,
             _num_relevant=None,
         )
 
@@ -290,6 +296,7 @@ class RankedLists:
             doc_ids=None if self.doc_ids is None else self.doc_ids.take(positions),
             query_embeddings=_pick(self.query_embeddings, positions),
             doc_embeddings=vectors,
+            parts=None if self.parts is None else self.parts.take(positions),
             _num_relevant=_pick(self._num_relevant, positions),
         )
 
@@ -379,6 +386,7 @@ class RankedLists:
             relevance=cut(self.relevance),
             doc_ids=cut(self.doc_ids),
             doc_embeddings=_pick(self.doc_embeddings, keep),
+            parts=None if self.parts is None else self.parts.keep(keep, offsets),
         )
 
     def cut(self, *, min_k: int = 0, max_k: int | None = None, **choice: Any) -> Any:
@@ -434,6 +442,8 @@ class RankedLists:
                         f"got it in {sum(part is not None for part in column)} of {len(column)}"
                     )
                 columns[name] = None
+            elif name == "parts":
+                columns[name] = column[0].concat(column, offsets)
             elif isinstance(column[0], Ragged):
                 columns[name] = Ragged(np.concatenate([part.values for part in column]), offsets)
             else:

@@ -7,7 +7,7 @@ and Ito that stand out from both white and black, and tell apart for the colour-
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -31,7 +31,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["fit_plot", "k_distribution", "metric_against_threshold", "per_query_gain"]
+__all__ = [
+    "fit_plot",
+    "frontier",
+    "k_distribution",
+    "metric_against_threshold",
+    "per_query_gain",
+]
 
 _GREY = "#808080"
 _KEPT = "#D55E00"
@@ -284,6 +290,54 @@ def per_query_gain(
 
 
 # What all pictures share.
+
+
+def frontier(runs: Mapping[str, RankedLists]) -> Figure:
+    """Return a figure with recall and precision against the mean number of results kept.
+
+    Each run is one curve: its lists are cut at thresholds on the min-max score, from the best
+    result alone to all of them. Recall is over all relevant documents there are.
+
+    Parameters
+    ----------
+    runs
+        Judged lists by name: single runs, and what `paretocut.fuse` made of them.
+    """
+    if not runs:
+        raise InvalidParameterError("frontier: runs must hold at least one run, got none")
+    figure, panels = _matplotlib("pyplot").subplots(
+        ncols=2, figsize=(8.4, 3.6), layout="constrained"
+    )
+    figure.patch.set_alpha(0.0)
+    for axes, name in zip(panels, ("recall", "precision"), strict=True):
+        _dress(axes)
+        axes.set_xscale("log")
+        _caption(axes, "mean results kept", f"mean {name}")
+    for i, (run, lists) in enumerate(runs.items()):
+        kept, recall, precision = frontier_points(lists)
+        style = {"color": _COLOURS[i % len(_COLOURS)], "linestyle": _DASHES[i % len(_DASHES)]}
+        for axes, values in zip(panels, (recall, precision), strict=True):
+            axes.plot(kept, values, label=run, **style)
+    _legend(panels[1], loc="best")
+    whole: Figure = figure
+    return whole
+
+
+def frontier_points(lists: RankedLists) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return mean number kept, mean recall and mean precision at each threshold of `frontier`.
+
+    Parameters
+    ----------
+    lists
+        Judged lists.
+    """
+    rows = []
+    for threshold in np.linspace(1, 0, 41):
+        k = ScoreThreshold("minmax", float(threshold)).predict(lists)
+        values = (metrics.recall(lists, k), metrics.precision(lists, k))
+        rows.append([k.mean(), *(value.mean() for value in values)])
+    kept, recall, precision = np.array(rows).T
+    return kept, recall, precision
 
 
 def _matplotlib(module: str) -> Any:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paretocut.adapters._base import CutOptions, Cutter
+from paretocut.adapters._fused import Fuser
 from paretocut.adapters._telling import tell, warn_of_scores
 from paretocut.decisions import Cuts
 from paretocut.errors import InvalidParameterError, InvalidScoresError
@@ -22,7 +23,7 @@ from paretocut.lists import RankedLists, check_direction
 from paretocut.ragged import BoolArray, FloatArray, Ragged, best_first, offsets_of
 from paretocut.surprise import limited_threads
 
-__all__ = ["Decided", "FrameCutter", "Options", "RowsDecided", "check_columns"]
+__all__ = ["Decided", "FrameCutter", "Options", "RowsDecided", "check_columns", "fused_columns"]
 
 
 class Options(CutOptions, total=False):
@@ -155,3 +156,56 @@ def check_columns(
                 f"{who}: {argument} must name a new column, got {new_name!r}, which is there "
                 "already"
             )
+
+
+def fused_columns(
+    frames: Mapping[str, tuple[NDArray[Any], NDArray[Any], NDArray[Any]]],
+    names: tuple[str, str, str],
+    higher_is_better: Mapping[str, bool],
+    options: Mapping[str, Any],
+    *,
+    who: str,
+) -> dict[str, NDArray[Any]]:
+    """Return the columns of a frame of fused results, best first for each query.
+
+    Parameters
+    ----------
+    frames
+        By name of the retriever, queries, documents and scores of its rows.
+    names
+        Of the columns that hold them.
+    higher_is_better
+        By name of the retriever; True where nothing is said.
+    options
+        Of `paretocut.fuse`, or ``fusion``.
+    who
+        Name of the function.
+    """
+    query, doc, score = names
+    queries = list(
+        dict.fromkeys(str(one) for column, _, _ in frames.values() for one in column.tolist())
+    )
+    place = {name: i for i, name in enumerate(queries)}
+    lists = {}
+    for name, (own, docs, scores) in frames.items():
+        rows = np.array([place[str(one)] for one in own.tolist()], dtype=np.int64)
+        together = np.argsort(rows, kind="stable")
+        offsets = offsets_of(np.bincount(rows, minlength=len(queries)).astype(np.int64))
+        lists[name] = RankedLists(
+            Ragged(np.asarray(scores, dtype=np.float64)[together], offsets),
+            query_ids=queries,
+            doc_ids=Ragged(np.asarray(docs).astype(str)[together], offsets),
+            higher_is_better=higher_is_better.get(name, True),
+        )
+    fused = Fuser(who, options).fuse_lists(lists)
+    assert fused.doc_ids is not None
+    assert fused.parts is not None
+    columns: dict[str, NDArray[Any]] = {
+        query: np.array(queries, dtype=object)[fused.scores.rows],
+        doc: fused.doc_ids.values.astype(object),
+        score: fused.scores.values,
+        "rank": fused.scores.ranks + 1,
+    }
+    for name, part, ranks in zip(frames, fused.parts.scores, fused.parts.ranks, strict=True):
+        columns |= {f"{score}_{name}": part.values, f"rank_{name}": ranks.values}
+    return columns

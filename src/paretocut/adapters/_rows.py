@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from paretocut.adapters._base import CutList, Cutter, cut_scored
+from paretocut.adapters._fused import Arm, Fuser, arms_by_name
 from paretocut.adapters._telling import KEY, warn_of_shortfall
 from paretocut.errors import InvalidParameterError
 
-__all__ = ["cut_of_rows", "cut_of_table"]
+__all__ = ["cut_of_rows", "cut_of_table", "fuse_of_rows"]
 
 Row = TypeVar("Row")
 
@@ -46,6 +47,36 @@ def cut_of_rows(
     scores = [_value(row, score, who) for row in rows]
     decision = cut_scored(scores, cutter, who=who, higher_is_better=higher_is_better)
     return CutList([rows[i] for i in decision.kept], decision.cut)
+
+
+def fuse_of_rows(
+    rows: Sequence[Row],
+    scores: Mapping[str, tuple[str | int, bool]],
+    options: Mapping[str, Any],
+    *,
+    who: str,
+) -> CutList[Row]:
+    """Return the rows of a hybrid search kept, best first by their fused score.
+
+    Parameters
+    ----------
+    rows
+        One row for each document that any of the searches found.
+    scores
+        By name of the search, its column of scores and whether higher is better there; None in
+        that column means that the search did not find the document.
+    options
+        How the searches are fused and who decides.
+    who
+        Name of the adapter.
+    """
+    arms: dict[str, Arm[int]] = {}
+    for name, (column, up) in arms_by_name(scores, who, "scores").items():
+        values = [_value(row, column, who) for row in rows]
+        found = [i for i, value in enumerate(values) if value is not None and value == value]
+        arms[name] = Arm(found, [str(i) for i in found], [values[i] for i in found], up)
+    kept = Fuser(who, options).answer(arms, lambda i, score, mark: i)
+    return CutList([rows[i] for i in kept], kept.cut)
 
 
 def cut_of_table(

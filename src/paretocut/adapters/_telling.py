@@ -65,7 +65,9 @@ def may_mark(metadata: Mapping[str, Any]) -> bool:
         Of one result.
     """
     there = metadata.get(KEY)
-    return KEY not in metadata or (isinstance(there, dict) and set(there) == {*OWN, *_OF_LIST})
+    # A fused result says besides what each search said of it.
+    ours = isinstance(there, dict) and set(there) - {"parts"} == {*OWN, *_OF_LIST}
+    return KEY not in metadata or ours
 
 
 def told(cut: Cut) -> dict[str, Any]:

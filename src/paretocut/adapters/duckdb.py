@@ -5,13 +5,14 @@ For a whole column of lists inside a query, see `paretocut.adapters.duckdb_udf`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, Unpack
 
 from paretocut.adapters._base import CutList, CutOptions, Cutter
-from paretocut.adapters._rows import cut_of_rows, cut_of_table
+from paretocut.adapters._fused import FuseOptions
+from paretocut.adapters._rows import cut_of_rows, cut_of_table, fuse_of_rows
 
-__all__ = ["cut_arrow", "cut_rows"]
+__all__ = ["cut_arrow", "cut_rows", "fuse_rows"]
 
 Row = TypeVar("Row")
 
@@ -87,3 +88,28 @@ def cut_arrow(
         asked=asked,
         remedy=_REMEDY,
     )
+
+
+def fuse_rows(
+    rows: Sequence[Row],
+    scores: Mapping[int, bool],
+    **options: Unpack[FuseOptions],
+) -> CutList[Row]:
+    """Return the rows of a hybrid search worth keeping, best first, with the decision.
+
+    One statement does both searches: two subqueries with ``ORDER BY`` and ``LIMIT 200``, joined by
+    ``FULL JOIN ... USING (id)``. A document that one of them did not find has NULL there.
+
+    Parameters
+    ----------
+    rows
+        What ``fetchall()`` returned.
+    scores
+        Places of the columns of scores, and whether higher is better there: True for BM25 of the
+        extension fts and similarities, False for distances. ``{1: True, 2: False}``.
+    **options
+        How the searches are fused, as in `paretocut.fuse` (or ``fusion``, a fitted
+        `paretocut.Fusion` or the path of a saved one), and who decides, as in `paretocut.cut`.
+    """
+    arms = {str(column): (column, up) for column, up in scores.items()}
+    return fuse_of_rows(rows, arms, options, who="fuse_rows")

@@ -1,14 +1,16 @@
-"""Elasticsearch: the answers of ``client.search``."""
+"""Elasticsearch: the answers of ``client.search``, one of them or several fused."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, Unpack
 
 from paretocut.adapters._base import CutList, CutOptions, Cutter, cut_scored
-from paretocut.adapters._telling import warn_of_shortfall
+from paretocut.adapters._fused import Arm, FuseOptions, Fuser, arms_by_name
+from paretocut.adapters._telling import KEY, warn_of_shortfall
 from paretocut.errors import InvalidScoresError
 
-__all__ = ["cut_search"]
+__all__ = ["cut_search", "fuse_searches"]
 
 Response = TypeVar("Response")
 
@@ -44,26 +46,84 @@ def cut_search(
     >>> [hit["_id"] for hit in response["hits"]["hits"]]
     ['0', '1']
     """
-    source: Any = response
+    body, hits, scores = _read(response, "cut_search")
+    warn_of_shortfall(len(hits), asked, who="cut_search", remedy=_REMEDY)
+    decision = cut_scored(scores, Cutter.of("cut_search", options), who="cut_search")
+    kept = CutList([hits[i] for i in decision.kept], decision.cut)
+    return _written(response, body, kept)
+
+
+def fuse_searches(
+    responses: Mapping[str, Response] | Sequence[Response],
+    *,
+    asked: int | None = None,
+    **options: Unpack[FuseOptions],
+) -> Response:
+    """Return one response for several searches of the same question, fused and cut.
+
+    Send them in one request with ``client.msearch``: its ``responses`` are what this takes. The
+    hits come best first with their fused ``_score``; each has the decision and what every search
+    said of it under ``paretocut``. All else is as in the first response.
+
+    Parameters
+    ----------
+    responses
+        Two or more answers by name, such as ``{"words": ..., "vectors": ...}``, or without names;
+        each asked for with ``size=200`` or so.
+    asked
+        As in `cut_search`.
+    **options
+        How the answers are fused, as in `paretocut.fuse` (or ``fusion``, a fitted
+        `paretocut.Fusion` or the path of a saved one), and who decides, as in `paretocut.cut`.
+
+    Examples
+    --------
+    >>> words = [{"_index": "i", "_id": name, "_score": s} for name, s in zip("abcd", [9, 8, 2, 1])]
+    >>> vectors = [{"_index": "i", "_id": name, "_score": s} for name, s in zip("bac", [8, 7, 2])]
+    >>> response = fuse_searches([{"hits": {"hits": words}}, {"hits": {"hits": vectors}}])
+    >>> [hit["_id"] for hit in response["hits"]["hits"]]
+    ['b', 'a']
+    """
+    who = "fuse_searches"
+    arms: dict[str, Arm[Any]] = {}
+    first: tuple[Response, dict[str, Any]] | None = None
+    for name, response in arms_by_name(responses, who, "responses").items():
+        body, hits, scores = _read(response, who)
+        warn_of_shortfall(len(hits), asked, who=who, remedy=_REMEDY)
+        ids = [f"{hit.get('_index', '')}/{hit['_id']}" for hit in hits]
+        arms[name] = Arm(hits, ids, scores)
+        first = first or (response, body)
+    assert first is not None
+    kept = Fuser(who, options).answer(
+        arms, lambda hit, score, mark: {**hit, "_score": score, KEY: mark}
+    )
+    return _written(*first, kept)
+
+
+def _read(response: Any, who: str) -> tuple[dict[str, Any], list[Any], list[Any]]:
+    """Return the body of a response, its hits and their scores."""
     try:
-        body: dict[str, Any] = dict(getattr(source, "body", source))
+        body: dict[str, Any] = dict(getattr(response, "body", response))
         hits = body["hits"]["hits"]
         scores = [hit["_score"] for hit in hits]
     except (TypeError, KeyError, ValueError) as error:
         raise InvalidScoresError(
-            "cut_search: response must be what client.search returned, with hits.hits and a _score "
-            f"in each, got {type(source).__name__} ({type(error).__name__}: {error})"
+            f"{who}: response must be what client.search returned, with hits.hits and a _score "
+            f"in each, got {type(response).__name__} ({type(error).__name__}: {error})"
         ) from error
     if None in scores:
         raise InvalidScoresError(
-            "cut_search: every hit must have a _score: sort by it, or search with "
+            f"{who}: every hit must have a _score: sort by it, or search with "
             f"track_scores=true; got none at index {scores.index(None)}"
         )
-    warn_of_shortfall(len(hits), asked, who="cut_search", remedy=_REMEDY)
-    decision = cut_scored(scores, Cutter.of("cut_search", options), who="cut_search")
-    kept = CutList([hits[i] for i in decision.kept], decision.cut)
-    body["hits"] = {**body["hits"], "hits": kept}
-    if hasattr(source, "body"):  # the client's own class, not a dictionary
-        body = type(source)(body=body, meta=source.meta)
-    result: Any = body
+    return body, hits, scores
+
+
+def _written(response: Response, body: dict[str, Any], kept: CutList[Any]) -> Response:
+    """Return a response like the one given, with other hits."""
+    body = {**body, "hits": {**body["hits"], "hits": kept}}
+    source: Any = response
+    # The client's own class, or a dictionary.
+    same = type(source)(body=body, meta=source.meta) if hasattr(source, "body") else body
+    result: Any = same
     return result  # type: ignore[no-any-return]

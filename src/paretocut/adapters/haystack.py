@@ -1,4 +1,4 @@
-"""Haystack: a component that keeps the documents whose score makes them worth returning."""
+"""Haystack: components that keep the documents worth returning, of one list or of several."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from paretocut.adapters._base import (
     filter_scored,
     read_each,
 )
+from paretocut.adapters._fused import Arm, FuseOptions, Fuser
 from paretocut.adapters._telling import with_mark
 from paretocut.errors import InvalidParameterError
 
@@ -24,7 +25,7 @@ require("haystack", feature="paretocut.adapters.haystack", extra="haystack")
 
 from haystack import Document, component, default_from_dict, default_to_dict
 
-__all__ = ["ParetoCut"]
+__all__ = ["ParetoCut", "ParetoCutJoiner"]
 
 
 @component
@@ -71,20 +72,8 @@ class ParetoCut:
         A truncator is stored by its path: give the component the path of a saved one. A function
         that counts tokens cannot be stored.
         """
-        options: dict[str, Any] = dict(self.options)
-        truncator = options.get("truncator")
-        if isinstance(truncator, os.PathLike):
-            options["truncator"] = os.fspath(truncator)
-        elif truncator is not None and not isinstance(truncator, str):
-            raise InvalidParameterError(
-                "ParetoCut: truncator must be the path of a saved one for the component to be "
-                f"stored, got {truncator!r}"
-            )
-        if self._budget.count is not None:
-            raise InvalidParameterError(
-                "ParetoCut: count_tokens must be None for the component to be stored, "
-                f"got {self._budget.count!r}"
-            )
+        options = _stored(self.options, "ParetoCut")
+        _refuse_counter(self._budget, "ParetoCut")
         data: dict[str, Any] = default_to_dict(
             self,
             higher_is_better=self.higher_is_better,
@@ -144,6 +133,132 @@ class ParetoCut:
         """
         result: dict[str, Any] = self.run(documents)
         return result
+
+
+@component
+class ParetoCutJoiner:
+    """Joins the documents of several retrievers by their scores, and cuts the outcome.
+
+    It stands where ``DocumentJoiner`` stands, with one input for each retriever, because weights,
+    directions and reasons belong to one of them. Documents come best first as copies with their
+    fused score; ``meta`` has the decision under ``paretocut``, with ``parts``: score and rank in
+    each list.
+
+    Parameters
+    ----------
+    names
+        Names of two or more inputs: ``["words", "vectors"]``.
+    higher_is_better
+        By name of a list, False if its scores are distances.
+    max_tokens, count_tokens
+        As in `ParetoCut`.
+    **options
+        How the lists are fused, as in `paretocut.fuse` (or ``fusion``, a fitted
+        `paretocut.Fusion` or the path of a saved one), and who decides, as in `paretocut.cut`.
+    """
+
+    def __init__(
+        self,
+        names: list[str],
+        *,
+        higher_is_better: dict[str, bool] | None = None,
+        max_tokens: int | None = None,
+        count_tokens: Callable[[str], int] | None = None,
+        **options: Unpack[FuseOptions],
+    ) -> None:
+        self._fuser = Fuser("ParetoCutJoiner", options)
+        if isinstance(names, str) or len(set(names)) < max(len(names), 2):
+            raise InvalidParameterError(
+                f"ParetoCutJoiner: names must be at least 2 different names, got {names!r}"
+            )
+        component.set_input_types(self, **dict.fromkeys(names, list[Document]))
+        self._budget = TokenBudget(max_tokens, count_tokens).check("ParetoCutJoiner")
+        self.names = names
+        self.higher_is_better = higher_is_better
+        self.options = options
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the component as plain values, for pipelines in YAML.
+
+        A truncator and a fusion are stored by their paths: give the component the paths of saved
+        ones. A function that counts tokens cannot be stored.
+        """
+        options = _stored(self.options, "ParetoCutJoiner")
+        _refuse_counter(self._budget, "ParetoCutJoiner")
+        data: dict[str, Any] = default_to_dict(
+            self,
+            names=self.names,
+            higher_is_better=self.higher_is_better,
+            max_tokens=self._budget.most,
+            **options,
+        )
+        return data
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> ParetoCutJoiner:
+        """Return the component that `to_dict` describes.
+
+        Parameters
+        ----------
+        data
+            What `to_dict` returned.
+        """
+        restored: ParetoCutJoiner = default_from_dict(cls, data)
+        return restored
+
+    @component.output_types(documents=list[Document], decision=dict[str, Any])
+    def run(self, **documents: list[Document]) -> dict[str, Any]:
+        """Return the documents kept, and the decision.
+
+        Parameters
+        ----------
+        **documents
+            The list of each input.
+        """
+        if documents.keys() != set(self.names):
+            raise InvalidParameterError(
+                f"ParetoCutJoiner: inputs must be {', '.join(self.names)}, "
+                f"got {', '.join(documents) or 'none'}"
+            )
+        better = self.higher_is_better or {}
+        arms = {
+            name: Arm(
+                documents[name],
+                [document.id for document in documents[name]],
+                [document.score for document in documents[name]],
+                better.get(name, True),
+            )
+            for name in self.names
+        }
+        kept = self._fuser.answer(
+            arms,
+            lambda document, score, mark: _mark(dataclasses.replace(document, score=score), mark),
+            text_of=lambda document: document.content or "",
+            budget=self._budget,
+        )
+        return {"documents": list(kept), "decision": kept.cut.to_dict()}
+
+
+def _stored(options: Any, who: str) -> dict[str, Any]:
+    """Return options that can be written into a pipeline: objects by the path of their file."""
+    stored = dict(options)
+    for name in ("truncator", "fusion"):
+        value = stored.get(name)
+        if isinstance(value, os.PathLike):
+            stored[name] = os.fspath(value)
+        elif value is not None and not isinstance(value, str):
+            raise InvalidParameterError(
+                f"{who}: {name} must be the path of a saved one for the component to be "
+                f"stored, got {value!r}"
+            )
+    return stored
+
+
+def _refuse_counter(budget: TokenBudget, who: str) -> None:
+    if budget.count is not None:
+        raise InvalidParameterError(
+            f"{who}: count_tokens must be None for the component to be stored, got {budget.count!r}"
+        )
 
 
 def _mark(document: Document, mark: dict[str, Any]) -> Document:

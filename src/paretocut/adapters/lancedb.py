@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Unpack
 
 from paretocut.adapters._base import CutList, CutOptions, Cutter
-from paretocut.adapters._rows import cut_of_rows, cut_of_table
+from paretocut.adapters._fused import FuseOptions
+from paretocut.adapters._rows import cut_of_rows, cut_of_table, fuse_of_rows
 from paretocut.errors import InvalidParameterError
 
-__all__ = ["cut_arrow", "cut_list"]
+__all__ = ["cut_arrow", "cut_list", "fuse_list"]
 
 _REMEDY = "an IVF index looks into few partitions: .nprobes(64).refine_factor(10)"
 # Hybrid search keeps the other two columns beside its own.
@@ -47,6 +48,25 @@ def cut_list(
         asked=asked,
         remedy=_REMEDY,
     )
+
+
+def fuse_list(
+    rows: Sequence[dict[str, Any]], **options: Unpack[FuseOptions]
+) -> CutList[dict[str, Any]]:
+    """Return the rows of a hybrid search worth keeping, fused anew by score, with the decision.
+
+    Parameters
+    ----------
+    rows
+        What ``.to_list()`` returned of a hybrid search with
+        ``.rerank(RRFReranker(return_score="all"))`` and ``.limit(200)`` or so: LanceDB's own
+        fusion is by rank, but it keeps ``_score`` and ``_distance``, which are fused here.
+    **options
+        How they are fused, as in `paretocut.fuse` (or ``fusion``, a fitted `paretocut.Fusion` or
+        the path of a saved one), and who decides, as in `paretocut.cut`.
+    """
+    arms = {"text": ("_score", True), "vector": ("_distance", False)}
+    return fuse_of_rows(rows, arms, options, who="fuse_list")
 
 
 def cut_arrow(table: Any, *, asked: int | None = None, **options: Unpack[CutOptions]) -> Any:

@@ -1,12 +1,14 @@
-"""LangChain: a retriever that returns as many documents as are worth it, and a compressor."""
+"""LangChain: retrievers that return as many documents as are worth it, and a compressor."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
 from paretocut._extras import require
 from paretocut.adapters._base import FETCH_K, CutList, cut_scored, filter_scored, read_each
+from paretocut.adapters._fused import Arm, Fuser, arms_by_name
 from paretocut.adapters._telling import KEY, told, warn_of_shortfall, with_mark
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 
@@ -16,11 +18,11 @@ from langchain_core.callbacks.manager import adispatch_custom_event, dispatch_cu
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import VectorStore
-from pydantic import Field
+from pydantic import Field, PrivateAttr, model_validator
 
 from paretocut.adapters._pydantic import REFUSE, CutModel
 
-__all__ = ["ParetoCutCompressor", "ParetoCutRetriever"]
+__all__ = ["ParetoCutCompressor", "ParetoCutFusionRetriever", "ParetoCutRetriever"]
 
 _REMEDY = "the store is small, or its index must search deeper (ef_search, nprobe, num_candidates)"
 
@@ -92,6 +94,128 @@ class ParetoCutRetriever(CutModel, BaseRetriever):
             text_of=lambda i: found[i][0].page_content,
         )
         return CutList((_mark(found[i][0], mark) for i, mark in decision.marks()), decision.cut)
+
+
+class ParetoCutFusionRetriever(CutModel, BaseRetriever):
+    """Retrieves what several stores and retrievers find together, fused and cut; maybe nothing.
+
+    It does what ``EnsembleRetriever`` does, with scores instead of ranks, and a cut. The options of
+    `paretocut.cut` are fields too. Decisions are told as by `ParetoCutRetriever`; the metadata also
+    has ``parts``: score and rank in each search.
+
+    Parameters
+    ----------
+    retrievers
+        Two or more, by name or not: vector stores, which are asked for scores, and retrievers.
+        The documents of a retriever bring their score in the metadata, under ``score_key``; where
+        they bring none, their order counts.
+    fetch_k
+        How many documents to fetch of each vector store.
+    higher_is_better
+        By name of a vector store, False for distances; by default what the store says.
+    score_key
+        Where in the metadata of a retriever's documents the score is.
+    id_key
+        Where in the metadata that is which tells that two documents are the same. By default
+        it is their text: stores make up ids of their own.
+    method, weights, fusion
+        As in `paretocut.fuse`; ``fusion`` is a fitted `paretocut.Fusion`, or the path of a saved
+        one, instead.
+    truncator, max_tokens, count_tokens
+        As in `ParetoCutRetriever`.
+    """
+
+    model_config = REFUSE
+
+    retrievers: Any
+    fetch_k: int = Field(default=FETCH_K, ge=1)
+    higher_is_better: dict[str, bool] = Field(default_factory=dict)
+    score_key: str = "relevance_score"
+    id_key: str | None = None
+    method: str = "z"
+    weights: list[float] | None = None
+    fusion: Any = Field(default=None, exclude=True)
+
+    _fuser: Fuser = PrivateAttr()
+    _arms: dict[str, Any] = PrivateAttr()
+
+    @model_validator(mode="after")
+    def _check_arms(self) -> Any:
+        who = "ParetoCutFusionRetriever"
+        self._arms = arms_by_name(self.retrievers, who, "retrievers")
+        for name, arm in self._arms.items():
+            if not isinstance(arm, (VectorStore, BaseRetriever)):
+                raise InvalidParameterError(
+                    f"{who}: retrievers must be vector stores or retrievers, "
+                    f"got {type(arm).__name__} as {name}"
+                )
+        options = {"method": self.method, "weights": self.weights, "fusion": self.fusion}
+        options |= {"min_k": self.min_k, "max_k": self.max_k, "truncator": self._cutter.truncator}
+        self._fuser = Fuser(who, options)
+        return self
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: Any, **kwargs: Any
+    ) -> list[Document]:
+        config: Any = None if run_manager is None else {"callbacks": run_manager.get_child()}
+        found = {
+            name: arm.similarity_search_with_score(query, k=self.fetch_k, **kwargs)
+            if isinstance(arm, VectorStore)
+            else arm.invoke(query, config=config)
+            for name, arm in self._arms.items()
+        }
+        kept = self._fused(found)
+        if run_manager is not None:
+            _dispatch(kept, run_manager.get_child())
+        return kept
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: Any, **kwargs: Any
+    ) -> list[Document]:
+        config: Any = None if run_manager is None else {"callbacks": run_manager.get_child()}
+        answers = await asyncio.gather(
+            *(
+                arm.asimilarity_search_with_score(query, k=self.fetch_k, **kwargs)
+                if isinstance(arm, VectorStore)
+                else arm.ainvoke(query, config=config)
+                for arm in self._arms.values()
+            )
+        )
+        kept = self._fused(dict(zip(self._arms, answers, strict=True)))
+        if run_manager is not None:
+            await _adispatch(kept, run_manager.get_child())
+        return kept
+
+    def _fused(self, found: dict[str, Any]) -> CutList[Document]:
+        arms = {}
+        for name, answer in found.items():
+            arm = self._arms[name]
+            if isinstance(arm, VectorStore):
+                documents = [document for document, _ in answer]
+                scores = [score for _, score in answer]
+                up = self.higher_is_better.get(name)
+                up = _direction(arm) if up is None else up
+            else:
+                documents = list(answer)
+                scores = [document.metadata.get(self.score_key) for document in documents]
+                up = self.higher_is_better.get(name, True)
+            arms[name] = Arm(documents, [self._id(document) for document in documents], scores, up)
+        return self._fuser.answer(
+            arms,
+            lambda document, score, mark: _mark(document, mark),
+            text_of=lambda document: document.page_content,
+            budget=self._budget,
+        )
+
+    def _id(self, document: Document) -> str:
+        if self.id_key is not None:
+            if self.id_key not in document.metadata:
+                raise InvalidParameterError(
+                    f"ParetoCutFusionRetriever: id_key must be in the metadata of every document, "
+                    f"got {self.id_key!r} and a document with {sorted(document.metadata)}"
+                )
+            return str(document.metadata[self.id_key])
+        return str(document.page_content)
 
 
 class ParetoCutCompressor(CutModel, BaseDocumentCompressor):

@@ -1,12 +1,20 @@
-"""LlamaIndex: a node postprocessor, and a retriever that fetches deep and cuts."""
+"""LlamaIndex: a node postprocessor, and retrievers that fetch deep, fuse and cut."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Unpack
 
 from paretocut._extras import require
-from paretocut.adapters._base import FETCH_K, CutOptions, filter_scored, read_each
+from paretocut.adapters._base import (
+    FETCH_K,
+    CutOptions,
+    TokenBudget,
+    filter_scored,
+    read_each,
+)
+from paretocut.adapters._fused import Arm, FuseOptions, Fuser, arms_by_name
 from paretocut.adapters._telling import KEY, may_mark, warn_of_shortfall, with_mark
 from paretocut.errors import InvalidParameterError
 
@@ -18,7 +26,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from paretocut.adapters._pydantic import REFUSE, CutModel
 
-__all__ = ["ParetoCutPostprocessor", "ParetoCutRetriever"]
+__all__ = ["ParetoCutFusionRetriever", "ParetoCutPostprocessor", "ParetoCutRetriever"]
 
 _REMEDY = "the index is small, or its store must search deeper (ef_search, nprobe, num_candidates)"
 
@@ -156,6 +164,67 @@ class ParetoCutRetriever(BaseRetriever):
     def _cut(self, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
         warn_of_shortfall(len(nodes), self._fetch_k, who="ParetoCutRetriever", remedy=_REMEDY)
         return self._postprocessor._postprocess_nodes(nodes)
+
+
+class ParetoCutFusionRetriever(BaseRetriever):
+    """Retrieves what several retrievers find together, fused and cut; maybe nothing.
+
+    Nodes come best first with their fused score. Decisions are told as by
+    `ParetoCutPostprocessor`; the metadata also has ``parts``: score and rank in each search.
+
+    Parameters
+    ----------
+    retrievers
+        Two or more, by name or not. Give them a high ``similarity_top_k`` (200). Where nodes
+        have no score, their order counts.
+    higher_is_better
+        By name of a retriever, False if its scores are distances.
+    max_tokens, count_tokens
+        As in `ParetoCutPostprocessor`.
+    **options
+        How the answers are fused, as in `paretocut.fuse` (or ``fusion``, a fitted
+        `paretocut.Fusion` or the path of a saved one), and who decides, as in `paretocut.cut`.
+    """
+
+    def __init__(
+        self,
+        retrievers: Mapping[str, BaseRetriever] | Sequence[BaseRetriever],
+        *,
+        higher_is_better: Mapping[str, bool] | None = None,
+        max_tokens: int | None = None,
+        count_tokens: Callable[[str], int] | None = None,
+        **options: Unpack[FuseOptions],
+    ) -> None:
+        super().__init__()
+        who = "ParetoCutFusionRetriever"
+        self._retrievers = arms_by_name(retrievers, who, "retrievers")
+        self._better = dict(higher_is_better or {})
+        self._fuser = Fuser(who, options)
+        self._budget = TokenBudget(max_tokens, count_tokens).check(who)
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return self._fused([arm.retrieve(query_bundle) for arm in self._retrievers.values()])
+
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        found = (arm.aretrieve(query_bundle) for arm in self._retrievers.values())
+        return self._fused(await asyncio.gather(*found))
+
+    def _fused(self, answers: Sequence[Sequence[NodeWithScore]]) -> list[NodeWithScore]:
+        arms = {
+            name: Arm(
+                nodes,
+                [node.node.node_id for node in nodes],
+                [node.score for node in nodes],
+                self._better.get(name, True),
+            )
+            for name, nodes in zip(self._retrievers, answers, strict=True)
+        }
+        return self._fuser.answer(
+            arms,
+            lambda node, score, mark: _mark(NodeWithScore(node=node.node, score=score), mark),
+            text_of=lambda node: node.get_content(),
+            budget=self._budget,
+        )
 
 
 def _mark(scored: NodeWithScore, mark: dict[str, Any]) -> NodeWithScore:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from paretocut.adapters.elasticsearch import cut_search
+from paretocut.adapters.elasticsearch import cut_search, fuse_searches
 
-__all__ = ["cut_search"]
+__all__ = ["cut_search", "fuse_searches"]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, Unpack
 
 import numpy as np
 
 from paretocut._extras import require
-from paretocut.adapters._frames import FrameCutter, Options, check_columns
+from paretocut.adapters._frames import FrameCutter, Options, check_columns, fused_columns
+from paretocut.adapters._fused import arms_by_name
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.ragged import Ragged
 
-__all__ = ["cut_lists", "cut_rows"]
+__all__ = ["cut_lists", "cut_rows", "fuse_rows"]
 
 Frame: TypeAlias = Any  # pandas.DataFrame
 
@@ -117,6 +119,53 @@ def cut_rows(
         columns[reason] = np.full(len(frame), None, dtype=object)
         columns[reason][scored] = decided.reasons
     return frame.assign(**columns)
+
+
+def fuse_rows(
+    frames: Mapping[str, Frame] | Sequence[Frame],
+    query: str = "query_id",
+    doc: str = "doc_id",
+    score: str = "score",
+    *,
+    higher_is_better: Mapping[str, bool] | None = None,
+    **options: Any,
+) -> Frame:
+    """Return one frame of fused results, best first for each query.
+
+    Columns: query, document, fused score and rank, and what each retriever said, ``score_words``
+    and ``rank_words`` for a retriever called ``words`` (ranks count from 1; 0 and NaN where it
+    did not find the document).
+
+    Parameters
+    ----------
+    frames
+        Frames of two or more retrievers, by name or not, one row per result.
+    query, doc, score
+        Names of their columns. Names of queries and documents come back as strings.
+    higher_is_better
+        By name of the retriever, False for distances.
+    **options
+        ``method``, ``weights`` and ``depth`` of `paretocut.fuse`; or ``fusion``, a fitted
+        `paretocut.Fusion` or the path of a saved one.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> words = pd.DataFrame({"query_id": "q", "doc_id": ["a", "b"], "score": [7.0, 2.0]})
+    >>> vectors = pd.DataFrame({"query_id": "q", "doc_id": ["b", "c"], "score": [0.9, 0.5]})
+    >>> fuse_rows({"words": words, "vectors": vectors}, method="rrf").doc_id.tolist()
+    ['b', 'a', 'c']
+    """
+    columns = {}
+    for name, frame in arms_by_name(frames, "fuse_rows", "frames").items():
+        _pandas(frame, "fuse_rows")
+        there = {"query": query, "doc": doc, "score": score}
+        check_columns("fuse_rows", frame.columns, there=there, new={})
+        columns[name] = tuple(frame[own].to_numpy() for own in (query, doc, score))
+    pd = require("pandas", feature="fuse_rows", extra="pandas")
+    better = higher_is_better or {}
+    names = (query, doc, score)
+    return pd.DataFrame(fused_columns(columns, names, better, options, who="fuse_rows"))
 
 
 def _pandas(frame: Frame, who: str) -> Any:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeVar, Unpack
 
 from paretocut.adapters._base import CutList, CutOptions, Cutter
-from paretocut.adapters._rows import cut_of_rows
+from paretocut.adapters._fused import FuseOptions
+from paretocut.adapters._rows import cut_of_rows, fuse_of_rows
 
-__all__ = ["cut_rows"]
+__all__ = ["cut_rows", "fuse_rows"]
 
 Row = TypeVar("Row")
 
@@ -53,3 +54,28 @@ def cut_rows(
         asked=asked,
         remedy=_REMEDY,
     )
+
+
+def fuse_rows(
+    rows: Sequence[Row],
+    scores: Mapping[str | int, bool],
+    **options: Unpack[FuseOptions],
+) -> CutList[Row]:
+    """Return the rows of a hybrid search worth keeping, best first, with the decision.
+
+    One statement does both searches: two subqueries with ``ORDER BY`` and ``LIMIT 200``, joined by
+    ``FULL JOIN ... USING (id)``. A document that one of them did not find has NULL there.
+
+    Parameters
+    ----------
+    rows
+        What ``cursor.fetchall()`` returned: tuples, named tuples or dictionaries.
+    scores
+        The columns of scores, by place or name, and whether higher is better there: True for
+        ``ts_rank_cd``, False for pgvector's operators. ``{"rank": True, "distance": False}``.
+    **options
+        How the searches are fused, as in `paretocut.fuse` (or ``fusion``, a fitted
+        `paretocut.Fusion` or the path of a saved one), and who decides, as in `paretocut.cut`.
+    """
+    arms = {str(column): (column, up) for column, up in scores.items()}
+    return fuse_of_rows(rows, arms, options, who="fuse_rows")

@@ -11,13 +11,16 @@ list gives null; a null score has no part in the fit, and its surprise is null.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 from paretocut._extras import require
-from paretocut.adapters._frames import FrameCutter, Options
+from paretocut.adapters._frames import FrameCutter, Options, check_columns, fused_columns
+from paretocut.adapters._fused import arms_by_name
 from paretocut.adapters.arrow import cut_with
+from paretocut.errors import InvalidParameterError
 
-__all__ = ["ParetoCutExpr", "ParetoCutSeries"]
+__all__ = ["ParetoCutExpr", "ParetoCutSeries", "fuse_rows"]
 
 pl = require("polars", feature="the Polars namespace", extra="polars")
 
@@ -87,6 +90,64 @@ class ParetoCutSeries:
     def reason(self, **options: Unpack[Options]) -> Any:
         """Return a series: one sentence for each list."""
         return self.cut(**options).struct.field("reason")
+
+
+def fuse_rows(
+    frames: Mapping[str, Any] | Sequence[Any],
+    query: str = "query_id",
+    doc: str = "doc_id",
+    score: str = "score",
+    *,
+    higher_is_better: Mapping[str, bool] | None = None,
+    **options: Any,
+) -> Any:
+    """Return one frame of fused results, best first for each query.
+
+    Columns: query, document, fused score and rank, and what each retriever said, ``score_words``
+    and ``rank_words`` for a retriever called ``words`` (ranks count from 1; 0 and null where it
+    did not find the document).
+
+    Parameters
+    ----------
+    frames
+        Frames of two or more retrievers, by name or not, one row per result.
+    query, doc, score
+        Names of their columns. Names of queries and documents come back as strings.
+    higher_is_better
+        By name of the retriever, False for distances.
+    **options
+        ``method``, ``weights`` and ``depth`` of `paretocut.fuse`; or ``fusion``, a fitted
+        `paretocut.Fusion` or the path of a saved one.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> words = pl.DataFrame({"query_id": ["q", "q"], "doc_id": ["a", "b"], "score": [7.0, 2.0]})
+    >>> vectors = pl.DataFrame({"query_id": ["q", "q"], "doc_id": ["b", "c"], "score": [0.9, 0.5]})
+    >>> fuse_rows({"words": words, "vectors": vectors}, method="rrf")["doc_id"].to_list()
+    ['b', 'a', 'c']
+    """
+    columns = {}
+    for name, frame in arms_by_name(frames, "fuse_rows", "frames").items():
+        if not isinstance(frame, pl.DataFrame):
+            kind = type(frame)
+            raise InvalidParameterError(
+                f"fuse_rows: frames must be polars.DataFrame (collect lazy ones), "
+                f"got {kind.__module__}.{kind.__qualname__}"
+            )
+        there = {"query": query, "doc": doc, "score": score}
+        check_columns("fuse_rows", frame.columns, there=there, new={})
+        columns[name] = tuple(frame[own].to_numpy() for own in (query, doc, score))
+    names, better = (query, doc, score), higher_is_better or {}
+    found = fused_columns(columns, names, better, options, who="fuse_rows")
+    return pl.DataFrame(
+        {name: pl.Series(name, _strings(values)) for name, values in found.items()}
+    ).with_columns(pl.selectors.float().fill_nan(None))
+
+
+def _strings(values: Any) -> Any:
+    """Return a column of objects as a list, of which Polars makes strings."""
+    return values.tolist() if values.dtype == object else values
 
 
 def _cut_series(lists: Any, cutter: FrameCutter) -> Any:

@@ -1,14 +1,16 @@
-"""Qdrant: the answers of ``client.query_points``."""
+"""Qdrant: the answers of ``client.query_points``, one of them or several fused."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 from paretocut.adapters._base import CutList, CutOptions, Cutter, cut_scored, read_each
-from paretocut.adapters._telling import warn_of_shortfall
+from paretocut.adapters._fused import Arm, FuseOptions, Fuser, arms_by_name
+from paretocut.adapters._telling import warn_of_shortfall, with_mark
 from paretocut.errors import InvalidParameterError
 
-__all__ = ["cut_query_points"]
+__all__ = ["cut_query_points", "fuse_query_points"]
 
 _REMEDY = "search deeper: search_params=models.SearchParams(hnsw_ef=512) or exact=True"
 
@@ -22,7 +24,7 @@ def cut_query_points(
 ) -> Any:
     """Return the response with the points worth keeping; ``response.points.cut`` says why.
 
-    Scores of a fusion (``Fusion.RRF``) are ranks in disguise: cut the answers before it.
+    Scores of a fusion (``Fusion.RRF``) are ranks in disguise: `fuse_query_points` keeps scores.
 
     Parameters
     ----------
@@ -36,15 +38,7 @@ def cut_query_points(
     **options
         Who decides and within which bounds, as in `paretocut.cut`.
     """
-    points = getattr(response, "points", None)
-    if points is None or not hasattr(response, "model_copy"):
-        raise InvalidParameterError(
-            "cut_query_points: response must be what query_points returned, "
-            f"got {type(response).__name__}"
-        )
-    scores = read_each(
-        points, lambda point: point.score, who="cut_query_points", what="points with a score"
-    )
+    points, scores = _points(response, "cut_query_points")
     warn_of_shortfall(len(points), asked, who="cut_query_points", remedy=_REMEDY)
     decision = cut_scored(
         scores,
@@ -54,3 +48,64 @@ def cut_query_points(
     )
     kept = CutList([points[i] for i in decision.kept], decision.cut)
     return response.model_copy(update={"points": kept})
+
+
+def fuse_query_points(
+    responses: Mapping[str, Any] | Sequence[Any],
+    *,
+    higher_is_better: Mapping[str, bool] | bool = True,
+    asked: int | None = None,
+    **options: Unpack[FuseOptions],
+) -> Any:
+    """Return one response for several queries of the same question, fused and cut.
+
+    Ask for the arms of a hybrid search as queries of their own, in one request with
+    ``client.query_batch_points``, instead of as ``prefetch`` of a fusion. The points come best
+    first with their fused score; where they have a payload, it tells under ``paretocut`` what was
+    decided and what each arm said.
+
+    Parameters
+    ----------
+    responses
+        Two or more answers by name, such as ``{"dense": ..., "sparse": ...}``, or without names;
+        ask for a ``limit`` of 200 or so.
+    higher_is_better
+        True for cosine, dot product and sparse vectors, False for Euclid and Manhattan; for all
+        arms, or by name.
+    asked
+        As in `cut_query_points`.
+    **options
+        How the answers are fused, as in `paretocut.fuse` (or ``fusion``, a fitted
+        `paretocut.Fusion` or the path of a saved one), and who decides, as in `paretocut.cut`.
+    """
+    who = "fuse_query_points"
+    arms, first = {}, None
+    for name, response in arms_by_name(responses, who, "responses").items():
+        points, scores = _points(response, who)
+        warn_of_shortfall(len(points), asked, who=who, remedy=_REMEDY)
+        up = (
+            higher_is_better.get(name, True)
+            if isinstance(higher_is_better, Mapping)
+            else higher_is_better
+        )
+        arms[name] = Arm(points, [str(point.id) for point in points], scores, up)
+        first = response if first is None else first
+    assert first is not None
+    kept = Fuser(who, options).answer(arms, _marked)
+    return first.model_copy(update={"points": kept})
+
+
+def _marked(point: Any, score: float, mark: dict[str, Any]) -> Any:
+    payload = None if point.payload is None else with_mark(point.payload, mark)
+    return point.model_copy(update={"score": score, "payload": payload})
+
+
+def _points(response: Any, who: str) -> tuple[Any, list[Any]]:
+    """Return the points of a response and their scores."""
+    points = getattr(response, "points", None)
+    if points is None or not hasattr(response, "model_copy"):
+        raise InvalidParameterError(
+            f"{who}: response must be what query_points returned, got {type(response).__name__}"
+        )
+    scores = read_each(points, lambda point: point.score, who=who, what="points with a score")
+    return points, list(scores)

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from paretocut.cli import background, demo, judged, lists
+from paretocut.cli import background, demo, fusion, judged, lists
 from paretocut.cli._common import note
 from paretocut.errors import InvalidParameterError, ParetocutError
 
@@ -22,6 +22,7 @@ examples:
   paretocut cut run.jsonl.gz --json              decisions and reasons, one object per query
   paretocut cut hits.csv --distances --max-k 20  distances, not scores; at most 20 results
   search | paretocut cut - --format jsonl        in a pipe
+  paretocut fuse a.run b.run --cut -o fused.run  hybrid search: one run of two, cut
   paretocut compare run.txt qrels.txt            which cut-off method is best for this system
   paretocut fit run.txt qrels.txt -o model.json  learn a cut-off from judgements, then
   paretocut cut run.txt --model model.json       use it
@@ -40,6 +41,7 @@ what the numbers mean:
   E-value   how many results that do not matter would score as high in this list
   None of them says "relevant". Scores that only encode ranks (reciprocal-rank fusion) and lists
   of fewer than about 50 results are beyond the method; a warning on standard error says so.
+  `paretocut fuse` fuses by score instead, so that its lists can be cut.
 
 exit codes:
   0 done   1 bad data, or a file that cannot be read or written   2 bad usage   130 interrupted
@@ -59,7 +61,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         title="commands", metavar="COMMAND", dest="command", required=True
     )
-    for family in (demo, lists, judged, background):
+    for family in (demo, lists, fusion, judged, background):
         family.add_commands(commands)
     return parser
 

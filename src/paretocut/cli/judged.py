@@ -22,6 +22,7 @@ from paretocut.cli._common import (
     read,
     read_unanswered,
 )
+from paretocut.cli.fusion import compared, names_of
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.evaluation import evaluate
 from paretocut.lists import RankedLists
@@ -100,6 +101,13 @@ def add_commands(commands: Commands) -> None:
     compare.add_argument(
         "--jobs", type=positive_int, default=1, metavar="N", help="processes (default: 1)"
     )
+    compare.add_argument(
+        "--fuse",
+        nargs="+",
+        metavar="RUN",
+        help="more runs of the same queries: single runs, their fusions and the cuts of all of "
+        "them in one table",
+    )
     spelling = compare.add_mutually_exclusive_group()
     for name in ("json", "markdown", "latex"):
         spelling.add_argument(f"--{name}", action="store_true", help=f"print the tables as {name}")
@@ -160,10 +168,10 @@ def _add_judged(parser: argparse.ArgumentParser, *, needed: bool = True) -> None
     add_quiet(parser)
 
 
-def _read(args: argparse.Namespace) -> RankedLists:
+def _read(args: argparse.Namespace, *, missing: str = "drop") -> RankedLists:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", pc.io.CoverageWarning)
-        lists = read(args, qrels=args.qrels, min_grade=args.min_grade)
+        lists = read(args, qrels=args.qrels, min_grade=args.min_grade, missing=missing)
     notes = [str(warning.message) for warning in caught]
     if len(lists) and not lists.relevant.values.any():
         notes.append(f"no result has grade {args.min_grade:g} or more: there is nothing to learn")
@@ -181,19 +189,24 @@ def _compare(args: argparse.Namespace) -> None:
     # Bad words are found before any file is read.
     metrics = [pc.metrics.get(metric) for metric in args.metrics]
     methods = {text: make_method(text, args.metrics[0]) for text in args.methods}
-    lists = _read(args)
-    result = evaluate(
-        methods,
-        lists,
-        metrics,
-        splits=args.splits,
-        train=args.train,
-        folds=args.folds,
-        baseline=args.baseline or args.methods[0],
-        seed=args.seed,
-        n_jobs=args.jobs,
-        progress=not args.quiet,
-    )
+    lists = _read(args, missing="empty" if args.fuse else "drop")
+    protocol: dict[str, Any] = {
+        "splits": args.splits,
+        "train": args.train,
+        "folds": args.folds,
+        "baseline": args.baseline or args.methods[0],
+        "seed": args.seed,
+        "n_jobs": args.jobs,
+        "progress": not args.quiet,
+    }
+    if args.fuse:
+        runs: dict[str, RankedLists] = {}
+        for name, run in names_of([args.run, *args.fuse]).items():
+            args.run = run
+            runs[name] = _read(args, missing="empty") if runs else lists
+        result = compared(runs, methods, metrics, **protocol)
+    else:
+        result = evaluate(methods, lists, metrics, **protocol)
     if args.json:
         text = result.to_json()
     elif args.markdown:

@@ -1,0 +1,1 @@
+"""Fuse, then cut: what hybrid search gains, measured on pairs of real runs."""

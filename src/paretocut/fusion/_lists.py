@@ -1,0 +1,339 @@
+"""The lists of several retrievers, matched by query, and their join by document."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from paretocut import _kernel
+from paretocut._validation import check_positive_int
+from paretocut.decisions import matching
+from paretocut.errors import InvalidParameterError
+from paretocut.lists import RankedLists
+from paretocut.parts import Parts
+from paretocut.ragged import FloatArray, IntArray, Ragged
+
+__all__ = [
+    "Affine",
+    "FuseLike",
+    "OneRetriever",
+    "QueryCoverageWarning",
+    "Retrievers",
+    "checked_weights",
+    "joined",
+    "matched",
+]
+
+FuseLike: TypeAlias = "Sequence[Any] | Mapping[str, Any]"
+"""Lists of each retriever, by name or not: `RankedLists`, or pairs (scores, document ids)."""
+
+
+class QueryCoverageWarning(UserWarning):
+    """Some queries have no list from one of the retrievers that are fused.
+
+    Attributes
+    ----------
+    missing
+        Ids of these queries, by the name of the retriever. They are kept: the other retrievers
+        decide alone.
+    """
+
+    def __init__(self, missing: Mapping[str, Sequence[str]]) -> None:
+        self.missing = {name: tuple(queries) for name, queries in missing.items()}
+        said = [
+            f"{len(queries)} without a list from {name} ({', '.join(map(repr, queries[:3]))}"
+            f"{', ...' if len(queries) > 3 else ''})"
+            for name, queries in self.missing.items()
+        ]
+        super().__init__(f"queries are kept that one side lacks: {'; '.join(said)}")
+
+    def __reduce__(self) -> tuple[type[QueryCoverageWarning], tuple[Any, ...]]:
+        return type(self), (self.missing,)
+
+
+@dataclass(frozen=True)
+class OneRetriever:
+    """Lists of one retriever, in the order of all queries that any retriever has."""
+
+    lists: RankedLists
+    merits: Ragged  # the scores with higher better
+    place: IntArray  # which of the lists belongs to each query, or -1
+    begin: IntArray
+    end: IntArray
+    mean: FloatArray
+    sd: FloatArray
+
+    @property
+    def filled(self) -> NDArray[np.bool_]:
+        return self.end > self.begin
+
+    @property
+    def merit(self) -> FloatArray:
+        return self.merits.values
+
+    def _edge(self, at: IntArray) -> FloatArray:
+        filled = self.filled
+        values = np.zeros(len(at))
+        values[filled] = self.merit[at[filled]]
+        return values
+
+    @property
+    def high(self) -> FloatArray:
+        """Best score of each query; 0 where there is none."""
+        return self._edge(self.begin)
+
+    @property
+    def low(self) -> FloatArray:
+        """Lowest score of each query; 0 where there is none."""
+        return self._edge(self.end - 1)
+
+    def trimmed(self) -> Ragged:
+        """Return the scores that take part, in the order of this retriever's own lists."""
+        own = self.merits
+        lengths = np.zeros(len(own), dtype=np.int64)
+        known = self.place >= 0
+        lengths[self.place[known]] = (self.end - self.begin)[known]
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        shift = np.repeat(own.offsets[:-1] - offsets[:-1], lengths)
+        return Ragged(own.values[np.arange(offsets[-1]) + shift], offsets)
+
+    def spread(self, trimmed: Ragged) -> FloatArray:
+        """Return values of what takes part at the places of the flat scores; 0 elsewhere."""
+        own = self.merits
+        shift = np.repeat(own.offsets[:-1] - trimmed.offsets[:-1], trimmed.lengths)
+        values = np.zeros(own.values.size)
+        values[np.arange(trimmed.values.size) + shift] = trimmed.values
+        return values
+
+
+@dataclass(frozen=True)
+class Affine:
+    """What a result adds to its document: (gain - shift) / unit of its query, or ``missing``."""
+
+    gain: FloatArray  # flat, as the scores
+    shift: FloatArray
+    unit: FloatArray  # infinity where a list says nothing
+    missing: FloatArray
+
+    def at(self, position: IntArray, query: IntArray) -> FloatArray:
+        """Return what the results at these positions add to these queries."""
+        return np.asarray((self.gain[position] - self.shift[query]) / self.unit[query])
+
+
+@dataclass(frozen=True)
+class Retrievers:
+    names: tuple[str, ...]
+    query_ids: NDArray[np.str_]
+    lists: list[OneRetriever]
+
+    def position(self, i: int, ranks: Ragged) -> IntArray:
+        """Return where retriever ``i`` has each fused result; 0 where it lacks it."""
+        start = np.repeat(self.lists[i].begin, ranks.lengths)
+        return np.where(ranks.values > 0, start + ranks.values - 1, 0)
+
+
+def matched(lists: FuseLike, depth: int | None, who: str) -> Retrievers:
+    if depth is not None:
+        check_positive_int(depth, who=who, name="depth")
+    if isinstance(lists, Mapping):
+        names, items = tuple(map(str, lists)), list(lists.values())
+    elif isinstance(lists, RankedLists) or not isinstance(lists, Sequence):
+        raise InvalidParameterError(
+            f"{who}: lists must be a sequence or a mapping of the lists of each retriever, "
+            f"got {type(lists).__name__}"
+        )
+    else:
+        items = list(lists)
+        names = tuple(str(i + 1) for i in range(len(items)))
+    if len(items) < 2:
+        raise InvalidParameterError(
+            f"{who}: lists must be those of at least 2 retrievers, got {len(items)}"
+        )
+    ranked = [_ranked(item, name, who) for item, name in zip(items, names, strict=True)]
+    grades = {item.min_grade for item in ranked}
+    if len(grades) > 1:
+        raise InvalidParameterError(f"{who}: lists must have one min_grade, got {sorted(grades)}")
+    query_ids, places = _queries(ranked, names, who)
+    missing = {
+        name: query_ids[place < 0].tolist()
+        for name, place in zip(names, places, strict=True)
+        if np.any(place < 0)
+    }
+    if missing:
+        warnings.warn(QueryCoverageWarning(missing), stacklevel=4)
+    parts = [_one(item, place, depth) for item, place in zip(ranked, places, strict=True)]
+    return Retrievers(names, query_ids, parts)
+
+
+def _ranked(item: Any, name: str, who: str) -> RankedLists:
+    if isinstance(item, RankedLists):
+        lists = item
+    elif isinstance(item, tuple) and len(item) == 2:
+        scores, ids = item
+        one = len(scores) > 0 and np.ndim(scores[0]) == 0
+        lists = RankedLists([scores], doc_ids=[ids]) if one else RankedLists(scores, doc_ids=ids)
+    else:
+        raise InvalidParameterError(
+            f"{who}: the lists of {name} must be RankedLists or a pair of scores and document "
+            f"ids, got {type(item).__name__}"
+        )
+    if lists.doc_ids is None:
+        raise InvalidParameterError(
+            f"{who}: the lists of {name} must have doc_ids, by which results are matched, "
+            "got lists without"
+        )
+    return lists
+
+
+def _queries(
+    lists: list[RankedLists], names: Sequence[str], who: str
+) -> tuple[NDArray[np.str_], list[IntArray]]:
+    """Return the queries of all retrievers, and where each retriever has them, or -1."""
+    known: dict[str, int] = {}
+    for item, name in zip(lists, names, strict=True):
+        own = item.query_ids.tolist()
+        if len(set(own)) < len(own):
+            again = next(query for query in own if own.count(query) > 1)
+            raise InvalidParameterError(
+                f"{who}: the query_ids of {name} must differ, got {again!r} more than once"
+            )
+        for query in own:
+            known.setdefault(query, len(known))
+    places = []
+    for item in lists:
+        place = np.full(len(known), -1, dtype=np.int64)
+        place[[known[query] for query in item.query_ids.tolist()]] = np.arange(len(item))
+        places.append(place)
+    return np.array(list(known), dtype=np.str_), places
+
+
+def _one(lists: RankedLists, place: IntArray, depth: int | None) -> OneRetriever:
+    scores = lists.merit
+    found = matching(lists)
+    lengths = scores.lengths if found is None else found
+    if depth is not None:
+        lengths = np.minimum(lengths, depth)
+    known = place >= 0
+    begin = np.where(known, scores.offsets[:-1][place] if len(scores) else 0, 0)
+    end = begin + np.where(known, lengths[place] if len(scores) else 0, 0)
+    mean, sd = np.empty((2, len(place)))
+    _kernel.moments(scores.values, begin, end, mean, sd)
+    # Equal scores have a deviation of 0; what rounding makes of it must not be divided by.
+    sd[sd <= 1e-12 * np.abs(mean)] = 0.0
+    return OneRetriever(lists, scores, place, begin, end, mean, sd)
+
+
+def checked_weights(weights: ArrayLike | None, count: int, who: str) -> FloatArray:
+    if weights is None:
+        return np.ones(count)
+    try:
+        given = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        given = np.array(np.nan)
+    if given.shape != (count,) or not np.isfinite(given).all() or (given < 0).any():
+        raise InvalidParameterError(
+            f"{who}: weights must be {count} numbers of 0 or more, got {weights!r}"
+        )
+    if not given.any():
+        raise InvalidParameterError(f"{who}: weights must not all be 0, got {weights!r}")
+    return given
+
+
+def joined(
+    retrievers: Retrievers,
+    parts: Sequence[Affine],
+    weights: FloatArray,
+    *,
+    times_count: bool = False,
+) -> RankedLists:
+    """Return the fused lists.
+
+    Parameters
+    ----------
+    retrievers
+        The lists.
+    parts, weights
+        What results add to the score of their document, for each retriever.
+    times_count
+        Whether the sum is multiplied by the number of retrievers that found the document.
+    """
+    ids = [_id_matrix(one.lists) for one in retrievers.lists]
+    count, queries = len(ids), len(retrievers.query_ids)
+    room = int(sum((one.end - one.begin).sum() for one in retrievers.lists))
+    width = max(matrix.shape[1] for matrix in ids)
+    offsets = np.empty(queries + 1, dtype=np.int64)
+    scores, names = np.empty(room), np.empty((room, width), dtype=np.uint32)
+    part_scores, part_ranks = np.empty((count, room)), np.empty((count, room), dtype=np.int32)
+    sources = [
+        _kernel.FuseSource(
+            matrix,
+            np.ascontiguousarray(part.gain),
+            np.ascontiguousarray(one.lists.scores.values),
+            one.begin,
+            one.end,
+            part.shift,
+            part.unit,
+            part.missing,
+            float(weight),
+        )
+        for matrix, one, part, weight in zip(ids, retrievers.lists, parts, weights, strict=True)
+    ]
+    found = _kernel.fuse(sources, times_count, offsets, scores, names, part_scores, part_ranks)
+    first = retrievers.lists[0].lists
+    text = names[:found].view(f"U{width}").reshape(found)
+    fused = first._like(
+        scores=Ragged(scores[:found], offsets),
+        relevance=None,
+        query_ids=retrievers.query_ids,
+        doc_ids=Ragged(text, offsets),
+        query_embeddings=first.query_embeddings if queries == len(first) else None,
+        doc_embeddings=None,
+        higher_is_better=True,
+        parts=Parts(
+            retrievers.names,
+            tuple(Ragged(row[:found], offsets) for row in part_scores),
+            tuple(Ragged(row[:found], offsets) for row in part_ranks),
+        ),
+        _num_relevant=None,
+    )
+    return _judged(fused, retrievers)
+
+
+def _judged(fused: RankedLists, retrievers: Retrievers) -> RankedLists:
+    """Return the fused lists with the grades that the lists they were made of have."""
+    grades: NDArray[Any] | None = None
+    number = np.zeros(len(fused), dtype=np.int64)
+    assert fused.parts is not None
+    for i, (one, ranks) in enumerate(zip(retrievers.lists, fused.parts.ranks, strict=True)):
+        if one.lists.relevance is None:
+            continue
+        here = ranks.values > 0
+        values = one.lists.relevance.values
+        if grades is None:
+            grades = np.zeros(ranks.values.size, dtype=values.dtype)
+        grades = grades.astype(np.promote_types(grades.dtype, values.dtype), copy=False)
+        grades[here] = values[retrievers.position(i, ranks)[here]]
+        known = one.place >= 0
+        number[known] = np.maximum(number[known], one.lists.num_relevant[one.place[known]])
+    if grades is None:
+        return fused
+    judged = fused._like(relevance=fused.scores.with_values(grades))
+    retrieved = np.bincount(judged.scores.rows[judged.relevant.values], minlength=len(fused))
+    return judged._like(_num_relevant=np.maximum(number, retrieved))
+
+
+def _id_matrix(lists: RankedLists) -> NDArray[np.uint32]:
+    """Return document ids as rows of code points."""
+    assert lists.doc_ids is not None
+    ids = lists.doc_ids.values
+    text = np.ascontiguousarray(ids.astype(np.str_, copy=False))
+    if not text.dtype.isnative:
+        text = text.astype(text.dtype.newbyteorder("="))
+    if text.size == 0 or text.dtype.itemsize == 0:
+        return np.zeros((len(text), 1), dtype=np.uint32)
+    return text.view(np.uint32).reshape(len(text), -1)

@@ -1,0 +1,150 @@
+"""How the scores of one retriever become comparable with those of another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from paretocut._validation import check_choice
+from paretocut.fusion._lists import (
+    Affine,
+    FuseLike,
+    OneRetriever,
+    checked_weights,
+    joined,
+    matched,
+)
+from paretocut.lists import RankedLists
+from paretocut.ragged import FloatArray, Ragged
+from paretocut.surprise import fit_batch
+from paretocut.truncators.consensus import Consensus
+
+__all__ = ["METHODS", "fuse"]
+
+_RRF = 60.0  # the constant of Cormack, Clarke and Buettcher
+
+
+def fuse(
+    lists: FuseLike,
+    *,
+    method: str = "z",
+    weights: ArrayLike | None = None,
+    depth: int | None = None,
+) -> RankedLists:
+    """Return one list for each query, made of the lists of two or more retrievers.
+
+    A document that a retriever did not return is taken to score as low as the last one it did
+    return: below that, nothing is known. What each retriever said stays in ``parts``.
+
+    Parameters
+    ----------
+    lists
+        For each retriever its `RankedLists` with ``doc_ids``, or a pair of scores and document
+        ids (of one query or of many). A mapping names the retrievers; otherwise they are called
+        "1", "2", ... Each keeps its own direction. Queries are matched by id.
+    method
+        How the scores of one list become comparable with those of another, see `METHODS`.
+    weights
+        One number for each retriever, 0 or more; equal by default.
+    depth
+        Results of each list that take part; all by default.
+
+    Warns
+    -----
+    QueryCoverageWarning
+        If a query has no list from some retriever. It is kept.
+
+    Notes
+    -----
+    Results with a score of exactly 0 at the end of a list without negative scores are padding of
+    a lexical engine when there are two or more: they count as not returned. A document that
+    comes twice in a list, as chunks do, counts at its better rank. Ties are in the order of
+    document ids, descending, as in trec_eval.
+
+    Examples
+    --------
+    >>> import paretocut as pc
+    >>> words = pc.RankedLists([[9.0, 7.0, 1.0]], doc_ids=[["a", "b", "c"]])
+    >>> distances = pc.RankedLists([[0.2, 0.3, 0.9]], doc_ids=[["b", "a", "d"]],
+    ...                            higher_is_better=False)
+    >>> fused = pc.fuse({"words": words, "vectors": distances}, method="minmax")
+    >>> fused[0].doc_ids.tolist(), fused[0].scores.round(2).tolist()
+    (['a', 'b', 'd', 'c'], [1.86, 1.75, 0.0, 0.0])
+    """
+    kind = check_choice(method, METHODS, who="fuse", name="method")
+    retrievers = matched(lists, depth, "fuse")
+    share = checked_weights(weights, len(retrievers.lists), "fuse")
+    if kind == "probability":
+        share = share / share.sum()  # a mean of log-odds is log-odds again
+    parts = [METHODS[kind](one) for one in retrievers.lists]
+    return joined(retrievers, parts, share, times_count=kind in ("isr", "combmnz"))
+
+
+def _z(one: OneRetriever) -> Affine:
+    unit = _or_infinity(one.sd)
+    return Affine(one.merit, one.mean, unit, (one.low - one.mean) / unit)
+
+
+def _minmax(one: OneRetriever) -> Affine:
+    zero = np.zeros(len(one.begin))
+    return Affine(one.merit, one.low, _or_infinity(one.high - one.low), zero)
+
+
+def _or_infinity(spread: FloatArray) -> FloatArray:
+    return np.where(spread > 0, spread, np.inf)
+
+
+def _rrf(one: OneRetriever) -> Affine:
+    return _of_rank(one, lambda rank: 1 / (_RRF + rank))
+
+
+def _isr(one: OneRetriever) -> Affine:
+    return _of_rank(one, lambda rank: 1 / rank**2)
+
+
+def _of_rank(one: OneRetriever, gain: Callable[[FloatArray], FloatArray]) -> Affine:
+    zero, unit = np.zeros(len(one.begin)), np.ones(len(one.begin))
+    lengths = one.merits.lengths
+    table = gain(np.arange(1.0, lengths.max(initial=0) + 1))
+    # Copies of the head of one table are much faster than a rank for every result.
+    return Affine(np.concatenate([zero[:0], *(table[:n] for n in lengths)]), zero, unit, zero)
+
+
+def _surprise(one: OneRetriever) -> Affine:
+    return _of_values(one, fit_batch(one.trimmed()).surprise)
+
+
+def _log_odds(one: OneRetriever) -> Affine:
+    p = Consensus().predict_proba(one.trimmed())
+    p_inside = np.clip(p.values, 1e-12, 1 - 1e-12)
+    return _of_values(one, p.with_values(np.log(p_inside) - np.log1p(-p_inside)))
+
+
+def _of_values(one: OneRetriever, trimmed: Ragged) -> Affine:
+    """Return values that stand for themselves; the lowest of a list for what it lacks."""
+    zero, unit = np.zeros(len(one.begin)), np.ones(len(one.begin))
+    lowest = np.zeros(len(one.begin))
+    filled = one.filled
+    ends = trimmed.offsets[1:][one.place[filled]]
+    lowest[filled] = trimmed.values[ends - 1]
+    return Affine(one.spread(trimmed), zero, unit, lowest)
+
+
+METHODS: dict[str, Callable[[OneRetriever], Affine]] = {
+    "z": _z,
+    "minmax": _minmax,
+    "rrf": _rrf,
+    "surprise": _surprise,
+    "probability": _log_odds,
+    "isr": _isr,
+    "combmnz": _minmax,
+}
+"""What a result adds to the fused score of its document.
+
+``"z"``: standard deviations above the mean of its list. ``"minmax"``: its place between the lowest
+and the best score of its list. ``"rrf"``: 1 / (60 + rank), which throws the scores away.
+``"surprise"``: its Surprise. ``"probability"``: its log-odds of relevance as untrained `Consensus`
+has them; they are averaged. ``"isr"``: 1 / rank squared, the sum times the number of retrievers
+that returned the document. ``"combmnz"``: as min-max, likewise times that number."""
