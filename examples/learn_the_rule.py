@@ -46,8 +46,6 @@ def main() -> None:
         "best min-max score": pc.truncators.ScoreThreshold("minmax"),
         "surprise, evalue=0.5": pc.truncators.Surprise(evalue=0.5),
         "surprise, learned": pc.truncators.Surprise(),
-        'untrained, expect="one"': pc.truncators.Consensus(expect="one"),
-        "consensus, learned": pc.truncators.Consensus(),
     }
     print(pc.evaluate(truncators, train, metrics=("f1",), test=test, baseline="best fixed k"))
 

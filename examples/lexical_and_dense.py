@@ -50,14 +50,13 @@ def main() -> None:
     rank_only = np.mean(["rank_only_scores" in names for names in warnings])
     print(f"fused lists whose scores are found to carry rank only: {100 * rank_only:.0f}%\n")
 
-    deciders = {
-        "the default": pc.truncators.Consensus(),
-        'expect="one"': pc.truncators.Consensus(expect="one"),
-        "evalue=0.5": pc.truncators.Surprise(evalue=0.5),
+    rules = {
+        "alpha": pc.truncators.Surprise(alpha=0.01),
+        "evalue": pc.truncators.Surprise(evalue=0.5),
     }
     k = {
-        name: [truncator.predict(scores) for scores, _ in (words, meaning)]
-        for name, truncator in deciders.items()
+        name: [rule.predict(scores) for scores, _ in (words, meaning)]
+        for name, rule in rules.items()
     }
     returned: dict[str, list[set[int]]] = {
         "BM25, ten": [set(found[:10]) for found in words[1]],

@@ -466,7 +466,7 @@ def test_a_full_disk_is_an_error(folder: Path, buffered: bool) -> None:
             check=False,
             env=os.environ | {"PYTHONUNBUFFERED": "" if buffered else "1"},
         )
-    assert (done.returncode, done.stderr) == (1, b"paretocut: No space left on device\n")
+    assert (done.returncode, done.stderr) == (1, b"paretocut: <stdout>: No space left on device\n")
 
 
 def test_progress_shows_on_a_terminal_only(
@@ -781,20 +781,3 @@ def test_drawings_use_ascii_where_the_terminal_has_no_more() -> None:
     assert [line[6] for line in lines[:5]] == ["█"] * 5
     assert [line[7] for line in lines[:5]] == [" ", " ", "▄", "█", "█"]
     assert all(line[8] == "│" for line in lines)
-
-
-def test_readme_quotes_the_demo_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    importorskip("sklearn")
-    assert main(["demo", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
-    alpha, one, _, fixed, distance, distance_right, surprise, _ = rows
-    said = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    assert f"the default rule has F1 {alpha['f1']:.2f} without labels" in said
-    assert (
-        f"a number of results has {fixed['f1']:.2f}, a distance {distance['f1']:.2f}, "
-        f"a surprise {surprise['f1']:.2f}"
-    ) in said
-    assert (
-        f"a tuned distance is right for {100 * distance_right['right']:.0f} %, "
-        f"`evalue=1` without labels for {100 * one['right']:.0f} %"
-    ) in said

@@ -8,88 +8,23 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import paretocut as pc
+from layers import (
+    RANK,
+    circles,
+    imported_parts,
+    may_import,
+    modules,
+    on_the_page,
+    part_of,
+    picture,
+    problems_in,
+)
 from support import ROOT
-
-PACKAGE = ROOT / "src" / "paretocut"
-
-# A module imports only from the rows above its own; modules of one row do not see each other.
-LAYERS = [
-    {"_kernel", "errors"},
-    {"_extras", "_modelfiles"},
-    {"ragged"},
-    {"parts"},
-    {"lists"},
-    {"_validation"},
-    {"_diagnostics", "_options", "background", "gpd"},
-    {"decisions", "_transforms"},
-    {"_rules"},
-    {"_results"},
-    {"surprise"},
-    {"metrics", "significance"},
-    {"truncators"},
-    {"_cut"},
-    {"evaluation", "fusion"},
-    {"io", "adapters", "plots"},
-    {"cli", "web"},
-    {"__main__"},
-]
-RANK = {name: rank for rank, row in enumerate(LAYERS) for name in row}
-# The top may use the package as its users do; further down, that would close a circle.
-TOP = {"cli", "web", "__main__"}
-# Narrower than the order asks: reading files must not pull the methods in.
-ONLY = {"io": {"_kernel", "errors", "_extras", "ragged", "lists"}}
-
-
-def modules() -> list[Path]:
-    """Return every source file but __init__, which gathers the public names, and __main__."""
-    outside = {PACKAGE / "__init__.py", PACKAGE / "__main__.py"}
-    return sorted(path for path in PACKAGE.rglob("*.py") if path not in outside)
-
-
-def part_of(path: Path) -> str:
-    """Return the layer's name for a file: its module, or the folder it is in."""
-    return path.relative_to(PACKAGE).with_suffix("").parts[0]
-
-
-def imported_parts(tree: ast.AST, package: list[str]) -> Iterator[tuple[int, str]]:
-    """Yield line and layer of each import of ours, wherever in the file it is made."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            base = package[: len(package) + 1 - node.level] if node.level else []
-            source = ".".join([*base, *filter(None, [node.module])])
-            names = [f"{source}.{alias.name}" for alias in node.names]
-        else:
-            continue
-        for name in names:
-            first, *rest = name.split(".")
-            if first == "paretocut":
-                yield node.lineno, rest[0] if rest else "paretocut"
-
-
-def may_import(own: str, other: str) -> bool:
-    """Return whether the arrow goes from one layer's part to the other's."""
-    if other == own:
-        return True
-    if other not in RANK:
-        return own in TOP
-    return RANK[other] < RANK[own] and other in ONLY.get(own, RANK)
-
-
-def problems_in(path: Path) -> Iterator[str]:
-    """Yield each import of the file that points against the arrow."""
-    own = part_of(path)
-    package = ["paretocut", *path.relative_to(PACKAGE).parent.parts]
-    for line, other in imported_parts(ast.parse(path.read_text(encoding="utf-8")), package):
-        if not may_import(own, other):
-            yield f"{path.relative_to(ROOT)}:{line}: {own} must not import {other}"
 
 
 def test_every_module_has_a_layer() -> None:
@@ -98,6 +33,14 @@ def test_every_module_has_a_layer() -> None:
 
 def test_imports_follow_the_layers() -> None:
     assert [problem for path in modules() for problem in problems_in(path)] == []
+
+
+def test_no_module_imports_one_that_imports_it() -> None:
+    assert circles() == []
+
+
+def test_the_picture_for_contributors_is_the_table_of_layers() -> None:
+    assert on_the_page() == picture(), "python tests/layers.py writes it anew"
 
 
 @pytest.mark.parametrize(

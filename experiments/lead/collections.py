@@ -112,7 +112,7 @@ def _judged(name: str, queries: Sequence[str], documents: Sequence[str]) -> NDAr
     right = np.zeros((len(queries), len(documents)), dtype=bool)
     for query, names, grades in zip(qrels.query_ids, qrels.doc_ids, qrels.grades, strict=True):
         if query in row:
-            relevant = [column[name.decode()] for name in names[grades > 0]]
+            relevant = [column[name] for name in names[grades > 0]]
             right[row[query], relevant] = True
     return right
 

@@ -563,5 +563,6 @@ def check_direction(
         raise InvalidScoresError(
             f"{who}: results must come best first, with {runs[0]} scores because "
             f"higher_is_better={higher_is_better}; got scores that {runs[1]} from "
-            f"{scores[i][0]:g} to {scores[i][-1]:g}{where}"
+            f"{scores[i][0]:g} to {scores[i][-1]:g}{where} (scores that are merely unsorted must be "
+            "sorted first)"
         )

@@ -207,7 +207,7 @@ def test_hits_and_tables_carry_the_decision_but_never_over_a_users_key() -> None
 WRONG: list[Any] = [None, 5, "text", [5], [None], {"a": 1}, object()]
 
 
-@pytest.mark.parametrize("wrong", WRONG, ids=repr)
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: type(wrong).__name__)
 def test_wrong_answers_give_clear_errors(wrong: Any) -> None:
     calls: list[Any] = [
         lambda: chroma.cut_query(wrong),
@@ -238,7 +238,9 @@ def test_wrong_answers_give_clear_errors(wrong: Any) -> None:
         assert "got" in str(caught.value)
 
 
-@pytest.mark.parametrize("wrong", [None, 5, "text", [5], {"scores": [[1.0]]}], ids=repr)
+@pytest.mark.parametrize(
+    "wrong", [None, 5, "text", [5], {"scores": [[1.0]]}], ids=lambda wrong: type(wrong).__name__
+)
 def test_wrong_frames_give_clear_errors(wrong: Any) -> None:
     importorskip("pyarrow")
     importorskip("pandas")

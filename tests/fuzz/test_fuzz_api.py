@@ -66,7 +66,7 @@ rules = st.one_of(
     st.fixed_dictionaries({"alpha": st.floats(1e-300, 0.999)}),
     st.fixed_dictionaries({"fdr": st.floats(1e-300, 0.999)}),
     st.fixed_dictionaries({"evalue": st.floats(1e-300, 1e300)}),
-    st.fixed_dictionaries({"threshold": st.floats(0, 1e300)}),
+    st.fixed_dictionaries({"min_surprise": st.floats(0, 1e300)}),
 )
 
 
@@ -107,7 +107,7 @@ def test_lists_of_numbers_are_always_cut(
     batch = pc.fit_batch([scores, [], scores], threads=2, **options)
     for one in batch:
         check(one, one.n)
-    assert batch.cut(**rule, min_k=low, max_k=high)[2] == cut.k
+    assert batch.cut(**rule, min_k=low, max_k=high).k[2] == cut.k
 
 
 @settings(max_examples=300)
@@ -136,7 +136,7 @@ def test_anything_as_lists_is_fitted_or_refused_with_our_error(anything: Any) ->
 @given(
     st.lists(score_lists, max_size=3),
     st.dictionaries(
-        st.sampled_from(["alpha", "fdr", "evalue", "threshold", "min_k", "max_k", "transform",
+        st.sampled_from(["alpha", "fdr", "evalue", "min_surprise", "min_k", "max_k", "transform",
                          "selection", "refit", "min_window"]),
         scalars, max_size=3,
     ),

@@ -10,7 +10,7 @@ import functools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -316,7 +316,7 @@ def cut_each(
     sign = -1.0 if higher_is_better else 1.0
     decisions = [
         # Batches are decided best first; a cut points into the list as the caller has it.
-        Decision(replace(cut, _order=np.argsort(sign * values, kind="stable")), values, positions)
+        Decision(cut.reordered(np.argsort(sign * values, kind="stable")), values, positions)
         for cut, (values, positions) in zip(cuts, scored, strict=True)
     ]
     if budget is not None:

@@ -106,6 +106,9 @@ class Gated(Truncator):
             for p, clause in zip(pvalues, clauses, strict=True)
         ]
 
+    def _label(self) -> str:
+        return f"Gated({self._inner()._label()}, alpha={self.alpha:g})"
+
     def _notices(self, cuts: Cuts) -> Sequence[tuple[str, ...]]:
         return self._inner()._notices(cuts)
 
