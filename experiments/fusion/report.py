@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import textwrap
 import warnings
@@ -177,7 +178,12 @@ def _numbers(content: Mapping[str, Any]) -> dict[str, str]:
     answered = {k: [own[k]["own answered"] for own in content["nothing"].values()]
                 for k in ("MiniLM", "Fusion")}  # fmt: skip
     guessed = content["guessed"]
+    timed = json.loads((ROOT / "benchmarks" / "fusion.json").read_text())["seconds"].values()
+    ours_s = [own["ours"] for own in timed]
+    ratios = [own["ranx"] / own["ours"] for own in timed if "ranx" in own]
     return {
+        "seconds": f"{min(ours_s):.2f} to {max(ours_s):.2f}",
+        "ranx": f"{min(ratios):.0f} to {max(ratios):.0f}",
         "pairs": str(len(content["pairs"])),
         "queries": f"{sum(own['queries'] for own in content['pairs'].values()):,}",
         "main_table": _means(content, (BETTER, *FIRST), "all"),
