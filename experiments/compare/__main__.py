@@ -25,8 +25,8 @@ from experiments.compare.methods import BASELINE, CEILING, NEURAL, PROTOCOL, met
 from experiments.compare.orientation import orientation
 from experiments.data import RUNS, Run, load
 from paretocut.evaluation import Evaluation, evaluate
-from paretocut.truncators import Truncator
 from paretocut.lists import RankedLists
+from paretocut.truncators import Truncator
 
 __all__ = ["PROTOCOL", "main", "table"]
 

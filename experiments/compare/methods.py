@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from paretocut import truncators
-from paretocut.truncators import ScoreThreshold, Surprise, Truncator
 from paretocut.lists import RankedLists
+from paretocut.truncators import ScoreThreshold, Surprise, Truncator
 
 __all__ = ["BASELINE", "CEILING", "METRICS", "NEURAL", "PROTOCOL", "methods"]
 

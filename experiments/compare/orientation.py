@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from paretocut.evaluation import evaluate
-from paretocut.truncators import GlobalK, Oracle, ScoreThreshold, Surprise
 from paretocut.lists import RankedLists
+from paretocut.truncators import GlobalK, Oracle, ScoreThreshold, Surprise
 
 __all__ = ["Orientation", "orientation"]
 

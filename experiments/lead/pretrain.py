@@ -14,8 +14,8 @@ from typing import Any
 
 from experiments.data import ROOT, RUNS, load
 from experiments.lead.collections import made
-from paretocut.truncators.consensus import pretrain
 from paretocut.lists import RankedLists
+from paretocut.truncators.consensus import pretrain
 
 TARGET = ROOT / "src" / "paretocut" / "data" / "zero_shot.json"
 
