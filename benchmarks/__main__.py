@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 import paretocut as pc
-from benchmarks import scipy_version
+from benchmarks import decisions, scipy_version
 from paretocut import _kernel
 
 Array = NDArray[np.float64]
@@ -251,6 +251,14 @@ def vector_search(quick: bool) -> list[Row]:
     return rows
 
 
+def decide(rounds: int) -> list[Row]:
+    """Time decisions, in microseconds and as passes of np.sort over the same scores."""
+    return [
+        Row(what, taken, "us", bar, detail=f"{taken / sort:,.1f} times np.sort of the same scores")
+        for what, taken, bar, sort in decisions.measured(simulated, best, rounds)
+    ]
+
+
 def import_time(rounds: int) -> list[Row]:
     """Time the import of paretocut over that of numpy, in fresh processes."""
     code = "import time; t = time.process_time(); import {}; print(time.process_time() - t)"
@@ -335,6 +343,7 @@ def main() -> int:
         lambda: in_passes_of_exp(rounds),
         lambda: threads(rounds),
         lambda: single_calls(rounds),
+        lambda: decide(rounds),
         lambda: import_time(5 if options.quick else 15),
         memory,
         lambda: vector_search(options.quick),

@@ -9,7 +9,8 @@ the 200 nearest abstracts. Most claims cite one abstract, so that the best cut i
 from __future__ import annotations
 
 import numpy as np
-from scifact import Texts, abstracts, cited, claims, search, size_options
+from scifact import abstracts, cited, claims, size_options
+from texts import Texts, search
 
 import paretocut as pc
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import bm25s
 import numpy as np
-from scifact import Texts, abstracts, cited, claims, search, size_options
+from scifact import abstracts, cited, claims, size_options
+from texts import Texts, search
 
 import paretocut as pc
 
@@ -49,9 +50,13 @@ def main() -> None:
     rank_only = np.mean(["rank_only_scores" in names for names in warnings])
     print(f"fused lists whose scores are found to carry rank only: {100 * rank_only:.0f}%\n")
 
+    rules = {
+        "alpha": pc.truncators.Surprise(alpha=0.01),
+        "evalue": pc.truncators.Surprise(evalue=0.5),
+    }
     k = {
-        rule: [pc.fit_batch(scores).cut(**{rule: level}) for scores, _ in (words, meaning)]
-        for rule, level in (("alpha", 0.01), ("evalue", 0.5))
+        name: [rule.predict(scores) for scores, _ in (words, meaning)]
+        for name, rule in rules.items()
     }
     returned: dict[str, list[set[int]]] = {
         "BM25, ten": [set(found[:10]) for found in words[1]],
@@ -60,8 +65,8 @@ def main() -> None:
             set(fused([a, b])[1][:10]) for a, b in zip(words[1], meaning[1], strict=True)
         ],
     }
-    for rule, (k_words, k_meaning) in k.items():
-        returned[f"each cut by {rule}, joined"] = [
+    for name, (k_words, k_meaning) in k.items():
+        returned[f"each cut by {name}, joined"] = [
             set(a[:i]) | set(b[:j])
             for a, b, i, j in zip(words[1], meaning[1], k_words, k_meaning, strict=True)
         ]

@@ -12,7 +12,8 @@ import tempfile
 from pathlib import Path
 
 import polars as pl
-from scifact import abstracts, claims, search, size_options
+from scifact import abstracts, claims, size_options
+from texts import search
 
 import paretocut.adapters.polars  # noqa: F401  (registers the namespace `paretocut`)
 
@@ -28,7 +29,7 @@ def main() -> None:
         frame = {"claim": questions.ids, "scores": cosines.tolist(), "found": nearest.tolist()}
         pl.DataFrame(frame).write_parquet(before)
 
-        cut = pl.col("scores").paretocut.cut(alpha=0.01, max_k=10)
+        cut = pl.col("scores").paretocut.cut(expect="one", max_k=10)
         lists = pl.scan_parquet(before).with_columns(cut.struct.unnest())
         kept = lists.with_columns(pl.col("scores", "found", "surprise").list.head(pl.col("k")))
         kept.explode("scores", "found", "surprise").sink_parquet(after)

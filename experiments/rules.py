@@ -16,7 +16,7 @@ import numpy as np
 
 import paretocut as pc
 from experiments.data import RUNS, load
-from paretocut.truncators import FixedK, ScoreThreshold, Surprise, Truncator
+from paretocut.truncators import Consensus, FixedK, Surprise, Truncator
 
 DEPTH, INDEX, LISTS, SEED = 200, 100_000, 400, 0
 
@@ -30,7 +30,7 @@ METHODS: dict[str, Truncator] = {
     "`fdr=0.05`": Surprise(fdr=0.05),
     "`fdr=0.2`": Surprise(fdr=0.2),
     "first ten": FixedK(10),
-    "half of the score range": ScoreThreshold("minmax", 0.5),
+    "no rule: untrained `Consensus()`": Consensus(),
 }
 
 
@@ -41,7 +41,7 @@ def simulated(hits: int) -> Any:
     for _ in range(LISTS):
         noise = np.partition(rng.normal(0.25, 0.06, INDEX), INDEX - DEPTH + hits)
         lists.append(np.append(rng.normal(0.65, 0.03, hits), noise[INDEX - DEPTH + hits :]))
-    return np.array(lists)
+    return -np.sort(-np.array(lists), axis=1)
 
 
 def main() -> None:

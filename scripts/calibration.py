@@ -104,7 +104,7 @@ def noise_cell(noise: str, collection: int, depth: int, lists: int = LISTS) -> N
     scores = top(NOISE[noise], collection=collection, depth=depth, lists=lists, rng=rng)
     empty = {}
     for name, (rule, refit) in RULES.items():
-        kept = pc.fit_batch(scores, refit=refit).cut(**{rule: LEVEL})
+        kept = pc.fit_batch(scores, refit=refit).cut(**{rule: LEVEL}, if_shallow="drop").k
         empty[name] = float((kept == 0).mean())
         if name == "alpha":
             kept_by_alpha = float(kept.mean()) / depth
@@ -124,7 +124,7 @@ def hit_cell(hits: int, depth: int, lists: int = LISTS) -> HitCell:
     scores = hit_lists(hits, depth, lists)
     found, median = {}, {}
     for name, (rule, refit) in RULES.items():
-        kept = pc.fit_batch(scores, refit=refit).cut(**{rule: LEVEL})
+        kept = pc.fit_batch(scores, refit=refit).cut(**{rule: LEVEL}, if_shallow="drop").k
         # Within one, or within a tenth; nothing is never a find.
         close = (np.abs(kept - hits) <= max(1, hits // 10)) & (kept > 0)
         found[name] = float(close.mean())

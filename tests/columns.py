@@ -1,4 +1,4 @@
-"""Lists that the tests of data frames and clusters share, and what `pc.fit` says of each."""
+"""Lists that the tests of adapters share, and what the engine itself says of each."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 import paretocut as pc
 
+RULES = {"alpha", "evalue", "fdr", "min_surprise"}
 LENGTHS = (200, 0, 1, 4, 37, 200, 120)
 
 
@@ -24,11 +25,23 @@ def lists_of_scores(seed: int = 0, lengths: tuple[int, ...] = LENGTHS) -> list[l
 
 
 def expected(scores: list[float], **options: Any) -> tuple[int, list[float]]:
-    """Return k and surprise of one list, by `pc.fit` and nothing else."""
+    """Return k and surprise of one list: by `pc.fit` for a rule, by the truncator for all else."""
     fitting = {"higher_is_better", "transform", "selection", "refit", "min_window"}
     fit = pc.fit(scores, **{name: value for name, value in options.items() if name in fitting})
-    cut = fit.cut(**{name: value for name, value in options.items() if name not in fitting})
-    return cut.k, fit.surprise.tolist()
+    return decision(scores, **options).k, fit.surprise.tolist()
+
+
+def decision(scores: list[float], *, higher_is_better: bool = True, **options: Any) -> pc.Cut:
+    """Return the decision on one list, made without any adapter."""
+    if RULES & options.keys():
+        fitting = {"transform", "selection", "refit", "min_window"} & options.keys()
+        fit = pc.fit(
+            scores, higher_is_better=higher_is_better, **{name: options[name] for name in fitting}
+        )
+        rest = {name: value for name, value in options.items() if name not in fitting}
+        return fit.cut(**rest)
+    truncator = options.pop("truncator", pc.truncators.Consensus())
+    return truncator.cut(scores, higher_is_better=higher_is_better, **options)
 
 
 def expected_rows(scores: list[float], **options: Any) -> list[tuple[float, bool]]:
@@ -37,6 +50,19 @@ def expected_rows(scores: list[float], **options: Any) -> list[tuple[float, bool
     k, surprise = expected(scores, **options)
     best = sorted(range(len(scores)), key=scores.__getitem__, reverse=options["higher_is_better"])
     return [(surprise[i], i in best[:k]) for i in range(len(scores))]
+
+
+def truncators_of(lists: list[list[float]]) -> list[pc.truncators.Truncator]:
+    """Return truncators of all sorts that are ready to decide on such lists."""
+    judged = pc.RankedLists(lists, relevance=[[score > 0.9 for score in one] for one in lists])
+    noise = np.random.default_rng(5).exponential(0.05, size=(60, 200)).max(axis=1)
+    gate = pc.Background.fit(noise)
+    return [
+        pc.truncators.Consensus().fit(judged),
+        pc.truncators.ScoreThreshold("minmax").fit(judged),
+        pc.truncators.Surprise(evalue=0.05),
+        pc.truncators.Gated(pc.truncators.LargestGap(), gate),
+    ]
 
 
 def row_table(lists: list[list[float]]) -> dict[str, list[Any]]:
@@ -51,6 +77,6 @@ OPTIONS: list[dict[str, Any]] = [
     {},
     {"evalue": 0.05},
     {"fdr": 0.2, "max_k": 2},
-    {"threshold": 2.0, "refit": "all", "min_k": 1},
+    {"min_surprise": 2.0, "refit": "all", "min_k": 1},
     {"alpha": 0.1, "higher_is_better": False, "selection": "gof"},
 ]

@@ -43,6 +43,10 @@ TESTED = {
     "test_frames.py": ("duckdb", "pandas", "polars", "pyarrow"),
     "test_spark.py": ("pyspark",),
     "test_ray.py": ("ray",),
+    # These run with all of them.
+    "test_contract.py": (),
+    "test_warnings.py": (),
+    "test_telling.py": ("opentelemetry-api", "opentelemetry-sdk"),
 }
 
 OPENING = """\

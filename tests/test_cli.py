@@ -23,6 +23,7 @@ from paretocut.cli import _common, _draw, main
 from paretocut.cli._main import _EPILOG, build_parser
 from paretocut.cli.judged import make_method
 from paretocut.evaluation import evaluate
+from paretocut.truncators import Conformal, Consensus, Gated, LargestGap, ScoreThreshold
 from support import ROOT, importorskip
 from test_docs import write_example_run
 
@@ -55,11 +56,11 @@ def test_score_prints_the_numbers_of_the_library(
         fit = pc.fit(lists[i].scores)
         mine = [row for row in rows if row["query_id"] == query_id]
         assert [row["rank"] for row in mine] == list(range(1, 201))
-        assert [row["doc_id"].encode() for row in mine] == lists[i].doc_ids.tolist()
+        assert [row["doc_id"] for row in mine] == lists[i].doc_ids.tolist()
         assert [row["score"] for row in mine] == lists[i].scores.tolist()
         assert [row["surprise"] for row in mine] == fit.surprise.tolist()
-        np.testing.assert_allclose([row["p_value"] for row in mine], fit.pvalues, rtol=1e-15)
-        np.testing.assert_allclose([row["e_value"] for row in mine], fit.evalues, rtol=1e-15)
+        np.testing.assert_allclose([row["pvalue"] for row in mine], fit.pvalues, rtol=1e-15)
+        np.testing.assert_allclose([row["evalue"] for row in mine], fit.evalues, rtol=1e-15)
 
 
 def test_score_as_tsv_has_a_header_and_six_digits(
@@ -68,7 +69,7 @@ def test_score_as_tsv_has_a_header_and_six_digits(
     assert main(["score", "run.txt"]) == 0
     header, *lines = capsys.readouterr().out.splitlines()
     assert header.split("\t") == [
-        "query_id", "rank", "doc_id", "score", "surprise", "p_value", "e_value",
+        "query_id", "rank", "doc_id", "score", "surprise", "pvalue", "evalue",
     ]  # fmt: skip
     surprise = [float(line.split("\t")[4]) for line in lines]
     expected = pc.fit_batch(pc.read_trec("run.txt")).surprise.values
@@ -141,7 +142,12 @@ def test_distances_are_what_higher_is_better_false_makes_of_them(
         ([], {}),
         (["--alpha", "0.01"], {"alpha": 0.01}),
         (["--evalue", "0.05"], {"evalue": 0.05}),
-        (["--threshold", "4"], {"threshold": 4.0}),
+        (["--min-surprise", "4"], {"min_surprise": 4.0}),
+        (["--expect", "few"], {"expect": "few"}),
+        (["--expect", "2.5"], {"expect": 2.5}),
+        (["--method", "minmax:threshold=0.7"], {"truncator": ScoreThreshold("minmax", 0.7)}),
+        (["--method", "largest_gap"], {"truncator": LargestGap()}),
+        (["--alpha", "0.05", "--refit", "all"], {"alpha": 0.05, "refit": "all"}),
         (["--fdr", "0.2"], {"fdr": 0.2}),
         (["--evalue", "0.05", "--min-k", "2", "--max-k", "5"],
          {"evalue": 0.05, "min_k": 2, "max_k": 5}),
@@ -308,9 +314,17 @@ def test_a_broken_line_is_named(folder: Path, capsys: pytest.CaptureFixture[str]
         (["score", "run.txt", "--min-window", "1"], 2, "min_window must be"),
         (["cut", "run.txt", "--model", "absent.json"], 1, "absent.json: No such file"),
         (["cut", "run.txt", "--model", "qrels.txt"], 1, "qrels.txt:1: not JSON"),
-        (["cut", "run.txt", "--model", "m.json", "--refit", "all"], 2, "--refit must be left out"),
+        (["cut", "run.txt", "--model", "m.json", "--refit", "all"], 1, "m.json: No such"),
+        (["cut", "run.txt", "--refit", "all"], 2, "refit must come with one of the rules"),
+        (["cut", "run.txt", "--expect", "some"], 2, "--expect must be one, few, many or a number"),
+        (["cut", "run.txt", "--method", "global_k"], 1, "GlobalK: it must be fitted"),
+        (["cut", "run.txt", "--background", "qrels.txt"], 1, "qrels.txt:1: not JSON"),
+        (["background", "run.txt", "-o", "bg.json"], 1, "at least 10 finite numbers"),
+        (["fit", "run.txt", "-o", "m.json"], 2, "QRELS) or --expect must be given"),
+        (["fit", "run.txt", "-o", "m", "--expect", "2", "--keep-recall", "0.9"], 2, "with QRELS"),
+        (["fit", "run.txt", "qrels.txt", "-o", "m", "--keep-recall", "9"], 2, "in (0, 1), got 9"),
         (["cut", "run.xyz"], 2, "the name must end in one of"),
-        (["cut", "run.txt", "--transform", "logit", "--distances"], 1, None),
+        (["cut", "run.txt", "--alpha", "0.1", "--transform", "logit", "--distances"], 1, None),
         (["fit", "run.txt", "qrels.txt", "--method", "magic", "-o", "m.json"], 2, "got 'magic'"),
         (["fit", "run.txt", "qrels.txt", "--metric", "joy", "-o", "m.json"], 2, "got 'joy'"),
         (["fit", "run.txt", "qrels.txt", "--method", "surprise:x=1", "-o", "m"], 2, "got 'x'"),
@@ -475,14 +489,17 @@ def test_fit_then_cut_is_fit_then_predict(folder: Path, capsys: pytest.CaptureFi
     assert main(["cut", "run.txt", "--model", "model.json", "--json"]) == 0
     decisions = json_lines(capsys.readouterr().out)
     lists = pc.read_trec("run.txt", "qrels.txt")
-    truncator = pc.truncators.Surprise("dcg").fit(lists)
-    assert [row["k"] for row in decisions] == truncator.predict(lists).tolist() == [3, 8, 0]
-    assert {row["rule"] for row in decisions} == {"model"}
-    assert decisions[0]["reason"].startswith("kept 3 of 200: Surprise(metric='dcg') with threshold")
+    truncator = pc.truncators.Consensus("dcg").fit(lists)
+    cuts = truncator.cut_batch(lists)
+    assert [row["k"] for row in decisions] == cuts.k.tolist()
+    assert [row["reason"] for row in decisions] == list(cuts.reasons)
+    assert {row["method"] for row in decisions} == {"Consensus(metric='dcg')"}
+    assert decisions[0]["reason"].endswith("by probabilities learned from 3 judged queries")
 
 
 def test_bounds_hold_for_a_model_too(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["fit", "run.txt", "qrels.txt", "-q", "-o", "model.json"]) == 0
+    method = ["--method", "surprise"]
+    assert main(["fit", "run.txt", "qrels.txt", "-q", "-o", "model.json", *method]) == 0
     bounds = ["--min-k", "1", "--max-k", "5"]
     assert main(["cut", "run.txt", "--model", "model.json", "--json", *bounds]) == 0
     assert [row["k"] for row in json_lines(capsys.readouterr().out)] == [3, 5, 1]
@@ -572,15 +589,61 @@ def test_a_model_that_cannot_be_written_is_named_as_asked(
     assert capsys.readouterr().err == "paretocut: nowhere/model.json: No such file or directory\n"
 
 
-def test_a_model_tells_all_numbers_it_has_learned(
-    folder: Path, capsys: pytest.CaptureFixture[str]
+@pytest.fixture
+def unanswered(folder: Path) -> str:
+    """Return the name of a run of 40 queries without an answer."""
+    rng = np.random.default_rng(5)
+    lines = []
+    for query in range(40):
+        scores = np.sort(rng.normal(0.25, 0.06, 20_000))[:-201:-1]
+        lines += [f"n{query} Q0 d{r} {r} {score} t\n" for r, score in enumerate(scores, start=1)]
+    (folder / "unanswered.txt").write_text("".join(lines))
+    return "unanswered.txt"
+
+
+def test_a_background_empties_queries_without_an_answer(
+    folder: Path, unanswered: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    model = pc.truncators.Surprise().fit(pc.read_trec("run.txt", "qrels.txt"))
-    model.level_ = 0.25  # type: ignore[attr-defined]
-    model.save("model.json")
-    assert main(["cut", "run.txt", "--model", "model.json", "--json"]) == 0
-    (reason, *_) = (row["reason"] for row in json_lines(capsys.readouterr().out))
-    assert reason == f"kept 3 of 200: Surprise() with threshold {model.threshold_:.4g}, level 0.25"
+    assert main(["background", unanswered, "-o", "bg.json"]) == 0
+    assert "40 queries without an answer: 5 % of such have a best score above 0." in (
+        capsys.readouterr().err
+    )
+    background = pc.load("bg.json")
+    assert background == pc.Background.fit(pc.read_trec(unanswered))
+    assert main(["cut", "run.txt", "--background", "bg.json", "--json"]) == 0
+    decisions = json_lines(capsys.readouterr().out)
+    gated = Gated(Consensus(), background)
+    cuts = gated.cut_batch(pc.read_trec("run.txt"))
+    assert [row["k"] for row in decisions] == cuts.k.tolist()
+    assert [row["k"] > 0 for row in decisions] == [True, True, False]
+    assert decisions[2]["reason"].endswith(
+        "of queries without an answer reach a best score as high"
+    )
+    # The two kinds of files are told from each other.
+    gated.save("model.json")
+    assert main(["cut", "run.txt", "--model", "bg.json"]) == 2
+    assert main(["cut", "run.txt", "--background", "model.json"]) == 2
+    told = capsys.readouterr().err
+    assert "--model must name a saved truncator, got a background in bg.json" in told
+    assert "--background must name a saved background, got a truncator in model.json" in told
+
+
+def test_fit_takes_a_word_unanswered_queries_and_a_promise(
+    folder: Path, unanswered: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lists = pc.read_trec("run.txt", "qrels.txt")
+    gate = pc.Background.fit(pc.read_trec(unanswered))
+    for options, expected in (
+        (["--expect", "few"], Consensus(expect="few").fit(pc.read_trec("run.txt"))),
+        (["qrels.txt", "--unanswered", unanswered], Gated(Consensus().fit(lists), gate)),
+        (["qrels.txt", "--keep-recall", "0.6"], Conformal(Consensus(), level=0.4).fit(lists)),
+    ):
+        assert main(["fit", "run.txt", *options, "-o", "model.json"]) == 0
+        assert "learned from 3 queries" in capsys.readouterr().err
+        model = pc.load("model.json")
+        assert isinstance(model, type(expected))
+        assert model.predict(lists).tolist() == expected.predict(lists).tolist()
+        assert model.cut_batch(lists).reasons == expected.cut_batch(lists).reasons
 
 
 # --- the manual, the module ---
@@ -672,7 +735,7 @@ def test_demo_table_is_consistent(demo_output: str) -> None:
     rows = compare_cuts(tune, test)
     answer = test.num_relevant > 0
     default = rows[0]
-    k = np.array([pc.cut(ranked.scores, alpha=0.05).k for ranked in test])
+    k = np.array([pc.cut(ranked.scores, higher_is_better=False).k for ranked in test])
     hits = np.array([ranked.relevant[:n].sum() for ranked, n in zip(test, k, strict=True)])  # type: ignore[index]
     assert default.kept == pytest.approx(k[answer].mean())
     assert default.kept_without == pytest.approx(k[~answer].mean())
@@ -682,7 +745,7 @@ def test_demo_table_is_consistent(demo_output: str) -> None:
     assert default.f1 == pytest.approx((2 * hits / (k + test.num_relevant).clip(1))[answer].mean())
     assert default.right == pytest.approx(np.where(answer, hits > 0, k == 0).mean())
     assert f"{default.f1:.2f}" in next(
-        line for line in demo_output.splitlines() if default.name in line
+        line for line in demo_output.splitlines() if line.startswith(f" {default.name} ")
     )
     for row in rows:
         # Being right takes an answer where there is one, and silence where there is none.
@@ -701,7 +764,8 @@ def test_demo_as_json_is_the_same_table(
 ) -> None:
     assert main(["demo", "--json"]) == 0
     for row in json.loads(capsys.readouterr().out):
-        (line,) = (line for line in demo_output.splitlines() if line[1:].startswith(row["name"]))
+        start = f" {row['name']} "
+        (line,) = (line for line in demo_output.splitlines() if line.startswith(start))
         assert f"{row['precision']:.2f}" in line
         assert line.endswith(f"{row['right']:.0%}")
 

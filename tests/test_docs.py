@@ -1,6 +1,7 @@
 """Runs every block of code in README.md and docs: what the pages show is what happens.
 
-The blocks of one page run in order, in a temporary folder that holds `run.txt` and `qrels.txt`:
+The blocks of one page run in order, in a temporary folder that holds `run.txt`, `qrels.txt` and
+`notes.py`, the collection of text that the pages on adapters search:
 
 - ``python``: executed, all blocks of a page in one namespace;
 - ``pycon``: a doctest in that same namespace;
@@ -18,6 +19,7 @@ from __future__ import annotations
 import doctest
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -160,6 +162,8 @@ def test_every_block_of_the_page_runs(
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))  # where PostgreSQL's server puts its lock
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     write_example_run(tmp_path)
+    shutil.copy(ROOT / "docs" / "adapters" / "notes.py", tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
     namespace: dict[str, Any] = {"__name__": "__main__"}
     for block in blocks:
         try:

@@ -28,7 +28,7 @@ from experiments.data import ROOT, data_dir
 from experiments.lead.collections import bm25
 from paretocut.cli.demo import search_digits
 from paretocut.truncators import Consensus
-from paretocut.truncators._answer import AnswerModel
+from paretocut.truncators.consensus.answer import AnswerModel
 
 SEED, DEPTH, CONTEXT, ALPHA = 0, 100, 100, 0.05
 REPEATS, DRAWS, SIZES = 10, 2000, (20, 50, 100, 200)
@@ -60,13 +60,13 @@ def answered(lists: pc.RankedLists) -> Truths:
 
 
 SIGNALS: dict[str, Method] = {
-    "best score": lambda lists: np.array([part[0] for part in lists.scores]),
+    "best score": lambda lists: np.array([part[0] for part in lists.merit]),
     "best over 100th score": lambda lists: np.array(
-        [part[0] - part[min(CONTEXT, part.size) - 1] for part in lists.scores]
+        [part[0] - part[min(CONTEXT, part.size) - 1] for part in lists.merit]
     ),
-    "largest gap": lambda lists: np.array([(-np.diff(part)).max() for part in lists.scores]),
+    "largest gap": lambda lists: np.array([(-np.diff(part)).max() for part in lists.merit]),
     "z of the best score": lambda lists: np.array(
-        [(part[0] - part.mean()) / (part.std() or 1) for part in lists.scores]
+        [(part[0] - part.mean()) / (part.std() or 1) for part in lists.merit]
     ),
     "surprise of the best": lambda lists: np.array(
         [part[0] for part in pc.fit_batch(lists).surprise]
@@ -112,7 +112,7 @@ def judge(
         yield name, now, now >= threshold(before, known)
     yield REGRESSION, *_regression(pairs, known)
     model = Consensus("accuracy").fit(train)
-    probability = AnswerModel.from_dict(model.answer_).probability(test.scores)
+    probability = AnswerModel.from_dict(model.answer_).probability(test.merit)
     yield MODEL, probability, model.predict(test) > 0
 
 
@@ -166,7 +166,7 @@ def measure(task: Answers) -> dict[str, Any]:
 
 def curve(task: Answers, signals: Mapping[str, Numbers]) -> dict[str, dict[str, Any]]:
     """Return the accuracy of the model and of the best signal after a few judged lists."""
-    truth, scores = task.answered, task.lists.scores
+    truth, scores = task.answered, task.lists.merit
     rows: dict[str, dict[str, Any]] = {}
     for size in SIZES:
         right = {name: np.zeros((REPEATS, len(truth))) for name in (*signals, MODEL)}
@@ -340,7 +340,7 @@ def same_document() -> Answers:
 
 def _scores(parts: list[pc.RankedLists]) -> pc.RankedLists:
     """Return the lists of all parts, with scores and relevance only."""
-    return pc.RankedLists.concat([pc.RankedLists(part.scores, part.relevant) for part in parts])
+    return pc.RankedLists.concat([pc.RankedLists(part.merit, part.relevant) for part in parts])
 
 
 def growth(stage: int = 51) -> dict[str, dict[str, float]]:
@@ -358,8 +358,8 @@ def growth(stage: int = 51) -> dict[str, dict[str, float]]:
         f"{name}, tuned before": method(test) >= threshold(method(train), known)
         for name, method in (SIGNALS | backgrounds(unanswered)).items()
     }
-    model = AnswerModel.fit(train.scores, known)
-    rows[f"{MODEL}, tuned before"] = model.probability(test.scores) > 0.5
+    model = AnswerModel.fit(train.merit, known)
+    rows[f"{MODEL}, tuned before"] = model.probability(test.merit) > 0.5
     plain = pc.Background.fit(unanswered, size=small.size)
     rows["background at 0.05, old size"] = plain.pvalue(test) <= ALPHA
     rows["background at 0.05, size followed"] = plain.pvalue(test, size=large.size) <= ALPHA

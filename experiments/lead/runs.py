@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
@@ -24,10 +25,13 @@ from experiments.lead.collections import fresh, made
 from experiments.lead.pretrain import corpus, learned
 from paretocut import metrics
 from paretocut.truncators import Consensus, GlobalK, Oracle, ScoreThreshold, Surprise, Truncator
-from paretocut.truncators import consensus as parts
-from paretocut.truncators._columns import DESIGN, Columns, Scale
-from paretocut.truncators._logistic import sigmoid
-from paretocut.truncators.expected import best_expected
+from paretocut.truncators.consensus import regression
+from paretocut.truncators.consensus.constants import CONSTANTS
+from paretocut.truncators.consensus.features import DESIGN, Scale
+from paretocut.truncators.consensus.pretrain import values_elsewhere
+from paretocut.truncators.consensus.untrained import cuts_at, levels_for
+from paretocut.truncators.consensus.vote import all_rules, drawn, unit
+from paretocut.truncators.threshold import normalize_scores
 
 METRICS = ("f1", "dcg")
 SIMPLE: dict[str, Truncator] = {
@@ -98,9 +102,9 @@ def _by_query(
 
 def untrained(lists: pc.RankedLists, learned_elsewhere: Any) -> Iterator[tuple[str, str, Any]]:
     """Yield name, metric and values of the methods that see no judgement of the run."""
-    bare = pc.RankedLists(lists.scores)
+    bare = pc.RankedLists(lists.scores, higher_is_better=lists.higher_is_better)
     retrieved = float(_found(lists).mean())
-    told = {"pretrained": learned_elsewhere, "prior": retrieved}
+    told = {"pretrained": learned_elsewhere, "expect": retrieved}
     for metric in METRICS:
         value = metrics.get(metric)
         zero = Consensus(metric, pretrained=learned_elsewhere)
@@ -108,7 +112,7 @@ def untrained(lists: pc.RankedLists, learned_elsewhere: Any) -> Iterator[tuple[s
         if metric == "f1":
             yield "prior", metric, value(lists, Consensus(**told).predict(bare))
             for factor in (0.5, 1, 2):
-                near = Consensus(**told | {"prior": factor * retrieved}).fit(bare)
+                near = Consensus(**told | {"expect": factor * retrieved}).fit(bare)
                 name = "prior, lists" + ("" if factor == 1 else f", times {factor}")
                 yield name, metric, value(lists, near.predict(bare))
         for name, rule in {
@@ -176,8 +180,8 @@ def bounds(runs: Lists) -> dict[str, Values]:
         cuts = {
             "number of relevant results in the list": _at_counts(lists, _found(lists)),
             "their mean number in other systems' lists": _at_counts(lists, counts),
-            "other systems' best min-max threshold": parts._counts(
-                Columns(lists.scores, Scale.of(lists.scores)).sum({"minmax": 1.0}), _GRID
+            "other systems' best min-max threshold": _counts(
+                _minmax(lists, Scale.of(lists.merit)), _GRID
             )[np.arange(len(lists)), thresholds],
         }
         out[run.name] = {name: {"f1": metrics.f1(lists, k)} for name, k in cuts.items()}
@@ -200,8 +204,8 @@ def _told(lists: pc.RankedLists, others: Sequence[pc.RankedLists]) -> tuple[Any,
         rows = [place[name] for name in other.query_ids[shared].tolist()]
         part = other[shared]
         curves_ = metrics.f1.curves(part)
-        key = Columns(part.scores, Scale.of(other.scores)).sum({"minmax": 1.0})
-        f1[rows] += curves_.values[curves_.offsets[:-1, None] + parts._counts(key, _GRID)]
+        key = _minmax(part, Scale.of(other.merit))
+        f1[rows] += curves_.values[curves_.offsets[:-1, None] + _counts(key, _GRID)]
         sums[rows] += _found(part)
         systems[rows] += 1
     with np.errstate(invalid="ignore"):
@@ -214,9 +218,19 @@ def _found(lists: pc.RankedLists) -> NDArray[np.float64]:
 
 def _at_counts(lists: pc.RankedLists, counts: Any) -> Any:
     """Return the cuts when this many relevant results are expected in each list."""
-    logits = parts._within(Columns(lists.scores, Scale.of(lists.scores)))
-    odds = parts._at_level(logits, parts._level(logits, np.maximum(counts, 0.1)))
-    return best_expected(odds.with_values(sigmoid(odds.values)), "f1")
+    merit = Scale.of(lists.merit).apply(lists.merit)
+    levels = levels_for(merit, np.maximum(counts, 0.1)[:, None])
+    return cuts_at(merit, levels, np.ones(levels.shape))
+
+
+def _minmax(lists: pc.RankedLists, scale: Scale) -> pc.Ragged:
+    return normalize_scores(scale.apply(lists.merit), "minmax")
+
+
+def _counts(key: pc.Ragged, thresholds: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return how many results of each list (rows) reach each threshold (columns)."""
+    counts = [np.searchsorted(-values, -thresholds, side="right") for values in key]
+    return np.array(counts, dtype=np.int64).reshape(len(key), thresholds.size)
 
 
 def curves(runs: Lists, known: Mapping[str, Any]) -> dict[str, Any]:
@@ -258,7 +272,7 @@ def votes(runs: Lists, known: Mapping[str, Any]) -> dict[str, dict[str, float]]:
     """Return the F1 of variants of the tuned vote: variant -> run -> mean over queries."""
     found: dict[str, dict[str, float]] = {}
     for run, lists in runs.items():
-        scale = Scale.of(lists.scores)
+        scale = Scale.of(lists.merit)
         for name, value in _variants(lists, scale, known[corpus(run.family)]):
             found.setdefault(name, {})[run.name] = value
         if scale.logit:
@@ -273,12 +287,14 @@ _TAILS = np.concatenate([[np.inf], np.linspace(20, 0.1, 100)])
 
 
 def _variants(lists: pc.RankedLists, scale: Scale, own: Any) -> Iterator[tuple[str, float]]:
-    columns = Columns(lists.scores, scale)
-    names = [*parts._KEYS]
-    tables = [parts._counts(parts._key(columns, name), parts._grid(name)) for name in names]
-    tables.append(parts._counts(pc.fit_batch(lists).surprise, _TAILS))
-    cuts = np.concatenate(tables, axis=1)
-    keys = np.repeat([*names, "surprise"], [part.shape[1] for part in tables])
+    cuts = np.concatenate(
+        [
+            all_rules().counts(scale.apply(lists.merit), scale),
+            _counts(pc.fit_batch(lists).surprise, _TAILS),
+        ],
+        axis=1,
+    )
+    keys = np.array([name for name, *_ in all_rules().names()] + ["surprise"] * _TAILS.size)
     usual = keys != "surprise"
     curves_ = metrics.f1.curves(lists)
     start = curves_.offsets[:-1]
@@ -286,11 +302,11 @@ def _variants(lists: pc.RankedLists, scale: Scale, own: Any) -> Iterator[tuple[s
     found: dict[str, list[float]] = {}
     for train, test in _splits(len(values)):
         rng = np.random.default_rng(0)
-        drawn = len(train) * parts._drawn(values[train], rng)
-        other = Consensus(pretrained=own)._values_elsewhere("f1", rng)
+        here = len(train) * drawn(values[train], rng)
+        other = values_elsewhere(own, "f1", rng)
         other = np.concatenate([other, np.zeros((_TAILS.size, other.shape[1]))])
-        other *= parts._unit(curves_.take(train))
-        both = drawn + parts._PSEUDO_QUERIES * other
+        other *= unit(curves_.take(train))
+        both = here + CONSTANTS.pseudo_queries * other
         variants = {
             FULL: (both, usual),
             "min-max alone": (both, keys == "minmax"),
@@ -298,13 +314,13 @@ def _variants(lists: pc.RankedLists, scale: Scale, own: Any) -> Iterator[tuple[s
             "without the first five as measure": (both, usual & (keys != "top")),
             "without z": (both, usual & (np.char.find(keys, "z") < 0)),
             "without a fixed number": (both, usual & (keys != "rank")),
-            "with surprise, without other collections": (drawn, keys != ""),
+            "with surprise, without other collections": (here, keys != ""),
             "one rule, the best, no vote": (values[train].mean(axis=0)[:, None], usual),
         }
         variants |= {
-            f"other collections worth {weight:g} queries": (drawn + weight * other, usual)
+            f"other collections worth {weight:g} queries": (here + weight * other, usual)
             for weight in WEIGHTS
-            if weight != parts._PSEUDO_QUERIES
+            if weight != CONSTANTS.pseudo_queries
         }
         for name, (totals, chosen) in variants.items():
             best = np.argmax(np.where(chosen[:, None], totals, -np.inf), axis=0)
@@ -324,7 +340,7 @@ def nested(found: Mapping[str, Mapping[str, float]], runs: Lists) -> dict[str, A
         The lists.
     """
     rows = {
-        w: FULL if w == parts._PSEUDO_QUERIES else f"other collections worth {w:g} queries"
+        w: FULL if w == CONSTANTS.pseudo_queries else f"other collections worth {w:g} queries"
         for w in WEIGHTS
     }
     # Relative to the vote without other collections, so that all runs count alike.
@@ -354,8 +370,7 @@ def probabilities(runs: Lists, known: Mapping[str, Any]) -> dict[str, dict[str, 
     for run, lists in runs.items():
         for name, (constants, pretrained) in _regressions(known[corpus(run.family)]).items():
             values = []
-            usual = {"_CAUTION": parts._CAUTION, "_RIDGE": parts._RIDGE}
-            with patch.multiple(parts, **usual | constants):
+            with patch.object(regression, "CONSTANTS", replace(CONSTANTS, **constants)):
                 for train, test in _splits(len(lists), 1):
                     model = Consensus("dcg", pretrained=pretrained).fit(lists[train])
                     values.append(metrics.dcg(lists[test], model.predict(lists[test])).mean())
@@ -371,10 +386,10 @@ def _regressions(own: Mapping[str, Any]) -> dict[str, tuple[dict[str, Any], Any]
     flat = {**own, "coef": [0.0] * len(DESIGN)}
     return {
         FULL: ({}, own),
-        "no caution": ({"_CAUTION": 0.0}, own),
-        "a whole standard error of caution": ({"_CAUTION": 1.0}, own),
-        "without other collections": ({"_RIDGE": 1.0}, flat),
-        "other collections count three times as much": ({"_RIDGE": 60.0}, own),
+        "no caution": ({"caution": 0.0}, own),
+        "a whole standard error of caution": ({"caution": 1.0}, own),
+        "without other collections": ({"ridge": 1.0}, flat),
+        "other collections count three times as much": ({"ridge": 60.0}, own),
         "without raw scores": ({}, without("raw", "best_raw")),
         "without the step to the next result": ({}, without("gap")),
         "without the level of ranks 21 to 120": ({}, without("over_level")),

@@ -184,7 +184,7 @@ def placements() -> list[dict[str, Any]]:
                 best = grid[totals >= totals.max() - 1e-12]
                 choices = {"exact": learned, "grid, smallest": best[0], "grid, largest": best[-1]}
                 for place, threshold in choices.items():
-                    cut = Surprise(threshold=float(threshold), refit=refit).predict(task.test)
+                    cut = Surprise(min_surprise=float(threshold), refit=refit).predict(task.test)
                     values[place].append(float(pc.metrics.f1(task.test, cut).mean()))
             means = {place: float(np.mean(found)) for place, found in values.items()}
             out.append({"run": name, "refit": refit, "f1": means})

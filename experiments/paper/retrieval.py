@@ -52,7 +52,7 @@ class Task:
             lists.doc_ids,
             lists.num_relevant,
             lists.query_embeddings,
-            self.vectors[lists.doc_ids.values],
+            self.vectors[lists.doc_ids.values.astype(np.int64)],
         )
 
     def sample(self, train: int, test: int) -> Task:

@@ -18,7 +18,7 @@ from paretocut.truncators import Consensus, Surprise, Truncator, load
 __all__ = ["Choice", "choose", "cut", "cut_lists"]
 
 _DEFAULT = Consensus()
-_SURPRISE_ONLY = ("if_shallow", *FitOptions.names())
+_RULE_DEFAULTS = {"if_shallow": "keep", **FitOptions().to_dict()}
 
 
 class Choice(TypedDict, total=False):
@@ -64,8 +64,10 @@ def choose(who: str, **choice: Unpack[Choice]) -> Truncator:
     if name in RULES:
         chosen: Truncator = Surprise(**given)
         return chosen
-    loose = [option for option in given if option in _SURPRISE_ONLY]
-    if loose and any(given[option] != _RULE_DEFAULTS[option] for option in loose):
+    loose = [
+        name for name, default in _RULE_DEFAULTS.items() if given.get(name, default) != default
+    ]
+    if loose:
         raise InvalidParameterError(
             f"{who}: {', '.join(loose)} must come with one of the rules {', '.join(RULES)}, "
             f"got {'none of them' if name is None else name}"
@@ -77,9 +79,6 @@ def choose(who: str, **choice: Unpack[Choice]) -> Truncator:
         chosen._validate()
         return chosen
     return _DEFAULT
-
-
-_RULE_DEFAULTS = {"if_shallow": "keep", **FitOptions().to_dict()}
 
 
 def _truncator(who: str, given: Any) -> Truncator:

@@ -244,6 +244,16 @@ class Cut:
             whole[self._order[: values.size]] = values
         return whole
 
+    def reordered(self, order: IntArray) -> Cut:
+        """Return the same decision for a caller whose results stand in another order.
+
+        Parameters
+        ----------
+        order
+            Positions of the results in the caller's list, best first.
+        """
+        return replace(self, _order=order)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the decision as plain values, ready for JSON."""
         return {

@@ -1,4 +1,4 @@
-"""Arrow, pandas, Polars and DuckDB: the numbers of `pc.fit`, whatever the columns look like."""
+"""Arrow, pandas, Polars and DuckDB: the numbers of the engine, whatever the columns look like."""
 
 from __future__ import annotations
 
@@ -23,6 +23,10 @@ import paretocut.adapters.arrow as of_arrow  # noqa: E402
 import paretocut.adapters.duckdb_udf as of_duckdb  # noqa: E402
 import paretocut.adapters.pandas as of_pandas  # noqa: E402
 import paretocut.adapters.polars  # noqa: E402
+from paretocut.adapters._frames import FrameCutter  # noqa: E402
+
+# Some lists are short, which the rules say; test_warnings.py looks at that.
+pytestmark = pytest.mark.filterwarnings("ignore::paretocut.adapters.ScoresWarning")
 
 LISTS = [*lists_of_scores(), None]
 Answer = list[tuple[int | None, list[float] | None]]
@@ -68,8 +72,12 @@ def by_polars(lists: list[Any], **options: Any) -> Answer:
 def by_polars_streaming(lists: list[Any], **options: Any) -> Answer:
     lazy = pl.LazyFrame({"scores": lists}, schema={"scores": pl.List(pl.Float64)})
     both = lazy.select(pl.col("scores").paretocut.cut(**options)).unnest("scores")
-    assert both.collect_schema() == {"k": pl.Int64, "surprise": pl.List(pl.Float64)}
-    return both.collect(engine="streaming").rows()
+    assert both.collect_schema() == {
+        "k": pl.Int64,
+        "surprise": pl.List(pl.Float64),
+        "reason": pl.String,
+    }
+    return both.drop("reason").collect(engine="streaming").rows()
 
 
 def by_polars_series(lists: list[Any], **options: Any) -> Answer:
@@ -98,7 +106,9 @@ every_way = pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 
 @every_way
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_numbers_are_those_of_fit(way: Callable[..., Answer], options: dict[str, Any]) -> None:
+def test_numbers_are_those_of_the_engine(
+    way: Callable[..., Answer], options: dict[str, Any]
+) -> None:
     answer = way(LISTS, **options)
     assert answer[-1] == (None, None)
     assert answer[:-1] == [expected(scores, **options) for scores in LISTS[:-1]]
@@ -151,15 +161,15 @@ def kinds_of_lists() -> list[Any]:
 def test_slices_of_every_kind_of_arrow_list_are_respected(kind: Any) -> None:
     lists = lists_of_scores(lengths=(60,) * 6)
     whole = pa.array([*lists[:3], None, *lists[3:]], kind)
-    k, surprise = of_arrow.cut_array(whole[2:5], evalue=0.05)
+    k, surprise, _ = of_arrow.cut_array(whole[2:5], evalue=0.05)
     wanted = [expected(lists[2], evalue=0.05), (None, None), expected(lists[3], evalue=0.05)]
     assert list(zip(k.to_pylist(), surprise.to_pylist(), strict=True)) == wanted
 
 
 @pytest.mark.parametrize("number", [pa.float32(), pa.int16(), pa.uint64()], ids=str)
 def test_numbers_of_every_type_are_taken_as_doubles(number: Any) -> None:
-    scores = pa.array([round(1000 * x) for x in LISTS[0]]).cast(number)
-    k, surprise = of_arrow.cut_array(pa.array([scores.to_pylist()], pa.list_(number)))
+    scores = pa.array([1 + round(1000 * x) for x in LISTS[0]]).cast(number)
+    k, surprise, _ = of_arrow.cut_array(pa.array([scores.to_pylist()], pa.list_(number)))
     assert (k[0].as_py(), surprise[0].as_py()) == expected([float(x) for x in scores.to_pylist()])
 
 
@@ -193,9 +203,9 @@ def test_chunks_stay_chunks() -> None:
 def test_doubles_are_read_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
     numbers = np.random.default_rng(0).exponential(size=600)
     seen = []
-    decide = of_arrow.decide
+    decide = FrameCutter.decide
     monkeypatch.setattr(
-        of_arrow, "decide", lambda lists, options: seen.append(lists) or decide(lists, options)
+        FrameCutter, "decide", lambda self, lists: seen.append(lists) or decide(self, lists)
     )
     lists = pa.ListArray.from_arrays(pa.array([0, 200, 400, 600], pa.int32()), pa.array(numbers))
     of_arrow.cut_array(lists[1:])
@@ -314,14 +324,18 @@ def test_duckdb_refuses_bad_options_before_any_query() -> None:
     with duckdb.connect() as connection:
         with pytest.raises(pc.errors.InvalidParameterError, match="evalue must be in"):
             of_duckdb.register(connection, evalue=-1)
-        with pytest.raises(TypeError, match="e_value"):
+        with pytest.raises(
+            pc.errors.InvalidParameterError, match=r"options must be among .*, got e_value"
+        ):
             of_duckdb.register(connection, e_value=0.05)  # type: ignore[call-arg]
 
 
 def test_functions_of_two_rules_live_side_by_side_in_duckdb() -> None:
     with duckdb.connect() as connection:
         of_duckdb.register(connection, evalue=0.05)
-        of_duckdb.register(connection, k="generous", surprise="unused", alpha=0.2)
+        of_duckdb.register(
+            connection, k="generous", surprise="unused", reason="unused_too", alpha=0.2
+        )
         found = connection.execute("SELECT paretocut_k($1), generous($1)", [LISTS[0]]).fetchone()
     assert found == (expected(LISTS[0], evalue=0.05)[0], expected(LISTS[0], alpha=0.2)[0])
 
@@ -334,7 +348,7 @@ def test_duckdb_works_on_more_rows_than_one_vector_holds() -> None:
         connection.register("runs", runs)
         of_duckdb.register(connection)
         found = connection.execute("SELECT paretocut_k(scores) FROM runs ORDER BY i").fetchall()
-    assert [k for (k,) in found] == pc.fit_batch(scores).cut().tolist()
+    assert [k for (k,) in found] == pc.truncators.Consensus().predict(scores).tolist()
 
 
 @pytest.mark.parametrize(

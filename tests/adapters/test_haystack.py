@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import copy
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import paretocut as pc
+from columns import decision
 from engines import vectors
 from paretocut.adapters import ScoresWarning
 from paretocut.errors import InvalidParameterError, InvalidScoresError
@@ -43,20 +45,23 @@ def documents_with(values: list[float | None]) -> list[Any]:
 
 
 @pytest.mark.parametrize("options", [{}, {"evalue": 0.05}, {"fdr": 0.1, "max_k": 2}], ids=str)
-def test_keeps_exactly_what_fit_says_in_the_order_it_came(options: dict[str, Any]) -> None:
+def test_keeps_exactly_what_the_engine_says_in_the_order_it_came(options: dict[str, Any]) -> None:
     values = scores()
     documents = documents_with(values)
     before = copy.deepcopy(documents)
     result = component(**options).run(documents)
     fit = pc.fit(values)
-    cut = fit.cut(**options)
+    cut = decision(values, **options)
     expected = sorted(cut.indices.tolist())
     kept = result["documents"]
     assert [document.id for document in kept] == [documents[i].id for i in expected]
     assert [document.meta["page"] for document in kept] == expected
-    assert [document.meta["surprise"] for document in kept] == fit.surprise[expected].tolist()
-    assert [document.meta["p_value"] for document in kept] == fit.pvalues[expected].tolist()
-    assert [document.meta["e_value"] for document in kept] == fit.evalues[expected].tolist()
+    marks = [document.meta["paretocut"] for document in kept]
+    assert [mark["score"] for mark in marks] == [values[i] for i in expected]
+    assert [mark["surprise"] for mark in marks] == fit.surprise[expected].tolist()
+    assert [mark["pvalue"] for mark in marks] == fit.pvalues[expected].tolist()
+    assert [mark["evalue"] for mark in marks] == fit.evalues[expected].tolist()
+    assert {mark["reason"] for mark in marks} == {cut.reason}
     assert result["decision"] == cut.to_dict()
     assert documents == before
 
@@ -105,7 +110,7 @@ def test_options_are_checked_when_the_component_is_made() -> None:
 def test_saturated_scores_are_warned_of() -> None:
     probabilities = [0.9991, 0.9989, *(1e-3 * np.random.default_rng(0).random(98)).tolist()]
     with pytest.warns(ScoresWarning, match="piled up at 0 or 1"):
-        component().run(documents_with(probabilities))
+        component(alpha=0.05).run(documents_with(probabilities))
 
 
 def pipeline(**options: Any) -> Any:
@@ -128,7 +133,7 @@ def pipeline(**options: Any) -> Any:
     return made
 
 
-def test_a_pipeline_keeps_what_fit_says() -> None:
+def test_a_pipeline_keeps_what_the_engine_says() -> None:
     _, query = vectors(2000)
     data = {"retriever": {"query_embedding": query.tolist()}}
     made = pipeline(evalue=0.05)
@@ -160,3 +165,49 @@ def test_a_pipeline_survives_yaml() -> None:
     assert restored.run({"cut": {"documents": documents}}) == made.run(
         {"cut": {"documents": documents}}
     )
+
+
+def test_a_truncator_is_stored_by_its_path(tmp_path: Path) -> None:
+    haystack = importorskip("haystack")
+    pc.truncators.FixedK(3).save(tmp_path / "three.json")
+    made = haystack.Pipeline()
+    made.add_component("cut", component(truncator=tmp_path / "three.json", max_tokens=1000))
+    restored = haystack.Pipeline.loads(made.dumps(), allowed_modules=["paretocut.*"])
+    found = restored.run({"cut": {"documents": documents_with(scores())}})["cut"]
+    assert len(found["documents"]) == found["decision"]["k"] == 3
+    with pytest.raises(InvalidParameterError, match="truncator must be the path of a saved one"):
+        component(truncator=pc.truncators.FixedK(3)).to_dict()
+    with pytest.raises(InvalidParameterError, match="count_tokens must be None"):
+        component(count_tokens=len).to_dict()
+
+
+def test_documents_stay_within_a_budget_of_tokens() -> None:
+    documents = documents_with(scores())
+    found = component(evalue=0.05, max_tokens=2, count_tokens=lambda text: 1).run(documents)
+    assert len(found["documents"]) == found["decision"]["k"] == 2
+    assert found["decision"]["reason"].startswith(
+        "kept 2 of 100, all that fit into 2 tokens; otherwise kept 3 of 100: "
+    )
+    assert [document.meta["paretocut"]["k"] for document in found["documents"]] == [2, 2]
+    best = sorted((document.score for document in documents), reverse=True)[:2]
+    assert sorted((document.score for document in found["documents"]), reverse=True) == best
+
+
+def test_nothing_kept_is_told_by_the_decision() -> None:
+    found = component(evalue=1e-300).run(documents_with(scores()))
+    assert found["documents"] == []
+    assert found["decision"]["reason"].startswith("kept none of 100")
+
+
+def test_a_users_own_key_stays() -> None:
+    documents = documents_with([0.95, 0.93, *sorted(scores()[:60], reverse=True)])
+    documents[0].meta["paretocut"] = 7
+    kept = component(min_k=2, max_k=2).run(documents)["documents"]
+    assert {document.meta["page"]: document.meta["paretocut"] for document in kept}[0] == 7
+
+
+def test_what_is_no_document_is_refused() -> None:
+    with pytest.raises(InvalidParameterError, match=r"must be a list of haystack.Document, got"):
+        component().run(["text"])
+    with pytest.raises(InvalidScoresError, match="all of them would be dropped"):
+        component(unscored="drop").run(documents_with([None, None]))

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import copy
 import uuid
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import paretocut as pc
+from columns import decision
 from engines import chroma_client, vectors
 from paretocut.adapters import ScoresWarning
 from paretocut.errors import InvalidParameterError, InvalidScoresError
@@ -95,23 +97,35 @@ def retriever_over(store: Any, **options: Any) -> Any:
 
 
 def check(documents: list[Any], found: list[Any], up: bool, **options: Any) -> None:
-    """Compare what was retrieved with what `pc.fit` says of the store's own numbers."""
-    fit = pc.fit([score for _, score in found], higher_is_better=up)
-    k = fit.cut(**options).k
+    """Compare what was retrieved with what the engine says of the store's own numbers."""
+    scores = [score for _, score in found]
+    fit = pc.fit(scores, higher_is_better=up)
+    cut = decision(scores, higher_is_better=up, **options)
+    k = cut.k
+    assert documents.cut.to_dict() == cut.to_dict()  # type: ignore[attr-defined]
     assert [document.page_content for document in documents] == [
         document.page_content for document, _ in found[:k]
     ]
     for i, document in enumerate(documents):
         assert document.metadata == {
             **found[i][0].metadata,
-            "surprise": fit.surprise[i],
-            "p_value": fit.pvalues[i],
-            "e_value": fit.evalues[i],
+            "paretocut": {
+                "score": scores[i],
+                "surprise": fit.surprise[i],
+                "pvalue": fit.pvalues[i],
+                "evalue": fit.evalues[i],
+                "k": k,
+                "n": len(scores),
+                "reason": cut.reason,
+                "warnings": list(cut.warnings),
+            },
         }
 
 
 @pytest.mark.parametrize("options", [{}, {"evalue": 0.05}, {"fdr": 0.1, "max_k": 2}], ids=str)
-def test_retrieves_exactly_what_fit_says(name: str, store: Any, options: dict[str, Any]) -> None:
+def test_retrieves_exactly_what_the_engine_says(
+    name: str, store: Any, options: dict[str, Any]
+) -> None:
     found = store.similarity_search_with_score("?", k=200)
     documents = retriever_over(store, **options).invoke("?")
     check(documents, found, higher_is_better(name), **options)
@@ -134,6 +148,7 @@ def test_the_wrong_direction_is_refused(name: str, store: Any) -> None:
     )
 
 
+@pytest.mark.filterwarnings("ignore:ParetoCutRetriever. the search brought")
 @pytest.mark.parametrize("count", [0, 1, 30])
 def test_small_stores_are_fine(name: str, count: int) -> None:
     small = store_with(name, count)
@@ -183,10 +198,12 @@ def test_a_store_that_does_not_say_its_direction_is_asked_for_it() -> None:
 def test_options_are_checked_when_the_retriever_is_made(store: Any) -> None:
     with pytest.raises(ValueError, match="alpha must be in"):
         retriever_over(store, alpha=2.0)
-    with pytest.raises(ValueError, match="one of alpha, threshold, evalue, fdr must be given"):
+    with pytest.raises(ValueError, match="at most one of truncator, expect, alpha"):
         retriever_over(store, alpha=0.1, evalue=0.1)
     with pytest.raises(ValueError, match="transform must be one of"):
-        retriever_over(store, transform="cube")
+        retriever_over(store, alpha=0.1, transform="cube")
+    with pytest.raises(ValueError, match="ParetoCutRetriever: transform must come with one of"):
+        retriever_over(store, transform="logit")
     with pytest.raises(ValueError, match="greater than or equal to 1"):
         retriever_over(store, fetch_k=0)
     with pytest.raises(ValueError, match="Extra inputs are not permitted"):
@@ -214,7 +231,7 @@ def logits() -> list[float]:
     return [4.0, 3.5, 3.2, *(-8 + generator.exponential(0.7, size=77)).tolist()]
 
 
-def test_compressor_keeps_what_fit_says_in_the_order_it_came() -> None:
+def test_compressor_keeps_what_the_engine_says_in_the_order_it_came() -> None:
     from paretocut.adapters.langchain import ParetoCutCompressor
 
     scores = np.random.default_rng(3).permutation(logits()).tolist()
@@ -225,7 +242,8 @@ def test_compressor_keeps_what_fit_says_in_the_order_it_came() -> None:
     expected = sorted(fit.cut(evalue=0.05).indices.tolist())
     assert len(expected) == 3
     assert [document.page_content for document in kept] == [f"d{i}" for i in expected]
-    assert [document.metadata["surprise"] for document in kept] == fit.surprise[expected].tolist()
+    marks = [document.metadata["paretocut"] for document in kept]
+    assert [mark["surprise"] for mark in marks] == fit.surprise[expected].tolist()
     assert documents == before
     again = asyncio.run(ParetoCutCompressor(evalue=0.05).acompress_documents(documents, "?"))
     assert list(again) == list(kept)
@@ -273,11 +291,147 @@ def test_compressor_works_in_a_compression_retriever(store: Any) -> None:
     module = importorskip("langchain_classic.retrievers.contextual_compression")
     from paretocut.adapters.langchain import ParetoCutCompressor
 
-    scored = retriever_over(store, min_k=100, max_k=100)
+    pipeline = importorskip("langchain_classic.retrievers.document_compressors.base")
+    documents = importorskip("langchain_core.documents")
+
+    class Reranker(documents.BaseDocumentCompressor):  # type: ignore[misc, name-defined]
+        """Scores the documents as one who knows the planted ones would."""
+
+        def compress_documents(self, documents: Any, query: str, callbacks: Any = None) -> Any:
+            scores = [12.0 if one.page_content in ("d0", "d2") else 0.1 for one in documents]
+            return [
+                one.model_copy(update={"metadata": {**one.metadata, "relevance_score": score}})
+                for one, score in zip(documents, scores, strict=True)
+            ]
+
     both = module.ContextualCompressionRetriever(
-        base_retriever=scored,
-        base_compressor=ParetoCutCompressor(score_key="surprise", max_k=1, min_k=1),
+        base_retriever=store.as_retriever(search_kwargs={"k": 100}),
+        base_compressor=pipeline.DocumentCompressorPipeline(
+            transformers=[Reranker(), ParetoCutCompressor()]
+        ),
     )
-    assert [document.page_content for document in both.invoke("?")] == [
-        scored.invoke("?")[0].page_content
-    ]
+    seen: list[Any] = []
+    kept = both.invoke("?", config={"callbacks": [listener(seen)]})
+    assert {document.page_content for document in kept} == {"d0", "d2"}
+    assert [event["k"] for event in seen] == [2]
+    asyncio.run(both.ainvoke("?", config={"callbacks": [listener(seen)]}))
+    assert [event["k"] for event in seen] == [2, 2]
+
+
+def test_a_plain_store_retriever_leads_to_ours(store: Any) -> None:
+    module = importorskip("langchain_classic.retrievers.contextual_compression")
+    from paretocut.adapters.langchain import ParetoCutCompressor
+
+    plain = module.ContextualCompressionRetriever(
+        base_retriever=store.as_retriever(), base_compressor=ParetoCutCompressor()
+    )
+    with pytest.raises(InvalidScoresError, match=r"use ParetoCutRetriever\(vectorstore=store\)"):
+        plain.invoke("?")
+
+
+def listener(seen: list[Any]) -> Any:
+    """Return a callback handler that collects what custom events named paretocut say."""
+    callbacks = importorskip("langchain_core.callbacks")
+
+    class Listener(callbacks.BaseCallbackHandler):  # type: ignore[misc, name-defined]
+        def on_custom_event(self, name: str, data: Any, **_: Any) -> None:
+            if name == "paretocut":
+                seen.append(data)
+
+    return Listener()
+
+
+@pytest.mark.parametrize("options", [{}, {"evalue": 1e-300}], ids=["some", "none"])
+def test_callbacks_see_the_decision_also_when_nothing_is_kept(
+    store: Any, options: dict[str, Any]
+) -> None:
+    retriever = retriever_over(store, **options)
+    seen: list[Any] = []
+    kept = retriever.invoke("?", config={"callbacks": [listener(seen)]})
+    again = asyncio.run(retriever.ainvoke("?", config={"callbacks": [listener(seen)]}))
+    assert len(kept) == len(again) == (0 if options else 4)
+    told = {name: kept.cut.to_dict()[name] for name in ("k", "n", "reason", "warnings")}
+    assert seen == [told, told]
+    assert kept.cut.reason.startswith("kept none of 200" if options else "kept 4 of 200")
+
+
+def test_langchain_can_dump_both_components(store: Any) -> None:
+    load = importorskip("langchain_core.load")
+    from paretocut.adapters.langchain import ParetoCutCompressor
+
+    truncator = pc.truncators.FixedK(3)
+    for made in (
+        retriever_over(store),
+        retriever_over(store, truncator=truncator),
+        ParetoCutCompressor(truncator=truncator, count_tokens=len, max_tokens=5),
+    ):
+        assert type(made).__name__ in load.dumps(made)
+
+
+def test_documents_stay_within_a_budget_of_tokens(store: Any) -> None:
+    from paretocut.adapters.langchain import ParetoCutCompressor
+
+    # Four planted documents; texts such as "d3" have two characters: one token by the estimate.
+    assert len(retriever_over(store).invoke("?")) == 4
+    kept = retriever_over(store, max_tokens=3).invoke("?")
+    assert len(kept) == kept.cut.k == 3
+    assert kept.cut.reason.startswith(
+        "kept 3 of 200, all that fit into 3 tokens; otherwise kept 4 of 200: "
+    )
+    assert {document.metadata["paretocut"]["reason"] for document in kept} == {kept.cut.reason}
+    seen: list[Any] = []
+    counted = retriever_over(store, max_tokens=5, count_tokens=len)
+    kept = counted.invoke("?", config={"callbacks": [listener(seen)]})
+    assert len(kept) == seen[0]["k"] == 2
+    assert len(retriever_over(store, max_tokens=1, count_tokens=len).invoke("?")) == 0
+    options: dict[str, Any] = {"max_tokens": 5, "count_tokens": len, "evalue": 0.05}
+    kept = ParetoCutCompressor(**options).compress_documents(documents_with(logits()), "?")
+    assert [document.page_content for document in kept] == ["d0", "d1"]
+    with pytest.raises(ValueError, match="max_tokens must be"):
+        retriever_over(store, max_tokens=0)
+    with pytest.raises(ValueError, match="count_tokens"):
+        retriever_over(store, max_tokens=9, count_tokens=3)
+
+
+def test_a_users_own_key_stays() -> None:
+    from paretocut.adapters.langchain import ParetoCutCompressor
+
+    documents = documents_with(logits())
+    documents[0].metadata["paretocut"] = {"reason": "mine"}
+    documents[1].metadata["paretocut"] = None
+    kept = ParetoCutCompressor(evalue=0.05).compress_documents(documents, "?")
+    assert kept[0].metadata["paretocut"] == {"reason": "mine"}
+    assert kept[1].metadata["paretocut"] is None
+    assert kept[2].metadata["paretocut"]["k"] == 3
+    # An earlier decision is no user's key: the later one takes its place.
+    again = ParetoCutCompressor(max_k=1).compress_documents(kept[2:], "?")
+    assert again[0].metadata["paretocut"]["n"] == 1
+
+
+def test_a_misspelt_key_does_not_empty_every_answer() -> None:
+    from paretocut.adapters.langchain import ParetoCutCompressor
+
+    documents = documents_with(logits())
+    for unscored in ("drop", "refuse"):
+        made = ParetoCutCompressor(score_key="relevance_sore", unscored=unscored)
+        with pytest.raises(InvalidScoresError, match="got none in 80 documents with metadata"):
+            made.compress_documents(documents, "?")
+    with pytest.raises(InvalidParameterError, match="results must be a list of Document, got"):
+        ParetoCutCompressor().compress_documents(["text"], "?")  # type: ignore[list-item]
+
+
+def test_a_store_that_brings_far_less_than_asked_is_warned_of(name: str) -> None:
+    small = store_with(name, 30)
+    with pytest.warns(ScoresWarning, match="brought 30 of the 200 results asked for"):
+        retriever_over(small).invoke("?")
+    assert len(retriever_over(small, fetch_k=30).invoke("?")) >= 1  # and no warning
+
+
+def test_a_component_with_a_truncator_is_stored_by_its_path(store: Any, tmp_path: Path) -> None:
+    pc.truncators.FixedK(3).save(tmp_path / "three.json")
+    made = retriever_over(store, truncator=tmp_path / "three.json")
+    assert len(made.invoke("?")) == 3
+    assert made.model_dump(exclude={"vectorstore"})["truncator"] == str(tmp_path / "three.json")
+    # Left out, it would come back as a component that decides otherwise.
+    with pytest.raises(ValueError, match="truncator must be the path of a saved one"):
+        retriever_over(store, truncator=pc.truncators.FixedK(3)).model_dump()

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import copy
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import paretocut as pc
+from columns import decision
 from engines import vectors
+from paretocut.adapters import ScoresWarning
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from support import importorskip
 
@@ -64,17 +67,24 @@ def question() -> Any:
 
 
 @pytest.mark.parametrize("options", [{}, {"evalue": 0.05}, {"fdr": 0.1, "max_k": 2}], ids=str)
-def test_keeps_exactly_what_fit_says_in_the_order_it_came(options: dict[str, Any]) -> None:
+def test_keeps_exactly_what_the_engine_says_in_the_order_it_came(options: dict[str, Any]) -> None:
     values = scores()
     nodes = nodes_with(values)
     kept = postprocessor(**options).postprocess_nodes(nodes)
     fit = pc.fit(values)
-    expected = sorted(fit.cut(**options).indices.tolist())
+    cut = decision(values, **options)
+    expected = sorted(cut.indices.tolist())
+    assert kept.cut.to_dict() == cut.to_dict()
     assert [node.node_id for node in kept] == [f"d{i}" for i in expected]
     assert [node.score for node in kept] == [values[i] for i in expected]
-    assert [node.metadata["surprise"] for node in kept] == fit.surprise[expected].tolist()
-    assert [node.metadata["p_value"] for node in kept] == fit.pvalues[expected].tolist()
-    assert [node.metadata["e_value"] for node in kept] == fit.evalues[expected].tolist()
+    marks = [node.metadata["paretocut"] for node in kept]
+    assert [mark["score"] for mark in marks] == [values[i] for i in expected]
+    assert [mark["surprise"] for mark in marks] == fit.surprise[expected].tolist()
+    assert [mark["pvalue"] for mark in marks] == fit.pvalues[expected].tolist()
+    assert [mark["evalue"] for mark in marks] == fit.evalues[expected].tolist()
+    assert {mark["reason"] for mark in marks} == {cut.reason}
+    assert {mark["k"] for mark in marks} == {cut.k}
+    assert {mark["n"] for mark in marks} == {len(values)}
 
 
 def test_nodes_are_not_touched_and_prompts_stay_as_they_were() -> None:
@@ -87,7 +97,7 @@ def test_nodes_are_not_touched_and_prompts_stay_as_they_were() -> None:
     assert len(kept) == 3
     for node in kept:
         assert node.node.get_content(mode.LLM) == texts[node.node_id]
-        assert "surprise" not in node.node.get_content(mode.EMBED)
+        assert "paretocut" not in node.node.get_content(mode.EMBED)
 
 
 def test_nodes_without_scores_are_kept_dropped_or_refused() -> None:
@@ -96,8 +106,7 @@ def test_nodes_without_scores_are_kept_dropped_or_refused() -> None:
     with pytest.raises(InvalidScoresError, match="got none for the result at index 1"):
         postprocessor().postprocess_nodes(nodes)
     dropped = postprocessor(unscored="drop").postprocess_nodes(nodes)
-    fit = pc.fit([value for value in values if value is not None and value == value])
-    assert len(dropped) == fit.cut().k
+    assert len(dropped) == pc.cut([one for one in values if one is not None and one == one]).k
     kept = postprocessor(unscored="keep").postprocess_nodes(nodes)
     assert len(kept) == len(dropped) + 2
     assert kept[1] is nodes[1]
@@ -136,8 +145,72 @@ def test_the_postprocessor_can_be_stored() -> None:
     stored = made.to_dict()
     assert stored["class_name"] == "ParetoCutPostprocessor"
     restored = type(made).from_dict(stored)
-    assert restored.cut_options == made.cut_options
-    assert restored.unscored == "keep"
+    assert restored.to_dict() == stored
+    assert restored._cutter.truncator.get_params() == made._cutter.truncator.get_params()
+
+
+def test_a_truncator_is_stored_by_its_path_and_not_lost(tmp_path: Path) -> None:
+    # It was left out, so that what came back decided otherwise.
+    pc.truncators.FixedK(3).save(tmp_path / "three.json")
+    made = postprocessor(truncator=tmp_path / "three.json")
+    restored = type(made).from_dict(made.to_dict())
+    assert len(restored.postprocess_nodes(nodes_with(scores()))) == 3
+    for wrong in ({"truncator": pc.truncators.FixedK(3)}, {"count_tokens": len}):
+        with pytest.raises(ValueError, match="for the component to be stored, got"):
+            postprocessor(**wrong).to_dict()
+
+
+def test_nodes_stay_within_a_budget_of_tokens() -> None:
+    values = scores()
+    kept = postprocessor(evalue=0.05, max_tokens=4).postprocess_nodes(nodes_with(values))
+    # "text 17" with its metadata "page: 17" is what a prompt would hold.
+    assert len(kept) == kept.cut.k < 3
+    assert "all that fit into 4 tokens; otherwise kept 3 of 100" in kept.cut.reason
+    one = postprocessor(evalue=0.05, max_tokens=2, count_tokens=lambda text: 1)
+    assert len(one.postprocess_nodes(nodes_with(values))) == 2
+
+
+def test_a_users_own_key_stays_and_stays_visible() -> None:
+    nodes = nodes_with([0.95, 0.93, *sorted(scores()[:60], reverse=True)])
+    nodes[0].node.metadata["paretocut"] = "mine"
+    kept = postprocessor(min_k=2, max_k=2).postprocess_nodes(nodes)
+    mode = importorskip("llama_index.core.schema").MetadataMode
+    mine = next(node for node in kept if node.node_id == "d0")
+    assert mine.metadata["paretocut"] == "mine"
+    assert "mine" in mine.node.get_content(mode.LLM)
+    again = postprocessor().postprocess_nodes(postprocessor().postprocess_nodes(kept))
+    for node in again:
+        assert node.node.excluded_llm_metadata_keys.count("paretocut") <= 1
+
+
+def test_what_is_no_node_or_index_is_refused() -> None:
+    schema = importorskip("llama_index.core.schema")
+    from paretocut.adapters.llama_index import ParetoCutRetriever
+
+    with pytest.raises(InvalidParameterError, match="results must be a list of NodeWithScore"):
+        postprocessor().postprocess_nodes([schema.TextNode(text="no score")])
+    with pytest.raises(InvalidParameterError, match="index must have as_retriever"):
+        ParetoCutRetriever(index_of(5).as_retriever())
+    with pytest.raises(InvalidScoresError, match="all of them would be dropped"):
+        postprocessor(unscored="drop").postprocess_nodes(nodes_with([None, None]))
+
+
+@pytest.mark.parametrize("options", [{}, {"evalue": 1e-300}], ids=["some", "none"])
+def test_retriever_tells_the_decision_also_when_nothing_is_kept(options: dict[str, Any]) -> None:
+    # LlamaIndex rebuilt the list, which lost the decision.
+    from paretocut.adapters.llama_index import ParetoCutRetriever
+
+    retriever = ParetoCutRetriever(index_of(500), **options)
+    for kept in (retriever.retrieve(question()), asyncio.run(retriever.aretrieve(question()))):
+        assert kept.cut.k == len(kept) == (0 if options else 4)
+        assert kept.cut.reason.startswith("kept none of 200" if options else "kept 4 of 200")
+
+
+def test_an_index_that_brings_far_less_than_asked_is_warned_of() -> None:
+    from paretocut.adapters.llama_index import ParetoCutRetriever
+
+    with pytest.warns(ScoresWarning, match="brought 30 of the 200 results asked for"):
+        ParetoCutRetriever(index_of(30)).retrieve(question())
 
 
 def test_options_are_checked_when_the_postprocessor_is_made() -> None:
@@ -147,8 +220,9 @@ def test_options_are_checked_when_the_postprocessor_is_made() -> None:
         postprocessor(e_value=0.05)
 
 
+@pytest.mark.filterwarnings("ignore::paretocut.adapters.ScoresWarning")
 @pytest.mark.parametrize("count", [0, 1, 30, 500])
-def test_retriever_fetches_deep_and_keeps_what_fit_says(count: int) -> None:
+def test_retriever_fetches_deep_and_keeps_what_the_engine_says(count: int) -> None:
     index = index_of(count)
     from paretocut.adapters.llama_index import ParetoCutRetriever
 

@@ -8,13 +8,22 @@ import pickle
 import subprocess
 import sys
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
 
 import paretocut as pc
+from paretocut._cut import Choice
 from paretocut.adapters import CutList, ScoresWarning
-from paretocut.adapters._base import CutOptions, cut_scored, filter_scored, kept_of_each
+from paretocut.adapters._base import (
+    CutOptions,
+    Cutter,
+    TokenBudget,
+    cut_each,
+    cut_scored,
+    filter_scored,
+)
 from paretocut.errors import InvalidScoresError, MissingExtraError
 
 FRAMEWORKS = {
@@ -40,9 +49,13 @@ OPTIONS: list[CutOptions] = [
     {},
     {"evalue": 0.05},
     {"fdr": 0.2, "max_k": 2},
-    {"threshold": 2.0, "refit": "all", "min_k": 2, "min_window": 4},
+    {"min_surprise": 2.0, "refit": "all", "min_k": 2, "min_window": 4},
 ]
 SCORES = [5.0, 4.6, 4.4, *np.sort(np.random.default_rng(4).exponential(0.3, size=97))[::-1]]
+
+
+def cutter(**options: Any) -> Cutter:
+    return Cutter.of("test", options)
 
 
 @pytest.mark.parametrize("name", FRAMEWORKS)
@@ -81,7 +94,7 @@ def test_importing_paretocut_imports_no_adapter() -> None:
 
 def test_scores_that_are_not_there_take_no_part() -> None:
     holes = [None, SCORES[0], float("nan"), *SCORES[1:], None]
-    decision = cut_scored(holes, who="test", evalue=0.05)
+    decision = cut_scored(holes, cutter(evalue=0.05), who="test")
     fit = pc.fit(SCORES)
     assert decision.cut.k == fit.cut(evalue=0.05).k == 3
     assert decision.kept.tolist() == [1, 3, 4]
@@ -91,7 +104,7 @@ def test_scores_that_are_not_there_take_no_part() -> None:
 def test_what_is_kept_stays_in_the_order_it_came() -> None:
     order = np.random.default_rng(1).permutation(len(SCORES))
     scores = np.array(SCORES)[order]
-    decision = cut_scored(scores, who="test", best_first=False, evalue=0.05)
+    decision = cut_scored(scores, cutter(evalue=0.05), who="test", best_first=False)
     assert decision.kept.tolist() == sorted(np.flatnonzero(order < 3).tolist())
 
 
@@ -99,53 +112,61 @@ def test_what_is_kept_stays_in_the_order_it_came() -> None:
 def test_a_sorted_answer_in_the_wrong_direction_is_refused(higher_is_better: bool) -> None:
     scores = SCORES if not higher_is_better else SCORES[::-1]
     with pytest.raises(InvalidScoresError, match="test: results must come best first"):
-        cut_scored(scores, who="test", higher_is_better=higher_is_better)
+        cut_scored(scores, cutter(), who="test", higher_is_better=higher_is_better)
     with pytest.raises(InvalidScoresError, match=r"got scores that (rise|fall) from"):
-        cut_scored(scores[:2], who="test", higher_is_better=higher_is_better)
-    cut_scored(scores[:2], who="test", higher_is_better=higher_is_better, best_first=False)
+        cut_scored(scores[:2], cutter(), who="test", higher_is_better=higher_is_better)
+    cut_scored(
+        scores[:2], cutter(), who="test", higher_is_better=higher_is_better, best_first=False
+    )
     with pytest.raises(InvalidScoresError, match="must come best first"):
-        cut_scored(scores, who="test", higher_is_better=higher_is_better, best_first=False)
+        cut_scored(
+            scores, cutter(), who="test", higher_is_better=higher_is_better, best_first=False
+        )
 
 
+@pytest.mark.filterwarnings("ignore:test. all scores are equal")
 @pytest.mark.parametrize("scores", [[], [1.0], [1.0, 1.0], [2.0, 3.0, 1.0, 4.0]])
 def test_answers_without_a_direction_are_taken_as_they_are(scores: list[float]) -> None:
     for higher_is_better in (True, False):
-        decision = cut_scored(scores, who="test", higher_is_better=higher_is_better, min_k=1)
+        only = cutter(min_k=1, max_k=1)
+        decision = cut_scored(scores, only, who="test", higher_is_better=higher_is_better)
         assert decision.cut.k == min(1, len(scores))
 
 
 def test_scores_that_are_no_numbers_are_refused() -> None:
     with pytest.raises(InvalidScoresError, match="test: scores must be numbers, got"):
-        cut_scored(["high", "low"], who="test")  # type: ignore[list-item]
+        cut_scored(["high", "low"], cutter(), who="test")  # type: ignore[list-item]
     with pytest.raises(InvalidScoresError, match="must be one-dimensional, got an array of shape"):
-        cut_scored([[1.0, 2.0]], who="test")
+        cut_scored([[1.0, 2.0]], cutter(), who="test")
     with pytest.raises(InvalidScoresError, match="must be finite"):
-        cut_scored([float("inf"), 1.0], who="test")
+        cut_scored([float("inf"), 1.0], cutter(), who="test")
 
 
 def test_scores_of_the_wrong_kind_are_warned_of_but_not_in_short_lists() -> None:
     ranks = [1 / (60 + rank) for rank in range(100)]
     with pytest.warns(ScoresWarning, match="test: scores encode only the rank"):
-        cut_scored(ranks, who="test")
+        cut_scored(ranks, cutter(), who="test")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        cut_scored([0.999, 0.998, 0.997, 0.4, 0.1], who="test")
+        cut_scored([0.999, 0.998, 0.997, 0.4, 0.1], cutter(), who="test")
 
 
 def test_options_are_those_of_cut() -> None:
-    parameters = set(inspect.signature(pc.cut).parameters)
-    assert set(CutOptions.__annotations__) == parameters - {"higher_is_better", "scores"}
+    parameters = set(inspect.signature(pc.cut).parameters) - {"choice"}
+    options = CutOptions.__annotations__.keys() - Choice.__annotations__.keys()
+    assert options == parameters - {"higher_is_better", "scores"}
 
 
 def test_filtered_results_carry_the_decision_through_a_pickle() -> None:
     kept = filter_scored(
         list("abcdefgh"),
         [*SCORES[:4], None, *SCORES[4:7]],
+        cutter(min_k=2, max_k=2),
         who="test",
         unscored="keep",
         mark=lambda letter, marks: letter.upper(),
-        min_k=2,
-        max_k=2,
+        text_of=str,
+        budget=TokenBudget(),
     )
     assert kept == ["A", "B", "e"]
     again = pickle.loads(pickle.dumps(kept))
@@ -154,13 +175,19 @@ def test_filtered_results_carry_the_decision_through_a_pickle() -> None:
     assert again.cut.k == 2
 
 
+@pytest.mark.filterwarnings("ignore::paretocut.adapters.ScoresWarning")
 def test_many_answers_at_once_are_cut_like_one_by_one() -> None:
     answers = [SCORES, [], [1.0], [None, *SCORES[:50]], [3.0, 1.0, 2.0, 2.0, 0.5, 0.4, 0.3]]
     for options in OPTIONS:
-        each = kept_of_each(answers, who="test", higher_is_better=True, **options)
-        for kept, scores in zip(each, answers, strict=True):
-            one = cut_scored(scores, who="test", **options)
-            assert kept.tolist() == one.kept.tolist()
+        each, cuts = cut_each(answers, cutter(**options), who="test")
+        assert len(cuts) == len(each) == len(answers)
+        for decision, scores in zip(each, answers, strict=True):
+            one = cut_scored(scores, cutter(**options), who="test")
+            assert decision.kept.tolist() == one.kept.tolist()
+            assert list(decision.marks()) == list(one.marks())
+            assert decision.cut.to_dict() == one.cut.to_dict()
     with pytest.raises(InvalidScoresError, match="test: results must come best first"):
-        kept_of_each([SCORES, SCORES[::-1]], who="test", higher_is_better=True)
-    assert kept_of_each([], who="test", higher_is_better=True) == []
+        cut_each([SCORES, SCORES[::-1]], cutter(), who="test")
+    with pytest.raises(InvalidScoresError, match=r"^test: .* must be finite, got inf"):
+        cut_each([SCORES, [float("inf"), 1.0]], cutter(), who="test")
+    assert cut_each([], cutter(), who="test")[0] == []

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import paretocut as pc
+from columns import decision
+from paretocut.adapters import ScoresWarning
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from support import importorskip
 
@@ -39,23 +41,32 @@ def results(lengths: dict[str, int], seed: int = 0) -> Any:
     return pt.model.add_ranks(frame)
 
 
+def mine_reasons(kept: Any, qid: str) -> list[str]:
+    return list(kept[kept["qid"] == qid]["reason"])
+
+
+@pytest.mark.filterwarnings("ignore::paretocut.adapters.ScoresWarning")  # of lists of 1 and 3
 @pytest.mark.parametrize("options", [{}, {"evalue": 0.05}, {"fdr": 0.2, "max_k": 1}], ids=str)
-def test_keeps_exactly_what_fit_says_of_each_query(options: dict[str, Any]) -> None:
+def test_keeps_exactly_what_the_engine_says_of_each_query(options: dict[str, Any]) -> None:
     frame = results({"q1": 200, "q2": 120, "q3": 1, "q4": 3})
     before = frame.copy(deep=True)
-    kept = transformer(**options)(frame)
+    made = transformer(**options)
+    kept = made(frame)
     assert frame.equals(before)
     for qid, group in frame.groupby("qid"):
         group = group.sort_values("rank")
         fit = pc.fit(group["score"].to_numpy())
-        k = fit.cut(**options).k
+        cut = decision(group["score"].tolist(), **options)
+        k = cut.k
+        assert made.decisions[qid].to_dict()["reason"] == cut.reason
+        assert mine_reasons(kept, qid) == [cut.reason] * k
         mine = kept[kept["qid"] == qid].sort_values("rank")
         assert mine["docno"].tolist() == group["docno"].tolist()[:k]
         assert mine["rank"].tolist() == list(range(k))
         assert mine["score"].tolist() == group["score"].tolist()[:k]
         assert mine["surprise"].tolist() == fit.surprise[:k].tolist()
-        assert mine["p_value"].tolist() == fit.pvalues[:k].tolist()
-        assert mine["e_value"].tolist() == fit.evalues[:k].tolist()
+        assert mine["pvalue"].tolist() == fit.pvalues[:k].tolist()
+        assert mine["evalue"].tolist() == fit.evalues[:k].tolist()
 
 
 def test_an_empty_frame_keeps_its_columns() -> None:
@@ -96,7 +107,7 @@ def test_pipelines_and_their_inspection_work() -> None:
     columns = pt.inspect.transformer_outputs(
         transformer(), ["qid", "query", "docno", "score", "rank"]
     )
-    assert {"surprise", "p_value", "e_value", "rank"} <= set(columns)
+    assert {"surprise", "pvalue", "evalue", "reason", "rank"} <= set(columns)
 
 
 def test_experiments_measure_it() -> None:
@@ -122,3 +133,29 @@ def test_experiments_measure_it() -> None:
     assert table.loc["cut", "SetR"] == pytest.approx(0.75)
     assert table.loc["all", "SetP"] == pytest.approx(2 / 200)
     assert table.loc["all", "SetR"] == pytest.approx(1.0)
+
+
+def test_queries_of_which_nothing_is_kept_have_a_decision() -> None:
+    made = transformer(evalue=1e-300)
+    assert len(made(results({"q1": 200, "q2": 120}))) == 0
+    assert {qid: cut.k for qid, cut in made.decisions.items()} == {"q1": 0, "q2": 0}
+    assert made.decisions["q2"].reason.startswith("kept none of 120")
+
+
+def test_columns_of_the_user_are_not_overwritten() -> None:
+    frame = results({"q1": 60})
+    with pytest.raises(InvalidParameterError, match="must not have columns reason"):
+        transformer()(frame.assign(reason="mine"))
+    twice = transformer(max_k=1)(transformer(evalue=0.05)(frame))  # its own columns are fine
+    assert len(twice) == 1
+    with pytest.raises(InvalidScoresError, match="score must hold numbers"):
+        transformer()(frame.assign(score="high"))
+
+
+def test_scores_of_the_wrong_kind_are_warned_of_once_for_all_queries() -> None:
+    pd = importorskip("pandas")
+    ranks = [1 / (60 + rank) for rank in range(100)]
+    frame = pd.DataFrame({"qid": ["q1"] * 100 + ["q2"] * 100, "docno": "d", "score": ranks * 2})
+    with pytest.warns(ScoresWarning, match="scores encode only the rank") as found:
+        transformer()(frame)
+    assert [one.category for one in found].count(ScoresWarning) == 1

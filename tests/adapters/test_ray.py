@@ -12,12 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from columns import OPTIONS, expected, expected_rows, lists_of_scores, row_table
+from columns import OPTIONS, expected, expected_rows, lists_of_scores, row_table, truncators_of
+from paretocut.errors import InvalidParameterError
 from processes import command, wait_for
 from support import importorskip
 
 pytestmark = [
     pytest.mark.heavy,
+    # Of short lists, by the rules; workers print them.
+    pytest.mark.filterwarnings("ignore::paretocut.adapters.ScoresWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),  # sockets and processes of Ray's own
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::FutureWarning"),
@@ -52,7 +55,7 @@ def answers(dataset: Any) -> list[tuple[Any, Any]]:
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_lists_get_the_numbers_of_fit(ray: Any, options: dict[str, Any]) -> None:
+def test_lists_get_the_numbers_of_the_engine(ray: Any, options: dict[str, Any]) -> None:
     import pyarrow as pa
 
     from paretocut.adapters.ray import cut_lists
@@ -88,6 +91,24 @@ def test_rows_of_a_query_are_one_list_wherever_they_are(ray: Any) -> None:
         found.setdefault(row["query_id"], []).append((row["surprise"], row["kept"]))
     wanted = {f"q{i}": expected_rows(one, **options) for i, one in enumerate(LISTS) if one}
     assert found == wanted
+
+
+def test_workers_get_the_truncator_and_give_its_reason(ray: Any, tmp_path: Path) -> None:
+    from paretocut.adapters.ray import cut_lists
+
+    items = [{"i": i, "scores": scores} for i, scores in enumerate(LISTS)]
+    dataset = ray.data.from_items(items).materialize()
+    for truncator in truncators_of(LISTS):
+        truncator.save(tmp_path / "saved.json")
+        for given in (truncator, tmp_path / "saved.json"):
+            rows = cut_lists(dataset, truncator=given).take_all()
+            found = [(row["k"], row["reason"]) for row in sorted(rows, key=lambda row: row["i"])]
+            cuts = [truncator.cut(scores) for scores in LISTS]
+            assert found == [(cut.k, cut.reason) for cut in cuts]
+    with pytest.raises(InvalidParameterError, match="at most one of truncator"):
+        cut_lists(dataset, truncator=truncator, alpha=0.05)
+    with pytest.raises(InvalidParameterError, match=r"must be a ray.data.Dataset, got list"):
+        cut_lists([1.0])
 
 
 def test_a_batch_that_may_only_be_read_is_enough(ray: Any) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import paretocut as pc
+from columns import decision
 from engines import vectors
 from paretocut.adapters import CutList, ScoresWarning
 from paretocut.adapters.sentence_transformers import cut_rank, cut_semantic_search
@@ -24,13 +25,20 @@ pytestmark = [
 
 def check(kept: CutList[Any], hits: list[Any], **options: Any) -> None:
     fit = pc.fit([hit["score"] for hit in hits])
-    cut = fit.cut(**options)
+    cut = decision([hit["score"] for hit in hits], **options)
     assert kept == [
         {
             **hits[i],
-            "surprise": fit.surprise[i],
-            "p_value": fit.pvalues[i],
-            "e_value": fit.evalues[i],
+            "paretocut": {
+                "score": hits[i]["score"],
+                "surprise": fit.surprise[i],
+                "pvalue": fit.pvalues[i],
+                "evalue": fit.evalues[i],
+                "k": cut.k,
+                "n": len(hits),
+                "reason": cut.reason,
+                "warnings": list(cut.warnings),
+            },
         }
         for i in range(cut.k)
     ]
@@ -38,7 +46,7 @@ def check(kept: CutList[Any], hits: list[Any], **options: Any) -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"evalue": 0.05}, {"fdr": 0.1, "max_k": 2}], ids=str)
-def test_semantic_search_is_cut_as_fit_says(options: dict[str, Any]) -> None:
+def test_semantic_search_is_cut_as_the_engine_says(options: dict[str, Any]) -> None:
     util = importorskip("sentence_transformers.util")
     base, query = vectors(2000)
     results = util.semantic_search(np.stack([query, -query]), base, top_k=200)
@@ -98,7 +106,7 @@ def cross_encoder(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return importorskip("sentence_transformers").CrossEncoder(str(folder), device="cpu")
 
 
-def test_rank_is_cut_as_fit_says_on_logits(cross_encoder: Any) -> None:
+def test_rank_is_cut_as_the_engine_says_on_logits(cross_encoder: Any) -> None:
     torch = importorskip("torch")
     documents = [f"w{i} w{(7 * i) % 200} w{(31 * i) % 200}" for i in range(120)]
     ranking = cross_encoder.rank("w5 w6", documents, activation_fn=torch.nn.Identity())
@@ -111,5 +119,5 @@ def test_rank_with_its_default_sigmoid_is_warned_of(cross_encoder: Any) -> None:
     ranking = cross_encoder.rank("w5 w6", documents)
     assert all(0 <= hit["score"] <= 1 for hit in ranking)
     with pytest.warns(ScoresWarning, match="cut_rank: scores are piled up at 0 or 1"):
-        kept = cut_rank(ranking, max_k=3)
+        kept = cut_rank(ranking, alpha=0.05, max_k=3)
     assert "saturated_scores" in kept.cut.warnings

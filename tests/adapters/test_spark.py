@@ -14,12 +14,14 @@ from typing import Any
 import pytest
 
 import paretocut as pc
-from columns import OPTIONS, expected, expected_rows, lists_of_scores, row_table
+from columns import OPTIONS, expected, expected_rows, lists_of_scores, row_table, truncators_of
 from processes import ancestors, command, descendants, wait_for
 from support import importorskip, missing
 
 pytestmark = [
     pytest.mark.heavy,
+    # Of short lists, by the rules; workers print them.
+    pytest.mark.filterwarnings("ignore::paretocut.adapters.ScoresWarning"),
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),  # sockets of Spark's own
 ]
@@ -67,7 +69,7 @@ def executors() -> list[int]:
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_arrays_get_the_numbers_of_fit(frame: Any, options: dict[str, Any]) -> None:
+def test_arrays_get_the_numbers_of_the_engine(frame: Any, options: dict[str, Any]) -> None:
     from paretocut.adapters.spark import cut_lists
 
     result = cut_lists(frame, **options)
@@ -96,11 +98,28 @@ def test_rows_of_a_query_are_one_list_wherever_they_are(
     assert found == wanted
 
 
+def test_workers_get_the_truncator_and_give_its_reason(frame: Any, tmp_path: Path) -> None:
+    from paretocut.adapters.spark import cut_lists
+
+    for truncator in truncators_of(LISTS):
+        rows = cut_lists(frame, truncator=truncator).collect()
+        found = {row.query_id: (row.k, row.reason) for row in rows if row.query_id[1:].isdigit()}
+        cuts = [truncator.cut(scores) for scores in LISTS]
+        assert found == {f"q{i}": (cut.k, cut.reason) for i, cut in enumerate(cuts)}
+        truncator.save(tmp_path / "saved.json")
+        again = cut_lists(frame, truncator=tmp_path / "saved.json").collect()
+        assert sorted(map(str, again)) == sorted(map(str, rows))
+    with pytest.raises(pc.errors.InvalidParameterError, match="at most one of truncator"):
+        cut_lists(frame, truncator=truncator, alpha=0.05)
+    with pytest.raises(pc.errors.InvalidParameterError, match=r"must be a pyspark.sql.DataFrame"):
+        cut_lists([1.0])
+
+
 def test_other_columns_and_rows_stay(frame: Any) -> None:
     from paretocut.adapters.spark import cut_lists
 
-    result = cut_lists(frame, k="kept", surprise="unlikely")
-    assert result.columns == ["query_id", "scores", "kept", "unlikely"]
+    result = cut_lists(frame, k="kept", surprise="unlikely", reason="why")
+    assert result.columns == ["query_id", "scores", "kept", "unlikely", "why"]
     assert frame.columns == ["query_id", "scores"]
     before = {row.query_id: row.scores for row in frame.collect()}
     assert {row.query_id: row.scores for row in result.collect()} == before

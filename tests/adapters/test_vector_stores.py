@@ -1,4 +1,4 @@
-"""Every vector store: its own answer in, the same kind of answer out, cut as `pc.fit` says."""
+"""Every vector store: its own answer in, the same kind of answer out, cut as the engine says."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def answer(engine: Engine) -> Any:
 
 
 def best_of(engine: Engine, answer: Any, **options: Any) -> tuple[list[Any], list[float]]:
-    """Return what `pc.fit` would keep, from the answer's own numbers."""
+    """Return what the engine would keep, from the answer's own numbers."""
     ids, scores = engine.read(answer)
     k, _ = expected(scores, higher_is_better=engine.higher_is_better, **options)
     return ids[:k], scores[:k]
@@ -47,10 +47,12 @@ def best_of(engine: Engine, answer: Any, **options: Any) -> tuple[list[Any], lis
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"evalue": 0.05}, {"fdr": 0.1, "max_k": 3}, {"threshold": 2.0, "refit": "all"}],
+    [{}, {"evalue": 0.05}, {"fdr": 0.1, "max_k": 3}, {"min_surprise": 2.0, "refit": "all"}],
     ids=str,
 )
-def test_keeps_exactly_what_fit_says(engine: Engine, answer: Any, options: dict[str, Any]) -> None:
+def test_keeps_exactly_what_the_engine_says(
+    engine: Engine, answer: Any, options: dict[str, Any]
+) -> None:
     kept = engine.cut(answer, **options)
     assert engine.read(kept) == best_of(engine, answer, **options)
     assert (
@@ -71,6 +73,7 @@ def test_the_wrong_direction_is_refused(engine: Engine, answer: Any) -> None:
         engine.cut_the_wrong_way(answer)
 
 
+@pytest.mark.filterwarnings("ignore:cut_search. the search brought")  # FAISS pads its answers
 @pytest.mark.parametrize("count", [0, 1, 2, 5, 60])
 def test_fewer_results_than_asked_for_are_fine(engine: Engine, count: int) -> None:
     answer = engine.search(*vectors(count), 200)
@@ -89,9 +92,11 @@ def test_the_answer_keeps_its_type_and_is_not_touched(engine: Engine, answer: An
 
 
 def test_an_unknown_option_value_is_refused(engine: Engine) -> None:
-    answer = engine.search(*vectors(30), 200)
+    answer = engine.search(*vectors(30), 30)
     with pytest.raises(InvalidParameterError, match="alpha must be in"):
         engine.cut(answer, alpha=1.3)
+    with pytest.raises(InvalidParameterError, match=r"options must be among .*, got e_value"):
+        engine.cut(answer, e_value=0.05)
 
 
 def test_faiss_answers_stay_padded_matrices() -> None:
@@ -194,7 +199,7 @@ def test_rows_carry_the_decision() -> None:
     kept = cut_rows([(i, s) for i, s in enumerate([0.1, 0.12, *scores])], 1, evalue=0.05)
     assert isinstance(kept, CutList)
     assert kept.cut.reason.startswith("kept 2 of 100")
-    with pytest.raises(InvalidParameterError, match="score must name a column of 2, got 5"):
+    with pytest.raises(InvalidParameterError, match=r"a column of a row like \(1, 0.5\), got 5"):
         cut_rows([(1, 0.5)], 5)
 
 
@@ -254,3 +259,66 @@ def test_the_rest_of_a_response_stays() -> None:
     assert kept["took"] == response["took"]
     assert kept.meta == response.meta
     assert len(response["hits"]["hits"]) == 80
+
+
+def test_pgvector_finds_forty_rows_unless_its_index_searches_deeper(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    from paretocut.adapters.pgvector import cut_rows
+
+    engine = Postgres(tmp_path_factory.mktemp("engine"), "<->")
+    base, query = vectors(2000)
+    connection = engine.connection
+    engine.search(base, query, 1)  # makes the table
+    connection.execute("create index on docs using hnsw (embedding vector_l2_ops)")
+    connection.execute("set enable_seqscan = off")
+    nearest = (
+        "select id, embedding <-> %s as distance from docs order by embedding <-> %s limit 200"
+    )
+    rows = connection.execute(nearest, (query, query)).fetchall()
+    assert len(rows) == 40
+    with pytest.warns(ScoresWarning, match=r"brought 40 of the 200 .*hnsw.ef_search = 200"):
+        kept = cut_rows(rows, 1, asked=200)
+    assert [row[0] for row in kept] == [row[0] for row in rows[:4]]
+    with connection.transaction():
+        connection.execute("set local hnsw.ef_search = 200")
+        rows = connection.execute(nearest, (query, query)).fetchall()
+    assert len(rows) == 200
+    assert {row[0] for row in cut_rows(rows, 1, asked=200)} == {0, 1, 2, 3}
+    engine.close()
+
+
+def test_faiss_finds_fewer_in_one_cell_than_in_many() -> None:
+    faiss = importorskip("faiss")
+    from paretocut.adapters.faiss import cut_search
+
+    base, query = vectors(2000)
+    index = faiss.IndexIVFFlat(faiss.IndexFlatL2(base.shape[1]), base.shape[1], 40)
+    index.train(base)
+    index.add(base)
+    index.nprobe = 1
+    found = index.search(query[None], 200)
+    assert 0 < np.count_nonzero(found[1] != -1) < 100
+    with pytest.warns(ScoresWarning, match=r"results asked for; search deeper: .*index.nprobe"):
+        cut_search(*found, higher_is_better=False)
+    index.nprobe = 40
+    _, labels = cut_search(*index.search(query[None], 200), higher_is_better=False)
+    assert set(labels[0][:4].tolist()) == {0, 1, 2, 3}
+
+
+def test_graphs_miss_less_the_more_they_look_at() -> None:
+    from paretocut.adapters.hnswlib import cut_knn_query
+
+    base, query = vectors(2000)
+    index = importorskip("hnswlib").Index(space="l2", dim=base.shape[1])
+    index.init_index(max_elements=2000, M=4)
+    index.add_items(base, num_threads=1)
+    exact = set(np.argsort(((base - query) ** 2).sum(axis=1))[:200].tolist())
+    found = []
+    for depth in (10, 1000):
+        index.set_ef(depth)
+        answer = index.knn_query(query[None], k=200)
+        found.append(len(exact & set(answer[0][0].tolist())))
+    assert found[0] < found[1]
+    labels, _ = cut_knn_query(*answer)
+    assert set(labels[0].tolist()) == {0, 1, 2, 3}

@@ -1,27 +1,25 @@
 """The plumbing that adapters share: which results have a score, who decides, what is told.
 
 An adapter is a filter: what it keeps stays in the caller's order, and the caller's objects are not
-touched. Every decision is told in the same words: on the result itself, on the logger
-``paretocut`` (debug), and on the current OpenTelemetry span where that package is in use.
+touched. What was decided is told by `paretocut.adapters._telling`.
 """
 
 from __future__ import annotations
 
-import logging
+import functools
 import math
-import sys
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from paretocut._cut import Choice, choose
-from paretocut._diagnostics import ABOUT_SCORES, WARNINGS
 from paretocut._options import check_bounds
 from paretocut._validation import check_choice, check_positive_int
+from paretocut.adapters._telling import OWN, tell, told, warn_of_scores
 from paretocut.decisions import Cut, Cuts
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists import check_direction
@@ -30,23 +28,19 @@ from paretocut.truncators import Truncator
 
 __all__ = [
     "FETCH_K",
-    "KEY",
     "UNSCORED",
     "CutList",
     "CutOptions",
     "CutTuple",
     "Cutter",
     "Decision",
-    "ScoresWarning",
     "TokenBudget",
+    "cut_each",
     "cut_scored",
-    "cuts_of_each",
     "estimate_tokens",
     "filter_scored",
-    "tell",
-    "warn_of_scores",
-    "warn_of_shortfall",
-    "with_mark",
+    "read_each",
+    "two_matrices",
 ]
 
 T = TypeVar("T")
@@ -54,14 +48,10 @@ T = TypeVar("T")
 FETCH_K = 200
 """How many results to ask for by default: a decision needs far more than what is shown."""
 
-KEY = "paretocut"
-"""The one key under which metadata says what was decided."""
-
 UNSCORED = ("refuse", "keep", "drop")
 """What can be done with results that have no score."""
 
 _CHARACTERS_PER_TOKEN = 4  # of English text, about
-_logger = logging.getLogger("paretocut")
 
 
 class CutOptions(Choice, total=False):
@@ -69,10 +59,6 @@ class CutOptions(Choice, total=False):
 
     min_k: int
     max_k: int | None
-
-
-class ScoresWarning(UserWarning):
-    """Scores from which little can be decided, such as ranks, saturated or very few ones."""
 
 
 class CutList(list[T]):
@@ -223,18 +209,10 @@ class Decision:
         cut = self.cut
         columns = (self.scores, cut.surprise, cut.pvalues, cut.evalues)
         score, surprise, pvalue, evalue = (column.tolist() for column in columns)
-        of_list = {"k": cut.k, "n": cut.n, "reason": cut.reason, "warnings": list(cut.warnings)}
+        of_list = told(cut)
         for i in np.sort(cut.indices).tolist():
-            own = {"score": score[i], "surprise": surprise[i]}
-            yield (
-                int(self.positions[i]),
-                {
-                    **own,
-                    "pvalue": pvalue[i],
-                    "evalue": evalue[i],
-                    **of_list,
-                },
-            )
+            own = dict(zip(OWN, (score[i], surprise[i], pvalue[i], evalue[i]), strict=True))
+            yield int(self.positions[i]), own | of_list
 
     def within(self, budget: TokenBudget, text_of: Callable[[int], str]) -> Decision:
         """Return the decision cut to a budget of tokens, best results first.
@@ -261,8 +239,10 @@ def cut_scored(
     who: str,
     higher_is_better: bool = True,
     best_first: bool = True,
+    budget: TokenBudget | None = None,
+    text_of: Callable[[int], str] = str,
 ) -> Decision:
-    """Return what to keep of one answer.
+    """Return what to keep of one answer, and tell it.
 
     Parameters
     ----------
@@ -277,6 +257,8 @@ def cut_scored(
     best_first
         Whether the results are known to come sorted. Scores that run the other way are an error,
         because the direction must then be wrong; unsorted results get the benefit of the doubt.
+    budget, text_of
+        As in `Decision.within`.
 
     Raises
     ------
@@ -287,49 +269,118 @@ def cut_scored(
     if best_first:
         column = Ragged.unchecked(values, np.array([0, values.size]))
         check_direction(column, higher_is_better, who=who, least=2)
-    try:
+    with _speaking_for(who):
         cut = cutter.truncator.cut(
             values,
             higher_is_better=higher_is_better,
             min_k=cutter.min_k,
             max_k=cutter.max_k,
         )
-    except InvalidScoresError as error:
-        text = str(error)
-        raise InvalidScoresError(f"{who}: {text.removeprefix('cut: ')}") from error
+    decision = Decision(cut, values, positions)
+    if budget is not None:
+        decision = decision.within(budget, text_of)
     warn_of_scores([cut.warnings], who)
-    tell(cut, who)
-    return Decision(cut, values, positions)
+    tell([decision.cut], who)
+    return decision
 
 
-def cuts_of_each(
-    answers: Iterable[ArrayLike], cutter: Cutter, *, who: str, higher_is_better: bool
-) -> tuple[list[IntArray], Cuts]:
-    """Return the positions kept of each answer, and the decisions, as `cut_scored` one by one.
+def cut_each(
+    answers: Iterable[ArrayLike],
+    cutter: Cutter,
+    *,
+    who: str,
+    higher_is_better: bool = True,
+    best_first: bool = True,
+    budget: TokenBudget | None = None,
+    text_of: Callable[[int, int], str] = lambda answer, i: str(i),
+) -> tuple[list[Decision], Cuts]:
+    """Return what to keep of each answer, as `cut_scored` one by one, and all decisions together.
 
     Parameters
     ----------
     answers
-        The scores of each answer, best first.
-    cutter, who, higher_is_better
+        The scores of each answer.
+    cutter, who, higher_is_better, best_first
         As in `cut_scored`.
+    budget, text_of
+        As in `Decision.within`; ``text_of`` takes the number of the answer too.
     """
     scored = [_scored(scores, who) for scores in answers]
     lists = Ragged.from_any([values for values, _ in scored], dtype=np.float64)
-    check_direction(lists, higher_is_better, who=who, least=2)
-    cuts = cutter.truncator.cut_batch(
-        lists, higher_is_better=higher_is_better, min_k=cutter.min_k, max_k=cutter.max_k
-    )
-    warn_of_scores(cuts.warnings, who)
-    if _logger.isEnabledFor(logging.DEBUG):
-        for cut in cuts:
-            tell(cut, who)
+    if best_first:
+        check_direction(lists, higher_is_better, who=who, least=2)
+    with _speaking_for(who):
+        cuts = cutter.truncator.cut_batch(
+            lists, higher_is_better=higher_is_better, min_k=cutter.min_k, max_k=cutter.max_k
+        )
     sign = -1.0 if higher_is_better else 1.0
-    kept = [
-        np.sort(positions[np.argsort(sign * values, kind="stable")[:k]])
-        for (values, positions), k in zip(scored, cuts.k.tolist(), strict=True)
+    decisions = [
+        # Batches are decided best first; a cut points into the list as the caller has it.
+        Decision(cut.reordered(np.argsort(sign * values, kind="stable")), values, positions)
+        for cut, (values, positions) in zip(cuts, scored, strict=True)
     ]
-    return kept, cuts
+    if budget is not None:
+        decisions = [
+            decision.within(budget, functools.partial(text_of, at))
+            for at, decision in enumerate(decisions)
+        ]
+    warn_of_scores(cuts.warnings, who)
+    tell([decision.cut for decision in decisions], who)
+    return decisions, cuts
+
+
+@contextmanager
+def _speaking_for(who: str) -> Iterator[None]:
+    """Put the adapter's name before what a truncator says of the scores."""
+    try:
+        yield
+    except InvalidScoresError as error:
+        text = str(error).removeprefix("cut: ").removeprefix("cut_batch: ")
+        raise InvalidScoresError(f"{who}: {text}") from error
+
+
+def read_each(results: Any, read: Callable[[Any], T], *, who: str, what: str) -> list[T]:
+    """Return what ``read`` finds in each result, or say what the results must be.
+
+    Parameters
+    ----------
+    results
+        What the user gave.
+    read
+        Takes one result.
+    who, what
+        Name of the adapter; what the results must be, in words.
+    """
+    try:
+        return [read(result) for result in results]
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise InvalidParameterError(
+            f"{who}: results must be {what}, got {type(results).__name__} {results!r:.80}"
+        ) from error
+
+
+def two_matrices(who: str, **given: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return labels and distances of many queries as arrays of one shape.
+
+    Parameters
+    ----------
+    who
+        Name of the adapter.
+    **given
+        The two, by the names of the arguments, in the order to return.
+    """
+    try:
+        first, second = (np.asarray(value) for value in given.values())
+    except ValueError as error:  # rows of different lengths
+        raise InvalidScoresError(
+            f"{who}: {' and '.join(given)} must be two-dimensional and of one shape, got {error}"
+        ) from error
+    if first.ndim != 2 or first.shape != second.shape:
+        raise InvalidScoresError(
+            f"{who}: {' and '.join(given)} must be two-dimensional and of one shape, got "
+            f"{first.shape} and {second.shape}"
+        )
+    return first, second
 
 
 def filter_scored(
@@ -375,8 +426,14 @@ def filter_scored(
             f"got none for any of {len(results)}"
         )
     decision = cut_scored(
-        scores, cutter, who=who, higher_is_better=higher_is_better, best_first=best_first
-    ).within(budget, lambda i: text_of(results[i]))
+        scores,
+        cutter,
+        who=who,
+        higher_is_better=higher_is_better,
+        best_first=best_first,
+        budget=budget,
+        text_of=lambda i: text_of(results[i]),
+    )
     marks = dict(decision.marks())
     spared = set(missing) if unscored == "keep" else set()
     kept = [
@@ -385,78 +442,6 @@ def filter_scored(
         if i in marks or i in spared
     ]
     return CutList(kept, decision.cut)
-
-
-def with_mark(metadata: Mapping[str, Any], mark: dict[str, Any]) -> dict[str, Any]:
-    """Return metadata with the decision under `KEY`; what a user has there stays.
-
-    Parameters
-    ----------
-    metadata
-        Of one result.
-    mark
-        What `Decision.marks` says of it.
-    """
-    there = metadata.get(KEY)
-    ours = there is None or (isinstance(there, dict) and "reason" in there)
-    return {**metadata, KEY: mark} if ours else dict(metadata)
-
-
-def tell(cut: Cut, who: str) -> None:
-    """Tell the logger and the current OpenTelemetry span what was decided.
-
-    Parameters
-    ----------
-    cut
-        The decision.
-    who
-        Name of the adapter.
-    """
-    if _logger.isEnabledFor(logging.DEBUG):
-        names = f" [{', '.join(cut.warnings)}]" if cut.warnings else ""
-        _logger.debug("%s: %s%s", who, cut.reason, names)
-    trace = sys.modules.get("opentelemetry.trace")
-    if trace is not None:
-        span = trace.get_current_span()
-        if span.is_recording():
-            told = {"k": cut.k, "n": cut.n, "reason": cut.reason, "warnings": list(cut.warnings)}
-            span.set_attributes({f"{KEY}.{name}": value for name, value in told.items()})
-
-
-def warn_of_scores(found: Iterable[Sequence[str]], who: str) -> None:
-    """Raise a `ScoresWarning` for each kind of scores from which little can be decided.
-
-    Parameters
-    ----------
-    found
-        The warnings of each list.
-    who
-        Name of the adapter.
-    """
-    kinds = {name for names in found for name in names}
-    for name in ABOUT_SCORES:
-        if name in kinds:
-            warnings.warn(f"{who}: {WARNINGS[name]}", ScoresWarning, stacklevel=4)
-
-
-def warn_of_shortfall(found: int, asked: int | None, *, who: str, remedy: str) -> None:
-    """Raise a `ScoresWarning` when a search brought less than half of what it was asked for.
-
-    Parameters
-    ----------
-    found, asked
-        How many results came, and how many were asked for (None: not known).
-    who
-        Name of the adapter.
-    remedy
-        What makes this store search deeper.
-    """
-    if asked is not None and 0 < found < asked / 2:
-        warnings.warn(
-            f"{who}: the search brought {found} of the {asked} results asked for; {remedy}",
-            ScoresWarning,
-            stacklevel=4,
-        )
 
 
 def _scored(scores: Any, who: str) -> tuple[FloatArray, IntArray]:

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from paretocut.adapters._base import CutOptions, Cutter, warn_of_scores
+from paretocut.adapters._base import CutOptions, Cutter
+from paretocut.adapters._telling import tell, warn_of_scores
 from paretocut.decisions import Cuts
-from paretocut.errors import InvalidParameterError
+from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists import RankedLists, check_direction
 from paretocut.ragged import BoolArray, FloatArray, Ragged, best_first, offsets_of
 from paretocut.surprise import limited_threads
@@ -82,6 +83,12 @@ class FrameCutter:
 
     def decide(self, lists: Ragged) -> Decided:
         """Return the decisions on lists of scores in any order, and the surprise of each."""
+        wrong = lists.first_not_finite()
+        if wrong is not None:
+            raise InvalidScoresError(
+                f"{self.who}: scores must be finite, got {lists[wrong[0]][wrong[1]]} "
+                f"at index {wrong[1]} of list {wrong[0]}"
+            )
         check_direction(lists, self.higher_is_better, who=self.who)
         order = best_first(lists, self.higher_is_better)
         ranked = RankedLists(lists, higher_is_better=self.higher_is_better)
@@ -91,6 +98,7 @@ class FrameCutter:
             )
             found: Ragged = cuts.fits.surprise
             warn_of_scores(cuts.warnings, self.who)
+            tell(cuts, self.who)
         surprise = np.zeros(lists.values.size)  # results that match nothing surprise nobody
         surprise[lists.ranks < lists.spread(found.lengths)] = found.values
         if order is not None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_serializer, model_validator
 
 from paretocut._options import FitOptions
 from paretocut.adapters._base import CutOptions, Cutter, TokenBudget
+from paretocut.errors import InvalidParameterError
 
 __all__ = ["REFUSE", "CutModel"]
 
@@ -29,9 +31,7 @@ class CutModel(BaseModel):
         populate_by_name=True, arbitrary_types_allowed=True, validate_assignment=True
     )
 
-    # A Truncator, or the path of a saved one; frameworks that print or store their components
-    # need not know it.
-    truncator: Any = Field(default=None, exclude=True)
+    truncator: Any = None  # a Truncator, or the path of a saved one
     expect: str | float | None = None
     alpha: float | None = None
     evalue: float | None = None
@@ -41,7 +41,7 @@ class CutModel(BaseModel):
     min_k: int = 0
     max_k: int | None = None
     max_tokens: int | None = None
-    count_tokens: Callable[[str], int] | None = Field(default=None, exclude=True)
+    count_tokens: Callable[[str], int] | None = None
     # `transform` is a method of every Runnable, so the field must be called something else.
     score_transform: str = Field(default=_FIT.transform, alias="transform")
     selection: str = _FIT.selection
@@ -61,3 +61,16 @@ class CutModel(BaseModel):
         self._cutter = Cutter.of(who, options)
         self._budget = TokenBudget(self.max_tokens, self.count_tokens).check(who)
         return self
+
+    @field_serializer("truncator", "count_tokens")
+    def _stored(self, value: Any, info: Any) -> Any:
+        """Return what is stored with the component: left out, it would come back as another."""
+        if value is None or isinstance(value, str):
+            return value
+        if info.field_name == "truncator" and isinstance(value, os.PathLike):
+            return os.fspath(value)
+        allowed = "the path of a saved one" if info.field_name == "truncator" else "None"
+        raise InvalidParameterError(
+            f"{type(self).__name__}: {info.field_name} must be {allowed} for the component to be "
+            f"stored, got {value!r}"
+        )

@@ -6,7 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from paretocut.adapters._base import KEY, CutList, Cutter, cut_scored, warn_of_shortfall
+from paretocut.adapters._base import CutList, Cutter, cut_scored
+from paretocut.adapters._telling import KEY, warn_of_shortfall
 from paretocut.errors import InvalidParameterError
 
 __all__ = ["cut_of_rows", "cut_of_table"]
@@ -37,6 +38,10 @@ def cut_of_rows(
     asked, remedy
         As in `warn_of_shortfall`.
     """
+    if not isinstance(rows, Sequence) or isinstance(rows, (str, bytes)):
+        raise InvalidParameterError(
+            f"{who}: rows must be a list of rows, got {type(rows).__name__}"
+        )
     warn_of_shortfall(len(rows), asked, who=who, remedy=remedy)
     scores = [_value(row, score, who) for row in rows]
     decision = cut_scored(scores, cutter, who=who, higher_is_better=higher_is_better)
@@ -72,10 +77,19 @@ def cut_of_table(
     warn_of_shortfall(len(table), asked, who=who, remedy=remedy)
     scores = table[score].to_pylist()
     decision = cut_scored(scores, cutter, who=who, higher_is_better=higher_is_better)
-    told = {KEY: json.dumps(decision.cut.to_dict())}
-    return table.take(decision.kept).replace_schema_metadata(
-        {**(table.schema.metadata or {}), **told}
-    )
+    metadata = dict(table.schema.metadata or {})
+    if _is_ours(metadata.get(KEY.encode())):
+        metadata[KEY.encode()] = json.dumps(decision.cut.to_dict()).encode()
+    return table.take(decision.kept).replace_schema_metadata(metadata)
+
+
+def _is_ours(text: bytes | None) -> bool:
+    """Return whether the place for the decision is free, or holds an earlier one."""
+    try:
+        there = {} if text is None else json.loads(text)
+    except ValueError:
+        return False
+    return text is None or (isinstance(there, dict) and {"k", "n", "reason"} <= there.keys())
 
 
 def _value(row: Any, score: str | int, who: str) -> Any:

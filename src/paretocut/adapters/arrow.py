@@ -13,7 +13,7 @@ import numpy as np
 
 from paretocut._extras import require
 from paretocut.adapters._frames import FrameCutter, Options, check_columns
-from paretocut.errors import InvalidScoresError
+from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.ragged import FloatArray, Ragged
 
 __all__ = ["cut_array", "cut_lists", "cut_rows", "cut_with", "lists_with", "rows_with"]
@@ -76,7 +76,7 @@ def lists_with(
         Who decides.
     """
     new = {"k": k, "surprise": surprise, "reason": reason}
-    check_columns("cut_lists", table.schema.names, there={"column": column}, new=new)
+    check_columns("cut_lists", _names(table, "cut_lists"), there={"column": column}, new=new)
     counts, scored, reasons = cut_with(table.column(column), cutter)
     table = table.append_column(k, counts).append_column(surprise, scored)
     return table if reason is None else table.append_column(reason, reasons)
@@ -133,7 +133,7 @@ def rows_with(
     pa = require("pyarrow", feature="cut_rows", extra="arrow")
     there = {"query": query, "score": score}
     new = {"surprise": surprise, "kept": kept, "reason": reason}
-    check_columns("cut_rows", table.schema.names, there=there, new=new)
+    check_columns("cut_rows", _names(table, "cut_rows"), there=there, new=new)
     scores = _whole(pa, table.column(score))
     scored = scores.is_valid().to_numpy(zero_copy_only=False)
     codes = _whole(pa, table.column(query)).dictionary_encode("encode").indices.to_numpy()
@@ -176,6 +176,10 @@ def cut_with(lists: Any, cutter: FrameCutter) -> tuple[Any, Any, Any]:
         Who decides.
     """
     pa = require("pyarrow", feature="cut_array", extra="arrow")
+    if not isinstance(lists, (pa.Array, pa.ChunkedArray)):
+        raise InvalidParameterError(
+            f"{cutter.who}: lists must be an Arrow array of lists, got {type(lists).__name__}"
+        )
     if not isinstance(lists, pa.ChunkedArray):
         return _cut_chunk(pa, lists, cutter)
     # A column without chunks still has a type, and it decides what comes back.
@@ -212,6 +216,16 @@ def _cut_chunk(pa: Any, lists: Any, cutter: FrameCutter) -> tuple[Any, Any, Any]
         make.from_arrays(ends, found, mask=pa.array(null)),
         pa.array(texts, pa.string()),
     )
+
+
+def _names(table: Table, who: str) -> list[str]:
+    """Return the names of the columns, once the table is known to be one."""
+    if not hasattr(table, "schema") or not hasattr(table, "append_column"):
+        raise InvalidParameterError(
+            f"{who}: table must be a pyarrow.Table or RecordBatch, got {type(table).__name__}"
+        )
+    names: list[str] = table.schema.names
+    return names
 
 
 def _as_lists(pa: Any, lists: Any) -> Any:

@@ -10,16 +10,15 @@ from paretocut.adapters._base import (
     CutOptions,
     Cutter,
     TokenBudget,
-    cuts_of_each,
-    warn_of_shortfall,
+    cut_each,
+    read_each,
 )
+from paretocut.adapters._telling import warn_of_shortfall
 from paretocut.errors import InvalidScoresError
 
 __all__ = ["cut_query"]
 
 _COLUMNS = ("ids", "embeddings", "documents", "uris", "data", "metadatas", "distances")
-
-
 _REMEDY = "search deeper: a collection made with configuration={'hnsw': {'ef_search': 400}}"
 
 
@@ -61,19 +60,20 @@ def cut_query(
             "cut_query: the result must have documents for max_tokens: query with "
             f"include=['documents', ...]; got {result.get('included')}"
         )
-    for row in result["distances"]:
-        warn_of_shortfall(len(row), asked, who="cut_query", remedy=_REMEDY)
-    cutter = Cutter.of("cut_query", options)
-    kept, cuts = cuts_of_each(result["distances"], cutter, who="cut_query", higher_is_better=False)
-    decisions = list(cuts)
-    if max_tokens is not None:
-        for i, texts in enumerate(result["documents"]):
-            fit = budget.within(texts[j] or "" for j in kept[i])
-            decisions[i] = decisions[i].limited(fit, f"all that fit into {max_tokens} tokens")
-            kept[i] = kept[i][:fit]
+    distances = result["distances"]
+    counts = read_each(distances, len, who="cut_query", what="lists of distances, one per query")
+    warn_of_shortfall(counts, asked, who="cut_query", remedy=_REMEDY)
+    decisions, _ = cut_each(
+        distances,
+        Cutter.of("cut_query", options),
+        who="cut_query",
+        higher_is_better=False,
+        budget=budget,
+        text_of=lambda query, i: result["documents"][query][i] or "",
+    )
     cut = dict(result)
     for name in _COLUMNS:
         if cut.get(name) is not None:
-            cells = zip(cut[name], kept, decisions, strict=True)
-            cut[name] = [CutList([row[i] for i in one], decision) for row, one, decision in cells]
+            cells = zip(cut[name], decisions, strict=True)
+            cut[name] = [CutList([row[i] for i in one.kept], one.cut) for row, one in cells]
     return cut

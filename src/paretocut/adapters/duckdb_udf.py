@@ -8,6 +8,7 @@ from typing import Any, Unpack
 from paretocut._extras import require
 from paretocut.adapters._frames import FrameCutter, Options
 from paretocut.adapters.arrow import cut_with
+from paretocut.errors import InvalidParameterError
 
 __all__ = ["register"]
 
@@ -49,6 +50,10 @@ def register(
     """
     duckdb = require("duckdb", feature="the DuckDB functions", extra="duckdb")
     require("pyarrow", feature="the DuckDB functions", extra="duckdb")
+    if not hasattr(connection, "create_function"):
+        raise InvalidParameterError(
+            f"register: connection must be a DuckDB connection, got {type(connection).__name__}"
+        )
     cutter = FrameCutter("register", options)  # bad options are told here
     lists = duckdb.list_type("DOUBLE")
     for column, (name, kind) in enumerate(((k, "BIGINT"), (surprise, lists), (reason, "VARCHAR"))):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, TypeVar, Unpack
 
-from paretocut.adapters._base import CutList, CutOptions, Cutter, cut_scored, warn_of_shortfall
+from paretocut.adapters._base import CutList, CutOptions, Cutter, cut_scored
+from paretocut.adapters._telling import warn_of_shortfall
 from paretocut.errors import InvalidScoresError
 
 __all__ = ["cut_search"]
 
 Response = TypeVar("Response")
-
 
 _REMEDY = "a knn search finds at most num_candidates results in a shard: raise it, and k"
 

@@ -7,7 +7,8 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from paretocut.adapters._base import CutOptions, Cutter, CutTuple, cuts_of_each, warn_of_shortfall
+from paretocut.adapters._base import CutOptions, Cutter, CutTuple, cut_each, two_matrices
+from paretocut.adapters._telling import warn_of_shortfall
 from paretocut.errors import InvalidScoresError
 
 __all__ = ["cut_search"]
@@ -46,21 +47,22 @@ def cut_search(
     >>> I[0, :4].tolist()
     [0, 1, -1, -1]
     """
-    distances, labels = np.asarray(distances), np.asarray(labels)
-    if distances.ndim != 2 or distances.shape != labels.shape:
+    distances, labels = two_matrices("cut_search", distances=distances, labels=labels)
+    if distances.dtype.kind not in "fiu" or labels.dtype.kind not in "iu":
         raise InvalidScoresError(
-            "cut_search: distances and labels must be two-dimensional and of one shape, got "
-            f"{distances.shape} and {labels.shape}"
+            "cut_search: distances must be numbers and labels integers, in this order, got "
+            f"{distances.dtype} and {labels.dtype}"
         )
     worst = np.finfo(np.float32).max
     new_distances = np.full_like(distances, -worst if higher_is_better else worst)
     new_labels = np.full_like(labels, -1)
     there = np.where(labels == -1, np.nan, distances.astype(np.float64))
-    for found in np.count_nonzero(labels != -1, axis=1).tolist():
-        warn_of_shortfall(found, labels.shape[1], who="cut_search", remedy=_REMEDY)
+    counts = np.count_nonzero(labels != -1, axis=1).tolist()
+    warn_of_shortfall(counts, labels.shape[1] or None, who="cut_search", remedy=_REMEDY)
     cutter = Cutter.of("cut_search", options)
-    every, cuts = cuts_of_each(there, cutter, who="cut_search", higher_is_better=higher_is_better)
-    for row, kept in enumerate(every):
+    decisions, cuts = cut_each(there, cutter, who="cut_search", higher_is_better=higher_is_better)
+    for row, decision in enumerate(decisions):
+        kept = decision.kept
         new_distances[row, : kept.size] = distances[row, kept]
         new_labels[row, : kept.size] = labels[row, kept]
     return CutTuple.of((new_distances, new_labels), cuts)

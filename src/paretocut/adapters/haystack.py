@@ -15,8 +15,9 @@ from paretocut.adapters._base import (
     Cutter,
     TokenBudget,
     filter_scored,
-    with_mark,
+    read_each,
 )
+from paretocut.adapters._telling import with_mark
 from paretocut.errors import InvalidParameterError
 
 require("haystack", feature="paretocut.adapters.haystack", extra="haystack")
@@ -116,7 +117,12 @@ class ParetoCut:
         """
         kept = filter_scored(
             documents,
-            [document.score for document in documents],
+            read_each(
+                documents,
+                lambda document: document.score,
+                who="ParetoCut",
+                what="a list of haystack.Document",
+            ),
             self._cutter,
             who="ParetoCut",
             unscored=self.unscored,

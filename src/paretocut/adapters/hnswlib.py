@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Unpack
 
-import numpy as np
 from numpy.typing import NDArray
 
-from paretocut.adapters._base import CutOptions, Cutter, CutTuple, cuts_of_each
-from paretocut.errors import InvalidScoresError
+from paretocut.adapters._base import CutOptions, Cutter, CutTuple, cut_each, two_matrices
 
 __all__ = ["cut_knn_query"]
 
@@ -24,24 +22,20 @@ def cut_knn_query(
     Parameters
     ----------
     labels, distances
-        What ``index.knn_query(data, k)`` returned; ask for 200 or so, after ``index.set_ef(400)``:
-        hnswlib refuses to find more results than its ``ef``. All of its spaces give distances.
+        What ``index.knn_query(data, k)`` returned; ask for 200 or so, after ``index.set_ef(400)``,
+        with which the graph misses fewer of them. All of its spaces give distances.
     **options
         Who decides and within which bounds, as in `paretocut.cut`.
     """
-    labels, distances = np.asarray(labels), np.asarray(distances)
-    if distances.ndim != 2 or distances.shape != labels.shape:
-        raise InvalidScoresError(
-            "cut_knn_query: labels and distances must be two-dimensional and of one shape, got "
-            f"{labels.shape} and {distances.shape}"
-        )
-    kept, cuts = cuts_of_each(
+    labels, distances = two_matrices("cut_knn_query", labels=labels, distances=distances)
+    decisions, cuts = cut_each(
         distances,
         Cutter.of("cut_knn_query", options),
         who="cut_knn_query",
         higher_is_better=False,
     )
     arrays = [
-        [row[one] for row, one in zip(column, kept, strict=True)] for column in (labels, distances)
+        [row[one.kept] for row, one in zip(column, decisions, strict=True)]
+        for column in (labels, distances)
     ]
     return CutTuple.of(arrays, cuts)

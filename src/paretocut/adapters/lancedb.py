@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Unpack
 
 from paretocut.adapters._base import CutList, CutOptions, Cutter
@@ -32,7 +32,12 @@ def cut_list(
     **options
         Who decides and within which bounds, as in `paretocut.cut`.
     """
-    score = _score_of(rows[0], "cut_list") if rows else "_distance"
+    first = rows[0] if isinstance(rows, Sequence) and rows else None
+    if first is not None and not isinstance(first, Mapping):
+        raise InvalidParameterError(
+            f"cut_list: rows must be dictionaries, as .to_list() returns them, got {first!r:.60}"
+        )
+    score = "_distance" if first is None else _score_of(first, "cut_list")
     return cut_of_rows(
         rows,
         score,
@@ -57,7 +62,12 @@ def cut_arrow(table: Any, *, asked: int | None = None, **options: Unpack[CutOpti
     **options
         Who decides and within which bounds, as in `paretocut.cut`.
     """
-    score = _score_of(getattr(table, "column_names", ()), "cut_arrow")
+    names = getattr(table, "column_names", None)
+    if names is None:
+        raise InvalidParameterError(
+            f"cut_arrow: table must be a pyarrow.Table, got {type(table).__name__}"
+        )
+    score = _score_of(names, "cut_arrow")
     return cut_of_table(
         table,
         score,

@@ -6,16 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from paretocut._extras import require
-from paretocut.adapters._base import (
-    FETCH_K,
-    KEY,
-    CutList,
-    cut_scored,
-    filter_scored,
-    warn_of_shortfall,
-    with_mark,
-)
-from paretocut.decisions import Cut
+from paretocut.adapters._base import FETCH_K, CutList, cut_scored, filter_scored, read_each
+from paretocut.adapters._telling import KEY, told, warn_of_shortfall, with_mark
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 
 require("langchain_core", feature="paretocut.adapters.langchain", extra="langchain")
@@ -72,8 +64,8 @@ class ParetoCutRetriever(CutModel, BaseRetriever):
     ) -> list[Document]:
         search = {"k": self.fetch_k, **self.search_kwargs, **kwargs}
         kept = self._cut(self.vectorstore.similarity_search_with_score(query, **search), search)
-        if run_manager is not None and run_manager.handlers:
-            dispatch_custom_event(KEY, _told(kept.cut), config=_child(run_manager))
+        if run_manager is not None:
+            _dispatch(kept, run_manager.get_child())
         return kept
 
     async def _aget_relevant_documents(
@@ -82,8 +74,8 @@ class ParetoCutRetriever(CutModel, BaseRetriever):
         search = {"k": self.fetch_k, **self.search_kwargs, **kwargs}
         found = await self.vectorstore.asimilarity_search_with_score(query, **search)
         kept = self._cut(found, search)
-        if run_manager is not None and run_manager.handlers:
-            await adispatch_custom_event(KEY, _told(kept.cut), config=_child(run_manager))
+        if run_manager is not None:
+            await _adispatch(kept, run_manager.get_child())
         return kept
 
     def _cut(
@@ -96,7 +88,9 @@ class ParetoCutRetriever(CutModel, BaseRetriever):
             self._cutter,
             who=who,
             higher_is_better=_direction(self.vectorstore) if up is None else up,
-        ).within(self._budget, lambda i: found[i][0].page_content)
+            budget=self._budget,
+            text_of=lambda i: found[i][0].page_content,
+        )
         return CutList((_mark(found[i][0], mark) for i, mark in decision.marks()), decision.cut)
 
 
@@ -133,11 +127,38 @@ class ParetoCutCompressor(CutModel, BaseDocumentCompressor):
         ----------
         documents
             What was retrieved, with scores in the metadata.
-        query, callbacks
+        query
             Not used.
+        callbacks
+            Told of the decision when they belong to a run, as those of a
+            ``ContextualCompressionRetriever`` do.
         """
+        kept = self._keep(documents)
+        _dispatch(kept, callbacks)
+        return kept
+
+    async def acompress_documents(
+        self, documents: Sequence[Document], query: str, callbacks: Any = None
+    ) -> Sequence[Document]:
+        """Return what `compress_documents` does; the work is too short for a thread.
+
+        Parameters
+        ----------
+        documents, query, callbacks
+            As there.
+        """
+        kept = self._keep(documents)
+        await _adispatch(kept, callbacks)
+        return kept
+
+    def _keep(self, documents: Sequence[Document]) -> CutList[Document]:
         who = f"ParetoCutCompressor: metadata[{self.score_key!r}]"
-        scores = [document.metadata.get(self.score_key) for document in documents]
+        scores = read_each(
+            documents,
+            lambda document: document.metadata.get(self.score_key),
+            who="ParetoCutCompressor",
+            what="a list of Document",
+        )
         if documents and all(score is None for score in scores) and self.unscored != "keep":
             there = sorted({key for document in documents for key in document.metadata})
             raise InvalidScoresError(
@@ -158,31 +179,21 @@ class ParetoCutCompressor(CutModel, BaseDocumentCompressor):
             higher_is_better=self.higher_is_better,
         )
 
-    async def acompress_documents(
-        self, documents: Sequence[Document], query: str, callbacks: Any = None
-    ) -> Sequence[Document]:
-        """Return what `compress_documents` does; the work is too short for a thread.
-
-        Parameters
-        ----------
-        documents, query, callbacks
-            As there.
-        """
-        return self.compress_documents(documents, query, callbacks)
-
 
 def _mark(document: Document, mark: dict[str, Any]) -> Document:
     return document.model_copy(update={"metadata": with_mark(document.metadata, mark)})
 
 
-def _told(cut: Cut) -> dict[str, Any]:
-    """Return what callbacks are told of a decision."""
-    return {"k": cut.k, "n": cut.n, "reason": cut.reason, "warnings": list(cut.warnings)}
+def _dispatch(kept: CutList[Document], callbacks: Any) -> None:
+    """Tell callbacks what was decided, as an event of the run that they belong to."""
+    if getattr(callbacks, "handlers", None) and callbacks.parent_run_id is not None:
+        dispatch_custom_event(KEY, told(kept.cut), config={"callbacks": callbacks})
 
 
-def _child(run_manager: Any) -> Any:
-    """Return a configuration under which an event belongs to this run."""
-    return {"callbacks": run_manager.get_child()}
+async def _adispatch(kept: CutList[Document], callbacks: Any) -> None:
+    """Do the same for callbacks of an asynchronous run."""
+    if getattr(callbacks, "handlers", None) and callbacks.parent_run_id is not None:
+        await adispatch_custom_event(KEY, told(kept.cut), config={"callbacks": callbacks})
 
 
 def _direction(store: VectorStore) -> bool:

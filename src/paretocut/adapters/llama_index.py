@@ -6,14 +6,9 @@ from collections.abc import Callable
 from typing import Any, Unpack
 
 from paretocut._extras import require
-from paretocut.adapters._base import (
-    FETCH_K,
-    KEY,
-    CutOptions,
-    filter_scored,
-    warn_of_shortfall,
-    with_mark,
-)
+from paretocut.adapters._base import FETCH_K, CutOptions, filter_scored, read_each
+from paretocut.adapters._telling import KEY, may_mark, warn_of_shortfall, with_mark
+from paretocut.errors import InvalidParameterError
 
 require("llama_index.core", feature="paretocut.adapters.llama_index", extra="llama-index")
 
@@ -64,7 +59,12 @@ class ParetoCutPostprocessor(CutModel, BaseNodePostprocessor):
     ) -> list[NodeWithScore]:
         return filter_scored(
             nodes,
-            [node.score for node in nodes],
+            read_each(
+                nodes,
+                lambda node: node.score,
+                who="ParetoCutPostprocessor",
+                what="a list of NodeWithScore",
+            ),
             self._cutter,
             who="ParetoCutPostprocessor",
             unscored=self.unscored,
@@ -82,6 +82,9 @@ class ParetoCutPostprocessor(CutModel, BaseNodePostprocessor):
 
 class ParetoCutRetriever(BaseRetriever):
     """Retrieves the nodes of an index worth returning among those fetched; maybe none.
+
+    The list that `retrieve` returns has the decision in its attribute ``cut``, also when it is
+    empty.
 
     For any other retriever, set its ``similarity_top_k`` high and add `ParetoCutPostprocessor`.
 
@@ -116,6 +119,12 @@ class ParetoCutRetriever(BaseRetriever):
         **options: Unpack[CutOptions],
     ) -> None:
         super().__init__()
+        if not hasattr(index, "as_retriever"):
+            raise InvalidParameterError(
+                "ParetoCutRetriever: index must have as_retriever (for a retriever, set its "
+                "similarity_top_k high and add ParetoCutPostprocessor), "
+                f"got {type(index).__name__}"
+            )
         self._fetch_k = fetch_k
         self._retriever = index.as_retriever(similarity_top_k=fetch_k, **(retriever_kwargs or {}))
         self._postprocessor = ParetoCutPostprocessor(
@@ -132,6 +141,18 @@ class ParetoCutRetriever(BaseRetriever):
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return self._cut(await self._retriever.aretrieve(query_bundle))
 
+    # The inner retriever has followed links between nodes; done again, the list would be rebuilt
+    # without the decision.
+    def _handle_recursive_retrieval(
+        self, query_bundle: QueryBundle, nodes: list[NodeWithScore]
+    ) -> list[NodeWithScore]:
+        return nodes
+
+    async def _ahandle_recursive_retrieval(
+        self, query_bundle: QueryBundle, nodes: list[NodeWithScore]
+    ) -> list[NodeWithScore]:
+        return nodes
+
     def _cut(self, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
         warn_of_shortfall(len(nodes), self._fetch_k, who="ParetoCutRetriever", remedy=_REMEDY)
         return self._postprocessor._postprocess_nodes(nodes)
@@ -139,8 +160,10 @@ class ParetoCutRetriever(BaseRetriever):
 
 def _mark(scored: NodeWithScore, mark: dict[str, Any]) -> NodeWithScore:
     node = scored.node
+    if not may_mark(node.metadata):
+        return scored
     hidden = {
-        name: [*getattr(node, name), KEY]
+        name: [*dict.fromkeys([*getattr(node, name), KEY])]
         for name in ("excluded_llm_metadata_keys", "excluded_embed_metadata_keys")
     }
     marked = node.model_copy(update={"metadata": with_mark(node.metadata, mark), **hidden})

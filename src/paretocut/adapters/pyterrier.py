@@ -7,7 +7,8 @@ from typing import Any, Unpack
 import numpy as np
 
 from paretocut._extras import require
-from paretocut.adapters._base import CutOptions, Cutter, cut_scored
+from paretocut.adapters._base import CutOptions, Cutter, cut_each
+from paretocut.errors import InvalidParameterError, InvalidScoresError
 
 require("pyterrier", feature="paretocut.adapters.pyterrier", extra="pyterrier")
 
@@ -52,17 +53,30 @@ class ParetoCut(pt.Transformer):
             A frame of results: ``qid``, ``docno``, ``score``.
         """
         pt.validate.result_frame(inp, extra_columns=["score"], context=self)
+        taken = [name for name in (*_NUMBERS, "reason") if name in inp.columns]
+        if taken and len(taken) <= len(_NUMBERS):  # all four are those of a cut before this one
+            raise InvalidParameterError(
+                f"ParetoCut: the frame must not have columns {', '.join(taken)}, which are new "
+                "here; rename them"
+            )
+        try:
+            scores = inp["score"].to_numpy(dtype=np.float64, na_value=np.nan)
+        except (TypeError, ValueError) as error:
+            raise InvalidScoresError(f"ParetoCut: score must hold numbers, got {error}") from error
+        queries = inp.groupby("qid", sort=False).indices
+        decisions, _ = cut_each(
+            [scores[places] for places in queries.values()],
+            self._cutter,
+            who="ParetoCut",
+            best_first=False,
+        )
+        self.decisions = {qid: one.cut for qid, one in zip(queries, decisions, strict=True)}
         rows: list[int] = []
         marks: list[dict[str, Any]] = []
-        decisions = {}
-        scores = inp["score"].to_numpy(dtype=np.float64, na_value=np.nan)
-        for qid, places in inp.groupby("qid", sort=False).indices.items():
-            decision = cut_scored(scores[places], self._cutter, who="ParetoCut", best_first=False)
-            decisions[qid] = decision.cut
+        for places, decision in zip(queries.values(), decisions, strict=True):
             for i, values in decision.marks():
                 rows.append(places[i])
                 marks.append(values)
-        self.decisions = decisions
         order = np.argsort(rows, kind="stable")
         kept = inp.iloc[np.asarray(rows, dtype=np.int64)[order]].reset_index(drop=True)
         for name in _NUMBERS:

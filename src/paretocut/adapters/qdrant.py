@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Unpack
 
-from paretocut.adapters._base import CutList, CutOptions, Cutter, cut_scored, warn_of_shortfall
+from paretocut.adapters._base import CutList, CutOptions, Cutter, cut_scored, read_each
+from paretocut.adapters._telling import warn_of_shortfall
 from paretocut.errors import InvalidParameterError
 
 __all__ = ["cut_query_points"]
-
 
 _REMEDY = "search deeper: search_params=models.SearchParams(hnsw_ef=512) or exact=True"
 
@@ -37,14 +37,17 @@ def cut_query_points(
         Who decides and within which bounds, as in `paretocut.cut`.
     """
     points = getattr(response, "points", None)
-    if points is None:
+    if points is None or not hasattr(response, "model_copy"):
         raise InvalidParameterError(
             "cut_query_points: response must be what query_points returned, "
             f"got {type(response).__name__}"
         )
+    scores = read_each(
+        points, lambda point: point.score, who="cut_query_points", what="points with a score"
+    )
     warn_of_shortfall(len(points), asked, who="cut_query_points", remedy=_REMEDY)
     decision = cut_scored(
-        [point.score for point in points],
+        scores,
         Cutter.of("cut_query_points", options),
         who="cut_query_points",
         higher_is_better=higher_is_better,

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias, Unpack
 from paretocut._extras import require
 from paretocut.adapters import arrow
 from paretocut.adapters._frames import FrameCutter, Options
+from paretocut.errors import InvalidParameterError
 
 __all__ = ["cut_lists", "cut_rows"]
 
@@ -49,7 +50,7 @@ def cut_lists(
         Who decides and within which bounds, as in `paretocut.cut`; ``higher_is_better``;
         ``threads``.
     """
-    sent = _sent(FrameCutter("cut_lists", {"threads": 1, **options}))
+    sent = _sent(dataset, FrameCutter("cut_lists", {"threads": 1, **options}))
     names = {"column": column, "k": k, "surprise": surprise, "reason": reason}
     return dataset.map_batches(
         functools.partial(_cut_lists, sent=sent, **names),
@@ -89,7 +90,7 @@ def cut_rows(
         Who decides and within which bounds, as in `paretocut.cut`; ``higher_is_better``;
         ``threads``.
     """
-    sent = _sent(FrameCutter("cut_rows", {"threads": 1, **options}))
+    sent = _sent(dataset, FrameCutter("cut_rows", {"threads": 1, **options}))
     names = {"query": query, "score": score, "surprise": surprise, "kept": kept, "reason": reason}
     return dataset.groupby(query).map_groups(
         functools.partial(_cut_rows, sent=sent, **names),
@@ -98,9 +99,13 @@ def cut_rows(
     )
 
 
-def _sent(cutter: FrameCutter) -> Any:
+def _sent(dataset: Dataset, cutter: FrameCutter) -> Any:
     """Return a reference to the cutter, which goes to each node once."""
     ray = require("ray", feature="the Ray functions", extra="ray")
+    if not hasattr(dataset, "map_batches"):
+        raise InvalidParameterError(
+            f"{cutter.who}: dataset must be a ray.data.Dataset, got {type(dataset).__name__}"
+        )
     return ray.put(cutter)
 
 

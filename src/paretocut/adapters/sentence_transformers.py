@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias, Unpack
 
-from paretocut.adapters._base import CutList, CutOptions, Cutter, cut_scored, with_mark
-from paretocut.errors import InvalidScoresError
+from paretocut.adapters._base import CutList, CutOptions, Cutter, cut_each, read_each
+from paretocut.adapters._telling import with_mark
 
 __all__ = ["cut_rank", "cut_semantic_search"]
 
@@ -36,7 +36,7 @@ def cut_semantic_search(
     ([0, 1], 2)
     """
     cutter = Cutter.of("cut_semantic_search", options)
-    return [_cut(hits, "cut_semantic_search", cutter) for hits in results]
+    return _cut(results, "cut_semantic_search", cutter)
 
 
 def cut_rank(ranking: Sequence[Hit], **options: Unpack[CutOptions]) -> CutList[Hit]:
@@ -54,15 +54,20 @@ def cut_rank(ranking: Sequence[Hit], **options: Unpack[CutOptions]) -> CutList[H
     **options
         Who decides and within which bounds, as in `paretocut.cut`.
     """
-    return _cut(ranking, "cut_rank", Cutter.of("cut_rank", options))
+    (kept,) = _cut([ranking], "cut_rank", Cutter.of("cut_rank", options))
+    return kept
 
 
-def _cut(hits: Sequence[Hit], who: str, cutter: Cutter) -> CutList[Hit]:
-    try:
-        scores = [hit["score"] for hit in hits]
-    except (KeyError, TypeError) as error:
-        raise InvalidScoresError(
-            f"{who}: every hit must be a dictionary with a score, got {hits!r:.60}"
-        ) from error
-    decision = cut_scored(scores, cutter, who=who)
-    return CutList([with_mark(hits[i], mark) for i, mark in decision.marks()], decision.cut)
+def _cut(results: Sequence[Sequence[Hit]], who: str, cutter: Cutter) -> list[CutList[Hit]]:
+    def scores_of(hits: Sequence[Hit]) -> list[Any]:
+        return [hit["score"] for hit in hits]
+
+    what = "lists of dictionaries with a score, one list per query"
+    if who == "cut_rank":
+        what = "a list of dictionaries with a score"
+    scores = read_each(results, scores_of, who=who, what=what)
+    decisions, _ = cut_each(scores, cutter, who=who)
+    return [
+        CutList([with_mark(hits[i], mark) for i, mark in one.marks()], one.cut)
+        for hits, one in zip(results, decisions, strict=True)
+    ]

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias, Unpack
 from paretocut._extras import require
 from paretocut.adapters import arrow
 from paretocut.adapters._frames import FrameCutter, Options, check_columns
+from paretocut.errors import InvalidParameterError
 
 __all__ = ["cut_lists", "cut_rows"]
 
@@ -45,7 +46,7 @@ def cut_lists(
     """
     types = require("pyspark.sql.types", feature="the Spark functions", extra="spark")
     new = {"k": k, "surprise": surprise, "reason": reason}
-    check_columns("cut_lists", frame.columns, there={"column": column}, new=new)
+    check_columns("cut_lists", _names(frame, "cut_lists"), there={"column": column}, new=new)
     added = [
         types.StructField(k, types.LongType()),
         types.StructField(surprise, types.ArrayType(types.DoubleType())),
@@ -93,7 +94,7 @@ def cut_rows(
     types = require("pyspark.sql.types", feature="the Spark functions", extra="spark")
     there = {"query": query, "score": score}
     new = {"surprise": surprise, "kept": kept, "reason": reason}
-    check_columns("cut_rows", frame.columns, there=there, new=new)
+    check_columns("cut_rows", _names(frame, "cut_rows"), there=there, new=new)
     added = [
         types.StructField(surprise, types.DoubleType()),
         types.StructField(kept, types.BooleanType()),
@@ -115,6 +116,16 @@ def cut_rows(
 
     schema = types.StructType([*frame.schema.fields, *added])
     return frame.groupBy(query).applyInArrow(cut_query, schema)
+
+
+def _names(frame: Frame, who: str) -> list[str]:
+    """Return the names of the columns, once the frame is known to be Spark's."""
+    if not hasattr(frame, "mapInArrow"):
+        raise InvalidParameterError(
+            f"{who}: frame must be a pyspark.sql.DataFrame, got {type(frame).__name__}"
+        )
+    names: list[str] = frame.columns
+    return names
 
 
 def _sent(frame: Frame, cutter: FrameCutter) -> Callable[[], FrameCutter]:

@@ -5,29 +5,39 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Unpack
 
-from paretocut.adapters._base import CutOptions, Cutter, cuts_of_each
+from paretocut.adapters._base import CutOptions, Cutter, cut_each, cut_scored
+from paretocut.adapters._telling import warn_of_shortfall
 from paretocut.errors import InvalidParameterError
 
 __all__ = ["cut_batch_matches", "cut_matches"]
 
+_REMEDY = "search deeper: index.expansion_search = 400, or exact=True"
 
-def cut_matches(matches: Any, **options: Unpack[CutOptions]) -> Any:
+
+def cut_matches(matches: Any, *, asked: int | None = None, **options: Unpack[CutOptions]) -> Any:
     """Return the matches of one query worth keeping; their attribute ``cut`` says why.
 
     Parameters
     ----------
     matches
         A `usearch.index.Matches`; its distances are always lower for better, whatever the metric.
+    asked
+        How many results the search asked for, if you want to be warned when it got less than
+        half of them.
     **options
         Who decides and within which bounds, as in `paretocut.cut`.
     """
-    _check(matches, "cut_matches", "Matches")
-    cutter = Cutter.of("cut_matches", options)
-    (kept,), cuts = cuts_of_each(
-        [matches.distances], cutter, who="cut_matches", higher_is_better=False
+    _check(matches, "cut_matches", "Matches", dimensions=1)
+    warn_of_shortfall(len(matches.distances), asked, who="cut_matches", remedy=_REMEDY)
+    decision = cut_scored(
+        matches.distances,
+        Cutter.of("cut_matches", options),
+        who="cut_matches",
+        higher_is_better=False,
     )
+    kept = decision.kept
     found = dataclasses.replace(matches, keys=matches.keys[kept], distances=matches.distances[kept])
-    found.cut = cuts[0]
+    found.cut = decision.cut
     return found
 
 
@@ -43,13 +53,16 @@ def cut_batch_matches(matches: Any, **options: Unpack[CutOptions]) -> Any:
     **options
         Who decides and within which bounds, as in `paretocut.cut`.
     """
-    _check(matches, "cut_batch_matches", "BatchMatches")
+    _check(matches, "cut_batch_matches", "BatchMatches", dimensions=2)
     keys, distances = matches.keys.copy(), matches.distances.copy()
     counts = matches.counts.copy()
     found = [distances[row, :count] for row, count in enumerate(matches.counts)]
+    asked = distances.shape[1] or None  # as wide as was asked for
+    warn_of_shortfall(counts.tolist(), asked, who="cut_batch_matches", remedy=_REMEDY)
     cutter = Cutter.of("cut_batch_matches", options)
-    every, cuts = cuts_of_each(found, cutter, who="cut_batch_matches", higher_is_better=False)
-    for row, kept in enumerate(every):
+    decisions, cuts = cut_each(found, cutter, who="cut_batch_matches", higher_is_better=False)
+    for row, decision in enumerate(decisions):
+        kept = decision.kept
         keys[row, : kept.size] = keys[row, kept]
         distances[row, : kept.size] = distances[row, kept]
         counts[row] = kept.size
@@ -58,8 +71,9 @@ def cut_batch_matches(matches: Any, **options: Unpack[CutOptions]) -> Any:
     return result
 
 
-def _check(matches: Any, who: str, kind: str) -> None:
-    if not dataclasses.is_dataclass(matches) or not hasattr(matches, "distances"):
+def _check(matches: Any, who: str, kind: str, *, dimensions: int) -> None:
+    distances = getattr(matches, "distances", None)
+    if not dataclasses.is_dataclass(matches) or getattr(distances, "ndim", 0) != dimensions:
         raise InvalidParameterError(
             f"{who}: matches must be usearch.index.{kind}, got {type(matches).__name__}"
         )

@@ -12,7 +12,13 @@ __all__ = ["against_limit"]
 
 
 def against_limit(
-    cuts: Cuts, keys: Ragged, limits: ArrayLike, what: str, source: str = ""
+    cuts: Cuts,
+    keys: Ragged,
+    limits: ArrayLike,
+    what: str,
+    source: str = "",
+    *,
+    falling: bool = True,
 ) -> list[str]:
     """Return, for each list, how its first result left out compares with the limit.
 
@@ -28,7 +34,10 @@ def against_limit(
         What the number is called: "score", "surprise".
     source
         Where the limit comes from, in words.
+    falling
+        Whether higher numbers are better; False for distances.
     """
+    left_out, kept = ("below", "at or above") if falling else ("above", "at or below")
     told = f", {source}" if source else ""
     clauses = []
     each = np.broadcast_to(np.asarray(limits, dtype=np.float64), (len(cuts),)).tolist()
@@ -39,6 +48,6 @@ def against_limit(
         # Speak of the first result left out, or of the last one kept if none is.
         last = min(k, values.size - 1)
         name = "the best" if k == 0 else f"the {ordinal(last + 1)}"
-        side = "below" if k < values.size else "at or above"
+        side = left_out if k < values.size else kept
         clauses.append(f"{name} has {what} {values[last]:.3g}, {side} {limit:.3g}{told}")
     return clauses

@@ -12,7 +12,7 @@ from paretocut.background import Background
 from paretocut.decisions import Cuts
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import RankedLists
-from paretocut.ragged import IntArray, Ragged
+from paretocut.ragged import FloatArray, IntArray, Ragged
 from paretocut.surprise import SurpriseFits
 from paretocut.truncators._base import Truncator
 
@@ -85,6 +85,16 @@ class Gated(Truncator):
         inner._check_direction(lists)
         within = self.background.pvalue(lists) <= self.alpha
         return np.where(within, inner._cuts(lists, (0, sys.maxsize)).k, 0)
+
+    def _quick(self, scores: FloatArray, higher_is_better: bool) -> int | None:
+        background = self.background
+        if background.context is not None or background.higher_is_better != higher_is_better:
+            return None
+        k = self._inner()._quick(scores, higher_is_better)
+        if k is None:
+            return None
+        self._validate()
+        return k if background.chance_of(float(scores[0])) <= self.alpha else 0
 
     def _because(self, cuts: Cuts) -> list[str]:
         pvalues = self.background.pvalue(cuts.lists).tolist()

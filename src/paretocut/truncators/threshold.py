@@ -135,7 +135,7 @@ class ScoreThreshold(Truncator):
         shown, limit = keys.with_values(sign * keys.values), sign * self._limit(cuts.lists)
         what = "score" if self.normalize == "raw" else f"{self.normalize} score"
         source = self._taught() if self.threshold is None else ""
-        return against_limit(cuts, shown, limit, what, source)
+        return against_limit(cuts, shown, limit, what, source, falling=sign > 0)
 
     def _limit(self, lists: RankedLists) -> float:
         """Return the threshold on `keys`; a given one on raw distances is the largest distance."""

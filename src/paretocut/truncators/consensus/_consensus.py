@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from paretocut import metrics
+from paretocut._diagnostics import saturated
 from paretocut._validation import check_int, check_real
 from paretocut.decisions import Cuts, ordinal
 from paretocut.errors import InvalidParameterError
@@ -315,11 +316,12 @@ class Consensus(Truncator):
 
     def _half_clauses(self, cuts: Cuts) -> list[str]:
         """Return why an untrained cut for F1 is where it is."""
-        merit = self._scale().apply(cuts.lists.merit)
-        halves = middle(merit)
-        plain = merit.values is cuts.lists.merit.values or cuts.lists.higher_is_better
+        raw = cuts.lists.merit
+        merit = self._scale().apply(raw)
+        logit = np.zeros(len(raw), dtype=bool) if merit is raw else saturated(raw)
+        columns = (cuts.chosen.tolist(), merit, middle(merit).tolist(), logit.tolist())
         clauses = []
-        for k, values, half in zip(cuts.chosen.tolist(), merit, halves.tolist(), strict=True):
+        for k, values, half, as_logit in zip(*columns, strict=True):
             if values.size == 0:
                 clauses.append("the list is empty")
             elif values[0] == values[-1]:
@@ -332,9 +334,9 @@ class Consensus(Truncator):
             else:
                 sign = 1.0 if cuts.lists.higher_is_better else -1.0
                 side = "below" if cuts.lists.higher_is_better else "above"
-                scale = "score" if plain else "logit"
+                what = "logit" if as_logit else "score"
                 clauses.append(
-                    f"the {ordinal(k + 1)} has {scale} {sign * values[k]:.3g}, {side} the middle "
+                    f"the {ordinal(k + 1)} has {what} {sign * values[k]:.3g}, {side} the middle "
                     f"of the list's range, {sign * half:.3g}"
                 )
         return clauses

@@ -179,7 +179,7 @@ class NeuralTruncator(Truncator):
         return cuts
 
     def _because(self, cuts: Cuts) -> list[str]:
-        return [f"a {type(self).__name__} network, {self._taught()}"] * len(cuts)
+        return [f"the network {type(self).__name__}, {self._taught()}"] * len(cuts)
 
     def _tensors(self) -> dict[str, NDArray[Any]]:
         weights = getattr(self, "weights_", {})
