@@ -1,0 +1,98 @@
+"""The kernel and its own tests, built for other compilers, processors and systems.
+
+Programs for Linux are run, under an emulator where the processor is another one, and must give the
+same bits as here; programs for macOS and Windows are compiled and linked. Marked `packaging`.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support import ROOT, importorskip, missing
+
+pytestmark = pytest.mark.packaging
+
+# As CMakeLists.txt has them for the engine without special instructions.
+FLAGS = (
+    "-std=c++20 -O2 -ffp-contract=off -fno-math-errno -fno-trapping-math -Wno-psabi -pthread "
+    "-DPARETOCUT_ISA=baseline -DPARETOCUT_LANES=2"
+).split()
+
+
+def program(name: str, package: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        missing(f"{name} is not installed (Debian: apt install {package})")
+    return found
+
+
+def build(folder: Path, compiler: list[str]) -> Path:
+    """Return the tests of the kernel, built by this compiler."""
+    sources = [path for path in (ROOT / "cpp").glob("*.cpp") if path.name != "bindings.cpp"]
+    sources += (ROOT / "cpp" / "tests").glob("*.cpp")
+    target = folder / "paretocut_tests"
+    done = subprocess.run(
+        [*compiler, *FLAGS, *map(str, sorted(sources)), "-o", str(target)],
+        env=os.environ | {"ZIG_GLOBAL_CACHE_DIR": str(folder / "cache")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return target
+
+
+def run(command: list[str]) -> str:
+    """Return the digest that the tests print of what the engine computed."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    assert ", 0 failed" in done.stdout
+    return done.stdout.split("digest ")[1].split()[0]
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the digest of the results of this machine's own compiler."""
+    folder = tmp_path_factory.mktemp("here")
+    return run([str(build(folder, [program("g++", "g++")]))])
+
+
+@pytest.mark.parametrize("library", ["libstdc++", "libc++"])
+def test_clang_passes_the_tests_with_either_standard_library(
+    library: str, expected: str, tmp_path: Path
+) -> None:
+    clang = program("clang++", "clang libc++-dev libc++abi-dev")
+    assert run([str(build(tmp_path, [clang, f"-stdlib={library}"]))]) == expected
+
+
+@pytest.mark.parametrize("processor", ["aarch64", "s390x"])  # the second has its bytes reversed
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the compilers are cross compilers")
+def test_other_processors_give_the_same_bits(processor: str, expected: str, tmp_path: Path) -> None:
+    compiler = program(f"{processor}-linux-gnu-g++", f"g++-{processor}-linux-gnu")
+    emulator = program(f"qemu-{processor}", "qemu-user")
+    tests = build(tmp_path, [compiler, "-static"])
+    assert run([emulator, str(tests)]) == expected
+
+
+def zig(target: str) -> list[str]:
+    importorskip("ziglang")
+    return [sys.executable, "-m", "ziglang", "c++", "-target", target]
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the program is for x86-64")
+def test_musl_gives_the_same_bits(expected: str, tmp_path: Path) -> None:
+    assert run([str(build(tmp_path, zig("x86_64-linux-musl")))]) == expected
+
+
+@pytest.mark.parametrize("target", ["aarch64-macos", "x86_64-windows-gnu"])
+def test_macos_and_windows_can_be_compiled_for(target: str, tmp_path: Path) -> None:
+    tests = build(tmp_path, zig(target))
+    found = tests if tests.exists() else tests.with_suffix(".exe")
+    assert found.read_bytes()[:2] in (b"\xcf\xfa", b"MZ")
