@@ -1,21 +1,19 @@
-"""The kernel and its own tests, built for other compilers, processors and systems.
+"""The kernel and its own tests, built by other compilers and for another processor.
 
-Programs for Linux are run, under an emulator where the processor is another one, and must give the
-same bits as here; programs for macOS and Windows are compiled and linked. Marked `packaging`.
+The programs are run, under an emulator where the processor is another one, and must give the same
+bits as here. Marked `packaging`.
 """
 
 from __future__ import annotations
 
-import os
 import platform
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from support import ROOT, importorskip, missing
+from support import ROOT, missing
 
 pytestmark = pytest.mark.packaging
 
@@ -40,7 +38,6 @@ def build(folder: Path, compiler: list[str]) -> Path:
     target = folder / "paretocut_tests"
     done = subprocess.run(
         [*compiler, *FLAGS, *map(str, sorted(sources)), "-o", str(target)],
-        env=os.environ | {"ZIG_GLOBAL_CACHE_DIR": str(folder / "cache")},
         capture_output=True,
         text=True,
         check=False,
@@ -72,27 +69,9 @@ def test_clang_passes_the_tests_with_either_standard_library(
     assert run([str(build(tmp_path, [clang, f"-stdlib={library}"]))]) == expected
 
 
-@pytest.mark.parametrize("processor", ["aarch64", "s390x"])  # the second has its bytes reversed
-@pytest.mark.skipif(platform.machine() != "x86_64", reason="the compilers are cross compilers")
-def test_other_processors_give_the_same_bits(processor: str, expected: str, tmp_path: Path) -> None:
-    compiler = program(f"{processor}-linux-gnu-g++", f"g++-{processor}-linux-gnu")
-    emulator = program(f"qemu-{processor}", "qemu-user")
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the compiler is a cross compiler")
+def test_another_processor_gives_the_same_bits(expected: str, tmp_path: Path) -> None:
+    compiler = program("aarch64-linux-gnu-g++", "g++-aarch64-linux-gnu")
+    emulator = program("qemu-aarch64", "qemu-user")
     tests = build(tmp_path, [compiler, "-static"])
     assert run([emulator, str(tests)]) == expected
-
-
-def zig(target: str) -> list[str]:
-    importorskip("ziglang")
-    return [sys.executable, "-m", "ziglang", "c++", "-target", target]
-
-
-@pytest.mark.skipif(platform.machine() != "x86_64", reason="the program is for x86-64")
-def test_musl_gives_the_same_bits(expected: str, tmp_path: Path) -> None:
-    assert run([str(build(tmp_path, zig("x86_64-linux-musl")))]) == expected
-
-
-@pytest.mark.parametrize("target", ["aarch64-macos", "x86_64-windows-gnu"])
-def test_macos_and_windows_can_be_compiled_for(target: str, tmp_path: Path) -> None:
-    tests = build(tmp_path, zig(target))
-    found = tests if tests.exists() else tests.with_suffix(".exe")
-    assert found.read_bytes()[:2] in (b"\xcf\xfa", b"MZ")
