@@ -33,7 +33,7 @@ test: lint ## Lint and the quick tests (minutes)
 	$(PYTEST) -n $(WORKERS)
 
 .PHONY: test-all
-test-all: test sanitize docs $(VENV)/.heavy ## All of it: also slow and heavy tests, sanitizers, builds
+test-all: test sanitize docs $(VENV)/.heavy $(VENV)/.packaging ## All of it: also slow and heavy tests, sanitizers, builds
 	$(PYTEST) -n $(WORKERS) --dist loadfile -m 'slow or heavy'
 	$(PYTEST) -m packaging
 
@@ -140,4 +140,9 @@ $(VENV)/.bench: $(VENV)/.dev
 # What only the heavy integration tests need.
 $(VENV)/.heavy: $(VENV)/.dev
 	$(PIP) install -c tests/constraints.txt --group heavy
+	@touch $@
+
+# What only the builds for other machines need.
+$(VENV)/.packaging: $(VENV)/.dev
+	$(PIP) install -c tests/constraints.txt --group packaging
 	@touch $@

@@ -24,7 +24,7 @@ from paretocut.cli._main import _EPILOG, build_parser
 from paretocut.cli.judged import make_method
 from paretocut.evaluation import evaluate
 from paretocut.truncators import Conformal, Consensus, Gated, LargestGap, ScoreThreshold
-from support import ROOT, importorskip
+from support import importorskip
 from test_docs import write_example_run
 
 COMMAND = [sys.executable, "-m", "paretocut"]

@@ -162,3 +162,20 @@ def test_import_loads_nothing_but_numpy() -> None:
     loaded = set(run.stdout.split())
     assert "paretocut" in loaded
     assert not loaded & heavy
+
+
+def test_the_page_of_dependencies_says_what_the_package_declares() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    project = declared["project"]
+    expected = {"none": set(project["dependencies"])}
+    for extra, packages in project["optional-dependencies"].items():
+        if extra != "all":
+            expected[extra] = set(packages)
+    page = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1:4] for line in page.splitlines() if line.startswith("| ")]
+    found = {
+        extra.strip(" `"): set(re.findall("`([^`]+)`", packages)) for extra, packages, _ in rows[1:]
+    }
+    assert found == expected
+    assert all(reason.strip() for _, _, reason in rows)
+    assert all(f"`{tool}`" in page for tool in declared["build-system"]["requires"])

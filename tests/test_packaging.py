@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from support import ROOT, missing
+from support import ROOT, importorskip, missing
 
 pytestmark = pytest.mark.packaging
 
@@ -197,6 +197,33 @@ def test_gcc_clang_and_a_build_without_avx_give_the_same_bits(
             code = "from paretocut import _kernel; print(_kernel.available_isas())"
             assert run(python, "-c", code, cwd=folder).split() == ["baseline"]
     assert len(set(digests.values())) == 1, digests
+
+
+def test_lowest_numpy_is_enough(builder: Builder, tmp_path: Path) -> None:
+    python = environment(
+        tmp_path / "venv", "3.11", "numpy==1.26.0", builder.wheel("3.11"), "pytest"
+    )
+    shutil.copy(ROOT / "tests" / "test_minimal.py", tmp_path)
+    shutil.copy(ROOT / "tests" / "wheel.ini", tmp_path / "pytest.ini")
+    assert "passed" in run(python, "-m", "pytest", "-q", "test_minimal.py", cwd=tmp_path)
+
+
+def test_an_index_takes_what_is_built(builder: Builder) -> None:
+    importorskip("twine")
+    run(sys.executable, "-m", "twine", "check", "--strict", builder.sdist, builder.wheel("3.12"))
+
+
+def test_the_wheel_for_all_pythons_uses_the_stable_abi_only(builder: Builder) -> None:
+    importorskip("abi3audit")
+    run(sys.executable, "-m", "abi3audit", "--strict", builder.wheel("3.12"))
+
+
+def test_the_release_workflow_is_one() -> None:
+    importorskip("check_jsonschema")
+    run(
+        sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows",
+        ROOT / ".github" / "workflows" / "release.yml",
+    )  # fmt: skip
 
 
 def machine_without_a_compiler(folder: Path) -> Path:

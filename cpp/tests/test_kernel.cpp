@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <limits>
 #include <random>
@@ -266,6 +267,42 @@ TEST(instruction_sets_agree_to_the_last_bit) {
             });
         }
     }
+}
+
+// Prints a digest of results, to be compared between compilers and machines. The scores are made
+// with exact arithmetic alone, because the functions of standard libraries differ.
+TEST(results_have_a_digest) {
+    std::mt19937_64 random(15);
+    std::uint64_t digest = 0xCBF29CE484222325u;
+    const auto add = [&](double value) {
+        std::uint64_t bits;
+        std::memcpy(&bits, &value, sizeof bits);
+        digest = (digest ^ bits) * 0x100000001B3u;
+    };
+    for (std::size_t i = 0; i < 400; ++i) {
+        std::vector<double> scores(5 + random() % 300);
+        for (double& score : scores) {
+            const double u = static_cast<double>(random() >> 11) * 0x1p-53;
+            const double heavy = 1.0 / (1.0 - u);
+            switch (i % 4) {
+                case 0:
+                    score = u + u * u * u;
+                    break;
+                case 1:
+                    score = heavy;
+                    break;
+                case 2:
+                    score = heavy * heavy * heavy * heavy * heavy * heavy;
+                    break;
+                default:
+                    score = static_cast<double>(static_cast<std::int64_t>(heavy));
+            }
+        }
+        const Result result = fit(scores);
+        for (const double value : {result.fit.shape, result.fit.scale, result.fit.cvm}) add(value);
+        for (const double value : result.surprise) add(value);
+    }
+    std::printf("digest %016llx\n", static_cast<unsigned long long>(digest));
 }
 
 TEST(surprise_and_fit_agree_with_their_definitions) {

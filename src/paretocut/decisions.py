@@ -352,9 +352,9 @@ def one_list(
     if not finite.all():
         at = int(np.argmin(finite))
         raise InvalidScoresError(f"{who}: scores must be finite, got {values[at]} at index {at}")
-    steps = values[1:] - values[:-1] if higher_is_better else values[:-1] - values[1:]
+    worse = values[1:] > values[:-1] if higher_is_better else values[1:] < values[:-1]
     order = None
-    if steps.size and steps.max() > 0:
+    if worse.any():
         if not any_order:
             column = Ragged.unchecked(values, np.array([0, values.size]))
             check_direction(column, higher_is_better, who=who)

@@ -550,12 +550,14 @@ def check_direction(
     long = scores.lengths >= max(least, 2)
     if not long.any():
         return
-    steps = np.zeros(values.size)
-    np.subtract(values[1:], values[:-1], out=steps[1:])
-    steps[offsets[:-1][scores.filled]] = 0.0  # the step into a list says nothing
+    better, worse = np.zeros((2, values.size), dtype=bool)  # than the result before
+    np.greater(values[1:], values[:-1], out=better[1:])
+    np.less(values[1:], values[:-1], out=worse[1:])
     if not higher_is_better:
-        np.negative(steps, out=steps)
-    wrong = long & (scores.count(steps < 0) == 0) & (scores.count(steps > 0) > 0)
+        better, worse = worse, better
+    first = offsets[:-1][scores.filled]  # nothing stands before the first of a list
+    better[first] = worse[first] = False
+    wrong = long & (scores.count(worse) == 0) & (scores.count(better) > 0)
     if wrong.any():
         i = int(np.argmax(wrong))
         runs = ("falling", "rise") if higher_is_better else ("rising", "fall")
@@ -563,6 +565,6 @@ def check_direction(
         raise InvalidScoresError(
             f"{who}: results must come best first, with {runs[0]} scores because "
             f"higher_is_better={higher_is_better}; got scores that {runs[1]} from "
-            f"{scores[i][0]:g} to {scores[i][-1]:g}{where} (scores that are merely unsorted must be "
+            f"{scores[i][0]:g} to {scores[i][-1]:g}{where} (merely unsorted scores must be "
             "sorted first)"
         )

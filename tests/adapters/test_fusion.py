@@ -547,4 +547,4 @@ def test_a_fitted_fusion_can_be_named_by_its_file(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameterError, match="method must be one of"):
         fuse_searches(responses, method="best")
     with pytest.raises(InvalidParameterError, match="options must be among"):
-        fuse_searches(responses, alhpa=0.05)  # type: ignore[call-arg]
+        fuse_searches(responses, sigma=0.05)  # type: ignore[call-arg]

@@ -9,7 +9,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import IO, TypeAlias, cast
 
-from paretocut._validation import check_int
 from paretocut.errors import DataFormatError, InvalidParameterError
 
 Source: TypeAlias = str | os.PathLike[str] | IO[bytes]
@@ -68,8 +67,10 @@ def open_source(source: Source, max_bytes: int | None = None) -> Iterator[OpenSo
     Damaged compressed data raises `DataFormatError` after the line the reader noted, and so does
     a source with more than ``max_bytes``, counted after decompression.
     """
-    if max_bytes is not None:
-        max_bytes = check_int(max_bytes, who="open_source", name="max_bytes")
+    if max_bytes is not None and not (isinstance(max_bytes, int) and 0 <= max_bytes < 2**62):
+        raise InvalidParameterError(
+            f"read: max_bytes must be an integer of at least 0, or None, got {max_bytes!r}"
+        )
     with ExitStack() as stack:
         if isinstance(source, (str, os.PathLike)):
             name = os.fspath(source)

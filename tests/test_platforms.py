@@ -1,0 +1,77 @@
+"""The kernel and its own tests, built by other compilers and for another processor.
+
+The programs are run, under an emulator where the processor is another one, and must give the same
+bits as here. Marked `packaging`.
+"""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from support import ROOT, missing
+
+pytestmark = pytest.mark.packaging
+
+# As CMakeLists.txt has them for the engine without special instructions.
+FLAGS = (
+    "-std=c++20 -O2 -ffp-contract=off -fno-math-errno -fno-trapping-math -Wno-psabi -pthread "
+    "-DPARETOCUT_ISA=baseline -DPARETOCUT_LANES=2"
+).split()
+
+
+def program(name: str, package: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        missing(f"{name} is not installed (Debian: apt install {package})")
+    return found
+
+
+def build(folder: Path, compiler: list[str]) -> Path:
+    """Return the tests of the kernel, built by this compiler."""
+    sources = [path for path in (ROOT / "cpp").glob("*.cpp") if path.name != "bindings.cpp"]
+    sources += (ROOT / "cpp" / "tests").glob("*.cpp")
+    target = folder / "paretocut_tests"
+    done = subprocess.run(
+        [*compiler, *FLAGS, *map(str, sorted(sources)), "-o", str(target)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return target
+
+
+def run(command: list[str]) -> str:
+    """Return the digest that the tests print of what the engine computed."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    assert ", 0 failed" in done.stdout
+    return done.stdout.split("digest ")[1].split()[0]
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the digest of the results of this machine's own compiler."""
+    folder = tmp_path_factory.mktemp("here")
+    return run([str(build(folder, [program("g++", "g++")]))])
+
+
+@pytest.mark.parametrize("library", ["libstdc++", "libc++"])
+def test_clang_passes_the_tests_with_either_standard_library(
+    library: str, expected: str, tmp_path: Path
+) -> None:
+    clang = program("clang++", "clang libc++-dev libc++abi-dev")
+    assert run([str(build(tmp_path, [clang, f"-stdlib={library}"]))]) == expected
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the compiler is a cross compiler")
+def test_another_processor_gives_the_same_bits(expected: str, tmp_path: Path) -> None:
+    compiler = program("aarch64-linux-gnu-g++", "g++-aarch64-linux-gnu")
+    emulator = program("qemu-aarch64", "qemu-user")
+    tests = build(tmp_path, [compiler, "-static"])
+    assert run([emulator, str(tests)]) == expected
