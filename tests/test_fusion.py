@@ -448,9 +448,19 @@ def test_a_saved_fusion_fuses_alike(judged: bool, tmp_path: Path) -> None:
 
 def test_a_file_that_is_no_fusion_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "other.json"
-    for content in ("{}", "[1]", "no json", '{"format": "paretocut-fusion", "version": 2}'):
+    named = '{"format": "paretocut-fusion", "version": 1'
+    for content, problem in (
+        ("{}", 'expected "format": "paretocut-fusion"'),
+        ("no json", "not JSON"),
+        (named + "}", "not a fusion"),
+        (
+            named + ', "weights": null, "depth": null, "seed": 0, "learned": '
+            '{"names_": ["a", "b"], "location_": [1]}}',
+            "not a fusion: location_ must have one number for each retriever",
+        ),
+    ):
         path.write_text(content)
-        with pytest.raises(DataFormatError, match="not a fusion"):
+        with pytest.raises(DataFormatError, match=problem):
             Fusion.load(path)
 
 

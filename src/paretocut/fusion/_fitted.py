@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from paretocut._modelfiles import read_model, write_model
 from paretocut.errors import (
     DataFormatError,
     InvalidParameterError,
@@ -180,24 +179,17 @@ class Fusion:
         Parameters
         ----------
         path
-            The file.
+            The file. It is replaced in one step: a reader sees the old or the new one.
         """
-        import json
-
         self._require_fitted("save")
-        content = {
-            "format": _FORMAT,
-            "version": 1,
-            "depth": self.depth,
-            "seed": self.seed,
-            "weights": None if self.weights is None else np.asarray(self.weights).tolist(),
-            "learned": {
-                name: value.tolist() if isinstance(value, np.ndarray) else value
-                for name, value in vars(self).items()
-                if name.endswith("_")
-            },
+        learned = {
+            name: value.tolist() if isinstance(value, np.ndarray) else value
+            for name, value in vars(self).items()
+            if name.endswith("_")
         }
-        Path(path).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+        given = None if self.weights is None else np.asarray(self.weights).tolist()
+        content = {"weights": given, "depth": self.depth, "seed": self.seed, "learned": learned}
+        write_model(path, _FORMAT, content)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Fusion:
@@ -208,17 +200,15 @@ class Fusion:
         path
             The file.
         """
-        import json
-
+        content = read_model(path, (_FORMAT,))
         try:
-            content: dict[str, Any] = json.loads(Path(path).read_bytes())
-            if content["format"] != _FORMAT or content["version"] != 1:
-                raise ValueError("wrong format or version")
             known = content["learned"]
             fusion = cls(weights=content["weights"], depth=content["depth"], seed=content["seed"])
             fusion.names_ = tuple(map(str, known["names_"]))
             for name in ("location_", "scale_", "floor_", "weights_"):
                 setattr(fusion, name, np.array(known[name], dtype=np.float64))
+                if getattr(fusion, name).shape != (len(fusion.names_),):
+                    raise ValueError(f"{name} must have one number for each retriever")
             for name in _ODDS:
                 if name in known:
                     setattr(fusion, name, float(known[name]))
