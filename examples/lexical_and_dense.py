@@ -1,9 +1,10 @@
-"""BM25 and embeddings together: cut each list first, because a fused one has nothing to cut by.
+"""BM25 and embeddings together: fuse by score, then cut.
 
     python examples/lexical_and_dense.py
 
-Reciprocal rank fusion keeps ranks and throws the scores away; paretocut says so. So each list is
-cut by its own scores, and what either side keeps is returned.
+Reciprocal rank fusion keeps ranks and throws the scores away, so there is nothing left to cut by;
+paretocut says so. `pc.fuse` keeps them. Cutting each list by its own scores and joining what is
+kept is shown beside it.
 """
 
 from __future__ import annotations
@@ -70,6 +71,15 @@ def main() -> None:
             set(a[:i]) | set(b[:j])
             for a, b, i, j in zip(words[1], meaning[1], k_words, k_meaning, strict=True)
         ]
+
+    both = {
+        "words": pc.RankedLists(words[0], doc_ids=words[1].astype(str)),
+        "meaning": pc.RankedLists(meaning[0], doc_ids=meaning[1].astype(str)),
+    }
+    hybrid = pc.fuse(both)
+    for name, choice in {"": {}, ', expect="one"': {"expect": "one"}}.items():
+        kept = hybrid.truncate(hybrid.cut(**choice).k)
+        returned[f"fused by score, cut{name}"] = [set(map(int, row)) for row in kept.doc_ids]
 
     answers = cited()
     print("| returned | cited found | precision | mean k | empty |\n|---|---:|---:|---:|---:|")

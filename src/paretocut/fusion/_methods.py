@@ -45,7 +45,7 @@ def fuse(
         ids (of one query or of many). A mapping names the retrievers; otherwise they are called
         "1", "2", ... Each keeps its own direction. Queries are matched by id.
     method
-        How the scores of one list become comparable with those of another, see `METHODS`.
+        How the scores of one list become comparable with those of another; see Notes.
     weights
         One number for each retriever, 0 or more; equal by default.
     depth
@@ -58,6 +58,17 @@ def fuse(
 
     Notes
     -----
+    The score of a document is the sum of what it gets from each retriever:
+
+    - ``"z"``: standard deviations above the mean of its list;
+    - ``"minmax"``: its place between the lowest and the best score of its list;
+    - ``"surprise"``: its Surprise;
+    - ``"probability"``: its log-odds of relevance, as untrained `Consensus` has them; they are
+      averaged;
+    - ``"rrf"``: 1 / (60 + rank), reciprocal rank fusion, which throws the scores away;
+    - ``"isr"``: 1 / rank squared, the sum times the number of retrievers that found the document;
+    - ``"combmnz"``: as ``"minmax"``, likewise times that number.
+
     Results with a score of exactly 0 at the end of a list without negative scores are padding of
     a lexical engine when there are two or more: they count as not returned. A document that
     comes twice in a list, as chunks do, counts at its better rank. Ties are in the order of
@@ -141,10 +152,4 @@ METHODS: dict[str, Callable[[OneRetriever], Affine]] = {
     "isr": _isr,
     "combmnz": _minmax,
 }
-"""What a result adds to the fused score of its document.
-
-``"z"``: standard deviations above the mean of its list. ``"minmax"``: its place between the lowest
-and the best score of its list. ``"rrf"``: 1 / (60 + rank), which throws the scores away.
-``"surprise"``: its Surprise. ``"probability"``: its log-odds of relevance as untrained `Consensus`
-has them; they are averaged. ``"isr"``: 1 / rank squared, the sum times the number of retrievers
-that returned the document. ``"combmnz"``: as min-max, likewise times that number."""
+"""Names of the methods, and what each makes of the lists of one retriever; see `fuse`."""
