@@ -41,7 +41,7 @@ what the numbers mean:
   E-value   how many results that do not matter would score as high in this list
   None of them says "relevant". Scores that only encode ranks (reciprocal-rank fusion) and lists
   of fewer than about 50 results are beyond the method; a warning on standard error says so.
-  `paretocut fuse` fuses by score instead, so that its lists can be cut.
+  The command fuse fuses by score instead, so that its lists can be cut.
 
 exit codes:
   0 done   1 bad data, or a file that cannot be read or written   2 bad usage   130 interrupted
