@@ -118,7 +118,9 @@ def queries(name: str) -> list[Query]:
     else:
         with gzip.open(folder / "bm25.dev300.run.gz", "rt", encoding="utf-8") as file:
             run = {line.split(maxsplit=1)[0] for line in file}
-        texts = {key: text for key, text in query_texts("scifact/scifact.zip").items() if key in run}
+        texts = {
+            key: text for key, text in query_texts("scifact/scifact.zip").items() if key in run
+        }
     return [Query(key, " ".join(text.split())) for key, text in texts.items()]
 
 

@@ -116,7 +116,8 @@ def fit(bench: Bench, table: Array, own: NDArray[np.bool_]) -> Array:
     told = bench.told[own]
     logs = np.log(np.maximum(bench.relevant[own], 0.7))
     start = np.linalg.solve(
-        (design * weight[:, None]).T @ design + np.diag(np.sign(penalty)), design.T @ (weight * logs)
+        (design * weight[:, None]).T @ design + np.diag(np.sign(penalty)),
+        design.T @ (weight * logs),
     )
 
     def loss(coef: Array) -> tuple[float, Array]:

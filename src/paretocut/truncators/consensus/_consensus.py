@@ -350,9 +350,10 @@ class Consensus(Truncator):
     def _estimate_clauses(self, cuts: Cuts) -> list[str]:
         numbers = np.exp(estimated(self._scale().apply(cuts.lists.merit), self.typical_)[:, 1])
         name = metrics.get(self.metric).name
+        seen = f"{self.queries_} unjudged {'query' if self.queries_ == 1 else 'queries'}"
         return [
-            f"highest expected {name} if the list holds about {number:.2g} relevant results, "
-            f"as {self.queries_} unjudged {'query' if self.queries_ == 1 else 'queries'} suggest"
+            f"highest expected {name} if the list holds about {max(number, 1.0):.2g} relevant "
+            f"result{'s' if number > 1 else ''}, as {seen} suggest"
             for number in numbers.tolist()
         ]
 

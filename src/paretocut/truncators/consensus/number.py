@@ -126,9 +126,7 @@ def typical(merit: Ragged, known: Mapping[str, Any] | None = None) -> float:
     return float(coef["level"] + coef["gap"] * mean_gap + coef["crowd"] * crowd(filled))
 
 
-def estimated(
-    merit: Ragged, level: float, known: Mapping[str, Any] | None = None
-) -> FloatArray:
+def estimated(merit: Ragged, level: float, known: Mapping[str, Any] | None = None) -> FloatArray:
     """Return the belief about each list of a system of which unjudged lists were seen.
 
     Parameters
