@@ -91,13 +91,15 @@ class Groups:
                 other = max(float(upper.mean()), start + 0.5 * spread)
                 first = np.array([share, start, spread, other, upper.std() + 0.1 * spread])
                 found = _climb(log, first, center, spread, prior)
-                # Queries with an answer score higher; a fit that says otherwise is none.
-                if found[1][3] > found[1][1] and (best is None or found[0] > best[0]):
+                # Some queries have an answer, and they score higher: anything else is no fit.
+                upside = found[1][3] > found[1][1] and (1 - found[2]).sum() >= 1
+                if upside and (best is None or found[0] > best[0]):
                     best = found
         if best is None:
             raise InvalidScoresError(
                 "Background.fit: queries must score higher than nonsense does, on the whole; "
-                f"their mean best score is {log.mean():.3g}, that of nonsense {center:.3g}"
+                f"got a mean best score of {log.mean():.3g}, and {center:.3g} for nonsense; "
+                "without queries the gate rests on nonsense alone"
             )
         _, law, null = best
         grid = np.linspace(law[1], law[3] + law[4], 500)
