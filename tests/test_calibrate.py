@@ -378,3 +378,46 @@ def test_estimated_errors_hold_when_the_two_groups_do(shift: float) -> None:
         lost = stats.norm.cdf(groups.threshold, 0.70, 0.08)
         gaps.append([groups.passed - passed, groups.lost - lost, groups.share - 0.2])
     assert np.abs(np.mean(gaps, axis=0)).max() < 0.03
+
+
+# The command line.
+
+
+def write_run(path: Path, lists: np.ndarray) -> None:
+    """Write lists as a TREC run."""
+    rows = [
+        f"q{i} Q0 d{j} {j + 1} {score:.6f} test\n"
+        for i, scores in enumerate(lists)
+        for j, score in enumerate(scores)
+    ]
+    path.write_text("".join(rows))
+
+
+def test_commands_do_what_the_library_does(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from paretocut.cli import main
+
+    (tmp_path / "texts.txt").write_text("\n".join(TEXTS))
+    made_up = tmp_path / "made-up.tsv"
+    assert main(["nonsense", str(tmp_path / "texts.txt"), "-n", "7", "-o", str(made_up)]) == 0
+    lines = [line.split("\t") for line in made_up.read_text().splitlines()]
+    assert [text for _, text in lines] == pc.nonsense(TEXTS, 7)
+    assert lines[6][0] == "nonsense-7"
+
+    rng = np.random.default_rng(4)
+    null, good = null_lists(rng, 80).round(6), good_lists(rng, 150).round(6)
+    write_run(tmp_path / "null.run", null)
+    write_run(tmp_path / "users.run", good)
+    model = tmp_path / "model.json"
+    call = ["calibrate", str(tmp_path / "null.run"), "--queries", str(tmp_path / "users.run")]
+    assert main([*call, "-o", str(model), "--json"]) == 0
+    told = json.loads(capfd.readouterr().out)
+    expected = pc.calibrated(null, good)
+    assert told["threshold"] == pytest.approx(expected.threshold())
+    assert told["report"] == expected.report()
+    assert main(["check", str(tmp_path / "users.run"), "--model", str(model)]) == 0
+    assert capfd.readouterr().out.startswith("same: ")
+    pc.truncators.FixedK(3).save(model)
+    assert main(["check", str(tmp_path / "users.run"), "--model", str(model)]) == 2
+    assert "got a FixedK" in capfd.readouterr().err
