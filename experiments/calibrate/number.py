@@ -31,8 +31,8 @@ _TARGETS = np.log(np.geomspace(0.7, 400.0, 28))
 _SMOOTH = 0.5
 _RIDGE = 0.003
 # Spread of the belief and share of the plain upper half, chosen leave-one-collection-out.
-_ONE = {"spread": 1.2, "plain": 0.3}
-_MANY = {"spread": 1.0, "plain": 0.2}
+_ONE = {"spread": 1.2, "plain": 0.4}
+_MANY = {"spread": 1.0, "plain": 0.3}
 
 
 class Bench:
