@@ -292,12 +292,14 @@ void weigh(const double* belief, const double* numbers, double* weights) {
     for (int bump = 0; bump < kBumps; ++bump) {
         const double share = belief[3 * bump], sd = belief[3 * bump + 2];
         if (!(share > 0.0)) continue;
-        const double mean = std::clamp(belief[3 * bump + 1], numbers[0], numbers[kLevels - 1]);
-        double density[kLevels], sum = 0.0;
+        double density[kLevels], sum = 0.0, least = INFINITY;
         for (int g = 0; g < kLevels; ++g) {
-            const double z = (numbers[g] - mean) / sd;
+            const double z = (numbers[g] - belief[3 * bump + 1]) / sd;
             density[g] = 0.5 * z * z;
+            least = std::min(least, density[g]);
         }
+        // What the list cannot hold is far from every level; the nearest counts most.
+        for (int g = 0; g < kLevels; ++g) density[g] -= least;
         exp_neg_array(density, kLevels, density);
         for (int g = 0; g < kLevels; ++g) {
             const int before = std::max(g - 1, 0), after = std::min(g + 1, kLevels - 1);

@@ -308,6 +308,17 @@ def test_background_from_texts_is_the_gate_alone() -> None:
     assert gated.cut(ordered("ferns and mosses grow in the shade of old trees")).k == 1
 
 
+def test_one_list_and_a_batch_are_gated_alike() -> None:
+    rng = np.random.default_rng(13)
+    background = pc.Background.fit(null_lists(rng, 100), queries=good_lists(rng, 100))
+    lists = np.concatenate([null_lists(rng, 30), good_lists(rng, 30)])
+    for base in (pc.truncators.Consensus(), FixedK(4)):
+        gated = Gated(base, background, alpha=None)
+        one_by_one = [gated.cut(scores).k for scores in lists]
+        np.testing.assert_array_equal(one_by_one, gated.predict(lists))
+        assert 0 in one_by_one
+
+
 def test_a_gate_without_queries_has_no_threshold_of_its_own() -> None:
     background = pc.Background.fit(null_lists(np.random.default_rng(0), 50))
     with pytest.raises(InvalidParameterError, match="given no queries, got None"):

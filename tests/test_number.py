@@ -34,8 +34,8 @@ def slow_cut(x: np.ndarray, belief: np.ndarray, beta: float = 1.0) -> int:
     numbers = np.log(p.sum(axis=1))
     weights = np.zeros(levels.size)
     for share, mean, sd in belief.reshape(2, 3):
-        mean = np.clip(mean, numbers[0], numbers[-1])
-        density = np.exp(-0.5 * ((numbers - mean) / sd) ** 2) * np.gradient(numbers)
+        far = 0.5 * ((numbers - mean) / sd) ** 2
+        density = np.exp(far.min() - far) * np.gradient(numbers)
         weights += share * density / density.sum()
     hits, kept = np.cumsum(p, axis=1), np.arange(1, n + 1)
     totals = p.sum(axis=1, keepdims=True)

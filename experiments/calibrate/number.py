@@ -139,12 +139,8 @@ def fit(bench: Bench, table: Array, own: NDArray[np.bool_]) -> Array:
 
 def learn(bench: Bench, own: NDArray[np.bool_]) -> dict[str, Any]:
     """Return what ships, learned from the lists ``own``."""
-    one, many = fit(bench, bench.one, own), fit(bench, bench.many, own)
-    names = (("level", "gap", "half"), ("level", "gap", "crowd", "half"))
-    return {
-        "one": dict(zip(names[0], np.round(one, 3).tolist(), strict=True)) | _ONE,
-        "many": dict(zip(names[1], np.round(many, 3).tolist(), strict=True)) | _MANY,
-    }
+    coef = np.round(fit(bench, bench.many, own), 3).tolist()
+    return dict(zip(("level", "gap", "crowd", "half"), coef, strict=True)) | _MANY
 
 
 def leave_one_out(bench: Bench) -> dict[str, Array]:
@@ -153,9 +149,11 @@ def leave_one_out(bench: Bench) -> dict[str, Array]:
     one, many = np.empty((size, 6)), np.empty((size, 6))
     for k in range(len(bench.names)):
         known = learn(bench, bench.collection != k)
+        coef = fit(bench, bench.one, bench.collection != k)
         for i in np.unique(bench.system[bench.collection == k]):
             merit, own = bench.merits[i], bench.system == i
-            one[own] = number.from_one_list(merit, known)
+            alone = coef[0] + bench.one[own] @ coef[1:]
+            one[own] = number.beliefs_about(merit, alone, **_ONE)
             many[own] = number.estimated(merit, number.typical(merit, known), known)
     mean = bench.per_run(bench.relevant.astype(np.float64))
     words = np.array(list(EXPECT))

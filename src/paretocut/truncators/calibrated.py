@@ -251,7 +251,7 @@ class Calibrated(Gated):
             return ""
         from paretocut.truncators.consensus.number import shipped_number
 
-        half = shipped_number()["many"]["half"]
+        half = shipped_number()["half"]
         number = math.exp(typical + half * float(np.median(self.shapes[:, 2])))
         return f", about {max(number, 1):.2g} relevant results in a typical list by estimate"
 

@@ -103,7 +103,11 @@ class Gated(Truncator):
         if k is None:
             return None
         self._validate()
-        return k if background.chance_of(float(scores[0])) <= self.alpha else 0
+        best = float(scores[0])
+        if self.alpha is not None:
+            return k if background.chance_of(best) <= self.alpha else 0
+        assert background.groups is not None  # _validate asks for it
+        return k if (best if higher_is_better else -best) >= background.groups.threshold else 0
 
     def _because(self, cuts: Cuts) -> list[str]:
         within = self.background.answers(cuts.lists, self.alpha).tolist()

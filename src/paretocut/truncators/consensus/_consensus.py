@@ -104,8 +104,8 @@ class Consensus(Truncator):
     the first 100 results: how far the second result stands behind the best, how many results of
     any list reach the best scores of other lists, and how many stand in the upper half of this
     one. The coefficients come from judged collections; see docs/calibrate.md. The estimate has a
-    standard deviation of 1 in the logarithm, and three tenths of the belief stay with the upper half
-    of the range.
+    standard deviation of 1 in the logarithm, and three tenths of the belief stay with the upper
+    half of the range.
 
     **With neither**, F1 keeps the upper half of the score range; of more than 50 results only as
     many as if 50 were relevant, as half of the range may be most of a flat list. For DCG other

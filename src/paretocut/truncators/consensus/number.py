@@ -15,10 +15,10 @@ from paretocut.truncators.consensus.constants import CONSTANTS, EXPECT
 from paretocut.truncators.consensus.untrained import middle
 
 __all__ = [
+    "beliefs_about",
     "believed_cuts",
     "crowd",
     "estimated",
-    "from_one_list",
     "gaps",
     "halves",
     "shipped_number",
@@ -120,7 +120,7 @@ def typical(merit: Ragged, known: Mapping[str, Any] | None = None) -> float:
     known
         Coefficients; None for those that are shipped.
     """
-    coef = (known or shipped_number())["many"]
+    coef = known or shipped_number()
     filled = merit.take(np.flatnonzero(merit.filled))
     mean_gap = float(gaps(filled).mean())
     return float(coef["level"] + coef["gap"] * mean_gap + coef["crowd"] * crowd(filled))
@@ -138,24 +138,8 @@ def estimated(merit: Ragged, level: float, known: Mapping[str, Any] | None = Non
     known
         Coefficients; None for those that are shipped.
     """
-    coef = (known or shipped_number())["many"]
-    mean = level + coef["half"] * halves(merit)
-    return _beliefs(merit, mean, coef["spread"], coef["plain"])
-
-
-def from_one_list(merit: Ragged, known: Mapping[str, Any] | None = None) -> FloatArray:
-    """Return the belief about each list from that list alone.
-
-    Parameters
-    ----------
-    merit
-        Lists in falling order.
-    known
-        Coefficients; None for those that are shipped.
-    """
-    coef = (known or shipped_number())["one"]
-    mean = coef["level"] + coef["gap"] * gaps(merit) + coef["half"] * halves(merit)
-    return _beliefs(merit, mean, coef["spread"], coef["plain"])
+    coef = known or shipped_number()
+    return beliefs_about(merit, level + coef["half"] * halves(merit), coef["spread"], coef["plain"])
 
 
 @cache
@@ -169,11 +153,20 @@ def shipped_number() -> dict[str, Any]:
     return content
 
 
-def _beliefs(merit: Ragged, mean: FloatArray, spread: float, plain: float) -> FloatArray:
+def beliefs_about(merit: Ragged, mean: FloatArray, spread: float, plain: float) -> FloatArray:
     """Return a belief that is the estimate and, in part, that the upper half is right.
 
     Other collections may be unlike this one. The upper half of the range is never far off, so it
     keeps a share of the belief.
+
+    Parameters
+    ----------
+    merit
+        Lists in falling order.
+    mean, spread
+        Of the logarithm of the number: one mean per list.
+    plain
+        Share of the belief that the upper half of the range is right.
     """
     upper = np.maximum(merit.count(merit.values >= merit.spread(middle(merit))), 1)
     beliefs = np.empty((len(merit), 6))
