@@ -64,6 +64,10 @@ fuzz: $(VENV)/.heavy ## Fuzz the run parser and the fit, guided by coverage, for
 compare: $(VENV)/.dev ## Evaluate every truncator on every judged run; write docs/results.md
 	$(BIN)/python -m experiments.compare
 
+.PHONY: calibrate
+calibrate: $(VENV)/.dev ## Measure calibration without judgements (the first time an hour); write docs/calibrate.md
+	$(BIN)/python -m experiments.calibrate
+
 .PHONY: lead
 lead: $(VENV)/.dev ## Measure the vote of rules and the background null (minutes); write docs/lead.md
 	$(BIN)/python -m experiments.lead

@@ -340,6 +340,17 @@ void expected_cuts(In<double> values, In<std::int64_t> offsets, double slope, do
     });
 }
 
+void believed_cuts(In<double> values, In<std::int64_t> offsets, double slope, double rank_weight,
+                   double reach, InMatrix<double> beliefs, double beta_squared,
+                   Out<std::int64_t> cuts) {
+    const paretocut::cuts::Lists lists = lists_of(values, offsets);
+    require(size(beliefs) == lists.count && size(cuts) == lists.count && beliefs.shape(1) == 6,
+            "there must be six numbers of belief and one cut per list");
+    nb::gil_scoped_release release;
+    paretocut::cuts::believed_cuts(lists, {slope, rank_weight, reach}, beliefs.data(), beta_squared,
+                                   cuts.data());
+}
+
 void register_cuts(nb::module_& m) {
     m.def("count_kept", &count_kept, nb::arg("values"), nb::arg("offsets"), nb::arg("weights"),
           nb::arg("thresholds"), nb::arg("center"), nb::arg("spread"),
@@ -356,6 +367,11 @@ void register_cuts(nb::module_& m) {
           nb::arg("rank_weight"), nb::arg("reach"), nb::arg("levels"), nb::arg("weights"),
           nb::arg("beta_squared"), nb::arg("cuts").noconvert(),
           "Cuts with the highest expected F-measure, a mixture over levels.");
+    m.def("believed_cuts", &believed_cuts, nb::arg("values"), nb::arg("offsets"), nb::arg("slope"),
+          nb::arg("rank_weight"), nb::arg("reach"), nb::arg("beliefs"), nb::arg("beta_squared"),
+          nb::arg("cuts").noconvert(),
+          "Cuts with the highest expected F-measure, for a belief about the number of relevant "
+          "results.");
 }
 
 // --- trec: reading of runs and judgements ---

@@ -187,6 +187,16 @@ class ListOdds {
         return sum;
     }
 
+    // Fills and returns the odds of relevance at the level at which the best result could have one.
+    const double* relative_odds() {
+        for (std::int64_t j = 0; j < n_; ++j) {
+            const auto at = static_cast<std::size_t>(j);
+            p_[at] = odds_.slope - logits_[at];
+        }
+        exp_neg_array(p_.data(), n_, p_.data());
+        return p_.data();
+    }
+
     // Returns the level at which `target` results are expected to be relevant.
     double level_of(double target) {
         // A list cannot hold more relevant results than results, nor surely all of them.
@@ -252,6 +262,104 @@ void expected_cuts(const Lists& lists, const Odds& odds, const double* levels,
                 best = value[static_cast<std::size_t>(k)];
                 cuts[i] = k + 1;
             }
+        }
+    }
+}
+
+namespace {
+
+constexpr double kLowestLevel = -14.0;  // the best result is relevant with probability 0.12
+constexpr double kLevelStep = 1.5;
+constexpr int kLevels = 12;  // up to a level at which most of any list is relevant
+constexpr int kBumps = 2;
+constexpr double kUnlikely = 1e-3;  // weight of a level that is not looked at
+
+// Logarithms of positive numbers, as a difference of what the kernel can take: log(1 + x) -
+// log(1 + 1 / x).
+void logarithms(const double* x, double* logs) {
+    double inverse[kLevels];
+    for (int g = 0; g < kLevels; ++g) inverse[g] = 1.0 / x[g];
+    log1p_array(x, kLevels, logs);
+    log1p_array(inverse, kLevels, inverse);
+    for (int g = 0; g < kLevels; ++g) logs[g] -= inverse[g];
+}
+
+// Weights of the levels: the believed density of the logarithm of the number of relevant results,
+// which is `numbers` at each level, over the stretch of it that the level stands for. Each of the
+// bumps keeps its share, however much of it lies beyond what the list can hold.
+void weigh(const double* belief, const double* numbers, double* weights) {
+    std::fill(weights, weights + kLevels, 0.0);
+    for (int bump = 0; bump < kBumps; ++bump) {
+        const double share = belief[3 * bump], sd = belief[3 * bump + 2];
+        if (!(share > 0.0)) continue;
+        double density[kLevels], sum = 0.0, least = INFINITY;
+        for (int g = 0; g < kLevels; ++g) {
+            const double z = (numbers[g] - belief[3 * bump + 1]) / sd;
+            density[g] = 0.5 * z * z;
+            least = std::min(least, density[g]);
+        }
+        // What the list cannot hold is far from every level; the nearest counts most.
+        for (int g = 0; g < kLevels; ++g) density[g] -= least;
+        exp_neg_array(density, kLevels, density);
+        for (int g = 0; g < kLevels; ++g) {
+            const int before = std::max(g - 1, 0), after = std::min(g + 1, kLevels - 1);
+            density[g] *= (numbers[after] - numbers[before]) / (after - before);
+            sum += density[g];
+        }
+        for (int g = 0; g < kLevels; ++g) weights[g] += share * density[g] / sum;
+    }
+    for (int g = 0; g < kLevels; ++g) weights[g] = weights[g] < kUnlikely ? 0.0 : weights[g];
+}
+
+}  // namespace
+
+void believed_cuts(const Lists& lists, const Odds& odds, const double* beliefs, double beta_squared,
+                   std::int64_t* cuts) {
+    ListOdds list(lists, odds);
+    double factors[kLevels], weights[kLevels], totals[kLevels], numbers[kLevels], hits[kLevels];
+    for (int g = 0; g < kLevels; ++g) {
+        factors[g] = std::fabs(kLowestLevel + kLevelStep * g + odds.slope);
+    }
+    exp_neg_array(factors, kLevels, factors);
+    for (int g = 0; g < kLevels; ++g) {
+        if (kLowestLevel + kLevelStep * g + odds.slope > 0.0) factors[g] = 1.0 / factors[g];
+    }
+    std::vector<double> p;
+    for (std::int64_t i = 0; i < lists.count; ++i) {
+        cuts[i] = 0;
+        if (!list.load(i)) continue;
+        const double* odd = list.relative_odds();
+        p.resize(static_cast<std::size_t>(list.size()) * kLevels);
+        std::fill(totals, totals + kLevels, 0.0);
+        for (std::int64_t k = 0; k < list.size(); ++k) {
+            double* row = p.data() + k * kLevels;
+            for (int g = 0; g < kLevels; ++g) {
+                const double x = odd[k] * factors[g];
+                row[g] = x / (1.0 + x);
+                totals[g] += row[g];
+            }
+        }
+        logarithms(totals, numbers);
+        weigh(beliefs + i * 3 * kBumps, numbers, weights);
+        std::fill(hits, hits + kLevels, 0.0);
+        double best = 0.0;
+        for (std::int64_t k = 0; k < list.size(); ++k) {
+            const double* row = p.data() + k * kLevels;
+            const double kept = static_cast<double>(k + 1);
+            double value = 0.0;
+            int rising = 0;
+            for (int g = 0; g < kLevels; ++g) {
+                hits[g] += row[g];
+                const double share = hits[g] / (kept + beta_squared * totals[g]);
+                value += weights[g] * share;
+                rising += (weights[g] > 0.0) & (row[g] > share);
+            }
+            if (value > best) {
+                best = value;
+                cuts[i] = k + 1;
+            }
+            // The value at each level rises to one peak; past all of them nothing can follow.
+            if (rising == 0) break;
         }
     }
 }

@@ -45,6 +45,8 @@ TESTED = {
     "test_ray.py": ("ray",),
     # These run with all of them.
     "test_contract.py": (),
+    "test_hybrid.py": (),
+    "test_calibration_in_place.py": (),
     "test_warnings.py": (),
     "test_telling.py": ("opentelemetry-api", "opentelemetry-sdk"),
 }

@@ -101,7 +101,7 @@ def test_unjudged_lists_and_a_prior_take_the_place_of_judgements() -> None:
     assert half < told
     assert told > best - 0.01
     with pytest.raises(InvalidScoresError, match="made without relevance"):
-        Consensus().fit(bare)
+        Consensus("dcg").fit(bare)
 
 
 def test_untrained_f1_keeps_the_upper_half_of_the_range() -> None:
@@ -114,7 +114,8 @@ def test_untrained_f1_does_not_keep_most_of_a_flat_list() -> None:
     flat = np.concatenate([1 - np.linspace(0, 0.1, 900) ** 2, np.linspace(0.9, 0, 100)])
     assert ScoreThreshold("minmax", 0.5).predict([flat])[0] > 900
     kept = Consensus().predict([flat])[0]
-    assert kept == Consensus(expect=50).predict([flat])[0]
+    # Told so, about 50 are kept; the number is then a belief, not a point.
+    assert kept == pytest.approx(Consensus(expect=50).predict([flat])[0], rel=0.15)
     assert kept < 200
 
 

@@ -186,9 +186,11 @@ def test_a_truncator_can_be_given_or_named_by_its_file(tmp_path: Path) -> None:
 
 def test_the_word_is_a_number() -> None:
     scores = [0.7, 0.69, 0.68, 0.5, *noise(196)]
-    for word, number in (("one", 1.5), ("few", 10), ("many", 50)):
-        assert pc.cut(scores, expect=word).k == pc.cut(scores, expect=number).k
-        assert word in pc.cut(scores, expect=word).reason
+    for word, number in (("one", 1.2), ("few", 5), ("many", 25)):
+        # A word leaves more room around its number.
+        near = pc.cut(scores, expect=number).k
+        assert pc.cut(scores, expect=word).k == pytest.approx(near, abs=1, rel=0.2)
+        assert f"{word} (about {number} relevant results)" in pc.cut(scores, expect=word).reason
     kept = [pc.cut(scores, expect=word).k for word in ("one", "few", "many")]
     assert kept == sorted(kept)
 

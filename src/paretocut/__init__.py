@@ -22,7 +22,9 @@ from paretocut.surprise import WARNINGS, SurpriseFit, SurpriseFits, fit, fit_bat
 if _TYPE_CHECKING:
     from paretocut import gpd, io, metrics, plots, truncators
     from paretocut._cut import cut
+    from paretocut._nonsense import QueryScale, nonsense
     from paretocut.background import Background
+    from paretocut.calibration import calibrate, calibrated
     from paretocut.evaluation import Evaluation, evaluate
     from paretocut.fusion import Fusion, fuse
     from paretocut.io import read_trec, write_trec
@@ -35,10 +37,13 @@ __all__ = [
     "Cuts",
     "Evaluation",
     "Fusion",
+    "QueryScale",
     "Ragged",
     "RankedLists",
     "SurpriseFit",
     "SurpriseFits",
+    "calibrate",
+    "calibrated",
     "cut",
     "errors",
     "evaluate",
@@ -49,6 +54,7 @@ __all__ = [
     "io",
     "load",
     "metrics",
+    "nonsense",
     "plots",
     "read_trec",
     "truncators",
@@ -60,6 +66,9 @@ _LAZY = {
     "Background": "background",
     "Evaluation": "evaluation",
     "Fusion": "fusion",
+    "QueryScale": "_nonsense",
+    "calibrate": "calibration",
+    "calibrated": "calibration",
     "cut": "_cut",
     "evaluate": "evaluation",
     "fuse": "fusion",
@@ -67,6 +76,7 @@ _LAZY = {
     "io": "",
     "load": "truncators",
     "metrics": "",
+    "nonsense": "_nonsense",
     "plots": "",
     "read_trec": "io",
     "truncators": "",

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from paretocut._groups import Groups
 from paretocut._modelfiles import write_model
+from paretocut._nonsense import nonsense
+from paretocut._searches import Running, Search, run_searches
 from paretocut._validation import check_positive_int, check_probability, check_real
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists import RankedLists, check_direction
-from paretocut.ragged import FloatArray, Ragged, RaggedLike
+from paretocut.ragged import BoolArray, FloatArray, Ragged, RaggedLike
 
 __all__ = ["Background", "fit_gev", "gev_log_cdf"]
 
@@ -104,6 +107,9 @@ class Background:
         Shape, location and scale of what the regression leaves over.
     higher_is_better
         False for distances.
+    groups
+        The queries of a log with and without an answer, where unjudged queries were given;
+        their scores are those of `RankedLists.merit`.
 
     Examples
     --------
@@ -126,12 +132,15 @@ class Background:
     slope: float = 0.0
     residual: tuple[float, float, float] = (0.0, 0.0, 1.0)
     higher_is_better: bool = True
+    groups: Groups | None = None
 
     @classmethod
     def fit(
         cls,
         lists: RankedLists | RaggedLike,
         *,
+        queries: RankedLists | RaggedLike | None = None,
+        unanswered: float = 0.05,
         size: int | None = None,
         context: int | None = None,
         higher_is_better: bool = True,
@@ -143,6 +152,11 @@ class Background:
         lists
             Lists of queries that are known or presumed to have no answer, or only their best
             scores (1-D). Documents searched for in an index without themselves will do.
+        queries
+            Lists of real queries, unjudged: most of them have an answer, some may have none. They
+            show where answers begin, so that `answers` can weigh both errors.
+        unanswered
+            Share of ``queries`` that you believe to have no answer. It counts for 20 queries.
         size
             Documents in the index; needed to follow its growth.
         context
@@ -162,16 +176,92 @@ class Background:
         top, level = _tops(lists, context, higher_is_better)
         filled = np.isfinite(top)
         shape, loc, scale = fit_gev(top[filled])
+        groups = None
+        if queries is not None:
+            check_probability(unanswered, who="Background.fit", name="unanswered")
+            log, _ = _tops(queries, None, higher_is_better)
+            groups = Groups.fit(log, top[filled], unanswered=unanswered)
         if context is None:
-            return cls(shape, loc, scale, size, higher_is_better=higher_is_better)
+            return cls(*(shape, loc, scale, size), higher_is_better=higher_is_better, groups=groups)
         x, y = level[filled], top[filled]
         spread = x.var()
         slope = float(np.mean((x - x.mean()) * (y - y.mean())) / spread) if spread > 0 else 0.0
         intercept = float(y.mean() - slope * x.mean())
         residual = fit_gev(y - intercept - slope * x)
         return cls(
-            *(shape, loc, scale, size, context, intercept, slope, residual, higher_is_better)
+            *(shape, loc, scale, size, context, intercept, slope, residual, higher_is_better),
+            groups=groups,
         )
+
+    @classmethod
+    def from_texts(
+        cls,
+        texts: Iterable[str],
+        search: Search,
+        *,
+        n: int = 100,
+        lexical: bool = False,
+        seed: int = 0,
+        higher_is_better: bool = True,
+        size: int | None = None,
+        **running: Unpack[Running],
+    ) -> Background:
+        """Return the background of an index, from nonsense made of its own words.
+
+        Parameters
+        ----------
+        texts
+            Some hundred texts of the index.
+        search
+            Your search: the text of a query in, its scores out; see `paretocut.calibrate`.
+        n, lexical, seed
+            Of the nonsense; see `paretocut.nonsense`. Lexical scores should be divided by
+            `paretocut.QueryScale` in ``search``.
+        higher_is_better
+            False for distances.
+        size
+            Documents in the index; needed to follow its growth.
+        **running
+            ``batch``, ``threads``, ``progress`` and ``resume``; see `paretocut.calibrate`.
+        """
+        made_up = nonsense(texts, n, lexical=lexical, seed=seed)
+        lists = run_searches(search, made_up, who="Background.from_texts", **running)
+        return cls.fit(RankedLists(lists, higher_is_better=higher_is_better), size=size)
+
+    def posterior(self, lists: RankedLists | RaggedLike) -> FloatArray:
+        """Return the probability that each query has no answer, by what a log of queries taught.
+
+        Parameters
+        ----------
+        lists
+            As for `pvalue`; the query of an empty list has no answer.
+        """
+        if self.groups is None:
+            raise InvalidParameterError("Background.posterior: fit must be given queries, got none")
+        top, _ = _tops(lists, None, self.higher_is_better)
+        filled = np.isfinite(top)
+        chances = np.ones(top.size)
+        chances[filled] = self.groups.posterior(top[filled])
+        return chances
+
+    def answers(self, lists: RankedLists | RaggedLike, alpha: float | None = 0.05) -> BoolArray:
+        """Return whether the best score of each list is taken for an answer.
+
+        Parameters
+        ----------
+        lists
+            As for `pvalue`.
+        alpha
+            Largest p-value of an answer; None for the threshold that a log of queries taught.
+        """
+        if alpha is not None:
+            return np.asarray(self.pvalue(lists) <= alpha)
+        if self.groups is None:
+            raise InvalidParameterError(
+                "Background.answers: alpha must be a number when fit was given no queries, got None"
+            )
+        top, _ = _tops(lists, None, self.higher_is_better)
+        return np.asarray(top >= self.groups.threshold)
 
     def pvalue(self, lists: RankedLists | RaggedLike, *, size: int | None = None) -> FloatArray:
         """Return the probability that chance alone brings a best score as good as each list's.
@@ -261,7 +351,9 @@ class Background:
         content
             What `to_dict` gave; other entries are ignored.
         """
-        known = {field.name: content[field.name] for field in fields(cls)}
+        known = {field.name: content[field.name] for field in fields(cls) if field.name != "groups"}
+        groups = content.get("groups")
+        known["groups"] = None if groups is None else Groups.from_dict(groups)
         known["residual"] = tuple(known["residual"])
         numbers = [known[name] for name in ("shape", "loc", "scale", "intercept", "slope")]
         if not all(isinstance(x, (int, float)) and math.isfinite(x) for x in numbers):

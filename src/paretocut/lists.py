@@ -300,6 +300,23 @@ class RankedLists:
             _num_relevant=_pick(self._num_relevant, positions),
         )
 
+    def divided_by(self, divisors: ArrayLike) -> RankedLists:
+        """Return the same lists, the scores of each divided by a positive number.
+
+        Parameters
+        ----------
+        divisors
+            One number per list, such as `paretocut.QueryScale` gives for lexical scores.
+        """
+        given = np.asarray(divisors, dtype=np.float64)
+        if given.shape != (len(self),) or not (np.isfinite(given) & (given > 0)).all():
+            raise InvalidScoresError(
+                f"RankedLists.divided_by: divisors must be {len(self)} positive numbers, one per "
+                f"list, got {np.array2string(given, threshold=6)}"
+            )
+        scaled = self.scores.values / self.scores.spread(given)
+        return self._like(scores=self.scores.with_values(scaled))
+
     def _like(self, **columns: Any) -> RankedLists:
         """Return lists with some columns replaced; they are known to keep the invariants."""
         kept = {name: getattr(self, name) for name in self.__slots__}

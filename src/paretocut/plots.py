@@ -31,7 +31,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from paretocut.truncators import Calibrated
+
 __all__ = [
+    "calibration",
     "fit_plot",
     "frontier",
     "k_distribution",
@@ -227,6 +230,33 @@ def k_distribution(
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.5, -0.5)
     _caption(axes, f"results kept, fitted for {measure}", "")
+    return axes
+
+
+def calibration(calibrated: Calibrated, *, ax: Axes | None = None) -> Axes:
+    """Return Axes with the best scores of nonsense and of queries, and the threshold.
+
+    Parameters
+    ----------
+    calibrated
+        What `paretocut.calibrate` gave.
+    ax
+        Where to draw.
+    """
+    axes = _axes(ax)
+    sign = 1.0 if calibrated.background.higher_is_better else -1.0
+    parts = [("nonsense", calibrated.nonsense, _NULL), ("queries", calibrated.queries, _KEPT)]
+    known = [(name, sign * tops, colour) for name, tops, colour in parts if tops is not None]
+    tops_of_all = np.concatenate([tops for _, tops, _ in known])
+    edges = np.histogram_bin_edges(tops_of_all, bins=30).tolist()
+    for name, tops, colour in known:
+        share = np.full(tops.size, 1 / tops.size)
+        label = f"{tops.size} {name}"
+        axes.hist(tops, bins=edges, weights=share, color=colour, alpha=0.5, label=label)
+    limit = calibrated.threshold()
+    axes.axvline(limit, color=_GREY, linewidth=1.2, label=f"threshold {limit:.3g}")
+    _caption(axes, "best score", "share")
+    _legend(axes)
     return axes
 
 

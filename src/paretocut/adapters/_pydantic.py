@@ -12,7 +12,10 @@ from paretocut._options import FitOptions
 from paretocut.adapters._base import CutOptions, Cutter, TokenBudget
 from paretocut.errors import InvalidParameterError
 
-__all__ = ["REFUSE", "CutModel"]
+__all__ = ["DECIDERS", "REFUSE", "CutModel"]
+
+DECIDERS = ("truncator", "expect", "alpha", "evalue", "fdr", "min_surprise")
+"""Fields of which one at most may be given."""
 
 REFUSE: ConfigDict = {"extra": "forbid"}
 """Configuration of a component that takes no field it does not know."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from paretocut._extras import require
@@ -20,7 +20,8 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import VectorStore
 from pydantic import Field, PrivateAttr, model_validator
 
-from paretocut.adapters._pydantic import REFUSE, CutModel
+from paretocut.adapters._pydantic import DECIDERS, REFUSE, CutModel
+from paretocut.calibration import calibrate
 
 __all__ = ["ParetoCutCompressor", "ParetoCutFusionRetriever", "ParetoCutRetriever"]
 
@@ -60,6 +61,32 @@ class ParetoCutRetriever(CutModel, BaseRetriever):
     fetch_k: int = Field(default=FETCH_K, ge=1)
     higher_is_better: bool | None = None
     search_kwargs: dict[str, Any] = Field(default_factory=dict)
+
+    def calibrate(self, texts: Iterable[str], **options: Any) -> ParetoCutRetriever:
+        """Return a retriever that knows its store, without any judgement.
+
+        It asks the store nonsense made of words of these texts and, if given, unjudged
+        ``queries``; see `paretocut.calibrate`. What was found is in its ``truncator``.
+
+        Parameters
+        ----------
+        texts
+            Some hundred texts of the store.
+        **options
+            As for `paretocut.calibrate`, such as ``queries``, ``n`` and ``threads``.
+        """
+        up = (
+            _direction(self.vectorstore) if self.higher_is_better is None else self.higher_is_better
+        )
+        search = {"k": self.fetch_k, **self.search_kwargs}
+        found = calibrate(
+            lambda query: self.vectorstore.similarity_search_with_score(query, **search),
+            texts,
+            higher_is_better=up,
+            **options,
+        )
+        own = {name: getattr(self, name) for name in type(self).model_fields}
+        return type(self)(**own | dict.fromkeys(DECIDERS) | {"truncator": found})
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: Any, **kwargs: Any

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+import copy
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Unpack
 
 from paretocut._extras import require
@@ -24,7 +25,8 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
-from paretocut.adapters._pydantic import REFUSE, CutModel
+from paretocut.adapters._pydantic import DECIDERS, REFUSE, CutModel
+from paretocut.calibration import calibrate
 
 __all__ = ["ParetoCutFusionRetriever", "ParetoCutPostprocessor", "ParetoCutRetriever"]
 
@@ -142,6 +144,29 @@ class ParetoCutRetriever(BaseRetriever):
             count_tokens=count_tokens,
             **options,
         )
+
+    def calibrate(self, texts: Iterable[str], **options: Any) -> ParetoCutRetriever:
+        """Return a retriever that knows its index, without any judgement.
+
+        It asks the index nonsense made of words of these texts and, if given, unjudged
+        ``queries``; see `paretocut.calibrate`.
+
+        Parameters
+        ----------
+        texts
+            Some hundred texts of the index.
+        **options
+            As for `paretocut.calibrate`, such as ``queries``, ``n`` and ``threads``.
+        """
+        up = self._postprocessor.higher_is_better
+        found = calibrate(self._retriever.retrieve, texts, higher_is_better=up, **options)
+        fields = type(self._postprocessor).model_fields
+        own = {name: getattr(self._postprocessor, name) for name in fields}
+        other = copy.copy(self)
+        other._postprocessor = ParetoCutPostprocessor(
+            **own | dict.fromkeys(DECIDERS) | {"truncator": found}
+        )
+        return other
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return self._cut(self._retriever.retrieve(query_bundle))

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from paretocut.cli import background, demo, fusion, judged, lists
+from paretocut.cli import background, calibrate, demo, fusion, judged, lists
 from paretocut.cli._common import note
 from paretocut.errors import InvalidParameterError, ParetocutError
 
@@ -28,6 +28,8 @@ examples:
   paretocut cut run.txt --model model.json       use it
   paretocut background off-topic.txt -o bg.json  learn what queries without an answer reach, then
   paretocut cut run.txt --background bg.json     keep nothing for such queries
+  paretocut nonsense texts.txt -o made-up.tsv    no such queries? make them of the index's words,
+  paretocut calibrate made-up.run --queries users.run -o model.json    search, and calibrate
 
 input:
   TREC runs (.run .trec .txt .res or no suffix), .jsonl, .csv, .parquet and .arrow, plain or with
@@ -41,7 +43,7 @@ what the numbers mean:
   E-value   how many results that do not matter would score as high in this list
   None of them says "relevant". Scores that only encode ranks (reciprocal-rank fusion) and lists
   of fewer than about 50 results are beyond the method; a warning on standard error says so.
-  The command "fuse" adds up scores instead, so that its lists can be cut.
+  The command fuse fuses by score instead, so that its lists can be cut.
 
 exit codes:
   0 done   1 bad data, or a file that cannot be read or written   2 bad usage   130 interrupted
@@ -61,7 +63,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         title="commands", metavar="COMMAND", dest="command", required=True
     )
-    for family in (demo, lists, fusion, judged, background):
+    for family in (demo, lists, fusion, judged, background, calibrate):
         family.add_commands(commands)
     return parser
 

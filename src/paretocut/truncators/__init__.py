@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from paretocut.errors import InvalidParameterError
 from paretocut.truncators._base import Truncator
 from paretocut.truncators._persistence import load
+from paretocut.truncators.calibrated import Calibrated
 from paretocut.truncators.conformal import Conformal
 from paretocut.truncators.consensus import Consensus
 from paretocut.truncators.distribution import ScoreDistribution
@@ -30,6 +31,7 @@ __all__ = [
     "AttnCut",
     "Autocut",
     "BiCut",
+    "Calibrated",
     "Choppy",
     "Conformal",
     "Consensus",

@@ -29,7 +29,8 @@ class Gated(Truncator):
     background
         What queries without an answer reach; see `paretocut.Background`.
     alpha
-        Share of the queries without an answer that get results all the same.
+        Share of the queries without an answer that get results all the same. None takes the
+        threshold that a log of unjudged queries taught the background.
 
     Attributes
     ----------
@@ -53,7 +54,9 @@ class Gated(Truncator):
 
     base_: Truncator
 
-    def __init__(self, base: Truncator, background: Background, *, alpha: float = 0.05) -> None:
+    def __init__(
+        self, base: Truncator, background: Background, *, alpha: float | None = 0.05
+    ) -> None:
         self.base = base
         self.background = background
         self.alpha = alpha
@@ -65,7 +68,13 @@ class Gated(Truncator):
             raise InvalidParameterError(
                 f"Gated: background must be a Background, got {self.background!r}"
             )
-        check_probability(self.alpha, who="Gated", name="alpha")
+        if self.alpha is not None:
+            check_probability(self.alpha, who=type(self).__name__, name="alpha")
+        elif self.background.groups is None:
+            raise InvalidParameterError(
+                f"{type(self).__name__}: alpha must be a number for a background that was given "
+                "no queries, got None"
+            )
         self.base._validate()
 
     def _learns(self) -> bool:
@@ -83,7 +92,7 @@ class Gated(Truncator):
     def _predict(self, lists: RankedLists) -> IntArray:
         inner = self._inner()
         inner._check_direction(lists)
-        within = self.background.pvalue(lists) <= self.alpha
+        within = self.background.answers(lists, self.alpha)
         return np.where(within, inner._cuts(lists, (0, sys.maxsize)).k, 0)
 
     def _quick(self, scores: FloatArray, higher_is_better: bool) -> int | None:
@@ -94,16 +103,24 @@ class Gated(Truncator):
         if k is None:
             return None
         self._validate()
-        return k if background.chance_of(float(scores[0])) <= self.alpha else 0
+        best = float(scores[0])
+        if self.alpha is not None:
+            return k if background.chance_of(best) <= self.alpha else 0
+        assert background.groups is not None  # _validate asks for it
+        return k if (best if higher_is_better else -best) >= background.groups.threshold else 0
 
     def _because(self, cuts: Cuts) -> list[str]:
-        pvalues = self.background.pvalue(cuts.lists).tolist()
+        within = self.background.answers(cuts.lists, self.alpha).tolist()
+        if self.alpha is None:
+            shares = self.background.posterior(cuts.lists).tolist()
+            why = "a query with such a best score has no answer with probability {}"
+        else:
+            shares = self.background.pvalue(cuts.lists).tolist()
+            why = "{} of queries without an answer reach a best score as high"
         clauses = self._inner()._because(cuts)
         return [
-            clause
-            if p <= self.alpha
-            else f"{_percent(p)} of queries without an answer reach a best score as high"
-            for p, clause in zip(pvalues, clauses, strict=True)
+            clause if kept else why.format(_percent(share))
+            for kept, share, clause in zip(within, shares, clauses, strict=True)
         ]
 
     def _label(self) -> str:
@@ -124,7 +141,7 @@ class Gated(Truncator):
             The lists.
         """
         keys = self._inner().keys(lists)
-        shut = self.background.pvalue(lists) > self.alpha
+        shut = ~self.background.answers(lists, self.alpha)
         return keys.with_values(np.where(keys.spread(shut), -np.inf, keys.values))
 
     def keys_learn(self) -> bool:

@@ -22,6 +22,7 @@ from paretocut.truncators.consensus.constants import CONSTANTS, EXPECT
 from paretocut.truncators.consensus.expected import best_expected, is_f_beta, is_linear
 from paretocut.truncators.consensus.features import Scale
 from paretocut.truncators.consensus.logistic import sigmoid
+from paretocut.truncators.consensus.number import believed_cuts, estimated, told, typical
 from paretocut.truncators.consensus.pretrain import shipped, values_elsewhere
 from paretocut.truncators.consensus.regression import (
     careful,
@@ -29,13 +30,7 @@ from paretocut.truncators.consensus.regression import (
     regress,
     standardised,
 )
-from paretocut.truncators.consensus.untrained import (
-    cuts_at,
-    levels_for,
-    middle,
-    quick_half,
-    upper_half,
-)
+from paretocut.truncators.consensus.untrained import middle, quick_half, upper_half
 from paretocut.truncators.consensus.vote import Rules, drawn, elected, rule_values, unit, winner
 
 __all__ = ["Consensus"]
@@ -50,8 +45,9 @@ class Consensus(Truncator):
         What "best" means: a name, a `Metric` or a function; see `paretocut.metrics.get`.
     expect
         How many relevant results a list holds on average, as far as you know your questions:
-        ``"one"`` (the answer to a factual question), ``"few"`` (a how-to, some ten), ``"many"``
-        (a literature search, some fifty), or a number; None for no idea. Judgements overrule it.
+        ``"one"`` (a fact: one or two), ``"few"`` (a how-to: three to ten), ``"many"`` (a
+        literature search: a dozen or more), or a number; None for no idea. Judgements overrule
+        it.
     base
         For accuracy only: what cuts the lists that hold an answer; None keeps all of such a list.
     pretrained
@@ -62,7 +58,8 @@ class Consensus(Truncator):
     Attributes
     ----------
     strategy_
-        What was learned: ``"vote"``, ``"regression"``, ``"answer"`` or ``"number"``.
+        What was learned: ``"vote"``, ``"regression"``, ``"answer"``, ``"number"`` (``expect``
+        and unjudged lists) or ``"estimate"`` (unjudged lists alone).
     weights_, thresholds_, votes_
         The rules elected by judged lists; `rules_` shows them.
     coef_, covariance_
@@ -73,8 +70,8 @@ class Consensus(Truncator):
         error; nothing is kept of any list when it is negative beyond half of that.
     answer_
         For accuracy: the model of whether a list holds a relevant result, from judged lists.
-    level_
-        Level of the log-odds, from lists without judgements and ``expect``.
+    typical_
+        What unjudged lists say about the logarithm of the number of relevant results.
     logit_, center_, spread_
         Whether scores are compared as logits; their mean and standard deviation.
 
@@ -99,9 +96,16 @@ class Consensus(Truncator):
 
     **With** ``expect`` **and no judgements**, for F1 and other F-beta, the log-odds of relevance
     rise by 12 over the score range of a list and fall by 0.25 with every factor *e* in rank.
-    Their level is such that so many results are expected to be relevant: in the median list
-    after ``fit`` on unjudged lists of the system, otherwise in each list. The cut is where the
-    expected metric is highest.
+    Their level is such that so many results are expected to be relevant. The number is not taken
+    for exact: its logarithm is normal with standard deviation 0.6, that of a word 0.8, and the
+    cut is where the metric is highest on average.
+
+    **With unjudged lists of the system**, ``fit`` estimates the number from three statistics of
+    the first 100 results: how far the second result stands behind the best, how many results of
+    any list reach the best scores of other lists, and how many stand in the upper half of this
+    one. The coefficients come from judged collections; see docs/calibrate.md. The estimate has a
+    standard deviation of 1 in the logarithm, and three tenths of the belief stay with the upper
+    half of the range.
 
     **With neither**, F1 keeps the upper half of the score range; of more than 50 results only as
     many as if 50 were relevant, as half of the range may be most of a flat list. For DCG other
@@ -132,7 +136,7 @@ class Consensus(Truncator):
     gain_: float
     error_: float
     answer_: dict[str, Any]
-    level_: float
+    typical_: float
     logit_: bool
     center_: float
     spread_: float
@@ -216,15 +220,19 @@ class Consensus(Truncator):
         """Accept lists before fit: other collections have been learned from."""
 
     def _fit(self, lists: RankedLists) -> None:
-        judged = lists.relevance is not None or self.expect is None
-        relevant = lists.relevant if judged else None  # refuses lists without judgements
+        unjudged = lists.relevance is None and is_f_beta(metrics.get(self.metric))
+        relevant = None if unjudged else lists.relevant  # refuses lists without judgements
         scale = Scale.of(lists.merit)
         self.logit_, self.center_, self.spread_ = bool(scale.logit), scale.center, scale.spread
         merit = scale.apply(lists.merit)
         if relevant is None:
-            expected = np.full((len(merit), 1), self._number())
-            self.strategy_ = "number"
-            self.level_ = float(np.median(levels_for(merit, expected)))
+            self.strategy_ = "estimate" if self.expect is None else "number"
+            if self.expect is None:
+                if not merit.filled.any():
+                    raise InvalidParameterError(
+                        "Consensus: lists must hold at least one result to learn from, got none"
+                    )
+                self.typical_ = typical(merit)
             return
         metric, known = metrics.get(self.metric), self._elsewhere()
         design, weight = standardised(merit, scale, known), 1 / (merit.ranks + 1.0)
@@ -263,9 +271,8 @@ class Consensus(Truncator):
         strategy = getattr(self, "strategy_", "untrained")
         if strategy == "vote":
             return winner(self._rules().counts(merit, scale), self.votes_)
-        if strategy == "number":
-            levels = np.full((len(merit), 1), self.level_)
-            return cuts_at(merit, levels, np.ones(levels.shape), self._beta())
+        if strategy == "estimate":
+            return believed_cuts(merit, estimated(merit, self.typical_), self._beta())
         if strategy == "regression":
             if self._loses():
                 return np.zeros(len(lists), dtype=np.int64)
@@ -281,8 +288,7 @@ class Consensus(Truncator):
     def _untrained(self, lists: RankedLists, merit: Ragged) -> IntArray:
         metric = metrics.get(self.metric)
         if self.expect is not None and is_f_beta(metric):
-            levels = levels_for(merit, np.full((len(merit), 1), self._number()))
-            return cuts_at(merit, levels, np.ones(levels.shape), self._beta())
+            return believed_cuts(merit, told(len(merit), self.expect), self._beta())
         if metric == metrics.f1:
             return upper_half(merit)
         if metric == metrics.dcg and self.expect is None:
@@ -298,8 +304,8 @@ class Consensus(Truncator):
         strategy = getattr(self, "strategy_", "untrained")
         if strategy == "vote":
             clause = f"median of the {len(self.votes_)} cut-offs {self._taught()}"
-        elif strategy == "number":
-            clause = f"highest expected {metric.name} if a typical list holds {self._expected()}"
+        elif strategy == "estimate":
+            return self._estimate_clauses(cuts)
         elif strategy == "regression" and self._loses():
             clause = f"any cut would lose {metric.name}, as {self._taught()}"
         elif strategy == "regression":
@@ -340,6 +346,16 @@ class Consensus(Truncator):
                     f"of the list's range, {sign * half:.3g}"
                 )
         return clauses
+
+    def _estimate_clauses(self, cuts: Cuts) -> list[str]:
+        numbers = np.exp(estimated(self._scale().apply(cuts.lists.merit), self.typical_)[:, 1])
+        name = metrics.get(self.metric).name
+        seen = f"{self.queries_} unjudged {'query' if self.queries_ == 1 else 'queries'}"
+        return [
+            f"highest expected {name} if the list holds about {max(number, 1.0):.2g} relevant "
+            f"result{'s' if number > 1 else ''}, as {seen} suggest"
+            for number in numbers.tolist()
+        ]
 
     def _answer_clauses(self, cuts: Cuts) -> list[str]:
         chances = self._answered(cuts.lists).tolist()

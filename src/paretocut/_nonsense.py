@@ -1,0 +1,142 @@
+"""Nonsense queries made of the words of an index, and how much a query asks for."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from paretocut._validation import check_positive_int
+from paretocut.errors import InvalidParameterError
+from paretocut.ragged import FloatArray
+
+__all__ = ["QueryScale", "nonsense"]
+
+_WORD = re.compile(r"\w+")
+_POWER = 0.75
+
+
+def words(text: str) -> set[str]:
+    """Return the different words of a text, in lower case."""
+    return set(_WORD.findall(text.lower()))
+
+
+def frequencies(texts: Iterable[str]) -> tuple[Counter[str], int]:
+    """Return in how many texts each word occurs, and how many texts there are."""
+    counts: Counter[str] = Counter()
+    size = 0
+    for text in texts:
+        if not isinstance(text, str):
+            raise InvalidParameterError(f"nonsense: texts must be strings, got {text!r}")
+        counts.update(words(text))
+        size += 1
+    return counts, size
+
+
+def nonsense(
+    texts: Iterable[str], n: int = 100, *, length: int = 8, lexical: bool = False, seed: int = 0
+) -> list[str]:
+    """Return queries that mean nothing, made of words of these texts.
+
+    Each query is ``length`` different words. No document is about such a mixture, yet every word
+    is one that the index knows: its scores show what chance reaches.
+
+    Parameters
+    ----------
+    texts
+        Some hundred texts of the index.
+    n
+        Number of queries.
+    length
+        Words in each. Three words are close to a real query; twelve or twenty change little.
+    lexical
+        How words are drawn: False takes every word with the same chance, which suits embeddings.
+        True takes common words more often, by the square root of the number of texts they are
+        in: real questions off the topic share common words with any index.
+    seed
+        Of the draws.
+
+    Examples
+    --------
+    >>> nonsense(["the cat sat on a mat", "dogs chase the cat"], 2, length=3)
+    ['on chase cat', 'cat sat the']
+    """
+    check_positive_int(n, who="nonsense", name="n")
+    check_positive_int(length, who="nonsense", name="length")
+    counts, _ = frequencies(texts)
+    # Numbers and single letters are seldom words.
+    known = sorted(word for word in counts if len(word) > 1 and word.isalpha())
+    if len(known) < length:
+        raise InvalidParameterError(
+            f"nonsense: texts must hold at least {length} different words, got {len(known)}"
+        )
+    weight = np.array([counts[word] for word in known], dtype=np.float64) ** 0.5
+    if not lexical:
+        weight[:] = 1.0
+    rng = np.random.default_rng(seed)
+    draws = [
+        rng.choice(len(known), length, replace=False, p=weight / weight.sum()) for _ in range(n)
+    ]
+    return [" ".join(known[i] for i in draw) for draw in draws]
+
+
+@dataclass(frozen=True)
+class QueryScale:
+    """What to divide lexical scores by, so that long and short queries compare.
+
+    A BM25 score grows with every word that matches. The scale of a query is the sum of the
+    inverse document frequencies of its words, to the power 0.75; a word the texts do not know
+    counts as the rarest.
+
+    Attributes
+    ----------
+    counts
+        Number of texts that hold each word; words of one text alone are left out.
+    size
+        Number of texts.
+
+    Examples
+    --------
+    >>> scale = QueryScale.from_texts(["the cat sat", "the dog ran", "the sun", "a cat"])
+    >>> scale(["the cat", "the purple cat"]).round(2)
+    array([1.04, 2.48])
+    """
+
+    counts: Mapping[str, int]
+    size: int
+
+    @classmethod
+    def from_texts(cls, texts: Iterable[str]) -> QueryScale:
+        """Return the scale of an index, from some hundred of its texts.
+
+        Parameters
+        ----------
+        texts
+            Texts of the index; the more, the better.
+        """
+        counts, size = frequencies(texts)
+        if size == 0:
+            raise InvalidParameterError("QueryScale: texts must hold at least one text, got none")
+        return cls({word: count for word, count in sorted(counts.items()) if count > 1}, size)
+
+    def __call__(self, queries: Sequence[str]) -> FloatArray:
+        """Return the scale of each query; 1 for a query without a word.
+
+        Parameters
+        ----------
+        queries
+            Texts of the queries.
+        """
+        return np.array([self._mass(query) ** _POWER or 1.0 for query in queries])
+
+    def _mass(self, query: str) -> float:
+        counts = np.array([self.counts.get(word, 0) for word in words(query)], dtype=np.float64)
+        return float(np.log1p((self.size - counts + 0.5) / (counts + 0.5)).sum())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the scale as plain data."""
+        return {"counts": dict(self.counts), "size": self.size}

@@ -1,0 +1,136 @@
+"""``nonsense``, ``calibrate`` and ``check``: what an index tells without a judgement."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+import paretocut as pc
+from paretocut.cli._common import (
+    Commands,
+    add_expect,
+    add_input,
+    add_quiet,
+    expect_of,
+    load_truncator,
+    note,
+    positive_int,
+    read,
+    read_unanswered,
+)
+from paretocut.errors import InvalidParameterError
+from paretocut.io._files import open_target
+from paretocut.truncators import Calibrated
+
+
+def add_commands(commands: Commands) -> None:
+    """Add ``nonsense``, ``calibrate`` and ``check`` to the command line."""
+    nonsense = commands.add_parser(
+        "nonsense",
+        help="make queries that mean nothing, of the words of an index",
+        description="Reads texts of the index, one a line, and writes queries of eight of their "
+        "words, one a line: a name, a tab, the words. Search for them, then `paretocut calibrate`.",
+    )
+    nonsense.add_argument("texts", help="file with some hundred texts, one a line")
+    nonsense.add_argument("-o", "--output", default="-", metavar="FILE", help="where to write")
+    nonsense.add_argument(
+        "-n", type=positive_int, default=100, metavar="N", help="queries (default: 100)"
+    )
+    nonsense.add_argument(
+        "--lexical", action="store_true", help="for word matching (BM25): common words more often"
+    )
+    nonsense.add_argument("--seed", type=int, default=0, metavar="N", help="of the draws")
+    nonsense.set_defaults(run_command=_nonsense, quiet=False)
+
+    calibrate = commands.add_parser(
+        "calibrate",
+        help="learn from nonsense and unjudged queries when to return nothing, and how many",
+        description="Reads the run of the nonsense queries and, if there is one, the run of real "
+        "queries without judgements; writes a model for `paretocut cut --model`. Lexical scores "
+        "(BM25) depend on the length of the query: calibrate these in Python, with lexical=True.",
+    )
+    add_input(calibrate)
+    calibrate.add_argument(
+        "-o", "--output", required=True, metavar="FILE", help="where to write the model"
+    )
+    calibrate.add_argument(
+        "--queries", metavar="RUN", help="run of real queries, in the format of the first run"
+    )
+    calibrate.add_argument(
+        "--alpha",
+        type=float,
+        default=0.05,
+        metavar="P",
+        help="share of the nonsense that gets results, without --queries (default: 0.05)",
+    )
+    calibrate.add_argument(
+        "--unanswered",
+        type=float,
+        default=0.05,
+        metavar="P",
+        help="share of the real queries that you believe to have no answer (default: 0.05)",
+    )
+    add_expect(calibrate)
+    calibrate.add_argument("--json", action="store_true", help="print what was found as JSON")
+    add_quiet(calibrate)
+    calibrate.set_defaults(run_command=_calibrate)
+
+    check = commands.add_parser(
+        "check",
+        help="are these lists still what a model was calibrated on",
+        description="Compares the lists of real queries with those of the calibration, and says "
+        '"same", "changed" or "unsure".',
+    )
+    add_input(check)
+    check.add_argument(
+        "--model", required=True, metavar="FILE", help="what `paretocut calibrate` wrote"
+    )
+    check.add_argument("--json", action="store_true", help="print the verdict as JSON")
+    add_quiet(check)
+    check.set_defaults(run_command=_check)
+
+
+def _nonsense(args: argparse.Namespace) -> None:
+    with open(args.texts, encoding="utf-8") as file:
+        made = pc.nonsense(file, args.n, lexical=args.lexical, seed=args.seed)
+    with open_target(args.output) as out:
+        for i, query in enumerate(made, 1):
+            out.write(f"nonsense-{i}\t{query}\n".encode())
+
+
+def _calibrate(args: argparse.Namespace) -> None:
+    queries = None if args.queries is None else read_unanswered(args, args.queries)
+    t = pc.calibrated(
+        read(args),
+        queries,
+        alpha=args.alpha,
+        unanswered=args.unanswered,
+        expect=expect_of(args),
+    )
+    t.save(args.output)
+    if args.json:
+        told = {"model": args.output, "threshold": t.threshold(), "report": t.report()}
+        sys.stdout.write(json.dumps(told) + "\n")
+    elif not args.quiet:
+        note(t.report())
+
+
+def _check(args: argparse.Namespace) -> None:
+    t = load_truncator(args.model)
+    if not isinstance(t, Calibrated):
+        raise InvalidParameterError(
+            f"check: --model must name what `paretocut calibrate` wrote, got a "
+            f"{type(t).__name__} in {args.model}"
+        )
+    found = t.check(read(args))
+    if args.json:
+        told = {
+            "verdict": found.verdict,
+            "pvalue": found.pvalue,
+            "distance": dict(found.distance),
+            "lists": found.lists,
+        }
+        sys.stdout.write(json.dumps(told) + "\n")
+    else:
+        sys.stdout.write(f"{found}\n")
