@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
+import pickle
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,6 +17,7 @@ import paretocut as pc
 from paretocut._groups import Groups
 from paretocut._searches import run_searches, scores_of
 from paretocut.errors import DataFormatError, InvalidParameterError, InvalidScoresError
+from paretocut.lists import RankedLists
 from paretocut.truncators import Calibrated, FixedK, Gated
 from paretocut.truncators.calibrated import _chance, _distance
 
@@ -225,6 +228,57 @@ def test_calibrated_survives_a_file(made: Calibrated, tmp_path: Path) -> None:
     np.testing.assert_array_equal(loaded.predict(lists), made.predict(lists))
     assert loaded.report() == made.report()
     assert loaded.check(good_lists(rng, 100)).verdict == "same"
+
+
+@pytest.fixture(scope="module")
+def lexical() -> Calibrated:
+    rng = np.random.default_rng(7)
+    texts = [" ".join(TEXTS[0].split()[:size]) for size in rng.integers(1, 9, 350)]
+    scale = pc.QueryScale.from_texts(TEXTS)
+    lists = np.concatenate([null_lists(rng, 150), good_lists(rng, 200)]) * scale(texts)[:, None]
+    return pc.calibrated(lists[:150], lists[150:], scale=scale, texts=texts)
+
+
+@pytest.mark.parametrize("kind", ["with a log", "nonsense alone", "lexical"])
+def test_calibrated_keeps_the_contract_of_truncators(
+    kind: str, made: Calibrated, lexical: Calibrated, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(11)
+    null = null_lists(rng, 60)
+    t = {"with a log": made, "nonsense alone": pc.calibrated(null), "lexical": lexical}[kind]
+    scores = np.concatenate([null_lists(rng, 10), good_lists(rng, 10)])
+    queries = [" ".join(TEXTS[0].split()[: 1 + i % 5]) for i in range(len(scores))]
+    many = {"queries": queries} if kind == "lexical" else {}
+    if many:
+        scores *= pc.QueryScale.from_texts(TEXTS)(queries)[:, None]
+    lists = RankedLists(scores)
+    cuts = t.cut_batch(lists, **many)
+    assert 0 < np.count_nonzero(cuts.k) < len(lists)
+    for i, own in enumerate(scores):
+        one = t.cut(own, **({"query": queries[i]} if many else {}))
+        assert (one.k, one.reason, one.warnings) == (cuts[i].k, cuts[i].reason, cuts[i].warnings)
+        assert json.loads(json.dumps(one.to_dict()))["method"].startswith("Calibrated(Consensus(")
+    bounded = t.cut_batch(lists, min_k=1, max_k=2, **many)
+    np.testing.assert_array_equal(bounded.k, np.clip(cuts.k, 1, 2))
+
+    t.save(tmp_path / "t.json")
+    for twin in (pc.load(tmp_path / "t.json"), pickle.loads(pickle.dumps(t)), copy.deepcopy(t)):
+        assert type(twin) is Calibrated
+        assert repr(twin) == repr(t)
+        assert twin.report() == t.report()
+        again = twin.cut_batch(lists, **many)
+        assert (again.k.tolist(), again.reasons) == (cuts.k.tolist(), cuts.reasons)
+    assert len(repr(t)) < 600
+    assert repr(t.base) in repr(t)
+    bare = t.clone()  # has the parameters, and nothing that was learned from lists
+    assert bare.get_params(deep=False).keys() == t.get_params(deep=False).keys()
+    assert bare.background == t.background
+    assert bare.scale == t.scale
+    assert bare._learned() == []
+    assert bare.base._learned() == []
+    assert t.get_params()["base__expect"] is None
+    if kind != "lexical":
+        np.testing.assert_array_equal(t.predict(lists), cuts.k)
 
 
 def test_distances_are_calibrated_as_their_mirror_image(made: Calibrated) -> None:

@@ -124,7 +124,8 @@ class Gated(Truncator):
         ]
 
     def _label(self) -> str:
-        return f"Gated({self._inner()._label()}, alpha={self.alpha:g})"
+        share = "" if self.alpha is None else f", alpha={self.alpha:g}"
+        return f"{type(self).__name__}({self._inner()._label()}{share})"
 
     def _notices(self, cuts: Cuts) -> Sequence[tuple[str, ...]]:
         return self._inner()._notices(cuts)
