@@ -132,6 +132,27 @@ class Cutter:
         check_bounds(who, *bounds)
         return cls(choose(who, **choice), *bounds)
 
+    def needed(self, queries: Sequence[str | None] | None, who: str) -> list[str] | None:
+        """Return the texts of the queries if the truncator needs them, else None.
+
+        Parameters
+        ----------
+        queries
+            The query of each answer, where the adapter knows it.
+        who
+            Name of the adapter, for messages.
+        """
+        if not self.truncator._needs_query():
+            return None
+        known = [query for query in queries or () if isinstance(query, str)]
+        if queries is None or len(known) < len(queries):
+            raise InvalidParameterError(
+                f"{who}: the truncator was calibrated for lexical scores, so it must be told the "
+                "text of the query, got none; where there is no place for it here, use "
+                "truncator.cut(scores, query=...)"
+            )
+        return known
+
 
 @dataclass(frozen=True)
 class TokenBudget:
@@ -237,6 +258,7 @@ def cut_scored(
     cutter: Cutter,
     *,
     who: str,
+    query: str | None = None,
     higher_is_better: bool = True,
     best_first: bool = True,
     budget: TokenBudget | None = None,
@@ -252,6 +274,8 @@ def cut_scored(
         Who decides.
     who
         Name of the adapter, for messages.
+    query
+        Text of the query; only a truncator that needs it is told.
     higher_is_better
         False if the scores are distances.
     best_first
@@ -269,12 +293,15 @@ def cut_scored(
     if best_first:
         column = Ragged.unchecked(values, np.array([0, values.size]))
         check_direction(column, higher_is_better, who=who, least=2)
+    needed = cutter.needed([query], who)
+    asked: dict[str, Any] = {} if needed is None else {"query": needed[0]}
     with _speaking_for(who):
         cut = cutter.truncator.cut(
             values,
             higher_is_better=higher_is_better,
             min_k=cutter.min_k,
             max_k=cutter.max_k,
+            **asked,
         )
     decision = Decision(cut, values, positions)
     if budget is not None:
@@ -289,6 +316,7 @@ def cut_each(
     cutter: Cutter,
     *,
     who: str,
+    queries: Sequence[str | None] | None = None,
     higher_is_better: bool = True,
     best_first: bool = True,
     budget: TokenBudget | None = None,
@@ -302,6 +330,8 @@ def cut_each(
         The scores of each answer.
     cutter, who, higher_is_better, best_first
         As in `cut_scored`.
+    queries
+        Text of the query of each answer; only a truncator that needs them is told.
     budget, text_of
         As in `Decision.within`; ``text_of`` takes the number of the answer too.
     """
@@ -309,9 +339,15 @@ def cut_each(
     lists = Ragged.from_any([values for values, _ in scored], dtype=np.float64)
     if best_first:
         check_direction(lists, higher_is_better, who=who, least=2)
+    needed = cutter.needed(queries, who)
+    asked: dict[str, Any] = {} if needed is None else {"queries": needed}
     with _speaking_for(who):
         cuts = cutter.truncator.cut_batch(
-            lists, higher_is_better=higher_is_better, min_k=cutter.min_k, max_k=cutter.max_k
+            lists,
+            higher_is_better=higher_is_better,
+            min_k=cutter.min_k,
+            max_k=cutter.max_k,
+            **asked,
         )
     sign = -1.0 if higher_is_better else 1.0
     decisions = [
@@ -393,6 +429,7 @@ def filter_scored(
     mark: Callable[[T, dict[str, Any]], T],
     text_of: Callable[[T], str],
     budget: TokenBudget,
+    query: str | None = None,
     higher_is_better: bool = True,
     best_first: bool = False,
 ) -> CutList[T]:
@@ -402,7 +439,7 @@ def filter_scored(
     ----------
     results, scores
         The results and the score of each, or None.
-    cutter, who, higher_is_better, best_first
+    cutter, who, query, higher_is_better, best_first
         As in `cut_scored`.
     unscored
         What to do with results that have none: one of `UNSCORED`.
@@ -429,6 +466,7 @@ def filter_scored(
         scores,
         cutter,
         who=who,
+        query=query,
         higher_is_better=higher_is_better,
         best_first=best_first,
         budget=budget,

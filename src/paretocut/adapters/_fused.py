@@ -130,6 +130,7 @@ class Fuser:
         arms: Mapping[str, Arm[T]],
         mark: Callable[[T, float, dict[str, Any]], T],
         *,
+        query: str | None = None,
         text_of: Callable[[T], str] = str,
         budget: TokenBudget | None = None,
     ) -> CutList[T]:
@@ -141,6 +142,8 @@ class Fuser:
             The answers by name of the search.
         mark
             Makes a copy of a result with its fused score and what is to be told of it.
+        query
+            Text of the query; only a truncator that needs it is told.
         text_of
             Gives the text of a result, for the budget.
         budget
@@ -153,8 +156,10 @@ class Fuser:
             for name, result in zip(arm.ids, arm.results, strict=True):
                 first.setdefault(name, result)
         results = [first[name] for name in fused.doc_ids[0].tolist()]
+        needed = self.cutter.needed([query], self.who)
+        asked: dict[str, Any] = {} if needed is None else {"queries": needed}
         cut = self.cutter.truncator.cut_batch(
-            fused, min_k=self.cutter.min_k, max_k=self.cutter.max_k
+            fused, min_k=self.cutter.min_k, max_k=self.cutter.max_k, **asked
         )[0]
         scores = fused.scores[0]
         decision = Decision(cut, scores, np.arange(scores.size))

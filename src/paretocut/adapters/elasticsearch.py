@@ -18,7 +18,11 @@ _REMEDY = "a knn search finds at most num_candidates results in a shard: raise i
 
 
 def cut_search(
-    response: Response, *, asked: int | None = None, **options: Unpack[CutOptions]
+    response: Response,
+    *,
+    query: str | None = None,
+    asked: int | None = None,
+    **options: Unpack[CutOptions],
 ) -> Response:
     """Return the response with the hits worth keeping; everything else in it stays.
 
@@ -30,6 +34,8 @@ def cut_search(
     response
         What ``client.search`` returned, asked for with ``size=200`` or so, and sorted by score:
         with another sort order Elasticsearch gives no scores.
+    query
+        Text that was searched for; only a truncator calibrated for lexical scores needs it.
     asked
         How many results the search asked for, if you want to be warned when it got less than
         half of them.
@@ -48,7 +54,8 @@ def cut_search(
     """
     body, hits, scores = _read(response, "cut_search")
     warn_of_shortfall(len(hits), asked, who="cut_search", remedy=_REMEDY)
-    decision = cut_scored(scores, Cutter.of("cut_search", options), who="cut_search")
+    cutter = Cutter.of("cut_search", options)
+    decision = cut_scored(scores, cutter, who="cut_search", query=query)
     kept = CutList([hits[i] for i in decision.kept], decision.cut)
     return _written(response, body, kept)
 

@@ -96,13 +96,15 @@ class ParetoCut:
         return restored
 
     @component.output_types(documents=list[Document], decision=dict[str, Any])
-    def run(self, documents: list[Document]) -> dict[str, Any]:
+    def run(self, documents: list[Document], query: str | None = None) -> dict[str, Any]:
         """Return the documents kept, and the decision.
 
         Parameters
         ----------
         documents
             Documents with scores.
+        query
+            Text of the query; only a truncator calibrated for lexical scores needs it.
         """
         kept = filter_scored(
             documents,
@@ -114,6 +116,7 @@ class ParetoCut:
             ),
             self._cutter,
             who="ParetoCut",
+            query=query,
             unscored=self.unscored,
             mark=_mark,
             text_of=lambda document: document.content or "",
@@ -123,15 +126,17 @@ class ParetoCut:
         return {"documents": list(kept), "decision": kept.cut.to_dict()}
 
     @component.output_types(documents=list[Document], decision=dict[str, Any])
-    async def run_async(self, documents: list[Document]) -> dict[str, Any]:
+    async def run_async(
+        self, documents: list[Document], query: str | None = None
+    ) -> dict[str, Any]:
         """Return what `run` does; the work is too short for a thread.
 
         Parameters
         ----------
-        documents
-            Documents with scores.
+        documents, query
+            As there.
         """
-        result: dict[str, Any] = self.run(documents)
+        result: dict[str, Any] = self.run(documents, query)
         return result
 
 

@@ -92,7 +92,8 @@ class ParetoCutRetriever(CutModel, BaseRetriever):
         self, query: str, *, run_manager: Any, **kwargs: Any
     ) -> list[Document]:
         search = {"k": self.fetch_k, **self.search_kwargs, **kwargs}
-        kept = self._cut(self.vectorstore.similarity_search_with_score(query, **search), search)
+        found = self.vectorstore.similarity_search_with_score(query, **search)
+        kept = self._cut(query, found, search)
         if run_manager is not None:
             _dispatch(kept, run_manager.get_child())
         return kept
@@ -102,13 +103,13 @@ class ParetoCutRetriever(CutModel, BaseRetriever):
     ) -> list[Document]:
         search = {"k": self.fetch_k, **self.search_kwargs, **kwargs}
         found = await self.vectorstore.asimilarity_search_with_score(query, **search)
-        kept = self._cut(found, search)
+        kept = self._cut(query, found, search)
         if run_manager is not None:
             await _adispatch(kept, run_manager.get_child())
         return kept
 
     def _cut(
-        self, found: Sequence[tuple[Document, float]], search: dict[str, Any]
+        self, query: str, found: Sequence[tuple[Document, float]], search: dict[str, Any]
     ) -> CutList[Document]:
         who, up = "ParetoCutRetriever", self.higher_is_better
         warn_of_shortfall(len(found), search.get("k"), who=who, remedy=_REMEDY)
@@ -116,6 +117,7 @@ class ParetoCutRetriever(CutModel, BaseRetriever):
             [score for _, score in found],
             self._cutter,
             who=who,
+            query=query,
             higher_is_better=_direction(self.vectorstore) if up is None else up,
             budget=self._budget,
             text_of=lambda i: found[i][0].page_content,
@@ -191,7 +193,7 @@ class ParetoCutFusionRetriever(CutModel, BaseRetriever):
             else arm.invoke(query, config=config)
             for name, arm in self._arms.items()
         }
-        kept = self._fused(found)
+        kept = self._fused(query, found)
         if run_manager is not None:
             _dispatch(kept, run_manager.get_child())
         return kept
@@ -208,12 +210,12 @@ class ParetoCutFusionRetriever(CutModel, BaseRetriever):
                 for arm in self._arms.values()
             )
         )
-        kept = self._fused(dict(zip(self._arms, answers, strict=True)))
+        kept = self._fused(query, dict(zip(self._arms, answers, strict=True)))
         if run_manager is not None:
             await _adispatch(kept, run_manager.get_child())
         return kept
 
-    def _fused(self, found: dict[str, Any]) -> CutList[Document]:
+    def _fused(self, query: str, found: dict[str, Any]) -> CutList[Document]:
         arms = {}
         for name, answer in found.items():
             arm = self._arms[name]
@@ -230,6 +232,7 @@ class ParetoCutFusionRetriever(CutModel, BaseRetriever):
         return self._fuser.answer(
             arms,
             lambda document, score, mark: _mark(document, mark),
+            query=query,
             text_of=lambda document: document.page_content,
             budget=self._budget,
         )
@@ -279,12 +282,12 @@ class ParetoCutCompressor(CutModel, BaseDocumentCompressor):
         documents
             What was retrieved, with scores in the metadata.
         query
-            Not used.
+            Told to a truncator that was calibrated for lexical scores; others do not need it.
         callbacks
             Told of the decision when they belong to a run, as those of a
             ``ContextualCompressionRetriever`` do.
         """
-        kept = self._keep(documents)
+        kept = self._keep(documents, query)
         _dispatch(kept, callbacks)
         return kept
 
@@ -298,11 +301,11 @@ class ParetoCutCompressor(CutModel, BaseDocumentCompressor):
         documents, query, callbacks
             As there.
         """
-        kept = self._keep(documents)
+        kept = self._keep(documents, query)
         await _adispatch(kept, callbacks)
         return kept
 
-    def _keep(self, documents: Sequence[Document]) -> CutList[Document]:
+    def _keep(self, documents: Sequence[Document], query: str) -> CutList[Document]:
         who = f"ParetoCutCompressor: metadata[{self.score_key!r}]"
         scores = read_each(
             documents,
@@ -323,6 +326,7 @@ class ParetoCutCompressor(CutModel, BaseDocumentCompressor):
             scores,
             self._cutter,
             who=who,
+            query=query,
             unscored=self.unscored,
             mark=_mark,
             text_of=lambda document: document.page_content,

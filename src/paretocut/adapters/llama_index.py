@@ -77,6 +77,7 @@ class ParetoCutPostprocessor(CutModel, BaseNodePostprocessor):
             ),
             self._cutter,
             who="ParetoCutPostprocessor",
+            query=None if query_bundle is None else query_bundle.query_str,
             unscored=self.unscored,
             mark=_mark,
             text_of=lambda node: node.get_content(),
@@ -169,10 +170,10 @@ class ParetoCutRetriever(BaseRetriever):
         return other
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return self._cut(self._retriever.retrieve(query_bundle))
+        return self._cut(query_bundle, self._retriever.retrieve(query_bundle))
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return self._cut(await self._retriever.aretrieve(query_bundle))
+        return self._cut(query_bundle, await self._retriever.aretrieve(query_bundle))
 
     # The inner retriever has followed links between nodes; done again, the list would be rebuilt
     # without the decision.
@@ -186,9 +187,9 @@ class ParetoCutRetriever(BaseRetriever):
     ) -> list[NodeWithScore]:
         return nodes
 
-    def _cut(self, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
+    def _cut(self, query: QueryBundle, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
         warn_of_shortfall(len(nodes), self._fetch_k, who="ParetoCutRetriever", remedy=_REMEDY)
-        return self._postprocessor._postprocess_nodes(nodes)
+        return self._postprocessor._postprocess_nodes(nodes, query)
 
 
 class ParetoCutFusionRetriever(BaseRetriever):
@@ -228,13 +229,16 @@ class ParetoCutFusionRetriever(BaseRetriever):
         self._budget = TokenBudget(max_tokens, count_tokens).check(who)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return self._fused([arm.retrieve(query_bundle) for arm in self._retrievers.values()])
+        found = [arm.retrieve(query_bundle) for arm in self._retrievers.values()]
+        return self._fused(query_bundle, found)
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         found = (arm.aretrieve(query_bundle) for arm in self._retrievers.values())
-        return self._fused(await asyncio.gather(*found))
+        return self._fused(query_bundle, await asyncio.gather(*found))
 
-    def _fused(self, answers: Sequence[Sequence[NodeWithScore]]) -> list[NodeWithScore]:
+    def _fused(
+        self, query: QueryBundle, answers: Sequence[Sequence[NodeWithScore]]
+    ) -> list[NodeWithScore]:
         arms = {
             name: Arm(
                 nodes,
@@ -247,6 +251,7 @@ class ParetoCutFusionRetriever(BaseRetriever):
         return self._fuser.answer(
             arms,
             lambda node, score, mark: _mark(NodeWithScore(node=node.node, score=score), mark),
+            query=query.query_str,
             text_of=lambda node: node.get_content(),
             budget=self._budget,
         )

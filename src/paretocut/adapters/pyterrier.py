@@ -53,7 +53,8 @@ class ParetoCut(pt.Transformer):
         Parameters
         ----------
         inp
-            A frame of results: ``qid``, ``docno``, ``score``.
+            A frame of results: ``qid``, ``docno``, ``score``; ``query`` too for a truncator that
+            was calibrated for lexical scores.
         """
         pt.validate.result_frame(inp, extra_columns=["score"], context=self)
         taken = [name for name in (*_NUMBERS, "reason") if name in inp.columns]
@@ -67,10 +68,12 @@ class ParetoCut(pt.Transformer):
         except (TypeError, ValueError) as error:
             raise InvalidScoresError(f"ParetoCut: score must hold numbers, got {error}") from error
         queries = inp.groupby("qid", sort=False).indices
+        texts = inp["query"].to_numpy(dtype=object) if "query" in inp.columns else None
         decisions, _ = cut_each(
             [scores[places] for places in queries.values()],
             self._cutter,
             who="ParetoCut",
+            queries=None if texts is None else [texts[own[0]] for own in queries.values()],
             best_first=False,
         )
         self.decisions = {qid: one.cut for qid, one in zip(queries, decisions, strict=True)}

@@ -227,6 +227,10 @@ class Truncator(ABC):
     def _validate(self) -> None:
         """Raise InvalidParameterError for a parameter outside what is allowed."""
 
+    def _needs_query(self) -> bool:
+        """Return whether `cut` must be told the query, and `cut_batch` the queries."""
+        return False
+
     def _learns(self) -> bool:
         """Return whether fit has anything to learn with these parameters."""
         return True

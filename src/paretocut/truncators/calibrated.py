@@ -244,6 +244,13 @@ class Calibrated(Gated):
         assert self.alpha is not None
         return self.background.limit(self.alpha)
 
+    def __repr__(self) -> str:
+        # Its own arguments are thousands of numbers and words.
+        return f"{type(self).__name__}({self.base!r}, {self.background!r}, alpha={self.alpha!r})"
+
+    def _needs_query(self) -> bool:
+        return self.scale is not None
+
     def _how_many(self) -> str:
         inner = self._inner()
         typical = getattr(inner, "typical_", None)
