@@ -448,10 +448,10 @@ def test_estimated_errors_hold_when_the_two_groups_do(shift: float) -> None:
 # The command line.
 
 
-def write_run(path: Path, lists: np.ndarray) -> None:
+def write_run(path: Path, lists: np.ndarray, name: str = "q") -> None:
     """Write lists as a TREC run."""
     rows = [
-        f"q{i} Q0 d{j} {j + 1} {score:.6f} test\n"
+        f"{name}{i} Q0 d{j} {j + 1} {score:.6f} test\n"
         for i, scores in enumerate(lists)
         for j, score in enumerate(scores)
     ]
@@ -483,6 +483,50 @@ def test_commands_do_what_the_library_does(
     assert told["report"] == expected.report()
     assert main(["check", str(tmp_path / "users.run"), "--model", str(model)]) == 0
     assert capfd.readouterr().out.startswith("same: ")
-    pc.truncators.FixedK(3).save(model)
+    FixedK(3).save(model)
     assert main(["check", str(tmp_path / "users.run"), "--model", str(model)]) == 2
     assert "got a FixedK" in capfd.readouterr().err
+
+
+def test_commands_scale_lexical_scores_by_the_query(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], lexical: Calibrated
+) -> None:
+    from paretocut.cli import main
+
+    rng = np.random.default_rng(7)  # the draws of `lexical`
+    texts = [" ".join(TEXTS[0].split()[:size]) for size in rng.integers(1, 9, 350)]
+    divisors = pc.QueryScale.from_texts(TEXTS)(texts)[:, None]
+    lists = np.concatenate([null_lists(rng, 150), good_lists(rng, 200)]) * divisors
+    index, model = tmp_path / "texts.txt", str(tmp_path / "model.json")
+    index.write_text("\n".join(TEXTS))
+    runs = {"null": (lists[:150], texts[:150]), "users": (lists[150:], texts[150:])}
+    for name, (scores, own) in runs.items():
+        write_run(tmp_path / f"{name}.run", scores, name)
+        lines = [f"{name}{i}\t{text}\n" for i, text in enumerate(own)]
+        (tmp_path / f"{name}.tsv").write_text("".join(lines))
+    null, users = (str(tmp_path / f"{name}.tsv") for name in runs)
+    users_run = str(tmp_path / "users.run")
+    call = ["calibrate", str(tmp_path / "null.run"), "--queries", users_run, "-o", model, "--json"]
+    call += ["--lexical", str(index)]
+    assert main(call) == 2
+    assert "--query-texts must name a file" in capfd.readouterr().err
+    assert main([*call, "--query-texts", null]) == 2
+    assert "got none for 200 of 350, such as users0" in capfd.readouterr().err
+    assert main([*call, "--query-texts", null, users]) == 0
+    told = json.loads(capfd.readouterr().out)
+    assert told["threshold"] == pytest.approx(lexical.threshold(), rel=1e-4)
+
+    cut = ["cut", users_run, "--model", model, "--json", "-q"]
+    assert main(cut) == 2
+    assert "--query-texts must name a file" in capfd.readouterr().err
+    assert main([*cut, "--query-texts", users]) == 0
+    kept = [json.loads(line)["k"] for line in capfd.readouterr().out.splitlines()]
+    expected = pc.load(model).cut_batch(lists[150:].round(6), queries=texts[150:]).k
+    assert kept == expected.tolist()
+    assert main(["check", users_run, "--model", model, "--query-texts", users]) == 0
+    assert capfd.readouterr().out.startswith("same: ")
+    (tmp_path / "bad.tsv").write_text("users0 no tab\n")
+    assert main([*cut, "--query-texts", str(tmp_path / "bad.tsv")]) != 0
+    assert "bad.tsv" in capfd.readouterr().err
+    with pytest.raises(InvalidParameterError, match="must do without the query"):
+        Gated(lexical, lexical.background).cut(lists[0])

@@ -17,7 +17,7 @@ import numpy as np
 import paretocut as pc
 from paretocut import truncators
 from paretocut._options import TRANSFORMS, FitOptions
-from paretocut.errors import InvalidParameterError
+from paretocut.errors import DataFormatError, InvalidParameterError
 from paretocut.io import read_lists
 from paretocut.io.tables import Format, format_of
 from paretocut.lists import RankedLists
@@ -139,6 +139,42 @@ def expect_of(args: argparse.Namespace) -> str | float | None:
         raise InvalidParameterError(
             f"{args.command}: --expect must be {', '.join(EXPECT)} or a number, got {args.expect!r}"
         ) from None
+
+
+def add_query_texts(parser: Any) -> None:
+    """Add the texts of the queries, for models of lexical scores."""
+    parser.add_argument(
+        "--query-texts",
+        nargs="+",
+        metavar="FILE",
+        help="texts of the queries, one a line: name, tab, text; needed for lexical models only",
+    )
+
+
+def query_texts(args: argparse.Namespace, *runs: RankedLists) -> list[str]:
+    """Return the text of each query of these runs, as ``--query-texts`` tells them."""
+    if args.query_texts is None:
+        raise InvalidParameterError(
+            f"{args.command}: --query-texts must name a file for lexical scores, which are "
+            "compared by what their query asks for; got none"
+        )
+    known: dict[str, str] = {}
+    for path in args.query_texts:
+        with open(path, encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                name, tab, text = line.rstrip("\r\n").partition("\t")
+                if not tab:
+                    raise DataFormatError(path, number, "expected a name, a tab and a text")
+                if known.setdefault(name, text) != text:
+                    raise DataFormatError(path, number, f"query {name} has another text before")
+    names = [name for run in runs for name in run.query_ids.tolist()]
+    missing = [name for name in names if name not in known]
+    if missing:
+        raise InvalidParameterError(
+            f"{args.command}: --query-texts must have the text of every query, got none for "
+            f"{len(missing)} of {len(names)}, such as {missing[0]}"
+        )
+    return [known[name] for name in names]
 
 
 def load_truncator(path: str) -> Truncator:

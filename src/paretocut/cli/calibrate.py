@@ -11,11 +11,13 @@ from paretocut.cli._common import (
     Commands,
     add_expect,
     add_input,
+    add_query_texts,
     add_quiet,
     expect_of,
     load_truncator,
     note,
     positive_int,
+    query_texts,
     read,
     read_unanswered,
 )
@@ -48,7 +50,7 @@ def add_commands(commands: Commands) -> None:
         help="learn from nonsense and unjudged queries when to return nothing, and how many",
         description="Reads the run of the nonsense queries and, if there is one, the run of real "
         "queries without judgements; writes a model for `paretocut cut --model`. Lexical scores "
-        "(BM25) depend on the length of the query: calibrate these in Python, with lexical=True.",
+        "(BM25) grow with every word of the query: for these give --lexical and --query-texts.",
     )
     add_input(calibrate)
     calibrate.add_argument(
@@ -71,6 +73,13 @@ def add_commands(commands: Commands) -> None:
         metavar="P",
         help="share of the real queries that you believe to have no answer (default: 0.05)",
     )
+    calibrate.add_argument(
+        "--lexical",
+        metavar="TEXTS",
+        help="the scores are of word matching (BM25); the file that `nonsense --lexical` read. "
+        "Needs --query-texts, and so does every later use of the model",
+    )
+    add_query_texts(calibrate)
     add_expect(calibrate)
     calibrate.add_argument("--json", action="store_true", help="print what was found as JSON")
     add_quiet(calibrate)
@@ -86,6 +95,7 @@ def add_commands(commands: Commands) -> None:
     check.add_argument(
         "--model", required=True, metavar="FILE", help="what `paretocut calibrate` wrote"
     )
+    add_query_texts(check)
     check.add_argument("--json", action="store_true", help="print the verdict as JSON")
     add_quiet(check)
     check.set_defaults(run_command=_check)
@@ -100,10 +110,18 @@ def _nonsense(args: argparse.Namespace) -> None:
 
 
 def _calibrate(args: argparse.Namespace) -> None:
+    nonsense = read(args)
     queries = None if args.queries is None else read_unanswered(args, args.queries)
+    scale, texts = None, None
+    if args.lexical is not None:
+        texts = query_texts(args, nonsense, *([] if queries is None else [queries]))
+        with open(args.lexical, encoding="utf-8") as file:
+            scale = pc.QueryScale.from_texts(file)
     t = pc.calibrated(
-        read(args),
+        nonsense,
         queries,
+        scale=scale,
+        texts=texts,
         alpha=args.alpha,
         unanswered=args.unanswered,
         expect=expect_of(args),
@@ -123,7 +141,8 @@ def _check(args: argparse.Namespace) -> None:
             f"check: --model must name what `paretocut calibrate` wrote, got a "
             f"{type(t).__name__} in {args.model}"
         )
-    found = t.check(read(args))
+    lists = read(args)
+    found = t.check(lists, queries=query_texts(args, lists) if t._needs_query() else None)
     if args.json:
         told = {
             "verdict": found.verdict,

@@ -21,6 +21,7 @@ from paretocut.cli._common import (
     add_expect,
     add_fit_options,
     add_input,
+    add_query_texts,
     add_quiet,
     blocks,
     expect_of,
@@ -30,6 +31,7 @@ from paretocut.cli._common import (
     make_method,
     note,
     progress,
+    query_texts,
     read,
     report_warnings,
 )
@@ -82,12 +84,13 @@ def add_commands(commands: Commands) -> None:
         action="store_true",
         help="print decisions, one JSON object per query; the run is written only with -o",
     )
+    add_query_texts(cut)
     add_quiet(cut)
     deciders = cut.add_argument_group(
         "who decides (at most one; without any, untrained consensus)"
     ).add_mutually_exclusive_group()
     add_expect(deciders)
-    deciders.add_argument("--model", metavar="FILE", help="what `paretocut fit` has learned")
+    deciders.add_argument("--model", metavar="FILE", help="what `fit` or `calibrate` wrote")
     deciders.add_argument(
         "--method",
         metavar="METHOD",
@@ -194,7 +197,9 @@ def _cut(args: argparse.Namespace) -> None:
     truncator = _decider(args)
     check_bounds("cut", args.min_k, args.max_k)
     lists = read(args)
+    texts = query_texts(args, lists) if truncator._needs_query() else None
     parts: list[IntArray] = []
+    start = 0
     found: list[tuple[str, ...]] = []
     with (
         open_target("-") as out,
@@ -202,7 +207,11 @@ def _cut(args: argparse.Namespace) -> None:
         limited_threads(args.threads),
     ):
         for block in blocks(lists):
-            cuts = truncator.cut_batch(block, min_k=args.min_k, max_k=args.max_k)
+            asked: dict[str, Any] = {}
+            if texts is not None:
+                asked["queries"] = texts[start : start + len(block)]
+            start += len(block)
+            cuts = truncator.cut_batch(block, min_k=args.min_k, max_k=args.max_k, **asked)
             parts.append(cuts.k)
             found += cuts.warnings
             if args.json:

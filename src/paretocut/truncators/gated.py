@@ -64,6 +64,11 @@ class Gated(Truncator):
     def _validate(self) -> None:
         if not isinstance(self.base, Truncator):
             raise InvalidParameterError(f"Gated: base must be a truncator, got {self.base!r}")
+        if self.base._needs_query():
+            raise InvalidParameterError(
+                f"Gated: base must do without the query, got {self.base!r}, which has a gate of "
+                "its own"
+            )
         if not isinstance(self.background, Background):
             raise InvalidParameterError(
                 f"Gated: background must be a Background, got {self.background!r}"
