@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -81,6 +82,109 @@ def test_a_retriever_learns_from_its_own_store_to_return_nothing(host: Any) -> N
     assert len(getattr(retriever, name)("words of another world")) > 0
     truncator = getattr(calibrated, "truncator", None)
     assert truncator is None or isinstance(truncator, Calibrated)
+
+
+def embed(texts: list[str]) -> Any:
+    """Return a vector for each text."""
+    return np.array([vector(text) for text in texts], dtype=np.float32)
+
+
+def chroma(folder: Path) -> tuple[Any, Any]:
+    """Return how a collection of Chroma is calibrated, and how it is asked and cut."""
+    client = importorskip("chromadb").PersistentClient(str(folder))
+    configuration = {"hnsw": {"space": "cosine", "ef_search": 400}}
+    made = client.create_collection("texts", embedding_function=None, configuration=configuration)
+    made.add(ids=[str(i) for i in range(300)], documents=TEXTS, embeddings=embed(TEXTS))
+    from paretocut.adapters.chroma import calibrate, cut_query
+
+    def ask(query: str, **options: Any) -> Any:
+        found = made.query(query_embeddings=embed([query]), n_results=50)
+        return cut_query(found, **options)["documents"][0]
+
+    return lambda **options: calibrate(made, embed, **options), ask
+
+
+def qdrant(folder: Path) -> tuple[Any, Any]:
+    """Return the same for a collection of Qdrant."""
+    module = importorskip("qdrant_client")
+    client, models = module.QdrantClient(":memory:"), module.models
+    client.create_collection("c", models.VectorParams(size=64, distance=models.Distance.COSINE))
+    points = [
+        models.PointStruct(id=i, vector=vector(text), payload={"body": text})
+        for i, text in enumerate(TEXTS)
+    ]
+    client.upsert("c", points)
+    from paretocut.adapters.qdrant import calibrate, cut_query_points
+
+    def ask(query: str, **options: Any) -> Any:
+        found = client.query_points("c", query=vector(query), limit=50)
+        return cut_query_points(found, higher_is_better=True, **options).points
+
+    def calibrated(**options: Any) -> Any:
+        return calibrate(client, "c", embed, **{"text": "body"} | options, higher_is_better=True)
+
+    return calibrated, ask
+
+
+def lancedb(folder: Path) -> tuple[Any, Any]:
+    """Return the same for a table of LanceDB."""
+    rows = [{"body": text, "vector": vector(text)} for text in TEXTS]
+    table = importorskip("lancedb").connect(str(folder)).create_table("c", rows)
+    from paretocut.adapters.lancedb import calibrate, cut_list
+
+    def ask(query: str, **options: Any) -> Any:
+        found = table.search(vector(query)).distance_type("cosine").limit(50).to_list()
+        return cut_list(found, **options)
+
+    return (
+        lambda **options: calibrate(table, embed, text="body", distance_type="cosine", **options),
+        ask,
+    )
+
+
+@pytest.mark.parametrize("store", [chroma, qdrant, lancedb])
+def test_a_store_is_calibrated_on_the_texts_it_holds(store: Any, tmp_path: Path) -> None:
+    calibrated, ask = store(tmp_path)
+    truncator = calibrated(n=60, queries=QUERIES, fetch_k=50)
+    assert isinstance(truncator, Calibrated)
+    kept = ask(TEXTS[7], truncator=truncator)
+    assert len(kept) == 1
+    assert TEXTS[7] in str(kept[0]) or kept[0].id == 7
+    assert len(ask("words of another world", truncator=truncator)) == 0
+    assert len(ask("words of another world")) > 0
+    # The nonsense is what the library makes of the same texts, and the scores are the store's.
+    near = 1 - embed(pc.nonsense(TEXTS, 60)) @ embed(TEXTS).T
+    best = near.min(axis=1)
+    sign = 1 if truncator.background.higher_is_better else -1
+    tops = (1 - truncator.nonsense) if sign == 1 else -truncator.nonsense
+    np.testing.assert_allclose(np.sort(tops), np.sort(best), atol=1e-4)
+
+
+def test_a_store_without_texts_is_refused(tmp_path: Path) -> None:
+    calibrated, _ = qdrant(tmp_path)
+    with pytest.raises(InvalidParameterError, match=r"must hold texts .* got none in 300 records"):
+        calibrated(text="title")
+
+
+def test_haystack_component_is_calibrated_on_a_search() -> None:
+    document = importorskip("haystack").Document
+    from paretocut.adapters.haystack import ParetoCut
+
+    base = embed(TEXTS)
+
+    def search(query: str) -> Any:
+        near = base @ embed([query])[0]
+        best = np.argsort(-near)[:50]
+        return [document(content=TEXTS[i], score=float(near[i])) for i in best]
+
+    plain = ParetoCut(expect="few", max_k=20, max_tokens=1000)
+    made = plain.calibrate(TEXTS, search, n=60, queries=QUERIES)
+    assert [d.content for d in made.run(search(TEXTS[7]))["documents"]] == [TEXTS[7]]
+    assert made.run(search("words of another world"))["documents"] == []
+    assert len(plain.run(search("words of another world"))["documents"]) > 0
+    assert made.options["max_k"] == 20
+    assert made._budget == plain._budget
+    assert isinstance(made.options["truncator"], Calibrated)
 
 
 def lexical_search(query: str) -> list[float]:

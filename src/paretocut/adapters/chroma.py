@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Unpack
 
 from paretocut.adapters._base import (
+    FETCH_K,
     CutList,
     CutOptions,
     Cutter,
@@ -13,10 +14,12 @@ from paretocut.adapters._base import (
     cut_each,
     read_each,
 )
+from paretocut.adapters._calibrating import SAMPLE, Embed, calibrate_store
 from paretocut.adapters._telling import warn_of_shortfall
 from paretocut.errors import InvalidScoresError
+from paretocut.truncators import Calibrated
 
-__all__ = ["cut_query"]
+__all__ = ["calibrate", "cut_query"]
 
 _COLUMNS = ("ids", "embeddings", "documents", "uris", "data", "metadatas", "distances")
 _REMEDY = "search deeper: a collection made with configuration={'hnsw': {'ef_search': 400}}"
@@ -77,3 +80,30 @@ def cut_query(
             cells = zip(cut[name], decisions, strict=True)
             cut[name] = [CutList([row[i] for i in one.kept], one.cut) for row, one in cells]
     return cut
+
+
+def calibrate(
+    collection: Any, embed: Embed, *, fetch_k: int = FETCH_K, **options: Any
+) -> Calibrated:
+    """Return a truncator that knows the collection, without any judgement.
+
+    Nonsense is made of words of its documents; see `paretocut.calibrate`.
+
+    Parameters
+    ----------
+    collection
+        A collection with documents.
+    embed
+        Takes texts and gives a vector for each, as those of the collection were made.
+    fetch_k
+        Results of each search; ask for as many later.
+    **options
+        As for `paretocut.calibrate`, such as ``queries`` and ``n``.
+    """
+
+    def search(vectors: list[list[float]]) -> Any:
+        found = collection.query(query_embeddings=vectors, n_results=fetch_k, include=["distances"])
+        return found["distances"]
+
+    texts = collection.get(include=["documents"], limit=SAMPLE)["documents"]
+    return calibrate_store(texts, embed, search, higher_is_better=False, **options)

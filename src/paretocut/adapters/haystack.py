@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Unpack
 
 from paretocut._extras import require
@@ -19,6 +19,7 @@ from paretocut.adapters._base import (
 )
 from paretocut.adapters._fused import Arm, FuseOptions, Fuser
 from paretocut.adapters._telling import with_mark
+from paretocut.calibration import calibrate
 from paretocut.errors import InvalidParameterError
 
 require("haystack", feature="paretocut.adapters.haystack", extra="haystack")
@@ -65,6 +66,36 @@ class ParetoCut:
         self.higher_is_better = higher_is_better
         self.unscored = unscored
         self.options = options
+
+    def calibrate(
+        self, texts: Iterable[str], search: Callable[[str], Any], **options: Any
+    ) -> ParetoCut:
+        """Return a component that knows your store, without any judgement.
+
+        It asks nonsense made of words of these texts and, if given, unjudged ``queries``; see
+        `paretocut.calibrate`. To store the component, save its ``options["truncator"]`` and give
+        a new one the path.
+
+        Parameters
+        ----------
+        texts
+            Some hundred texts of the store.
+        search
+            Takes the text of a query and gives what this component will get: documents with
+            scores, or the scores alone.
+        **options
+            As for `paretocut.calibrate`, such as ``queries``, ``n`` and ``threads``.
+        """
+        found = calibrate(search, texts, higher_is_better=self.higher_is_better, **options)
+        return ParetoCut(
+            higher_is_better=self.higher_is_better,
+            unscored=self.unscored,
+            max_tokens=self._budget.most,
+            count_tokens=self._budget.count,
+            truncator=found,
+            min_k=self.options.get("min_k", 0),
+            max_k=self.options.get("max_k"),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the component as plain values, for pipelines in YAML.

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Unpack
 
-from paretocut.adapters._base import CutList, CutOptions, Cutter
+from paretocut.adapters._base import FETCH_K, CutList, CutOptions, Cutter
+from paretocut.adapters._calibrating import SAMPLE, Embed, calibrate_store
 from paretocut.adapters._fused import FuseOptions
 from paretocut.adapters._rows import cut_of_rows, cut_of_table, fuse_of_rows
 from paretocut.errors import InvalidParameterError
+from paretocut.truncators import Calibrated
 
-__all__ = ["cut_arrow", "cut_list", "fuse_list"]
+__all__ = ["calibrate", "cut_arrow", "cut_list", "fuse_list"]
 
 _REMEDY = "an IVF index looks into few partitions: .nprobes(64).refine_factor(10)"
 # Hybrid search keeps the other two columns beside its own.
@@ -97,6 +99,44 @@ def cut_arrow(table: Any, *, asked: int | None = None, **options: Unpack[CutOpti
         asked=asked,
         remedy=_REMEDY,
     )
+
+
+def calibrate(
+    table: Any,
+    embed: Embed,
+    *,
+    text: str,
+    distance_type: str,
+    fetch_k: int = FETCH_K,
+    **options: Any,
+) -> Calibrated:
+    """Return a truncator that knows the table, without any judgement.
+
+    Nonsense is made of words of its texts; see `paretocut.calibrate`.
+
+    Parameters
+    ----------
+    table
+        A table with vectors and texts.
+    embed
+        Takes texts and gives a vector for each, as those of the table were made.
+    text
+        The column of texts.
+    distance_type
+        As you search: ``"l2"``, ``"cosine"`` or ``"dot"``.
+    fetch_k
+        Results of each search; ask for as many later.
+    **options
+        As for `paretocut.calibrate`, such as ``queries`` and ``n``.
+    """
+
+    def search(vectors: list[list[float]]) -> Any:
+        for vector in vectors:
+            found = table.search(vector).distance_type(distance_type).limit(fetch_k)
+            yield found.to_arrow()["_distance"].to_pylist()
+
+    texts = table.search().select([text]).limit(SAMPLE).to_arrow()[text].to_pylist()
+    return calibrate_store(texts, embed, search, higher_is_better=False, **options)
 
 
 def _score_of(columns: Iterable[str], who: str) -> str:

@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
-from paretocut.adapters._base import CutList, CutOptions, Cutter, cut_scored, read_each
+from paretocut.adapters._base import (
+    FETCH_K,
+    CutList,
+    CutOptions,
+    Cutter,
+    cut_scored,
+    read_each,
+)
+from paretocut.adapters._calibrating import SAMPLE, Embed, calibrate_store
 from paretocut.adapters._fused import Arm, FuseOptions, Fuser, arms_by_name
 from paretocut.adapters._telling import warn_of_shortfall, with_mark
 from paretocut.errors import InvalidParameterError
+from paretocut.truncators import Calibrated
 
-__all__ = ["cut_query_points", "fuse_query_points"]
+__all__ = ["calibrate", "cut_query_points", "fuse_query_points"]
 
 _REMEDY = "search deeper: search_params=models.SearchParams(hnsw_ef=512) or exact=True"
 
@@ -93,6 +102,50 @@ def fuse_query_points(
     assert first is not None
     kept = Fuser(who, options).answer(arms, _marked)
     return first.model_copy(update={"points": kept})
+
+
+def calibrate(
+    client: Any,
+    collection_name: str,
+    embed: Embed,
+    *,
+    text: str,
+    higher_is_better: bool,
+    using: str | None = None,
+    fetch_k: int = FETCH_K,
+    **options: Any,
+) -> Calibrated:
+    """Return a truncator that knows the collection, without any judgement.
+
+    Nonsense is made of words of its points' texts; see `paretocut.calibrate`.
+
+    Parameters
+    ----------
+    client, collection_name
+        A `qdrant_client.QdrantClient` and the name of one of its collections.
+    embed
+        Takes texts and gives a vector for each, as those of the collection were made.
+    text
+        Where in the payload the text of a point is.
+    higher_is_better
+        As in `cut_query_points`.
+    using
+        Name of the vector, where points have several.
+    fetch_k
+        Results of each search; ask for as many later.
+    **options
+        As for `paretocut.calibrate`, such as ``queries`` and ``n``.
+    """
+
+    def search(vectors: list[list[float]]) -> Any:
+        for vector in vectors:
+            yield client.query_points(
+                collection_name, query=vector, using=using, limit=fetch_k, with_payload=False
+            ).points
+
+    points, _ = client.scroll(collection_name, limit=SAMPLE, with_payload=[text])
+    texts = [(point.payload or {}).get(text) for point in points]
+    return calibrate_store(texts, embed, search, higher_is_better=higher_is_better, **options)
 
 
 def _marked(point: Any, score: float, mark: dict[str, Any]) -> Any:
