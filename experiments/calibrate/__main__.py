@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import time
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 
 from experiments.calibrate import number, report, searches, whether
 from experiments.data import ROOT
+from experiments.results import commit, rounded
 
 
 def main() -> None:
@@ -27,7 +27,7 @@ def main() -> None:
     values["judged"] = np.concatenate([number.tuned(lists) for _, _, lists in bench.systems])
     say("tuned on judgements")
     content: dict[str, Any] = {
-        "commit": _commit(),
+        "commit": commit(),
         "systems": len(bench.systems),
         "number": {kind: bench.by_collection(part) for kind, part in values.items()},
         "whether": {},
@@ -36,30 +36,13 @@ def main() -> None:
     for system in ("MiniLM", "BM25"):
         content["whether"][system] = whether.measure(system, searches.ask(system, sets, say))
         say(f"{system} measured")
-    text = json.dumps(_rounded(content), indent=1) + "\n"
+    text = json.dumps(rounded(content), indent=1) + "\n"
     (ROOT / "docs" / "calibrate.json").write_text(text, encoding="utf-8")
     known = json.loads(text)
     report.draw(known)
     page = report.page(known)
     (ROOT / "docs" / "calibrate.md").write_text(page, encoding="utf-8")
     sys.stdout.write(page)
-
-
-def _commit() -> str:
-    found = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True
-    )
-    return found.stdout.strip() or "unknown"
-
-
-def _rounded(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _rounded(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_rounded(item) for item in value]
-    if isinstance(value, (float, np.floating)):
-        return round(float(value), 4)
-    return value
 
 
 if __name__ == "__main__":

@@ -10,13 +10,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import paretocut
 from experiments.data import ROOT, sha256
 from experiments.fusion import nothing, report, weights
 from experiments.fusion.measure import measure
 from experiments.fusion.pairs import PAIRS, Pair, load
+from experiments.results import rounded
 
 CACHE = ROOT / "build" / "fusion"
 
@@ -44,7 +43,7 @@ def main() -> None:
     content["calibration"] = weights.calibration(lists)
     say("calibration")
     report.picture(lists, ROOT / "docs" / "images" / "frontier.svg")
-    text = json.dumps(_rounded(content), indent=1) + "\n"
+    text = json.dumps(rounded(content), indent=1) + "\n"
     (ROOT / "docs" / "fusion.json").write_text(text, encoding="utf-8")
     report.write(json.loads(text))
     say("written")
@@ -69,16 +68,6 @@ def _kept(pair: Pair, make: Any) -> Any:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(pickle.dumps(found))
     return found
-
-
-def _rounded(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _rounded(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_rounded(item) for item in value]
-    if isinstance(value, (float, np.floating)):
-        return round(float(value), 4)
-    return value
 
 
 if __name__ == "__main__":

@@ -7,10 +7,9 @@ import sys
 import time
 from typing import Any
 
-import numpy as np
-
 from experiments.data import ROOT
 from experiments.lead import answers, report, runs, summary
+from experiments.results import rounded
 
 
 def main() -> None:
@@ -37,21 +36,11 @@ def main() -> None:
     say("variants")
     content["answers"] = answers.run()
     say("answers")
-    text = json.dumps(_rounded(content), indent=1) + "\n"
+    text = json.dumps(rounded(content), indent=1) + "\n"
     (ROOT / "docs" / "lead.json").write_text(text, encoding="utf-8")
     page = report.page(json.loads(text))
     (ROOT / "docs" / "lead.md").write_text(page, encoding="utf-8")
     sys.stdout.write(page)
-
-
-def _rounded(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _rounded(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_rounded(item) for item in value]
-    if isinstance(value, (float, np.floating)):
-        return round(float(value), 4)
-    return value
 
 
 if __name__ == "__main__":

@@ -110,8 +110,7 @@ def _sent(dataset: Dataset, cutter: FrameCutter) -> Any:
 
 
 def _received(sent: Any) -> FrameCutter:
-    import ray
-
+    ray = require("ray", feature="the Ray functions", extra="ray")
     cutter: FrameCutter = ray.get(sent)
     return cutter
 
