@@ -151,7 +151,7 @@ class Fuser:
         first: dict[str, T] = {}
         for arm in arms.values():
             for name, result in zip(arm.ids, arm.results, strict=True):
-                first.setdefault(name, result)
+                first.setdefault(name.rstrip("\0"), result)  # as NumPy keeps strings
         results = [first[name] for name in fused.doc_ids[0].tolist()]
         cut = self.cutter.truncator.cut_batch(
             fused, min_k=self.cutter.min_k, max_k=self.cutter.max_k
