@@ -17,11 +17,10 @@ _BEGIN, _END = "<!-- layers -->\n", "<!-- end of layers -->"
 # A module imports only from the rows above its own; modules of one row do not see each other.
 LAYERS = [
     {"_kernel", "errors"},
-    {"_extras", "_modelfiles"},
+    {"_extras", "_modelfiles", "_validation"},
     {"ragged"},
     {"parts"},
     {"lists"},
-    {"_validation"},
     {"_groups", "_nonsense", "_searches"},
     {"_diagnostics", "_options", "background", "gpd"},
     {"decisions", "_transforms"},

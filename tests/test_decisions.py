@@ -273,7 +273,69 @@ def test_accuracy_has_a_base_that_cuts_what_it_keeps() -> None:
     k = based.predict(lists)
     assert set(alone.tolist()) == {0, 60}
     np.testing.assert_array_equal(k > 0, alone > 0)
-    np.testing.assert_array_equal(k[k > 0], Consensus().predict(lists)[k > 0])
+    np.testing.assert_array_equal(k[k > 0], Consensus().fit(lists).predict(lists)[k > 0])
     assert "it holds an answer with probability" in based.cut_batch(lists).reasons[0]
     with pytest.raises(InvalidParameterError, match="base must be left out unless the metric is"):
         Consensus(base=FixedK(3)).predict(lists)
+
+
+# --- found by a critical reader ---
+
+
+def test_positions_of_a_batch_point_into_the_callers_lists() -> None:
+    lists = [[0.1, 0.9, 0.2, 0.15], [0.9, 0.1], []]
+    for cuts in (Consensus().cut_batch(lists), pc.fit_batch(lists).cut(alpha=0.5)):
+        assert cuts[0].indices[0] == 1
+        assert cuts[1].indices[0] == 0
+    rng = np.random.default_rng(0)
+    scores = rng.exponential(size=90)
+    scores[70] = 40.0
+    cut = pc.fit_batch([scores]).cut(evalue=0.05)[0]
+    assert cut.indices.tolist() == [70]
+    assert cut.surprise.argmax() == 70
+    np.testing.assert_array_equal(cut.surprise, pc.fit(scores).surprise)
+
+
+@pytest.mark.parametrize("option", ["threshold", "prior", "evalues"])
+def test_options_that_nobody_knows_are_refused(option: str) -> None:
+    with pytest.raises(InvalidParameterError, match=f"options must be among .*, got {option}"):
+        pc.cut([0.9, 0.1], **{option: 1})
+    with pytest.raises(InvalidParameterError, match=f"options must be among .*, got {option}"):
+        pc.RankedLists([[0.9, 0.1]]).cut(**{option: 1})
+
+
+@pytest.mark.parametrize("direction", ["no", 1, None, 0.0])
+def test_a_direction_is_true_or_false(direction: Any) -> None:
+    for call in (pc.cut, pc.fit, lambda scores, **up: pc.RankedLists([scores], **up)):
+        with pytest.raises(InvalidParameterError, match="higher_is_better must be True or False"):
+            call([0.9, 0.1], higher_is_better=direction)
+    assert pc.cut([0.1, 0.9], higher_is_better=np.False_).k == 1
+
+
+def test_a_decision_stays_what_it_was_when_its_truncator_changes() -> None:
+    scores = np.sort(np.random.default_rng(0).exponential(size=92))[::-1]
+    truncator = Surprise(alpha=0.05)
+    cut = truncator.cut(scores)
+    truncator.alpha = 1e-9
+    assert cut.reason.startswith(f"kept {cut.k} of 92")
+
+
+def test_a_gate_keeps_what_its_base_promises(background: pc.Background) -> None:
+    lists = pc.RankedLists([[9.1, 8.7] + [0.0] * 50] * 30, relevance=[[1] * 52] * 30)
+    promise = Conformal(ScoreThreshold("raw"), level=0.1).fit(lists)
+    assert promise.predict(lists)[0] == Gated(promise, background).predict(lists)[0] == 52
+
+
+def test_a_model_is_written_through_a_link_and_by_many_threads(tmp_path: Path) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    target, link = tmp_path / "model.json", tmp_path / "link.json"
+    FixedK(1).save(target)
+    link.symlink_to(target)
+    FixedK(2).save(link)
+    assert link.is_symlink()
+    assert pc.load(target).k == 2
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda k: FixedK(k).save(target), range(3, 40)))
+    assert 3 <= pc.load(target).k < 40
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link.json", "model.json"]

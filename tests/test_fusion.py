@@ -56,7 +56,10 @@ def slow_gains(ranked: List, method: str) -> tuple[dict[str, float], float]:
     elif method in ("minmax", "combmnz"):
         values = [(s - low) / (high - low) if high > low else 0.0 for s in scores]
     elif method == "surprise":
-        values = pc.fit(scores).surprise.tolist()
+        spread = high - low
+        place = [(s - low) / spread if spread > 0 else 1.0 for s in scores]
+        found = pc.fit(scores).surprise.tolist()
+        values = [s + 1e-6 * p for s, p in zip(found, place, strict=True)]
     else:
         power = (lambda r: 1 / (60 + r)) if method == "rrf" else (lambda r: 1 / r**2)
         values = [power(rank) for rank in range(1, len(scores) + 1)]
@@ -455,7 +458,7 @@ def test_a_file_that_is_no_fusion_is_refused(tmp_path: Path) -> None:
         (named + "}", "not a fusion"),
         (
             named + ', "weights": null, "depth": null, "seed": 0, "learned": '
-            '{"names_": ["a", "b"], "location_": [1]}}',
+            '{"names_": ["a", "b"], "higher_is_better_": [true, true], "location_": [1]}}',
             "not a fusion: location_ must have one number for each retriever",
         ),
     ):

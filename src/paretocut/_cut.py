@@ -48,6 +48,12 @@ def choose(who: str, **choice: Unpack[Choice]) -> Truncator:
         At most one of ``truncator`` (an object, or the path of a saved one), ``expect`` and the
         rules; the other options belong to a rule.
     """
+    unknown = sorted(choice.keys() - Choice.__annotations__.keys())
+    if unknown:
+        raise InvalidParameterError(
+            f"{who}: options must be among {', '.join(Choice.__annotations__)}, "
+            f"got {', '.join(unknown)}"
+        )
     given: dict[str, Any] = {name: value for name, value in choice.items() if value is not None}
     deciders = [name for name in ("truncator", "expect", *RULES) if name in given]
     if len(deciders) > 1:
@@ -97,13 +103,14 @@ def _chosen(**choice: Unpack[Choice]) -> Truncator:
     if choice.get("truncator") is not None:
         return choose("cut", **choice)  # a file may have changed
     try:
-        return _remembered(tuple(choice.items()))
+        # 1 and True are equal, but only one of them is a number of results.
+        return _remembered(tuple(choice.items()), tuple(map(type, choice.values())))
     except TypeError:  # something that has no hash, to be refused with a better message
         return choose("cut", **choice)
 
 
 @lru_cache(maxsize=64)
-def _remembered(choice: tuple[tuple[str, Any], ...]) -> Truncator:
+def _remembered(choice: tuple[tuple[str, Any], ...], kinds: tuple[type, ...]) -> Truncator:
     return choose("cut", **dict(choice))
 
 

@@ -51,7 +51,7 @@ def read_model(path: str | os.PathLike[str], formats: tuple[str, ...]) -> dict[s
 
     try:
         content = json.loads(Path(path).read_bytes())
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # also an integer of 5,000 digits
         line = getattr(error, "lineno", 1)
         raise DataFormatError(str(path), line, f"not JSON: {error}") from None
     if not isinstance(content, dict) or content.get("format") not in formats:
@@ -66,10 +66,14 @@ def read_model(path: str | os.PathLike[str], formats: tuple[str, ...]) -> dict[s
 
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file in one step: a reader sees the old content or the new one, never a part."""
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    final = Path(os.path.realpath(path))  # a link keeps pointing to the file that is replaced
+    if final.exists() and not final.is_file():
+        path.write_bytes(data)  # a pipe or a device cannot be replaced, only written to
+        return
+    temporary = final.with_name(f"{final.name}.{os.urandom(4).hex()}.tmp")
     try:
         temporary.write_bytes(data)
-        temporary.replace(path)
+        temporary.replace(final)
     except OSError as error:
         # Speak of the file asked for, not of the one it was to be made from.
         raise OSError(error.errno, error.strerror, str(path)) from error

@@ -13,7 +13,7 @@ from paretocut._diagnostics import SHALLOW, diagnose, named
 from paretocut._options import IF_SHALLOW, check_bounds, choose_rule
 from paretocut._rules import RuleDecider
 from paretocut._validation import check_choice
-from paretocut.decisions import Cut, Cuts, decided, one_decided, one_list
+from paretocut.decisions import Cut, Cuts, decided, in_callers_order, one_decided, one_list
 from paretocut.errors import InvalidParameterError
 from paretocut.gpd import gof_pvalue
 from paretocut.lists import RankedLists
@@ -267,12 +267,13 @@ class SurpriseFits:
         decider = _decider(self._again, if_shallow, alpha, evalue, fdr, min_surprise)
         bounds = check_bounds("cut", min_k, max_k)
         lists = RankedLists(self._scores, higher_is_better=self._sign > 0)
-        return decided(
+        cuts = decided(
             decider,
             lambda shown: decider.counts(self if shown is lists else self._again(shown)),
             lists,
             bounds,
         )
+        return in_callers_order(cuts, self._scores, self._sign > 0)
 
     def __len__(self) -> int:
         return len(self.surprise)

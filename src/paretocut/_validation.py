@@ -13,7 +13,14 @@ from typing import Any, Literal
 
 from paretocut.errors import InvalidParameterError
 
-__all__ = ["check_choice", "check_int", "check_positive_int", "check_probability", "check_real"]
+__all__ = [
+    "check_bool",
+    "check_choice",
+    "check_int",
+    "check_positive_int",
+    "check_probability",
+    "check_real",
+]
 
 _LARGEST_INT = 2**63 - 1
 _BRACKETS = {"both": ("[", "]"), "neither": ("(", ")"), "low": ("[", ")"), "high": ("(", "]")}
@@ -26,6 +33,15 @@ def check_choice(value: Any, choices: Iterable[str], *, who: str, name: str) -> 
         listed = ", ".join(map(repr, allowed))
         raise InvalidParameterError(f"{who}: {name} must be one of {listed}, got {value!r}")
     return value
+
+
+def check_bool(value: Any, *, who: str, name: str) -> bool:
+    """Return the value as a bool; NumPy's will do, words and numbers will not."""
+    if isinstance(value, bool):
+        return value
+    if type(value).__module__ == "numpy" and type(value).__name__ in ("bool", "bool_"):
+        return bool(value)
+    raise InvalidParameterError(f"{who}: {name} must be True or False, got {_shown(value)}")
 
 
 def check_real(
@@ -45,7 +61,7 @@ def check_real(
     left, right = _BRACKETS[closed]
     above = number >= low if left == "[" else number > low
     below = number <= high if right == "]" else number < high
-    if isinstance(value, (str, bytes)) or not (above and below):
+    if isinstance(value, (str, bytes, bool)) or not (above and below):
         raise InvalidParameterError(
             f"{who}: {name} must be in {left}{low:g}, {high:g}{right}, got {_shown(value)}"
         )

@@ -356,8 +356,15 @@ class Background:
         known["groups"] = None if groups is None else Groups.from_dict(groups)
         known["residual"] = tuple(known["residual"])
         numbers = [known[name] for name in ("shape", "loc", "scale", "intercept", "slope")]
-        if not all(isinstance(x, (int, float)) and math.isfinite(x) for x in numbers):
-            raise ValueError("shape, loc, scale, intercept and slope must be finite numbers")
+        if not all(_is_number(x) for x in (*numbers, *known["residual"])):
+            raise ValueError(
+                "shape, loc, scale, intercept, slope and residual must be finite numbers"
+            )
+        if not isinstance(known["higher_is_better"], bool):
+            raise ValueError("higher_is_better must be true or false")
+        for name in ("size", "context"):
+            if known[name] is not None:
+                check_positive_int(known[name], who="Background", name=name)
         if not (known["scale"] > 0 and len(known["residual"]) == 3 and known["residual"][2] > 0):
             raise ValueError("scales must be positive")
         return cls(**known)
@@ -371,6 +378,10 @@ class Background:
                 f"index, got {size!r}"
             )
         return check_real(size, who="Background.pvalue", name="size", low=0) / self.size
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _tops(

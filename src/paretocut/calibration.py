@@ -12,8 +12,8 @@ from paretocut._searches import Running, Search, run_searches
 from paretocut._validation import check_probability
 from paretocut.background import Background
 from paretocut.errors import InvalidParameterError
-from paretocut.lists import RankedLists
-from paretocut.ragged import FloatArray, RaggedLike
+from paretocut.lists import RankedLists, check_direction
+from paretocut.ragged import FloatArray, Ragged, RaggedLike
 from paretocut.truncators import Consensus
 from paretocut.truncators.calibrated import Calibrated, shapes_of
 
@@ -156,7 +156,9 @@ def calibrated(
 def _lists(given: RankedLists | RaggedLike, higher_is_better: bool) -> RankedLists:
     if isinstance(given, RankedLists):
         return given
-    return RankedLists(given, higher_is_better=higher_is_better)
+    bare = Ragged.from_any(given, dtype=np.float64)
+    check_direction(bare, higher_is_better, who="calibrate")
+    return RankedLists(bare, higher_is_better=higher_is_better)
 
 
 def _tops(lists: RankedLists) -> FloatArray:

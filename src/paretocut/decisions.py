@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from paretocut.errors import InvalidScoresError
 from paretocut.lists import RankedLists, check_direction
-from paretocut.ragged import FloatArray, IntArray, Ragged
+from paretocut.ragged import FloatArray, IntArray, Ragged, best_first
 
 __all__ = [
     "Cut",
@@ -25,6 +25,7 @@ __all__ = [
     "amount",
     "as_scores",
     "decided",
+    "in_callers_order",
     "matching",
     "one_decided",
     "one_list",
@@ -83,6 +84,7 @@ class Cuts:
     chosen: IntArray
     _matches: IntArray | None
     _decider: Decider
+    _order: Ragged | None = None  # where the results of each list are in the caller's list
     _tails: Any = None
     _reasons: tuple[str, ...] | None = None
     _warnings: tuple[tuple[str, ...], ...] | None = None
@@ -133,7 +135,8 @@ class Cuts:
 
     def __getitem__(self, index: int) -> Cut:
         i = range(len(self))[index]
-        return Cut(int(self.k[i]), int(self.n[i]), self, i, None)
+        order = None if self._order is None else self._order[i]
+        return Cut(int(self.k[i]), int(self.n[i]), self, i, order)
 
     def __iter__(self) -> Iterator[Cut]:
         return (self[i] for i in range(len(self)))
@@ -316,6 +319,24 @@ def decided(
     free = low == 0 and high >= sys.maxsize
     k = chosen if free else np.minimum(np.clip(chosen, low, high), n)
     return Cuts(k, n, lists, chosen, matches, decider)
+
+
+def in_callers_order(cuts: Cuts, given: Ragged, higher_is_better: bool) -> Cuts:
+    """Return the decisions on lists in any order, with positions in the lists as they were given.
+
+    Parameters
+    ----------
+    cuts
+        The decisions on the lists, best first.
+    given
+        The lists as the caller has them.
+    higher_is_better
+        False for distances.
+    """
+    order = best_first(given, higher_is_better)
+    if order is None:
+        return cuts
+    return replace(cuts, _order=given.with_values(order - given.spread(given.offsets[:-1])))
 
 
 def one_decided(cuts: Cuts, order: IntArray | None) -> Cut:

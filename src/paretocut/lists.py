@@ -9,6 +9,7 @@ from typing import Any, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from paretocut._validation import check_bool
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.parts import Parts
 from paretocut.ragged import (
@@ -133,6 +134,7 @@ class RankedLists:
         higher_is_better: bool = True,
         min_grade: float = 1,
     ) -> None:
+        higher_is_better = check_bool(higher_is_better, who="RankedLists", name="higher_is_better")
         ragged = Ragged.from_any(scores, dtype=np.float64)
         n = len(ragged)
         names = _query_ids(query_ids, n)
@@ -166,7 +168,7 @@ class RankedLists:
             doc_ids=documents,
             query_embeddings=query_vectors,
             doc_embeddings=vectors,
-            higher_is_better=bool(higher_is_better),
+            higher_is_better=higher_is_better,
             min_grade=min_grade,
             parts=None,
             _num_relevant=None,

@@ -20,7 +20,7 @@ from paretocut._diagnostics import WARNINGS
 from paretocut._options import TRANSFORMS, FitOptions
 from paretocut._results import SurpriseFit, SurpriseFits
 from paretocut._transforms import allowed, apply
-from paretocut._validation import check_positive_int
+from paretocut._validation import check_bool, check_positive_int
 from paretocut.decisions import as_scores
 from paretocut.errors import InvalidScoresError
 from paretocut.gpd import GOF_LEVEL, kernel_gof
@@ -81,6 +81,7 @@ def fit(
     (2, [12.2, 11.2])
     """
     options = FitOptions(transform, selection, refit, min_window).check("fit")
+    higher_is_better = check_bool(higher_is_better, who="fit", name="higher_is_better")
     values = as_scores(scores, who="fit")
     if transform != "identity":
         ragged = Ragged.unchecked(values, np.array([0, values.size]))
@@ -149,6 +150,7 @@ def fit_batch(
     ([0, 0, 0], 200)
     """
     options = FitOptions(transform, selection, refit, min_window).check("fit_batch")
+    higher_is_better = check_bool(higher_is_better, who="fit_batch", name="higher_is_better")
     if isinstance(lists, RankedLists):
         if not higher_is_better:
             raise InvalidScoresError(

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from paretocut._validation import check_bool
 from paretocut.adapters._base import CutOptions, Cutter
 from paretocut.adapters._fused import Fuser
 from paretocut.adapters._telling import tell, warn_of_scores
@@ -78,7 +79,8 @@ class FrameCutter:
     def __init__(self, who: str, options: Mapping[str, Any]) -> None:
         rest = dict(options)
         self.who = who
-        self.higher_is_better = bool(rest.pop("higher_is_better", True))
+        up = rest.pop("higher_is_better", True)
+        self.higher_is_better = check_bool(up, who=who, name="higher_is_better")
         self.threads = rest.pop("threads", None)
         self.cutter = Cutter.of(who, rest)
 

@@ -19,7 +19,8 @@ from paretocut.adapters._base import CutList, CutOptions, Cutter, Decision, Toke
 from paretocut.adapters._telling import tell, warn_of_scores
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.fusion import METHODS, Fusion, fuse
-from paretocut.lists import RankedLists
+from paretocut.lists import RankedLists, check_direction
+from paretocut.ragged import Ragged
 
 __all__ = ["Arm", "FuseOptions", "Fuser", "arms_by_name"]
 
@@ -83,6 +84,9 @@ class Arm(Generic[T]):
         better = self.higher_is_better
         if missing:
             scores, better = 1 / (_RRF + np.arange(1, len(self.scores) + 1)), True
+        else:
+            column = Ragged.from_any([scores], dtype=np.float64)
+            check_direction(column, better, who=f"{who}: {name}")
         return RankedLists([scores], doc_ids=[list(self.ids)], higher_is_better=better)
 
 
@@ -101,9 +105,16 @@ class Fuser:
         rest = dict(options)
         fusion = rest.pop("fusion", None)
         self.who = who
-        self.method = rest.pop("method", "z")
+        method = rest.pop("method", None)
+        self.method = "z" if method is None else method
         self.weights = rest.pop("weights", None)
         self.depth = rest.pop("depth", None)
+        named = {"method": method, "weights": self.weights, "depth": self.depth}
+        given = [name for name, value in named.items() if value is not None]
+        if fusion is not None and given:
+            raise InvalidParameterError(
+                f"{who}: fusion must come without {', '.join(given)}, which it has learned"
+            )
         check_choice(self.method, METHODS, who=who, name="method")
         if isinstance(fusion, (str, os.PathLike)):
             fusion = Fusion.load(fusion)
@@ -154,7 +165,7 @@ class Fuser:
         first: dict[str, T] = {}
         for arm in arms.values():
             for name, result in zip(arm.ids, arm.results, strict=True):
-                first.setdefault(name, result)
+                first.setdefault(name.rstrip("\0"), result)  # as NumPy keeps strings
         results = [first[name] for name in fused.doc_ids[0].tolist()]
         needed = self.cutter.needed([query], self.who)
         asked: dict[str, Any] = {} if needed is None else {"queries": needed}

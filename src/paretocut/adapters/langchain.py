@@ -161,7 +161,7 @@ class ParetoCutFusionRetriever(CutModel, BaseRetriever):
     higher_is_better: dict[str, bool] = Field(default_factory=dict)
     score_key: str = "relevance_score"
     id_key: str | None = None
-    method: str = "z"
+    method: str | None = None
     weights: list[float] | None = None
     fusion: Any = Field(default=None, exclude=True)
 

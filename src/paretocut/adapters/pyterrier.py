@@ -115,7 +115,7 @@ class ParetoFuse(pt.Transformer):
     def __init__(
         self,
         *transformers: Any,
-        method: str = "z",
+        method: str | None = None,
         weights: Sequence[float] | None = None,
         depth: int | None = None,
         fusion: Any = None,

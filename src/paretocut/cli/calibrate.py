@@ -21,7 +21,7 @@ from paretocut.cli._common import (
     read,
     read_unanswered,
 )
-from paretocut.errors import InvalidParameterError
+from paretocut.errors import DataFormatError, InvalidParameterError
 from paretocut.io._files import open_target
 from paretocut.truncators import Calibrated
 
@@ -103,7 +103,10 @@ def add_commands(commands: Commands) -> None:
 
 def _nonsense(args: argparse.Namespace) -> None:
     with open(args.texts, encoding="utf-8") as file:
-        made = pc.nonsense(file, args.n, lexical=args.lexical, seed=args.seed)
+        try:
+            made = pc.nonsense(file, args.n, lexical=args.lexical, seed=args.seed)
+        except UnicodeDecodeError as error:
+            raise DataFormatError(args.texts, 1, f"expected UTF-8 text, got {error}") from None
     with open_target(args.output) as out:
         for i, query in enumerate(made, 1):
             out.write(f"nonsense-{i}\t{query}\n".encode())

@@ -15,7 +15,14 @@ import numpy as np
 
 import paretocut as pc
 from paretocut._cut import choose
-from paretocut.cli._common import Commands, add_quiet, make_method, note, positive_int
+from paretocut.cli._common import (
+    Commands,
+    add_quiet,
+    make_method,
+    note,
+    positive_int,
+    report_warnings,
+)
 from paretocut.errors import InvalidParameterError
 from paretocut.evaluation import Evaluation, evaluate
 from paretocut.fusion import METHODS, Fusion, QueryCoverageWarning
@@ -61,7 +68,6 @@ def add_commands(commands: Commands) -> None:
     how.add_argument(
         "--method",
         choices=list(METHODS),
-        default="z",
         help="how scores become comparable (default: z)",
     )
     how.add_argument(
@@ -92,6 +98,15 @@ def _fuse(args: argparse.Namespace) -> None:
         raise InvalidParameterError(
             f"fuse: --distances must name one of the runs {', '.join(args.runs)}, got {strange[0]}"
         )
+    if args.runs.count("-") > 1:
+        raise InvalidParameterError("fuse: standard input (-) must be one run, got it twice")
+    given = [
+        f"--{name}" for name in ("method", "weights", "depth") if getattr(args, name) is not None
+    ]
+    if args.fusion is not None and given:
+        raise InvalidParameterError(
+            f"fuse: --fusion must come without {', '.join(given)}, which it has learned"
+        )
     fusion = None if args.fusion is None else Fusion.load(args.fusion)
     lists = {
         name: read_lists(
@@ -106,12 +121,16 @@ def _fuse(args: argparse.Namespace) -> None:
         if fusion is not None:
             fused = fusion.fuse(list(lists.values()))
         else:
-            fused = pc.fuse(lists, method=args.method, weights=args.weights, depth=args.depth)
+            fused = pc.fuse(
+                lists, method=args.method or "z", weights=args.weights, depth=args.depth
+            )
     if not args.quiet:
         for warning in caught:
             note(str(warning.message), who="warning: ")
     cuts = None if decider is None else decider.cut_batch(fused)
     kept = fused if cuts is None else fused.truncate(cuts.k)
+    if cuts is not None and not args.quiet:
+        report_warnings(cuts.warnings, len(cuts))
     if args.json:
         _print_json(kept, cuts)
         if args.output == "-":
@@ -158,7 +177,8 @@ def _print_json(lists: RankedLists, cuts: Any) -> None:
             assert one.doc_ids is not None
             told: dict[str, Any] = {"query_id": one.query_id}
             if cuts is not None:
-                told |= {"k": cuts[i].k, "n": cuts[i].n, "reason": cuts[i].reason}
+                told |= cuts[i].to_dict()
+                del told["indices"]  # the first k of the fused list
             told["results"] = [
                 {
                     "doc_id": doc_id,

@@ -124,7 +124,6 @@ def add_commands(commands: Commands) -> None:
     gate.add_argument(
         "--gate-alpha",
         type=float,
-        default=0.05,
         metavar="A",
         help="share of the queries without an answer that get results all the same (default: 0.05)",
     )
@@ -247,7 +246,10 @@ def _decider(args: argparse.Namespace) -> Truncator:
     truncator = choose("cut", **given)
     if args.background is not None:
         background = load_background(args.background)
-        truncator = Gated(truncator, background, alpha=args.gate_alpha)
+        alpha = 0.05 if args.gate_alpha is None else args.gate_alpha
+        truncator = Gated(truncator, background, alpha=alpha)
+    elif args.gate_alpha is not None:
+        raise InvalidParameterError("cut: --gate-alpha must come with --background, got none")
     truncator._validate()
     truncator._require_fitted()
     return truncator

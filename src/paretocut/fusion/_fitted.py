@@ -97,6 +97,7 @@ class Fusion:
     """
 
     names_: tuple[str, ...]
+    higher_is_better_: tuple[bool, ...]
     location_: FloatArray
     scale_: FloatArray
     floor_: FloatArray
@@ -126,6 +127,7 @@ class Fusion:
         for name in _ODDS:
             self.__dict__.pop(name, None)
         self.names_ = retrievers.names
+        self.higher_is_better_ = retrievers.directions
         parts = retrievers.lists
         self.location_ = np.array([_mean(one.mean[one.filled]) for one in parts])
         self.scale_ = np.array([_typical(one.sd) for one in parts])
@@ -154,6 +156,16 @@ class Fusion:
             raise InvalidParameterError(
                 f"Fusion: lists must be named {', '.join(self.names_)}, as in fit, "
                 f"got {', '.join(retrievers.names)}"
+            )
+        if retrievers.directions != self.higher_is_better_:
+            kinds = ("distances", "scores")
+            at = next(
+                i for i, up in enumerate(retrievers.directions) if up != self.higher_is_better_[i]
+            )
+            raise InvalidScoresError(
+                f"Fusion: the lists of {self.names_[at]} must hold "
+                f"{kinds[self.higher_is_better_[at]]}, as in fit, "
+                f"got {kinds[retrievers.directions[at]]}"
             )
         return self._fused(retrievers)
 
@@ -205,6 +217,9 @@ class Fusion:
             known = content["learned"]
             fusion = cls(weights=content["weights"], depth=content["depth"], seed=content["seed"])
             fusion.names_ = tuple(map(str, known["names_"]))
+            fusion.higher_is_better_ = tuple(map(bool, known["higher_is_better_"]))
+            if len(fusion.higher_is_better_) != len(fusion.names_):
+                raise ValueError("higher_is_better_ must have one value for each retriever")
             for name in ("location_", "scale_", "floor_", "weights_"):
                 setattr(fusion, name, np.array(known[name], dtype=np.float64))
                 if getattr(fusion, name).shape != (len(fusion.names_),):

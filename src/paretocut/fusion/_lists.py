@@ -131,6 +131,11 @@ class Retrievers:
     query_ids: NDArray[np.str_]
     lists: list[OneRetriever]
 
+    @property
+    def directions(self) -> tuple[bool, ...]:
+        """Whether higher is better, for each retriever."""
+        return tuple(one.lists.higher_is_better for one in self.lists)
+
     def position(self, i: int, ranks: Ragged) -> IntArray:
         """Return where retriever ``i`` has each fused result; 0 where it lacks it."""
         start = np.repeat(self.lists[i].begin, ranks.lengths)

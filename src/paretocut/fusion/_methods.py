@@ -20,9 +20,11 @@ from paretocut.lists import RankedLists
 from paretocut.ragged import FloatArray, Ragged
 from paretocut.surprise import fit_batch
 from paretocut.truncators.consensus import Consensus
+from paretocut.truncators.threshold import normalize_scores
 
 __all__ = ["METHODS", "fuse"]
 
+_TIE = 1e-6  # of a min-max score: decides between results of equal surprise
 _RRF = 60.0  # the constant of Cormack, Clarke and Buettcher
 
 
@@ -62,7 +64,7 @@ def fuse(
 
     - ``"z"``: standard deviations above the mean of its list;
     - ``"minmax"``: its place between the lowest and the best score of its list;
-    - ``"surprise"``: its Surprise;
+    - ``"surprise"``: its Surprise; where that is equal, a millionth of min-max decides;
     - ``"probability"``: its log-odds of relevance, as untrained `Consensus` has them; they are
       averaged;
     - ``"rrf"``: 1 / (60 + rank), reciprocal rank fusion, which throws the scores away;
@@ -124,7 +126,11 @@ def _of_rank(one: OneRetriever, gain: Callable[[FloatArray], FloatArray]) -> Aff
 
 
 def _surprise(one: OneRetriever) -> Affine:
-    return _of_values(one, fit_batch(one.trimmed()).surprise)
+    trimmed = one.trimmed()
+    surprise = fit_batch(trimmed).surprise
+    # Below the threshold, and in short lists, surprise is 0: there the scores keep the order.
+    order = normalize_scores(trimmed, "minmax").values
+    return _of_values(one, surprise.with_values(surprise.values + _TIE * order))
 
 
 def _log_odds(one: OneRetriever) -> Affine:

@@ -6,6 +6,7 @@ import inspect
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from copy import copy
 from functools import partial
 from importlib import import_module
 from typing import Any, ClassVar, Literal, Self
@@ -15,7 +16,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from paretocut._diagnostics import diagnose, named
 from paretocut._options import FitOptions, check_bounds
-from paretocut.decisions import Cut, Cuts, as_scores, decided, one_decided, one_list
+from paretocut._validation import check_bool
+from paretocut.decisions import (
+    Cut,
+    Cuts,
+    as_scores,
+    decided,
+    in_callers_order,
+    one_decided,
+    one_list,
+)
 from paretocut.errors import InvalidParameterError, InvalidScoresError, NotFittedError
 from paretocut.lists import RankedLists, check_direction
 from paretocut.ragged import FloatArray, IntArray, Ragged, RaggedLike
@@ -63,7 +73,7 @@ class Truncator(ABC):
         lists
             Training lists. Methods that learn nothing accept lists without judgements.
         """
-        ranked = lists if isinstance(lists, RankedLists) else RankedLists(lists)
+        ranked = _ranked(lists, True, "fit")
         self._validate()
         for name in self._learned():
             delattr(self, name)
@@ -98,11 +108,12 @@ class Truncator(ABC):
         min_k, max_k
             Bounds on the number kept, whatever is decided.
         """
+        higher_is_better = check_bool(higher_is_better, who="cut", name="higher_is_better")
         values = as_scores(scores, who="cut")
         if min_k == 0 and max_k is None:
             k = self._quick(values, higher_is_better)
             if k is not None:
-                later = partial(self._explained, values, higher_is_better)
+                later = partial(copy(self)._explained, values, higher_is_better)
                 return Cut(k, values.size, later, 0, None)
         lists, order = one_list(values, higher_is_better, who="cut")
         return one_decided(self._cuts(lists, check_bounds("cut", min_k, max_k)), order)
@@ -129,16 +140,16 @@ class Truncator(ABC):
             Bounds on the number kept, whatever is decided.
         """
         bounds = check_bounds("cut_batch", min_k, max_k)
+        up = check_bool(higher_is_better, who="cut_batch", name="higher_is_better")
         if isinstance(lists, RankedLists):
-            if not higher_is_better:
+            if not up:
                 raise InvalidParameterError(
                     "cut_batch: higher_is_better must be left out for RankedLists, which know "
                     "their direction; got False"
                 )
             return self._cuts(lists, bounds)
         bare = Ragged.from_any(lists, dtype=np.float64)
-        check_direction(bare, higher_is_better, who="cut_batch")
-        return self._cuts(RankedLists(bare, higher_is_better=higher_is_better), bounds)
+        return in_callers_order(self._cuts(_ranked(bare, up, "cut_batch"), bounds), bare, up)
 
     def predict(self, lists: RankedLists | RaggedLike) -> IntArray:
         """Return how many results of each list to keep: ``cut_batch(lists).k``.
@@ -158,7 +169,7 @@ class Truncator(ABC):
         lists
             As for `cut_batch`.
         """
-        ranked = lists if isinstance(lists, RankedLists) else RankedLists(lists)
+        ranked = _ranked(lists, True, "truncate")
         return ranked.truncate(self.predict(ranked))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -300,7 +311,7 @@ class Truncator(ABC):
         self._validate()
         self._require_fitted()
         self._check_direction(lists)
-        return decided(self, self._decide, lists, bounds, zeros=self._zeros)
+        return decided(copy(self), self._decide, lists, bounds, zeros=self._zeros)
 
     def _explained(self, scores: FloatArray, higher_is_better: bool) -> Cuts:
         """Return the decision on one list that ``_quick`` has cut."""
@@ -354,6 +365,15 @@ class Truncator(ABC):
                 f"{type(self).__name__}: it must be fitted with fit(judged_lists){given} "
                 "before it decides, got lists to cut first"
             )
+
+
+def _ranked(lists: RankedLists | RaggedLike, higher_is_better: bool, who: str) -> RankedLists:
+    """Return ranked lists; bare ones must not stand worst first."""
+    if isinstance(lists, RankedLists):
+        return lists
+    bare = Ragged.from_any(lists, dtype=np.float64)
+    check_direction(bare, higher_is_better, who=who)
+    return RankedLists(bare, higher_is_better=higher_is_better)
 
 
 def _same(value: Any, default: Any) -> bool:

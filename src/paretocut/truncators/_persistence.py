@@ -162,9 +162,12 @@ def _restore(content: dict[str, Any], prefix: str, tensors: dict[str, NDArray[An
         raise ValueError(f"class must be a known truncator, got {name!r}")
     truncator = kind(**{key: decode(value, key) for key, value in content["params"].items()})
     for key, value in content["learned"].items():
+        if not key.endswith("_") or key.startswith("_"):
+            raise ValueError(f"learned names must end in an underscore, got {key!r}")
         setattr(truncator, key, decode(value, key))
     own = {
         key.removeprefix(prefix): array for key, array in tensors.items() if key.startswith(prefix)
     }
     truncator._set_tensors(own)
+    truncator._validate()
     return truncator

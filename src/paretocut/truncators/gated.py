@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -82,6 +83,10 @@ class Gated(Truncator):
             )
         self.base._validate()
 
+    @property
+    def _zeros(self) -> Literal["trim", "keep"]:  # type: ignore[override]
+        return self._inner()._zeros
+
     def _learns(self) -> bool:
         return self.base._learns()
 
@@ -133,7 +138,9 @@ class Gated(Truncator):
         return f"{type(self).__name__}({self._inner()._label()}{share})"
 
     def _notices(self, cuts: Cuts) -> Sequence[tuple[str, ...]]:
-        return self._inner()._notices(cuts)
+        # The background has told whether there is an answer; the tail of one list knows less.
+        found = self._inner()._notices(cuts)
+        return [tuple(name for name in names if name != "nothing_stands_out") for names in found]
 
     def _tails(self, lists: RankedLists) -> SurpriseFits:
         return self._inner()._tails(lists)

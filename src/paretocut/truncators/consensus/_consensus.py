@@ -49,7 +49,8 @@ class Consensus(Truncator):
         literature search: a dozen or more), or a number; None for no idea. Judgements overrule
         it.
     base
-        For accuracy only: what cuts the lists that hold an answer; None keeps all of such a list.
+        For accuracy only: what cuts the lists that hold an answer, learned along with the rest;
+        None keeps all of such a list.
     pretrained
         What `pretrain` made of other collections; None for what is shipped.
     seed
@@ -68,8 +69,9 @@ class Consensus(Truncator):
     gain_, error_
         For DCG and utilities: the mean metric of judged lists, cross-validated, and its standard
         error; nothing is kept of any list when it is negative beyond half of that.
-    answer_
-        For accuracy: the model of whether a list holds a relevant result, from judged lists.
+    answer_, base_
+        For accuracy: the model of whether a list holds a relevant result, from judged lists; and
+        the base, fitted.
     typical_
         What unjudged lists say about the logarithm of the number of relevant results.
     logit_, center_, spread_
@@ -107,8 +109,10 @@ class Consensus(Truncator):
     standard deviation of 1 in the logarithm, and three tenths of the belief stay with the upper
     half of the range.
 
-    **With neither**, F1 keeps the upper half of the score range; of more than 50 results only as
-    many as if 50 were relevant, as half of the range may be most of a flat list. For DCG other
+    **With neither**, F1 keeps the upper half of the score range, which is taken to begin a little
+    below the lowest score: one n-th of that score's size in a list of n results. Of more than 50
+    results only as many as if 50 were relevant, as half of the range may be most of a flat list.
+    For DCG other
     collections vote on thresholds on z, which can keep nothing, and a list is cut at the lower
     quartile of the cuts voted for. Any other metric is maximised in expectation under
     `predict_proba`.
@@ -136,6 +140,7 @@ class Consensus(Truncator):
     gain_: float
     error_: float
     answer_: dict[str, Any]
+    base_: Truncator
     typical_: float
     logit_: bool
     center_: float
@@ -240,6 +245,8 @@ class Consensus(Truncator):
         self.coef_, self.covariance_ = regress(design, relevant.values, weight, towards)
         if metric == metrics.accuracy:
             self.strategy_ = "answer"
+            if self.base is not None:
+                self.base_ = self.base.clone().fit(lists)
             answered = np.array([part.any() for part in relevant], dtype=bool)
             # Whatever is kept of a list that misses all there is to find, it is wrong.
             told = np.flatnonzero(answered | (lists.num_relevant == 0))
@@ -281,7 +288,7 @@ class Consensus(Truncator):
             return best_expected(p, metrics.get(self.metric))
         if strategy == "answer":
             answered = self._answered(lists) >= 0.5
-            within = lists.scores.lengths if self.base is None else self.base.predict(lists)
+            within = lists.scores.lengths if self.base is None else self.base_.predict(lists)
             return np.where(answered, within, 0)
         return self._untrained(lists, merit)
 
@@ -359,7 +366,7 @@ class Consensus(Truncator):
 
     def _answer_clauses(self, cuts: Cuts) -> list[str]:
         chances = self._answered(cuts.lists).tolist()
-        inner = None if self.base is None else self.base._because(cuts)
+        inner = None if self.base is None else self.base_._because(cuts)
         clauses = []
         for i, p in enumerate(chances):
             clause = f"it holds an answer with probability {p:.2g}, {self._taught()}"
