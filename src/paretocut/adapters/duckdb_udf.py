@@ -44,7 +44,8 @@ def register(
     >>> with duckdb.connect() as connection:
     ...     register(connection, evalue=0.05)
     ...     connection.sql(
-    ...         "SELECT paretocut_k(list(-ln(i / 100)) || [12, 11]) FROM range(1, 100) t(i)"
+    ...         "SELECT paretocut_k(list(-ln((7919 * i % 997) / 997)) || [30, 31]) "
+    ...         "FROM range(1, 100) t(i)"
     ...     ).fetchall()
     [(2,)]
     """
