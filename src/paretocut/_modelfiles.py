@@ -59,7 +59,7 @@ def read_model(path: str | os.PathLike[str], formats: tuple[str, ...]) -> dict[s
         raise DataFormatError(str(path), 1, f'expected "format": {expected}')
     if content.get("version") != _VERSION:
         raise DataFormatError(
-            str(path), 1, f"expected version {_VERSION}, got {content.get('version')}"
+            str(path), 1, f"expected version {_VERSION}, got {content.get('version')!r}"
         )
     return content
 
