@@ -29,7 +29,8 @@ def save(truncator: Truncator, path: str | os.PathLike[str]) -> None:
     """Write a truncator; see `Truncator.save`."""
     if Path(path).suffix == ".safetensors":
         raise InvalidParameterError(
-            f"save: path must name the JSON file, whose arrays go beside it, got {os.fspath(path)!r}"
+            "save: path must name the JSON file, whose arrays go beside it, "
+            f"got {os.fspath(path)!r}"
         )
     tensors: dict[str, NDArray[Any]] = {}
     content = _describe(truncator, "", tensors)
