@@ -86,7 +86,7 @@ std::int64_t quick_half(const double* scores, std::int64_t n, bool falling, doub
     if (!sorted) return -1;
     const double top = sign * scores[0], bottom = sign * scores[n - 1];
     if (falling && bottom == 0.0) return -1;
-    const bool probabilities = falling && bottom >= 0.0 && top <= 1.0;
+    const bool probabilities = bottom >= 0.0 && top <= 1.0;
     if (probabilities && (top > 0.99 || (bottom < 0.01 && top > 0.5))) return -1;
     const double lowered = std::min(std::fabs(bottom), reach * (top - bottom));
     const double middle = 0.5 * top + 0.5 * (bottom - lowered / static_cast<double>(n));

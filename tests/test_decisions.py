@@ -345,3 +345,12 @@ def test_a_model_is_written_through_a_link_and_by_many_threads(tmp_path: Path) -
         list(pool.map(lambda k: FixedK(k).save(target), range(3, 40)))
     assert 3 <= pc.load(target).k < 40
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link.json", "model.json"]
+
+
+def test_decisions_go_through_a_pickle() -> None:
+    scores = np.random.default_rng(0).exponential(size=80)
+    for cut in (pc.cut(scores), pc.cut(scores, expect="few"), pc.fit(scores).cut(alpha=0.05)):
+        again = pickle.loads(pickle.dumps(cut))
+        assert (again.k, again.reason, again.warnings) == (cut.k, cut.reason, cut.warnings)
+        np.testing.assert_array_equal(again.indices, cut.indices)
+        np.testing.assert_array_equal(again.surprise, cut.surprise)

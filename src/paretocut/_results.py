@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -148,16 +149,33 @@ class SurpriseFit:
         """
         decider = _decider(self._again, if_shallow, alpha, evalue, fdr, min_surprise)
         bounds = check_bounds("cut", min_k, max_k)
+        zeros = 0
+        if self._sign > 0 and self.n > 0 and self._scores.min() == 0:
+            zeros = self.n - int(np.count_nonzero(self._scores))
+        if zeros > 1 or zeros == self.n > 0:  # padding, which matches nothing
+            matches = np.append(self._scores[self._scores > 0], 0.0)
+            matches[::-1].sort()
+            counts = decider.counts(self._again(RankedLists.of_one(matches, True)))
+            free = min(int(counts[0]), self.n - zeros)
+        else:
+            column = Ragged.unchecked(self.surprise, np.array([0, self.n]))
+            own = np.array([self.tests]), np.array([self.scale])
+            free = int(decider.counts_of(column, *own)[0])
+        k = min(max(free, bounds[0]), bounds[1], self.n)
+        # A list of ten million results is sorted only if somebody asks which ones are kept.
+        return Cut(k, self.n, partial(self._explained, decider, bounds), 0, self._positions)
+
+    def _explained(self, decider: RuleDecider, bounds: tuple[int, int]) -> Cuts:
+        return self._by_sorting(decider, bounds)._cuts
+
+    def _positions(self) -> IntArray:
+        return self.order
+
+    def _by_sorting(self, decider: RuleDecider, bounds: tuple[int, int]) -> Cut:
+        """Return the decision by way of the sorted list."""
         lists, order = one_list(self._scores, self._sign > 0, who="cut", any_order=True)
-        column = Ragged.unchecked(self.surprise, lists.scores.offsets)
-        own = np.array([self.tests]), np.array([self.scale])
-
-        def decide(shown: RankedLists) -> IntArray:
-            if shown is lists:
-                return decider.counts_of(column, *own)
-            return decider.counts(self._again(shown))  # without results that match nothing
-
-        return one_decided(decided(decider, decide, lists, bounds), order)
+        cuts = decided(decider, lambda shown: decider.counts(self._again(shown)), lists, bounds)
+        return one_decided(cuts, order)
 
     def __repr__(self) -> str:
         return (

@@ -177,7 +177,7 @@ class Cut:
     n: int
     _source: Cuts | Callable[[], Cuts]  # a quick decision is explained only when somebody asks
     _i: int
-    _order: IntArray | None
+    _order: IntArray | Callable[[], IntArray] | None  # None: the list was given best first
     _limit: str = ""
 
     @property
@@ -191,7 +191,16 @@ class Cut:
     @property
     def indices(self) -> IntArray:
         """Positions of the kept results in the caller's list, best first."""
-        return np.arange(self.k) if self._order is None else self._order[: self.k]
+        order = self._sorted
+        return np.arange(self.k) if order is None else order[: self.k]
+
+    @property
+    def _sorted(self) -> IntArray | None:
+        if callable(self._order):
+            object.__setattr__(self, "_order", self._order())
+        order = self._order
+        assert not callable(order)
+        return order
 
     @property
     def reason(self) -> str:
@@ -244,10 +253,11 @@ class Cut:
     def _per_result(self, values: FloatArray, of_others: float) -> FloatArray:
         """Return one number per result of the caller's list, from those of the list decided on."""
         whole = np.full(self.n, of_others)
-        if self._order is None:
+        order = self._sorted
+        if order is None:
             whole[: values.size] = values
         else:
-            whole[self._order[: values.size]] = values
+            whole[order[: values.size]] = values
         return whole
 
     def reordered(self, order: IntArray) -> Cut:

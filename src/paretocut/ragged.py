@@ -131,6 +131,8 @@ class Ragged:
 
     def count(self, mask: BoolArray) -> IntArray:
         """Return how many values of each list the mask, one flag per value, marks."""
+        if len(self) == 1:
+            return np.array([np.count_nonzero(mask)])
         total = np.zeros(mask.size + 1, dtype=np.int64)
         np.cumsum(mask, out=total[1:])
         return np.diff(total[self.offsets])
