@@ -354,3 +354,11 @@ def test_decisions_go_through_a_pickle() -> None:
         assert (again.k, again.reason, again.warnings) == (cut.k, cut.reason, cut.warnings)
         np.testing.assert_array_equal(again.indices, cut.indices)
         np.testing.assert_array_equal(again.surprise, cut.surprise)
+
+
+def test_bounds_and_positions_are_integers() -> None:
+    for bad in (np.array([0, 0]), 0.0, "1"):
+        with pytest.raises(InvalidParameterError, match="min_k must be an integer of at least 0"):
+            pc.cut([0.9, 0.1], min_k=bad)
+    with pytest.raises(TypeError, match="slice"):
+        Consensus().cut_batch([[0.9, 0.1]])[0:1]  # type: ignore[call-overload]

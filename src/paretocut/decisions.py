@@ -6,6 +6,7 @@ keep; the bounds, the results that match nothing, the sentence and the warnings 
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -134,7 +135,7 @@ class Cuts:
         return len(self.k)
 
     def __getitem__(self, index: int) -> Cut:
-        i = range(len(self))[index]
+        i = range(len(self))[operator.index(index)]  # a slice is a TypeError, as for any index
         order = None if self._order is None else self._order[i]
         return Cut(int(self.k[i]), int(self.n[i]), self, i, order)
 

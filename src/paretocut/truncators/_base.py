@@ -110,13 +110,14 @@ class Truncator(ABC):
         """
         higher_is_better = check_bool(higher_is_better, who="cut", name="higher_is_better")
         values = as_scores(scores, who="cut")
-        if min_k == 0 and max_k is None:
+        bounds = check_bounds("cut", min_k, max_k)
+        if bounds[0] == 0 and max_k is None:
             k = self._quick(values, higher_is_better)
             if k is not None:
                 later = partial(copy(self)._explained, values, higher_is_better)
                 return Cut(k, values.size, later, 0, None)
         lists, order = one_list(values, higher_is_better, who="cut")
-        return one_decided(self._cuts(lists, check_bounds("cut", min_k, max_k)), order)
+        return one_decided(self._cuts(lists, bounds), order)
 
     def cut_batch(
         self,
