@@ -15,8 +15,9 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from paretocut._list_checks import check_direction
 from paretocut.errors import InvalidScoresError
-from paretocut.lists import RankedLists, check_direction
+from paretocut.lists import RankedLists
 from paretocut.ragged import FloatArray, IntArray, Ragged, best_first
 
 __all__ = [

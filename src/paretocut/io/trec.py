@@ -22,9 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paretocut._kernel import TrecReader, trec_judge
+from paretocut._list_checks import as_text
+from paretocut._validation import check_choice
 from paretocut.errors import InvalidParameterError, TrecFormatError
 from paretocut.io._files import CHUNK_BYTES, Source, Target, open_source, open_target
-from paretocut.lists import RankedLists, as_text
+from paretocut.lists import RankedLists
 from paretocut.ragged import IntArray, Ragged
 
 __all__ = ["CoverageWarning", "Qrels", "judge", "read_qrels", "read_trec", "write_trec"]
@@ -102,6 +104,7 @@ def read_trec(
     *,
     min_grade: float = 1,
     missing: Literal["drop", "empty"] = "drop",
+    unjudged: Literal["nonrelevant", "unknown"] = "nonrelevant",
     higher_is_better: bool = True,
     max_bytes: int | None = None,
 ) -> RankedLists:
@@ -120,6 +123,8 @@ def read_trec(
         Smallest grade that counts as relevant.
     missing
         What becomes of judged queries without results; see `judge`.
+    unjudged
+        What becomes of results that the judgements do not name; see `judge`.
     higher_is_better
         False when the file holds distances.
     max_bytes
@@ -139,7 +144,7 @@ def read_trec(
     >>> lists[0].doc_ids.tolist(), lists[0].relevance.tolist(), lists[0].num_relevant
     (['d2', 'd1'], [1, 0], 2)
     """
-    _check_missing("read_trec", missing)
+    _check_judging("read_trec", missing, unjudged)
     query_ids, offsets, scores, doc_ids = _read(
         run, qrels=False, negate=not higher_is_better, max_bytes=max_bytes
     )
@@ -153,7 +158,7 @@ def read_trec(
     if qrels is None:
         return lists
     judgements = qrels if isinstance(qrels, Qrels) else read_qrels(qrels)
-    return _judge(lists, judgements, min_grade, missing)
+    return _judge(lists, judgements, min_grade, missing, unjudged)
 
 
 def read_qrels(qrels: Source) -> Qrels:
@@ -174,8 +179,9 @@ def judge(
     *,
     min_grade: float = 1,
     missing: Literal["drop", "empty"] = "drop",
+    unjudged: Literal["nonrelevant", "unknown"] = "nonrelevant",
 ) -> RankedLists:
-    """Return the lists with the grades of their documents; unjudged documents get grade 0.
+    """Return the lists with the grades of their documents.
 
     ``num_relevant`` counts all relevant documents of the judgements, retrieved or not. Queries
     without judgements are left out: nothing can be said of them. Differences between the queries
@@ -194,17 +200,33 @@ def judge(
         this is right for a run that covers part of the topics. "empty" adds them as empty lists at
         the end, as ``trec_eval -c`` and ir-measures do; this is right for a run in which a cut has
         emptied queries.
+    unjudged
+        What becomes of results that the judgements do not name: "nonrelevant" gives them grade 0,
+        as trec_eval does, which suits pools judged in depth; "unknown" gives them NaN, which suits
+        a few judgements of each query. Then the number of relevant documents of a list that is not
+        judged in full is unknown too.
+
+    Examples
+    --------
+    >>> lists = RankedLists([[0.9, 0.5]], query_ids=["q1"], doc_ids=[["d1", "d2"]])
+    >>> qrels = Qrels(np.array(["q1"]), Ragged.from_any([["d2"]]), Ragged.from_any([[1]]))
+    >>> judge(lists, qrels)[0].relevance.tolist()
+    [0, 1]
+    >>> judge(lists, qrels, unjudged="unknown")[0].relevance.tolist()
+    [nan, 1.0]
     """
-    _check_missing("judge", missing)
-    return _judge(lists, qrels, min_grade, missing)
+    _check_judging("judge", missing, unjudged)
+    return _judge(lists, qrels, min_grade, missing, unjudged)
 
 
-def _check_missing(who: str, missing: str) -> None:
-    if missing not in ("drop", "empty"):
-        raise InvalidParameterError(f"{who}: missing must be 'drop' or 'empty', got {missing!r}")
+def _check_judging(who: str, missing: str, unjudged: str) -> None:
+    check_choice(missing, ("drop", "empty"), who=who, name="missing")
+    check_choice(unjudged, ("nonrelevant", "unknown"), who=who, name="unjudged")
 
 
-def _judge(lists: RankedLists, qrels: Qrels, min_grade: float, missing: str) -> RankedLists:
+def _judge(
+    lists: RankedLists, qrels: Qrels, min_grade: float, missing: str, unjudged: str
+) -> RankedLists:
     if lists.doc_ids is None:
         raise InvalidParameterError("judge: lists must have doc_ids, got lists without")
     position = {name: i for i, name in enumerate(qrels.query_ids.tolist())}
@@ -212,20 +234,26 @@ def _judge(lists: RankedLists, qrels: Qrels, min_grade: float, missing: str) -> 
     judged_as = np.array([position.get(name, -1) for name in names], dtype=np.int64)
     absent = list(position.keys() - set(names))
     absent.sort(key=position.__getitem__)
-    unjudged = lists.query_ids[judged_as < 0].tolist()
-    if absent or unjudged:
-        warnings.warn(CoverageWarning(unjudged, absent, missing == "empty"), stacklevel=3)
-    if unjudged:
+    left_out = lists.query_ids[judged_as < 0].tolist()
+    if absent or left_out:
+        warnings.warn(CoverageWarning(left_out, absent, missing == "empty"), stacklevel=3)
+    if left_out:
         lists, judged_as = lists[judged_as >= 0], judged_as[judged_as >= 0]
     assert lists.doc_ids is not None
-    grades = trec_judge(
-        _id_matrix(lists.doc_ids.values),
-        lists.scores.offsets,
-        judged_as,
-        _id_matrix(qrels.doc_ids.values),
-        qrels.doc_ids.offsets,
-        qrels.grades.values,
-    )
+    documents, known = _id_matrix(lists.doc_ids.values), _id_matrix(qrels.doc_ids.values)
+
+    def looked_up(values: NDArray[np.int32]) -> NDArray[Any]:
+        """Return the value of each result's document, 0 where the judgements do not name it."""
+        return trec_judge(
+            documents, lists.scores.offsets, judged_as, known, qrels.doc_ids.offsets, values
+        )
+
+    grades = looked_up(qrels.grades.values)
+    number: IntArray | None = qrels.num_relevant(min_grade=min_grade)
+    if unjudged == "unknown":
+        named = looked_up(np.ones_like(qrels.grades.values)) == 1
+        grades = np.where(named, grades, np.nan)
+        number = None
     offsets, query_ids = lists.scores.offsets, lists.query_ids
     if absent and missing == "empty":
         if lists.query_embeddings is not None:
@@ -240,7 +268,7 @@ def _judge(lists: RankedLists, qrels: Qrels, min_grade: float, missing: str) -> 
         relevance=Ragged(grades, offsets),
         query_ids=query_ids,
         doc_ids=Ragged(lists.doc_ids.values, offsets),
-        num_relevant=qrels.num_relevant(min_grade=min_grade)[judged_as],
+        num_relevant=None if number is None else number[judged_as],
         query_embeddings=lists.query_embeddings,
         doc_embeddings=lists.doc_embeddings,
         higher_is_better=lists.higher_is_better,
