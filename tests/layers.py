@@ -22,7 +22,7 @@ LAYERS = [
     {"_list_checks", "parts"},
     {"lists"},
     {"_groups", "_nonsense", "_searches"},
-    {"_diagnostics", "_options", "background", "gpd"},
+    {"_diagnostics", "_options", "_wording", "background", "gpd"},
     {"decisions", "_transforms"},
     {"_rules"},
     {"_results"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ __all__ = [
     "as_text",
     "check_direction",
     "grades",
+    "known_or_nan",
     "matrix",
     "query_names",
     "refuse_not_finite",
@@ -97,24 +99,40 @@ def grades(
     if column is None:
         return None
     values = column.values
-    if values.dtype == object and all(
-        item is None or isinstance(item, (bool, int, float, np.bool_, np.number)) for item in values
-    ):
-        # True must count as relevant whatever min_grade was meant for in a graded run.
-        said = [max(1, min_grade) if item is True or item is np.True_ else item for item in values]
-        column = column.with_values(np.array(said, dtype=np.float64))
+    if values.dtype == object:
+        column = column.with_values(known_or_nan(values, min_grade))
     if column.values.dtype.kind not in "biuf":
         raise InvalidScoresError(
             f"RankedLists: relevance must be numbers, got {column.values.dtype}"
         )
-    infinite = np.flatnonzero(np.isinf(column.values))
-    if infinite.size:
-        refuse_not_finite(
-            column.with_values(np.where(np.isnan(column.values), 0, column.values)),
-            names,
-            "relevance",
-        )
+    if column.values.dtype.kind == "f":
+        known = np.where(np.isnan(column.values), 0, column.values)
+        refuse_not_finite(column.with_values(known), names, "relevance")
     return column
+
+
+def known_or_nan(items: Iterable[Any], min_grade: float) -> NDArray[Any]:
+    """Return grades as floats, NaN in the place of None; as they are if some are no numbers.
+
+    Parameters
+    ----------
+    items
+        Grades of some results: booleans, numbers or None.
+    min_grade
+        Smallest grade that counts as relevant.
+    """
+    found = list(items)
+    if not all(item is None or isinstance(item, (bool, int, float, np.generic)) for item in found):
+        return np.asarray(found, dtype=object)
+    # True must count as relevant whatever min_grade was meant for in a graded run.
+    yes = float(max(1, min_grade))
+    try:
+        return np.array(
+            [yes if isinstance(item, (bool, np.bool_)) and item else item for item in found],
+            dtype=np.float64,
+        )
+    except (TypeError, ValueError, OverflowError):  # dates, integers without end
+        return np.asarray(found, dtype=object)
 
 
 def matrix(vectors: ArrayLike | None, rows: int, name: str, what: str) -> NDArray[Any] | None:

@@ -29,7 +29,15 @@ from paretocut.io._files import CHUNK_BYTES, Source, Target, open_source, open_t
 from paretocut.lists import RankedLists
 from paretocut.ragged import IntArray, Ragged
 
-__all__ = ["CoverageWarning", "Qrels", "judge", "read_qrels", "read_trec", "write_trec"]
+__all__ = [
+    "CoverageWarning",
+    "Qrels",
+    "read_qrels",
+    "read_trec",
+    "with_qrels",
+    "write_qrels",
+    "write_trec",
+]
 
 
 class CoverageWarning(UserWarning):
@@ -110,8 +118,8 @@ def read_trec(
 ) -> RankedLists:
     r"""Return the ranked lists of a TREC run, with relevance when judgements are given.
 
-    Queries keep the order in which the run first names them. With judgements, `judge` says which
-    queries remain; where run and judgements differ, a `CoverageWarning` names the difference.
+    Queries keep the order in which the run first names them. With judgements, `with_qrels` says
+    which queries remain; where run and judgements differ, a `CoverageWarning` names the difference.
 
     Parameters
     ----------
@@ -122,9 +130,9 @@ def read_trec(
     min_grade
         Smallest grade that counts as relevant.
     missing
-        What becomes of judged queries without results; see `judge`.
+        What becomes of judged queries without results; see `with_qrels`.
     unjudged
-        What becomes of results that the judgements do not name; see `judge`.
+        What becomes of results that the judgements do not name; see `with_qrels`.
     higher_is_better
         False when the file holds distances.
     max_bytes
@@ -173,7 +181,7 @@ def read_qrels(qrels: Source) -> Qrels:
     return Qrels(query_ids, Ragged(doc_ids, offsets), Ragged(grades.astype(np.int32), offsets))
 
 
-def judge(
+def with_qrels(
     lists: RankedLists,
     qrels: Qrels,
     *,
@@ -210,12 +218,12 @@ def judge(
     --------
     >>> lists = RankedLists([[0.9, 0.5]], query_ids=["q1"], doc_ids=[["d1", "d2"]])
     >>> qrels = Qrels(np.array(["q1"]), Ragged.from_any([["d2"]]), Ragged.from_any([[1]]))
-    >>> judge(lists, qrels)[0].relevance.tolist()
+    >>> with_qrels(lists, qrels)[0].relevance.tolist()
     [0, 1]
-    >>> judge(lists, qrels, unjudged="unknown")[0].relevance.tolist()
+    >>> with_qrels(lists, qrels, unjudged="unknown")[0].relevance.tolist()
     [nan, 1.0]
     """
-    _check_judging("judge", missing, unjudged)
+    _check_judging("with_qrels", missing, unjudged)
     return _judge(lists, qrels, min_grade, missing, unjudged)
 
 
@@ -228,7 +236,7 @@ def _judge(
     lists: RankedLists, qrels: Qrels, min_grade: float, missing: str, unjudged: str
 ) -> RankedLists:
     if lists.doc_ids is None:
-        raise InvalidParameterError("judge: lists must have doc_ids, got lists without")
+        raise InvalidParameterError("with_qrels: lists must have doc_ids, got lists without")
     position = {name: i for i, name in enumerate(qrels.query_ids.tolist())}
     names = lists.query_ids.tolist()
     judged_as = np.array([position.get(name, -1) for name in names], dtype=np.int64)
@@ -258,7 +266,7 @@ def _judge(
     if absent and missing == "empty":
         if lists.query_embeddings is not None:
             raise InvalidParameterError(
-                "judge: missing must be 'drop' for lists with query_embeddings, got 'empty'"
+                "with_qrels: missing must be 'drop' for lists with query_embeddings, got 'empty'"
             )
         offsets = np.concatenate([offsets, np.full(len(absent), offsets[-1])])
         query_ids = np.concatenate([query_ids, np.array(absent)])
@@ -335,6 +343,52 @@ def write_trec(path: Target, lists: RankedLists, *, tag: str = "paretocut") -> l
                 )
             out.write(block)
     return empty
+
+
+def write_qrels(path: Target, lists: RankedLists) -> int:
+    r"""Write the known grades as TREC judgements and return how many there are.
+
+    The file appears whole or not at all. Results that nobody judged are left out.
+
+    Parameters
+    ----------
+    path
+        Where to write; .gz and .xz are compressed; "-" is standard output.
+    lists
+        Lists with ``doc_ids`` and ``relevance``; the grades must be whole numbers.
+
+    Examples
+    --------
+    >>> lists = RankedLists([[0.9, 0.5]], [[1, None]], query_ids=["q1"], doc_ids=[["d1", "d2"]])
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "qrels.txt")
+    >>> write_qrels(path, lists), path.read_text()
+    (1, 'q1 0 d1 1\n')
+    """
+    if lists.doc_ids is None:
+        raise InvalidParameterError("write_qrels: lists must have doc_ids, got lists without")
+    known = lists.judged.values
+    assert lists.relevance is not None
+    grades = lists.relevance.values[known].astype(np.float64)
+    broken = np.flatnonzero(grades != np.rint(grades))
+    if broken.size:
+        raise InvalidParameterError(
+            f"write_qrels: grades must be whole numbers, got {grades[broken[0]]}"
+        )
+    queries = as_bytes(lists.query_ids)[lists.scores.rows[known]]
+    documents = as_bytes(lists.doc_ids.values[known])
+    with open_target(path) as out:
+        for query, document, grade in zip(
+            queries.tolist(), documents.tolist(), grades.tolist(), strict=True
+        ):
+            line = b"%b 0 %b %d\n" % (query, document, int(grade))
+            if len(line.split()) != 4:
+                raise InvalidParameterError(
+                    "write_qrels: query and document ids must be words without spaces, "
+                    f"got {line!r}"
+                )
+            out.write(line)
+    return int(grades.size)
 
 
 def as_bytes(ids: NDArray[Any]) -> NDArray[np.bytes_]:
