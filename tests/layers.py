@@ -19,7 +19,7 @@ LAYERS = [
     {"_kernel", "errors"},
     {"_extras", "_modelfiles", "_validation"},
     {"ragged"},
-    {"_list_checks", "parts"},
+    {"_list_checks", "_state", "parts"},
     {"lists"},
     {"_groups", "_nonsense", "_searches"},
     {"_diagnostics", "_options", "_wording", "background", "gpd"},
@@ -31,7 +31,7 @@ LAYERS = [
     {"truncators"},
     {"_cut", "calibration"},
     {"evaluation", "fusion"},
-    {"io", "adapters", "plots"},
+    {"_load", "io", "adapters", "plots"},
     {"cli", "web"},
     {"__main__"},
 ]

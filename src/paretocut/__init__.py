@@ -22,13 +22,13 @@ from paretocut.surprise import WARNINGS, SurpriseFit, SurpriseFits, fit, fit_bat
 if _TYPE_CHECKING:
     from paretocut import gpd, io, metrics, plots, truncators
     from paretocut._cut import cut
+    from paretocut._load import load
     from paretocut._nonsense import QueryScale, nonsense
     from paretocut.background import Background
     from paretocut.calibration import calibrate, calibrated
     from paretocut.evaluation import Evaluation, evaluate
     from paretocut.fusion import Fusion, fuse
     from paretocut.io import read_lists, read_trec, write_lists, write_qrels, write_trec
-    from paretocut.truncators import load
 
 __all__ = [
     "WARNINGS",
@@ -77,7 +77,7 @@ _LAZY = {
     "fuse": "fusion",
     "gpd": "",
     "io": "",
-    "load": "truncators",
+    "load": "_load",
     "metrics": "",
     "nonsense": "_nonsense",
     "plots": "",

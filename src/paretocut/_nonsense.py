@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from paretocut._state import Made, Whole, checked
 from paretocut._validation import check_positive_int
 from paretocut.errors import InvalidParameterError
 from paretocut.ragged import FloatArray
@@ -136,6 +137,23 @@ class QueryScale:
     def _mass(self, query: str) -> float:
         counts = np.array([self.counts.get(word, 0) for word in words(query)], dtype=np.float64)
         return float(np.log1p((self.size - counts + 0.5) / (counts + 0.5)).sum())
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> QueryScale:
+        """Return the scale that `to_dict` described, after a way through JSON.
+
+        Parameters
+        ----------
+        content
+            What `to_dict` gave.
+        """
+        known = checked({"size": Whole(1), "counts": Made(dict)}, content)
+        within = Whole(1, known["size"])
+        for word, count in known["counts"].items():
+            checked({"count of a word": within}, {"count of a word": count})
+            if not isinstance(word, str):
+                raise ValueError(f"words must be texts, got {word!r:.60}")
+        return cls(**known)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the scale as plain data."""

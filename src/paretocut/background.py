@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any, Unpack
 
 import numpy as np
@@ -16,6 +16,7 @@ from paretocut._list_checks import check_direction
 from paretocut._modelfiles import write_model
 from paretocut._nonsense import nonsense
 from paretocut._searches import Running, Search, run_searches
+from paretocut._state import Either, Flag, Kind, Made, Real, Sequence, Whole, checked
 from paretocut._validation import check_positive_int, check_probability, check_real
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists import RankedLists
@@ -25,6 +26,19 @@ __all__ = ["Background", "fit_gev", "gev_log_cdf"]
 
 FORMAT = "paretocut-background"
 _FEWEST = 10
+# What a file may hold.
+_STATE: dict[str, Kind] = {
+    "shape": Real(),
+    "loc": Real(),
+    "scale": Real(above=0),
+    "size": Either(Whole(1)),
+    "context": Either(Whole(1)),
+    "intercept": Real(),
+    "slope": Real(),
+    "residual": Sequence(Real(), size=3),
+    "higher_is_better": Flag(),
+    "groups": Either(Made(Groups.from_dict)),
+}
 
 
 def fit_gev(maxima: ArrayLike) -> tuple[float, float, float]:
@@ -352,22 +366,10 @@ class Background:
         content
             What `to_dict` gave; other entries are ignored.
         """
-        known = {field.name: content[field.name] for field in fields(cls) if field.name != "groups"}
-        groups = content.get("groups")
-        known["groups"] = None if groups is None else Groups.from_dict(groups)
+        known = checked(_STATE, {name: content[name] for name in _STATE if name in content})
         known["residual"] = tuple(known["residual"])
-        numbers = [known[name] for name in ("shape", "loc", "scale", "intercept", "slope")]
-        if not all(_is_number(x) for x in (*numbers, *known["residual"])):
-            raise ValueError(
-                "shape, loc, scale, intercept, slope and residual must be finite numbers"
-            )
-        if not isinstance(known["higher_is_better"], bool):
-            raise ValueError("higher_is_better must be true or false")
-        for name in ("size", "context"):
-            if known[name] is not None:
-                check_positive_int(known[name], who="Background", name=name)
-        if not (known["scale"] > 0 and len(known["residual"]) == 3 and known["residual"][2] > 0):
-            raise ValueError("scales must be positive")
+        if known["residual"][2] <= 0:
+            raise ValueError(f"the scale of residual must be above 0, got {known['residual'][2]}")
         return cls(**known)
 
     def _growth(self, size: int | None) -> float:
@@ -379,10 +381,6 @@ class Background:
                 f"index, got {size!r}"
             )
         return check_real(size, who="Background.pvalue", name="size", low=0) / self.size
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _tops(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import numpy as np
 
 from paretocut import metrics
+from paretocut._state import Kind, Real
 from paretocut._validation import check_choice, check_real
 from paretocut.decisions import Cuts
 from paretocut.lists import RankedLists
@@ -120,6 +122,9 @@ class ScoreThreshold(Truncator):
 
     def _learns(self) -> bool:
         return self.threshold is None
+
+    def _state(self, given: Mapping[str, Any]) -> dict[str, Kind]:
+        return {"threshold_": Real(infinite=True)}
 
     def _fit(self, lists: RankedLists) -> None:
         curves = metrics.get(self.metric).curves(lists)
