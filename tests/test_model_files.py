@@ -361,7 +361,7 @@ def test_a_link_to_a_file_is_read_and_anything_else_is_refused(
             pc.load(tmp_path / "a.json")
     target.unlink()
     if beside:
-        with pytest.raises(DataFormatError, match=r"expected a\.safetensors beside it, got noth"):
+        with pytest.raises(DataFormatError, match=r"expected a\.safetensors beside it, got nothing"):
             pc.load(tmp_path / "a.json")
 
 
