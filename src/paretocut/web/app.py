@@ -10,11 +10,12 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from paretocut.web import cutting
+from paretocut.web import cutting, evaluating, fusing, scoring
 from paretocut.web.errors import answer_for, as_refused
 from paretocut.web.gate import Gate
 from paretocut.web.limits import Limits
 from paretocut.web.models import Models
+from paretocut.web.openapi import describe, errors
 from paretocut.web.schemas import Health
 from paretocut.web.service import Service
 from paretocut.web.telemetry import CONTENT_TYPE_LATEST, Telemetry
@@ -67,22 +68,28 @@ def create_app(
     for kind in (HTTPException, RequestValidationError):
         app.add_exception_handler(kind, _refuse)
     app.include_router(_own_routes(service))
-    app.include_router(cutting.router(service))
+    for part in (cutting, scoring, fusing, evaluating):
+        app.include_router(part.router(service))
     for router in routers:
         app.include_router(router)
+    describe(app, secured=token is not None)
     return app
 
 
 def _own_routes(service: Service) -> APIRouter:
     routes = APIRouter()
 
-    @routes.get("/healthz", response_model=Health)
+    @routes.get("/healthz", response_model=Health, openapi_extra={"security": []})
     async def healthz() -> Health:
         """Say that the service is up."""
         names = sorted({*service.models.truncators, *service.models.fusions})
         return Health(status="ok", version=version("paretocut"), models=names)
 
-    @routes.get("/metrics", response_class=Response)
+    @routes.get(
+        "/metrics",
+        response_class=Response,
+        responses=errors(401, 500) | {200: {"content": {"text/plain": {}}}},
+    )
     async def metrics() -> Response:
         """Return the metrics, for Prometheus."""
         return Response(service.telemetry.render(), media_type=CONTENT_TYPE_LATEST)
