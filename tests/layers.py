@@ -32,7 +32,7 @@ LAYERS = [
     {"truncators"},
     {"_cut", "calibration"},
     {"evaluation", "fusion"},
-    {"io", "adapters", "plots"},
+    {"io", "adapters", "notebook", "plots"},
     {"cli", "web"},
     {"__main__"},
 ]

@@ -15,6 +15,7 @@ from hypothesis.extra.numpy import arrays
 
 import paretocut as pc
 from paretocut.truncators import FixedK, Gated
+from support import ROOT
 
 SVG = "{http://www.w3.org/2000/svg}"
 KEPT = "#D55E00"
@@ -325,3 +326,14 @@ def test_limits_set_afterwards_are_shown() -> None:
     root = drawn(cut)
     assert len(dots(root, True)) == 2
     assert "all that fit into 500 tokens" in words(root)
+
+
+def test_the_page_shows_what_is_drawn() -> None:
+    rng = np.random.default_rng(1)
+    index = np.sort(rng.normal(0.25, 0.06, 100_000))[::-1]
+    scores = np.sort([*rng.normal(0.65, 0.03, 5), *index[:195]])[::-1]
+    page = (ROOT / "docs" / "notebook.md").read_text("utf-8")
+    for name, thing in (("cut", pc.cut(scores)), ("fit", pc.fit(scores))):
+        file = f"images/notebook-{name}.html"
+        assert file in page
+        assert (ROOT / "docs" / file).read_text("utf-8") == thing._repr_html_() + "\n"

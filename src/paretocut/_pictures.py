@@ -175,9 +175,10 @@ def fit_picture(
         body.append(_points(x, y, scores, 0, scores.size, "currentColor", 0.6))
     if threshold is not None:
         # Between two results the logarithm of the E-value is nearly a straight line.
+        # Halves, as on the axes.
         known = slice(scores.size - window[0] - 1, None, -1)
-        sign = 1.0 if higher_is_better else -1.0
-        grid = np.linspace(threshold, scores[0], 100)
+        sign = 0.5 if higher_is_better else -0.5
+        grid = 2 * np.linspace(threshold / 2, scores[0] / 2, 100)
         logs = np.log(np.maximum(evalues[known], 1e-300))
         chance = np.exp(np.interp(sign * grid, sign * scores[known], logs))
         inside = chance >= x.low
