@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from paretocut._validation import check_int, check_real
-from paretocut.decisions import ordinal
+from paretocut._wording import ordinal
 from paretocut.ragged import FloatArray, IntArray
 from paretocut.truncators.gaps import ShapeRule
 

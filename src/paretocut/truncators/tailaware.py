@@ -8,7 +8,7 @@ import numpy as np
 
 from paretocut import _kernel
 from paretocut._validation import check_probability
-from paretocut.decisions import ordinal
+from paretocut._wording import ordinal
 from paretocut.gpd import gof_pvalue
 from paretocut.ragged import FloatArray
 from paretocut.truncators.gaps import ShapeRule
