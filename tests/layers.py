@@ -21,7 +21,7 @@ LAYERS = [
     {"ragged"},
     {"_list_checks", "parts"},
     {"lists"},
-    {"_groups", "_nonsense", "_searches"},
+    {"_groups", "_nonsense", "_reranking", "_searches"},
     {"_diagnostics", "_options", "_wording", "gpd"},
     {"_pictures"},
     {"background", "decisions", "_transforms"},
