@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from paretocut._state import Made, Whole, checked
-from paretocut._validation import check_positive_int
+from paretocut._validation import check_int, check_positive_int, shown
 from paretocut.errors import InvalidParameterError
 from paretocut.ragged import FloatArray
 
@@ -30,9 +30,11 @@ def frequencies(texts: Iterable[str]) -> tuple[Counter[str], int]:
     """Return in how many texts each word occurs, and how many texts there are."""
     counts: Counter[str] = Counter()
     size = 0
+    if isinstance(texts, (str, bytes)) or not np.iterable(texts):
+        raise InvalidParameterError(f"nonsense: texts must be many strings, got {shown(texts)}")
     for text in texts:
         if not isinstance(text, str):
-            raise InvalidParameterError(f"nonsense: texts must be strings, got {text!r}")
+            raise InvalidParameterError(f"nonsense: texts must be strings, got {shown(text)}")
         counts.update(words(text))
         size += 1
     return counts, size
@@ -68,6 +70,7 @@ def nonsense(
     """
     check_positive_int(n, who="nonsense", name="n")
     check_positive_int(length, who="nonsense", name="length")
+    check_int(seed, who="nonsense", name="seed")
     counts, _ = frequencies(texts)
     # Numbers and single letters are seldom words.
     known = sorted(word for word in counts if len(word) > 1 and word.isalpha())
@@ -132,6 +135,15 @@ class QueryScale:
         queries
             Texts of the queries.
         """
+        if isinstance(queries, str) or not isinstance(queries, Sequence):
+            raise InvalidParameterError(
+                f"QueryScale: queries must be a list of texts, got {shown(queries)}"
+            )
+        for query in queries:
+            if not isinstance(query, str):
+                raise InvalidParameterError(
+                    f"QueryScale: queries must be texts, got {shown(query)}"
+                )
         return np.array([self._mass(query) ** _POWER or 1.0 for query in queries])
 
     def _mass(self, query: str) -> float:

@@ -24,11 +24,11 @@ __all__ = [
     "Fitted",
     "Flag",
     "Instance",
+    "Items",
     "Kind",
     "Lists",
     "Made",
     "Real",
-    "Sequence",
     "Sizes",
     "Text",
     "Whole",
@@ -170,7 +170,7 @@ class Real(Kind):
 
 
 @dataclass(frozen=True)
-class Sequence(Kind):
+class Items(Kind):
     """A list whose items are all of one kind.
 
     Attributes

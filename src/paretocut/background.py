@@ -15,9 +15,16 @@ from paretocut._groups import Groups
 from paretocut._list_checks import check_direction
 from paretocut._modelfiles import write_model
 from paretocut._nonsense import nonsense
+from paretocut._pictures import law_picture, number
 from paretocut._searches import Running, Search, run_searches
-from paretocut._state import Either, Flag, Kind, Made, Real, Sequence, Whole, checked
-from paretocut._validation import check_positive_int, check_probability, check_real
+from paretocut._state import Either, Flag, Items, Kind, Made, Real, Whole, checked
+from paretocut._validation import (
+    check_numbers,
+    check_positive_int,
+    check_probability,
+    check_real,
+    shown,
+)
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists import RankedLists
 from paretocut.ragged import BoolArray, FloatArray, Ragged, RaggedLike
@@ -35,7 +42,7 @@ _STATE: dict[str, Kind] = {
     "context": Either(Whole(1)),
     "intercept": Real(),
     "slope": Real(),
-    "residual": Sequence(Real(), size=3),
+    "residual": Items(Real(), size=3),
     "higher_is_better": Flag(),
     "groups": Either(Made(Groups.from_dict)),
 }
@@ -270,7 +277,8 @@ class Background:
             Largest p-value of an answer; None for the threshold that a log of queries taught.
         """
         if alpha is not None:
-            return np.asarray(self.pvalue(lists) <= alpha)
+            level = check_probability(alpha, who="Background.answers", name="alpha")
+            return np.asarray(self.pvalue(lists) <= level)
         if self.groups is None:
             raise InvalidParameterError(
                 "Background.answers: alpha must be a number when fit was given no queries, got None"
@@ -343,6 +351,20 @@ class Background:
         top = self.loc + self.scale * (z if abs(shape) < 1e-9 else math.expm1(shape * z) / shape)
         return top if self.higher_is_better else -top
 
+    def _repr_html_(self) -> str:
+        sign = 1.0 if self.higher_is_better else -1.0
+        merit = np.linspace(sign * self.limit(0.999), sign * self.limit(0.001), 120)
+        rate = -gev_log_cdf(merit, shape=self.shape, loc=self.loc, scale=self.scale)
+        density = rate ** (self.shape + 1) * np.exp(-rate) / self.scale
+        marks = {"5 % are beyond": self.limit(0.05)}
+        if self.groups is not None:
+            marks["answers begin at"] = sign * self.groups.threshold
+        names = ("shape", "loc", "scale")
+        facts = {"Background": "scores" if self.higher_is_better else "distances"}
+        facts |= {name: number(getattr(self, name)) for name in names}
+        facts |= {} if self.size is None else {"documents": str(self.size)}
+        return law_picture(sign * merit, density, marks=marks, facts=facts)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the background as JSON; `paretocut.load` reads it.
 
@@ -378,7 +400,7 @@ class Background:
         if self.size is None:
             raise InvalidParameterError(
                 f"Background.pvalue: size must be None when fit was not told the size of the "
-                f"index, got {size!r}"
+                f"index, got {shown(size)}"
             )
         return check_real(size, who="Background.pvalue", name="size", low=0) / self.size
 
@@ -388,12 +410,14 @@ def _tops(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the best score of each list, -inf of an empty one, and that at rank ``context``."""
     if not isinstance(lists, RankedLists):
-        bare = isinstance(lists, (np.ndarray, list)) and len(lists) and np.ndim(lists[0]) == 0
+        bare = isinstance(lists, (np.ndarray, list)) and len(lists) and np.isscalar(lists[0])
         if bare and context is not None:
             raise InvalidScoresError(
                 "Background: lists must be whole lists where there is a context, got best scores"
             )
-        rows: Any = np.asarray(lists)[:, None] if bare else lists
+        rows: Any = lists
+        if bare:
+            rows = check_numbers(lists, who="Background", name="best scores", ndim=1)[:, None]
         column = Ragged.from_any(rows, dtype=np.float64)
         check_direction(column, higher_is_better, who="Background")
         lists = RankedLists(column, higher_is_better=higher_is_better)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from paretocut._modelfiles import read_model, write_model
-from paretocut._state import Either, Flag, Kind, Real, Sequence, Text, Whole, checked
+from paretocut._state import Either, Flag, Items, Kind, Real, Text, Whole, checked
 from paretocut.errors import (
     DataFormatError,
     InvalidParameterError,
@@ -35,17 +35,17 @@ FORMAT = "paretocut-fusion"
 """The kind of file that `Fusion.save` writes."""
 # What such a file may hold: one value for each retriever, and the odds where lists were judged.
 _GIVEN: dict[str, Kind] = {
-    "weights": Either(Sequence(Real(0))),
+    "weights": Either(Items(Real(0))),
     "depth": Either(Whole(1)),
     "seed": Whole(),
 }
 _STATE: dict[str, Kind] = {
-    "names_": Sequence(Text(), size="retrievers"),
-    "higher_is_better_": Sequence(Flag(), size="retrievers"),
-    "location_": Sequence(Real(), size="retrievers"),
-    "scale_": Sequence(Real(above=0), size="retrievers"),
-    "floor_": Sequence(Real(), size="retrievers"),
-    "weights_": Sequence(Real(0, 1e6), size="retrievers"),
+    "names_": Items(Text(), size="retrievers"),
+    "higher_is_better_": Items(Flag(), size="retrievers"),
+    "location_": Items(Real(), size="retrievers"),
+    "scale_": Items(Real(above=0), size="retrievers"),
+    "floor_": Items(Real(), size="retrievers"),
+    "weights_": Items(Real(0, 1e6), size="retrievers"),
 }
 _STATE_JUDGED: dict[str, Kind] = {
     "intercept_": Real(),

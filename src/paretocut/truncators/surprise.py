@@ -12,8 +12,9 @@ from paretocut._diagnostics import SHALLOW
 from paretocut._options import IF_SHALLOW, RULES, FitOptions, Rule, choose_rule
 from paretocut._rules import RuleDecider, least_surprise
 from paretocut._state import Kind, Lists, Real
-from paretocut._validation import check_choice, check_positive_int, check_real
+from paretocut._validation import check_choice, check_positive_int, check_real, shown
 from paretocut.decisions import Cuts
+from paretocut.errors import InvalidParameterError
 from paretocut.lists import RankedLists
 from paretocut.metrics import MetricLike
 from paretocut.ragged import FloatArray, IntArray, Ragged
@@ -127,7 +128,14 @@ class Surprise(Truncator):
         if self.neighbors is not None:
             check_positive_int(self.neighbors, who="Surprise", name="neighbors")
         if self.bounds is not None:
-            low, high = self.bounds
+            if not isinstance(self.bounds, (tuple, list)) or len(self.bounds) != 2:
+                raise InvalidParameterError(
+                    f"Surprise: bounds must be two numbers or None, got {shown(self.bounds)}"
+                )
+            low, high = (
+                check_real(bound, who="Surprise", name=f"bounds[{i}]", closed="both")
+                for i, bound in enumerate(self.bounds)
+            )
             check_real(low, who="Surprise", name="bounds[0]", high=high, closed="both")
             check_real(high, who="Surprise", name="bounds[1]", low=low, closed="both")
 

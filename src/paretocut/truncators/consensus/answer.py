@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from paretocut._state import Kind, Real, Sequence, checked
+from paretocut._state import Items, Kind, Real, checked
 from paretocut.ragged import BoolArray, FloatArray, IntArray, Ragged
 from paretocut.truncators.consensus.logistic import ridge_logistic, sigmoid
 
@@ -28,10 +28,10 @@ _NORMAL = np.array([NormalDist().inv_cdf((i + 0.5) / _KNOTS) for i in range(_KNO
 _SLOPE = 1.0
 # What a file may hold; the knots are the scores at eight ranks, and the log of their range.
 _STATE: dict[str, Kind] = {
-    "knots": Sequence(Sequence(Real(), size=_KNOTS), size=_RANKS.size + 1),
+    "knots": Items(Items(Real(), size=_KNOTS), size=_RANKS.size + 1),
     "least": Real(above=0),
     "intercept": Real(),
-    "coef": Sequence(Real(), size=_SIZES[-1]),
+    "coef": Items(Real(), size=_SIZES[-1]),
 }
 
 

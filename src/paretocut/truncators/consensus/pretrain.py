@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from collections.abc import Sequence as Runs
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
@@ -13,7 +12,7 @@ import numpy as np
 
 from paretocut import metrics
 from paretocut._modelfiles import read_model, write_model
-from paretocut._state import Kind, Made, Real, Sequence, checked
+from paretocut._state import Items, Kind, Made, Real, checked
 from paretocut.errors import DataFormatError
 from paretocut.lists import RankedLists
 from paretocut.ragged import FloatArray
@@ -25,7 +24,7 @@ from paretocut.truncators.consensus.vote import LEARNED, drawn, rule_values, uni
 __all__ = ["Pretrained", "pretrain", "shipped", "values_elsewhere"]
 
 _FORMAT = "paretocut-pretrained"
-_COLUMN = Sequence(Real(-1e6, 1e6), size=len(DESIGN))
+_COLUMN = Items(Real(-1e6, 1e6), size=len(DESIGN))
 
 
 @dataclass(frozen=True, repr=False)
@@ -106,13 +105,11 @@ def _state() -> dict[str, Kind]:
         for metric, size in sizes.items():
             if not by_metric[metric]:
                 raise ValueError(f"{metric} has at least one collection")
-            rows: dict[str, Kind] = dict.fromkeys(
-                by_metric[metric], Sequence(Real(-1e6, 1e6), size)
-            )
+            rows: dict[str, Kind] = dict.fromkeys(by_metric[metric], Items(Real(-1e6, 1e6), size))
             by_metric[metric] = checked(rows, by_metric[metric])
         return by_metric
 
-    positive = Sequence(Real(above=0, high=1e9), size=len(DESIGN))
+    positive = Items(Real(above=0, high=1e9), size=len(DESIGN))
     return {
         "coef": _COLUMN,
         "coef_without_raw": _COLUMN,
@@ -153,7 +150,7 @@ def values_elsewhere(known: Pretrained, metric: str, rng: np.random.Generator) -
     return drawn(table, rng)
 
 
-def pretrain(collections: Mapping[str, Runs[RankedLists]]) -> Pretrained:
+def pretrain(collections: Mapping[str, Sequence[RankedLists]]) -> Pretrained:
     """Return what `Consensus` learns from other collections.
 
     Parameters

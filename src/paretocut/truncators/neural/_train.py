@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from paretocut import metrics
 from paretocut._extras import require
-from paretocut._state import Array, Kind, Made, Real, Sequence, Whole, checked
+from paretocut._state import Array, Items, Kind, Made, Real, Whole, checked
 from paretocut._validation import (
     check_choice,
     check_int,
@@ -184,7 +184,7 @@ class NeuralTruncator(Truncator):
             "spread_": Array(("columns",), above=0),
             "network_": Made(lambda value: self._check_network(value, given), keep=True),
             "weights_": Made(lambda value: self._check_weights(value, given), keep=True),
-            "history_": Sequence(Real()),
+            "history_": Items(Real()),
             "epoch_": Whole(),
             "output_": Whole(high=self._outputs() - 1),
         }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from paretocut._state import Kind, Real, Sequence
+from paretocut._state import Items, Kind, Real
 from paretocut._validation import check_probability
 from paretocut.errors import InvalidScoresError
 from paretocut.lists import RankedLists
@@ -160,7 +160,7 @@ class BiCut(NeuralTruncator):
         yield from linear("decide.3", 2 * self.width, self._outputs())
 
     def _state(self, given: Mapping[str, Any]) -> dict[str, Kind]:
-        pairs = Sequence(Sequence(Real(0), size=2), size=self._outputs())
+        pairs = Items(Items(Real(0), size=2), size=self._outputs())
         return {**super()._state(given), "alpha_": Real(0, 1), "balance_": pairs}
 
     def _prepare(self, lists: RankedLists) -> None:
