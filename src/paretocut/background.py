@@ -22,7 +22,6 @@ from paretocut._validation import (
     check_numbers,
     check_positive_int,
     check_probability,
-    check_real,
     shown,
 )
 from paretocut.errors import InvalidParameterError, InvalidScoresError
@@ -35,7 +34,7 @@ FORMAT = "paretocut-background"
 _FEWEST = 10
 # What a file may hold.
 _STATE: dict[str, Kind] = {
-    "shape": Real(),
+    "shape": Real(-20, 1),
     "loc": Real(),
     "scale": Real(above=0),
     "size": Either(Whole(1)),
@@ -346,9 +345,11 @@ class Background:
         """
         check_probability(alpha, who="Background.limit", name="alpha")
         # F ** growth = 1 - alpha, and F = exp(-exp(-z)) on the scale of the law.
-        z = -math.log(-math.log1p(-alpha) / self._growth(size))
+        z = math.log(self._growth(size)) - math.log(-math.log1p(-alpha))
         shape = self.shape
-        top = self.loc + self.scale * (z if abs(shape) < 1e-9 else math.expm1(shape * z) / shape)
+        if abs(shape) >= 1e-9:
+            z = math.expm1(min(shape * z, 700.0)) / shape
+        top = self.loc + self.scale * z
         return top if self.higher_is_better else -top
 
     def _repr_html_(self) -> str:
@@ -402,7 +403,7 @@ class Background:
                 f"Background.pvalue: size must be None when fit was not told the size of the "
                 f"index, got {shown(size)}"
             )
-        return check_real(size, who="Background.pvalue", name="size", low=0) / self.size
+        return check_positive_int(size, who="Background.pvalue", name="size") / self.size
 
 
 def _tops(

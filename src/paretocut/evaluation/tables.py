@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from paretocut import metrics
 from paretocut.errors import InvalidParameterError
 from paretocut.ragged import FloatArray, IntArray
 from paretocut.significance import bootstrap_interval, holm, sign_flip_test
@@ -34,7 +35,7 @@ class Summary:
         Bootstrap interval of the mean, over queries.
     gain
         Mean minus that of the baseline; None without one.
-    p_value
+    pvalue
         Of a paired sign-flip test against the baseline, Holm-corrected over the truncators of
         the metric; None for the baseline itself and the ceiling.
     mean_k
@@ -50,7 +51,7 @@ class Summary:
     low: float
     high: float
     gain: float | None
-    p_value: float | None
+    pvalue: float | None
     mean_k: float
     empty: float
 
@@ -174,7 +175,9 @@ class Evaluation:
     # The numbers.
 
     def _metric(self, name: str) -> int:
-        return _position(name, self.metrics, "metric")
+        # The table knows a metric by one name, its users perhaps by another.
+        known = metrics.get(name).name if name in metrics.names() else name
+        return _position(known, self.metrics, "metric")
 
     def _truncator(self, name: str) -> int:
         return _position(name, self.truncators, "truncator")
@@ -193,7 +196,7 @@ class Evaluation:
             values, confidence=self.confidence, resamples=self.resamples, seed=self.seed
         )
         means = values.mean(axis=0)
-        p_values: dict[int, float] = {}
+        pvalues: dict[int, float] = {}
         base = None if self.baseline is None else self._truncator(self.baseline)
         if base is not None:
             rivals = [
@@ -204,7 +207,7 @@ class Evaluation:
             raw = sign_flip_test(
                 values[:, rivals] - values[:, [base]], resamples=self.resamples, seed=self.seed
             )
-            p_values = dict(zip(rivals, holm(raw).tolist(), strict=True))
+            pvalues = dict(zip(rivals, holm(raw).tolist(), strict=True))
         for j, name in enumerate(self.truncators):
             by_split = self._split_means(self.values[i, j])
             cuts = self.k[i, j]
@@ -216,7 +219,7 @@ class Evaluation:
                 low=float(low[j]),
                 high=float(high[j]),
                 gain=None if base is None else float(means[j] - means[base]),
-                p_value=p_values.get(j),
+                pvalue=pvalues.get(j),
                 mean_k=float(self._query_means(cuts).mean()),
                 empty=float(self._query_means(cuts == 0).mean()),
             )
@@ -243,7 +246,7 @@ class Evaluation:
         for line in lines:
             test = []
             if self.baseline is not None:
-                test = [_number(line.gain, "+.3f"), _p_value(line.p_value)]
+                test = [_number(line.gain, "+.3f"), _pvalue(line.pvalue)]
             cells = [
                 line.truncator + (" (ceiling)" if line.truncator in self.ceiling else ""),
                 f"{line.mean:.3f}",
@@ -327,7 +330,7 @@ def _number(value: float | None, spec: str) -> str:
     return "" if value is None else format(value, spec)
 
 
-def _p_value(value: float | None) -> str:
+def _pvalue(value: float | None) -> str:
     if value is None:
         return ""
     return "<0.001" if value < 0.001 else f"{value:.3f}"
