@@ -32,6 +32,7 @@ __all__ = ["Background", "fit_gev", "gev_log_cdf"]
 
 FORMAT = "paretocut-background"
 _FEWEST = 10
+_LARGEST = 1e150  # squares of larger scores overflow
 # What a file may hold.
 _STATE: dict[str, Kind] = {
     "shape": Real(-20, 1),
@@ -70,6 +71,10 @@ def fit_gev(maxima: ArrayLike) -> tuple[float, float, float]:
             f"fit_gev: maxima must be at least {_FEWEST} finite numbers, not all equal, "
             f"got {np.array2string(x, threshold=6)}"
         )
+    if max(-x[0], x[-1]) > _LARGEST:
+        raise InvalidScoresError(
+            f"fit_gev: maxima must be within {_LARGEST:g} of 0, got {x[0]:g} to {x[-1]:g}"
+        )
     rank = np.arange(n)
     b0 = x.mean()
     b1 = np.mean(rank / (n - 1) * x)
@@ -99,7 +104,8 @@ def gev_log_cdf(x: ArrayLike, *, shape: float, loc: float, scale: float) -> Floa
     shape, loc, scale
         Of the generalized extreme value law, as `fit_gev` gives them.
     """
-    z = (np.asarray(x, dtype=np.float64) - loc) / scale
+    with np.errstate(over="ignore"):
+        z = (np.asarray(x, dtype=np.float64) - loc) / scale
     if abs(shape) < 1e-9:
         return np.asarray(-np.exp(np.minimum(-z, 700.0)))
     inner = np.maximum(1 + shape * z, 0.0)
@@ -205,6 +211,11 @@ class Background:
         if context is None:
             return cls(*(shape, loc, scale, size), higher_is_better=higher_is_better, groups=groups)
         x, y = level[filled], top[filled]
+        if np.abs(x).max() > _LARGEST:
+            raise InvalidScoresError(
+                f"Background.fit: scores must be within {_LARGEST:g} of 0, got {x.min():g} to "
+                f"{x.max():g} at rank {context}"
+            )
         spread = x.var()
         slope = float(np.mean((x - x.mean()) * (y - y.mean())) / spread) if spread > 0 else 0.0
         intercept = float(y.mean() - slope * x.mean())
@@ -309,7 +320,9 @@ class Background:
         else:
             # The score at rank ``context`` grows with the index as the best one does: in the
             # limit all upper order statistics share one location and scale.
-            rest = top[filled] - self.intercept - self.slope * level[filled]
+            with np.errstate(over="ignore"):
+                near = np.clip(self.slope * level[filled], -_LARGEST, _LARGEST)
+            rest = np.clip(top[filled], -_LARGEST, _LARGEST) - self.intercept - near
             shape, loc, scale = self.residual
             log_cdf = gev_log_cdf(rest, shape=shape, loc=loc, scale=scale)
         pvalues[filled] = -np.expm1(log_cdf)

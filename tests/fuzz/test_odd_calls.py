@@ -36,7 +36,8 @@ NUMBERS: list[Any] = [
     None, True, False, 0, 1, 2, 3, 5, 10, 50, -1, -5, 2**31, 2**62, 2**63, -(2**63), 10**30,
     10**400, 10**5000, 0.0, -0.0, 0.05, 0.5, 0.999, 1.0, 1.5, 3.0, 1e-300, 5e-324, 1e300, -1e300,
     math.nan, math.inf, -math.inf, "", "x", "0.5", "few", b"1", [], [1], (1, 2), (0.0, 8.0), {},
-    {"a": 1}, set(), 1j, np.float32(0.5), np.float64("nan"), np.int8(3), np.uint64(2**63), np.bool_(True),
+    {"a": 1}, set(), 1j, np.float32(0.5), np.float64("nan"), np.int8(3), np.uint64(2**63),
+    np.bool_(True),
     np.array(3), np.array([0.1]), np.array(["x"]), decimal.Decimal("0.5"), decimal.Decimal("nan"),
     fractions.Fraction(1, 3), object(), print, ..., range(3), np.datetime64("2020"), np.str_("f1"),
 ]  # fmt: skip
@@ -297,8 +298,8 @@ def _fuse(draw: Draw) -> Any:
 
 def _read(draw: Draw) -> Any:
     words = [
-        "q1", "q2", "Q0", "d1", "1", "0.5", "nan", "1e400", "-1e-400", "", "{", "}", '"scores"', ":",
-        "[", "]", ",", "\0", "\xff", "9" * 5000, '{"query_id": 1, "scores": [1, 2]}',
+        "q1", "q2", "Q0", "d1", "1", "0.5", "nan", "1e400", "-1e-400", "", "{", "}", ":",
+        '"scores"', "[", "]", ",", "\0", "\xff", "9" * 5000, '{"query_id": 1, "scores": [1, 2]}',
     ]  # fmt: skip
     lines = [
         draw.choice([" ", "\t", ",", ""]).join(draw.choices(words, k=draw.randrange(8)))
