@@ -103,3 +103,23 @@ def test_musl_gives_the_same_bits(expected: str, tmp_path: Path) -> None:
 )
 def test_the_kernel_is_built_for_other_systems(target: str, magic: bytes, tmp_path: Path) -> None:
     assert build(tmp_path, zig(target)).read_bytes().startswith(magic)
+
+
+HASHED = """
+#include <cstdio>
+#include "ids.hpp"
+int main() { std::printf("%llx\\n", (unsigned long long)paretocut::hash_id("document 1")); }
+"""
+
+
+def test_ids_are_hashed_with_another_secret_in_every_process(tmp_path: Path) -> None:
+    # Else a file could be prepared whose ids all land in one place of the table.
+    source, target = tmp_path / "hashed.cpp", tmp_path / "hashed"
+    source.write_text(HASHED)
+    compiler = [program("g++", "g++"), "-std=c++20", f"-I{ROOT / 'cpp'}"]
+    subprocess.run([*compiler, str(source), "-o", str(target)], check=True)
+    found = {
+        subprocess.run([str(target)], capture_output=True, text=True, check=True).stdout
+        for _ in range(4)
+    }
+    assert len(found) == 4
