@@ -29,7 +29,7 @@ LAYERS = [
     {"surprise"},
     {"metrics", "significance"},
     {"truncators"},
-    {"_cut", "calibration"},
+    {"_cut", "calibration", "judging"},
     {"evaluation", "fusion"},
     {"io", "adapters", "plots"},
     {"web"},

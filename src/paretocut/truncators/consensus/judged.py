@@ -149,7 +149,9 @@ def check_errors(given: Any, *, who: str, name: str) -> tuple[float, float]:
         Who takes them, and as what.
     """
     try:
-        missed, false = (check_real(value, who=who, name=name, low=0) for value in given)
+        missed, false = (
+            check_real(value, who=who, name=name, low=0, closed="low") for value in given
+        )
     except (TypeError, ValueError):
         missed, false = math.inf, math.inf
     if missed + false >= 1:
@@ -258,7 +260,7 @@ def _mode(
         if gained < 1e-9 * (1 + abs(value)):
             break
     matrix = information(coef)
-    inverse: FloatArray = np.linalg.inv(matrix)
+    inverse = np.asarray(np.linalg.inv(matrix), dtype=np.float64)
     return coef, inverse, value - 0.5 * float(np.linalg.slogdet(matrix)[1])
 
 

@@ -86,7 +86,7 @@ def low_ends(merit: Ragged) -> FloatArray:
         Lists in falling order.
     """
     top, _ = merit.ends()
-    return 2 * middle(merit) - top
+    return np.asarray(2 * middle(merit) - top, dtype=np.float64)
 
 
 def quick_half(scores: FloatArray, higher_is_better: bool) -> int | None:
