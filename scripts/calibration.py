@@ -203,12 +203,12 @@ def page(lists: int) -> str:
 
 
 EXPLANATION = """
-The method leaves the largest scores out of the fit if they do not follow the tail of the others. In a
-heavy tail, such as Student's t, chance alone brings such scores. Without them the tail looks lighter
-than it is, and the promise is broken. `refit="all"` fits them, too, and comes close to keeping the
-promise; the last column of the next table shows what that costs. Tails lighter than exponential, the
-bounded one included, are fitted as exponential, because the shape is never negative. That errs towards
-keeping nothing.
+The method leaves the largest scores out of the fit if they do not follow the tail of the others.
+In a heavy tail, such as Student's t, chance alone brings such scores. Without them the tail looks
+lighter than it is, and the promise is broken. `refit="all"` fits them, too, and comes close to
+keeping the promise; the last column of the next table shows what that costs. Tails lighter than
+exponential, the bounded one included, are fitted as exponential, because the shape is never
+negative. That errs towards keeping nothing.
 """
 
 SHALLOW = """\

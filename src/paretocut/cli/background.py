@@ -1,4 +1,4 @@
-"""``background``: what queries without an answer reach."""
+"""``background``: learn which best scores queries without an answer reach."""
 
 from __future__ import annotations
 

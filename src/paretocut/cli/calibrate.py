@@ -1,4 +1,4 @@
-"""``nonsense``, ``calibrate`` and ``check``: what an index tells without a judgement."""
+"""``nonsense``, ``calibrate`` and ``check``: learn from an index without a judgement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``fuse``: several runs of the same queries become one, and ``compare --fuse`` says what for."""
+"""``fuse``: several runs of the same queries become one; ``compare --fuse`` measures the gain."""
 
 from __future__ import annotations
 
