@@ -26,9 +26,9 @@ examples:
   paretocut compare run.txt qrels.txt            which cut-off method is best for this system
   paretocut fit run.txt qrels.txt -o model.json  learn a cut-off from judgements, then
   paretocut cut run.txt --model model.json       use it
-  paretocut background off-topic.txt -o bg.json  learn what queries without an answer reach, then
+  paretocut background off-topic.txt -o bg.json  learn what off-topic queries reach, then
   paretocut cut run.txt --background bg.json     keep nothing for such queries
-  paretocut nonsense texts.txt -o made-up.tsv    no such queries? make them of the index's words,
+  paretocut nonsense texts.txt -o made-up.tsv    no such queries? make them up from words,
   paretocut calibrate made-up.run --queries users.run -o model.json    search, and calibrate
 
 input:

@@ -46,7 +46,7 @@ def add_commands(commands: Commands) -> None:
     )
     fuse.add_argument("runs", metavar="RUN", nargs="+", help="two or more runs of the same queries")
     fuse.add_argument(
-        "--format", choices=get_args(Format), help="format of the runs; by default their names say"
+        "--format", choices=get_args(Format), help="format of the runs (default: by their names)"
     )
     fuse.add_argument(
         "--distances",
