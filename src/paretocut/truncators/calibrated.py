@@ -1,4 +1,4 @@
-"""What `paretocut.calibrate` returns: a gate, a cut, and what both were made from."""
+"""The truncator that `paretocut.calibrate` returns: a gate, a cut, and their data."""
 
 from __future__ import annotations
 
@@ -258,7 +258,7 @@ class Calibrated(Gated):
         return import_module("paretocut.plots").calibration(self, ax=ax)
 
     def threshold(self) -> float:
-        """Return the best score from which on results are returned, as the search gives it."""
+        """Return the lowest best score for which results are returned, in the search's units."""
         groups = self.background.groups
         if self.alpha is None and groups is not None:
             return groups.threshold if self.background.higher_is_better else -groups.threshold
