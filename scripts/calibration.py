@@ -115,6 +115,7 @@ class DiscoveryCell:
     depth: int
     false_share: float  # mean share of chance among what is kept, 0 where nothing is
     found: float  # mean share of the hits that is kept
+    shape: float  # median of the fitted shapes
 
 
 @dataclass(frozen=True)
@@ -163,10 +164,18 @@ def discovery_cell(noise: str, hits: int, depth: int, lists: int = LISTS) -> Dis
     scores = np.concatenate([planted, chance], axis=1)
     order = np.argsort(-scores, axis=1)
     true = np.cumsum(order < hits, axis=1)
-    kept = pc.fit_batch(np.take_along_axis(scores, order, axis=1)).cut(fdr=LEVEL).k
+    fits = pc.fit_batch(np.take_along_axis(scores, order, axis=1))
+    kept = fits.cut(fdr=LEVEL).k
     right = np.where(kept > 0, true[np.arange(lists), np.maximum(kept, 1) - 1], 0)
     false_share = (kept - right) / np.maximum(kept, 1)
-    return DiscoveryCell(noise, hits, depth, float(false_share.mean()), float(right.mean()) / hits)
+    return DiscoveryCell(
+        noise,
+        hits,
+        depth,
+        false_share=float(false_share.mean()),
+        found=float(right.mean()) / hits,
+        shape=float(np.median(fits.shape)),
+    )
 
 
 def hit_lists(hits: int, depth: int, lists: int) -> Array:
@@ -230,8 +239,10 @@ def page(content: Mapping[str, Any]) -> str:
         lists=f"{lists:,}",
         error=f"{100 * standard_error(0.95, lists):.1f}",
         wide=f"{100 * standard_error(0.5, lists):.1f}",
-        rows=len(noise),
-        held=len(noise) - len(failed),
+        kinds=len(kinds),
+        holding=len(holding),
+        cases=sum(len(kinds[name]) for name in failing),
+        failed=len(failed),
         failing=", ".join(failing) or "none",
         lowest_held=percent(min(cell["empty"]["evalue"] for n in holding for cell in kinds[n])),
         lowest=percent(min(cell["empty"]["evalue"] for cell in failed)),
@@ -239,6 +250,7 @@ def page(content: Mapping[str, Any]) -> str:
         wrong=percent(max(wrong)),
         shape_held=f"{max(cell['shape'] for n in holding for cell in kinds[n]):.2f}",
         shape_failed=f"{min(cell['shape'] for cell in failed):.2f}",
+        shape_hits=f"{max(c['shape'] for c in content['discoveries'] if c['noise'] in holding):.2f}",
         families=_families(content, kinds),
         noise_table=_noise(noise),
         hits=_hits(content["hits"]),
