@@ -84,6 +84,10 @@ noise: $(VENV)/.dev ## Simulate what the rules promise (minutes); write docs/cal
 rerank: $(VENV)/.dev ## Compare depths of re-ranking (seconds); write docs/reranking.md
 	$(BIN)/python -m experiments.reranking
 
+.PHONY: rivals
+rivals: $(VENV)/.dev ## Test what the papers of newer rules claim (minutes); write docs/rivals.md
+	$(BIN)/python -m experiments.rivals
+
 # The paper's experiments; each is resumed where it was interrupted.
 .PHONY: table1 table2 readings figures
 table1: $(VENV)/.dev ## Table 1 of the paper: Same Document, Omniglot, News Authorship (an hour)

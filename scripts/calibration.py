@@ -235,6 +235,7 @@ def page(content: Mapping[str, Any]) -> str:
         if cell["warned_if_wrong"] is not None and not cell["holds"]
     ]
     failed = [cell for cell in noise if not cell["holds"]]
+    light = [cell for cell in content["discoveries"] if cell["noise"] in holding]
     return words.format(
         lists=f"{lists:,}",
         error=f"{100 * standard_error(0.95, lists):.1f}",
@@ -250,7 +251,7 @@ def page(content: Mapping[str, Any]) -> str:
         wrong=percent(max(wrong)),
         shape_held=f"{max(cell['shape'] for n in holding for cell in kinds[n]):.2f}",
         shape_failed=f"{min(cell['shape'] for cell in failed):.2f}",
-        shape_hits=f"{max(c['shape'] for c in content['discoveries'] if c['noise'] in holding):.2f}",
+        shape_hits=f"{max(cell['shape'] for cell in light):.2f}",
         families=_families(content, kinds),
         noise_table=_noise(noise),
         hits=_hits(content["hits"]),
