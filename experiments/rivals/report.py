@@ -42,7 +42,8 @@ def page(content: Mapping[str, Any]) -> str:
 
 
 def _percents(shares: list[float]) -> str:
-    return f"{100 * min(shares):.0f} to {100 * max(shares):.0f} %"
+    low, high = (f"{100 * share:.0f}" for share in (min(shares), max(shares)))
+    return f"{low} %" if low == high else f"{low} to {high} %"
 
 
 def _cuts(content: Mapping[str, Any]) -> str:
