@@ -64,9 +64,14 @@ def positive_int(text: str) -> int:
     return number
 
 
-def add_input(parser: argparse.ArgumentParser) -> None:
+def add_input(parser: argparse.ArgumentParser, *, needed: bool = True) -> None:
     """Add the run and how to read it."""
-    parser.add_argument("run", metavar="RUN", help="ranked lists: a file, or - for standard input")
+    parser.add_argument(
+        "run",
+        metavar="RUN",
+        nargs=None if needed else "?",
+        help="ranked lists: a file, or - for standard input",
+    )
     parser.add_argument(
         "--format", choices=get_args(Format), help="format of RUN; by default its name says"
     )
