@@ -39,16 +39,14 @@ export function cutChart({ view, methods, up, zoom, current, onCut, onReset }) {
     const low = Math.min(...scores), high = Math.max(...scores), pad = (high - low) * 0.06 || 1;
     const y = linear(up ? [low - pad, high + pad] : [high + pad, low - pad], [bottom, top]);
     const sy = scores.map(y);
-    parts.push(axisY(y, y.ticks(5), { left, right, label: { text: up ? "score" : "distance", y: top - 4 } }));
+    const above = []; // what stands on the tinted areas
     if (view.tail) {
       const [first, last] = view.tail.window;
       const a = Math.max(x(Math.max(first - 0.5, 0.5)), left), b = Math.min(at(last), right);
-      if (b > a) parts.push(
-        svg("rect", { class: "window", x: a, y: top, width: b - a, height: bottom - top }),
-        b - a > 110 && svg("text", { class: "window-label", x: b - 6, y: top + 14, "text-anchor": "end" }, "fitted as chance"),
-      );
+      if (b > a) parts.push(svg("rect", { class: "window", x: a, y: top, width: b - a, height: bottom - top }));
+      if (b - a > 110) above.push(svg("text", { class: "window-label", x: b - 6, y: top + 14, "text-anchor": "end" }, "fitted as chance"));
       const t = view.tail.threshold;
-      if ((t - low + pad) * (high + pad - t) > 0) parts.push(svg("line", { class: "threshold", x1: left, x2: right, y1: y(t), y2: y(t) }));
+      if ((t - low + pad) * (high + pad - t) > 0) above.push(svg("line", { class: "threshold", x1: left, x2: right, y1: y(t), y2: y(t) }));
     }
     const keptRow = svg("rect", { class: "kept-area", x: left, y: top, height: bottom - top, width: 0 });
     const clip = svg("rect", { x: left - 8, y: top - 8, height: bottom - top + 16, width: 0 });
@@ -56,6 +54,8 @@ export function cutChart({ view, methods, up, zoom, current, onCut, onReset }) {
     const hits = shown.map(([, i], j) => j).filter((j) => view.relevance?.[shown[j][1]] === 1);
     parts.push(
       keptRow,
+      axisY(y, y.ticks(5), { left, right, label: { text: up ? "score" : "distance", y: top - 6 } }),
+      above,
       svg("clipPath", { id: "kept-clip" }, clip),
       svg("path", { class: "score-line", d: line(rx, sy) }),
       svg("path", { class: "dots rest", d: path }),
@@ -65,12 +65,12 @@ export function cutChart({ view, methods, up, zoom, current, onCut, onReset }) {
     );
 
     // Surprise.
-    const top2 = bottom + 26, bottom2 = top2 + (narrow ? 64 : 84);
+    const top2 = bottom + 30, bottom2 = top2 + (narrow ? 64 : 84);
     const surprise = shown.map(([, i]) => view.surprise[i]);
     const one = view.tail?.surprise_of_one ?? 0;
     const y2 = linear([0, Math.max(...surprise, one, 1) * 1.08], [bottom2, top2]);
     parts.push(
-      axisY(y2, y2.ticks(3), { left, right, label: { text: "surprise", y: top2 - 6 } }),
+      axisY(y2, y2.ticks(3), { left, right, label: { text: "surprise", y: top2 - 8 } }),
       svg("path", { class: "surprise-area", d: `M${x(1)} ${bottom2}${line(rx, surprise.map(y2)).replace("M", "L")}L${rx.at(-1) ?? left} ${bottom2}Z` }),
       svg("path", { class: "surprise-line", d: line(rx, surprise.map(y2)) }),
       one > 0 && [
@@ -83,10 +83,10 @@ export function cutChart({ view, methods, up, zoom, current, onCut, onReset }) {
     let floor = bottom2, top3 = 0;
     const follow = [];
     if (view.curves) {
-      top3 = bottom2 + 26;
+      top3 = bottom2 + 30;
       floor = top3 + (narrow ? 84 : 104);
       const y3 = linear([0, 1], [floor, top3]);
-      parts.push(axisY(y3, [0, 0.5, 1], { left, right, label: { text: "F1, precision, recall", y: top3 - 6 } }));
+      parts.push(axisY(y3, [0, 0.5, 1], { left, right, label: { text: "F1, precision, recall", y: top3 - 9 } }));
       const cuts = ks.filter((k) => k <= reach);
       const ends = [];
       for (const [name, label] of CURVES) {
@@ -98,8 +98,9 @@ export function cutChart({ view, methods, up, zoom, current, onCut, onReset }) {
         ends.push({ name, label, y: y3(values.at(-1)) });
       }
       if (!narrow) {
-        ends.sort((a, b) => a.y - b.y).forEach((end, i) => { if (i && end.y < ends[i - 1].y + 12) end.y = ends[i - 1].y + 12; });
-        parts.push(ends.map((end) => svg("text", { class: `side ${end.name}`, x: right + 6, y: Math.min(end.y + 4, floor + 8) }, end.label)));
+        // Names stand apart, and above the axis.
+        ends.sort((a, b) => b.y - a.y).forEach((end, i) => { end.y = Math.min(end.y, i ? ends[i - 1].y - 12 : floor - 3); });
+        parts.push(ends.map((end) => svg("text", { class: `side ${end.name}`, x: right + 6, y: end.y + 4 }, end.label)));
       }
     }
     parts.push(axisX(x, x.ticks(narrow ? 4 : 8).filter((t) => t >= 1 && Number.isInteger(t)), {
@@ -180,7 +181,7 @@ function drawFlags(methods, view, at, left, right, narrow, reach, chosen) {
   const sorted = methods.map((m, i) => ({ ...m, i, k: view.methods[m.key].k })).sort((a, b) => a.k - b.k);
   for (const m of sorted) {
     const px = at(m.k);
-    const text = `${m.label} ${number(m.k)}${m.k > reach ? " →" : ""}`;
+    const text = `${m.label} · ${number(m.k)}${m.k > reach ? " →" : ""}`;
     const size = text.length * 6.3 + 14;
     const from = px + size > right + 56 ? px - size : px;
     let row = rows.findIndex((taken) => taken.every(([a, b]) => from > b + 4 || from + size < a - 4));

@@ -8,9 +8,14 @@ function fill(node, attributes, children) {
     if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
     else node.setAttribute(name, value === true ? "" : value);
   }
-  node.append(...children.flat(3).filter((child) => child !== null && child !== undefined && child !== false));
+  node.append(...there(children));
   return node;
 }
+
+// What a condition left out is not there.
+const there = (children) => children.flat(3).filter((child) => child !== null && child !== undefined && child !== false);
+
+export const replace = (node, ...children) => node.replaceChildren(...there(children));
 
 export const el = (name, attributes = {}, ...children) =>
   fill(document.createElement(name), attributes, children);

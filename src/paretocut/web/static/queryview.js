@@ -1,7 +1,7 @@
 // One query: its list, the cut, and everything that moves with it.
 
 import { cutChart, placeOf } from "./cutchart.js";
-import { byId, copyText, download, el, fraction, number, plural, share, whole } from "./dom.js";
+import { byId, copyText, download, el, fraction, number, plural, replace, share, whole } from "./dom.js";
 import { gateChart, qqChart, tailChart } from "./smallcharts.js";
 import { inReport, loadCode } from "./source.js";
 import { state, update } from "./state.js";
@@ -50,7 +50,7 @@ export function showQuery(run, view, { open, order }) {
   const zooms = [["head", "Head"], ["all", "Whole list"], ["log", "Log ranks"]];
   const gates = view.gates.map((gate) => gateCard(run, gate, up));
 
-  host.replaceChildren(
+  replace(host,
     el("div", { class: "query-head" },
       step(-1, "← Previous"),
       el("div", {}, el("h1", {}, "Query ", el("span", { class: "name" }, view.id)), view.text && el("p", { class: "query-text" }, view.text)),

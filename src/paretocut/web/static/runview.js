@@ -1,6 +1,6 @@
 // The run as a whole: what each method does to it, and its queries.
 
-import { byId, el, fraction, number, plural, share, signed, whole } from "./dom.js";
+import { byId, el, fraction, number, plural, replace, share, signed, whole } from "./dom.js";
 import { frontierChart, keptChart, stripChart } from "./smallcharts.js";
 import { hasQuery, inReport, loadFrontier, reportNote } from "./source.js";
 import { state, update } from "./state.js";
@@ -16,7 +16,7 @@ export function showRun(run, open) {
   const main = run.methods.find((m) => m.key === state.m) ?? run.methods[0];
   const frontierHost = el("div", { class: "pair" });
   const view = byId("run-view");
-  view.replaceChildren(
+  replace(view,
     el("h1", { class: "hidden" }, `Run ${run.name}`),
     inReport && el("p", { class: "left-out" }, reportNote()),
     el("div", { class: "tiles" },

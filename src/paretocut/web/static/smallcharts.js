@@ -22,7 +22,7 @@ export function tailChart(tail, up) {
         axisY(y, ticks.filter((t, i) => i < 2 || y(ticks[i - 1]) - y(t) > 12), { left, right, label: { text: "results", y: top - 6 } }),
         axisX(x, x.ticks(4), { top: bottom, bottom, label: { text: up ? "score" : "distance", x: right, anchor: "end" } }),
         tail.counts.map((count, i) => count > 0 && svg("rect", {
-          class: "bar", x: Math.min(x(tail.edges[i]), x(tail.edges[i + 1])) + 0.5, y: y(count),
+          class: "count-bar", x: Math.min(x(tail.edges[i]), x(tail.edges[i + 1])) + 0.5, y: y(count),
           width: Math.max(Math.abs(x(tail.edges[i + 1]) - x(tail.edges[i])) - 1, 0.5), height: bottom - y(count),
         })),
         svg("path", { class: "density", d: line(tail.grid.map(x), tail.expected.map(y)) }),
