@@ -32,8 +32,11 @@ PUBLIC = [
     "metrics",
     "nonsense",
     "plots",
+    "read_lists",
     "read_trec",
     "truncators",
+    "write_lists",
+    "write_qrels",
     "write_trec",
 ]
 

@@ -27,7 +27,7 @@ if _TYPE_CHECKING:
     from paretocut.calibration import calibrate, calibrated
     from paretocut.evaluation import Evaluation, evaluate
     from paretocut.fusion import Fusion, fuse
-    from paretocut.io import read_trec, write_trec
+    from paretocut.io import read_lists, read_trec, write_lists, write_qrels, write_trec
     from paretocut.truncators import load
 
 __all__ = [
@@ -56,8 +56,11 @@ __all__ = [
     "metrics",
     "nonsense",
     "plots",
+    "read_lists",
     "read_trec",
     "truncators",
+    "write_lists",
+    "write_qrels",
     "write_trec",
 ]
 
@@ -78,8 +81,11 @@ _LAZY = {
     "metrics": "",
     "nonsense": "_nonsense",
     "plots": "",
+    "read_lists": "io",
     "read_trec": "io",
     "truncators": "",
+    "write_lists": "io",
+    "write_qrels": "io",
     "write_trec": "io",
 }
 

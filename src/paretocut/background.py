@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from paretocut._groups import Groups
+from paretocut._list_checks import check_direction
 from paretocut._modelfiles import write_model
 from paretocut._nonsense import nonsense
 from paretocut._searches import Running, Search, run_searches
 from paretocut._validation import check_positive_int, check_probability, check_real
 from paretocut.errors import InvalidParameterError, InvalidScoresError
-from paretocut.lists import RankedLists, check_direction
+from paretocut.lists import RankedLists
 from paretocut.ragged import BoolArray, FloatArray, Ragged, RaggedLike
 
 __all__ = ["Background", "fit_gev", "gev_log_cdf"]

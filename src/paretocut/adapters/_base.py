@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from paretocut._cut import Choice, choose
+from paretocut._list_checks import check_direction
 from paretocut._options import check_bounds
 from paretocut._validation import check_choice, check_positive_int
 from paretocut.adapters._telling import OWN, tell, told, warn_of_scores
 from paretocut.decisions import Cut, Cuts
 from paretocut.errors import InvalidParameterError, InvalidScoresError
-from paretocut.lists import check_direction
 from paretocut.ragged import FloatArray, IntArray, Ragged
 from paretocut.truncators import Truncator
 

@@ -97,9 +97,9 @@ def evaluate(
     """
     chosen = _named(truncators)
     measures = _measures(metrics)
-    _check_lists(lists, chosen, "lists")
+    _check_lists(lists, chosen, "lists", measured=test is None)
     if test is not None:
-        _check_lists(test, chosen, "test")
+        _check_lists(test, chosen, "test", measured=True)
     if baseline is not None and baseline not in chosen:
         raise InvalidParameterError(
             f"evaluate: baseline must be one of {', '.join(chosen)}, got {baseline!r}"
@@ -281,12 +281,19 @@ def _measures(metrics: Sequence[MetricLike]) -> tuple[Metric, ...]:
     return measures
 
 
-def _check_lists(lists: RankedLists, truncators: dict[str, Truncator], argument: str) -> None:
+def _check_lists(
+    lists: RankedLists, truncators: dict[str, Truncator], argument: str, *, measured: bool
+) -> None:
     if not isinstance(lists, RankedLists) or len(lists) == 0 or lists.relevance is None:
         came = repr(lists) if isinstance(lists, RankedLists) else type(lists).__name__
         raise InvalidScoresError(
             f"evaluate: {argument} must be RankedLists with relevance, at least one list, "
             f"got {came}"
+        )
+    if measured and not lists.fully_judged:
+        raise InvalidScoresError(
+            f"evaluate: {argument} must have a judgement of every result, since a value is "
+            f"measured at any cut, got {lists!r}"
         )
     if lists.query_embeddings is not None:
         return

@@ -310,26 +310,36 @@ def joined(
 
 
 def _judged(fused: RankedLists, retrievers: Retrievers) -> RankedLists:
-    """Return the fused lists with the grades that the lists they were made of have."""
-    grades: NDArray[Any] | None = None
+    """Return the fused lists with the grades that the lists they were made of have.
+
+    A result without a grade in any list counts as not relevant if the lists are judged in full,
+    and stays unknown if one of them is judged in part.
+    """
+    judged = [(i, one) for i, one in enumerate(retrievers.lists) if one.lists.relevance is not None]
+    if not judged:
+        return fused
+    whole = all(one.lists.fully_judged for _, one in judged)
+    kinds = [one.lists.relevance.values.dtype for _, one in judged]  # type: ignore[union-attr]
+    grades = np.zeros(fused.scores.values.size, dtype=np.result_type(*kinds))
+    if not whole:
+        grades[:] = np.nan
     number = np.zeros(len(fused), dtype=np.int64)
     assert fused.parts is not None
-    for i, (one, ranks) in enumerate(zip(retrievers.lists, fused.parts.ranks, strict=True)):
-        if one.lists.relevance is None:
-            continue
-        here = ranks.values > 0
-        values = one.lists.relevance.values
-        if grades is None:
-            grades = np.zeros(ranks.values.size, dtype=values.dtype)
-        grades = grades.astype(np.promote_types(grades.dtype, values.dtype), copy=False)
-        grades[here] = values[retrievers.position(i, ranks)[here]]
-        known = one.place >= 0
-        number[known] = np.maximum(number[known], one.lists.num_relevant[one.place[known]])
-    if grades is None:
-        return fused
-    judged = fused._like(relevance=fused.scores.with_values(grades))
-    retrieved = np.bincount(judged.scores.rows[judged.relevant.values], minlength=len(fused))
-    return judged._like(_num_relevant=np.maximum(number, retrieved))
+    for i, one in judged:
+        ranks = fused.parts.ranks[i]
+        here = np.flatnonzero(ranks.values > 0)
+        assert one.lists.relevance is not None
+        found = one.lists.relevance.values[retrievers.position(i, ranks)[here]]
+        known = ~np.isnan(found)
+        grades[here[known]] = found[known]
+        if whole:
+            there = one.place >= 0
+            number[there] = np.maximum(number[there], one.lists.num_relevant[one.place[there]])
+    column = fused.scores.with_values(grades)
+    if not whole:
+        return fused.with_relevance(column)
+    relevant = fused.with_relevance(column).relevant
+    return fused.with_relevance(column, np.maximum(number, relevant.count(relevant.values)))
 
 
 def _id_matrix(lists: RankedLists) -> NDArray[np.uint32]:

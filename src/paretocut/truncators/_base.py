@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from paretocut._diagnostics import diagnose, named
+from paretocut._list_checks import check_direction
 from paretocut._options import FitOptions, check_bounds
 from paretocut._validation import check_bool
 from paretocut.decisions import (
@@ -27,7 +28,7 @@ from paretocut.decisions import (
     one_list,
 )
 from paretocut.errors import InvalidParameterError, InvalidScoresError, NotFittedError
-from paretocut.lists import RankedLists, check_direction
+from paretocut.lists import RankedLists
 from paretocut.ragged import FloatArray, IntArray, Ragged, RaggedLike
 from paretocut.surprise import SurpriseFits, fit_lists
 

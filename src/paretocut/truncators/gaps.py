@@ -6,7 +6,8 @@ import numpy as np
 
 from paretocut._extras import require
 from paretocut._validation import check_int, check_positive_int, check_real
-from paretocut.decisions import Cuts, ordinal
+from paretocut._wording import ordinal
+from paretocut.decisions import Cuts
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import RankedLists
 from paretocut.ragged import FloatArray, IntArray

@@ -11,7 +11,8 @@ import numpy as np
 from paretocut import metrics
 from paretocut._diagnostics import saturated
 from paretocut._validation import check_int, check_real
-from paretocut.decisions import Cuts, ordinal
+from paretocut._wording import ordinal
+from paretocut.decisions import Cuts
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import RankedLists
 from paretocut.metrics import MetricLike
