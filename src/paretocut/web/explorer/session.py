@@ -173,7 +173,7 @@ class Session:
     @property
     def measured(self) -> bool:
         """Whether metrics have a value: every result of every list has a judgement."""
-        return self.lists.relevance is not None
+        return self.lists.fully_judged
 
     @cached_property
     def curves(self) -> dict[str, Ragged]:

@@ -81,8 +81,11 @@ def read_texts(source: Source, wanted: Container[str] | None = None) -> dict[str
     """
     texts: dict[str, str] = {}
     with open_source(source) as opened:
-        for number, raw in enumerate(io.TextIOWrapper(opened.stream, "utf-8"), 1):
-            line = raw.rstrip("\r\n")
+        for number, raw in enumerate(opened.stream, 1):
+            try:
+                line = raw.decode().rstrip("\r\n")
+            except UnicodeDecodeError:
+                raise DataFormatError(opened.name, number, "expected UTF-8") from None
             if not line.strip():
                 continue
             name, text = _entry(line, opened.name, number)

@@ -185,7 +185,7 @@ def query_view(
             gate for key in session.methods if (gate := _gate(session, key, i, ranked)) is not None
         ],
         "results": _results(session, i, ranked, min(n, most_results)),
-        "relevance": _relevance(ranked, ranks),
+        "relevance": _relevance(session, ranked, ranks),
     }
 
 
@@ -277,14 +277,14 @@ def _results(session: Session, i: int, ranked: RankedList, shown: int) -> list[d
     return rows
 
 
-def _relevance(ranked: RankedList, ranks: IntArray) -> list[int | None] | None:
+def _relevance(session: Session, ranked: RankedList, ranks: IntArray) -> list[int | None] | None:
     """Return 1, 0 or None (nobody judged it) of each result."""
-    if ranked.relevance is None or ranked.relevant is None:
+    if ranked.relevance is None:
         return None
-    unknown = np.isnan(ranked.relevance.astype(np.float64))
+    grades = ranked.relevance[ranks]
     return [
         None if nobody else int(hit)
-        for hit, nobody in zip(ranked.relevant[ranks], unknown[ranks], strict=True)
+        for hit, nobody in zip(session.lists._counts(grades), np.isnan(grades), strict=True)
     ]
 
 
