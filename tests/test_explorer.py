@@ -180,7 +180,7 @@ def test_the_gate_shows_where_the_best_score_lies_among_nonsense(sign: float) ->
 def test_a_model_of_word_scores_needs_the_texts() -> None:
     texts = ["ferns grow in the shade of trees", "roses like full sun and rich soil"] * 20
     rng = np.random.default_rng(0)
-    scale, asked = pc.QueryScale.fit(texts), pc.nonsense(texts, 40, lexical=True)
+    scale, asked = pc.QueryScale.from_texts(texts), pc.nonsense(texts, 40, lexical=True)
     model = pc.calibrated(rng.exponential(1.0, (40, 60)), scale=scale, texts=asked)
     lists = planted(2)
     with pytest.raises(pc.errors.InvalidParameterError, match="text of every query, got none for 2"):
