@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
 from typing import Any, Literal
 
 import numpy as np
@@ -30,7 +31,10 @@ from paretocut.truncators import (
     Truncator,
 )
 
-__all__ = ["METRICS", "Method", "Session", "model_text"]
+__all__ = ["LEARNED", "METRICS", "Method", "Session", "model_text"]
+
+LEARNED = "learned"
+"""Key of the method that learns from judgements made on the page."""
 
 METRICS = ("f1", "precision", "recall")
 
@@ -123,6 +127,7 @@ class Session:
         for label, model in (models or {}).items():
             self._add_model(label, model)
         self._decided: dict[str, Cuts] = {}
+        self.lock = Lock()  # judgements come while views are made
 
     def _add_model(self, label: str, model: Truncator | Background) -> None:
         key = f"model-{label}"
@@ -146,6 +151,22 @@ class Session:
             ".cut_batch(lists)",
             f"{option} {label}.json",
         )
+
+    def replace_lists(self, lists: RankedLists) -> None:
+        """Take the same lists with other judgements; what methods decided stays."""
+        self.lists = lists
+        self.__dict__.pop("curves", None)
+
+    def add(self, method: Method) -> None:
+        """Show one more method."""
+        self.methods[method.key] = method
+        self.__dict__.pop("disagreement", None)
+
+    def forget(self, key: str) -> None:
+        """Show a method no more, if it is there."""
+        self._decided.pop(key, None)
+        if self.methods.pop(key, None) is not None:
+            self.__dict__.pop("disagreement", None)
 
     def cuts(self, key: str) -> Cuts:
         """Return what a method decides on all lists."""
