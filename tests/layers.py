@@ -32,7 +32,8 @@ LAYERS = [
     {"_cut", "calibration"},
     {"evaluation", "fusion"},
     {"io", "adapters", "plots"},
-    {"cli", "web"},
+    {"web"},
+    {"cli"},
     {"__main__"},
 ]
 RANK = {name: rank for rank, row in enumerate(LAYERS) for name in row}
@@ -131,7 +132,7 @@ def circles() -> list[list[str]]:
 
 def picture() -> str:
     """Return the layers as text, the lowest last: what is above imports from what is below."""
-    rows = ["  ".join(sorted(row - {"web", "__main__"})) for row in reversed(LAYERS)]
+    rows = ["  ".join(sorted(row - {"__main__"})) for row in reversed(LAYERS)]
     return "```text\n" + "\n   |\n".join(filter(None, rows)) + "\n```\n"
 
 

@@ -230,21 +230,20 @@ def test_a_cut_by_eye_becomes_a_threshold_that_gives_it_back(k: int, sign: float
 
 
 def test_pasted_texts_are_told_apart() -> None:
-    most = 10_000
-    assert pasted_lists("0.9, 0.5\n[0.7]; 1e-3", max_bytes=most)[0].scores.tolist() == [
+    assert pasted_lists("0.9, 0.5\n[0.7]; 1e-3")[0].scores.tolist() == [
         0.9, 0.7, 0.5, 0.001,
     ]  # fmt: skip
     run = "q1 Q0 d1 1 0.5 me\nq1 Q0 d2 2 0.4 me\n"
-    judged = pasted_lists(run, "q1 0 d2 1\n", max_bytes=most)
+    judged = pasted_lists(run, "q1 0 d2 1\n")
     assert judged[0].relevance is not None
     assert judged[0].relevance.tolist() == [0, 1]
     jsonl = '{"query_id": "a", "scores": [3, 2]}\n'
-    assert pasted_lists(jsonl, max_bytes=most).query_ids.tolist() == ["a"]
+    assert pasted_lists(jsonl).query_ids.tolist() == ["a"]
     csv = "query_id,score,doc_id\na,3,x\na,2,y\n"
-    assert pasted_lists(csv, max_bytes=most)[0].scores.tolist() == [3, 2]
+    assert pasted_lists(csv)[0].scores.tolist() == [3, 2]
     for text, told in [("", "no text"), ("1.2.3 4", "'1.2.3'"), ("a b c", "expected 6 fields")]:
         with pytest.raises(pc.errors.ParetocutError, match=re.escape(told)):
-            pasted_lists(text, max_bytes=most)
+            pasted_lists(text)
 
 
 def test_texts_of_queries_and_documents(tmp_path: Path) -> None:

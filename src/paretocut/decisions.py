@@ -19,7 +19,7 @@ from paretocut._list_checks import check_direction
 from paretocut._wording import amount, edge, sentence
 from paretocut.errors import InvalidScoresError
 from paretocut.lists import RankedLists
-from paretocut.ragged import FloatArray, IntArray, Ragged, best_first
+from paretocut.ragged import FloatArray, IntArray, Ragged, best_first, offsets_of
 
 __all__ = [
     "Cut",
@@ -121,6 +121,16 @@ class Cuts:
                 ]
             self._warnings = tuple(found)
         return self._warnings
+
+    @property
+    def indices(self) -> Ragged:
+        """Positions of the kept results in the caller's lists, best first."""
+        layout = Ragged.unchecked(np.empty(int(self.k.sum()), dtype=np.int64), offsets_of(self.k))
+        ranks = layout.ranks
+        if self._order is None:
+            return layout.with_values(ranks)
+        starts = layout.spread(self._order.offsets[:-1])
+        return layout.with_values(self._order.values[starts + ranks])
 
     @property
     def fits(self) -> Any:

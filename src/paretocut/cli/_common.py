@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib.util
-import json
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,7 +14,6 @@ from typing import Any, Protocol, TypeAlias, get_args
 import numpy as np
 
 import paretocut as pc
-from paretocut import truncators
 from paretocut._options import TRANSFORMS, FitOptions
 from paretocut.errors import DataFormatError, InvalidParameterError
 from paretocut.io import read_lists
@@ -202,32 +200,6 @@ def load_background(path: str) -> pc.Background:
             "use --model"
         )
     return found
-
-
-def make_method(text: str, metric: str = "f1") -> Truncator:
-    """Return the truncator that a word of the command line describes.
-
-    Parameters
-    ----------
-    text
-        Short name and, after a colon, parameters: ``surprise:refit=all,min_window=10``. Values
-        are read as JSON where that is what they are, as text elsewhere.
-    metric
-        What it shall learn, where it learns.
-    """
-    name, _, settings = text.partition(":")
-    params: dict[str, Any] = {}
-    for setting in filter(None, settings.split(",")):
-        key, equals, value = setting.partition("=")
-        if not equals:
-            raise InvalidParameterError(
-                f"method {text!r}: parameters must have the form name=value, got {setting!r}"
-            )
-        try:
-            params[key] = json.loads(value)
-        except ValueError:
-            params[key] = value
-    return truncators.make(name, metric=metric).set_params(**params)
 
 
 def read(args: argparse.Namespace, **judged: Any) -> RankedLists:

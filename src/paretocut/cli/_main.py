@@ -8,7 +8,16 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from paretocut.cli import background, calibrate, demo, explore, fusion, judged, lists
+from paretocut.cli import (
+    background,
+    calibrate,
+    demo,
+    explore,
+    fusion,
+    judged,
+    lists,
+    serve,
+)
 from paretocut.cli._common import note
 from paretocut.errors import InvalidParameterError, ParetocutError
 
@@ -32,6 +41,7 @@ examples:
   paretocut cut run.txt --background bg.json     keep nothing for such queries
   paretocut nonsense texts.txt -o made-up.tsv    no such queries? make them of the index's words,
   paretocut calibrate made-up.run --queries users.run -o model.json    search, and calibrate
+  paretocut serve --model mine=model.json        answer over HTTP
 
 input:
   TREC runs (.run .trec .txt .res or no suffix), .jsonl, .csv, .parquet and .arrow, plain or with
@@ -65,7 +75,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         title="commands", metavar="COMMAND", dest="command", required=True
     )
-    for family in (demo, lists, fusion, judged, background, calibrate, explore):
+    for family in (demo, lists, fusion, judged, background, calibrate, explore, serve):
         family.add_commands(commands)
     return parser
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import paretocut as pc
+from paretocut._extras import require
 from paretocut.background import Background
 from paretocut.cli._common import Commands, add_input, add_quiet, note, positive_int, read
 from paretocut.cli.fusion import names_of
@@ -32,7 +33,6 @@ def add_commands(commands: Commands) -> None:
         "each method would do. Without RUN the page asks for one. Ctrl-C ends it.",
     )
     _add_looked_at(explore, needed=False)
-    explore.add_argument("--host", default="127.0.0.1", metavar="H", help="default: 127.0.0.1")
     explore.add_argument(
         "--port", type=int, default=8765, metavar="P", help="default: 8765; 0 takes a free one"
     )
@@ -142,7 +142,8 @@ def _lists(args: argparse.Namespace) -> tuple[RankedLists, list[str]]:
 
 
 def _explore(args: argparse.Namespace) -> None:
-    # Loaded here: the other commands do without a web server.
+    for package in ("fastapi", "uvicorn", "prometheus_client"):
+        require(package, feature="paretocut explore", extra="serve")
     from paretocut.web.explorer.server import serve
 
     if args.run is None and (args.model or args.fuse or args.queries or args.corpus):
@@ -158,7 +159,9 @@ def _explore(args: argparse.Namespace) -> None:
             webbrowser.open(address)
 
     try:
-        serve(session, host=args.host, port=args.port, ready=ready)
+        serve(session, port=args.port, ready=ready)
+    except KeyboardInterrupt:
+        pass  # how it is meant to end
     except OSError as error:
         if error.errno != errno.EADDRINUSE:
             raise

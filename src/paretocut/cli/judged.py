@@ -16,7 +16,6 @@ from paretocut.cli._common import (
     add_input,
     add_quiet,
     expect_of,
-    make_method,
     note,
     positive_int,
     read,
@@ -26,7 +25,7 @@ from paretocut.cli.fusion import compared, names_of
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.evaluation import evaluate
 from paretocut.lists import RankedLists
-from paretocut.truncators import Truncator
+from paretocut.truncators import Truncator, from_text
 
 _METHODS = (
     "global_k",
@@ -188,7 +187,7 @@ def _read(args: argparse.Namespace, *, missing: str = "drop") -> RankedLists:
 def _compare(args: argparse.Namespace) -> None:
     # Bad words are found before any file is read.
     metrics = [pc.metrics.get(metric) for metric in args.metrics]
-    methods = {text: make_method(text, args.metrics[0]) for text in args.methods}
+    methods = {text: from_text(text, args.metrics[0]) for text in args.methods}
     lists = _read(args, missing="empty" if args.fuse else "drop")
     protocol: dict[str, Any] = {
         "splits": args.splits,
@@ -250,7 +249,7 @@ def _fit(args: argparse.Namespace) -> None:
 
 def _method(args: argparse.Namespace) -> Truncator:
     """Return what is to be learned; bad words are found before any file is read."""
-    method = make_method(args.method, args.metric)
+    method = from_text(args.method, args.metric)
     expect = expect_of(args)
     if expect is not None:
         if not isinstance(method, truncators.Consensus):

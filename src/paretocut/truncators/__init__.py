@@ -2,11 +2,12 @@
 
 Each class learns with ``fit(lists)`` (where it learns anything), decides with ``cut(scores)`` and
 ``cut_batch(lists)``, and is saved with ``save(path)``; `load` reads it back. `make` builds one by
-the short name that the command line uses, and `names` lists those.
+its short name, and `names` lists those; `from_text` takes the words of the command line.
 """
 
 from __future__ import annotations
 
+import json
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +49,7 @@ __all__ = [
     "Surprise",
     "TopP",
     "Truncator",
+    "from_text",
     "load",
     "make",
     "names",
@@ -129,3 +131,34 @@ def make(name: str, **params: Any) -> Truncator:
         arguments.pop("metric", None)
     truncator: Truncator = kind(**arguments)
     return truncator
+
+
+def from_text(text: str, metric: str = "f1") -> Truncator:
+    """Return the truncator that a few words describe, as on the command line.
+
+    Parameters
+    ----------
+    text
+        Short name and, after a colon, parameters: ``surprise:refit=all,min_window=10``. Values
+        are read as JSON where that is what they are, as text elsewhere.
+    metric
+        What it shall learn, where it learns.
+
+    Examples
+    --------
+    >>> from_text("minmax:threshold=0.4")
+    ScoreThreshold(normalize='minmax', threshold=0.4)
+    """
+    name, _, settings = text.partition(":")
+    params: dict[str, Any] = {}
+    for setting in filter(None, settings.split(",")):
+        key, equals, value = setting.partition("=")
+        if not equals:
+            raise InvalidParameterError(
+                f"method {text!r}: parameters must have the form name=value, got {setting!r}"
+            )
+        try:
+            params[key] = json.loads(value)
+        except ValueError:
+            params[key] = value
+    return make(name, metric=metric).set_params(**params)

@@ -1,1 +1,4 @@
-"""What is seen in a browser or asked over HTTP: faces of the library, no methods of their own."""
+"""What is asked over HTTP or seen in a browser: the service, and the explorer of runs.
+
+`paretocut.web.app.create_app` makes the application, `paretocut serve` and `paretocut explore` run it.
+"""

@@ -1,7 +1,7 @@
 """The explorer over HTTP: its page, and the views of the sessions it has open.
 
 A session lives in the memory of this process. It is for the person at the machine: one worker,
-bound to the loopback unless told otherwise.
+bound to the loopback.
 """
 
 from __future__ import annotations
@@ -14,19 +14,17 @@ from collections.abc import Callable
 from importlib.resources import files
 from typing import Any
 
-from paretocut._extras import require
-
-require("fastapi", feature="the explorer", extra="serve")
-
 from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from paretocut.errors import ParetocutError
+from paretocut.errors import InvalidParameterError
+from paretocut.web.explorer.judging import judge, judging_view, qrels_text
 from paretocut.web.explorer.session import Session
 from paretocut.web.explorer.texts import pasted_lists
 from paretocut.web.explorer.views import copy_view, frontier_view, query_view, run_view
+from paretocut.web.limits import Refused
 
-__all__ = ["POLICY", "router"]
+__all__ = ["MAX_BYTES", "POLICY", "router"]
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -35,6 +33,8 @@ POLICY = (
 """Content-Security-Policy of the page: nothing but what this server sends."""
 
 MAX_BYTES = 200_000_000
+"""Size of a run that can be uploaded."""
+
 _MOST_SESSIONS = 8
 _TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 _HEADERS = {
@@ -59,8 +59,11 @@ class _Sessions:
             self._uploaded.popitem(last=False)
         return name
 
-    def get(self, name: str) -> Session | None:
-        return self.first if name == "run" else self._uploaded.get(name)
+    def get(self, name: str) -> Session:
+        found = self.first if name == "run" else self._uploaded.get(name)
+        if found is None:
+            raise Refused(404, "not_found", "this run is not open any more: open it again")
+        return found
 
 
 def router(session: Session | None) -> APIRouter:
@@ -74,21 +77,11 @@ def router(session: Session | None) -> APIRouter:
     sessions = _Sessions(session)
     routes = APIRouter(include_in_schema=False)
 
-    def answer(status: int, content: Any) -> Response:
-        text = json.dumps(content, allow_nan=False, separators=(",", ":"))
-        return Response(text, status, _HEADERS, "application/json")
-
     def viewed(name: str, view: Callable[[Session], Any]) -> Response:
-        """Return a view of an open session, or say that it is not there."""
+        """Answer with a view of an open session."""
         found = sessions.get(name)
-        if found is None:
-            return answer(404, {"error": "this run is not open any more: open it again"})
-        try:
-            return answer(200, view(found))
-        except (IndexError, KeyError):
-            return answer(404, {"error": "there is no such query or method in this run"})
-        except ParetocutError as error:
-            return answer(422, {"error": str(error)})
+        with found.lock:
+            return _answer(view(found))
 
     @routes.get("/")
     def page() -> Response:
@@ -98,17 +91,10 @@ def router(session: Session | None) -> APIRouter:
     def static(name: str) -> Response:
         return _file(name)
 
-    def _file(name: str) -> Response:
-        # Only names that are in the folder: no path from a request reaches the file system.
-        for file in files("paretocut.web").joinpath("static").iterdir():
-            if file.name == name and (kind := _TYPES.get(f".{name.rpartition('.')[2]}")):
-                return Response(file.read_bytes(), 200, _HEADERS, kind)
-        return answer(404, {"error": "there is no such file"})
-
     @routes.get("/api/{name}/run")
     def run(name: str) -> Response:
         if name == "run" and sessions.first is None:
-            return answer(200, None)
+            return _answer(None)
         return viewed(name, run_view)
 
     @routes.get("/api/{name}/frontier")
@@ -117,45 +103,95 @@ def router(session: Session | None) -> APIRouter:
 
     @routes.get("/api/{name}/query/{i}")
     def query(name: str, i: int) -> Response:
-        return viewed(name, lambda found: query_view(found, range(len(found.lists))[i]))
+        return viewed(name, lambda found: query_view(found, _checked(found, i)))
+
+    @routes.get("/api/{name}/judging/{i}")
+    def judging(name: str, i: int) -> Response:
+        return viewed(name, lambda found: judging_view(found, _checked(found, i)))
+
+    @routes.get("/api/{name}/qrels")
+    def qrels(name: str) -> Response:
+        return viewed(name, qrels_text)
 
     @routes.get("/api/{name}/copy")
     def copy(name: str, i: int, k: int, method: str | None = None) -> Response:
-        return viewed(name, lambda found: copy_view(found, method, i, k))
+        def view(found: Session) -> Any:
+            if method is not None and method not in found.methods:
+                raise InvalidParameterError(
+                    f"copy: method must be one of {', '.join(found.methods)}, got {method!r}"
+                )
+            return copy_view(found, method, _checked(found, i), k)
+
+        return viewed(name, view)
+
+    @routes.post("/api/{name}/judge")
+    async def judged(name: str, request: Request) -> Response:
+        given = await _body(request, {"i": int, "rank": int, "relevant": bool | None})
+
+        def view(found: Session) -> Any:
+            i = _checked(found, given["i"])
+            judge(found, i, given["rank"], given["relevant"])
+            return {
+                "run": run_view(found),
+                "query": query_view(found, i),
+                "judging": judging_view(found, i),
+            }
+
+        return await run_in_threadpool(viewed, name, view)
 
     @routes.post("/api/upload")
     async def upload(request: Request) -> Response:
-        # A page of another origin cannot send this type without asking first.
-        if request.headers.get("content-type") != "application/json":
-            return answer(415, {"error": "the content type must be application/json"})
-        body = bytearray()
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > MAX_BYTES:
-                return answer(413, {"error": f"the run must be at most {MAX_BYTES:,} bytes"})
-        status, content = await run_in_threadpool(_uploaded, bytes(body), sessions)
-        return answer(status, content)
+        kinds = {"run": str, "qrels": str | None, "name": str | None, "distances": bool | None}
+        given = await _body(request, kinds)
+        return await run_in_threadpool(_uploaded, given, sessions)
 
     return routes
 
 
-def _uploaded(body: bytes, sessions: _Sessions) -> tuple[int, dict[str, Any]]:
-    """Open what was uploaded, and return how it is called from now on."""
+def _answer(content: Any) -> Response:
+    text = json.dumps(content, allow_nan=False, separators=(",", ":"))
+    return Response(text, 200, _HEADERS, "application/json")
+
+
+def _file(name: str) -> Response:
+    # Only names that are in the folder: no path from a request reaches the file system.
+    for file in files("paretocut.web").joinpath("static").iterdir():
+        if file.name == name and (kind := _TYPES.get(f".{name.rpartition('.')[2]}")):
+            return Response(file.read_bytes(), 200, _HEADERS, kind)
+    raise Refused(404, "not_found", "there is no such file")
+
+
+def _checked(session: Session, i: int) -> int:
+    if not 0 <= i < len(session.lists):
+        raise Refused(404, "not_found", f"this run has queries 0 to {len(session.lists) - 1}")
+    return i
+
+
+async def _body(request: Request, kinds: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a JSON object, each of its kind; those left out are None."""
+    # A page of another origin cannot send this type without asking first.
+    if request.headers.get("content-type") != "application/json":
+        raise Refused(415, "unsupported_type", "the content type must be application/json")
     try:
-        given = json.loads(body)
-        run, qrels = given["run"], given.get("qrels")
-        name, distances = str(given.get("name") or "pasted")[:200], bool(given.get("distances"))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return 422, {"error": 'the body must be JSON with the text of a run: {"run": "..."}'}
-    if not isinstance(run, str) or not isinstance(qrels, str | None):
-        return 422, {"error": "run and qrels must be texts"}
-    try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            lists = pasted_lists(run, qrels, higher_is_better=not distances, max_bytes=MAX_BYTES)
-        session = Session(lists, name=name, source=name)
-        run_view(session)  # what is wrong is told now
-    except ParetocutError as error:
-        return 422, {"error": str(error)}
+        content = json.loads(await request.body())
+    except (ValueError, RecursionError):
+        raise Refused(400, "invalid_body", "the body is not JSON") from None
+    if not isinstance(content, dict):
+        raise Refused(400, "invalid_body", "the body must be a JSON object")
+    found = {name: content.get(name) for name in kinds}
+    for name, value in found.items():
+        if not isinstance(value, kinds[name]) or (kinds[name] is int and value is True):
+            raise Refused(422, "invalid_body", f"{name} is missing or of the wrong kind")
+    return found
+
+
+def _uploaded(given: dict[str, Any], sessions: _Sessions) -> Response:
+    """Open what was uploaded, and answer how it is called from now on."""
+    name = (given["name"] or "pasted")[:200]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        lists = pasted_lists(given["run"], given["qrels"], higher_is_better=not given["distances"])
+    session = Session(lists, name=name, source=name)
+    run_view(session)  # what is wrong is told now
     notes = [str(warning.message) for warning in caught]
-    return 200, {"session": sessions.add(session), "notes": notes}
+    return _answer({"session": sessions.add(session), "notes": notes})

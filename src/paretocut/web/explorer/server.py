@@ -1,67 +1,58 @@
-"""The explorer as a server of its own."""
+"""The explorer as a server for the person at this machine."""
 
 from __future__ import annotations
 
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
-from paretocut._extras import require
+import uvicorn
+from fastapi import FastAPI
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-require("fastapi", feature="the explorer", extra="serve")
-uvicorn = require("uvicorn", feature="the explorer", extra="serve")
-
-from fastapi import FastAPI, Request, Response
-
-from paretocut.web.explorer.routes import router
+from paretocut.web.app import create_app
+from paretocut.web.explorer.routes import MAX_BYTES, router
 from paretocut.web.explorer.session import Session
+from paretocut.web.limits import Limits
 
 __all__ = ["explorer_app", "serve"]
 
-_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+_HOST = "127.0.0.1"
 
 
-def explorer_app(session: Session | None, *, hosts: frozenset[str] = _LOOPBACK) -> FastAPI:
-    """Return an application that is the explorer alone.
+def explorer_app(session: Session | None) -> FastAPI:
+    """Return the service with the explorer at its root.
 
     Parameters
     ----------
     session
         What is looked at first; None asks for a run.
-    hosts
-        Names under which it may be asked. A page of a stranger that makes its own name point to
-        this machine is refused.
     """
-    app = FastAPI(title="paretocut explorer", openapi_url=None)
-
-    @app.middleware("http")
-    async def known_host(
-        request: Request, go_on: Callable[[Request], Awaitable[Response]]
-    ) -> Response:
-        if request.url.hostname not in hosts:
-            return Response("this name is not mine\n", 421)
-        return await go_on(request)
-
-    app.include_router(router(session))
+    limits = Limits(max_body_bytes=MAX_BYTES, max_seconds=600.0)
+    app = create_app(limits=limits, routers=[router(session)])
+    # A page of a stranger that makes its own name point to this machine is refused.
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=[_HOST, "localhost"])
     return app
 
 
-def serve(
-    session: Session | None, *, host: str, port: int, ready: Callable[[str], None]
-) -> None:
-    """Serve the explorer until interrupted.
+def serve(session: Session | None, *, port: int, ready: Callable[[str], None]) -> None:
+    """Serve the explorer on the loopback until interrupted.
 
     Parameters
     ----------
     session
         As for `explorer_app`.
-    host, port
-        Where to listen; port 0 takes one that is free.
+    port
+        Where to listen; 0 takes one that is free.
     ready
         Told the address, once it is taken.
     """
-    with socket.create_server((host, port)) as listening:
-        taken = listening.getsockname()[1]
-        app = explorer_app(session, hosts=_LOOPBACK | {host})
-        config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=2)
-        ready(f"http://{host}:{taken}/")
+    with socket.create_server((_HOST, port)) as listening:
+        config = uvicorn.Config(
+            explorer_app(session),
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=2,
+        )
+        ready(f"http://{_HOST}:{listening.getsockname()[1]}/")
         uvicorn.Server(config).run(sockets=[listening])

@@ -20,7 +20,7 @@ _SCORES = re.compile(r"[\s,;\[\]]*(?:[+-]?[\d.][\d.eE+-]*[\s,;\[\]]*)+")
 
 
 def pasted_lists(
-    run: str, qrels: str | None = None, *, higher_is_better: bool = True, max_bytes: int
+    run: str, qrels: str | None = None, *, higher_is_better: bool = True
 ) -> RankedLists:
     """Return the lists of a text: bare scores of one list, a TREC run, JSONL or CSV.
 
@@ -32,8 +32,6 @@ def pasted_lists(
         Judgements in TREC's format.
     higher_is_better
         False for distances.
-    max_bytes
-        Refuse a longer text.
     """
     if not run.strip():
         raise InvalidParameterError("upload: the run must have at least one score, got no text")
@@ -45,7 +43,7 @@ def pasted_lists(
             bad = next(word for word in words if not _is_number(word))
             raise InvalidParameterError(f"upload: scores must be numbers, got {bad!r}") from None
         return RankedLists([scores], query_ids=["pasted"], higher_is_better=higher_is_better)
-    given: dict[str, Any] = {"higher_is_better": higher_is_better, "max_bytes": max_bytes}
+    given: dict[str, Any] = {"higher_is_better": higher_is_better}
     if qrels is not None and qrels.strip():
         given["qrels"] = io.BytesIO(qrels.encode())
     lists = read_lists(io.BytesIO(run.encode()), _format_of(run), **given)

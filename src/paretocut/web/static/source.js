@@ -8,8 +8,8 @@ export const inReport = report !== null;
 
 async function asked(path, options) {
   const answer = await fetch(`api/${path}`, options);
-  const content = await answer.json().catch(() => ({ error: `the server answered ${answer.status}` }));
-  if (!answer.ok) throw new Error(content.error ?? `the server answered ${answer.status}`);
+  const content = await answer.json().catch(() => null);
+  if (!answer.ok) throw new Error(content?.error?.message ?? `the server answered ${answer.status}`);
   return content;
 }
 
@@ -31,5 +31,8 @@ export async function loadQuery(i) {
 }
 export const loadCode = (i, k, method) =>
   asked(`${here()}/copy?${new URLSearchParams({ i, k, ...(method === null ? {} : { method }) })}`);
+export const loadJudging = (i) => asked(`${here()}/judging/${i}`);
+export const loadQrels = () => asked(`${here()}/qrels`);
+export const sendJudgement = (i, rank, relevant) => asked(`${here()}/judge`, sent({ i, rank, relevant }));
 export const upload = (given) => asked("upload", sent(given));
 export const reportNote = () => report.note;
