@@ -34,12 +34,16 @@ const orderOf = () => {
   return spread.map((_, i) => i).filter(hasQuery).sort((a, b) => spread[b] - spread[a] || a - b);
 };
 
-function openQuery(i, changes = {}) {
+function openQuery(i, changes = {}, rank = null) {
   update({ view: "query", q: run.queries.id[i], k: null, ...changes }, { step: true });
-  return show().then(() => { scrollTo(0, 0); byId("main").focus({ preventScroll: true }); });
+  return show(rank).then(() => {
+    if (rank !== null) return;
+    scrollTo(0, 0);
+    byId("main").focus({ preventScroll: true });
+  });
 }
 
-async function show() {
+async function show(rank = null) {
   paintTheme();
   if (state.run !== loaded) {
     try {
@@ -62,12 +66,12 @@ async function show() {
     return only("start");
   }
   if (!run.methods.some((m) => m.key === state.m)) state.m = run.methods[0].key;
-  if (state.view === "query" || run.lists === 1) return showOne();
+  if (state.view === "query" || run.lists === 1) return showOne(rank);
   only("run-view");
   showRun(run, openQuery);
 }
 
-async function showOne() {
+async function showOne(rank) {
   const named = run.queries.id.indexOf(state.q);
   const i = named >= 0 ? named : orderOf()[0];
   if (state.q !== null && named < 0) return tell(`There is no query ${state.q} in this run.`);
@@ -77,7 +81,7 @@ async function showOne() {
     lastQuery = run.queries.id[i];
     state.q = lastQuery;
     only("query-view");
-    shownQuery = showQuery(run, view, { open: openQuery, order: orderOf() });
+    shownQuery = showQuery(run, view, { open: openQuery, order: orderOf(), rank });
   } catch (error) {
     tell(error.message);
   }

@@ -2,13 +2,14 @@
 
 import { cutChart, placeOf } from "./cutchart.js";
 import { byId, copyText, download, el, fraction, number, plural, replace, share, whole } from "./dom.js";
+import { judgeButtons, judgePanel } from "./judging.js";
 import { gateChart, qqChart, tailChart } from "./smallcharts.js";
 import { inReport, loadCode } from "./source.js";
 import { state, update } from "./state.js";
 
 const RESULTS = 25;
 
-export function showQuery(run, view, { open, order }) {
+export function showQuery(run, view, { open, order, rank = null }) {
   const host = byId("query-view");
   const up = run.higher_is_better;
   const method = () => (state.m in view.methods ? state.m : run.methods[0].key);
@@ -19,13 +20,24 @@ export function showQuery(run, view, { open, order }) {
     onCut: (k) => setCut(k), onReset: () => setCut(null),
   });
   const reading = readout(run, view);
-  const results = resultList(run, view);
+  const panel = inReport ? null : judgePanel(run, view, { refresh, open: (i, at) => open(i, {}, at) });
+  const results = resultList(run, view, panel);
+  const methodsCard = methodList(run, view, method, choose);
   const qqHost = el("div");
   let qqAt = null;
 
   function setCut(k, redraw = false) {
     update({ k: k === view.methods[method()].k ? null : k });
     show(redraw);
+  }
+  // After a judgement: the same page with new numbers, nothing jumps.
+  function refresh(newRun, newView) {
+    Object.assign(run, newRun);
+    Object.assign(view, newView);
+    if (state.m === "consensus" && state.k === null && "learned" in view.methods) update({ m: "learned" });
+    methodsCard.paint();
+    results.paint();
+    show(true);
   }
   function choose(key) {
     update({ m: key, k: null });
@@ -69,7 +81,7 @@ export function showQuery(run, view, { open, order }) {
         chart.host,
         el("p", { class: "hint" }, "Drag anywhere, or use the arrow keys, Page Up and Down, Home and End; Escape gives the method's own cut back.",
           view.relevance?.some((r) => r === 1) && [" ", el("span", { class: "key-hit" }), " relevant"])),
-      el("div", { class: "side-column" }, reading.host, methodList(run, view, method, choose))),
+      el("div", { class: "side-column" }, reading.host, methodsCard.host)),
     view.tail
       ? el("div", { class: "columns three" },
         el("section", { class: "card" }, el("h2", {}, "Tail"), tailChart(view.tail, up), tailText(view.tail)),
@@ -77,10 +89,13 @@ export function showQuery(run, view, { open, order }) {
           el("p", { class: "lead" }, "Dots above the line are more surprising than chance explains. Coloured: kept.")),
         gates)
       : el("section", { class: "card" }, el("h2", {}, "Tail"), el("p", {}, "There is nothing to fit in this list: too few results, or all scores are equal."), gates),
-    el("section", { class: "card" }, el("h2", {}, "Results"), results.host),
+    el("div", { class: panel ? "with-panel" : "" },
+      el("section", { class: "card" }, el("h2", {}, "Results"), results.host),
+      panel && el("section", { class: "card judge-card" }, el("h2", {}, "Teach the cut-off"), panel.host)),
     !inReport && el("section", { class: "card" }, el("h2", {}, "Take it with you"), copyBox(view, method)),
   );
   show();
+  if (rank !== null) results.reveal(rank);
   return { focus: chart.focus, redraw: chart.redraw };
 }
 
@@ -143,36 +158,50 @@ function methodList(run, view, method, choose) {
       own.f1 !== undefined && el("span", { class: "f1" }, `F1 ${own.f1.toFixed(2)}`), el("b", {}, whole(own.k))));
   }));
   paint();
-  return el("section", { class: "card" }, el("h2", {}, "Methods on this list"), list);
+  return { host: el("section", { class: "card" }, el("h2", {}, "Methods on this list"), list), paint };
 }
 
-function resultList(run, view) {
+function resultList(run, view, panel) {
   const body = el("tbody");
   const more = el("button", { type: "button", class: "quiet more" }, "Show more results");
   const note = el("p", { class: "count" });
-  let shown = RESULTS;
-  const rows = view.results.map((r, i) => el("tr", {},
+  let shown = RESULTS, cut = 0;
+  const judgement = (i) => (panel
+    ? judgeButtons(i, view.relevance?.[i] ?? null, panel.judge)
+    : { 1: "relevant", 0: "not relevant" }[view.relevance?.[i]] ?? "not judged");
+  const row = (r, i) => el("tr", { "data-rank": i },
     el("td", { class: "rank" }, whole(i + 1)),
     el("th", { scope: "row" }, r.id ?? `result ${i + 1}`, r.text && el("span", { class: "text" }, r.text)),
     el("td", {}, number(r.score)),
     r.parts && r.parts.map((p) => el("td", {}, p.rank ? [number(p.score), el("small", {}, ` rank ${whole(p.rank)}`)] : el("small", {}, "not found"))),
-    view.relevance && el("td", {}, { 1: "relevant", 0: "not relevant" }[view.relevance[i]] ?? "not judged")));
-  const head = ["rank", "result", run.higher_is_better ? "score" : "distance", ...run.retrievers, ...(view.relevance ? ["judgement"] : [])];
+    (panel || view.relevance) && el("td", {}, judgement(i)));
+  const head = ["rank", "result", run.higher_is_better ? "score" : "distance", ...run.retrievers, ...(panel || view.relevance ? ["judgement"] : [])];
+  const mark = () => [...body.rows].forEach((line, i) => {
+    line.classList.toggle("kept", i < cut);
+    line.classList.toggle("last", i === cut - 1);
+  });
   const paint = () => {
-    body.replaceChildren(...rows.slice(0, shown));
-    more.hidden = shown >= rows.length;
-    note.textContent = rows.length < view.n ? `the first ${whole(rows.length)} of ${plural(view.n, "result")} can be shown here` : "";
+    const pressed = document.activeElement?.closest("#query-view .judge button");
+    body.replaceChildren(...view.results.slice(0, shown).map(row));
+    more.hidden = shown >= view.results.length;
+    note.textContent = view.results.length < view.n ? `the first ${whole(view.results.length)} of ${plural(view.n, "result")} can be shown here` : "";
+    mark();
+    if (pressed) body.querySelector(`.judge button.${pressed.className}[data-rank="${pressed.dataset.rank}"]`)?.focus({ preventScroll: true });
   };
   more.addEventListener("click", () => { shown += 50; paint(); });
   paint();
   return {
     host: el("div", {}, el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Results" }, el("table", { class: "results" },
       el("thead", {}, el("tr", {}, head.map((name) => el("th", { scope: "col" }, name)))), body)), el("div", { class: "foot" }, note, more)),
-    set(k) {
-      rows.forEach((row, i) => {
-        row.classList.toggle("kept", i < k);
-        row.classList.toggle("last", i === k - 1);
-      });
+    paint,
+    set(k) { cut = k; mark(); },
+    // Bring one result into sight, to be judged.
+    reveal(rank) {
+      if (rank >= shown) { shown = rank + 1; paint(); }
+      const line = body.rows[rank];
+      line?.scrollIntoView({ block: "center" });
+      line?.classList.add("asked");
+      line?.querySelector(".judge button")?.focus({ preventScroll: true });
     },
   };
 }
