@@ -91,8 +91,9 @@ export function showQuery(run, view, { open, order, rank = null }) {
       : el("section", { class: "card" }, el("h2", {}, "Tail"), el("p", {}, "There is nothing to fit in this list: too few results, or all scores are equal."), gates),
     el("div", { class: panel ? "with-panel" : "" },
       el("section", { class: "card" }, el("h2", {}, "Results"), results.host),
-      panel && el("section", { class: "card judge-card" }, el("h2", {}, "Teach the cut-off"), panel.host)),
-    !inReport && el("section", { class: "card" }, el("h2", {}, "Take it with you"), copyBox(view, method)),
+      panel && el("div", { class: "panel" },
+        el("section", { class: "card" }, el("h2", {}, "Teach the cut-off"), panel.host),
+        el("section", { class: "card" }, el("h2", {}, "Take it with you"), copyBox(view, method)))),
   );
   show();
   if (rank !== null) results.reveal(rank);
