@@ -183,7 +183,9 @@ def test_a_model_of_word_scores_needs_the_texts() -> None:
     scale, asked = pc.QueryScale.from_texts(texts), pc.nonsense(texts, 40, lexical=True)
     model = pc.calibrated(rng.exponential(1.0, (40, 60)), scale=scale, texts=asked)
     lists = planted(2)
-    with pytest.raises(pc.errors.InvalidParameterError, match="text of every query, got none for 2"):
+    with pytest.raises(
+        pc.errors.InvalidParameterError, match="text of every query, got none for 2"
+    ):
         Session(lists, models={"words": model})
     known = {"q0": "rich soil for roses", "q1": "trees in the shade"}
     session = Session(lists, models={"words": model}, query_texts=known)
@@ -297,7 +299,9 @@ def test_modules_of_the_page_have_no_name_in_common() -> None:
     folder = Path(report.__file__).parent.parent / "static"
     for path in folder.glob("*.js"):
         text = path.read_text(encoding="utf-8")
-        names += re.findall(r"^(?:export )?(?:async )?(?:function|const|let|class) (\w+)", text, re.M)
+        names += re.findall(
+            r"^(?:export )?(?:async )?(?:function|const|let|class) (\w+)", text, re.M
+        )
         assert not re.search(r"\b(?:innerHTML|outerHTML|insertAdjacentHTML|eval)\b", text), path
     assert len(names) == len(set(names)), sorted(names)
 

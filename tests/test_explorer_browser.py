@@ -94,7 +94,9 @@ def settled(page: Any) -> None:
     page.wait_for_timeout(250)
 
 
-def test_the_run_view_shows_the_means_of_the_library(address: str, files: Path, opened: Any) -> None:
+def test_the_run_view_shows_the_means_of_the_library(
+    address: str, files: Path, opened: Any
+) -> None:
     page = opened(address)
     lists = judged(files)
     k = lists.cut().k
@@ -121,9 +123,7 @@ def test_search_and_sorting_of_the_queries(address: str, files: Path, opened: An
     assert page.locator(".queries tbody tr").count() == 1
 
 
-def test_dragging_moves_every_number_to_the_engines(
-    address: str, files: Path, opened: Any
-) -> None:
+def test_dragging_moves_every_number_to_the_engines(address: str, files: Path, opened: Any) -> None:
     page = opened(address)
     page.get_by_role("button", name="q4", exact=True).click()
     page.wait_for_selector(".cut-chart svg")
@@ -150,7 +150,12 @@ def test_dragging_moves_every_number_to_the_engines(
         for name, curve in curves.items():
             assert page.locator(f"#{name}").inner_text() == f"{curve[k]:.3f}"
         cells = page.locator('tr[data-row="last kept"] td').all_inner_texts()
-        numbers = [ranked.scores[k - 1], fit.surprise[k - 1], fit.pvalues[k - 1], fit.evalues[k - 1]]
+        numbers = [
+            ranked.scores[k - 1],
+            fit.surprise[k - 1],
+            fit.pvalues[k - 1],
+            fit.evalues[k - 1],
+        ]
         for cell, number in zip(cells, numbers, strict=True):
             assert as_number(cell) == pytest.approx(number, rel=0.06)
         assert page.locator(".cut").get_attribute("aria-valuenow") == str(k)
@@ -215,7 +220,9 @@ def test_everything_can_be_done_with_the_keyboard(address: str, files: Path, ope
     ]:  # fmt: skip
         page.keyboard.press(key)
         assert shown_k(page) == k, key
-    ring = page.evaluate("getComputedStyle(document.querySelector('.cut:focus-visible .grip rect')).stroke")
+    ring = page.evaluate(
+        "getComputedStyle(document.querySelector('.cut:focus-visible .grip rect')).stroke"
+    )
     assert ring not in ("none", "")
 
 

@@ -134,7 +134,10 @@ def _lists(args: argparse.Namespace) -> tuple[RankedLists, list[str]]:
             for name, run in list(names_of([args.run, *args.fuse]).items())[1:]:
                 kind = format_of(run, args.format, who=args.command)
                 runs[name] = read_lists(
-                    run, kind, higher_is_better=not args.distances, max_bytes=args.max_bytes,
+                    run,
+                    kind,
+                    higher_is_better=not args.distances,
+                    max_bytes=args.max_bytes,
                     **judged,
                 )
             lists = pc.fuse(runs)

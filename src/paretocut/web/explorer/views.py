@@ -41,9 +41,7 @@ def run_view(session: Session) -> dict[str, Any]:
     first, _ = lists.scores.ends()
     warnings = [
         tuple(dict.fromkeys((*tail, *cut)))
-        for tail, cut in zip(
-            session.fits.warnings, session.cuts("consensus").warnings, strict=True
-        )
+        for tail, cut in zip(session.fits.warnings, session.cuts("consensus").warnings, strict=True)
     ]
     counted = Counter(name for names in warnings for name in names)
     methods = [_method_row(session, method) for method in session.methods.values()]
@@ -175,9 +173,7 @@ def query_view(
                 "reason": cut.reason,
                 "warnings": list(cut.warnings),
                 "method": cut.method,
-                **{
-                    name: _number(float(session.curves[name][i][cut.k])) for name in session.curves
-                },
+                **{name: _number(float(session.curves[name][i][cut.k])) for name in session.curves},
             }
             for key, cut in cuts.items()
         },

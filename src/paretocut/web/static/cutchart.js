@@ -170,7 +170,6 @@ export function cutChart({ view, methods, up, zoom, current, onCut, onReset }) {
       else move(place);
     },
     redraw: () => host.redraw(),
-    focus: () => host.querySelector(".cut")?.focus(),
   };
 }
 

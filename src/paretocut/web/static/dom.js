@@ -39,7 +39,7 @@ export function number(x, digits = 4) {
 }
 
 export const whole = (x) => Math.round(x).toLocaleString("en-US");
-export const share = (x) => `${Number((100 * x).toPrecision(x < 0.1 ? 1 : 2))} %`;
+export const share = (x) => (x > 0 && x < 0.001 ? "< 0.1 %" : `${Number((100 * x).toPrecision(x < 0.1 ? 1 : 2))} %`);
 export const fraction = (x) => (x === null || x === undefined ? "–" : x.toFixed(3));
 export const plural = (n, one, many = `${one}s`) => `${whole(n)} ${n === 1 ? one : many}`;
 export const signed = (x) => `${x < 0 ? "−" : "+"}${Math.abs(x).toFixed(3)}`;

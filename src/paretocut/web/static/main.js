@@ -8,7 +8,7 @@ import { link, readAddress, state, update } from "./state.js";
 import { showStart } from "./upload.js";
 
 const PAGES = ["note", "start", "run-view", "query-view"];
-let run = null, loaded = null, shownQuery = null, lastQuery = null;
+let run = null, loaded = null, lastQuery = null;
 
 function only(name) {
   for (const page of PAGES) byId(page).hidden = page !== name;
@@ -81,7 +81,8 @@ async function showOne(rank) {
     lastQuery = run.queries.id[i];
     state.q = lastQuery;
     only("query-view");
-    shownQuery = showQuery(run, view, { open: openQuery, order: orderOf(), rank });
+    showQuery(run, view, { open: openQuery, order: orderOf(), rank });
+    if (inReport && byId("run-view").firstChild === null) showRun(run, openQuery);
   } catch (error) {
     tell(error.message);
   }
@@ -101,14 +102,14 @@ byId("skip").addEventListener("click", (event) => { event.preventDefault(); byId
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paintTheme);
 addEventListener("popstate", () => { readAddress(); show(); });
 addEventListener("hashchange", () => { readAddress(); show(); });
-// On paper both views stand one after the other.
+// On paper both views stand one after the other, with all rows of the table.
 addEventListener("beforeprint", () => {
-  if (run === null) return;
-  byId("run-view").hidden = false;
-  showRun(run, openQuery);
-  if (shownQuery !== null) byId("query-view").hidden = false;
+  for (const page of ["run-view", "query-view"]) byId(page).hidden = byId(page).firstChild === null;
+  const more = byId("run-view").querySelector(".more");
+  for (let turn = 0; turn < 50 && more !== null && !more.hidden; turn++) more.click();
+  for (const drawn of document.querySelectorAll(".picture")) drawn.redraw();
 });
-addEventListener("afterprint", () => show());
+addEventListener("afterprint", () => only(state.view === "query" || run?.lists === 1 ? "query-view" : "run-view"));
 
 readAddress();
 show();

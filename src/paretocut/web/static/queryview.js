@@ -97,7 +97,6 @@ export function showQuery(run, view, { open, order, rank = null }) {
   );
   show();
   if (rank !== null) results.reveal(rank);
-  return { focus: chart.focus, redraw: chart.redraw };
 }
 
 function tailText(tail) {
