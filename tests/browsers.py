@@ -19,13 +19,19 @@ SHOTS = ROOT / "build" / "explorer"
 
 
 @contextmanager
-def explored(*arguments: str | Path, python: str | Path = sys.executable) -> Iterator[str]:
+def explored(
+    *arguments: str | Path, python: str | Path = sys.executable, cwd: Path | None = None
+) -> Iterator[str]:
     """Yield the address of ``paretocut explore`` with these arguments; then interrupt it."""
     command = [str(python), "-m", "paretocut", "explore", *map(str, arguments), "--port", "0"]
-    # A file, not a pipe: nobody reads along, and a full pipe would stop the server.
     environment = os.environ | {"PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=environment,
+        cwd=cwd,
     ) as process:
         assert process.stdout is not None
         said = []

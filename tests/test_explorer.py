@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -20,7 +19,6 @@ from paretocut.truncators import Gated, ScoreThreshold
 from paretocut.web.explorer import report, views
 from paretocut.web.explorer.session import Session
 from paretocut.web.explorer.texts import pasted_lists, read_texts
-from support import importorskip
 
 
 def planted(

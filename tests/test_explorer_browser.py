@@ -169,8 +169,8 @@ def test_dragging_moves_every_number_to_the_engines(address: str, files: Path, o
 
 def as_number(text: str) -> float:
     """Return what the page means by 1.2 × 10⁻⁵."""
-    plain = text.replace("−", "-").translate(str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-"))
-    return float(re.sub(r" × 10(.*)", r"e\1", plain))
+    plain = text.translate(str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻\N{MINUS SIGN}", "0123456789--"))
+    return float(re.sub(" \N{MULTIPLICATION SIGN} 10(.*)", r"e\1", plain))
 
 
 def test_every_method_cuts_where_the_library_does(address: str, files: Path, opened: Any) -> None:

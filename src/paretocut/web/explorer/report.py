@@ -34,7 +34,8 @@ def render(session: Session, *, max_size: int = 1_900_000) -> bytes:
     """
     shell = _page("", style := _static("style.css"), code := _bundle("main.js"))
     run = run_view(session)
-    content = {"run": run, "frontier": frontier_view(session), "queries": {}, "note": " " * 400}
+    content: dict[str, Any] = {"run": run, "frontier": frontier_view(session)}
+    content |= {"queries": {}, "note": " " * 400}  # room for what will be told
     room = max_size - len(shell) - len(_json(content))
     queries: dict[int, Any] = {}
     for i in _interesting(session):
@@ -67,7 +68,7 @@ def _note(session: Session, shown: int) -> str:
 
 def _interesting(session: Session) -> list[int]:
     """Return the positions of the lists: where methods differ, where F1 is lost, and so on."""
-    by_spread = np.argsort(-session.disagreement, kind="stable").tolist()
+    by_spread: list[int] = np.argsort(-session.disagreement, kind="stable").tolist()
     if not session.measured:
         return by_spread
     ours, first = (session.values("f1", session.cuts(key).k) for key in ("consensus", "first10"))

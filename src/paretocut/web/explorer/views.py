@@ -18,7 +18,7 @@ from paretocut.background import gev_log_cdf
 from paretocut.lists import RankedList
 from paretocut.plots import frontier_points, tail_histogram
 from paretocut.ragged import FloatArray, IntArray
-from paretocut.truncators import Gated, ScoreThreshold
+from paretocut.truncators import Calibrated, Gated, ScoreThreshold
 from paretocut.web.explorer.session import Method, Session, model_text
 
 __all__ = ["copy_view", "frontier_view", "query_view", "run_view"]
@@ -230,13 +230,15 @@ def _gate(session: Session, key: str, i: int, ranked: RankedList) -> dict[str, A
         return None
     background = gated.background
     lists = session.lists[i : i + 1]
-    scaling = getattr(gated, "_scaled", None)  # lexical scores are compared per query
-    if scaling is not None and gated._needs_query():
-        lists = scaling(lists, [session.query_texts[ranked.query_id]])
+    nonsense = None
+    if isinstance(gated, Calibrated):
+        nonsense = gated.nonsense
+        if gated._needs_query():  # word scores are compared after scaling by their query
+            divisors = gated._divisors([session.query_texts[ranked.query_id]], 1)
+            lists = lists if divisors is None else lists.divided_by(divisors)
     best = float(lists.scores[0][0])
     sign = 1.0 if background.higher_is_better else -1.0
-    threshold = gated.threshold() if hasattr(gated, "threshold") else background.limit(gated.alpha)
-    nonsense = getattr(gated, "nonsense", None)
+    threshold = gated.threshold()
     middle, spread = background.loc, background.scale
     ends = [middle - 4 * spread, middle + 8 * spread, sign * best, sign * threshold]
     if nonsense is not None:
@@ -262,7 +264,7 @@ def _results(session: Session, i: int, ranked: RankedList, shown: int) -> list[d
     for rank in range(shown):
         name = None if ranked.doc_ids is None else str(ranked.doc_ids[rank])
         row: dict[str, Any] = {"id": name, "score": _number(float(ranked.scores[rank]))}
-        if name in session.doc_texts:
+        if name is not None and name in session.doc_texts:
             row["text"] = session.doc_texts[name][:_TEXT]
         if parts is not None:
             row["parts"] = [
