@@ -21,12 +21,13 @@ from test_explorer import planted
 importorskip("fastapi")
 importorskip("prometheus_client")
 
-from fastapi.testclient import TestClient
+# Extras are asked for first.
+from fastapi.testclient import TestClient  # noqa: E402
 
-from paretocut.web.explorer import routes
-from paretocut.web.explorer.server import explorer_app
-from paretocut.web.explorer.session import Session
-from paretocut.web.explorer.views import query_view, run_view
+from paretocut.web.explorer import routes  # noqa: E402
+from paretocut.web.explorer.server import explorer_app  # noqa: E402
+from paretocut.web.explorer.session import Session  # noqa: E402
+from paretocut.web.explorer.views import query_view, run_view  # noqa: E402
 
 RUN = "q1 Q0 d1 1 0.9 me\nq1 Q0 d2 2 0.4 me\n"
 
