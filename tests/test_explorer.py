@@ -17,8 +17,8 @@ import paretocut as pc
 from paretocut.cli import main
 from paretocut.truncators import Gated, ScoreThreshold
 from paretocut.web.explorer import report, views
+from paretocut.web.explorer.pasted import pasted_lists
 from paretocut.web.explorer.session import Session
-from paretocut.web.explorer.texts import pasted_lists, read_texts
 
 
 def planted(
@@ -226,9 +226,6 @@ def test_a_cut_by_eye_becomes_a_threshold_that_gives_it_back(k: int, sign: float
     assert scope["cuts"].k[1] == k
 
 
-# Texts.
-
-
 def test_pasted_texts_are_told_apart() -> None:
     assert pasted_lists("0.9, 0.5\n[0.7]; 1e-3")[0].scores.tolist() == [
         0.9, 0.7, 0.5, 0.001,
@@ -244,16 +241,6 @@ def test_pasted_texts_are_told_apart() -> None:
     for text, told in [("", "no text"), ("1.2.3 4", "'1.2.3'"), ("a b c", "expected 6 fields")]:
         with pytest.raises(pc.errors.ParetocutError, match=re.escape(told)):
             pasted_lists(text)
-
-
-def test_texts_of_queries_and_documents(tmp_path: Path) -> None:
-    path = tmp_path / "texts"
-    path.write_text('{"id": 1, "title": "T", "text": "x"}\n\nq2\tsome words\n', encoding="utf-8")
-    assert read_texts(path) == {"1": "T. x", "q2": "some words"}
-    assert read_texts(path, {"q2"}) == {"q2": "some words"}
-    path.write_text("no tab\n", encoding="utf-8")
-    with pytest.raises(pc.errors.DataFormatError, match="texts:1: expected a JSON object"):
-        read_texts(path)
 
 
 # The report.

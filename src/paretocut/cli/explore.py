@@ -15,13 +15,12 @@ from paretocut.background import Background
 from paretocut.cli._common import Commands, add_input, add_quiet, note, positive_int, read
 from paretocut.cli.fusion import names_of
 from paretocut.errors import InvalidParameterError
-from paretocut.io import read_lists
+from paretocut.io import read_lists, read_texts
 from paretocut.io._files import open_target
 from paretocut.io.tables import format_of
 from paretocut.lists import RankedLists
 from paretocut.truncators import Truncator
 from paretocut.web.explorer.session import Session
-from paretocut.web.explorer.texts import read_texts
 
 
 def add_commands(commands: Commands) -> None:

@@ -19,8 +19,8 @@ from fastapi.concurrency import run_in_threadpool
 
 from paretocut.errors import InvalidParameterError
 from paretocut.web.explorer.judging import judge, judging_view, qrels_text
+from paretocut.web.explorer.pasted import pasted_lists
 from paretocut.web.explorer.session import Session
-from paretocut.web.explorer.texts import pasted_lists
 from paretocut.web.explorer.views import copy_view, frontier_view, query_view, run_view
 from paretocut.web.limits import Refused
 
