@@ -69,6 +69,12 @@ def _add_looked_at(parser: argparse.ArgumentParser, *, needed: bool = True) -> N
         help="smallest grade that counts as relevant (default: 1)",
     )
     parser.add_argument(
+        "--unjudged",
+        choices=("nonrelevant", "unknown"),
+        default="nonrelevant",
+        help="what results are that QRELS does not name (default: nonrelevant)",
+    )
+    parser.add_argument(
         "--model",
         action="append",
         default=[],
@@ -124,7 +130,11 @@ def _lists(args: argparse.Namespace) -> tuple[RankedLists, list[str]]:
     """Return the lists, fused or not, and what the user should know of them."""
     judged: dict[str, Any] = {}
     if args.qrels is not None:
-        judged = {"qrels": args.qrels, "min_grade": args.min_grade}
+        judged = {
+            "qrels": args.qrels,
+            "min_grade": args.min_grade,
+            "unjudged": args.unjudged,
+        }
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         lists = read(args, **judged)
