@@ -148,6 +148,19 @@ def test_lists_judged_in_part_show_what_is_known_and_measure_nothing() -> None:
     assert view["curves"] is None
 
 
+def test_deep_results_are_sent_when_they_are_judged_or_asked_for() -> None:
+    lists = planted(1, 500, judged=False)
+    grades: list[Any] = [None] * 500
+    grades[300] = 1
+    session = Session(lists.with_relevance([grades]))
+    results = views.query_view(session, 0, also=450)["results"]
+    assert [row["rank"] for row in results] == [*range(200), 300, 450]
+    assert results[200] == {
+        "rank": 300, "id": str(lists[0].doc_ids[300]), "relevant": 1,
+        "score": pytest.approx(lists[0].scores[300]),
+    }  # fmt: skip
+
+
 def test_fused_lists_show_what_each_retriever_said() -> None:
     words = pc.RankedLists([[7.0, 2.0]], doc_ids=[["a", "b"]])
     vectors = pc.RankedLists([[0.9, 0.5]], doc_ids=[["b", "c"]])
@@ -300,3 +313,46 @@ def test_the_command_writes_the_report(tmp_path: Path, capsys: pytest.CaptureFix
     assert b'"measured":true' in out.read_bytes()
     assert main(["report", str(run), "-o", str(out), "--model", "x", "-q"]) == 2
     assert "--model must have the form NAME=FILE, got 'x'" in capsys.readouterr().err
+
+
+def embedded(path: Path) -> dict[str, Any]:
+    """Return the data of a report."""
+    text = path.read_text(encoding="utf-8")
+    found = re.search(r'<script type="application/json" id="report">(.*?)</script>', text, re.S)
+    assert found is not None
+    content: dict[str, Any] = json.loads(found[1])
+    return content
+
+
+def test_the_command_fuses_runs_and_reads_texts(tmp_path: Path) -> None:
+    words, vectors, queries, corpus, qrels, out = (
+        str(tmp_path / name)
+        for name in ("words.run", "vectors.run", "queries.tsv", "corpus.jsonl", "qrels", "out.html")
+    )
+    pc.write_trec(words, planted(3, seed=1))
+    pc.write_trec(vectors, planted(3, seed=2))
+    Path(queries).write_text("q0\tfirst question\n", encoding="utf-8")
+    Path(corpus).write_text('{"id": "d0-0", "text": "a text"}\n', encoding="utf-8")
+    Path(qrels).write_text("q0 0 d0-0 1\nq1 0 d1-1 0\nq2 0 d2-0 1\n", encoding="utf-8")
+    options = ["--fuse", vectors, "--queries", queries, "--corpus", corpus, "-o", out, "-q"]
+    assert main(["report", words, qrels, "--unjudged", "unknown", *options]) == 0
+    content = embedded(Path(out))
+    assert content["run"]["retrievers"] == ["words", "vectors"]
+    assert content["run"]["name"] == "words.run + vectors.run"
+    view = content["queries"]["0"]
+    assert view["text"] == "first question"
+    assert {row.get("text") for row in view["results"]} == {None, "a text"}
+    known = {row["id"]: row["relevant"] for row in view["results"]}
+    assert known.pop("d0-0") == 1
+    assert set(known.values()) == {None}
+
+
+def test_a_model_for_scores_is_refused_for_distances_before_anything_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, model = str(tmp_path / "run.txt"), str(tmp_path / "background.json")
+    pc.write_trec(run, planted())
+    pc.Background.fit(np.linspace(0.1, 0.4, 50)).save(model)
+    options = ["--model", f"mine={model}", "-o", str(tmp_path / "out.html")]
+    assert main(["report", run, "--distances", *options]) == 1
+    assert "lists must hold scores" in capsys.readouterr().err

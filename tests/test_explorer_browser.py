@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import numpy as np
 import pytest
@@ -188,7 +189,7 @@ def test_every_method_cuts_where_the_library_does(address: str, files: Path, ope
     for key, k in wanted.items():
         page.locator(f'.method-list [data-method="{key}"]').click()
         assert shown_k(page) == k
-    gate = page.locator("section.card", has_text="Gate of gate")
+    gate = page.locator("section.card", has_text="Gate: gate")
     background = pc.load(files / "background.json")
     assert isinstance(background, pc.Background)
     assert f"the gate is at {background.limit(0.05):.4g}" in gate.inner_text()
@@ -319,6 +320,33 @@ def test_pasted_scores_and_uploaded_runs_are_explored(
     lists = judged(files)
     row = page.locator(".methods tr", has_text="Consensus").locator("td").all_inner_texts()
     assert float(row[3]) == pytest.approx(pc.metrics.f1(lists, lists.cut().k).mean(), abs=6e-4)
+
+
+def test_strange_lists_and_long_names_are_drawn(opened: Any, tmp_path: Path) -> None:
+    long = "a-name-without-any-space-" * 12
+    lists = {
+        "empty": [], "one": [0.5], "equal": [1.0] * 30, "zeros": [3.0, 2.0, *[0.0] * 20],
+        "negative": [-1.0, -5.0, -9.5], long: [3e9, 2e9, 1e-9], "<b>bold</b>": [0.2, 0.1],
+    }  # fmt: skip
+    rows = [
+        {"query_id": name, "scores": scores, "doc_ids": [f"{long}{i}" for i in range(len(scores))]}
+        for name, scores in lists.items()
+    ]
+    (tmp_path / "run.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    with explored(tmp_path / "run.jsonl") as address:
+        page = opened(address, width=360)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        for name, scores in lists.items():
+            page = opened(f"{address}#{urlencode({'view': 'query', 'q': name})}", width=360)
+            page.wait_for_selector(".cut-chart svg")
+            settled(page)
+            assert page.locator("h1 .name").inner_text() == name
+            assert shown_k(page) == pc.cut(scores).k
+            page.locator(".cut").focus()
+            page.keyboard.press("End")
+            assert shown_k(page) == len(scores)
+            assert page.evaluate("document.documentElement.scrollWidth") <= 360
+            assert "NaN" not in page.content()
 
 
 def test_the_report_works_from_a_file_and_on_paper(

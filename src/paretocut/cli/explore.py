@@ -12,12 +12,19 @@ from typing import Any
 import paretocut as pc
 from paretocut._extras import require
 from paretocut.background import Background
-from paretocut.cli._common import Commands, add_input, add_quiet, note, positive_int, read
+from paretocut.cli._common import (
+    Commands,
+    add_input,
+    add_quiet,
+    note,
+    positive_int,
+    read,
+    read_another,
+)
 from paretocut.cli.fusion import names_of
 from paretocut.errors import InvalidParameterError
-from paretocut.io import read_lists, read_texts
+from paretocut.io import read_texts
 from paretocut.io._files import open_target
-from paretocut.io.tables import format_of
 from paretocut.lists import RankedLists
 from paretocut.truncators import Truncator
 from paretocut.web.explorer.session import Session
@@ -107,7 +114,7 @@ def _session(args: argparse.Namespace) -> Session:
     wanted = set() if lists.doc_ids is None else set(lists.doc_ids.values.tolist())
     documents = read_texts(args.corpus, wanted) if args.corpus else {}
     name = " + ".join([Path(args.run).name, *(Path(run).name for run in args.fuse)])
-    return Session(
+    session = Session(
         lists,
         name=name,
         models=models,
@@ -115,6 +122,9 @@ def _session(args: argparse.Namespace) -> Session:
         doc_texts=documents,
         source=Path(args.run).name,
     )
+    for key in session.methods:
+        session.cuts(key)  # what a model does not suit is told before anything is shown
+    return session
 
 
 def _model(args: argparse.Namespace, text: str) -> tuple[str, Truncator | Background]:
@@ -139,17 +149,9 @@ def _lists(args: argparse.Namespace) -> tuple[RankedLists, list[str]]:
         warnings.simplefilter("always")
         lists = read(args, **judged)
         if args.fuse:
-            runs = {name: lists for name in list(names_of([args.run, *args.fuse]))[:1]}
-            for name, run in list(names_of([args.run, *args.fuse]).items())[1:]:
-                kind = format_of(run, args.format, who=args.command)
-                runs[name] = read_lists(
-                    run,
-                    kind,
-                    higher_is_better=not args.distances,
-                    max_bytes=args.max_bytes,
-                    **judged,
-                )
-            lists = pc.fuse(runs)
+            own, *others = names_of([args.run, *args.fuse]).items()
+            more = {name: read_another(args, run, **judged) for name, run in others}
+            lists = pc.fuse({own[0]: lists, **more})
     return lists, [str(warning.message) for warning in caught]
 
 

@@ -102,8 +102,8 @@ def router(session: Session | None) -> APIRouter:
         return viewed(name, frontier_view)
 
     @routes.get("/api/{name}/query/{i}")
-    def query(name: str, i: int) -> Response:
-        return viewed(name, lambda found: query_view(found, _checked(found, i)))
+    def query(name: str, i: int, also: int | None = None) -> Response:
+        return viewed(name, lambda found: query_view(found, _checked(found, i), also=also))
 
     @routes.get("/api/{name}/judging/{i}")
     def judging(name: str, i: int) -> Response:
@@ -133,7 +133,7 @@ def router(session: Session | None) -> APIRouter:
             judge(found, i, given["rank"], given["relevant"])
             return {
                 "run": run_view(found),
-                "query": query_view(found, i),
+                "query": query_view(found, i, also=given["rank"]),
                 "judging": judging_view(found, i),
             }
 

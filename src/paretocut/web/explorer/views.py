@@ -130,6 +130,7 @@ def query_view(
     *,
     most_cuts: int = _MOST_CUTS,
     most_results: int = _MOST_RESULTS,
+    also: int | None = None,
     digits: int = 7,
 ) -> dict[str, Any]:
     """Return one list: its scores and what every cut of it would mean.
@@ -143,7 +144,10 @@ def query_view(
     most_cuts
         Of a longer list, not all cuts are sent.
     most_results
-        How many results are sent with their names and texts.
+        How many results are sent with their names and texts. In a list that is judged in part,
+        those that are judged come too.
+    also
+        Position of one more result to send.
     digits
         How many digits of each number.
     """
@@ -180,7 +184,7 @@ def query_view(
         "gates": [
             gate for key in session.methods if (gate := _gate(session, key, i, ranked)) is not None
         ],
-        "results": _results(session, i, ranked, min(n, most_results)),
+        "results": _results(session, i, ranked, _shown(ranked, most_results, also)),
         "relevance": _relevance(session, ranked, ranks),
     }
 
@@ -258,12 +262,30 @@ def _gate(session: Session, key: str, i: int, ranked: RankedList) -> dict[str, A
     }
 
 
-def _results(session: Session, i: int, ranked: RankedList, shown: int) -> list[dict[str, Any]]:
+def _shown(ranked: RankedList, most: int, also: int | None) -> list[int]:
+    """Return the positions of the results that are sent, in order."""
+    shown = set(range(min(len(ranked), most)))
+    if ranked.relevance is not None and ranked.relevant is None:
+        shown |= set(np.flatnonzero(~np.isnan(ranked.relevance)).tolist())
+    if also is not None and 0 <= also < len(ranked):
+        shown.add(also)
+    return sorted(shown)
+
+
+def _results(
+    session: Session, i: int, ranked: RankedList, shown: list[int]
+) -> list[dict[str, Any]]:
     parts = session.lists.parts
+    judged = _relevance(session, ranked, np.array(shown, dtype=np.int64))
     rows = []
-    for rank in range(shown):
+    for place, rank in enumerate(shown):
         name = None if ranked.doc_ids is None else str(ranked.doc_ids[rank])
-        row: dict[str, Any] = {"id": name, "score": _number(float(ranked.scores[rank]))}
+        row: dict[str, Any] = {
+            "rank": rank,
+            "id": name,
+            "score": _number(float(ranked.scores[rank])),
+            "relevant": None if judged is None else judged[place],
+        }
         if name is not None and name in session.doc_texts:
             row["text"] = session.doc_texts[name][:_TEXT]
         if parts is not None:

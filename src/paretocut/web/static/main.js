@@ -77,7 +77,7 @@ async function showOne(rank) {
   if (state.q !== null && named < 0) return tell(`There is no query ${state.q} in this run.`);
   if (i === undefined) return tell("This run has no query.");
   try {
-    const view = await loadQuery(i);
+    const view = await loadQuery(i, rank);
     lastQuery = run.queries.id[i];
     state.q = lastQuery;
     only("query-view");

@@ -109,7 +109,7 @@ function tailText(tail) {
 
 function gateCard(run, gate, up) {
   const label = run.methods.find((m) => m.key === gate.key).label;
-  return el("section", { class: "card" }, el("h2", {}, `Gate of ${label}`), gateChart(gate, up),
+  return el("section", { class: "card" }, el("h2", {}, `Gate: ${label}`), gateChart(gate, up),
     el("p", { class: "lead" }, `${share(gate.pvalue)} of queries without an answer reach a best ${up ? "score" : "distance"} as good as ${number(gate.best)}; `
       + `the gate is at ${number(gate.threshold)}, so this list ${gate.answers ? "passes" : "does not pass"}.`));
 }
@@ -165,26 +165,31 @@ function resultList(run, view, panel) {
   const body = el("tbody");
   const more = el("button", { type: "button", class: "quiet more" }, "Show more results");
   const note = el("p", { class: "count" });
-  let shown = RESULTS, cut = 0;
-  const judgement = (i) => (panel
-    ? judgeButtons(i, view.relevance?.[i] ?? null, panel.judge)
-    : { 1: "relevant", 0: "not relevant" }[view.relevance?.[i]] ?? "not judged");
-  const row = (r, i) => el("tr", { "data-rank": i },
-    el("td", { class: "rank" }, whole(i + 1)),
-    el("th", { scope: "row" }, r.id ?? `result ${i + 1}`, r.text && el("span", { class: "text" }, r.text)),
+  let shown = RESULTS, cut = 0, asked = null;
+  const judged = panel || view.relevance;
+  const judgement = (r) => (panel
+    ? judgeButtons(r.rank, r.relevant, panel.judge)
+    : { 1: "relevant", 0: "not relevant" }[r.relevant] ?? "not judged");
+  const row = (r) => el("tr", { "data-rank": r.rank, class: r.rank === asked ? "asked" : null },
+    el("td", { class: "rank" }, whole(r.rank + 1)),
+    el("th", { scope: "row" }, r.id ?? `result ${r.rank + 1}`, r.text && el("span", { class: "text" }, r.text)),
     el("td", {}, number(r.score)),
     r.parts && r.parts.map((p) => el("td", {}, p.rank ? [number(p.score), el("small", {}, ` rank ${whole(p.rank)}`)] : el("small", {}, "not found"))),
-    (panel || view.relevance) && el("td", {}, judgement(i)));
-  const head = ["rank", "result", run.higher_is_better ? "score" : "distance", ...run.retrievers, ...(panel || view.relevance ? ["judgement"] : [])];
-  const mark = () => [...body.rows].forEach((line, i) => {
-    line.classList.toggle("kept", i < cut);
-    line.classList.toggle("last", i === cut - 1);
-  });
+    judged && el("td", {}, judgement(r)));
+  const head = ["rank", "result", run.higher_is_better ? "score" : "distance", ...run.retrievers, ...(judged ? ["judgement"] : [])];
+  const mark = () => {
+    for (const line of body.rows) {
+      line.classList.toggle("kept", line.dataset.rank < cut);
+      line.classList.toggle("last", Number(line.dataset.rank) === cut - 1);
+    }
+  };
   const paint = () => {
     const pressed = document.activeElement?.closest("#query-view .judge button");
-    body.replaceChildren(...view.results.slice(0, shown).map(row));
-    more.hidden = shown >= view.results.length;
-    note.textContent = view.results.length < view.n ? `the first ${whole(view.results.length)} of ${plural(view.n, "result")} can be shown here` : "";
+    // Deep in the list only what is judged, or to be judged, is there.
+    const rows = view.results.filter((r, i) => i < shown || r.rank !== i || r.rank === asked);
+    body.replaceChildren(...rows.map(row));
+    more.hidden = rows.length >= view.results.length;
+    note.textContent = view.results.length < view.n ? `${whole(view.results.length)} of ${plural(view.n, "result")} can be shown here` : "";
     mark();
     if (pressed) body.querySelector(`.judge button.${pressed.className}[data-rank="${pressed.dataset.rank}"]`)?.focus({ preventScroll: true });
   };
@@ -197,10 +202,10 @@ function resultList(run, view, panel) {
     set(k) { cut = k; mark(); },
     // Bring one result into sight, to be judged.
     reveal(rank) {
-      if (rank >= shown) { shown = rank + 1; paint(); }
-      const line = body.rows[rank];
+      asked = rank;
+      paint();
+      const line = body.querySelector(`tr[data-rank="${rank}"]`);
       line?.scrollIntoView({ block: "center" });
-      line?.classList.add("asked");
       line?.querySelector(".judge button")?.focus({ preventScroll: true });
     },
   };

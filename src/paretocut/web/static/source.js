@@ -24,8 +24,8 @@ const here = () => encodeURIComponent(state.run);
 export const loadRun = async () => (inReport ? report.run : asked(`${here()}/run`));
 export const loadFrontier = async () => (inReport ? report.frontier : asked(`${here()}/frontier`));
 export const hasQuery = (i) => !inReport || i in report.queries;
-export async function loadQuery(i) {
-  if (!inReport) return asked(`${here()}/query/${i}`);
+export async function loadQuery(i, also = null) {
+  if (!inReport) return asked(`${here()}/query/${i}${also === null ? "" : `?also=${also}`}`);
   if (!hasQuery(i)) throw new Error("this query is in the table of the report, but its list was left out");
   return report.queries[i];
 }
