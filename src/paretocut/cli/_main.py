@@ -14,6 +14,7 @@ from paretocut.cli import (
     demo,
     explore,
     fusion,
+    judge,
     judged,
     lists,
     serve,
@@ -37,6 +38,8 @@ examples:
   paretocut cut run.txt --model model.json       use it
   paretocut explore run.txt qrels.txt            drag the cut in the browser; see every method
   paretocut report run.txt -o report.html        the same as one file
+  paretocut judge run.txt --queries queries.jsonl --corpus corpus.jsonl -o qrels.txt   no
+  paretocut fit run.txt qrels.txt --unjudged unknown -o model.json    judgements? make 200
   paretocut background off-topic.txt -o bg.json  learn what queries without an answer reach, then
   paretocut cut run.txt --background bg.json     keep nothing for such queries
   paretocut nonsense texts.txt -o made-up.tsv    no such queries? make them of the index's words,
@@ -75,7 +78,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         title="commands", metavar="COMMAND", dest="command", required=True
     )
-    for family in (demo, lists, fusion, judged, background, calibrate, explore, serve):
+    for family in (demo, lists, fusion, judged, judge, background, calibrate, explore, serve):
         family.add_commands(commands)
     return parser
 

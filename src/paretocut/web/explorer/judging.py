@@ -109,8 +109,6 @@ def _next(session: Session) -> list[int] | None:
     """Return list and rank of the result that teaches most, or None when all are judged."""
     if session.lists.fully_judged:
         return None
-    if not hasattr(pc, "plan_judgements"):
-        return [0, 1]
     for i, rank in pc.plan_judgements(session.lists, budget=_PLANNED):
         return [int(i), int(rank)]
     return None
