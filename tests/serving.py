@@ -75,8 +75,13 @@ class Running:
     def stop(self) -> int:
         """End the service and return its exit code."""
         self.process.terminate()
+        return self.process.wait(timeout=60)
+
+    def close(self) -> None:
+        """End the service whatever it does, and read its log to the end."""
         try:
-            return self.process.wait(timeout=60)
+            if self.process.poll() is None:
+                self.stop()
         finally:
             self.process.kill()
             self.process.wait()
@@ -92,8 +97,7 @@ def running(*options: str, **environment: str) -> Iterator[Running]:
     try:
         yield service
     finally:
-        if service.process.returncode is None:
-            service.stop()
+        service.close()
 
 
 def simulated(lists: int, depth: int = 200, hits: int = 5, seed: int = 0) -> Any:
