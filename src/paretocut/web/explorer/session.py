@@ -127,6 +127,7 @@ class Session:
         for label, model in (models or {}).items():
             self._add_model(label, model)
         self._decided: dict[str, Cuts] = {}
+        self.plan: Sequence[tuple[int, int]] = ()  # results to judge
         self.lock = Lock()  # judgements come while views are made
 
     def _add_model(self, label: str, model: Truncator | Background) -> None:

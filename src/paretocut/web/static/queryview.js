@@ -15,7 +15,7 @@ export function showQuery(run, view, { open, order, rank = null }) {
   const method = () => (state.m in view.methods ? state.m : run.methods[0].key);
   const kOf = () => (state.k === null ? view.methods[method()].k : Math.min(state.k, view.n));
   const chart = cutChart({
-    view, methods: run.methods, up, zoom: () => state.zoom,
+    view, methods: () => run.methods, up, zoom: () => state.zoom,
     current: () => ({ k: kOf(), method: method() }),
     onCut: (k) => setCut(k), onReset: () => setCut(null),
   });
