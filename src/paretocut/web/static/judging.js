@@ -36,7 +36,7 @@ export function judgePanel(run, view, { refresh, open }) {
         : [el("b", {}, plural(found.judged, "result")), ` judged in ${plural(found.lists, "query", "queries")}, `, el("b", {}, whole(found.relevant)), " relevant."]),
       learned && el("dl", { class: "metrics" },
         change("kept on average", ...learned.kept), change("kept of this list", ...learned.k),
-        el("div", {}, el("dt", {}, "queries cut elsewhere"), el("dd", {}, whole(learned.changed)))),
+        el("div", {}, el("dt", {}, "queries cut differently"), el("dd", {}, whole(learned.changed)))),
       learned && el("p", { class: "lead" }, `This list: ${learned.reason}`));
     next.hidden = found.next === null;
     if (found.next) next.textContent = `Judge next: query ${run.queries.id[found.next[0]]}, rank ${found.next[1] + 1}`;
