@@ -302,7 +302,7 @@ def per_query_gain(
 ) -> Axes:
     """Return Axes with each query's difference to the baseline, sorted, one line per truncator.
 
-    How far a line is above and below zero, and for how many queries, is what a mean hides.
+    It shows what a mean hides: how much each query gains or loses, and how many of each there are.
 
     Parameters
     ----------
@@ -436,5 +436,5 @@ def _caption(axes: Axes, x: str, y: str) -> None:
 
 
 def _legend(axes: Axes, *, loc: Literal["best", "upper right", "lower left"] = "best") -> None:
-    # As the labels of the axes, which are the caller's where the Axes are.
+    # The colour of the axes' labels: the caller's, if the caller made the Axes.
     axes.legend(frameon=False, loc=loc, labelcolor=axes.xaxis.label.get_color())

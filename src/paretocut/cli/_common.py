@@ -71,7 +71,7 @@ def add_input(parser: argparse.ArgumentParser, *, needed: bool = True) -> None:
         help="ranked lists: a file, or - for standard input",
     )
     parser.add_argument(
-        "--format", choices=get_args(Format), help="format of RUN; by default its name says"
+        "--format", choices=get_args(Format), help="format of RUN (default: by its name)"
     )
     parser.add_argument(
         "--distances", action="store_true", help="the scores are distances: lower is better"
@@ -127,7 +127,7 @@ def add_expect(parser: Any) -> None:
     parser.add_argument(
         "--expect",
         metavar="N",
-        help=f"relevant results a query has, about: {words} or a number",
+        help=f"about how many relevant results a query has: {words} or a number",
     )
 
 

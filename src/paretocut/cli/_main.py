@@ -38,11 +38,11 @@ examples:
   paretocut cut run.txt --model model.json       use it
   paretocut explore run.txt qrels.txt            drag the cut in the browser; see every method
   paretocut report run.txt -o report.html        the same as one file
-  paretocut judge run.txt --queries queries.jsonl --corpus corpus.jsonl -o qrels.txt   no
-  paretocut fit run.txt qrels.txt --unjudged unknown -o model.json    judgements? make 200
-  paretocut background off-topic.txt -o bg.json  learn what queries without an answer reach, then
+  paretocut judge run.txt --queries q.jsonl --corpus docs.jsonl -o qrels.txt   no judgements?
+  paretocut fit run.txt qrels.txt --unjudged unknown -o model.json             make 200
+  paretocut background off-topic.txt -o bg.json  learn what off-topic queries reach, then
   paretocut cut run.txt --background bg.json     keep nothing for such queries
-  paretocut nonsense texts.txt -o made-up.tsv    no such queries? make them of the index's words,
+  paretocut nonsense texts.txt -o made-up.tsv    no such queries? make them up from words,
   paretocut calibrate made-up.run --queries users.run -o model.json    search, and calibrate
   paretocut serve --model mine=model.json        answer over HTTP
 

@@ -1,4 +1,4 @@
-"""``compare`` and ``fit``: what judgements add."""
+"""``compare`` and ``fit``: the commands that use judgements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `paretocut.calibrate` returns: a gate, a cut, and what both were made from."""
+"""The truncator that `paretocut.calibrate` returns: a gate, a cut, and their data."""
 
 from __future__ import annotations
 
