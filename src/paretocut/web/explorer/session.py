@@ -192,6 +192,12 @@ class Session:
         """The tails of the lists."""
         return fit_batch(self.lists)
 
+    @cached_property
+    def warnings(self) -> list[tuple[str, ...]]:
+        """What the user should know of each list, by the tail and by the default."""
+        both = zip(self.fits.warnings, self.cuts("consensus").warnings, strict=True)
+        return [tuple(dict.fromkeys((*tail, *cut))) for tail, cut in both]
+
     @property
     def measured(self) -> bool:
         """Whether metrics have a value: every result of every list has a judgement."""
