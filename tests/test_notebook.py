@@ -104,7 +104,10 @@ const model = {{
   off: () => listeners.length = 0,
 }};
 const source = new Blob([{source}], {{ type: "text/javascript" }});
+// Notebooks take the keys that reach them: JupyterLab moves between cells by arrows.
+document.addEventListener("keydown", (event) => event.preventDefault());
 import(URL.createObjectURL(source)).then((module) => {{
+  window.exported = Object.keys(module);
   module.default.render({{ model, el: document.getElementById("slider") }});
   document.title = "ready";
 }});
@@ -168,6 +171,7 @@ def test_dragging_shows_the_numbers_of_the_engine(browser: Any, tmp_path: Path, 
 
     widget = slider(*judged(n))
     page = opened(browser, widget, tmp_path)
+    assert page.execute_script("return window.exported") == ["default"]  # others are deprecated
     agree(shown(page), expected(widget, widget.k))
     drawing = page.find_element("css selector", "svg")
     seen = set()
