@@ -257,14 +257,6 @@ class Calibrated(Gated):
 
         return import_module("paretocut.plots").calibration(self, ax=ax)
 
-    def threshold(self) -> float:
-        """Return the lowest best score for which results are returned, in the search's units."""
-        groups = self.background.groups
-        if self.alpha is None and groups is not None:
-            return groups.threshold if self.background.higher_is_better else -groups.threshold
-        assert self.alpha is not None
-        return self.background.limit(self.alpha)
-
     def __repr__(self) -> str:
         # Its own arguments are thousands of numbers and words.
         return f"{type(self).__name__}({self.base!r}, {self.background!r}, alpha={self.alpha!r})"

@@ -62,6 +62,14 @@ class Gated(Truncator):
         self.background = background
         self.alpha = alpha
 
+    def threshold(self) -> float:
+        """Return the best score from which on results are returned, as the search gives it."""
+        groups = self.background.groups
+        if self.alpha is None and groups is not None:
+            return groups.threshold if self.background.higher_is_better else -groups.threshold
+        assert self.alpha is not None
+        return self.background.limit(self.alpha)
+
     def _validate(self) -> None:
         if not isinstance(self.base, Truncator):
             raise InvalidParameterError(f"Gated: base must be a truncator, got {self.base!r}")
