@@ -108,7 +108,7 @@ class Reranking:
         most = float(best @ discount[: best.size])
         cost = self.cost * np.arange(gains.size + 1)
         if most == 0:
-            return -cost
+            return np.asarray(-cost, dtype=np.float64)
         # The first ``at`` of the re-ranked results; a new one moves the lower ones down. Equal
         # scores keep the order of the list, so a new result goes after its equals.
         keys: list[float] = []

@@ -15,8 +15,8 @@ import numpy as np
 
 import paretocut as pc
 from paretocut._options import TRANSFORMS, FitOptions
-from paretocut.errors import DataFormatError, InvalidParameterError
-from paretocut.io import read_lists
+from paretocut.errors import InvalidParameterError
+from paretocut.io import read_lists, read_texts
 from paretocut.io.tables import Format, format_of
 from paretocut.lists import RankedLists
 from paretocut.truncators import Truncator
@@ -145,7 +145,8 @@ def add_query_texts(parser: Any) -> None:
         "--query-texts",
         nargs="+",
         metavar="FILE",
-        help="texts of the queries, one a line: name, tab, text; needed for lexical models only",
+        help="texts of the queries, one a line: name, tab, text, or JSON with id and text; needed "
+        "for lexical models only",
     )
 
 
@@ -158,13 +159,12 @@ def query_texts(args: argparse.Namespace, *runs: RankedLists) -> list[str]:
         )
     known: dict[str, str] = {}
     for path in args.query_texts:
-        with open(path, encoding="utf-8") as file:
-            for number, line in enumerate(file, 1):
-                name, tab, text = line.rstrip("\r\n").partition("\t")
-                if not tab:
-                    raise DataFormatError(path, number, "expected a name, a tab and a text")
-                if known.setdefault(name, text) != text:
-                    raise DataFormatError(path, number, f"query {name} has another text before")
+        for name, text in read_texts(path).items():
+            if known.setdefault(name, text) != text:
+                raise InvalidParameterError(
+                    f"{args.command}: --query-texts must give one text to a query, got two for "
+                    f"{name}"
+                )
     names = [name for run in runs for name in run.query_ids.tolist()]
     missing = [name for name in names if name not in known]
     if missing:
