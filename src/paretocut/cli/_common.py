@@ -205,7 +205,7 @@ def read(args: argparse.Namespace, **judged: Any) -> RankedLists:
     return read_lists(args.run, kind, **given, **judged)
 
 
-def read_unanswered(args: argparse.Namespace, run: str) -> RankedLists:
+def read_second(args: argparse.Namespace, run: str) -> RankedLists:
     """Return the lists of a second run, in the format and direction of the first."""
     kind = format_of(run, args.format, who=args.command)
     given = {"higher_is_better": not args.distances, "max_bytes": args.max_bytes}

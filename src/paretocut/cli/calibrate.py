@@ -19,7 +19,7 @@ from paretocut.cli._common import (
     positive_int,
     query_texts,
     read,
-    read_unanswered,
+    read_second,
 )
 from paretocut.errors import DataFormatError, InvalidParameterError
 from paretocut.io._files import open_target
@@ -114,7 +114,7 @@ def _nonsense(args: argparse.Namespace) -> None:
 
 def _calibrate(args: argparse.Namespace) -> None:
     nonsense = read(args)
-    queries = None if args.queries is None else read_unanswered(args, args.queries)
+    queries = None if args.queries is None else read_second(args, args.queries)
     scale, texts = None, None
     if args.lexical is not None:
         texts = query_texts(args, nonsense, *([] if queries is None else [queries]))
