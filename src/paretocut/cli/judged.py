@@ -1,4 +1,4 @@
-"""``compare`` and ``fit``: what judgements add."""
+"""``compare`` and ``fit``: the commands that use judgements."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from paretocut.cli._common import (
     note,
     positive_int,
     read,
-    read_second,
+    read_another,
 )
 from paretocut.cli.fusion import compared, names_of
 from paretocut.errors import InvalidParameterError, InvalidScoresError
@@ -266,14 +266,14 @@ def _reranked(args: argparse.Namespace) -> pc.metrics.Metric:
     qrels = pc.io.read_qrels(args.qrels)
     pairs = zip(qrels.query_ids.tolist(), qrels.grades, strict=True)
     return pc.metrics.reranked_ndcg(
-        read_second(args, args.reranked), cost=args.cost or 0.0, grades=dict(pairs)
+        read_another(args, args.reranked), cost=args.cost or 0.0, grades=dict(pairs)
     )
 
 
 def _fit(args: argparse.Namespace) -> None:
     method = _method(args)
     lists = read(args) if args.qrels is None else _read(args, unjudged=args.unjudged)
-    gate = None if args.unanswered is None else read_second(args, args.unanswered)
+    gate = None if args.unanswered is None else read_another(args, args.unanswered)
     method.fit(lists)
     if gate is not None:
         method = truncators.Gated(method, pc.Background.fit(gate))
