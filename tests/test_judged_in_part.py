@@ -228,3 +228,69 @@ def test_intervals_cover_what_they_promise(budget: int, errors: tuple[float, flo
         low, high = learn(lists.merit, known, said).interval
         inside.append(low <= max(relevant.sum() / 60, 0.02) <= high)
     assert np.mean(inside) > 0.9
+
+
+# --- evaluation -----------------------------------------------------------------------------------
+
+
+def test_estimates_are_near_the_values_of_full_judgements() -> None:
+    lists, relevant = drawn(80, 12)
+    known, said = asked(lists, relevant, 400)
+    chosen = {"ten": pc.truncators.FixedK(10), "half": Consensus()}
+    found = pc.evaluate(chosen, partly(lists, known, said), ("f1", "dcg"), folds=2)
+    whole = lists.with_relevance(lists.scores.with_values(relevant))
+    truth = pc.evaluate(chosen, whole, ("f1", "dcg"), folds=2)
+    assert found.ceiling == ()
+    assert "estimated from 400 judged of 16000 results" in str(found)
+    for metric in ("f1", "dcg"):
+        own, true = found[metric, "ten"], truth[metric, "ten"]
+        assert own.low < true.mean < own.high
+        assert own.mean_k == true.mean_k == 10
+
+
+def test_estimates_of_lists_that_lack_one_judgement_are_nearly_exact() -> None:
+    lists, relevant = drawn(30, 13)
+    grades = relevant.reshape(30, DEPTH).astype(float)
+    whole = pc.evaluate(["fixed_k"], lists.with_relevance(grades), ("f1",), folds=2)
+    grades[0, 100] = np.nan
+    found = pc.evaluate(["fixed_k"], lists.with_relevance(grades), ("f1",), folds=2)
+    own, true = found["f1", "fixed_k"], whole["f1", "fixed_k"]
+    assert own.mean == pytest.approx(true.mean, abs=1e-3)
+    assert (own.low, own.high) == pytest.approx((true.low, true.high), abs=2e-3)
+
+
+def test_estimates_make_no_tests_and_truncators_that_need_all_judgements_refuse() -> None:
+    lists, relevant = drawn(10, 14)
+    known, said = asked(lists, relevant, 100)
+    part = partly(lists, known, said)
+    with pytest.raises(InvalidParameterError, match="baseline must be None for lists judged in"):
+        pc.evaluate(["fixed_k", "consensus"], part, baseline="fixed_k")
+    with pytest.raises(pc.errors.ParetocutError, match=r"'global_k' failed .* nobody judged"):
+        pc.evaluate(["global_k"], part)
+    learned = pc.evaluate(["consensus"], part, ("f1",), folds=2)
+    assert 0 < learned["f1", "consensus"].low < learned["f1", "consensus"].high <= 1
+
+
+@pytest.mark.slow
+def test_intervals_of_estimates_cover_what_they_promise() -> None:
+    """Systems drawn from the prior, 30 of 600 lists, 150 judged results, 150 intervals of 95 %.
+
+    The truth is the mean over all lists of the system. The standard error of the share is 1.8 %.
+    """
+    prior = shipped_judged()
+    rng = np.random.default_rng(5)
+    inside: dict[str, list[bool]] = {"f1": [], "dcg": []}
+    for seed in range(150):
+        coef = rng.multivariate_normal(prior["mean"], prior["covariance"])
+        lists, relevant = drawn(600, seed, coef)
+        whole = lists.with_relevance(lists.scores.with_values(relevant))
+        truth = {name: pc.metrics.get(name)(whole, 10).mean() for name in inside}
+        part = lists[:30]
+        known, said = asked(part, relevant[: 30 * DEPTH], 150, seed=seed)
+        judged = partly(part, known, said)
+        found = pc.evaluate(["fixed_k"], judged, ("f1", "dcg"), test=judged, resamples=500)
+        for name, value in truth.items():
+            line = found[name, "fixed_k"]
+            inside[name].append(line.low <= value <= line.high)
+    assert np.mean(inside["f1"]) > 0.9
+    assert np.mean(inside["dcg"]) > 0.9

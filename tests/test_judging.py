@@ -114,7 +114,7 @@ def test_answers_are_where_they_belong_and_the_rest_is_unknown() -> None:
     judged = pc.judge(LISTS, ask, 120)
     assert len(asked) == len(set(asked)) == 120
     assert judged.judged.values.sum() == 120
-    for query, doc in asked:
+    for _, doc in asked:
         i, rank = map(int, doc.split("-"))
         assert judged.relevance[i][rank] == RELEVANT[i, rank]
     assert LISTS.relevance is None

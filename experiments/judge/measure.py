@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import paretocut as pc
 from experiments.judge.prior import coefficients, prior_of, runs
 from paretocut import metrics
 from paretocut.judging import JudgingSession
@@ -28,6 +27,7 @@ JUDGES = {"clean": (1.0, 0.0), "80 %, 3 %": (0.8, 0.03), "95 %, 1 %": (0.95, 0.0
 LENIENT = (0.98, 0.15)
 REPEATS = 0.1
 _MOST = 200  # queries of one run
+_DIVISIONS = 2
 _USUAL = 200  # judgements of the rows that have no curve
 
 Bools = NDArray[np.bool_]
@@ -41,8 +41,6 @@ class Part:
     ----------
     judge, test
         Lists judged in full: the truth of the simulation.
-    merit, tested
-        Both on the scale of the first.
     seed
         Of the errors.
     """
@@ -50,6 +48,11 @@ class Part:
     judge: RankedLists
     test: RankedLists
     seed: int
+
+    @property
+    def number(self) -> float:
+        """The true mean number of relevant results of a list that is judged."""
+        return float(self.judge.relevant.values.sum() / len(self.judge))
 
     @property
     def scale(self) -> Scale:
@@ -67,17 +70,16 @@ class Part:
     def by(self, model: Relevance) -> float:
         """Return the mean F1 of the cuts that a model of relevance makes."""
         merit = self.scale.apply(self.test.merit)
-        return self.f1(believed_cuts(merit, model.beliefs(len(merit))))
+        return self.f1(believed_cuts(merit, model.beliefs(merit)))
 
 
 def halves(lists: RankedLists) -> Iterator[Part]:
-    """Yield both ways to judge one half of the queries and to cut the other."""
-    if len(lists) > _MOST:
-        lists = lists[np.sort(np.random.default_rng(0).permutation(len(lists))[:_MOST])]
-    order = np.random.default_rng(1).permutation(len(lists))
-    first, second = np.sort(order[: len(lists) // 2]), np.sort(order[len(lists) // 2 :])
-    yield Part(lists[first], lists[second], 0)
-    yield Part(lists[second], lists[first], 1)
+    """Yield what is judged and what is cut: random halves of the queries, both ways."""
+    for seed in range(_DIVISIONS):
+        order = np.random.default_rng([seed, 1]).permutation(len(lists))[:_MOST]
+        first, second = np.sort(order[::2]), np.sort(order[1::2])
+        yield Part(lists[first], lists[second], 2 * seed)
+        yield Part(lists[second], lists[first], 2 * seed + 1)
 
 
 def said_by(truth: Bools, judge: tuple[float, float], seed: int) -> Bools:
@@ -144,7 +146,7 @@ def plain_number(lists: RankedLists, places: list[int], said: Bools) -> float:
 
 
 def measure(say: Any) -> list[dict[str, Any]]:
-    """Return what was measured of each run, the mean of both halves.
+    """Return what was measured of each run, half by half.
 
     Parameters
     ----------
@@ -165,7 +167,7 @@ def measure(say: Any) -> list[dict[str, Any]]:
 
 
 def _measured(part: Part, known: Any) -> dict[str, Any]:
-    number = float(part.judge.num_relevant.mean())
+    number = part.number
     words = {word: abs(np.log(number / mean)) for word, mean in EXPECT.items()}
     word: Any = min(words, key=lambda name: words[name])
     some = np.random.default_rng(part.seed).permutation(len(part.judge))[:20]
@@ -198,11 +200,10 @@ def _measured(part: Part, known: Any) -> dict[str, Any]:
 def _taught(part: Part, places: list[int], said: Bools, known: Any) -> dict[str, Any]:
     model = model_of(part, places, said, known, None)
     merit = part.scale.apply(part.judge.merit)
-    number = float(part.judge.num_relevant.mean())
     # What the cuts lose on the judged half against the number known exactly, beside the bound.
-    exact = pc.truncators.Consensus(expect=number).fit(RankedLists(part.judge.scores))
+    exact = Consensus(expect=part.number).fit(RankedLists(part.judge.scores))
     best = metrics.f1(part.judge, exact.predict(RankedLists(part.judge.scores))).mean()
-    own = metrics.f1(part.judge, believed_cuts(merit, model.beliefs(len(merit)))).mean()
+    own = metrics.f1(part.judge, believed_cuts(merit, model.beliefs(merit))).mean()
     return {
         "f1": part.by(model),
         "number": model.number,
