@@ -173,7 +173,7 @@ def _best(table: Evaluation, metric: str) -> list[str]:
 
 
 def _mark(line: Summary) -> str:
-    if line.p_value is None or line.gain is None or line.p_value >= LEVEL:
+    if line.pvalue is None or line.gain is None or line.pvalue >= LEVEL:
         return ""
     return "▲" if line.gain > 0 else "▼"
 
@@ -181,7 +181,7 @@ def _mark(line: Summary) -> str:
 def _data(
     tables: Tables, lists: dict[Run, RankedLists], protocol: dict[str, Any]
 ) -> dict[str, Any]:
-    columns = ["metric", "truncator", "mean", "std", "low", "high", "p_value", "mean_k", "empty"]
+    columns = ["metric", "truncator", "mean", "std", "low", "high", "pvalue", "mean_k", "empty"]
     return {
         "protocol": protocol | {"baseline": BASELINE, "confidence": 0.95},
         "commit": cache.commit(),
