@@ -111,7 +111,8 @@ class Consensus(Truncator):
     many results are relevant, with an interval. A judge may err: a lone yes deep in a list is
     taken for an error rather than for hundreds of relevant results like it. For F1 and other
     F-beta the number is used as if it had been told with ``expect``, and a tenth of the belief
-    stays with the upper half of the range; any other metric is maximised in expectation. If 20 lists or more are judged in full, these are learned from as above.
+    stays with the upper half of the range; any other metric is maximised in expectation. If 20
+    lists or more are judged in full, these are learned from as above.
 
     **With** ``expect`` **and no judgements**, for F1 and other F-beta, the log-odds of relevance
     rise by 12 over the score range of a list and fall by 0.25 with every factor *e* in rank.
