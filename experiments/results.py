@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import platform
 import subprocess
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
 
 from experiments.data import ROOT
 
-__all__ = ["commit", "rounded"]
+__all__ = ["commit", "rounded", "stamp"]
+
+LIBRARIES = ("paretocut", "numpy", "scipy", "scikit-learn", "torch", "matplotlib")
 
 
 def rounded(value: Any) -> Any:
@@ -29,3 +33,14 @@ def commit() -> str:
         ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True
     )
     return found.stdout.strip() or "unknown"
+
+
+def stamp() -> dict[str, Any]:
+    """Return what every file of results says of its making: the commit, and versions."""
+    versions = {"python": platform.python_version()}
+    for name in LIBRARIES:
+        try:
+            versions[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return {"commit": commit(), "versions": versions}

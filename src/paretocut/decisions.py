@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from paretocut._list_checks import check_direction
+from paretocut._pictures import cut_picture, cuts_picture
+from paretocut._validation import shown
 from paretocut._wording import amount, edge, sentence
 from paretocut.errors import InvalidScoresError
 from paretocut.lists import RankedLists
@@ -156,6 +158,9 @@ class Cuts:
     def __repr__(self) -> str:
         kept = int(self.k.sum())
         return f"Cuts({len(self)} lists, {kept} of {int(self.n.sum())} results kept)"
+
+    def _repr_html_(self) -> str:
+        return cuts_picture(self.k, self.n, method=self.method, warnings=self.warnings)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -301,6 +306,18 @@ class Cut:
     def __repr__(self) -> str:
         return f"Cut(k={self.k}, n={self.n}, {self.method})"
 
+    def _repr_html_(self) -> str:
+        cuts = self._cuts
+        return cut_picture(
+            cuts.lists.scores[self._i],
+            self.k,
+            self.n,
+            reason=self.reason,
+            method=self.method,
+            warnings=self.warnings,
+            higher_is_better=cuts.lists.higher_is_better,
+        )
+
 
 def decided(
     decider: Decider,
@@ -438,7 +455,7 @@ def _short(value: Any) -> str:
     """Return what was given, in few words; None among numbers is named with its place."""
     if isinstance(value, (list, tuple)) and None in value:
         return f"None at index {value.index(None)}"
-    text = repr(value)
+    text = shown(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 

@@ -15,6 +15,8 @@ from paretocut.errors import InvalidParameterError
 from paretocut.truncators._base import Truncator
 from paretocut.truncators._persistence import load
 from paretocut.truncators.calibrated import Calibrated
+from paretocut.truncators.clusters import ClusterGap
+from paretocut.truncators.confidence import Confidence
 from paretocut.truncators.conformal import Conformal
 from paretocut.truncators.consensus import Consensus
 from paretocut.truncators.distribution import ScoreDistribution
@@ -23,10 +25,11 @@ from paretocut.truncators.gaps import Autocut, Knee, LargestGap, TopP
 from paretocut.truncators.gated import Gated
 from paretocut.truncators.isotonic import Isotonic
 from paretocut.truncators.surprise import Surprise
+from paretocut.truncators.tailaware import TailAware
 from paretocut.truncators.threshold import ScoreThreshold
 
 if TYPE_CHECKING:
-    from paretocut.truncators.neural import AttnCut, BiCut, Choppy
+    from paretocut.truncators.neural import AttnCut, BiCut, Choppy, MtCut
 
 __all__ = [
     "AttnCut",
@@ -34,6 +37,8 @@ __all__ = [
     "BiCut",
     "Calibrated",
     "Choppy",
+    "ClusterGap",
+    "Confidence",
     "Conformal",
     "Consensus",
     "FixedK",
@@ -43,10 +48,12 @@ __all__ = [
     "Knee",
     "LargestGap",
     "LocalK",
+    "MtCut",
     "Oracle",
     "ScoreDistribution",
     "ScoreThreshold",
     "Surprise",
+    "TailAware",
     "TopP",
     "Truncator",
     "from_text",
@@ -55,7 +62,7 @@ __all__ = [
     "names",
 ]
 
-_NEURAL = ("AttnCut", "BiCut", "Choppy")
+_NEURAL = ("AttnCut", "BiCut", "Choppy", "MtCut")
 
 # Short name -> class and the parameters that make it what the name says. Neural classes are
 # named, not imported: they load with their first use.
@@ -79,11 +86,15 @@ _REGISTRY: dict[str, tuple[str, dict[str, Any]]] = {
     "autocut": ("Autocut", {}),
     "knee": ("Knee", {}),
     "top_p": ("TopP", {}),
+    "tail_aware": ("TailAware", {}),
+    "cluster_gap": ("ClusterGap", {}),
+    "confidence": ("Confidence", {}),
     "consensus": ("Consensus", {}),
     "conformal": ("Conformal", {"base": "minmax"}),
     "bicut": ("BiCut", {}),
     "choppy": ("Choppy", {}),
     "attncut": ("AttnCut", {}),
+    "mtcut": ("MtCut", {}),
 }
 
 

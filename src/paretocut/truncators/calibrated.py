@@ -1,4 +1,4 @@
-"""What `paretocut.calibrate` returns: a gate, a cut, and what both were made from."""
+"""The truncator that `paretocut.calibrate` returns: a gate, a cut, and their data."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from paretocut._nonsense import QueryScale
+from paretocut._state import Array, Either, Kind, Made
 from paretocut.background import Background
 from paretocut.decisions import Cut, Cuts
 from paretocut.errors import InvalidParameterError
@@ -257,17 +258,18 @@ class Calibrated(Gated):
 
         return import_module("paretocut.plots").calibration(self, ax=ax)
 
-    def threshold(self) -> float:
-        """Return the best score from which on results are returned, as the search gives it."""
-        groups = self.background.groups
-        if self.alpha is None and groups is not None:
-            return groups.threshold if self.background.higher_is_better else -groups.threshold
-        assert self.alpha is not None
-        return self.background.limit(self.alpha)
-
     def __repr__(self) -> str:
         # Its own arguments are thousands of numbers and words.
         return f"{type(self).__name__}({self.base!r}, {self.background!r}, alpha={self.alpha!r})"
+
+    def _data(self) -> dict[str, Kind]:
+        best = Either(Array(("",)))
+        return {
+            "nonsense": best,
+            "queries": best,
+            "shapes": Either(Array(("", 3))),
+            "scale": Either(Made(QueryScale.from_dict, keep=True)),
+        }
 
     def _needs_query(self) -> bool:
         return self.scale is not None

@@ -13,7 +13,7 @@ from pydantic_core import to_json
 
 from paretocut.errors import InvalidScoresError
 from paretocut.evaluation import evaluate
-from paretocut.io.trec import Qrels, judge, read_qrels, read_trec
+from paretocut.io.trec import Qrels, read_qrels, read_trec, with_qrels
 from paretocut.lists import RankedLists
 from paretocut.ragged import Ragged
 from paretocut.web.limits import Limits
@@ -61,7 +61,7 @@ def _evaluate(service: Service, body: bytes) -> Answer:
         raise InvalidScoresError("evaluate: run and qrels must have queries in common, got none")
     left_out = {"run": len(run) - len(both), "qrels": len(qrels) - len(both)}
     common = _of_queries(qrels, set(run.query_ids.tolist()))
-    lists = judge(run[both], common, min_grade=asked.min_grade)
+    lists = with_qrels(run[both], common, min_grade=asked.min_grade)
     result = evaluate(
         methods,
         lists,

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Mapping
 from functools import cache
+from types import NoneType
 from typing import Any, Literal
 
 import numpy as np
 
 from paretocut import metrics
+from paretocut._state import Either, Fitted, Flag, Instance, Kind, Made, Real, Text
 from paretocut._validation import check_int, check_real
 from paretocut.decisions import Cuts
 from paretocut.errors import InvalidParameterError, NotFittedError
@@ -24,15 +27,25 @@ from paretocut.truncators.consensus.features import Scale
 from paretocut.truncators.consensus.judged import Relevance, check_errors, learn_from
 from paretocut.truncators.consensus.logistic import sigmoid
 from paretocut.truncators.consensus.number import believed_cuts, estimated, told, typical
-from paretocut.truncators.consensus.pretrain import shipped, values_elsewhere
+from paretocut.truncators.consensus.pretrain import Pretrained, shipped, values_elsewhere
 from paretocut.truncators.consensus.regression import (
+    COEF,
+    COVARIANCE,
     careful,
     cross_validated,
     regress,
     standardised,
 )
 from paretocut.truncators.consensus.untrained import half_clauses, quick_half, upper_half
-from paretocut.truncators.consensus.vote import Rules, drawn, elected, rule_values, unit, winner
+from paretocut.truncators.consensus.vote import (
+    RULES,
+    Rules,
+    drawn,
+    elected,
+    rule_values,
+    unit,
+    winner,
+)
 
 __all__ = ["Consensus"]
 
@@ -53,7 +66,8 @@ class Consensus(Truncator):
         For accuracy only: what cuts the lists that hold an answer, learned along with the rest;
         None keeps all of such a list.
     pretrained
-        What `pretrain` made of other collections; None for what is shipped.
+        What `pretrain` made of other collections: the path of the file, or the object itself;
+        None for what is shipped. A saved truncator holds its content, not the path.
     judge_errors
         For lists judged in part: the share of relevant results that the judge misses, and the
         share of irrelevant ones that the judge calls relevant. None estimates the second from the
@@ -94,12 +108,12 @@ class Consensus(Truncator):
     on the raw score, on the score scaled within its list (min-max, against its first five, z),
     and on min-max with a little of rank or z. In each of 100 draws of a Bayesian bootstrap over
     the queries one of them is best and has a vote; a list is cut at the median of the cuts voted
-    for. The best rule alone follows the noise of few queries, and forgets what the second best
-    knows. For F1 other collections take part in the draws, with the weight of six queries.
+    for. The best rule alone would follow the noise of few queries; a median of several is steadier.
+    For F1 other collections take part in the draws, with the weight of six queries.
 
     *DCG and utilities*, to which each result adds its own part: the cut with the highest expected
-    metric under `predict_proba`, half a standard error taken from the log-odds; nothing at all
-    where such cuts, cross-validated, lose.
+    metric under `predict_proba`, with log-odds lowered by half a standard error. If such cuts lose
+    in cross-validation, nothing is kept.
 
     *Accuracy*: a regression on the scores at eight ranks tells lists that hold a relevant result
     from others. Lists with a probability of one half or more are kept, cut by ``base`` if there
@@ -116,24 +130,23 @@ class Consensus(Truncator):
 
     **With** ``expect`` **and no judgements**, for F1 and other F-beta, the log-odds of relevance
     rise by 12 over the score range of a list and fall by 0.25 with every factor *e* in rank.
-    Their level is such that so many results are expected to be relevant. The number is not taken
-    for exact: its logarithm is normal with standard deviation 0.6, that of a word 0.8, and the
-    cut is where the metric is highest on average.
+    They are shifted until the probabilities sum to that number. The number is not taken as exact:
+    its logarithm is normal with standard deviation 0.6, or 0.8 for a word, and the cut is where
+    the metric is highest on average.
 
     **With unjudged lists of the system**, ``fit`` estimates the number from three statistics of
     the first 100 results: how far the second result stands behind the best, how many results of
     any list reach the best scores of other lists, and how many stand in the upper half of this
     one. The coefficients come from judged collections; see docs/calibrate.md. The estimate has a
-    standard deviation of 1 in the logarithm, and three tenths of the belief stay with the upper
-    half of the range.
+    standard deviation of 1 in the logarithm. It gets seven tenths of the weight; the upper half of
+    the range gets three tenths.
 
-    **With neither**, F1 keeps the upper half of the score range, which is taken to begin a little
-    below the lowest score: one n-th of that score's size in a list of n results. Of more than 50
-    results only as many as if 50 were relevant, as half of the range may be most of a flat list.
-    For DCG other
-    collections vote on thresholds on z, which can keep nothing, and a list is cut at the lower
-    quartile of the cuts voted for. Any other metric is maximised in expectation under
-    `predict_proba`.
+    **With neither**, F1 keeps the upper half of the score range. The range begins a little below
+    the lowest score: one n-th of that score's size in a list of n results. In a flat list half of
+    the range may be most of the list, so a cut of more than 50 results is not deeper than if 50
+    results were relevant. For DCG other collections vote on thresholds on z, which can keep
+    nothing, and a list is cut at the lower quartile of the cuts voted for. Any other metric is
+    maximised in expectation under `predict_proba`.
 
     Scores that are probabilities, a quarter of them within 0.01 of 0 or 1, are compared as
     logits: decided over all lists in ``fit``, without it in each list.
@@ -171,7 +184,7 @@ class Consensus(Truncator):
         *,
         expect: Literal["one", "few", "many"] | float | None = None,
         base: Truncator | None = None,
-        pretrained: Mapping[str, Any] | None = None,
+        pretrained: str | os.PathLike[str] | Pretrained | None = None,
         judge_errors: tuple[float, float] | None = None,
         seed: int = 0,
     ) -> None:
@@ -203,8 +216,8 @@ class Consensus(Truncator):
         After ``fit`` on judged lists it is a logistic regression on them, in which rank 1 counts
         as much as ranks 2 and 3 or 4 to 7 together, drawn towards that on other collections;
         for lists judged in part it is the model of the judged results.
-        Before, it is the regression on other collections; with ``expect`` its level is the one
-        at which so many results of each list are expected to be relevant.
+        Before, it is the regression on other collections; with ``expect`` its log-odds are
+        shifted until the probabilities sum to that number.
 
         Parameters
         ----------
@@ -217,7 +230,7 @@ class Consensus(Truncator):
         fitted = hasattr(self, "coef_")
         scale = self._scale()
         # Before any list of the system was seen, its raw scores say nothing.
-        coef = self.coef_ if fitted else np.array(self._elsewhere()["coef without raw"])
+        coef = self.coef_ if fitted else np.array(self._elsewhere().coef_without_raw)
         merit = scale.apply(ranked.merit)
         if hasattr(self, "relevance_"):
             return self._relevance().probabilities(merit)
@@ -251,14 +264,58 @@ class Consensus(Truncator):
                     "Consensus: base must be left out unless the metric is accuracy, "
                     f"got {self.base!r}"
                 )
-        if self.pretrained is not None and self.pretrained.keys() != shipped().keys():
+        if not isinstance(self.pretrained, (str, os.PathLike, Pretrained, NoneType)):
             raise InvalidParameterError(
-                "Consensus: pretrained must be what pretrain returns, with "
-                f"{', '.join(shipped())}, got {', '.join(self.pretrained) or 'nothing'}"
+                "Consensus: pretrained must be the path of a file that pretrain(...).save wrote, "
+                f"got {self.pretrained!r:.60}"
             )
 
     def _require_fitted(self) -> None:
         """Accept lists before fit: other collections have been learned from."""
+
+    def _saved_params(self) -> dict[str, Any]:
+        # The content, not the path: a model must not make its reader open another file.
+        known = None if self.pretrained is None else self._elsewhere()
+        return {**super()._saved_params(), "pretrained": known}
+
+    def _data(self) -> dict[str, Kind]:
+        return {"pretrained": Either(Instance(Pretrained))}
+
+    def _state(self, given: Mapping[str, Any]) -> dict[str, Kind]:
+        metric = metrics.get(self.metric)
+        judged = "vote"
+        if metric == metrics.accuracy:
+            judged = "answer"
+        elif is_linear(metric):
+            judged = "regression"
+        unjudged = "estimate" if self.expect is None else "number"
+        possible = [judged]
+        if is_f_beta(metric):
+            possible.append(unjudged)
+        if self.base is None:
+            possible.append("judged")
+        state: dict[str, Kind] = {
+            "strategy_": Text(tuple(possible)),
+            "logit_": Flag(),
+            "center_": Real(),
+            "spread_": Real(above=0),
+        }
+        strategy = given.get("strategy_")
+        if strategy == judged:
+            state |= {"coef_": COEF, "covariance_": COVARIANCE}
+        if strategy == "estimate":
+            state |= {"typical_": Real(-100, 100)}
+        elif strategy == "regression":
+            state |= {"gain_": Real(), "error_": Real(0)}
+        elif strategy == "answer":
+            state |= {"answer_": Made(AnswerModel.from_dict, keep=True)}
+            if self.base is not None:
+                state |= {"base_": Fitted(Truncator)}
+        elif strategy == "vote":
+            state |= RULES
+        elif strategy == "judged":
+            state |= {"relevance_": Made(Relevance.from_dict, keep=True)}
+        return state
 
     def _fit(self, lists: RankedLists) -> None:
         if lists.relevance is not None and not lists.fully_judged:
@@ -285,14 +342,14 @@ class Consensus(Truncator):
             return
         metric, known = metrics.get(self.metric), self._elsewhere()
         design, weight = standardised(merit, scale, known), 1 / (merit.ranks + 1.0)
-        towards = np.array(known["coef"])
+        towards = np.array(known.coef)
         self.coef_, self.covariance_ = regress(design, relevant.values, weight, towards)
         if metric == metrics.accuracy:
             self.strategy_ = "answer"
             if self.base is not None:
                 self.base_ = self.base.clone().fit(lists)
             answered = np.array([part.any() for part in relevant], dtype=bool)
-            # Whatever is kept of a list that misses all there is to find, it is wrong.
+            # If the list holds no relevant result, every cut of it is wrong.
             told = np.flatnonzero(answered | (lists.num_relevant == 0))
             self.answer_ = AnswerModel.fit(lists.merit.take(told), answered[told]).to_dict()
         elif is_linear(metric):
@@ -373,7 +430,7 @@ class Consensus(Truncator):
             if self.pretrained is None:
                 rules = _dcg_rules(self.seed)
             else:
-                rules = elected(_dcg_values(self.pretrained, self.seed))
+                rules = elected(_dcg_values(self._elsewhere(), self.seed))
             return winner(rules.counts(merit, Scale()), rules.votes, CONSTANTS.unsure)
         return best_expected(self.predict_proba(lists), metric, seed=self.seed)
 
@@ -426,14 +483,14 @@ class Consensus(Truncator):
         return clauses
 
     def _answered(self, lists: RankedLists) -> FloatArray:
-        return AnswerModel.from_dict(self.answer_).probability(lists.merit)
+        return AnswerModel(**self.answer_).probability(lists.merit)
 
     def _relevance(self) -> Relevance:
         if not hasattr(self, "relevance_"):
             raise NotFittedError(
                 "Consensus: number_ and interval_ come from fit on lists judged in part"
             )
-        return Relevance(**self.relevance_)
+        return Relevance.from_dict(self.relevance_)
 
     def _loses(self) -> bool:
         return self.gain_ < -CONSTANTS.loss * self.error_
@@ -458,8 +515,12 @@ class Consensus(Truncator):
     def _beta(self) -> float:
         return float(metrics.settings_of(metrics.get(self.metric))["beta"])
 
-    def _elsewhere(self) -> Mapping[str, Any]:
-        return shipped() if self.pretrained is None else self.pretrained
+    def _elsewhere(self) -> Pretrained:
+        if self.pretrained is None:
+            return shipped()
+        if isinstance(self.pretrained, Pretrained):
+            return self.pretrained
+        return Pretrained.load(self.pretrained)
 
 
 @cache
@@ -467,7 +528,7 @@ def _dcg_rules(seed: int) -> Rules:
     return elected(_dcg_values(shipped(), seed))
 
 
-def _dcg_values(known: Mapping[str, Any], seed: int) -> FloatArray:
+def _dcg_values(known: Pretrained, seed: int) -> FloatArray:
     return values_elsewhere(known, "dcg", np.random.default_rng(seed))
 
 

@@ -25,7 +25,7 @@ _ODDS = (CONSTANTS.slope, CONSTANTS.rank_weight, CONSTANTS.reach)
 
 
 def levels_for(merit: Ragged, expected: FloatArray) -> FloatArray:
-    """Return the levels of the log-odds at which so many results of each list are relevant.
+    """Return the shifts of the log-odds at which probabilities sum to the expected numbers.
 
     Parameters
     ----------
@@ -109,8 +109,8 @@ def quick_half(scores: FloatArray, higher_is_better: bool) -> int | None:
 def upper_half(merit: Ragged) -> IntArray:
     """Return the number of results in the upper half of each list's range, if these are not many.
 
-    In a flat list half of the range may be most of the list: more than 50 results are kept only
-    as long as that many relevant ones make it worth while.
+    In a flat list half of the range may be most of the list. So a cut of more than 50 results is
+    not deeper than the best cut if 50 results were relevant.
 
     Parameters
     ----------
