@@ -195,7 +195,8 @@ def test_the_loss_falls_with_what_is_known() -> None:
         losses.append(learn(lists.merit, known, said).loss(lists.merit))
     assert losses[0] > losses[1] > losses[2] >= 0
     sure = Relevance(np.zeros(4), np.eye(4), 0.0, 1.0, 0.0)
-    assert sure.loss(lists.merit) == 0.0
+    # What is left is the tenth of the belief that stays with the upper half.
+    assert sure.loss(lists.merit) < 0.003
 
 
 def test_the_loss_is_that_of_the_cuts_under_the_number_at_either_end() -> None:
