@@ -40,6 +40,8 @@ _WANTED = """
       the Vaswani collection, from the repository terrier-org/terrier-core, and runs over it
   scifact/{scifact.zip,qrels.txt.gz,bm25.dev300.run.gz,minilm-dense.dev300.run.gz}
       SciFact: the claims as csv in the zip, judgements made of the cited documents, and runs
+  rlt4reranking/{cutoffs.tsv,results.txt,dl19-bm25.run}.gz
+      depths of re-ranking published with arXiv 2404.18185, and the list they were chosen for
 """
 
 
