@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -78,6 +78,9 @@ class Evaluation:
         Position in ``query_ids`` and number of the split, one per test list.
     k, values
         Cuts and metric values of the test lists, by metric, truncator and test list.
+    unknown
+        For lists judged in part: standard errors of the means that come from what nobody judged,
+        by metric and truncator; the intervals include them. Else None.
     """
 
     truncators: tuple[str, ...]
@@ -93,6 +96,7 @@ class Evaluation:
     split: IntArray = field(repr=False)
     k: IntArray = field(repr=False)
     values: FloatArray = field(repr=False)
+    unknown: FloatArray | None = field(default=None, repr=False)
 
     def __getitem__(self, key: tuple[str, str]) -> Summary:
         metric, truncator = key
@@ -109,10 +113,16 @@ class Evaluation:
         cuts: IntArray = self.k[self._metric(metric), self._truncator(truncator)]
         return cuts
 
-    @cached_property
+    @property
     def summary(self) -> tuple[Summary, ...]:
         """The lines of the table, metric by metric."""
-        return tuple(line for i in range(len(self.metrics)) for line in self._summaries(i))
+        # Not a cached_property: up to Python 3.11 that has a lock, and a child forked while a
+        # thread holds it waits for ever.
+        known: tuple[Summary, ...] | None = self.__dict__.get("_summary")
+        if known is None:
+            known = tuple(line for i in range(len(self.metrics)) for line in self._summaries(i))
+            self.__dict__["_summary"] = known
+        return known
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return every value as a dict: query_id, split, truncator, metric, k, value."""
@@ -188,6 +198,11 @@ class Evaluation:
             values, confidence=self.confidence, resamples=self.resamples, seed=self.seed
         )
         means = values.mean(axis=0)
+        if self.unknown is not None:
+            # Both sources of error are independent: their squares add up.
+            wide = NormalDist().inv_cdf(0.5 + 0.5 * self.confidence) * self.unknown[i]
+            low = means - np.hypot(means - low, wide)
+            high = means + np.hypot(high - means, wide)
         p_values: dict[int, float] = {}
         base = None if self.baseline is None else self._truncator(self.baseline)
         if base is not None:
