@@ -30,7 +30,7 @@ LAYERS = [
     {"surprise"},
     {"metrics", "significance"},
     {"truncators"},
-    {"_cut", "calibration"},
+    {"_cut", "calibration", "judging"},
     {"evaluation", "fusion"},
     {"_load", "io", "adapters", "notebook", "plots"},
     {"web"},

@@ -53,7 +53,7 @@ def regress(
     weight
         How much each counts.
     towards
-        Coefficients of other collections, which few judgements stay close to.
+        Coefficients of other collections; with few judgements the result stays close to them.
     """
     penalty = np.full(towards.size, CONSTANTS.ridge)
     coef = ridge_logistic(design, relevant, penalty=penalty, towards=towards, weight=weight)
@@ -62,7 +62,7 @@ def regress(
 
 
 def careful(design: FloatArray, coef: FloatArray, covariance: FloatArray) -> FloatArray:
-    """Return probabilities from log-odds that give away part of their standard error."""
+    """Return probabilities from log-odds lowered by a part of their standard error."""
     errors = np.sqrt(((design @ covariance) * design).sum(axis=1))
     return sigmoid(design @ coef - CONSTANTS.caution * errors)
 
