@@ -70,7 +70,7 @@ class TailAware(ShapeRule):
         knee = _knee(scores)
         half = math.ceil(math.sqrt(scores.size * math.log(scores.size)) / 2)
         # The results after the cut must be a tail, and not all of one score.
-        last = min(knee + half, scores.size - _LEAST, np.count_nonzero(above) - 1)
+        last = min(knee + half, scores.size - _LEAST, int(np.count_nonzero(above)) - 1)
         first = max(knee - half, 1)
         if last < 1:
             return scores.size
