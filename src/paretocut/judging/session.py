@@ -17,7 +17,6 @@ from paretocut.judging.plan import known_relevance, planned
 from paretocut.judging.record import Record, fingerprint
 from paretocut.lists import RankedLists
 from paretocut.ragged import BoolArray, FloatArray, IntArray, Ragged
-from paretocut.truncators.consensus.constants import CONSTANTS
 from paretocut.truncators.consensus.judged import Relevance
 
 __all__ = ["JudgingSession", "Question"]
@@ -28,7 +27,8 @@ _SHOWN = 50  # lists that the expected loss is worked out on
 _CHECK = 10  # answers between two looks at the expected loss
 _FIRST = 50  # answers before the first one
 _APART = 10  # answers between a question and its repetition
-_MISSED = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4])  # shares that a judge may miss
+_MISSED = np.array([0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4])  # shares that a judge may miss
+_FALSE = np.array([0.001, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.065, 0.08, 0.1, 0.15, 0.2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,8 +242,8 @@ class JudgingSession:
 
         They are estimated from questions that were asked twice, for
         ``Consensus(judge_errors=...)``; None without any. Twenty pairs tell little, so both are
-        drawn towards what is likely beforehand, and the second is 8 % at most. A judge who always
-        makes the same errors is not found out.
+        drawn towards what is likely beforehand. A judge who always makes the same errors is not
+        found out.
         """
         pairs, found = self._known_pairs(), self._known(1)
         if not pairs or found is None:
@@ -252,17 +252,15 @@ class JudgingSession:
         p = model.probabilities(merit).values
         at = [merit.offsets[i] + rank for i, rank in pairs]
         said = np.array(list(pairs.values()))
-        false = np.array(CONSTANTS.false_rates)
-        prior = np.log(np.array(CONSTANTS.false_prior))[:, None] - 0.5 * (_MISSED / 0.15) ** 2
-        likely = prior.copy()
+        likely = -_FALSE[:, None] / 0.05 - 0.5 * (_MISSED / 0.15) ** 2
         yes, no = said.sum(axis=1), 2 - said.sum(axis=1)
         for chance, ones, zeros in zip(p[at], yes, no, strict=True):
             hit = (1 - _MISSED) ** ones * _MISSED**zeros
-            noise = false[:, None] ** ones * (1 - false[:, None]) ** zeros
+            noise = _FALSE[:, None] ** ones * (1 - _FALSE[:, None]) ** zeros
             likely += np.log(chance * hit + (1 - chance) * noise)
         weight = np.exp(likely - likely.max())
         weight /= weight.sum()
-        return float(weight.sum(axis=0) @ _MISSED), float(weight.sum(axis=1) @ false)
+        return float(weight.sum(axis=0) @ _MISSED), float(weight.sum(axis=1) @ _FALSE)
 
     def summary(self) -> str:
         """Return one line on what was learned so far."""
