@@ -17,7 +17,7 @@ from paretocut.judging.plan import known_relevance, planned
 from paretocut.judging.record import Record, fingerprint
 from paretocut.lists import RankedLists
 from paretocut.ragged import BoolArray, FloatArray, IntArray, Ragged
-from paretocut.truncators.consensus.judged import Relevance
+from paretocut.truncators.consensus.judged import Relevance, learn_from
 
 __all__ = ["JudgingSession", "Question"]
 
@@ -249,18 +249,13 @@ class JudgingSession:
         if not pairs or found is None:
             return None
         merit, model = found
-        p = model.probabilities(merit).values
-        at = [merit.offsets[i] + rank for i, rank in pairs]
-        said = np.array(list(pairs.values()))
-        likely = -_FALSE[:, None] / 0.05 - 0.5 * (_MISSED / 0.15) ** 2
-        yes, no = said.sum(axis=1), 2 - said.sum(axis=1)
-        for chance, ones, zeros in zip(p[at], yes, no, strict=True):
-            hit = (1 - _MISSED) ** ones * _MISSED**zeros
-            noise = _FALSE[:, None] ** ones * (1 - _FALSE[:, None]) ** zeros
-            likely += np.log(chance * hit + (1 - chance) * noise)
-        weight = np.exp(likely - likely.max())
-        weight /= weight.sum()
-        return float(weight.sum(axis=0) @ _MISSED), float(weight.sum(axis=1) @ _FALSE)
+        at = [int(merit.offsets[i]) + rank for i, rank in pairs]
+        yes = np.array(list(pairs.values())).sum(axis=1)
+        rates = _rates(model.probabilities(merit).values[at], yes)
+        for _ in range(3):  # how likely results are relevant depends on the errors in turn
+            _, model = learn_from(self._pooled(), errors=rates)
+            rates = _rates(model.probabilities(merit).values[at], yes)
+        return rates
 
     def summary(self) -> str:
         """Return one line on what was learned so far."""
@@ -381,11 +376,14 @@ class JudgingSession:
 
     def _known(self, least: int) -> tuple[Ragged, Relevance] | None:
         if self._fitted is None or self._fitted[0] != self._version:
-            column = self._given.scores.with_values(self._state.grades)
-            self._fitted = self._version, known_relevance(self._given.with_relevance(column), 1)
+            self._fitted = self._version, known_relevance(self._pooled(), 1)
         if np.count_nonzero(~np.isnan(self._state.grades)) < least:
             return None
         return self._fitted[1]
+
+    def _pooled(self) -> RankedLists:
+        """Return the lists that are asked about, with the judgements so far."""
+        return self._given.with_relevance(self._given.scores.with_values(self._state.grades))
 
     def _question(self, pair: tuple[int, int] | None, repeated: bool) -> Question:
         assert pair is not None
@@ -420,3 +418,23 @@ class JudgingSession:
         raise InvalidParameterError(
             f"judge: an answer must be True, False, a finite number or None, got {value!r}"
         )
+
+
+def _rates(chances: FloatArray, yes: IntArray) -> tuple[float, float]:
+    """Return the error rates of a judge who was asked some questions twice.
+
+    Parameters
+    ----------
+    chances
+        How likely each of these results is relevant.
+    yes
+        How often it was called so, of two times.
+    """
+    likely = -_FALSE[:, None] / 0.05 - 0.5 * (_MISSED / 0.15) ** 2
+    for chance, ones in zip(chances.tolist(), yes.tolist(), strict=True):
+        hit = (1 - _MISSED) ** ones * _MISSED ** (2 - ones)
+        noise = _FALSE[:, None] ** ones * (1 - _FALSE[:, None]) ** (2 - ones)
+        likely += np.log(chance * hit + (1 - chance) * noise)
+    weight = np.exp(likely - likely.max())
+    weight /= weight.sum()
+    return float(weight.sum(axis=0) @ _MISSED), float(weight.sum(axis=1) @ _FALSE)

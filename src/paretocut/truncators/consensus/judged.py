@@ -125,7 +125,7 @@ class Relevance:
             One of the words, or a number.
         """
         number = EXPECT[expect] if isinstance(expect, str) else max(float(expect), 1e-3)
-        precise, other = self.spread**-2, CONSTANTS.told_error**-2
+        precise, other = max(self.spread, 1e-9) ** -2, CONSTANTS.told_error**-2
         both = (precise * self.log_number + other * math.log(number)) / (precise + other)
         coef = self.coef.copy()
         coef[0] += both - self.log_number
