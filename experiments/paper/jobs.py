@@ -97,7 +97,8 @@ def _measure(cells: list[Cell], device: str) -> str:
     except Exception:  # one that fails must not stop the others
         return f"FAILED {cells[0]}\n{traceback.format_exc()}"
     draw, row, metric = cells[0]
-    return f"{draw.data} {draw.stage} {draw.seed} {row.name} {metric}: {time.perf_counter() - start:.1f} s"
+    seconds = time.perf_counter() - start
+    return f"{draw.data} {draw.stage} {draw.seed} {row.name} {metric}: {seconds:.1f} s"
 
 
 def _encoder(name: str, seed: int, at: encoders.Candidate | None, device: str) -> None:
