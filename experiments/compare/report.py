@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from importlib.metadata import version
 from itertools import groupby
 from typing import Any
 
 import numpy as np
 
-from experiments.compare import cache, networks
+from experiments.compare import networks
 from experiments.compare.methods import BASELINE, CEILING, METRICS, NEURAL
 from experiments.compare.orientation import Orientation
 from experiments.data import ROOT, Run, sha256
+from experiments.results import stamp
 from paretocut.evaluation import Evaluation, Summary
 from paretocut.lists import RankedLists
 
@@ -236,8 +236,7 @@ def _data(
     columns = ["metric", "truncator", "mean", "std", "low", "high", "p_value", "mean_k", "empty"]
     return {
         "protocol": protocol | {"baseline": BASELINE, "confidence": 0.95},
-        "commit": cache.commit(),
-        "version": version("paretocut"),
+        **stamp(),
         "columns": columns,
         "runs": [
             {

@@ -195,7 +195,7 @@ def by_query(parts: list[dict[str, Any]]) -> NDArray[np.float64]:
     names = np.concatenate([part["queries"] for part in parts])
     values = np.concatenate([part["values"] for part in parts])
     _, position = np.unique(names, return_inverse=True)
-    return np.bincount(position, weights=values)
+    return np.asarray(np.bincount(position, weights=values), dtype=np.float64)
 
 
 # The tables.
@@ -339,6 +339,14 @@ def read(name: str) -> dict[str, Any] | None:
     """Return what a result file holds, or None."""
     path = RESULTS / f"{name}.json"
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+
+
+def need(name: str) -> dict[str, Any]:
+    """Return what a result file holds, or say which command makes it."""
+    content = read(name)
+    if content is None:
+        raise FileNotFoundError(f"results/{name}.json is not there: run make {name}")
+    return content
 
 
 def progress(line: str) -> None:
