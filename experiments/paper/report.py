@@ -91,7 +91,7 @@ def _short(results: Content) -> Content:
     levels = [
         abs(row["mean"] - row["paper"])
         for row in omni["metrics"]["f1"]["rows"]
-        if row["row"] in ("Oracle", *RIVALS[:3])
+        if row["row"] in RIVALS[:3]
     ]
     deviations = [
         row["sd"]
@@ -111,6 +111,10 @@ def _short(results: Content) -> Content:
         "news_local": f"{local['difference']:+.3f}, p = {_p(local['p'])}",
         "news_bicut": _mean(news, "f1", "BiCut, scores"),
         "news_minmax": _mean(news, "f1", EXTRA_BICUT),
+        "news_dcg": _mean(news, "dcg", _better(news, "dcg")),
+        "news_dcg_isotonic": _mean(news, "dcg", "Isotonic"),
+        "news_dcg_bicut": _mean(news, "dcg", "BiCut, encodings"),
+        "oracle": _mean(omni, "f1", "Oracle"),
         "sd_window": _mean(same, "accuracy", SURPRISE[0]),
         "sd_all": _mean(same, "accuracy", SURPRISE[1]),
         "sd_isotonic": _mean(same, "accuracy", "Isotonic"),
