@@ -242,7 +242,9 @@ def _long(results: Content) -> Content:
         "documents": same["facts"]["documents"],
         "sd_test": same["facts"]["test queries"],
         "sd_matched": same["facts"]["test queries with a match"],
-        "shares": "; ".join(f"{name} {share:.3f}" for name, share in shares.items()),
+        "shares": _table(
+            ["features", "share"], [[name, f"{share:.3f}"] for name, share in shares.items()]
+        ),
         "chosen": " or ".join(sorted(chosen)),
         "nearest": same["facts"]["test queries whose match is nearest"],
         "device": record["device"],
