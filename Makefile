@@ -68,6 +68,10 @@ compare: $(VENV)/.dev ## Evaluate every truncator on every judged run; write doc
 calibrate: $(VENV)/.dev ## Measure calibration without judgements (the first time an hour); write docs/calibrate.md
 	$(BIN)/python -m experiments.calibrate
 
+.PHONY: judge
+judge: $(VENV)/.dev ## Measure what two hundred judged results bring (ten minutes); write docs/judge.md
+	$(BIN)/python -m experiments.judge
+
 .PHONY: lead
 lead: $(VENV)/.dev ## Measure the vote of rules and the background null (minutes); write docs/lead.md
 	$(BIN)/python -m experiments.lead
@@ -75,6 +79,18 @@ lead: $(VENV)/.dev ## Measure the vote of rules and the background null (minutes
 .PHONY: fuse
 fuse: $(VENV)/.heavy ## Fuse pairs of runs and cut them (half an hour); write docs/fusion.md
 	$(BIN)/python -m experiments.fusion
+
+.PHONY: noise
+noise: $(VENV)/.dev ## Simulate what the rules promise (minutes); write docs/calibration.md
+	$(BIN)/python -m scripts.calibration docs/calibration.md
+
+.PHONY: rerank
+rerank: $(VENV)/.dev ## Compare depths of re-ranking (seconds); write docs/reranking.md
+	$(BIN)/python -m experiments.reranking
+
+.PHONY: rivals
+rivals: $(VENV)/.dev ## Test what the papers of newer rules claim (minutes); write docs/rivals.md
+	$(BIN)/python -m experiments.rivals
 
 # The paper's experiments; each is resumed where it was interrupted.
 .PHONY: table1 table2 encoders readings figures

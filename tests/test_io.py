@@ -29,10 +29,10 @@ from paretocut.errors import (
 )
 from paretocut.io import (
     CoverageWarning,
-    judge,
     read_lists,
     read_qrels,
     read_trec,
+    with_qrels,
     write_lists,
     write_trec,
 )
@@ -380,15 +380,15 @@ def test_same_queries_on_both_sides_give_no_warning() -> None:
         read_trec(io.BytesIO(RUN), io.BytesIO(QRELS))
 
 
-def test_judge_takes_lists_with_text_ids_and_refuses_lists_without() -> None:
+def test_qrels_apply_to_lists_with_text_ids_and_refuses_lists_without() -> None:
     qrels = read_qrels(io.BytesIO(QRELS))
     lists = RankedLists([[2.0, 1.0]], query_ids=["q1"], doc_ids=[["d7", "d0"]])
     with pytest.warns(CoverageWarning):
-        assert judge(lists, qrels).relevance.values.tolist() == [2, 0]
-    with pytest.raises(InvalidParameterError, match="judge: lists must have doc_ids"):
-        judge(RankedLists([[1.0]]), qrels)
-    with pytest.raises(InvalidParameterError, match="missing must be 'drop' or 'empty', got 'no'"):
-        judge(lists, qrels, missing="no")  # type: ignore[arg-type]
+        assert with_qrels(lists, qrels).relevance.values.tolist() == [2, 0]
+    with pytest.raises(InvalidParameterError, match="with_qrels: lists must have doc_ids"):
+        with_qrels(RankedLists([[1.0]]), qrels)
+    with pytest.raises(InvalidParameterError, match="missing must be one of 'drop', 'empty'"):
+        with_qrels(lists, qrels, missing="no")  # type: ignore[arg-type]
 
 
 @given(
@@ -398,7 +398,7 @@ def test_judge_takes_lists_with_text_ids_and_refuses_lists_without() -> None:
 def test_grades_are_those_a_dictionary_finds(documents: list[str], grades: dict[str, int]) -> None:
     lists = RankedLists([-np.arange(len(documents))], query_ids=["q"], doc_ids=[documents])
     text = "".join(f"q 0 {document} {grade}\n" for document, grade in grades.items())
-    judged = judge(lists, read_qrels(io.BytesIO(b"q 0 other 1\n" + text.encode())))
+    judged = with_qrels(lists, read_qrels(io.BytesIO(b"q 0 other 1\n" + text.encode())))
     assert judged.relevance.values.tolist() == [grades.get(document, 0) for document in documents]
     assert judged.num_relevant.tolist() == [1 + sum(grade >= 1 for grade in grades.values())]
 
@@ -624,8 +624,8 @@ BROKEN_JSON = [
         "doc_ids must be a list of 1 strings or integers, got ['\\ud800']",
     ),
     (
-        b'{"query_id": "q", "scores": [1], "doc_ids": ["a"], "relevance": [null]}',
-        "relevance must be a list of 1 finite numbers, got [None]",
+        b'{"query_id": "q", "scores": [1], "doc_ids": ["a"], "relevance": ["x"]}',
+        "relevance must be a list of 1 finite numbers, or null where nobody judged, got ['x']",
     ),
     (b"\xff", "expected UTF-8 text, got b'\\xff"),
 ]
@@ -659,7 +659,7 @@ def test_num_relevant_below_the_relevant_results_is_refused() -> None:
         (b'query_id,scores\nq,"1 2\n', 2, "expected CSV, got unexpected end of data"),
         (b"query_id,score\nq,1\nq,abc\n", 3, "score must be a finite number, got 'abc'"),
         (b"query_id,score\nq,1\nq,inf\n", 3, "score must be a finite number, got 'inf'"),
-        (b"query_id,score,relevance\nq,1,\n", 2, "relevance must be a finite number, got ''"),
+        (b"query_id,score,relevance\nq,1,x\n", 2, "relevance must be a finite number, got 'x'"),
         (b"query_id,scores,num_relevant\nq,1,x\n", 2, "num_relevant must be an integer, at least"),
     ],
 )

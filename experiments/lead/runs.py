@@ -28,7 +28,7 @@ from paretocut.truncators import Consensus, GlobalK, Oracle, ScoreThreshold, Sur
 from paretocut.truncators.consensus import regression
 from paretocut.truncators.consensus.constants import CONSTANTS
 from paretocut.truncators.consensus.features import DESIGN, Scale
-from paretocut.truncators.consensus.pretrain import values_elsewhere
+from paretocut.truncators.consensus.pretrain import Pretrained, values_elsewhere
 from paretocut.truncators.consensus.untrained import cuts_at, levels_for
 from paretocut.truncators.consensus.vote import all_rules, drawn, unit
 from paretocut.truncators.threshold import normalize_scores
@@ -77,8 +77,9 @@ def tuned(run: Run, lists: pc.RankedLists, truncator: Truncator) -> dict[str, ND
     shown = truncator
     if isinstance(truncator, Consensus):
         # The key is made of the repr, which would otherwise hold all that was learned elsewhere.
-        content = json.dumps(truncator.pretrained, sort_keys=True).encode()
-        shown = Consensus(pretrained={"sha256": hashlib.sha256(content).hexdigest()})
+        assert isinstance(truncator.pretrained, Pretrained)
+        content = json.dumps(truncator.pretrained.to_dict(), sort_keys=True).encode()
+        shown = Consensus(pretrained=hashlib.sha256(content).hexdigest())
     # Lists made here have no file to be known by.
     key = cache.key_of(run, shown, protocol) if run.run else None
     stored = cache.read(key) if key else None
@@ -378,12 +379,12 @@ def probabilities(runs: Lists, known: Mapping[str, Any]) -> dict[str, dict[str, 
     return found
 
 
-def _regressions(own: Mapping[str, Any]) -> dict[str, tuple[dict[str, Any], Any]]:
-    def without(*names: str) -> dict[str, Any]:
-        spread = [np.inf if n in names else s for n, s in zip(DESIGN, own["spread"], strict=True)]
-        return {**own, "spread": spread}
+def _regressions(own: Pretrained) -> dict[str, tuple[dict[str, Any], Pretrained]]:
+    def without(*names: str) -> Pretrained:
+        spread = [np.inf if n in names else s for n, s in zip(DESIGN, own.spread, strict=True)]
+        return replace(own, spread=spread)
 
-    flat = {**own, "coef": [0.0] * len(DESIGN)}
+    flat = replace(own, coef=[0.0] * len(DESIGN))
     return {
         FULL: ({}, own),
         "no caution": ({"caution": 0.0}, own),

@@ -22,13 +22,14 @@ from paretocut.surprise import WARNINGS, SurpriseFit, SurpriseFits, fit, fit_bat
 if _TYPE_CHECKING:
     from paretocut import gpd, io, metrics, plots, truncators
     from paretocut._cut import cut
+    from paretocut._load import load
     from paretocut._nonsense import QueryScale, nonsense
     from paretocut.background import Background
     from paretocut.calibration import calibrate, calibrated
     from paretocut.evaluation import Evaluation, evaluate
     from paretocut.fusion import Fusion, fuse
-    from paretocut.io import read_trec, write_trec
-    from paretocut.truncators import load
+    from paretocut.io import read_lists, read_trec, write_lists, write_qrels, write_trec
+    from paretocut.judging import JudgementPlan, JudgingSession, judge, plan_judgements
 
 __all__ = [
     "WARNINGS",
@@ -37,6 +38,8 @@ __all__ = [
     "Cuts",
     "Evaluation",
     "Fusion",
+    "JudgementPlan",
+    "JudgingSession",
     "QueryScale",
     "Ragged",
     "RankedLists",
@@ -52,12 +55,17 @@ __all__ = [
     "fuse",
     "gpd",
     "io",
+    "judge",
     "load",
     "metrics",
     "nonsense",
+    "plan_judgements",
     "plots",
+    "read_lists",
     "read_trec",
     "truncators",
+    "write_lists",
+    "write_qrels",
     "write_trec",
 ]
 
@@ -66,6 +74,8 @@ _LAZY = {
     "Background": "background",
     "Evaluation": "evaluation",
     "Fusion": "fusion",
+    "JudgementPlan": "judging",
+    "JudgingSession": "judging",
     "QueryScale": "_nonsense",
     "calibrate": "calibration",
     "calibrated": "calibration",
@@ -74,12 +84,17 @@ _LAZY = {
     "fuse": "fusion",
     "gpd": "",
     "io": "",
-    "load": "truncators",
+    "judge": "judging",
+    "load": "_load",
     "metrics": "",
     "nonsense": "_nonsense",
+    "plan_judgements": "judging",
     "plots": "",
+    "read_lists": "io",
     "read_trec": "io",
     "truncators": "",
+    "write_lists": "io",
+    "write_qrels": "io",
     "write_trec": "io",
 }
 

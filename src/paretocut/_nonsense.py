@@ -1,4 +1,4 @@
-"""Nonsense queries made of the words of an index, and how much a query asks for."""
+"""Nonsense queries made of the words of an index, and the scale of lexical scores."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from paretocut._validation import check_positive_int
+from paretocut._state import Made, Whole, checked
+from paretocut._validation import check_int, check_positive_int, shown
 from paretocut.errors import InvalidParameterError
 from paretocut.ragged import FloatArray
 
@@ -29,9 +30,11 @@ def frequencies(texts: Iterable[str]) -> tuple[Counter[str], int]:
     """Return in how many texts each word occurs, and how many texts there are."""
     counts: Counter[str] = Counter()
     size = 0
+    if isinstance(texts, (str, bytes)) or not np.iterable(texts):
+        raise InvalidParameterError(f"nonsense: texts must be many strings, got {shown(texts)}")
     for text in texts:
         if not isinstance(text, str):
-            raise InvalidParameterError(f"nonsense: texts must be strings, got {text!r}")
+            raise InvalidParameterError(f"nonsense: texts must be strings, got {shown(text)}")
         counts.update(words(text))
         size += 1
     return counts, size
@@ -77,7 +80,7 @@ def nonsense(
     weight = np.array([counts[word] for word in known], dtype=np.float64) ** 0.5
     if not lexical:
         weight[:] = 1.0
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(check_int(seed, who="nonsense", name="seed"))
     draws = [
         rng.choice(len(known), length, replace=False, p=weight / weight.sum()) for _ in range(n)
     ]
@@ -86,7 +89,7 @@ def nonsense(
 
 @dataclass(frozen=True)
 class QueryScale:
-    """What to divide lexical scores by, so that long and short queries compare.
+    """Divisors of lexical scores, which make long and short queries comparable.
 
     A BM25 score grows with every word that matches. The scale of a query is the sum of the
     inverse document frequencies of its words, to the power 0.75; a word the texts do not know
@@ -131,11 +134,37 @@ class QueryScale:
         queries
             Texts of the queries.
         """
+        if isinstance(queries, str) or not isinstance(queries, Sequence):
+            raise InvalidParameterError(
+                f"QueryScale: queries must be a list of texts, got {shown(queries)}"
+            )
+        for query in queries:
+            if not isinstance(query, str):
+                raise InvalidParameterError(
+                    f"QueryScale: queries must be texts, got {shown(query)}"
+                )
         return np.array([self._mass(query) ** _POWER or 1.0 for query in queries])
 
     def _mass(self, query: str) -> float:
         counts = np.array([self.counts.get(word, 0) for word in words(query)], dtype=np.float64)
         return float(np.log1p((self.size - counts + 0.5) / (counts + 0.5)).sum())
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> QueryScale:
+        """Return the scale that `to_dict` described, after a way through JSON.
+
+        Parameters
+        ----------
+        content
+            What `to_dict` gave.
+        """
+        known = checked({"size": Whole(1), "counts": Made(dict)}, content)
+        within = Whole(1, known["size"])
+        for word, count in known["counts"].items():
+            checked({"count of a word": within}, {"count of a word": count})
+            if not isinstance(word, str):
+                raise ValueError(f"words must be texts, got {word!r:.60}")
+        return cls(**known)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the scale as plain data."""

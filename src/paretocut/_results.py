@@ -1,4 +1,4 @@
-"""What a fit gives: the tail of a list and the Surprise scores of its results."""
+"""The result of a fit: the tail of a list and the Surprise scores of its results."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from paretocut._diagnostics import SHALLOW, diagnose, named
 from paretocut._options import IF_SHALLOW, check_bounds, choose_rule
+from paretocut._pictures import fit_picture, fits_picture, number
 from paretocut._rules import RuleDecider
 from paretocut._validation import check_choice
 from paretocut.decisions import Cut, Cuts, decided, in_callers_order, one_decided, one_list
@@ -100,7 +101,7 @@ class SurpriseFit:
 
     @property
     def tests(self) -> int:
-        """Number of results at or above the threshold, for which chance is asked."""
+        """Number of results at or above the threshold: those that have a p-value."""
         return self.n - self.lower
 
     @property
@@ -134,7 +135,7 @@ class SurpriseFit:
         alpha
             Keep results whose p-value is at most this.
         evalue
-            Keep results of which chance alone would bring at most this many to the list.
+            Keep results that chance alone would bring to the list at most this many times.
         fdr
             Keep as many as possible with at most this share of chance results expected among
             them (Benjamini-Hochberg).
@@ -143,8 +144,8 @@ class SurpriseFit:
         min_k, max_k
             Bounds on the number kept, whatever the rule says.
         if_shallow
-            What becomes of a list of fewer than 50 results, or of equal scores, of which the
-            rule keeps none: ``"keep"`` all of it, since so few results cannot show that nothing
+            What happens if the rule keeps nothing of a list of fewer than 50 results, or of
+            equal scores: ``"keep"`` all of it, because so few results cannot show that nothing
             stands out, or ``"drop"`` it.
         """
         decider = _decider(self._again, if_shallow, alpha, evalue, fdr, min_surprise)
@@ -181,6 +182,20 @@ class SurpriseFit:
         return (
             f"SurpriseFit(n={self.n}, shape={self.shape:.4g}, scale={self.scale:.4g}, "
             f"threshold={self.threshold:.6g}, window=[{self.lower}, {self.upper}))"
+        )
+
+    def _repr_html_(self) -> str:
+        order = self.order
+        names = ("shape", "scale", "threshold", "gof_pvalue")
+        facts = {name: number(getattr(self, name)) for name in names} if self.fitted else {}
+        return fit_picture(
+            self._scores[order],
+            self.evalues[order],
+            window=(self.lower, self.upper),
+            threshold=self.threshold if self.fitted else None,
+            facts={"results": str(self.n), **facts},
+            warnings=self.warnings,
+            higher_is_better=self._sign > 0,
         )
 
 
@@ -241,13 +256,18 @@ class SurpriseFits:
     @property
     def nothing_stands_out(self) -> NDArray[np.bool_]:
         """Whether even the best result of each list has an E-value above 1."""
+        unremarkable = self.tests * np.exp(-self._best) > 1
+        return np.asarray(unremarkable & (self.scale > 0) & (self.n >= SHALLOW))
+
+    @property
+    def _best(self) -> FloatArray:
+        """Largest surprise of each list; 0 for an empty one."""
         best = np.zeros(len(self))
         filled = self.surprise.filled
         starts = self.surprise.offsets[:-1][filled]
         if starts.size:
             best[filled] = np.maximum.reduceat(self.surprise.values, starts)
-        unremarkable = self.tests * np.exp(-best) > 1
-        return np.asarray(unremarkable & (self.scale > 0) & (self.n >= SHALLOW))
+        return best
 
     @property
     def warnings(self) -> tuple[tuple[str, ...], ...]:
@@ -321,6 +341,16 @@ class SurpriseFits:
     def __repr__(self) -> str:
         return f"SurpriseFits({len(self)} lists, {self.surprise.values.size} results)"
 
+    def _repr_html_(self) -> str:
+        counts = {
+            "lists": len(self),
+            "results": self.surprise.values.size,
+            "fitted": np.count_nonzero(self.scale > 0),
+            "lists where nothing stands out": np.count_nonzero(self.nothing_stands_out),
+        }
+        facts = {name: str(count) for name, count in counts.items()}
+        return fits_picture(self._best[self.n > 0], facts=facts, warnings=self.warnings)
+
 
 def _decider(
     again: Callable[[RankedLists], SurpriseFits],
@@ -349,7 +379,7 @@ def _warnings(
 ) -> list[tuple[str, ...]]:
     """Return the warnings of each list."""
     found = diagnose(scores)
-    # Seen as logits, saturated probabilities are no trouble any more; distances are none.
+    # Saturated probabilities are no trouble as logits, and distances are no probabilities.
     found["saturated_scores"] &= (transform != "logit") & (sign > 0)
     found["shallow_list"] = (scores.lengths < SHALLOW) & scores.filled
     found["poor_fit"] = gof < _POOR_FIT

@@ -10,7 +10,8 @@ import numpy as np
 
 from paretocut._diagnostics import SHALLOW
 from paretocut._options import Rule
-from paretocut.decisions import Cuts, ordinal
+from paretocut._wording import ordinal
+from paretocut.decisions import Cuts
 from paretocut.lists import RankedLists
 from paretocut.ragged import FloatArray, IntArray, Ragged
 

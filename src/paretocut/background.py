@@ -1,29 +1,51 @@
-"""The best score that chance brings: a null for the top of a list, from unanswered queries."""
+"""The law of the best score of queries without an answer: a null for the top of a list."""
 
 from __future__ import annotations
 
 import math
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from paretocut._groups import Groups
+from paretocut._list_checks import check_direction
 from paretocut._modelfiles import write_model
 from paretocut._nonsense import nonsense
+from paretocut._pictures import law_picture, number
 from paretocut._searches import Running, Search, run_searches
-from paretocut._validation import check_positive_int, check_probability, check_real
+from paretocut._state import Either, Flag, Items, Kind, Made, Real, Whole, checked
+from paretocut._validation import (
+    check_numbers,
+    check_positive_int,
+    check_probability,
+    shown,
+)
 from paretocut.errors import InvalidParameterError, InvalidScoresError
-from paretocut.lists import RankedLists, check_direction
+from paretocut.lists import RankedLists
 from paretocut.ragged import BoolArray, FloatArray, Ragged, RaggedLike
 
 __all__ = ["Background", "fit_gev", "gev_log_cdf"]
 
 FORMAT = "paretocut-background"
 _FEWEST = 10
+_LARGEST = 1e150  # squares of larger scores overflow
+# What a file may hold.
+_STATE: dict[str, Kind] = {
+    "shape": Real(-20, 1),
+    "loc": Real(),
+    "scale": Real(above=0),
+    "size": Either(Whole(1)),
+    "context": Either(Whole(1)),
+    "intercept": Real(),
+    "slope": Real(),
+    "residual": Items(Real(), size=3),
+    "higher_is_better": Flag(),
+    "groups": Either(Made(Groups.from_dict)),
+}
 
 
 def fit_gev(maxima: ArrayLike) -> tuple[float, float, float]:
@@ -48,6 +70,10 @@ def fit_gev(maxima: ArrayLike) -> tuple[float, float, float]:
         raise InvalidScoresError(
             f"fit_gev: maxima must be at least {_FEWEST} finite numbers, not all equal, "
             f"got {np.array2string(x, threshold=6)}"
+        )
+    if max(-x[0], x[-1]) > _LARGEST:
+        raise InvalidScoresError(
+            f"fit_gev: maxima must be within {_LARGEST:g} of 0, got {x[0]:g} to {x[-1]:g}"
         )
     rank = np.arange(n)
     b0 = x.mean()
@@ -78,7 +104,8 @@ def gev_log_cdf(x: ArrayLike, *, shape: float, loc: float, scale: float) -> Floa
     shape, loc, scale
         Of the generalized extreme value law, as `fit_gev` gives them.
     """
-    z = (np.asarray(x, dtype=np.float64) - loc) / scale
+    with np.errstate(over="ignore"):
+        z = (np.asarray(x, dtype=np.float64) - loc) / scale
     if abs(shape) < 1e-9:
         return np.asarray(-np.exp(np.minimum(-z, 700.0)))
     inner = np.maximum(1 + shape * z, 0.0)
@@ -98,11 +125,11 @@ class Background:
     shape, loc, scale
         Of the best score, in the index it was fitted on.
     size
-        Number of documents in that index; None when it was not told.
+        Number of documents in that index; None if it is not known.
     context
         Rank of the score that stands for the query's own level, or None.
     intercept, slope
-        Of the regression of the best score on that one.
+        Of the regression of the best score on the score at that rank.
     residual
         Shape, location and scale of what the regression leaves over.
     higher_is_better
@@ -151,19 +178,20 @@ class Background:
         ----------
         lists
             Lists of queries that are known or presumed to have no answer, or only their best
-            scores (1-D). Documents searched for in an index without themselves will do.
+            scores (1-D). A document makes such a query if it is not in the index itself.
         queries
             Lists of real queries, unjudged: most of them have an answer, some may have none. They
             show where answers begin, so that `answers` can weigh both errors.
         unanswered
-            Share of ``queries`` that you believe to have no answer. It counts for 20 queries.
+            Share of ``queries`` that you believe to have no answer. This belief weighs as much
+            as 20 queries.
         size
             Documents in the index; needed to follow its growth.
         context
-            Rank of a score that tells how high irrelevant scores are for this very query: the
-            best score is then judged given that one. It should lie just behind the relevant
-            results a query may have, such as 2 where there is at most one match: a context that
-            is itself relevant hides the answer. Needs lists.
+            Rank of a score that shows how high irrelevant scores are for this query; the best
+            score is then compared with it. Choose a rank just behind the relevant results, such
+            as 2 if a query has at most one match: a relevant result in that place hides the
+            answer. Needs whole lists.
         higher_is_better
             False for distances; `RankedLists` know their direction.
         """
@@ -184,6 +212,11 @@ class Background:
         if context is None:
             return cls(*(shape, loc, scale, size), higher_is_better=higher_is_better, groups=groups)
         x, y = level[filled], top[filled]
+        if np.abs(x).max() > _LARGEST:
+            raise InvalidScoresError(
+                f"Background.fit: scores must be within {_LARGEST:g} of 0, got {x.min():g} to "
+                f"{x.max():g} at rank {context}"
+            )
         spread = x.var()
         slope = float(np.mean((x - x.mean()) * (y - y.mean())) / spread) if spread > 0 else 0.0
         intercept = float(y.mean() - slope * x.mean())
@@ -229,7 +262,7 @@ class Background:
         return cls.fit(RankedLists(lists, higher_is_better=higher_is_better), size=size)
 
     def posterior(self, lists: RankedLists | RaggedLike) -> FloatArray:
-        """Return the probability that each query has no answer, by what a log of queries taught.
+        """Return the probability that each query has no answer, learned from unjudged queries.
 
         Parameters
         ----------
@@ -245,17 +278,18 @@ class Background:
         return chances
 
     def answers(self, lists: RankedLists | RaggedLike, alpha: float | None = 0.05) -> BoolArray:
-        """Return whether the best score of each list is taken for an answer.
+        """Return whether the best score of each list counts as an answer.
 
         Parameters
         ----------
         lists
             As for `pvalue`.
         alpha
-            Largest p-value of an answer; None for the threshold that a log of queries taught.
+            Largest p-value of an answer; None for the threshold learned from unjudged queries.
         """
         if alpha is not None:
-            return np.asarray(self.pvalue(lists) <= alpha)
+            level = check_probability(alpha, who="Background.answers", name="alpha")
+            return np.asarray(self.pvalue(lists) <= level)
         if self.groups is None:
             raise InvalidParameterError(
                 "Background.answers: alpha must be a number when fit was given no queries, got None"
@@ -269,13 +303,13 @@ class Background:
         Parameters
         ----------
         lists
-            As for `fit`, bare scores in the direction of those it was fitted on; an empty list
-            has p-value 1.
+            As for `fit`; bare scores must have the direction of those it was fitted on. An empty
+            list has p-value 1.
         size
             Documents in the index now. If ``F`` is the law in an index of ``size0`` documents,
-            it is ``F ** (size / size0)`` in this one; where queries differ in their law, that
-            bounds the p-value from above. With a context nothing changes: its score grows along,
-            if its rank is small beside the index.
+            it is ``F ** (size / size0)`` in this one. If queries differ in their law, that is an
+            upper bound of the p-value. With a context nothing changes, because the score at that
+            rank grows along, as long as the rank is small compared with the index.
         """
         growth = self._growth(size)
         top, level = _tops(lists, self.context, self.higher_is_better)
@@ -287,7 +321,9 @@ class Background:
         else:
             # The score at rank ``context`` grows with the index as the best one does: in the
             # limit all upper order statistics share one location and scale.
-            rest = top[filled] - self.intercept - self.slope * level[filled]
+            with np.errstate(over="ignore"):
+                near = np.clip(self.slope * level[filled], -_LARGEST, _LARGEST)
+            rest = np.clip(top[filled], -_LARGEST, _LARGEST) - self.intercept - near
             shape, loc, scale = self.residual
             log_cdf = gev_log_cdf(rest, shape=shape, loc=loc, scale=scale)
         pvalues[filled] = -np.expm1(log_cdf)
@@ -311,7 +347,7 @@ class Background:
         return -math.expm1(-math.exp(min(exponent, 700.0)))
 
     def limit(self, alpha: float = 0.05, *, size: int | None = None) -> float:
-        """Return the best score that this share of the queries without an answer gets beyond.
+        """Return the best score that only this share of the queries without an answer exceeds.
 
         Parameters
         ----------
@@ -323,10 +359,28 @@ class Background:
         """
         check_probability(alpha, who="Background.limit", name="alpha")
         # F ** growth = 1 - alpha, and F = exp(-exp(-z)) on the scale of the law.
-        z = -math.log(-math.log1p(-alpha) / self._growth(size))
+        z = math.log(self._growth(size)) - math.log(-math.log1p(-alpha))
         shape = self.shape
-        top = self.loc + self.scale * (z if abs(shape) < 1e-9 else math.expm1(shape * z) / shape)
+        if abs(shape) >= 1e-9:
+            z = math.expm1(min(shape * z, 700.0)) / shape
+        top = self.loc + self.scale * z
         return top if self.higher_is_better else -top
+
+    def _repr_html_(self) -> str:
+        sign = 1.0 if self.higher_is_better else -1.0
+        merit = np.linspace(sign * self.limit(0.999), sign * self.limit(0.001), 120)
+        rate = -gev_log_cdf(merit, shape=self.shape, loc=self.loc, scale=self.scale)
+        density = rate ** (self.shape + 1) * np.exp(-rate) / self.scale
+        marks = {"5 % are beyond": self.limit(0.05)}
+        if self.groups is not None:
+            marks["answers begin at"] = sign * self.groups.threshold
+        names = ("shape", "loc", "scale")
+        facts = {"Background": "scores" if self.higher_is_better else "distances"}
+        facts |= {name: number(getattr(self, name)) for name in names}
+        facts |= {} if self.size is None else {"documents": str(self.size)}
+        return law_picture(
+            sign * merit, density, marks=marks, facts=facts, higher_is_better=self.higher_is_better
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the background as JSON; `paretocut.load` reads it.
@@ -344,29 +398,17 @@ class Background:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Background:
-        """Return the background that `to_dict` described, after a way through JSON.
+        """Return the background that `to_dict` described, also if it went through JSON.
 
         Parameters
         ----------
         content
             What `to_dict` gave; other entries are ignored.
         """
-        known = {field.name: content[field.name] for field in fields(cls) if field.name != "groups"}
-        groups = content.get("groups")
-        known["groups"] = None if groups is None else Groups.from_dict(groups)
+        known = checked(_STATE, {name: content[name] for name in _STATE if name in content})
         known["residual"] = tuple(known["residual"])
-        numbers = [known[name] for name in ("shape", "loc", "scale", "intercept", "slope")]
-        if not all(_is_number(x) for x in (*numbers, *known["residual"])):
-            raise ValueError(
-                "shape, loc, scale, intercept, slope and residual must be finite numbers"
-            )
-        if not isinstance(known["higher_is_better"], bool):
-            raise ValueError("higher_is_better must be true or false")
-        for name in ("size", "context"):
-            if known[name] is not None:
-                check_positive_int(known[name], who="Background", name=name)
-        if not (known["scale"] > 0 and len(known["residual"]) == 3 and known["residual"][2] > 0):
-            raise ValueError("scales must be positive")
+        if known["residual"][2] <= 0:
+            raise ValueError(f"the scale of residual must be above 0, got {known['residual'][2]}")
         return cls(**known)
 
     def _growth(self, size: int | None) -> float:
@@ -375,13 +417,9 @@ class Background:
         if self.size is None:
             raise InvalidParameterError(
                 f"Background.pvalue: size must be None when fit was not told the size of the "
-                f"index, got {size!r}"
+                f"index, got {shown(size)}"
             )
-        return check_real(size, who="Background.pvalue", name="size", low=0) / self.size
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+        return check_positive_int(size, who="Background.pvalue", name="size") / self.size
 
 
 def _tops(
@@ -389,12 +427,14 @@ def _tops(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the best score of each list, -inf of an empty one, and that at rank ``context``."""
     if not isinstance(lists, RankedLists):
-        bare = isinstance(lists, (np.ndarray, list)) and len(lists) and np.ndim(lists[0]) == 0
+        bare = isinstance(lists, (np.ndarray, list)) and len(lists) and np.isscalar(lists[0])
         if bare and context is not None:
             raise InvalidScoresError(
                 "Background: lists must be whole lists where there is a context, got best scores"
             )
-        rows: Any = np.asarray(lists)[:, None] if bare else lists
+        rows: Any = lists
+        if bare:
+            rows = check_numbers(lists, who="Background", name="best scores", ndim=1)[:, None]
         column = Ragged.from_any(rows, dtype=np.float64)
         check_direction(column, higher_is_better, who="Background")
         lists = RankedLists(column, higher_is_better=higher_is_better)

@@ -7,12 +7,13 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from paretocut._list_checks import check_direction
 from paretocut._nonsense import QueryScale, nonsense
 from paretocut._searches import Running, Search, run_searches
 from paretocut._validation import check_probability
 from paretocut.background import Background
 from paretocut.errors import InvalidParameterError
-from paretocut.lists import RankedLists, check_direction
+from paretocut.lists import RankedLists
 from paretocut.ragged import FloatArray, Ragged, RaggedLike
 from paretocut.truncators import Consensus
 from paretocut.truncators.calibrated import Calibrated, shapes_of
@@ -48,8 +49,8 @@ def calibrate(
     texts
         Some hundred texts of the index.
     queries
-        Real queries, unjudged; 100 or more are best. Without them only nonsense is known: a
-        share ``alpha`` of it gets results.
+        Real queries, unjudged; 100 or more are best. Without them the gate lets a share
+        ``alpha`` of the nonsense through.
     n
         Nonsense queries.
     alpha

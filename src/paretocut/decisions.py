@@ -15,25 +15,25 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from paretocut._list_checks import check_direction
+from paretocut._pictures import cut_picture, cuts_picture
+from paretocut._validation import shown
+from paretocut._wording import amount, edge, sentence
 from paretocut.errors import InvalidScoresError
-from paretocut.lists import RankedLists, check_direction
-from paretocut.ragged import FloatArray, IntArray, Ragged, best_first
+from paretocut.lists import RankedLists
+from paretocut.ragged import FloatArray, IntArray, Ragged, best_first, offsets_of
 
 __all__ = [
     "Cut",
     "Cuts",
     "Decider",
-    "amount",
     "as_scores",
     "decided",
     "in_callers_order",
     "matching",
     "one_decided",
     "one_list",
-    "ordinal",
 ]
-
-_LONGEST = 40  # letters of a document's name in a sentence
 
 
 class Decider(Protocol):
@@ -103,7 +103,7 @@ class Cuts:
             columns = (self.k, self.n, self.chosen, matching)
             rows = zip(*(column.tolist() for column in columns), strict=True)
             self._reasons = tuple(
-                _sentence(k, n, chosen, matches, why) + _edge(self.lists, i, k)
+                sentence(k, n, chosen, matches, why) + edge(self.lists, i, k)
                 for i, ((k, n, chosen, matches), why) in enumerate(
                     zip(rows, self._decider._because(self), strict=True)
                 )
@@ -123,6 +123,16 @@ class Cuts:
                 ]
             self._warnings = tuple(found)
         return self._warnings
+
+    @property
+    def indices(self) -> Ragged:
+        """Positions of the kept results in the caller's lists, best first."""
+        layout = Ragged.unchecked(np.empty(int(self.k.sum()), dtype=np.int64), offsets_of(self.k))
+        ranks = layout.ranks
+        if self._order is None:
+            return layout.with_values(ranks)
+        starts = layout.spread(self._order.offsets[:-1])
+        return layout.with_values(self._order.values[starts + ranks])
 
     @property
     def fits(self) -> Any:
@@ -148,6 +158,9 @@ class Cuts:
     def __repr__(self) -> str:
         kept = int(self.k.sum())
         return f"Cuts({len(self)} lists, {kept} of {int(self.n.sum())} results kept)"
+
+    def _repr_html_(self) -> str:
+        return cuts_picture(self.k, self.n, method=self.method, warnings=self.warnings)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -293,6 +306,18 @@ class Cut:
     def __repr__(self) -> str:
         return f"Cut(k={self.k}, n={self.n}, {self.method})"
 
+    def _repr_html_(self) -> str:
+        cuts = self._cuts
+        return cut_picture(
+            cuts.lists.scores[self._i],
+            self.k,
+            self.n,
+            reason=self.reason,
+            method=self.method,
+            warnings=self.warnings,
+            higher_is_better=cuts.lists.higher_is_better,
+        )
+
 
 def decided(
     decider: Decider,
@@ -430,7 +455,7 @@ def _short(value: Any) -> str:
     """Return what was given, in few words; None among numbers is named with its place."""
     if isinstance(value, (list, tuple)) and None in value:
         return f"None at index {value.index(None)}"
-    text = repr(value)
+    text = shown(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -457,52 +482,3 @@ def matching(lists: RankedLists) -> IntArray | None:
     if not padded.any():
         return None
     return np.where(padded, scores.lengths - zeros, scores.lengths)
-
-
-def amount(k: int, n: int) -> str:
-    """Return how much was kept, in words: "kept 7 of 200", "kept none of 200", "kept all 200"."""
-    if k == n > 0:
-        return f"kept all {n}"
-    return f"kept {k or 'none'} of {n}"
-
-
-def ordinal(number: int) -> str:
-    """Return "1st", "2nd", "3rd", "4th" and so on."""
-    suffix = "th"
-    if number % 100 not in (11, 12, 13):
-        suffix = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number}{suffix}"
-
-
-def _sentence(k: int, n: int, chosen: int, matches: int, why: str) -> str:
-    kept = amount(k, n)
-    if n == 0:
-        return f"{kept}: the list is empty"
-    if chosen == matches < n:
-        why = f"{'the others' if matches else 'all of them'} have score 0, so they match nothing"
-    if k != chosen:
-        bound = "the minimum asked for" if k > chosen else "the most allowed"
-        return f"{kept}, {bound}; otherwise {chosen}: {why}"
-    return f"{kept}: {why}"
-
-
-def _edge(lists: RankedLists, i: int, k: int) -> str:
-    """Return what each retriever said of the results on both sides of a cut through a fused list.
-
-    Nothing is said of a list that was not fused.
-    """
-    if lists.parts is None:
-        return ""
-    names = None if lists.doc_ids is None else lists.doc_ids[i]
-    said = [
-        f"{what} {ordinal(at + 1) if names is None else _brief(names[at])} "
-        f"({lists.parts.describe(i, at)})"
-        for what, at in (("last kept", k - 1), ("first dropped", k))
-        if 0 <= at < lists.scores.lengths[i]
-    ]
-    return "".join(f"; {clause}" for clause in said)
-
-
-def _brief(name: str) -> str:
-    """Return the name of a document, shortened: it may be a text."""
-    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 3]}..."

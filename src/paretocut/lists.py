@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeVar, overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from paretocut._validation import check_bool
+from paretocut._list_checks import aligned, as_text, grades, matrix, query_names, refuse_not_finite
+from paretocut._validation import check_bool, check_int, check_numbers, check_probability
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.parts import Parts
 from paretocut.ragged import (
@@ -22,12 +23,11 @@ from paretocut.ragged import (
     offsets_of,
 )
 
-__all__ = ["RankedList", "RankedLists", "as_text", "check_direction"]
+__all__ = ["RankedList", "RankedLists"]
 
-_Column = TypeVar("_Column")
 
+_UNKNOWN = -1  # in the place of a number of relevant documents
 _ONE_NAME = np.array(["0"])
-_UNSORTED = 8  # this many scores do not stand worst first by accident
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,7 +42,8 @@ class RankedList:
         Scores as they were given, best first: falling, or rising if they are distances.
     relevance, relevant, num_relevant
         Grades, which of them count as relevant, and the number of relevant documents in the
-        collection; None without judgements.
+        collection; None without judgements. Grades are NaN where nobody judged; then
+        ``relevant`` is None too.
     doc_ids
         Names of the results, or None.
     """
@@ -71,7 +72,8 @@ class RankedLists:
     scores
         Scores of each list: anything `Ragged.from_any` takes. NaN and infinity are refused.
     relevance
-        Grades of the results, in the layout of ``scores``: booleans, integers or floats.
+        Grades of the results, in the layout of ``scores``: booleans, integers or floats. None
+        and NaN mean that nobody judged the result: unknown is not irrelevant.
     query_ids
         One name per list; by default "0", "1", ...
     doc_ids
@@ -98,6 +100,12 @@ class RankedLists:
     parts
         What each retriever said of each result, in lists that `paretocut.fuse` made; else None.
 
+    Notes
+    -----
+    Lists may be judged in part. `judged` says which results have a grade, `fully_judged` whether
+    all have. What needs all grades (`relevant`, `num_relevant`, metrics, most truncators) refuses
+    lists that lack some, and never takes an unknown result for an irrelevant one.
+
     Examples
     --------
     >>> lists = RankedLists([[0.9, 0.2, 0.4], [0.3]], relevance=[[1, 0, 1], [0]])
@@ -108,6 +116,8 @@ class RankedLists:
     >>> distances = RankedLists([[0.7, 0.1]], higher_is_better=False)
     >>> distances[0].scores.tolist(), distances.merit[0].tolist()
     ([0.1, 0.7], [-0.1, -0.7])
+    >>> RankedLists([[0.9, 0.4, 0.2]], relevance=[[1, None, 0]])
+    RankedLists(1 lists, 3 results, 2 judged)
     """
 
     scores: Ragged
@@ -137,25 +147,21 @@ class RankedLists:
         higher_is_better = check_bool(higher_is_better, who="RankedLists", name="higher_is_better")
         ragged = Ragged.from_any(scores, dtype=np.float64)
         n = len(ragged)
-        names = _query_ids(query_ids, n)
-        _refuse_not_finite(ragged, names, "score")
-        grades = _aligned(relevance, ragged, "relevance")
-        if grades is not None and grades.values.dtype.kind not in "biuf":
-            raise InvalidScoresError(
-                f"RankedLists: relevance must be numbers, got {grades.values.dtype}"
-            )
-        if grades is not None and grades.values.dtype.kind == "f":
-            _refuse_not_finite(grades, names, "relevance")
-        documents = _aligned(doc_ids, ragged, "doc_ids")
+        names = query_names(query_ids, n)
+        refuse_not_finite(ragged, names, "score")
+        judgements = grades(relevance, ragged, names, min_grade)
+        documents = aligned(doc_ids, ragged, "doc_ids")
         if documents is not None:
             documents = documents.with_values(as_text(documents.values))
-        query_vectors = _matrix(query_embeddings, n, "query_embeddings", "lists")
-        vectors = _matrix(doc_embeddings, ragged.values.size, "doc_embeddings", "results")
+        query_vectors = matrix(query_embeddings, n, "query_embeddings", "lists")
+        vectors = matrix(doc_embeddings, ragged.values.size, "doc_embeddings", "results")
 
         order = best_first(ragged, higher_is_better)
         if order is not None:
             ragged = ragged.with_values(ragged.values[order])
-            grades = None if grades is None else grades.with_values(grades.values[order])
+            judgements = (
+                None if judgements is None else judgements.with_values(judgements.values[order])
+            )
             documents = (
                 None if documents is None else documents.with_values(documents.values[order])
             )
@@ -163,7 +169,7 @@ class RankedLists:
 
         self._set(
             scores=ragged,
-            relevance=grades,
+            relevance=judgements,
             query_ids=names,
             doc_ids=documents,
             query_embeddings=query_vectors,
@@ -181,25 +187,29 @@ class RankedLists:
         return self
 
     def _checked_num_relevant(self, num_relevant: ArrayLike | None) -> IntArray | None:
-        retrieved = None
+        retrieved = np.zeros(len(self), dtype=np.int64)
         if self.relevance is not None:
-            relevant = self.relevant
-            retrieved = relevant.count(relevant.values)
+            retrieved = self.relevance.count(self._counts(self.relevance.values))
         if num_relevant is None:
-            return retrieved
-        given = np.asarray(num_relevant)
+            if self.relevance is None:
+                return None
+            unknown = self.relevance.count(np.isnan(self.relevance.values)) > 0
+            return np.where(unknown, _UNKNOWN, retrieved)
+        try:
+            given = np.asarray(num_relevant)
+        except ValueError:  # lists among the numbers
+            given = np.empty(0)
         if given.shape != (len(self),) or given.dtype.kind not in "iu":
             raise InvalidScoresError(
                 f"RankedLists: num_relevant must be {len(self)} integers, one per list, "
                 f"got shape {given.shape} of {given.dtype}"
             )
-        floor = np.zeros(len(self), dtype=np.int64) if retrieved is None else retrieved
-        short = np.flatnonzero(given < floor)
+        short = np.flatnonzero(given < retrieved)
         if short.size:
             i = int(short[0])
             raise InvalidScoresError(
                 f"RankedLists: query {str(self.query_ids[i])!r}: num_relevant must be at least "
-                f"the relevant results retrieved, {floor[i]}, got {given[i]}"
+                f"the relevant results retrieved, {retrieved[i]}, got {given[i]}"
             )
         return given.astype(np.int64)
 
@@ -238,23 +248,56 @@ class RankedLists:
     @property
     def relevant(self) -> Ragged:
         """Which results are relevant: those of grade ``min_grade`` or more."""
-        grades = self._judged("relevant", self.relevance)
-        if grades.values.dtype == np.bool_:
+        column = self._judgements("relevant")
+        if not self.fully_judged:
+            missing = np.flatnonzero(self.scores.count(np.isnan(column.values)))
+            i = int(missing[0])
+            raise InvalidScoresError(
+                "RankedLists: relevant needs a judgement of every result, but nobody judged "
+                f"{np.isnan(column[i]).sum()} of the {len(column[i])} results of query "
+                f"{str(self.query_ids[i])!r}; use a method that takes lists judged in part "
+                "(Consensus), or grade these results 0 if unjudged means not relevant"
+            )
+        return column.with_values(self._counts(column.values))
+
+    def _counts(self, column: NDArray[Any]) -> BoolArray:
+        """Return which grades count as relevant; unknown ones do not."""
+        if column.dtype == np.bool_:
             # True must count as relevant whatever min_grade was meant for in a graded run.
-            return grades
-        return grades.with_values(grades.values >= self.min_grade)
+            return column
+        return column >= self.min_grade
+
+    @property
+    def judged(self) -> Ragged:
+        """Which results somebody judged."""
+        column = self._judgements("judged")
+        return column.with_values(~np.isnan(column.values))
+
+    @property
+    def fully_judged(self) -> bool:
+        """Whether there are judgements, and every result has one."""
+        column = self.relevance
+        if column is None:
+            return False
+        return column.values.dtype.kind != "f" or not np.isnan(column.values).any()
 
     @property
     def num_relevant(self) -> IntArray:
         """Number of relevant documents in the collection, one per list."""
-        return self._judged("num_relevant", self._num_relevant)
-
-    def _judged(self, name: str, column: _Column | None) -> _Column:
-        if column is None:
+        if self._num_relevant is None:
+            raise _without_judgements("num_relevant")
+        unknown = np.flatnonzero(self._num_relevant == _UNKNOWN)
+        if unknown.size:
             raise InvalidScoresError(
-                f"RankedLists: {name} needs judgements, but these lists were made without relevance"
+                "RankedLists: num_relevant must be given for lists that are judged in part, got "
+                f"none for query {str(self.query_ids[unknown[0]])!r}"
             )
-        return column
+        return self._num_relevant
+
+    def _judgements(self, name: str) -> Ragged:
+        if self.relevance is None:
+            raise _without_judgements(name)
+        return self.relevance
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -277,13 +320,18 @@ class RankedLists:
         return self._take(positions)
 
     def _one(self, i: int) -> RankedList:
+        judgements = relevant = None
+        if self.relevance is not None:
+            judgements = self.relevance[i]
+            relevant = None if np.isnan(judgements).any() else self._counts(judgements)
+        number = _UNKNOWN if self._num_relevant is None else int(self._num_relevant[i])
         return RankedList(
             query_id=str(self.query_ids[i]),
             scores=self.scores[i],
-            relevance=None if self.relevance is None else self.relevance[i],
-            relevant=None if self.relevance is None else self.relevant[i],
+            relevance=judgements,
+            relevant=relevant,
             doc_ids=None if self.doc_ids is None else self.doc_ids[i],
-            num_relevant=None if self._num_relevant is None else int(self._num_relevant[i]),
+            num_relevant=None if number == _UNKNOWN else number,
         )
 
     def _take(self, positions: IntArray) -> RankedLists:
@@ -302,6 +350,28 @@ class RankedLists:
             _num_relevant=_pick(self._num_relevant, positions),
         )
 
+    def with_relevance(
+        self, relevance: RaggedLike, num_relevant: ArrayLike | None = None
+    ) -> RankedLists:
+        """Return the same lists with these judgements in place of those they had.
+
+        Parameters
+        ----------
+        relevance
+            Grades in the order of the results, best first; None and NaN mean unknown.
+        num_relevant
+            Relevant documents in the collection, one number per list; by default those retrieved.
+
+        Examples
+        --------
+        >>> lists = RankedLists([[0.9, 0.4, 0.2]])
+        >>> lists.with_relevance([[1, None, 0]]).judged[0].tolist()
+        [True, False, True]
+        """
+        column = grades(relevance, self.scores, self.query_ids, self.min_grade)
+        lists = self._like(relevance=column, _num_relevant=None)
+        return lists._like(_num_relevant=lists._checked_num_relevant(num_relevant))
+
     def divided_by(self, divisors: ArrayLike) -> RankedLists:
         """Return the same lists, the scores of each divided by a positive number.
 
@@ -310,13 +380,19 @@ class RankedLists:
         divisors
             One number per list, such as `paretocut.QueryScale` gives for lexical scores.
         """
-        given = np.asarray(divisors, dtype=np.float64)
-        if given.shape != (len(self),) or not (np.isfinite(given) & (given > 0)).all():
+        given = check_numbers(divisors, who="RankedLists.divided_by", name="divisors")
+        if given.shape != (len(self),) or not (given > 0).all():
             raise InvalidScoresError(
                 f"RankedLists.divided_by: divisors must be {len(self)} positive numbers, one per "
                 f"list, got {np.array2string(given, threshold=6)}"
             )
-        scaled = self.scores.values / self.scores.spread(given)
+        with np.errstate(over="ignore"):
+            scaled = self.scores.values / self.scores.spread(given)
+        if not np.isfinite(scaled).all():
+            raise InvalidScoresError(
+                "RankedLists.divided_by: divisors must leave scores finite, got one so small that "
+                "a score overflows"
+            )
         return self._like(scores=self.scores.with_values(scaled))
 
     def _like(self, **columns: Any) -> RankedLists:
@@ -328,7 +404,11 @@ class RankedLists:
         return (self._one(i) for i in range(len(self)))
 
     def __repr__(self) -> str:
-        judged = ", judged" if self.relevance is not None else ""
+        judged = ""
+        if self.fully_judged:
+            judged = ", judged"
+        elif self.relevance is not None:
+            judged = f", {np.count_nonzero(self.judged.values)} judged"
         return f"RankedLists({len(self)} lists, {self.scores.values.size} results{judged})"
 
     def split(self, train: float = 0.8, *, seed: int = 0) -> tuple[RankedLists, RankedLists]:
@@ -341,8 +421,7 @@ class RankedLists:
         seed
             Seed of the random division.
         """
-        if not 0 < train < 1:
-            raise InvalidParameterError(f"RankedLists: train must be in (0, 1), got {train}")
+        check_probability(train, who="RankedLists", name="train")
         shuffled = self._shuffled(2, "split", seed)
         size = min(max(round(train * len(self)), 1), len(self) - 1)
         return self._take(np.sort(shuffled[:size])), self._take(np.sort(shuffled[size:]))
@@ -357,8 +436,7 @@ class RankedLists:
         seed
             Seed of the random division.
         """
-        if k < 2:
-            raise InvalidParameterError(f"RankedLists: k must be at least 2 folds, got {k}")
+        check_int(k, who="RankedLists", name="k", low=2)
         parts = np.array_split(self._shuffled(k, "folds", seed), k)
 
         def pairs() -> Iterator[tuple[RankedLists, RankedLists]]:
@@ -374,7 +452,8 @@ class RankedLists:
             raise InvalidParameterError(
                 f"RankedLists: {what} needs at least {needed} lists, got {len(self)}"
             )
-        return np.random.default_rng(seed).permutation(len(self))
+        start = check_int(seed, who="RankedLists", name="seed")
+        return np.random.default_rng(start).permutation(len(self))
 
     def truncate(self, k: ArrayLike) -> RankedLists:
         """Return the lists cut to their first ``k`` results; ``num_relevant`` stays as it was.
@@ -385,7 +464,10 @@ class RankedLists:
             One number for all lists or one per list, or the `Cuts` of the lists; more than a
             list has keeps all of it.
         """
-        wanted = np.asarray(k)
+        try:
+            wanted = np.asarray(k)
+        except ValueError:  # lists of unequal length
+            wanted = np.empty(0)
         if wanted.dtype.kind not in "iu" or wanted.shape not in ((), (len(self),)):
             raise InvalidParameterError(
                 f"RankedLists: k must be one integer or {len(self)} of them, "
@@ -470,6 +552,12 @@ class RankedLists:
         return items[0]._like(**columns)
 
 
+def _without_judgements(name: str) -> InvalidScoresError:
+    return InvalidScoresError(
+        f"RankedLists: {name} needs judgements, but these lists were made without relevance"
+    )
+
+
 def _index(index: ArrayLike) -> NDArray[Any]:
     array = np.asarray(index)
     return array if array.size else array.astype(np.int64)
@@ -477,113 +565,3 @@ def _index(index: ArrayLike) -> NDArray[Any]:
 
 def _pick(column: NDArray[Any] | None, positions: NDArray[Any]) -> NDArray[Any] | None:
     return None if column is None else column[positions]
-
-
-def _query_ids(query_ids: ArrayLike | None, n: int) -> NDArray[np.str_]:
-    if query_ids is None:
-        return np.arange(n).astype(np.str_)
-    names = np.asarray(query_ids)
-    if names.shape != (n,):
-        raise InvalidScoresError(
-            f"RankedLists: query_ids must be {n} names, one per list, got shape {names.shape}"
-        )
-    return names.astype(np.str_)
-
-
-def _refuse_not_finite(column: Ragged, query_ids: NDArray[np.str_], what: str) -> None:
-    found = column.first_not_finite()
-    if found is not None:
-        i, place = found
-        raise InvalidScoresError(
-            f"RankedLists: query {str(query_ids[i])!r}: {what} at rank {place + 1} must be finite, "
-            f"got {column[i][place]}"
-        )
-
-
-def as_text(ids: NDArray[Any]) -> NDArray[np.str_]:
-    """Return document ids as strings; bytes that are no UTF-8 come back whole when encoded.
-
-    Parameters
-    ----------
-    ids
-        Strings, bytes or numbers.
-    """
-    try:
-        return ids.astype(np.str_, copy=False)  # bytes too, if they are ASCII
-    except UnicodeDecodeError:
-        return np.char.decode(ids, "utf-8", "surrogateescape")
-
-
-def _aligned(column: RaggedLike | None, scores: Ragged, name: str) -> Ragged | None:
-    if column is None:
-        return None
-    ragged = Ragged.from_any(column)
-    if ragged.values.dtype == object:
-        ragged = ragged.with_values(ragged.values.astype(np.str_))
-    if len(ragged) != len(scores):
-        raise InvalidScoresError(
-            f"RankedLists: {name} must have as many lists as scores, {len(scores)}, "
-            f"got {len(ragged)}"
-        )
-    different = np.flatnonzero(ragged.offsets != scores.offsets)
-    if different.size:
-        i = int(different[0]) - 1
-        raise InvalidScoresError(
-            f"RankedLists: {name} must be as long as scores in every list, "
-            f"got {ragged.lengths[i]} for {scores.lengths[i]} scores in list {i}"
-        )
-    return ragged
-
-
-def _matrix(vectors: ArrayLike | None, rows: int, name: str, what: str) -> NDArray[Any] | None:
-    if vectors is None:
-        return None
-    array = np.asarray(vectors)
-    if name == "doc_embeddings" and array.ndim == 3:
-        array = array.reshape(-1, array.shape[-1])
-    if array.ndim != 2 or len(array) != rows:
-        raise InvalidScoresError(
-            f"RankedLists: {name} must have one row for each of the {rows} {what}, "
-            f"got shape {array.shape}"
-        )
-    return array
-
-
-def check_direction(
-    scores: Ragged, higher_is_better: bool, *, who: str, least: int = _UNSORTED
-) -> None:
-    """Refuse lists that stand worst first: their direction must be wrong.
-
-    Parameters
-    ----------
-    scores
-        Lists as the user gave them; unsorted ones get the benefit of the doubt.
-    higher_is_better
-        The direction that the user named.
-    who
-        Who refuses.
-    least
-        Shortest list that is looked at: fewer results may stand worst first by accident.
-    """
-    values, offsets = scores.values, scores.offsets
-    long = scores.lengths >= max(least, 2)
-    if not long.any():
-        return
-    better, worse = np.zeros((2, values.size), dtype=bool)  # than the result before
-    np.greater(values[1:], values[:-1], out=better[1:])
-    np.less(values[1:], values[:-1], out=worse[1:])
-    if not higher_is_better:
-        better, worse = worse, better
-    first = offsets[:-1][scores.filled]  # nothing stands before the first of a list
-    better[first] = worse[first] = False
-    wrong = long & (scores.count(worse) == 0) & (scores.count(better) > 0)
-    if wrong.any():
-        i = int(np.argmax(wrong))
-        runs = ("falling", "rise") if higher_is_better else ("rising", "fall")
-        where = "" if len(scores) == 1 else f" in list {i}"
-        raise InvalidScoresError(
-            f"{who}: results must come best first, with {runs[0]} scores because "
-            f"higher_is_better={higher_is_better}; got scores that {runs[1]} from "
-            f"{scores[i][0]:g} to {scores[i][-1]:g}{where} (merely unsorted scores must be "
-            "sorted first)"
-        )

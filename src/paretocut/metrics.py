@@ -15,7 +15,7 @@ fraction would be 0/0 (nothing kept, nothing relevant) the value is 0, as in tre
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, TypeAlias
@@ -23,8 +23,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from paretocut._validation import check_choice, check_real
-from paretocut.errors import InvalidParameterError
+from paretocut._reranking import Reranking, scores_by_document
+from paretocut._validation import check_choice, check_int, check_positive_int, check_real, shown
+from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists import RankedLists
 from paretocut.ragged import BoolArray, FloatArray, Ragged
 
@@ -39,6 +40,8 @@ __all__ = [
     "names",
     "precision",
     "recall",
+    "reranked_ndcg",
+    "signed_dcg",
     "utility",
 ]
 
@@ -85,18 +88,26 @@ class Metric:
         num_relevant
             Relevant documents in the collection; by default those in the list.
         """
-        flags = np.asarray(relevant, dtype=bool)
-        total = int(flags.sum()) if num_relevant is None else int(num_relevant)
-        values = np.asarray(self.function(flags, total), dtype=np.float64)
+        flags = _flags(relevant)
+        total = int(flags.sum())
+        if num_relevant is not None:
+            total = check_int(num_relevant, who="Metric", name="num_relevant")
+        given = self.function(flags, total)
+        try:
+            values = np.asarray(given, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            values = np.empty(0)
         if values.shape != (flags.size + 1,) or not np.isfinite(values).all():
             raise InvalidParameterError(
                 f"Metric: {self.name} must give {flags.size + 1} finite values, one for each cut "
-                f"0..{flags.size}, got {np.array2string(values, threshold=8)}"
+                f"0..{flags.size}, got {shown(given)}"
             )
         return values
 
     def curves(self, lists: RankedLists) -> Ragged:
         """Return the value of every cut of every list: ``n + 1`` values per list."""
+        if isinstance(self.function, Reranking):
+            return self.function.curves(lists)
         parts = [
             self.curve(relevant, total)
             for relevant, total in zip(lists.relevant, lists.num_relevant, strict=True)
@@ -148,13 +159,31 @@ MetricLike: TypeAlias = str | Metric | CurveFunction
 
 
 def _cuts(k: ArrayLike, n: int) -> Any:
-    cuts = np.asarray(k)
+    try:
+        cuts = np.asarray(k)
+    except ValueError:  # lists of unequal length
+        cuts = np.empty(0)
     if cuts.dtype.kind not in "iu" or cuts.shape not in ((), (n,)) or np.any(cuts < 0):
         raise InvalidParameterError(
-            f"Metric: k must be one integer or {n} of them, 0 or more, "
-            f"got {np.array2string(cuts, threshold=8)}"
+            f"Metric: k must be one integer or {n} of them, 0 or more, got {shown(k)}"
         )
-    return cuts
+    return np.minimum(cuts, np.iinfo(np.int64).max).astype(np.int64)
+
+
+def _flags(relevant: ArrayLike) -> BoolArray:
+    """Return which results are relevant, as booleans in a row."""
+    try:
+        given = np.asarray(relevant)
+        if given.dtype.kind not in "biuf" and given.size:
+            raise TypeError
+        flags = given.astype(bool)
+    except (TypeError, ValueError):
+        flags = np.empty((0, 0), dtype=bool)
+    if flags.ndim != 1:
+        raise InvalidScoresError(
+            f"Metric: relevant must be true or false for each result, got {shown(relevant)}"
+        )
+    return flags
 
 
 def _hits(relevant: BoolArray) -> FloatArray:
@@ -174,7 +203,8 @@ def _f_beta(relevant: BoolArray, num_relevant: int, *, beta: float, recall_base:
     base = num_relevant if recall_base == "collection" else int(relevant.sum())
     hits = _hits(relevant)
     # (1 + b^2) P R / (b^2 P + R) with P = hits / k and R = hits / base.
-    return _ratio((1 + beta**2) * hits, (np.arange(hits.size) + beta**2 * base).astype(np.float64))
+    square = beta * beta
+    return _ratio((1 + square) * hits, np.arange(hits.size, dtype=np.float64) + square * base)
 
 
 def _dcg(relevant: BoolArray, num_relevant: int) -> FloatArray:
@@ -220,7 +250,8 @@ def f_beta(beta: float, *, recall_base: Literal["retrieved", "collection"] = "re
     >>> f_beta(2), f_beta(1, recall_base="collection")
     (Metric('f2'), Metric('f1/collection'))
     """
-    weight = check_real(beta, who="f_beta", name="beta", low=0)
+    # Beyond these, the square is beyond what numbers can hold, and the metric is recall.
+    weight = check_real(beta, who="f_beta", name="beta", low=0, high=1e100)
     base = check_choice(recall_base, ("retrieved", "collection"), who="f_beta", name="recall_base")
     name = f"f{weight:.17g}" + ("/collection" if base == "collection" else "")
     return Metric(name, partial(_f_beta, beta=weight, recall_base=base))
@@ -241,9 +272,52 @@ def utility(gain: float = 1.0, cost: float = 1.0) -> Metric:
     >>> utility(2, 1).curve([True, False, True])
     array([0., 2., 1., 3.])
     """
-    worth = check_real(gain, who="utility", name="gain", low=0, closed="low")
-    price = check_real(cost, who="utility", name="cost", low=0, closed="low")
+    # Sums over a list must stay finite.
+    worth = check_real(gain, who="utility", name="gain", low=0, high=1e100, closed="low")
+    price = check_real(cost, who="utility", name="cost", low=0, high=1e100, closed="low")
     return Metric(f"utility({worth:.17g},{price:.17g})", partial(_utility, gain=worth, cost=price))
+
+
+def reranked_ndcg(
+    reranked: RankedLists | None = None,
+    *,
+    at: int = 10,
+    cost: float = 0.0,
+    grades: Mapping[str, ArrayLike] | None = None,
+) -> Metric:
+    """Return the value of re-ranking the first k results: nDCG after it, minus what it costs.
+
+    Cut ``k`` means that a re-ranker sees the first ``k`` results and puts them into its own
+    order; the others stay behind them as they stood. So ``k = 0`` is the list as it came.
+
+    Parameters
+    ----------
+    reranked
+        The same results with the re-ranker's scores, found by query id and document id. Equal
+        scores keep the order of the list. None stands for a re-ranker that knows the grades:
+        what the best one could reach.
+    at
+        How many results nDCG looks at.
+    cost
+        What one call, the re-ranking of one result, costs in units of nDCG.
+    grades
+        The grades of all judged documents, by query id, for the ideal order that nDCG is a share
+        of. By default those in the list, since no re-ranking brings in what was not retrieved.
+
+    Examples
+    --------
+    >>> lists = RankedLists([[3.0, 2.0, 1.0]], [[0, 0, 1]], doc_ids=[["a", "b", "c"]])
+    >>> reranked_ndcg().curves(lists)[0].tolist()
+    [0.5, 0.5, 0.5, 1.0]
+    >>> second = RankedLists([[0.2, 0.9, 0.7]], doc_ids=[["a", "b", "c"]])
+    >>> reranked_ndcg(second, cost=0.01).curves(lists)[0].round(3).tolist()
+    [0.5, 0.49, 0.48, 0.601]
+    """
+    depth = check_positive_int(at, who="reranked_ndcg", name="at")
+    price = check_real(cost, who="reranked_ndcg", name="cost", low=0, closed="low")
+    scores = None if reranked is None else scores_by_document(reranked)
+    name = f"reranked_ndcg@{depth}({price:.17g})"
+    return Metric(name, Reranking(depth, price, scores, grades))
 
 
 def settings_of(metric: Metric) -> dict[str, Any]:
@@ -262,8 +336,14 @@ def settings_of(metric: Metric) -> dict[str, Any]:
 
 f1 = f_beta(1)
 """Harmonic mean of precision and recall, recall over the relevant results in the list."""
-dcg = Metric("dcg", _dcg)
-"""Sum of ``+1 / log2(i + 1)`` for relevant and ``-1 / log2(i + 1)`` for other results kept."""
+signed_dcg = Metric("dcg", _dcg)
+"""Sum of ``+1 / log2(i + 1)`` for relevant and ``-1 / log2(i + 1)`` for other results kept.
+
+The DCG of the papers on truncation, in which results that are not relevant count against a cut.
+It is not the DCG of trec_eval, which has no negative gains and so never speaks for a cut.
+"""
+dcg = signed_dcg
+"""Another name of `signed_dcg`, the one that the papers and all tables here use."""
 accuracy = Metric("accuracy", _accuracy)
 """1 when nothing is kept and nothing is relevant, or when a relevant result is kept; else 0."""
 precision = Metric("precision", _precision)
@@ -272,13 +352,15 @@ recall = Metric("recall", _recall)
 """Share of the relevant documents of the collection that are kept."""
 
 _NAMED = {metric.name: metric for metric in (f1, dcg, accuracy, precision, recall)}
+_NAMED["signed_dcg"] = signed_dcg
 _F_BETA = re.compile(r"f(\d+\.?\d*(?:e[+-]?\d+)?)(/collection)?")
 _UTILITY = re.compile(r"utility\(([^,]+),([^,]+)\)")
+_RERANKED = re.compile(r"reranked_ndcg@(\d+)\(([^,]+)\)")
 
 
 def names() -> Iterable[str]:
-    """Return the names `get` knows, the last two being patterns."""
-    return [*_NAMED, "f<beta>[/collection]", "utility(<gain>,<cost>)"]
+    """Return the names `get` knows, the last three being patterns."""
+    return [*_NAMED, "f<beta>[/collection]", "utility(<gain>,<cost>)", "reranked_ndcg@<at>(<cost>)"]
 
 
 def get(metric: MetricLike) -> Metric:
@@ -287,9 +369,9 @@ def get(metric: MetricLike) -> Metric:
     Parameters
     ----------
     metric
-        A name ("f1", "dcg", "accuracy", "precision", "recall", "f2", "f1/collection",
-        "utility(1,0.5)"), a `Metric`, or a function of (relevant, num_relevant) that gives the
-        values at ``k = 0..n``.
+        A name ("f1", "signed_dcg" or "dcg", "accuracy", "precision", "recall", "f2",
+        "f1/collection", "utility(1,0.5)"), a `Metric`, or a function of (relevant, num_relevant)
+        that gives the values at ``k = 0..n``.
 
     Examples
     --------
@@ -305,14 +387,16 @@ def get(metric: MetricLike) -> Metric:
             return _NAMED[metric]
         if match := _F_BETA.fullmatch(metric):
             return f_beta(float(match[1]), recall_base="collection" if match[2] else "retrieved")
-        if match := _UTILITY.fullmatch(metric):
-            try:
+        try:
+            if match := _UTILITY.fullmatch(metric):
                 return utility(float(match[1]), float(match[2]))
-            except ValueError:
-                pass  # not numbers: fall through to the list of what is allowed
+            if match := _RERANKED.fullmatch(metric):
+                return reranked_ndcg(at=int(match[1]), cost=float(match[2]))
+        except ValueError:
+            pass  # not numbers: fall through to the list of what is allowed
     elif callable(metric):
         return Metric(getattr(metric, "__name__", type(metric).__name__), metric)
     raise InvalidParameterError(
         f"metrics.get: metric must be a Metric, a function or one of {', '.join(names())}, "
-        f"got {metric!r}"
+        f"got {shown(metric)}"
     )

@@ -14,13 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from paretocut._list_checks import check_direction
 from paretocut._validation import check_bool
 from paretocut.adapters._base import CutOptions, Cutter
 from paretocut.adapters._fused import Fuser
 from paretocut.adapters._telling import tell, warn_of_scores
 from paretocut.decisions import Cuts
 from paretocut.errors import InvalidParameterError, InvalidScoresError
-from paretocut.lists import RankedLists, check_direction
+from paretocut.lists import RankedLists
 from paretocut.ragged import BoolArray, FloatArray, Ragged, best_first, offsets_of
 from paretocut.surprise import limited_threads
 
@@ -102,7 +103,7 @@ class FrameCutter:
             found: Ragged = cuts.fits.surprise
             warn_of_scores(cuts.warnings, self.who)
             tell(cuts, self.who)
-        surprise = np.zeros(lists.values.size)  # results that match nothing surprise nobody
+        surprise = np.zeros(lists.values.size)  # results that match nothing have surprise 0
         surprise[lists.ranks < lists.spread(found.lengths)] = found.values
         if order is not None:
             sorted_surprise, surprise = surprise, np.empty_like(surprise)

@@ -14,7 +14,8 @@ from typing import Any
 
 from paretocut._diagnostics import ABOUT_SCORES, WARNINGS
 from paretocut._validation import check_positive_int
-from paretocut.decisions import Cut, Cuts, amount
+from paretocut._wording import amount
+from paretocut.decisions import Cut, Cuts
 
 __all__ = [
     "KEY",

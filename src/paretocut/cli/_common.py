@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib.util
-import json
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,10 +14,9 @@ from typing import Any, Protocol, TypeAlias, get_args
 import numpy as np
 
 import paretocut as pc
-from paretocut import truncators
 from paretocut._options import TRANSFORMS, FitOptions
-from paretocut.errors import DataFormatError, InvalidParameterError
-from paretocut.io import read_lists
+from paretocut.errors import InvalidParameterError
+from paretocut.io import read_lists, read_texts
 from paretocut.io.tables import Format, format_of
 from paretocut.lists import RankedLists
 from paretocut.truncators import Truncator
@@ -64,11 +62,16 @@ def positive_int(text: str) -> int:
     return number
 
 
-def add_input(parser: argparse.ArgumentParser) -> None:
+def add_input(parser: argparse.ArgumentParser, *, needed: bool = True) -> None:
     """Add the run and how to read it."""
-    parser.add_argument("run", metavar="RUN", help="ranked lists: a file, or - for standard input")
     parser.add_argument(
-        "--format", choices=get_args(Format), help="format of RUN; by default its name says"
+        "run",
+        metavar="RUN",
+        nargs=None if needed else "?",
+        help="ranked lists: a file, or - for standard input",
+    )
+    parser.add_argument(
+        "--format", choices=get_args(Format), help="format of RUN (default: by its name)"
     )
     parser.add_argument(
         "--distances", action="store_true", help="the scores are distances: lower is better"
@@ -124,7 +127,7 @@ def add_expect(parser: Any) -> None:
     parser.add_argument(
         "--expect",
         metavar="N",
-        help=f"relevant results a query has, about: {words} or a number",
+        help=f"about how many relevant results a query has: {words} or a number",
     )
 
 
@@ -147,7 +150,8 @@ def add_query_texts(parser: Any) -> None:
         "--query-texts",
         nargs="+",
         metavar="FILE",
-        help="texts of the queries, one a line: name, tab, text; needed for lexical models only",
+        help="texts of the queries, one a line: name, tab, text, or JSON with id and text; needed "
+        "for lexical models only",
     )
 
 
@@ -160,13 +164,12 @@ def query_texts(args: argparse.Namespace, *runs: RankedLists) -> list[str]:
         )
     known: dict[str, str] = {}
     for path in args.query_texts:
-        with open(path, encoding="utf-8") as file:
-            for number, line in enumerate(file, 1):
-                name, tab, text = line.rstrip("\r\n").partition("\t")
-                if not tab:
-                    raise DataFormatError(path, number, "expected a name, a tab and a text")
-                if known.setdefault(name, text) != text:
-                    raise DataFormatError(path, number, f"query {name} has another text before")
+        for name, text in read_texts(path).items():
+            if known.setdefault(name, text) != text:
+                raise InvalidParameterError(
+                    f"{args.command}: --query-texts must give one text to a query, got two for "
+                    f"{name}"
+                )
     names = [name for run in runs for name in run.query_ids.tolist()]
     missing = [name for name in names if name not in known]
     if missing:
@@ -182,10 +185,14 @@ def load_truncator(path: str) -> Truncator:
     found = pc.load(path)
     if not isinstance(found, Truncator):
         raise InvalidParameterError(
-            f"cut: --model must name a saved truncator, got a background in {path}: "
-            "use --background"
+            f"cut: --model must name a saved truncator, got a {_other(found)} in {path}"
         )
     return found
+
+
+def _other(found: object) -> str:
+    """Return what another model is, in a word."""
+    return "truncator" if isinstance(found, Truncator) else type(found).__name__.lower()
 
 
 def load_background(path: str) -> pc.Background:
@@ -193,36 +200,9 @@ def load_background(path: str) -> pc.Background:
     found = pc.load(path)
     if not isinstance(found, pc.Background):
         raise InvalidParameterError(
-            f"cut: --background must name a saved background, got a truncator in {path}: "
-            "use --model"
+            f"cut: --background must name a saved background, got a {_other(found)} in {path}"
         )
     return found
-
-
-def make_method(text: str, metric: str = "f1") -> Truncator:
-    """Return the truncator that a word of the command line describes.
-
-    Parameters
-    ----------
-    text
-        Short name and, after a colon, parameters: ``surprise:refit=all,min_window=10``. Values
-        are read as JSON where that is what they are, as text elsewhere.
-    metric
-        What it shall learn, where it learns.
-    """
-    name, _, settings = text.partition(":")
-    params: dict[str, Any] = {}
-    for setting in filter(None, settings.split(",")):
-        key, equals, value = setting.partition("=")
-        if not equals:
-            raise InvalidParameterError(
-                f"method {text!r}: parameters must have the form name=value, got {setting!r}"
-            )
-        try:
-            params[key] = json.loads(value)
-        except ValueError:
-            params[key] = value
-    return truncators.make(name, metric=metric).set_params(**params)
 
 
 def read(args: argparse.Namespace, **judged: Any) -> RankedLists:
@@ -233,11 +213,11 @@ def read(args: argparse.Namespace, **judged: Any) -> RankedLists:
     return read_lists(args.run, kind, **given, **judged)
 
 
-def read_unanswered(args: argparse.Namespace, run: str) -> RankedLists:
+def read_another(args: argparse.Namespace, run: str, **judged: Any) -> RankedLists:
     """Return the lists of a second run, in the format and direction of the first."""
     kind = format_of(run, args.format, who=args.command)
     given = {"higher_is_better": not args.distances, "max_bytes": args.max_bytes}
-    return read_lists(run, kind, **given)
+    return read_lists(run, kind, **given, **judged)
 
 
 def blocks(lists: RankedLists) -> Iterator[RankedLists]:

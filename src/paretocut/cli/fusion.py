@@ -1,4 +1,4 @@
-"""``fuse``: several runs of the same queries become one, and ``compare --fuse`` says what for."""
+"""``fuse``: several runs of the same queries become one; ``compare --fuse`` measures the gain."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from paretocut._cut import choose
 from paretocut.cli._common import (
     Commands,
     add_quiet,
-    make_method,
     note,
     positive_int,
     report_warnings,
@@ -30,7 +29,7 @@ from paretocut.io import read_lists, write_lists
 from paretocut.io._files import open_target
 from paretocut.io.tables import Format, format_of
 from paretocut.lists import RankedLists
-from paretocut.truncators import Truncator
+from paretocut.truncators import Truncator, from_text
 from paretocut.truncators.consensus import EXPECT
 
 __all__ = ["add_commands", "compared", "names_of"]
@@ -46,7 +45,7 @@ def add_commands(commands: Commands) -> None:
     )
     fuse.add_argument("runs", metavar="RUN", nargs="+", help="two or more runs of the same queries")
     fuse.add_argument(
-        "--format", choices=get_args(Format), help="format of the runs; by default their names say"
+        "--format", choices=get_args(Format), help="format of the runs (default: by their names)"
     )
     fuse.add_argument(
         "--distances",
@@ -166,7 +165,7 @@ def _decider(how: str) -> Truncator:
         pass
     if os.path.exists(how):
         return choose("fuse", truncator=how)
-    return make_method(how)
+    return from_text(how)
 
 
 def _print_json(lists: RankedLists, cuts: Any) -> None:

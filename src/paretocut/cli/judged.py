@@ -1,4 +1,4 @@
-"""``compare`` and ``fit``: what judgements add."""
+"""``compare`` and ``fit``: the commands that use judgements."""
 
 from __future__ import annotations
 
@@ -16,17 +16,16 @@ from paretocut.cli._common import (
     add_input,
     add_quiet,
     expect_of,
-    make_method,
     note,
     positive_int,
     read,
-    read_unanswered,
+    read_another,
 )
 from paretocut.cli.fusion import compared, names_of
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.evaluation import evaluate
 from paretocut.lists import RankedLists
-from paretocut.truncators import Truncator
+from paretocut.truncators import Truncator, from_text
 
 _METHODS = (
     "global_k",
@@ -45,6 +44,12 @@ _METHODS = (
     "top_p",
 )
 """What ``compare`` compares by default: one of each kind that needs no extra and no embeddings."""
+
+_DEPTHS = (
+    *(f"fixed_k:k={k}" for k in (10, 20, 50, 100, 200)),
+    *("global_k", "minmax", "consensus", "surprise"),
+)
+"""The same for depths of re-ranking: some for all queries, and some learned for each."""
 
 
 def add_commands(commands: Commands) -> None:
@@ -70,14 +75,12 @@ def add_commands(commands: Commands) -> None:
     compare.add_argument(
         "--methods",
         nargs="+",
-        default=list(_METHODS),
         metavar="METHOD",
         help="methods to compare (default: those that need no extra, one of each kind)",
     )
     compare.add_argument(
         "--metrics",
         nargs="+",
-        default=["f1", "dcg"],
         metavar="METRIC",
         help="metrics to learn and to compare by (default: f1 dcg)",
     )
@@ -108,6 +111,18 @@ def add_commands(commands: Commands) -> None:
         help="more runs of the same queries: single runs, their fusions and the cuts of all of "
         "them in one table",
     )
+    compare.add_argument(
+        "--reranked",
+        metavar="RUN",
+        help="the same results with the scores of a re-ranker: compare how deep to re-rank, by "
+        "nDCG@10 after it minus the cost of its calls",
+    )
+    compare.add_argument(
+        "--cost",
+        type=float,
+        metavar="C",
+        help="with --reranked: what the re-ranking of one result costs in nDCG (default: 0)",
+    )
     spelling = compare.add_mutually_exclusive_group()
     for name in ("json", "markdown", "latex"):
         spelling.add_argument(f"--{name}", action="store_true", help=f"print the tables as {name}")
@@ -127,6 +142,13 @@ def add_commands(commands: Commands) -> None:
         default="consensus",
         metavar="METHOD",
         help="what to learn (default: consensus)",
+    )
+    fit.add_argument(
+        "--unjudged",
+        choices=("nonrelevant", "unknown"),
+        default="nonrelevant",
+        help="results that QRELS does not name: not relevant, as in TREC pools, or unknown, as "
+        "after `paretocut judge` (default: nonrelevant)",
     )
     add_expect(fit)
     fit.add_argument(
@@ -168,12 +190,13 @@ def _add_judged(parser: argparse.ArgumentParser, *, needed: bool = True) -> None
     add_quiet(parser)
 
 
-def _read(args: argparse.Namespace, *, missing: str = "drop") -> RankedLists:
+def _read(args: argparse.Namespace, **judged: str) -> RankedLists:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", pc.io.CoverageWarning)
-        lists = read(args, qrels=args.qrels, min_grade=args.min_grade, missing=missing)
+        lists = read(args, qrels=args.qrels, min_grade=args.min_grade, **judged)
     notes = [str(warning.message) for warning in caught]
-    if len(lists) and not lists.relevant.values.any():
+    # Unknown grades are NaN, and no NaN is above anything.
+    if len(lists) and lists.relevance is not None and not _any_relevant(lists.relevance, args):
         notes.append(f"no result has grade {args.min_grade:g} or more: there is nothing to learn")
     if not args.quiet:
         for text in notes:
@@ -185,16 +208,25 @@ def _read(args: argparse.Namespace, *, missing: str = "drop") -> RankedLists:
     return lists
 
 
+def _any_relevant(grades: pc.Ragged, args: argparse.Namespace) -> bool:
+    return bool((grades.values >= args.min_grade).any())
+
+
 def _compare(args: argparse.Namespace) -> None:
     # Bad words are found before any file is read.
-    metrics = [pc.metrics.get(metric) for metric in args.metrics]
-    methods = {text: make_method(text, args.metrics[0]) for text in args.methods}
+    named = args.metrics or ["f1", "dcg"]
+    metrics = [pc.metrics.get(metric) for metric in named]
+    chosen = args.methods or (_DEPTHS if args.reranked else _METHODS)
+    methods = {text: from_text(text, named[0]) for text in chosen}
+    _check_reranked(args)
     lists = _read(args, missing="empty" if args.fuse else "drop")
+    if args.reranked:
+        metrics = [_reranked(args)]
     protocol: dict[str, Any] = {
         "splits": args.splits,
         "train": args.train,
         "folds": args.folds,
-        "baseline": args.baseline or args.methods[0],
+        "baseline": args.baseline or chosen[0],
         "seed": args.seed,
         "n_jobs": args.jobs,
         "progress": not args.quiet,
@@ -218,10 +250,30 @@ def _compare(args: argparse.Namespace) -> None:
     sys.stdout.write(text + "\n")
 
 
+def _check_reranked(args: argparse.Namespace) -> None:
+    """Refuse options that do not go together."""
+    for name in ("metrics", "fuse"):
+        if args.reranked and getattr(args, name):
+            raise InvalidParameterError(
+                f"compare: --{name} must be left out with --reranked, got {getattr(args, name)}"
+            )
+    if args.cost is not None and not args.reranked:
+        raise InvalidParameterError(f"compare: --cost needs --reranked, got {args.cost} alone")
+
+
+def _reranked(args: argparse.Namespace) -> pc.metrics.Metric:
+    """Return nDCG@10 after re-ranking, of the ideal order of all judged documents."""
+    qrels = pc.io.read_qrels(args.qrels)
+    pairs = zip(qrels.query_ids.tolist(), qrels.grades, strict=True)
+    return pc.metrics.reranked_ndcg(
+        read_another(args, args.reranked), cost=args.cost or 0.0, grades=dict(pairs)
+    )
+
+
 def _fit(args: argparse.Namespace) -> None:
     method = _method(args)
-    lists = _read(args) if args.qrels is not None else read(args)
-    gate = None if args.unanswered is None else read_unanswered(args, args.unanswered)
+    lists = read(args) if args.qrels is None else _read(args, unjudged=args.unjudged)
+    gate = None if args.unanswered is None else read_another(args, args.unanswered)
     method.fit(lists)
     if gate is not None:
         method = truncators.Gated(method, pc.Background.fit(gate))
@@ -234,7 +286,7 @@ def _fit(args: argparse.Namespace) -> None:
         "mean_k": float(k.mean()),
     }
     told = f"{method!r} learned from {len(lists)} queries"
-    if args.qrels is not None:
+    if lists.fully_judged:
         metric = pc.metrics.get(args.metric)
         reached = float(metric(lists, k).mean())
         learned |= {"metric": metric.name, "training_value": reached}
@@ -250,7 +302,7 @@ def _fit(args: argparse.Namespace) -> None:
 
 def _method(args: argparse.Namespace) -> Truncator:
     """Return what is to be learned; bad words are found before any file is read."""
-    method = make_method(args.method, args.metric)
+    method = from_text(args.method, args.metric)
     expect = expect_of(args)
     if expect is not None:
         if not isinstance(method, truncators.Consensus):

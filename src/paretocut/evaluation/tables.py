@@ -1,4 +1,4 @@
-"""What a comparison found, and how it is shown: text, Markdown, LaTeX, HTML, JSON."""
+"""The result of a comparison, and its tables: text, Markdown, LaTeX, HTML, JSON."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import json
 import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
+from paretocut import metrics
 from paretocut.errors import InvalidParameterError
 from paretocut.ragged import FloatArray, IntArray
 from paretocut.significance import bootstrap_interval, holm, sign_flip_test
@@ -35,7 +36,7 @@ class Summary:
         Bootstrap interval of the mean, over queries.
     gain
         Mean minus that of the baseline; None without one.
-    p_value
+    pvalue
         Of a paired sign-flip test against the baseline, Holm-corrected over the truncators of
         the metric; None for the baseline itself and the ceiling.
     mean_k
@@ -51,7 +52,7 @@ class Summary:
     low: float
     high: float
     gain: float | None
-    p_value: float | None
+    pvalue: float | None
     mean_k: float
     empty: float
 
@@ -78,6 +79,9 @@ class Evaluation:
         Position in ``query_ids`` and number of the split, one per test list.
     k, values
         Cuts and metric values of the test lists, by metric, truncator and test list.
+    unknown
+        For lists judged in part: standard errors of the means that come from what nobody judged,
+        by metric and truncator; the intervals include them. Else None.
     """
 
     truncators: tuple[str, ...]
@@ -93,6 +97,7 @@ class Evaluation:
     split: IntArray = field(repr=False)
     k: IntArray = field(repr=False)
     values: FloatArray = field(repr=False)
+    unknown: FloatArray | None = field(default=None, repr=False)
 
     def __getitem__(self, key: tuple[str, str]) -> Summary:
         metric, truncator = key
@@ -109,10 +114,16 @@ class Evaluation:
         cuts: IntArray = self.k[self._metric(metric), self._truncator(truncator)]
         return cuts
 
-    @cached_property
+    @property
     def summary(self) -> tuple[Summary, ...]:
         """The lines of the table, metric by metric."""
-        return tuple(line for i in range(len(self.metrics)) for line in self._summaries(i))
+        # Not a cached_property: up to Python 3.11 that has a lock, and a child forked while a
+        # thread holds it waits for ever.
+        known: tuple[Summary, ...] | None = self.__dict__.get("_summary")
+        if known is None:
+            known = tuple(line for i in range(len(self.metrics)) for line in self._summaries(i))
+            self.__dict__["_summary"] = known
+        return known
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return every value as a dict: query_id, split, truncator, metric, k, value."""
@@ -169,7 +180,9 @@ class Evaluation:
     # The numbers.
 
     def _metric(self, name: str) -> int:
-        return _position(name, self.metrics, "metric")
+        # The table knows a metric by one name, its users perhaps by another.
+        known = metrics.get(name).name if name in metrics.names() else name
+        return _position(known, self.metrics, "metric")
 
     def _truncator(self, name: str) -> int:
         return _position(name, self.truncators, "truncator")
@@ -188,7 +201,12 @@ class Evaluation:
             values, confidence=self.confidence, resamples=self.resamples, seed=self.seed
         )
         means = values.mean(axis=0)
-        p_values: dict[int, float] = {}
+        if self.unknown is not None:
+            # Both sources of error are independent: their squares add up.
+            wide = NormalDist().inv_cdf(0.5 + 0.5 * self.confidence) * self.unknown[i]
+            low = means - np.hypot(means - low, wide)
+            high = means + np.hypot(high - means, wide)
+        pvalues: dict[int, float] = {}
         base = None if self.baseline is None else self._truncator(self.baseline)
         if base is not None:
             rivals = [
@@ -199,7 +217,7 @@ class Evaluation:
             raw = sign_flip_test(
                 values[:, rivals] - values[:, [base]], resamples=self.resamples, seed=self.seed
             )
-            p_values = dict(zip(rivals, holm(raw).tolist(), strict=True))
+            pvalues = dict(zip(rivals, holm(raw).tolist(), strict=True))
         for j, name in enumerate(self.truncators):
             by_split = self._split_means(self.values[i, j])
             cuts = self.k[i, j]
@@ -211,7 +229,7 @@ class Evaluation:
                 low=float(low[j]),
                 high=float(high[j]),
                 gain=None if base is None else float(means[j] - means[base]),
-                p_value=p_values.get(j),
+                pvalue=pvalues.get(j),
                 mean_k=float(self._query_means(cuts).mean()),
                 empty=float(self._query_means(cuts == 0).mean()),
             )
@@ -238,7 +256,7 @@ class Evaluation:
         for line in lines:
             test = []
             if self.baseline is not None:
-                test = [_number(line.gain, "+.3f"), _p_value(line.p_value)]
+                test = [_number(line.gain, "+.3f"), _pvalue(line.pvalue)]
             cells = [
                 line.truncator + (" (ceiling)" if line.truncator in self.ceiling else ""),
                 f"{line.mean:.3f}",
@@ -322,7 +340,7 @@ def _number(value: float | None, spec: str) -> str:
     return "" if value is None else format(value, spec)
 
 
-def _p_value(value: float | None) -> str:
+def _pvalue(value: float | None) -> str:
     if value is None:
         return ""
     return "<0.001" if value < 0.001 else f"{value:.3f}"

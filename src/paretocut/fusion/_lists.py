@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from paretocut import _kernel
-from paretocut._validation import check_positive_int
+from paretocut._validation import check_positive_int, shown
 from paretocut.decisions import matching
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import RankedLists
@@ -122,6 +122,8 @@ class Affine:
 
     def at(self, position: IntArray, query: IntArray) -> FloatArray:
         """Return what the results at these positions add to these queries."""
+        if not self.gain.size:  # no result at all: nothing at any position
+            return np.zeros(len(position))
         return np.asarray((self.gain[position] - self.shift[query]) / self.unit[query])
 
 
@@ -180,7 +182,11 @@ def _ranked(item: Any, name: str, who: str) -> RankedLists:
         lists = item
     elif isinstance(item, tuple) and len(item) == 2:
         scores, ids = item
-        one = len(scores) > 0 and np.ndim(scores[0]) == 0
+        if not hasattr(scores, "__getitem__") or not hasattr(scores, "__len__"):
+            raise InvalidParameterError(
+                f"{who}: the scores of {name} must be a list or an array, got {shown(scores)}"
+            )
+        one = len(scores) > 0 and np.isscalar(scores[0])
         lists = RankedLists([scores], doc_ids=[ids]) if one else RankedLists(scores, doc_ids=ids)
     else:
         raise InvalidParameterError(
@@ -238,14 +244,14 @@ def checked_weights(weights: ArrayLike | None, count: int, who: str) -> FloatArr
         return np.ones(count)
     try:
         given = np.asarray(weights, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         given = np.array(np.nan)
     if given.shape != (count,) or not np.isfinite(given).all() or (given < 0).any():
         raise InvalidParameterError(
-            f"{who}: weights must be {count} numbers of 0 or more, got {weights!r}"
+            f"{who}: weights must be {count} numbers of 0 or more, got {shown(weights)}"
         )
     if not given.any():
-        raise InvalidParameterError(f"{who}: weights must not all be 0, got {weights!r}")
+        raise InvalidParameterError(f"{who}: weights must not all be 0, got {shown(weights)}")
     return given
 
 
@@ -310,26 +316,36 @@ def joined(
 
 
 def _judged(fused: RankedLists, retrievers: Retrievers) -> RankedLists:
-    """Return the fused lists with the grades that the lists they were made of have."""
-    grades: NDArray[Any] | None = None
+    """Return the fused lists with the grades that the lists they were made of have.
+
+    A result without a grade in any list counts as not relevant if the lists are judged in full,
+    and stays unknown if one of them is judged in part.
+    """
+    judged = [(i, one) for i, one in enumerate(retrievers.lists) if one.lists.relevance is not None]
+    if not judged:
+        return fused
+    whole = all(one.lists.fully_judged for _, one in judged)
+    kinds = [one.lists.relevance.values.dtype for _, one in judged]  # type: ignore[union-attr]
+    grades = np.zeros(fused.scores.values.size, dtype=np.result_type(*kinds))
+    if not whole:
+        grades[:] = np.nan
     number = np.zeros(len(fused), dtype=np.int64)
     assert fused.parts is not None
-    for i, (one, ranks) in enumerate(zip(retrievers.lists, fused.parts.ranks, strict=True)):
-        if one.lists.relevance is None:
-            continue
-        here = ranks.values > 0
-        values = one.lists.relevance.values
-        if grades is None:
-            grades = np.zeros(ranks.values.size, dtype=values.dtype)
-        grades = grades.astype(np.promote_types(grades.dtype, values.dtype), copy=False)
-        grades[here] = values[retrievers.position(i, ranks)[here]]
-        known = one.place >= 0
-        number[known] = np.maximum(number[known], one.lists.num_relevant[one.place[known]])
-    if grades is None:
-        return fused
-    judged = fused._like(relevance=fused.scores.with_values(grades))
-    retrieved = np.bincount(judged.scores.rows[judged.relevant.values], minlength=len(fused))
-    return judged._like(_num_relevant=np.maximum(number, retrieved))
+    for i, one in judged:
+        ranks = fused.parts.ranks[i]
+        here = np.flatnonzero(ranks.values > 0)
+        assert one.lists.relevance is not None
+        found = one.lists.relevance.values[retrievers.position(i, ranks)[here]]
+        known = ~np.isnan(found)
+        grades[here[known]] = found[known]
+        if whole:
+            there = one.place >= 0
+            number[there] = np.maximum(number[there], one.lists.num_relevant[one.place[there]])
+    column = fused.scores.with_values(grades)
+    if not whole:
+        return fused.with_relevance(column)
+    relevant = fused.with_relevance(column).relevant
+    return fused.with_relevance(column, np.maximum(number, relevant.count(relevant.values)))
 
 
 def _id_matrix(lists: RankedLists) -> NDArray[np.uint32]:

@@ -1,15 +1,26 @@
 """Reading and writing of ranked lists: TREC runs and judgements, JSONL, CSV, Parquet, Arrow."""
 
 from paretocut.io.tables import read_lists, write_lists
-from paretocut.io.trec import CoverageWarning, Qrels, judge, read_qrels, read_trec, write_trec
+from paretocut.io.texts import read_texts
+from paretocut.io.trec import (
+    CoverageWarning,
+    Qrels,
+    read_qrels,
+    read_trec,
+    with_qrels,
+    write_qrels,
+    write_trec,
+)
 
 __all__ = [
     "CoverageWarning",
     "Qrels",
-    "judge",
     "read_lists",
     "read_qrels",
+    "read_texts",
     "read_trec",
+    "with_qrels",
     "write_lists",
+    "write_qrels",
     "write_trec",
 ]

@@ -22,12 +22,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paretocut._kernel import TrecReader, trec_judge
+from paretocut._list_checks import as_text
+from paretocut._validation import check_choice
 from paretocut.errors import InvalidParameterError, TrecFormatError
 from paretocut.io._files import CHUNK_BYTES, Source, Target, open_source, open_target
-from paretocut.lists import RankedLists, as_text
+from paretocut.lists import RankedLists
 from paretocut.ragged import IntArray, Ragged
 
-__all__ = ["CoverageWarning", "Qrels", "judge", "read_qrels", "read_trec", "write_trec"]
+__all__ = [
+    "CoverageWarning",
+    "Qrels",
+    "read_qrels",
+    "read_trec",
+    "with_qrels",
+    "write_qrels",
+    "write_trec",
+]
 
 
 class CoverageWarning(UserWarning):
@@ -102,13 +112,14 @@ def read_trec(
     *,
     min_grade: float = 1,
     missing: Literal["drop", "empty"] = "drop",
+    unjudged: Literal["nonrelevant", "unknown"] = "nonrelevant",
     higher_is_better: bool = True,
     max_bytes: int | None = None,
 ) -> RankedLists:
     r"""Return the ranked lists of a TREC run, with relevance when judgements are given.
 
-    Queries keep the order in which the run first names them. With judgements, `judge` says which
-    queries remain; where run and judgements differ, a `CoverageWarning` names the difference.
+    Queries keep the order in which the run first names them. With judgements, `with_qrels` says
+    which queries remain; where run and judgements differ, a `CoverageWarning` names the difference.
 
     Parameters
     ----------
@@ -119,11 +130,13 @@ def read_trec(
     min_grade
         Smallest grade that counts as relevant.
     missing
-        What becomes of judged queries without results; see `judge`.
+        What becomes of judged queries without results; see `with_qrels`.
+    unjudged
+        What becomes of results that the judgements do not name; see `with_qrels`.
     higher_is_better
         False when the file holds distances.
     max_bytes
-        Refuse a run that is larger than this once decompressed; for files from strangers.
+        Refuse a run, or judgements, larger than this once decompressed; for files from strangers.
 
     Raises
     ------
@@ -139,7 +152,7 @@ def read_trec(
     >>> lists[0].doc_ids.tolist(), lists[0].relevance.tolist(), lists[0].num_relevant
     (['d2', 'd1'], [1, 0], 2)
     """
-    _check_missing("read_trec", missing)
+    _check_judging("read_trec", missing, unjudged)
     query_ids, offsets, scores, doc_ids = _read(
         run, qrels=False, negate=not higher_is_better, max_bytes=max_bytes
     )
@@ -152,30 +165,35 @@ def read_trec(
     )
     if qrels is None:
         return lists
-    judgements = qrels if isinstance(qrels, Qrels) else read_qrels(qrels)
-    return _judge(lists, judgements, min_grade, missing)
+    judgements = qrels if isinstance(qrels, Qrels) else read_qrels(qrels, max_bytes=max_bytes)
+    return _judge(lists, judgements, min_grade, missing, unjudged)
 
 
-def read_qrels(qrels: Source) -> Qrels:
+def read_qrels(qrels: Source, *, max_bytes: int | None = None) -> Qrels:
     """Return the judgements of a TREC qrels file.
 
     Parameters
     ----------
     qrels
         Path, "-" for standard input, or an open binary file; plain, gzip or xz.
+    max_bytes
+        Refuse a file that is larger than this once decompressed; for files from strangers.
     """
-    query_ids, offsets, grades, doc_ids = _read(qrels, qrels=True, negate=False)
+    query_ids, offsets, grades, doc_ids = _read(
+        qrels, qrels=True, negate=False, max_bytes=max_bytes
+    )
     return Qrels(query_ids, Ragged(doc_ids, offsets), Ragged(grades.astype(np.int32), offsets))
 
 
-def judge(
+def with_qrels(
     lists: RankedLists,
     qrels: Qrels,
     *,
     min_grade: float = 1,
     missing: Literal["drop", "empty"] = "drop",
+    unjudged: Literal["nonrelevant", "unknown"] = "nonrelevant",
 ) -> RankedLists:
-    """Return the lists with the grades of their documents; unjudged documents get grade 0.
+    """Return the lists with the grades of their documents.
 
     ``num_relevant`` counts all relevant documents of the judgements, retrieved or not. Queries
     without judgements are left out: nothing can be said of them. Differences between the queries
@@ -194,43 +212,65 @@ def judge(
         this is right for a run that covers part of the topics. "empty" adds them as empty lists at
         the end, as ``trec_eval -c`` and ir-measures do; this is right for a run in which a cut has
         emptied queries.
+    unjudged
+        What becomes of results that the judgements do not name: "nonrelevant" gives them grade 0,
+        as trec_eval does, which suits pools judged in depth; "unknown" gives them NaN, which suits
+        a few judgements of each query. Then the number of relevant documents of a list that is not
+        judged in full is unknown too.
+
+    Examples
+    --------
+    >>> lists = RankedLists([[0.9, 0.5]], query_ids=["q1"], doc_ids=[["d1", "d2"]])
+    >>> qrels = Qrels(np.array(["q1"]), Ragged.from_any([["d2"]]), Ragged.from_any([[1]]))
+    >>> with_qrels(lists, qrels)[0].relevance.tolist()
+    [0, 1]
+    >>> with_qrels(lists, qrels, unjudged="unknown")[0].relevance.tolist()
+    [nan, 1.0]
     """
-    _check_missing("judge", missing)
-    return _judge(lists, qrels, min_grade, missing)
+    _check_judging("with_qrels", missing, unjudged)
+    return _judge(lists, qrels, min_grade, missing, unjudged)
 
 
-def _check_missing(who: str, missing: str) -> None:
-    if missing not in ("drop", "empty"):
-        raise InvalidParameterError(f"{who}: missing must be 'drop' or 'empty', got {missing!r}")
+def _check_judging(who: str, missing: str, unjudged: str) -> None:
+    check_choice(missing, ("drop", "empty"), who=who, name="missing")
+    check_choice(unjudged, ("nonrelevant", "unknown"), who=who, name="unjudged")
 
 
-def _judge(lists: RankedLists, qrels: Qrels, min_grade: float, missing: str) -> RankedLists:
+def _judge(
+    lists: RankedLists, qrels: Qrels, min_grade: float, missing: str, unjudged: str
+) -> RankedLists:
     if lists.doc_ids is None:
-        raise InvalidParameterError("judge: lists must have doc_ids, got lists without")
+        raise InvalidParameterError("with_qrels: lists must have doc_ids, got lists without")
     position = {name: i for i, name in enumerate(qrels.query_ids.tolist())}
     names = lists.query_ids.tolist()
     judged_as = np.array([position.get(name, -1) for name in names], dtype=np.int64)
     absent = list(position.keys() - set(names))
     absent.sort(key=position.__getitem__)
-    unjudged = lists.query_ids[judged_as < 0].tolist()
-    if absent or unjudged:
-        warnings.warn(CoverageWarning(unjudged, absent, missing == "empty"), stacklevel=3)
-    if unjudged:
+    left_out = lists.query_ids[judged_as < 0].tolist()
+    if absent or left_out:
+        warnings.warn(CoverageWarning(left_out, absent, missing == "empty"), stacklevel=3)
+    if left_out:
         lists, judged_as = lists[judged_as >= 0], judged_as[judged_as >= 0]
     assert lists.doc_ids is not None
-    grades = trec_judge(
-        _id_matrix(lists.doc_ids.values),
-        lists.scores.offsets,
-        judged_as,
-        _id_matrix(qrels.doc_ids.values),
-        qrels.doc_ids.offsets,
-        qrels.grades.values,
-    )
+    documents, known = _id_matrix(lists.doc_ids.values), _id_matrix(qrels.doc_ids.values)
+
+    def looked_up(values: NDArray[np.int32]) -> NDArray[Any]:
+        """Return the value of each result's document, 0 where the judgements do not name it."""
+        return trec_judge(
+            documents, lists.scores.offsets, judged_as, known, qrels.doc_ids.offsets, values
+        )
+
+    grades = looked_up(qrels.grades.values)
+    number: IntArray | None = qrels.num_relevant(min_grade=min_grade)
+    if unjudged == "unknown":
+        named = looked_up(np.ones_like(qrels.grades.values)) == 1
+        grades = np.where(named, grades, np.nan)
+        number = None
     offsets, query_ids = lists.scores.offsets, lists.query_ids
     if absent and missing == "empty":
         if lists.query_embeddings is not None:
             raise InvalidParameterError(
-                "judge: missing must be 'drop' for lists with query_embeddings, got 'empty'"
+                "with_qrels: missing must be 'drop' for lists with query_embeddings, got 'empty'"
             )
         offsets = np.concatenate([offsets, np.full(len(absent), offsets[-1])])
         query_ids = np.concatenate([query_ids, np.array(absent)])
@@ -240,7 +280,7 @@ def _judge(lists: RankedLists, qrels: Qrels, min_grade: float, missing: str) -> 
         relevance=Ragged(grades, offsets),
         query_ids=query_ids,
         doc_ids=Ragged(lists.doc_ids.values, offsets),
-        num_relevant=qrels.num_relevant(min_grade=min_grade)[judged_as],
+        num_relevant=None if number is None else number[judged_as],
         query_embeddings=lists.query_embeddings,
         doc_embeddings=lists.doc_embeddings,
         higher_is_better=lists.higher_is_better,
@@ -307,6 +347,52 @@ def write_trec(path: Target, lists: RankedLists, *, tag: str = "paretocut") -> l
                 )
             out.write(block)
     return empty
+
+
+def write_qrels(path: Target, lists: RankedLists) -> int:
+    r"""Write the known grades as TREC judgements and return how many there are.
+
+    The file appears whole or not at all. Results that nobody judged are left out.
+
+    Parameters
+    ----------
+    path
+        Where to write; .gz and .xz are compressed; "-" is standard output.
+    lists
+        Lists with ``doc_ids`` and ``relevance``; the grades must be whole numbers.
+
+    Examples
+    --------
+    >>> lists = RankedLists([[0.9, 0.5]], [[1, None]], query_ids=["q1"], doc_ids=[["d1", "d2"]])
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "qrels.txt")
+    >>> write_qrels(path, lists), path.read_text()
+    (1, 'q1 0 d1 1\n')
+    """
+    if lists.doc_ids is None:
+        raise InvalidParameterError("write_qrels: lists must have doc_ids, got lists without")
+    known = lists.judged.values
+    assert lists.relevance is not None
+    grades = lists.relevance.values[known].astype(np.float64)
+    broken = np.flatnonzero(grades != np.rint(grades))
+    if broken.size:
+        raise InvalidParameterError(
+            f"write_qrels: grades must be whole numbers, got {grades[broken[0]]}"
+        )
+    queries = as_bytes(lists.query_ids)[lists.scores.rows[known]]
+    documents = as_bytes(lists.doc_ids.values[known])
+    with open_target(path) as out:
+        for query, document, grade in zip(
+            queries.tolist(), documents.tolist(), grades.tolist(), strict=True
+        ):
+            line = b"%b 0 %b %d\n" % (query, document, int(grade))
+            if len(line.split()) != 4:
+                raise InvalidParameterError(
+                    "write_qrels: query and document ids must be words without spaces, "
+                    f"got {line!r}"
+                )
+            out.write(line)
+    return int(grades.size)
 
 
 def as_bytes(ids: NDArray[Any]) -> NDArray[np.bytes_]:

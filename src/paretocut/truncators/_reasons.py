@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from paretocut.decisions import Cuts, ordinal
+from paretocut._wording import ordinal
+from paretocut.decisions import Cuts
 from paretocut.ragged import Ragged
 
 __all__ = ["against_limit"]

@@ -1,4 +1,4 @@
-"""What `paretocut.calibrate` returns: a gate, a cut, and what both were made from."""
+"""The truncator that `paretocut.calibrate` returns: a gate, a cut, and their data."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from paretocut._nonsense import QueryScale
+from paretocut._state import Array, Either, Kind, Made
 from paretocut.background import Background
 from paretocut.decisions import Cut, Cuts
 from paretocut.errors import InvalidParameterError
@@ -154,14 +155,35 @@ class Calibrated(Gated):
         queries
             Texts of the queries; needed where calibration was for lexical scores.
         """
+        return self.compare(self.measure(lists, queries=queries))
+
+    def measure(
+        self, lists: RankedLists | RaggedLike, *, queries: Sequence[str] | None = None
+    ) -> FloatArray:
+        """Return best score, gap and upper half of each list: what `check` compares.
+
+        Parameters
+        ----------
+        lists, queries
+            As for `check`.
+        """
+        given = self._scaled(lists, queries)
+        if not isinstance(given, RankedLists):
+            given = RankedLists(given, higher_is_better=self.background.higher_is_better)
+        return shapes_of(given)
+
+    def compare(self, new: FloatArray) -> Drift:
+        """Return what `check` does, for lists that were measured before.
+
+        Parameters
+        ----------
+        new
+            Rows of `measure`, of as many lists as there are.
+        """
         if self.shapes is None:
             raise InvalidParameterError(
                 "Calibrated.check: calibrate must be given queries, got none"
             )
-        given = self._scaled(lists, queries)
-        if not isinstance(given, RankedLists):
-            given = RankedLists(given, higher_is_better=self.background.higher_is_better)
-        new = shapes_of(given)
         names = ("best score", "gap", "upper half")
         pairs = [(self.shapes[:, i], new[:, i]) for i in range(len(names))]
         distance = {name: _distance(*pair) for name, pair in zip(names, pairs, strict=True)}
@@ -236,17 +258,18 @@ class Calibrated(Gated):
 
         return import_module("paretocut.plots").calibration(self, ax=ax)
 
-    def threshold(self) -> float:
-        """Return the best score from which on results are returned, as the search gives it."""
-        groups = self.background.groups
-        if self.alpha is None and groups is not None:
-            return groups.threshold if self.background.higher_is_better else -groups.threshold
-        assert self.alpha is not None
-        return self.background.limit(self.alpha)
-
     def __repr__(self) -> str:
         # Its own arguments are thousands of numbers and words.
         return f"{type(self).__name__}({self.base!r}, {self.background!r}, alpha={self.alpha!r})"
+
+    def _data(self) -> dict[str, Kind]:
+        best = Either(Array(("",)))
+        return {
+            "nonsense": best,
+            "queries": best,
+            "shapes": Either(Array(("", 3))),
+            "scale": Either(Made(QueryScale.from_dict, keep=True)),
+        }
 
     def _needs_query(self) -> bool:
         return self.scale is not None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from paretocut._validation import check_choice, check_int, check_probability
+from paretocut._state import Fitted, Kind, Real
+from paretocut._validation import check_choice, check_int, check_probability, shown
 from paretocut.decisions import Cuts
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import RankedLists
@@ -78,7 +79,8 @@ class Conformal(Truncator):
     draws, not a promise for each query. For losses that are not monotone, such as fdr, looking
     at the safe side makes the *mean* loss monotone, and the guarantee holds as ``n`` grows, not
     for every ``n``. When no threshold qualifies (always when ``level < 1 / (n + 1)``) the safe
-    end itself is taken. Of a function, the safe end is the one where its mean loss is lower.
+    end itself is taken. For a function of your own, the safe end is the one with the lower mean
+    loss.
 
     References
     ----------
@@ -116,12 +118,17 @@ class Conformal(Truncator):
 
     def _validate(self) -> None:
         if not isinstance(self.base, Truncator):
-            raise InvalidParameterError(f"Conformal: base must be a truncator, got {self.base!r}")
+            raise InvalidParameterError(
+                f"Conformal: base must be a truncator, got {shown(self.base)}"
+            )
         if not callable(self.loss):
             check_choice(self.loss, _LOSSES, who="Conformal", name="loss")
         check_probability(self.level, who="Conformal", name="level")
         check_probability(self.train, who="Conformal", name="train")
         check_int(self.seed, who="Conformal", name="seed")
+
+    def _state(self, given: Mapping[str, Any]) -> dict[str, Kind]:
+        return {"base_": Fitted(Truncator, keys_only=True), "threshold_": Real(infinite=True)}
 
     def _fit(self, lists: RankedLists) -> None:
         base = self.base.clone()

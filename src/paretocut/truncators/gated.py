@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 
-from paretocut._validation import check_probability
+from paretocut._state import Fitted, Kind
+from paretocut._validation import check_probability, shown
 from paretocut.background import Background
 from paretocut.decisions import Cuts
 from paretocut.errors import InvalidParameterError
@@ -31,7 +32,7 @@ class Gated(Truncator):
         What queries without an answer reach; see `paretocut.Background`.
     alpha
         Share of the queries without an answer that get results all the same. None takes the
-        threshold that a log of unjudged queries taught the background.
+        threshold that the background learned from unjudged queries.
 
     Attributes
     ----------
@@ -62,17 +63,25 @@ class Gated(Truncator):
         self.background = background
         self.alpha = alpha
 
+    def threshold(self) -> float:
+        """Return the best score from which on results are returned, as the search gives it."""
+        groups = self.background.groups
+        if self.alpha is None and groups is not None:
+            return groups.threshold if self.background.higher_is_better else -groups.threshold
+        assert self.alpha is not None
+        return self.background.limit(self.alpha)
+
     def _validate(self) -> None:
         if not isinstance(self.base, Truncator):
-            raise InvalidParameterError(f"Gated: base must be a truncator, got {self.base!r}")
+            raise InvalidParameterError(f"Gated: base must be a truncator, got {shown(self.base)}")
         if self.base._needs_query():
             raise InvalidParameterError(
-                f"Gated: base must do without the query, got {self.base!r}, which has a gate of "
-                "its own"
+                f"Gated: base must do without the query, got {shown(self.base)}, which has a gate "
+                "of its own"
             )
         if not isinstance(self.background, Background):
             raise InvalidParameterError(
-                f"Gated: background must be a Background, got {self.background!r}"
+                f"Gated: background must be a Background, got {shown(self.background)}"
             )
         if self.alpha is not None:
             check_probability(self.alpha, who=type(self).__name__, name="alpha")
@@ -92,6 +101,9 @@ class Gated(Truncator):
 
     def _require_fitted(self) -> None:
         self._inner()._require_fitted()
+
+    def _state(self, given: Mapping[str, Any]) -> dict[str, Kind]:
+        return {"base_": Fitted(Truncator)}
 
     def _fit(self, lists: RankedLists) -> None:
         self.base_ = self.base.clone().fit(lists)
@@ -138,7 +150,7 @@ class Gated(Truncator):
         return f"{type(self).__name__}({self._inner()._label()}{share})"
 
     def _notices(self, cuts: Cuts) -> Sequence[tuple[str, ...]]:
-        # The background has told whether there is an answer; the tail of one list knows less.
+        # The background knows better than the tail of one list whether there is an answer.
         found = self._inner()._notices(cuts)
         return [tuple(name for name in names if name != "nothing_stands_out") for names in found]
 

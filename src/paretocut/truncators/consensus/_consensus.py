@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
+import os
 from collections.abc import Mapping
 from functools import cache
+from types import NoneType
 from typing import Any, Literal
 
 import numpy as np
 
 from paretocut import metrics
-from paretocut._diagnostics import saturated
-from paretocut._validation import check_int, check_real
-from paretocut.decisions import Cuts, ordinal
-from paretocut.errors import InvalidParameterError
+from paretocut._state import Either, Fitted, Flag, Instance, Kind, Made, Real, Text
+from paretocut._validation import check_int, check_real, shown
+from paretocut.decisions import Cuts
+from paretocut.errors import InvalidParameterError, NotFittedError
 from paretocut.lists import RankedLists
 from paretocut.metrics import MetricLike
 from paretocut.ragged import FloatArray, IntArray, Ragged, RaggedLike
@@ -21,17 +24,28 @@ from paretocut.truncators.consensus.answer import AnswerModel
 from paretocut.truncators.consensus.constants import CONSTANTS, EXPECT
 from paretocut.truncators.consensus.expected import best_expected, is_f_beta, is_linear
 from paretocut.truncators.consensus.features import Scale
+from paretocut.truncators.consensus.judged import Relevance, check_errors, learn_from
 from paretocut.truncators.consensus.logistic import sigmoid
 from paretocut.truncators.consensus.number import believed_cuts, estimated, told, typical
-from paretocut.truncators.consensus.pretrain import shipped, values_elsewhere
+from paretocut.truncators.consensus.pretrain import Pretrained, shipped, values_elsewhere
 from paretocut.truncators.consensus.regression import (
+    COEF,
+    COVARIANCE,
     careful,
     cross_validated,
     regress,
     standardised,
 )
-from paretocut.truncators.consensus.untrained import middle, quick_half, upper_half
-from paretocut.truncators.consensus.vote import Rules, drawn, elected, rule_values, unit, winner
+from paretocut.truncators.consensus.untrained import half_clauses, quick_half, upper_half
+from paretocut.truncators.consensus.vote import (
+    RULES,
+    Rules,
+    drawn,
+    elected,
+    rule_values,
+    unit,
+    winner,
+)
 
 __all__ = ["Consensus"]
 
@@ -52,15 +66,21 @@ class Consensus(Truncator):
         For accuracy only: what cuts the lists that hold an answer, learned along with the rest;
         None keeps all of such a list.
     pretrained
-        What `pretrain` made of other collections; None for what is shipped.
+        What `pretrain` made of other collections: the path of the file, or the object itself;
+        None for what is shipped. A saved truncator holds its content, not the path.
+    judge_errors
+        For lists judged in part: the share of relevant results that the judge misses, and the
+        share of irrelevant ones that the judge calls relevant. None estimates the second from the
+        judgements and takes 5 % for the first.
     seed
         Of the bootstrap.
 
     Attributes
     ----------
     strategy_
-        What was learned: ``"vote"``, ``"regression"``, ``"answer"``, ``"number"`` (``expect``
-        and unjudged lists) or ``"estimate"`` (unjudged lists alone).
+        What was learned: ``"vote"``, ``"regression"``, ``"answer"``, ``"judged"`` (lists judged
+        in part), ``"number"`` (``expect`` and unjudged lists) or ``"estimate"`` (unjudged lists
+        alone).
     weights_, thresholds_, votes_
         The rules elected by judged lists; `rules_` shows them.
     coef_, covariance_
@@ -72,6 +92,9 @@ class Consensus(Truncator):
     answer_, base_
         For accuracy: the model of whether a list holds a relevant result, from judged lists; and
         the base, fitted.
+    relevance_
+        Of lists judged in part: coefficients of the log-odds of relevance and their covariance,
+        the rate of false judgements, and what is expected; see `number_` and `interval_`.
     typical_
         What unjudged lists say about the logarithm of the number of relevant results.
     logit_, center_, spread_
@@ -85,37 +108,45 @@ class Consensus(Truncator):
     on the raw score, on the score scaled within its list (min-max, against its first five, z),
     and on min-max with a little of rank or z. In each of 100 draws of a Bayesian bootstrap over
     the queries one of them is best and has a vote; a list is cut at the median of the cuts voted
-    for. The best rule alone follows the noise of few queries, and forgets what the second best
-    knows. For F1 other collections take part in the draws, with the weight of six queries.
+    for. The best rule alone would follow the noise of few queries; a median of several is steadier.
+    For F1 other collections take part in the draws, with the weight of six queries.
 
     *DCG and utilities*, to which each result adds its own part: the cut with the highest expected
-    metric under `predict_proba`, half a standard error taken from the log-odds; nothing at all
-    where such cuts, cross-validated, lose.
+    metric under `predict_proba`, with log-odds lowered by half a standard error. If such cuts lose
+    in cross-validation, nothing is kept.
 
     *Accuracy*: a regression on the scores at eight ranks tells lists that hold a relevant result
     from others. Lists with a probability of one half or more are kept, cut by ``base`` if there
     is one.
 
+    **With lists judged in part**, as `paretocut.judge` makes them, relevance is a logistic
+    regression on log rank, its square, and the score within the range of the list, fitted to the
+    judged results alone, and drawn towards the coefficients of other collections. It tells how
+    many results are relevant, with an interval. A judge may err: a lone yes deep in a list is
+    taken for an error rather than for hundreds of relevant results like it. For F1 and other
+    F-beta the number is used as if it had been told with ``expect``, and a tenth of the belief
+    stays with the upper half of the range; any other metric is maximised in expectation. If 20
+    lists or more are judged in full, these are learned from as above.
+
     **With** ``expect`` **and no judgements**, for F1 and other F-beta, the log-odds of relevance
     rise by 12 over the score range of a list and fall by 0.25 with every factor *e* in rank.
-    Their level is such that so many results are expected to be relevant. The number is not taken
-    for exact: its logarithm is normal with standard deviation 0.6, that of a word 0.8, and the
-    cut is where the metric is highest on average.
+    They are shifted until the probabilities sum to that number. The number is not taken as exact:
+    its logarithm is normal with standard deviation 0.6, or 0.8 for a word, and the cut is where
+    the metric is highest on average.
 
     **With unjudged lists of the system**, ``fit`` estimates the number from three statistics of
     the first 100 results: how far the second result stands behind the best, how many results of
     any list reach the best scores of other lists, and how many stand in the upper half of this
     one. The coefficients come from judged collections; see docs/calibrate.md. The estimate has a
-    standard deviation of 1 in the logarithm, and three tenths of the belief stay with the upper
-    half of the range.
+    standard deviation of 1 in the logarithm. It gets seven tenths of the weight; the upper half of
+    the range gets three tenths.
 
-    **With neither**, F1 keeps the upper half of the score range, which is taken to begin a little
-    below the lowest score: one n-th of that score's size in a list of n results. Of more than 50
-    results only as many as if 50 were relevant, as half of the range may be most of a flat list.
-    For DCG other
-    collections vote on thresholds on z, which can keep nothing, and a list is cut at the lower
-    quartile of the cuts voted for. Any other metric is maximised in expectation under
-    `predict_proba`.
+    **With neither**, F1 keeps the upper half of the score range. The range begins a little below
+    the lowest score: one n-th of that score's size in a list of n results. In a flat list half of
+    the range may be most of the list, so a cut of more than 50 results is not deeper than if 50
+    results were relevant. For DCG other collections vote on thresholds on z, which can keep
+    nothing, and a list is cut at the lower quartile of the cuts voted for. Any other metric is
+    maximised in expectation under `predict_proba`.
 
     Scores that are probabilities, a quarter of them within 0.01 of 0 or 1, are compared as
     logits: decided over all lists in ``fit``, without it in each list.
@@ -141,6 +172,7 @@ class Consensus(Truncator):
     error_: float
     answer_: dict[str, Any]
     base_: Truncator
+    relevance_: dict[str, Any]
     typical_: float
     logit_: bool
     center_: float
@@ -152,13 +184,15 @@ class Consensus(Truncator):
         *,
         expect: Literal["one", "few", "many"] | float | None = None,
         base: Truncator | None = None,
-        pretrained: Mapping[str, Any] | None = None,
+        pretrained: str | os.PathLike[str] | Pretrained | None = None,
+        judge_errors: tuple[float, float] | None = None,
         seed: int = 0,
     ) -> None:
         self.metric = metric
         self.expect = expect
         self.base = base
         self.pretrained = pretrained
+        self.judge_errors = judge_errors
         self.seed = seed
 
     @property
@@ -166,13 +200,24 @@ class Consensus(Truncator):
         """Key, threshold and votes of each rule that judged lists elected."""
         return self._rules().names()
 
+    @property
+    def number_(self) -> float:
+        """Number of relevant results of a list that lists judged in part tell to expect."""
+        return self._relevance().number
+
+    @property
+    def interval_(self) -> tuple[float, float]:
+        """The 95 % interval of `number_`."""
+        return self._relevance().interval
+
     def predict_proba(self, lists: RankedLists | RaggedLike) -> Ragged:
         """Return the probability that each result is relevant.
 
         After ``fit`` on judged lists it is a logistic regression on them, in which rank 1 counts
-        as much as ranks 2 and 3 or 4 to 7 together, drawn towards that on other collections.
-        Before, it is the regression on other collections; with ``expect`` its level is the one
-        at which so many results of each list are expected to be relevant.
+        as much as ranks 2 and 3 or 4 to 7 together, drawn towards that on other collections;
+        for lists judged in part it is the model of the judged results.
+        Before, it is the regression on other collections; with ``expect`` its log-odds are
+        shifted until the probabilities sum to that number.
 
         Parameters
         ----------
@@ -185,8 +230,10 @@ class Consensus(Truncator):
         fitted = hasattr(self, "coef_")
         scale = self._scale()
         # Before any list of the system was seen, its raw scores say nothing.
-        coef = self.coef_ if fitted else np.array(self._elsewhere()["coef without raw"])
+        coef = self.coef_ if fitted else np.array(self._elsewhere().coef_without_raw)
         merit = scale.apply(ranked.merit)
+        if hasattr(self, "relevance_"):
+            return self._relevance().probabilities(merit)
         logits = merit.with_values(standardised(merit, scale, self._elsewhere()) @ coef)
         if not fitted and self.expect is not None:
             logits = logits.with_values(
@@ -205,26 +252,80 @@ class Consensus(Truncator):
                 )
         elif self.expect is not None:
             check_real(self.expect, who="Consensus", name="expect", low=0)
+        if self.judge_errors is not None:
+            check_errors(self.judge_errors, who="Consensus", name="judge_errors")
         if self.base is not None:
             if not isinstance(self.base, Truncator):
                 raise InvalidParameterError(
-                    f"Consensus: base must be a truncator, got {self.base!r}"
+                    f"Consensus: base must be a truncator, got {shown(self.base)}"
                 )
             if metrics.get(self.metric) != metrics.accuracy:
                 raise InvalidParameterError(
                     "Consensus: base must be left out unless the metric is accuracy, "
-                    f"got {self.base!r}"
+                    f"got {shown(self.base)}"
                 )
-        if self.pretrained is not None and self.pretrained.keys() != shipped().keys():
+        if not isinstance(self.pretrained, (str, os.PathLike, Pretrained, NoneType)):
             raise InvalidParameterError(
-                "Consensus: pretrained must be what pretrain returns, with "
-                f"{', '.join(shipped())}, got {', '.join(self.pretrained) or 'nothing'}"
+                "Consensus: pretrained must be the path of a file that pretrain(...).save wrote, "
+                f"got {self.pretrained!r:.60}"
             )
 
     def _require_fitted(self) -> None:
         """Accept lists before fit: other collections have been learned from."""
 
+    def _saved_params(self) -> dict[str, Any]:
+        # The content, not the path: a model must not make its reader open another file.
+        known = None if self.pretrained is None else self._elsewhere()
+        return {**super()._saved_params(), "pretrained": known}
+
+    def _data(self) -> dict[str, Kind]:
+        return {"pretrained": Either(Instance(Pretrained))}
+
+    def _state(self, given: Mapping[str, Any]) -> dict[str, Kind]:
+        metric = metrics.get(self.metric)
+        judged = "vote"
+        if metric == metrics.accuracy:
+            judged = "answer"
+        elif is_linear(metric):
+            judged = "regression"
+        unjudged = "estimate" if self.expect is None else "number"
+        possible = [judged]
+        if is_f_beta(metric):
+            possible.append(unjudged)
+        if self.base is None:
+            possible.append("judged")
+        state: dict[str, Kind] = {
+            "strategy_": Text(tuple(possible)),
+            "logit_": Flag(),
+            "center_": Real(),
+            "spread_": Real(above=0),
+        }
+        strategy = given.get("strategy_")
+        if strategy == judged:
+            state |= {"coef_": COEF, "covariance_": COVARIANCE}
+        if strategy == "estimate":
+            state |= {"typical_": Real(-100, 100)}
+        elif strategy == "regression":
+            state |= {"gain_": Real(), "error_": Real(0)}
+        elif strategy == "answer":
+            state |= {"answer_": Made(AnswerModel.from_dict, keep=True)}
+            if self.base is not None:
+                state |= {"base_": Fitted(Truncator)}
+        elif strategy == "vote":
+            state |= RULES
+        elif strategy == "judged":
+            state |= {"relevance_": Made(Relevance.from_dict, keep=True)}
+        return state
+
     def _fit(self, lists: RankedLists) -> None:
+        if lists.relevance is not None and not lists.fully_judged:
+            judged = lists.judged
+            whole = judged.filled & (judged.count(judged.values) == judged.lengths)
+            if np.count_nonzero(whole) < CONSTANTS.whole:
+                self._fit_in_part(lists)
+                return
+            lists = lists[whole]
+            self.queries_ = len(lists)
         unjudged = lists.relevance is None and is_f_beta(metrics.get(self.metric))
         relevant = None if unjudged else lists.relevant  # refuses lists without judgements
         scale = Scale.of(lists.merit)
@@ -241,14 +342,14 @@ class Consensus(Truncator):
             return
         metric, known = metrics.get(self.metric), self._elsewhere()
         design, weight = standardised(merit, scale, known), 1 / (merit.ranks + 1.0)
-        towards = np.array(known["coef"])
+        towards = np.array(known.coef)
         self.coef_, self.covariance_ = regress(design, relevant.values, weight, towards)
         if metric == metrics.accuracy:
             self.strategy_ = "answer"
             if self.base is not None:
                 self.base_ = self.base.clone().fit(lists)
             answered = np.array([part.any() for part in relevant], dtype=bool)
-            # Whatever is kept of a list that misses all there is to find, it is wrong.
+            # If the list holds no relevant result, every cut of it is wrong.
             told = np.flatnonzero(answered | (lists.num_relevant == 0))
             self.answer_ = AnswerModel.fit(lists.merit.take(told), answered[told]).to_dict()
         elif is_linear(metric):
@@ -266,6 +367,24 @@ class Consensus(Truncator):
                 totals += CONSTANTS.pseudo_queries * unit(curves) * elsewhere
             self.weights_, self.thresholds_, self.votes_ = elected(totals)
 
+    def _fit_in_part(self, lists: RankedLists) -> None:
+        judged = lists.judged
+        if not judged.values.any():
+            raise InvalidParameterError(
+                "Consensus: lists must hold at least one judged result to learn from, or no "
+                f"relevance at all, got {lists!r}"
+            )
+        if self.base is not None:
+            raise InvalidParameterError(
+                f"Consensus: lists must be judged in full where there is a base, got {lists!r}"
+            )
+        scale = Scale.of(lists.merit)
+        self.logit_, self.center_, self.spread_ = bool(scale.logit), scale.center, scale.spread
+        self.strategy_ = "judged"
+        _, model = learn_from(lists, errors=self.judge_errors)
+        self.relevance_ = dataclasses.asdict(model)
+        self.queries_ = int(np.count_nonzero(judged.count(judged.values)))
+
     def _quick(self, scores: FloatArray, higher_is_better: bool) -> int | None:
         if self.metric != "f1" or self.expect is not None or hasattr(self, "strategy_"):
             return None
@@ -278,6 +397,8 @@ class Consensus(Truncator):
         strategy = getattr(self, "strategy_", "untrained")
         if strategy == "vote":
             return winner(self._rules().counts(merit, scale), self.votes_)
+        if strategy == "judged":
+            return self._judged_cuts(merit)
         if strategy == "estimate":
             return believed_cuts(merit, estimated(merit, self.typical_), self._beta())
         if strategy == "regression":
@@ -292,6 +413,13 @@ class Consensus(Truncator):
             return np.where(answered, within, 0)
         return self._untrained(lists, merit)
 
+    def _judged_cuts(self, merit: Ragged) -> IntArray:
+        metric, model = metrics.get(self.metric), self._relevance()
+        if is_f_beta(metric):
+            return believed_cuts(merit, model.beliefs(merit), self._beta())
+        caution = CONSTANTS.caution if is_linear(metric) else 0.0
+        return best_expected(model.probabilities(merit, caution), metric, seed=self.seed)
+
     def _untrained(self, lists: RankedLists, merit: Ragged) -> IntArray:
         metric = metrics.get(self.metric)
         if self.expect is not None and is_f_beta(metric):
@@ -302,7 +430,7 @@ class Consensus(Truncator):
             if self.pretrained is None:
                 rules = _dcg_rules(self.seed)
             else:
-                rules = elected(_dcg_values(self.pretrained, self.seed))
+                rules = elected(_dcg_values(self._elsewhere(), self.seed))
             return winner(rules.counts(merit, Scale()), rules.votes, CONSTANTS.unsure)
         return best_expected(self.predict_proba(lists), metric, seed=self.seed)
 
@@ -311,6 +439,12 @@ class Consensus(Truncator):
         strategy = getattr(self, "strategy_", "untrained")
         if strategy == "vote":
             clause = f"median of the {len(self.votes_)} cut-offs {self._taught()}"
+        elif strategy == "judged":
+            low, high = self.interval_
+            clause = (
+                f"highest expected {metric.name} if a list holds about {self.number_:.2g} relevant "
+                f"results ({low:.2g} to {high:.2g}), {self._taught()}"
+            )
         elif strategy == "estimate":
             return self._estimate_clauses(cuts)
         elif strategy == "regression" and self._loses():
@@ -322,37 +456,10 @@ class Consensus(Truncator):
         elif self.expect is not None:
             clause = f"highest expected {metric.name} if the list holds {self._expected()}"
         elif metric == metrics.f1:
-            return self._half_clauses(cuts)
+            return half_clauses(cuts, self._scale().apply(cuts.lists.merit))
         else:
             clause = f"highest expected {metric.name}, by what other collections taught"
         return [clause] * len(cuts)
-
-    def _half_clauses(self, cuts: Cuts) -> list[str]:
-        """Return why an untrained cut for F1 is where it is."""
-        raw = cuts.lists.merit
-        merit = self._scale().apply(raw)
-        logit = np.zeros(len(raw), dtype=bool) if merit is raw else saturated(raw)
-        columns = (cuts.chosen.tolist(), merit, middle(merit).tolist(), logit.tolist())
-        clauses = []
-        for k, values, half, as_logit in zip(*columns, strict=True):
-            if values.size == 0:
-                clauses.append("the list is empty")
-            elif values[0] == values[-1]:
-                clauses.append("all scores are equal" if k > 1 else "it is the only result")
-            elif k == values.size:
-                clauses.append("all scores are close to the best")
-            elif values[k] >= half:
-                many = f"{CONSTANTS.many:g}"
-                clauses.append(f"more than {many} relevant results are not expected in one list")
-            else:
-                sign = 1.0 if cuts.lists.higher_is_better else -1.0
-                side = "below" if cuts.lists.higher_is_better else "above"
-                what = "logit" if as_logit else "score"
-                clauses.append(
-                    f"the {ordinal(k + 1)} has {what} {sign * values[k]:.3g}, {side} the middle "
-                    f"of the list's range, {sign * half:.3g}"
-                )
-        return clauses
 
     def _estimate_clauses(self, cuts: Cuts) -> list[str]:
         numbers = np.exp(estimated(self._scale().apply(cuts.lists.merit), self.typical_)[:, 1])
@@ -376,7 +483,14 @@ class Consensus(Truncator):
         return clauses
 
     def _answered(self, lists: RankedLists) -> FloatArray:
-        return AnswerModel.from_dict(self.answer_).probability(lists.merit)
+        return AnswerModel(**self.answer_).probability(lists.merit)
+
+    def _relevance(self) -> Relevance:
+        if not hasattr(self, "relevance_"):
+            raise NotFittedError(
+                "Consensus: number_ and interval_ come from fit on lists judged in part"
+            )
+        return Relevance.from_dict(self.relevance_)
 
     def _loses(self) -> bool:
         return self.gain_ < -CONSTANTS.loss * self.error_
@@ -401,8 +515,12 @@ class Consensus(Truncator):
     def _beta(self) -> float:
         return float(metrics.settings_of(metrics.get(self.metric))["beta"])
 
-    def _elsewhere(self) -> Mapping[str, Any]:
-        return shipped() if self.pretrained is None else self.pretrained
+    def _elsewhere(self) -> Pretrained:
+        if self.pretrained is None:
+            return shipped()
+        if isinstance(self.pretrained, Pretrained):
+            return self.pretrained
+        return Pretrained.load(self.pretrained)
 
 
 @cache
@@ -410,7 +528,7 @@ def _dcg_rules(seed: int) -> Rules:
     return elected(_dcg_values(shipped(), seed))
 
 
-def _dcg_values(known: Mapping[str, Any], seed: int) -> FloatArray:
+def _dcg_values(known: Pretrained, seed: int) -> FloatArray:
     return values_elsewhere(known, "dcg", np.random.default_rng(seed))
 
 

@@ -5,16 +5,27 @@ from __future__ import annotations
 import numpy as np
 
 from paretocut import _kernel
+from paretocut._diagnostics import saturated
+from paretocut._wording import ordinal
+from paretocut.decisions import Cuts
 from paretocut.ragged import FloatArray, IntArray, Ragged
 from paretocut.truncators.consensus.constants import CONSTANTS
 
-__all__ = ["cuts_at", "levels_for", "middle", "quick_half", "upper_half"]
+__all__ = [
+    "cuts_at",
+    "half_clauses",
+    "levels_for",
+    "low_ends",
+    "middle",
+    "quick_half",
+    "upper_half",
+]
 
 _ODDS = (CONSTANTS.slope, CONSTANTS.rank_weight, CONSTANTS.reach)
 
 
 def levels_for(merit: Ragged, expected: FloatArray) -> FloatArray:
-    """Return the levels of the log-odds at which so many results of each list are relevant.
+    """Return the shifts of the log-odds at which probabilities sum to the expected numbers.
 
     Parameters
     ----------
@@ -66,6 +77,18 @@ def middle(merit: Ragged) -> FloatArray:
     return _above_middle(merit)[1]
 
 
+def low_ends(merit: Ragged) -> FloatArray:
+    """Return where the range of each list begins: a little below its lowest score.
+
+    Parameters
+    ----------
+    merit
+        Lists in falling order.
+    """
+    top, _ = merit.ends()
+    return np.asarray(2 * middle(merit) - top, dtype=np.float64)
+
+
 def quick_half(scores: FloatArray, higher_is_better: bool) -> int | None:
     """Return what `upper_half` gives for one ordinary list that stands best first, else None.
 
@@ -86,8 +109,8 @@ def quick_half(scores: FloatArray, higher_is_better: bool) -> int | None:
 def upper_half(merit: Ragged) -> IntArray:
     """Return the number of results in the upper half of each list's range, if these are not many.
 
-    In a flat list half of the range may be most of the list: more than 50 results are kept only
-    as long as that many relevant ones make it worth while.
+    In a flat list half of the range may be most of the list. So a cut of more than 50 results is
+    not deeper than the best cut if 50 results were relevant.
 
     Parameters
     ----------
@@ -102,3 +125,38 @@ def upper_half(merit: Ragged) -> IntArray:
         levels = levels_for(long, np.full((len(long), 1), CONSTANTS.many))
         cuts[over] = np.minimum(cuts[over], cuts_at(long, levels, np.ones(levels.shape)))
     return cuts
+
+
+def half_clauses(cuts: Cuts, merit: Ragged) -> list[str]:
+    """Return why each list is cut at the upper half of its range.
+
+    Parameters
+    ----------
+    cuts
+        What was decided.
+    merit
+        The lists on the scale they were compared on.
+    """
+    raw = cuts.lists.merit
+    logit = np.zeros(len(raw), dtype=bool) if merit is raw else saturated(raw)
+    columns = (cuts.chosen.tolist(), merit, middle(merit).tolist(), logit.tolist())
+    clauses = []
+    for k, values, half, as_logit in zip(*columns, strict=True):
+        if values.size == 0:
+            clauses.append("the list is empty")
+        elif values[0] == values[-1]:
+            clauses.append("all scores are equal" if k > 1 else "it is the only result")
+        elif k == values.size:
+            clauses.append("all scores are close to the best")
+        elif values[k] >= half:
+            many = f"{CONSTANTS.many:g}"
+            clauses.append(f"more than {many} relevant results are not expected in one list")
+        else:
+            sign = 1.0 if cuts.lists.higher_is_better else -1.0
+            side = "below" if cuts.lists.higher_is_better else "above"
+            what = "logit" if as_logit else "score"
+            clauses.append(
+                f"the {ordinal(k + 1)} has {what} {sign * values[k]:.3g}, {side} the middle "
+                f"of the list's range, {sign * half:.3g}"
+            )
+    return clauses

@@ -9,12 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from paretocut import _kernel
+from paretocut._state import Array, Kind
 from paretocut.ragged import BoolArray, FloatArray, IntArray, Ragged
 from paretocut.truncators.consensus.constants import CONSTANTS
 from paretocut.truncators.consensus.features import Scale
 
 __all__ = [
     "LEARNED",
+    "RULES",
     "Rules",
     "all_rules",
     "drawn",
@@ -27,7 +29,7 @@ __all__ = [
 
 _COLUMNS = ("rank", "log_rank", "minmax", "top", "z", "raw")  # the order of the kernel
 
-# What results are compared by: weights of columns, and the range of thresholds.
+# The keys of rules: weights of columns, and the range of thresholds.
 _KEYS: dict[str, tuple[dict[str, float], float, float]] = {
     "rank": ({"rank": -1.0}, -0.5, -10_000.5),
     "minmax": ({"minmax": 1.0}, 1.0, 0.02),
@@ -42,13 +44,21 @@ _KEYS: dict[str, tuple[dict[str, float], float, float]] = {
     "raw": ({"raw": 1.0}, 6.0, -3.0),
 }
 
-# The keys whose values are learned from other collections. For DCG these cut untrained lists, and
-# no list of a new system should have to be cut by its rank alone.
+# The keys whose values are learned from other collections. For DCG these cut untrained lists, so
+# rank alone is not among them: a list of a new system should be cut by its scores.
 LEARNED: dict[str, Callable[[str], bool]] = {
     "f1": lambda key: True,
     "dcg": lambda key: key.startswith("z"),
 }
 """For each metric, which keys are learned from other collections."""
+
+
+RULES: dict[str, Kind] = {
+    "weights_": Array(("rules", len(_COLUMNS)), low=-1e6, high=1e6),
+    "thresholds_": Array(("rules",), infinite=True),
+    "votes_": Array(("rules",), "i", low=1, high=2**31),
+}
+"""What a saved model holds of the rules elected."""
 
 
 class Rules(NamedTuple):

@@ -1,0 +1,86 @@
+"""Arrow files, and the tables that Parquet shares with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import IO, Any
+
+from paretocut._extras import require
+from paretocut.errors import DataFormatError
+from paretocut.io._files import OpenSource
+from paretocut.io._rows import OPTIONAL, RowsByLine, numbers_of_relevant, utf8_ids
+from paretocut.lists import RankedLists
+from paretocut.ragged import Ragged
+
+
+def read(source: OpenSource) -> RowsByLine:
+    """Yield the rows of an Arrow file."""
+    pyarrow = require("pyarrow", feature="reading Arrow files", extra="arrow")
+
+    def batches(file: Any) -> Iterator[Any]:
+        reader = pyarrow.ipc.open_file(file)
+        return map(reader.get_batch, range(reader.num_record_batches))
+
+    return rows_of_batches(source, batches)
+
+
+def rows_of_batches(source: OpenSource, batches: Callable[[Any], Iterator[Any]]) -> RowsByLine:
+    """Yield the rows of a file that ``batches`` opens and reads as Arrow record batches."""
+    pyarrow = require("pyarrow", feature="reading Parquet and Arrow", extra="arrow")
+    # Both formats are read from their end, which a pipe or a compressed stream cannot do.
+    file = pyarrow.BufferReader(source.stream.read())
+    try:
+        for batch in batches(file):
+            known = [
+                name for name in ("query_id", "scores", *OPTIONAL) if name in batch.schema.names
+            ]
+            columns = [_objects(batch.column(name)) for name in known]
+            for values in zip(*columns, strict=True):
+                source.line += 1
+                yield source.line, dict(zip(known, values, strict=True))
+    except pyarrow.ArrowException as error:
+        raise DataFormatError(
+            source.name, source.line + 1, f"expected a readable table, got {error}"
+        ) from None
+
+
+def _objects(column: Any) -> Sequence[Any]:
+    """Return one object per row: an array for a list of numbers, else what Arrow makes of it."""
+    pyarrow = require("pyarrow", feature="reading Parquet and Arrow", extra="arrow")
+    of_lists = pyarrow.types.is_list(column.type) or pyarrow.types.is_large_list(column.type)
+    numbers = of_lists and pyarrow.types.is_primitive(column.type.value_type)
+    if numbers and column.null_count == 0 and column.flatten().null_count == 0:
+        return list(Ragged.from_any(column))
+    return list(column.to_pylist())
+
+
+def write(out: IO[bytes], lists: RankedLists) -> None:
+    """Write the lists as an Arrow file."""
+    pyarrow = require("pyarrow", feature="writing Arrow files", extra="arrow")
+    table = table_of(lists)
+    with pyarrow.ipc.new_file(out, table.schema) as writer:
+        writer.write_table(table)
+
+
+def table_of(lists: RankedLists) -> Any:
+    """Return the lists as an Arrow table, one row per query."""
+    pyarrow = require("pyarrow", feature="writing Parquet and Arrow", extra="arrow")
+
+    def column(ragged: Ragged, values: Any) -> Any:
+        return pyarrow.LargeListArray.from_arrays(ragged.offsets, values)
+
+    columns = {
+        "query_id": pyarrow.array(lists.query_ids.tolist(), pyarrow.string()),
+        "scores": column(lists.scores, lists.scores.values),
+    }
+    if lists.doc_ids is not None:
+        texts = pyarrow.chunked_array(map(utf8_ids, lists.doc_ids), pyarrow.large_string())
+        columns["doc_ids"] = column(lists.doc_ids, texts.combine_chunks())
+    if lists.relevance is not None:
+        # NaN, where nobody judged, becomes null.
+        grades = pyarrow.array(lists.relevance.values, from_pandas=True)
+        columns["relevance"] = column(lists.relevance, grades)
+    numbers = numbers_of_relevant(lists)
+    if numbers is not None:
+        columns["num_relevant"] = pyarrow.array(numbers)
+    return pyarrow.table(columns)

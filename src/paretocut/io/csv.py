@@ -1,0 +1,152 @@
+"""CSV: one row per query, with spaces between the items of a list; or one row per result."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import threading
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paretocut.errors import DataFormatError, InvalidParameterError
+from paretocut.io._files import OpenSource
+from paretocut.io._rows import Row, RowsByLine, id_as_bytes, rows_of, text_lines
+from paretocut.lists import RankedLists
+
+_limit_lock = threading.Lock()
+
+
+@contextmanager
+def _fields_of_any_size() -> Iterator[None]:
+    # The csv module has one limit for the whole process, too low for the scores of a deep list.
+    with _limit_lock:
+        before = csv.field_size_limit(2**31 - 1)
+        try:
+            yield
+        finally:
+            csv.field_size_limit(before)
+
+
+def read(source: OpenSource) -> RowsByLine:
+    """Yield the rows of a CSV file, one per query."""
+    with _fields_of_any_size():
+        records = csv.reader(text_lines(source), strict=True)
+        try:
+            header = [name.strip() for name in next(records, [])]
+            rows = (
+                (source.line, dict(zip(header, record, strict=True)))
+                for record in records
+                if _has_fields(source, record, len(header))
+            )
+            if {"query_id", "scores"} <= set(header):
+                yield from ((line, _with_lists(row)) for line, row in rows)
+            elif {"query_id", "score"} <= set(header):
+                yield from _one_per_query(source, rows)
+            else:
+                raise DataFormatError(
+                    source.name,
+                    1,
+                    "expected a header with query_id and scores (one row per query) or query_id "
+                    f"and score (one row per result), got {', '.join(header) or 'nothing'}",
+                )
+        except csv.Error as error:
+            raise DataFormatError(source.name, source.line, f"expected CSV, got {error}") from None
+
+
+def _has_fields(source: OpenSource, record: Sequence[str], expected: int) -> bool:
+    """Return False for a blank line; refuse a row of another width than the header."""
+    if record and len(record) != expected:
+        raise DataFormatError(
+            source.name, source.line, f"expected {expected} fields, got {len(record)}"
+        )
+    return bool(record)
+
+
+def _with_lists(row: Mapping[str, str]) -> Row:
+    """Return a row of texts with lists and numbers; what is none stays text, to be refused."""
+    parsed: dict[str, Any] = dict(row)
+    if "doc_ids" in row:
+        parsed["doc_ids"] = row["doc_ids"].split()
+    for name, convert in (("scores", _floats), ("relevance", _grades), ("num_relevant", int)):
+        if name in row:
+            parsed[name] = _or_text(convert, row[name])
+    return parsed
+
+
+def _or_text(convert: Callable[[str], Any], text: str) -> Any:
+    try:
+        return convert(text)
+    except ValueError:
+        return text
+
+
+def _floats(text: str) -> NDArray[np.float64]:
+    return np.array([float(item) for item in text.split()], dtype=np.float64)
+
+
+def _grades(text: str) -> NDArray[Any]:
+    return _as_integers(_floats(text))
+
+
+def _as_integers(grades: NDArray[np.float64]) -> NDArray[Any]:
+    """Return grades as integers when that is what they are."""
+    whole = bool(np.all((np.abs(grades) < 2**31) & (grades == np.rint(grades))))
+    return grades.astype(np.int64) if whole else grades
+
+
+def _one_per_query(source: OpenSource, rows: Iterator[tuple[int, Mapping[str, str]]]) -> RowsByLine:
+    """Yield one row per query from rows with one result each, whatever their order."""
+    queries: dict[str, dict[str, Any]] = {}
+    for line, row in rows:
+        found = queries.setdefault(
+            row["query_id"],
+            {"line": line, "score": array("d"), "doc_id": bytearray(), "relevance": array("d")},
+        )
+        for name in {"score", "relevance"} & row.keys():
+            blank = name == "relevance" and not row[name].strip()  # nobody judged the result
+            value = np.nan if blank else _or_text(float, row[name])
+            if not blank and not (isinstance(value, float) and np.isfinite(value)):
+                raise DataFormatError(
+                    source.name, line, f"{name} must be a finite number, got {row[name]!r}"
+                )
+            found[name].append(value)
+        if "doc_id" in row:
+            doc_id = id_as_bytes(row["doc_id"])
+            if doc_id is None:
+                raise DataFormatError(
+                    source.name, line, f"doc_id must have no NUL, got {row['doc_id']!r}"
+                )
+            found["doc_id"] += doc_id + b"\0"
+    for query_id, found in queries.items():
+        n = len(found["score"])
+        grouped: dict[str, Any] = {"query_id": query_id, "scores": np.array(found["score"])}
+        if found["doc_id"]:
+            grouped["doc_ids"] = bytes(found["doc_id"]).split(b"\0")[:n]
+        if found["relevance"]:
+            grouped["relevance"] = _as_integers(np.array(found["relevance"]))
+        yield found["line"], grouped
+
+
+def write(out: IO[bytes], lists: RankedLists) -> None:
+    """Write the lists as CSV, one row per query."""
+    writer = csv.writer(codecs.getwriter("utf-8")(out), lineterminator="\n")
+    header = next(rows_of(lists), ("query_id", "scores"))  # the names are the keys of any row
+    writer.writerow(header)
+    for row in rows_of(lists):
+        words = " ".join(row.get("doc_ids", ()))
+        if len(words.split()) != len(row.get("doc_ids", ())):
+            raise InvalidParameterError(
+                "write_lists: doc_ids must be words without spaces in CSV, "
+                f"got such in query {row['query_id']!r}; JSONL and Parquet take any"
+            )
+        writer.writerow(
+            " ".join("nan" if one is None else str(one) for one in item)
+            if isinstance(item, list)
+            else item
+            for item in row.values()
+        )
