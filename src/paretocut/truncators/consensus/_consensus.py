@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from paretocut.metrics import MetricLike
 from paretocut.ragged import FloatArray, IntArray, Ragged, RaggedLike
 from paretocut.truncators._base import Truncator
 from paretocut.truncators.consensus.answer import AnswerModel
-from paretocut.truncators.consensus.constants import CONSTANTS, EXPECT
+from paretocut.truncators.consensus.constants import CONSTANTS, EXPECT, Constants
 from paretocut.truncators.consensus.expected import best_expected, is_f_beta, is_linear
 from paretocut.truncators.consensus.features import Scale
 from paretocut.truncators.consensus.logistic import sigmoid
@@ -132,6 +132,9 @@ class Consensus(Truncator):
     array([2, 1])
     """
 
+    constants: ClassVar[Constants] = CONSTANTS
+    """Numbers that no user need know; a subclass may have others, to measure what they give."""
+
     strategy_: str
     weights_: FloatArray
     thresholds_: FloatArray
@@ -243,7 +246,9 @@ class Consensus(Truncator):
         metric, known = metrics.get(self.metric), self._elsewhere()
         design, weight = standardised(merit, scale, known), 1 / (merit.ranks + 1.0)
         towards = np.array(known["coef"])
-        self.coef_, self.covariance_ = regress(design, relevant.values, weight, towards)
+        self.coef_, self.covariance_ = regress(
+            design, relevant.values, weight, towards, self.constants
+        )
         if metric == metrics.accuracy:
             self.strategy_ = "answer"
             if self.base is not None:
@@ -255,23 +260,25 @@ class Consensus(Truncator):
         elif is_linear(metric):
             self.strategy_ = "regression"
             self.gain_, self.error_ = cross_validated(
-                lists, metric, design, weight, towards, self.seed
+                lists, metric, design, weight, towards, self.seed, self.constants
             )
         else:
             self.strategy_ = "vote"
             curves = metric.curves(lists)
             rng = np.random.default_rng(self.seed)
-            totals = len(lists) * drawn(rule_values(merit, scale, curves), rng)
+            totals = len(lists) * drawn(
+                rule_values(merit, scale, curves), rng, self.constants.draws
+            )
             if metric == metrics.f1:
-                elsewhere = values_elsewhere(known, "f1", rng)
-                totals += CONSTANTS.pseudo_queries * unit(curves) * elsewhere
-            self.weights_, self.thresholds_, self.votes_ = elected(totals)
+                elsewhere = values_elsewhere(known, "f1", rng, self.constants.draws)
+                totals += self.constants.pseudo_queries * unit(curves) * elsewhere
+            self.weights_, self.thresholds_, self.votes_ = elected(totals, self.constants)
 
     def _quick(self, scores: FloatArray, higher_is_better: bool) -> int | None:
         if self.metric != "f1" or self.expect is not None or hasattr(self, "strategy_"):
             return None
         self._validate()
-        return quick_half(scores, higher_is_better)
+        return quick_half(scores, higher_is_better, self.constants)
 
     def _predict(self, lists: RankedLists) -> IntArray:
         scale = self._scale()
@@ -280,12 +287,13 @@ class Consensus(Truncator):
         if strategy == "vote":
             return winner(self._rules().counts(merit, scale), self.votes_)
         if strategy == "estimate":
-            return believed_cuts(merit, estimated(merit, self.typical_), self._beta())
+            beliefs = estimated(merit, self.typical_)
+            return believed_cuts(merit, beliefs, self._beta(), self.constants)
         if strategy == "regression":
             if self._loses():
                 return np.zeros(len(lists), dtype=np.int64)
             design = standardised(merit, scale, self._elsewhere())
-            p = merit.with_values(careful(design, self.coef_, self.covariance_))
+            p = merit.with_values(careful(design, self.coef_, self.covariance_, self.constants))
             return best_expected(p, metrics.get(self.metric))
         if strategy == "answer":
             answered = self._answered(lists) >= 0.5
@@ -296,15 +304,16 @@ class Consensus(Truncator):
     def _untrained(self, lists: RankedLists, merit: Ragged) -> IntArray:
         metric = metrics.get(self.metric)
         if self.expect is not None and is_f_beta(metric):
-            return believed_cuts(merit, told(len(merit), self.expect), self._beta())
+            beliefs = told(len(merit), self.expect, self.constants)
+            return believed_cuts(merit, beliefs, self._beta(), self.constants)
         if metric == metrics.f1:
-            return upper_half(merit)
+            return upper_half(merit, self.constants)
         if metric == metrics.dcg and self.expect is None:
             if self.pretrained is None:
                 rules = _dcg_rules(self.seed)
             else:
                 rules = elected(_dcg_values(self.pretrained, self.seed))
-            return winner(rules.counts(merit, Scale()), rules.votes, CONSTANTS.unsure)
+            return winner(rules.counts(merit, Scale()), rules.votes, self.constants.unsure)
         return best_expected(self.predict_proba(lists), metric, seed=self.seed)
 
     def _because(self, cuts: Cuts) -> list[str]:
@@ -333,7 +342,12 @@ class Consensus(Truncator):
         raw = cuts.lists.merit
         merit = self._scale().apply(raw)
         logit = np.zeros(len(raw), dtype=bool) if merit is raw else saturated(raw)
-        columns = (cuts.chosen.tolist(), merit, middle(merit).tolist(), logit.tolist())
+        columns = (
+            cuts.chosen.tolist(),
+            merit,
+            middle(merit, self.constants).tolist(),
+            logit.tolist(),
+        )
         clauses = []
         for k, values, half, as_logit in zip(*columns, strict=True):
             if values.size == 0:
@@ -343,7 +357,7 @@ class Consensus(Truncator):
             elif k == values.size:
                 clauses.append("all scores are close to the best")
             elif values[k] >= half:
-                many = f"{CONSTANTS.many:g}"
+                many = f"{self.constants.many:g}"
                 clauses.append(f"more than {many} relevant results are not expected in one list")
             else:
                 sign = 1.0 if cuts.lists.higher_is_better else -1.0
@@ -380,7 +394,7 @@ class Consensus(Truncator):
         return AnswerModel.from_dict(self.answer_).probability(lists.merit)
 
     def _loses(self) -> bool:
-        return self.gain_ < -CONSTANTS.loss * self.error_
+        return self.gain_ < -self.constants.loss * self.error_
 
     def _rules(self) -> Rules:
         return Rules(self.weights_, self.thresholds_, self.votes_)
