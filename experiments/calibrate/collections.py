@@ -21,14 +21,13 @@ from experiments.data import RUNS, data_dir, load, query_texts
 from paretocut.io import CoverageWarning, read_qrels, read_trec
 from paretocut.lists import RankedLists
 
-__all__ = ["FOLDERS", "TEXTS", "Query", "documents", "judged", "queries", "systems"]
+__all__ = ["TEXTS", "Query", "documents", "queries", "systems"]
 
-FOLDERS = (
+_FOLDERS = (
     *("2wiki", "hotpotqa500", "squad2", "clinc150", "contractnli", "nfcorpus"),
     *("cranfield", "cisi", "med", "time", "adi"),
 )
-"""Collections with texts, queries, judgements and two runs each."""
-TEXTS = (*FOLDERS, "scifact", "vaswani")
+TEXTS = (*_FOLDERS, "scifact", "vaswani")
 """Collections with texts and queries."""
 _FAMILIES = {
     "Robust04": "robust04",
@@ -109,7 +108,7 @@ def queries(name: str) -> list[Query]:
         One of `TEXTS`.
     """
     folder = data_dir() / name
-    if name in FOLDERS:
+    if name in _FOLDERS:
         return [
             Query(row["id"], row["text"], row.get("answerable", True), row.get("document"))
             for row in _rows(folder / "queries.jsonl.xz")
@@ -125,25 +124,6 @@ def queries(name: str) -> list[Query]:
     return [Query(key, " ".join(text.split())) for key, text in texts.items()]
 
 
-def judged(name: str, system: str) -> RankedLists:
-    """Return the judged lists of a run over a collection; only answerable queries.
-
-    Parameters
-    ----------
-    name
-        One of `FOLDERS`.
-    system
-        ``"bm25"`` or ``"minilm"``.
-    """
-    folder = data_dir() / name
-    with warnings.catch_warnings():
-        # Queries without a judgement are those that are left out here.
-        warnings.simplefilter("ignore", CoverageWarning)
-        lists = read_trec(folder / f"{system}.run.gz", read_qrels(folder / "qrels.txt.gz"))
-    good = {query.id for query in queries(name) if query.answerable}
-    return lists[[i for i, query in enumerate(lists.query_ids.tolist()) if query in good]]
-
-
 def systems(most: int | None = None) -> list[tuple[str, str, RankedLists]]:
     """Return collection, name and judged lists of every run; only answerable queries.
 
@@ -153,9 +133,16 @@ def systems(most: int | None = None) -> list[tuple[str, str, RankedLists]]:
         Draw so many queries from runs with more; None takes all.
     """
     found = [(_FAMILIES[run.family], run.name, load(run)) for run in RUNS]
-    for name in FOLDERS:
+    for name in _FOLDERS:
+        qrels = read_qrels(data_dir() / name / "qrels.txt.gz")
+        good = {query.id for query in queries(name) if query.answerable}
         for system in ("bm25", "minilm"):
-            found.append((name, f"{name}-{system}", judged(name, system)))
+            with warnings.catch_warnings():
+                # Queries without a judgement are those that are left out here.
+                warnings.simplefilter("ignore", CoverageWarning)
+                lists = read_trec(data_dir() / name / f"{system}.run.gz", qrels)
+            own = [i for i, query in enumerate(lists.query_ids.tolist()) if query in good]
+            found.append((name, f"{name}-{system}", lists[own]))
     if most is None:
         return found
     return [(family, name, _drawn(lists, most)) for family, name, lists in found]

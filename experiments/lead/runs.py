@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import paretocut as pc
-from experiments.calibrate.collections import FOLDERS, judged
+from experiments.calibrate.collections import systems
 from experiments.compare import networks
 from experiments.compare.methods import CEILING, NEURAL, PROTOCOL
 from experiments.data import Run
@@ -64,14 +64,15 @@ Values = dict[str, dict[str, Array]]
 def sets() -> dict[str, dict[Run, pc.RankedLists]]:
     """Return all lists: those that `Consensus` was made with in two sets, then two others."""
     known = all_lists()
+    names = {run.name for run in known}
     return {
         JUDGED: {run: lists for run, lists in known.items() if run.run},
         MADE: {run: lists for run, lists in known.items() if not run.run},
         LATER: fresh(),
         NEW: {
-            Run(f"{name}-{system}", name, "", name): judged(name, system)
-            for name in FOLDERS
-            for system in ("bm25", "minilm")
+            Run(name, family, "", family): lists
+            for family, name, lists in systems()
+            if name not in names
         },
     }
 
