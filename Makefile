@@ -69,7 +69,7 @@ calibrate: $(VENV)/.dev ## Measure calibration without judgements (the first tim
 	$(BIN)/python -m experiments.calibrate
 
 .PHONY: lead
-lead: $(VENV)/.dev ## Measure the vote of rules and the background null (minutes); write docs/lead.md
+lead: $(VENV)/.dev ## Measure Consensus against simple rules (a quarter of an hour; resumed if stopped); write docs/lead.md
 	$(BIN)/python -m experiments.lead
 
 .PHONY: fuse
