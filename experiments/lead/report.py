@@ -13,7 +13,7 @@ from experiments.data import ROOT
 from experiments.lead import answers_report
 from experiments.lead.answers_report import head, row
 from experiments.lead.nested import FOLDS, RANGES
-from experiments.lead.runs import JUDGED, LATER, MADE, NEW, SETS, SIMPLE
+from experiments.lead.runs import JUDGED, LATER, MADE, MOST_NEW, NEW, SETS, SIMPLE
 from experiments.lead.variants import FULL, MOST
 
 __all__ = ["page", "tables", "write"]
@@ -218,6 +218,7 @@ def long_tables(content: Mapping[str, Any]) -> dict[str, str]:
         **_closed(content["bounds"]),
         "margin": f"{content['margin']:.0%}",
         "most": str(MOST),
+        "most_new": str(MOST_NEW),
         "folds": str(FOLDS),
         "ranges": _ranges(),
         "picked": _picked(content["nested"]),
