@@ -73,7 +73,7 @@ judge: $(VENV)/.dev ## Measure what two hundred judged results bring (ten minute
 	$(BIN)/python -m experiments.judge
 
 .PHONY: lead
-lead: $(VENV)/.dev ## Measure the vote of rules and the background null (minutes); write docs/lead.md
+lead: $(VENV)/.dev ## Measure Consensus against simple rules (a quarter of an hour; resumed if stopped); write docs/lead.md
 	$(BIN)/python -m experiments.lead
 
 .PHONY: fuse

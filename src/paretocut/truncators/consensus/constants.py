@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["EXPECT", "Constants"]
+__all__ = ["CONSTANTS", "EXPECT", "Constants"]
 
 EXPECT = {"one": 1.2, "few": 5.0, "many": 25.0}
 """The words that `expect` takes, and the mean number of relevant results each stands for."""
@@ -12,12 +12,15 @@ EXPECT = {"one": 1.2, "few": 5.0, "many": 25.0}
 
 @dataclass(frozen=True)
 class Constants:
-    """Numbers chosen on judged runs; see docs/lead.md for how."""
+    """Numbers chosen on judged runs; docs/lead.md says what other choices would have given.
 
-    thresholds: int = 100
-    """Thresholds tried on each key."""
+    A truncator takes them from its class attribute ``constants``.
+    """
+
     draws: int = 100
-    """Draws of the Bayesian bootstrap."""
+    """Draws of the Bayesian bootstrap; 0 for the plain mean over queries, which elects one rule."""
+    without: tuple[str, ...] = ()
+    """Keys that may not be elected; see ``vote.py`` for their names."""
     pseudo_queries: float = 6.0
     """Judged queries that all other collections together count for. This steadies the vote of
     ten or twenty queries; fifty hardly need it."""
