@@ -110,7 +110,7 @@ def _facts(content: Mapping[str, Any]) -> dict[str, str]:
         **{f"{name}_f1": f"{value:.3f}" for name, value in fixed.items()},
         "clean_f1": f"{clean:.3f}",
         "clean_gap": _percent(1 - clean / fixed["full"]),
-        "clean_twenty": _percent(1 - clean / fixed["twenty"]),
+        "clean_twenty": _against(clean, fixed["twenty"]),
         "five_gap": _percent(1 - mean_f1(content, "clean", "500") / fixed["full"]),
         "noisy_gap": _percent(1 - min(noisy) / fixed["full"]),
         "noisy_f1": f"{min(noisy):.3f}",
@@ -124,7 +124,7 @@ def _facts(content: Mapping[str, Any]) -> dict[str, str]:
         "word_verdict": _verdict(least >= fixed["word"]),
         "both_f1": f"{mean_f1(content, 'clean', _USUAL, 'with word'):.3f}",
         "both_noisy": f"{mean_f1(content, '80 %, 3 %', _USUAL, 'with word'):.3f}",
-        "both_least": f"{least:.3f}",
+        "both_least": _against(least, fixed["word"]),
         "enough": f"from {min(enough)} answers on" if enough else "with none of these numbers",
         "few_f1": f"{mean_f1(content, 'clean', '25'):.3f}",
         "least_cover": f"{100 * min(covered):.0f} %",
@@ -138,6 +138,11 @@ def _facts(content: Mapping[str, Any]) -> dict[str, str]:
 
 def _verdict(met: bool) -> str:
     return "met" if met else "missed"
+
+
+def _against(value: float, other: float) -> str:
+    side = "above" if value >= other else "below"
+    return f"{_percent(abs(value / other - 1))} {side}"
 
 
 def _percent(share: float) -> str:
