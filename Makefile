@@ -76,6 +76,10 @@ lead: $(VENV)/.dev ## Measure Consensus against simple rules (a quarter of an ho
 fuse: $(VENV)/.heavy ## Fuse pairs of runs and cut them (half an hour); write docs/fusion.md
 	$(BIN)/python -m experiments.fusion
 
+.PHONY: rerank
+rerank: $(VENV)/.dev ## Compare depths of re-ranking (seconds); write docs/reranking.md
+	$(BIN)/python -m experiments.reranking
+
 # The paper's experiments; each is resumed where it was interrupted.
 .PHONY: table1 table2 readings figures
 table1: $(VENV)/.dev ## Table 1 of the paper: Same Document, Omniglot, News Authorship (an hour)

@@ -203,13 +203,12 @@ def page(lists: int) -> str:
 
 
 EXPLANATION = """
-The method takes the largest scores that do not fit the tail of the others for something other
-than chance, and leaves them out of the fit. In a heavy tail, such as Student's t, chance alone
-brings such scores, and leaving them out makes the tail look lighter than it is: there the promise
-is out of reach. `refit="all"` fits them, too, and comes close to keeping it; what that costs
-stands in the last column of the next table. Tails lighter than exponential, the bounded one
-included, are fitted as exponential (the shape is never negative), which errs towards keeping
-nothing.
+The method leaves the largest scores out of the fit if they do not follow the tail of the others.
+In a heavy tail, such as Student's t, chance alone brings such scores. Without them the tail looks
+lighter than it is, and the promise is broken. `refit="all"` fits them, too, and comes close to
+keeping the promise; the last column of the next table shows what that costs. Tails lighter than
+exponential, the bounded one included, are fitted as exponential, because the shape is never
+negative. That errs towards keeping nothing.
 """
 
 SHALLOW = """\

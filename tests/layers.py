@@ -21,18 +21,20 @@ LAYERS = [
     {"ragged"},
     {"_list_checks", "parts"},
     {"lists"},
-    {"_groups", "_nonsense", "_searches"},
-    {"_diagnostics", "_options", "_wording", "background", "gpd"},
-    {"decisions", "_transforms"},
+    {"_groups", "_nonsense", "_reranking", "_searches"},
+    {"_diagnostics", "_options", "_wording", "gpd"},
+    {"_pictures"},
+    {"background", "decisions", "_transforms"},
     {"_rules"},
     {"_results"},
     {"surprise"},
     {"metrics", "significance"},
     {"truncators"},
-    {"_cut", "calibration"},
+    {"_cut", "calibration", "judging"},
     {"evaluation", "fusion"},
-    {"io", "adapters", "plots"},
-    {"cli", "web"},
+    {"io", "adapters", "notebook", "plots"},
+    {"web"},
+    {"cli"},
     {"__main__"},
 ]
 RANK = {name: rank for rank, row in enumerate(LAYERS) for name in row}
@@ -131,7 +133,7 @@ def circles() -> list[list[str]]:
 
 def picture() -> str:
     """Return the layers as text, the lowest last: what is above imports from what is below."""
-    rows = ["  ".join(sorted(row - {"web", "__main__"})) for row in reversed(LAYERS)]
+    rows = ["  ".join(sorted(row - {"__main__"})) for row in reversed(LAYERS)]
     return "```text\n" + "\n   |\n".join(filter(None, rows)) + "\n```\n"
 
 

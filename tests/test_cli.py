@@ -21,9 +21,8 @@ import pytest
 import paretocut as pc
 from paretocut.cli import _common, _draw, main
 from paretocut.cli._main import _EPILOG, build_parser
-from paretocut.cli.judged import make_method
 from paretocut.evaluation import evaluate
-from paretocut.truncators import Conformal, Consensus, Gated, LargestGap, ScoreThreshold
+from paretocut.truncators import Conformal, Consensus, Gated, LargestGap, ScoreThreshold, from_text
 from support import importorskip
 from test_docs import write_example_run
 
@@ -519,7 +518,7 @@ def test_fit_reports_what_it_learned_as_json(
 
 
 def test_a_method_may_carry_parameters() -> None:
-    method = make_method("surprise:refit=all,min_window=10", "dcg")
+    method = from_text("surprise:refit=all,min_window=10", "dcg")
     assert method.get_params() == (
         pc.truncators.Surprise("dcg", refit="all", min_window=10).get_params()
     )
@@ -532,7 +531,7 @@ def test_compare_prints_the_table_of_evaluate(
     command = ["compare", "run.txt", "qrels.txt", "--methods", *methods, "--metrics", "f1"]
     command += ["--folds", "3", "--splits", "1", "--seed", "5"]
     expected = evaluate(
-        {text: make_method(text, "f1") for text in methods},
+        {text: from_text(text, "f1") for text in methods},
         pc.read_trec("run.txt", "qrels.txt"),
         ["f1"],
         folds=3,

@@ -17,7 +17,7 @@ from paretocut.errors import InvalidParameterError, InvalidScoresError, NotFitte
 from paretocut.lists import RankedLists
 from paretocut.truncators import Truncator
 
-NEURAL = {"bicut", "choppy", "attncut"}
+NEURAL = {"bicut", "choppy", "attncut", "mtcut"}
 NEEDS = {
     **dict.fromkeys(NEURAL, ("torch", "safetensors")),
     **dict.fromkeys(("local_k", "isotonic_local"), ("sklearn", "safetensors")),
@@ -28,7 +28,7 @@ NEEDS = {
 # Learn nothing, so that predict works without fit.
 LABEL_FREE = {
     *("oracle", "fixed_k", "distribution", "distribution_truncated"),
-    *("largest_gap", "autocut", "knee", "top_p"),
+    *("largest_gap", "autocut", "knee", "top_p", "tail_aware", "cluster_gap"),
 }
 
 # Look at embeddings of the query or at its judgements, which bare scores do not bring.
@@ -43,7 +43,7 @@ def make(name: str) -> Truncator:
         pytest.importorskip(module)
     truncator = truncators.make(name)
     if name in NEURAL:
-        truncator.set_params(max_epochs=2)  # the contract, not the quality
+        truncator.set_params(max_epochs=2, width=16)  # the contract, not the quality
     return truncator
 
 
@@ -302,7 +302,7 @@ def test_repr_is_the_call_that_makes_it(name: str) -> None:
 
 
 def neural_names(name: str) -> dict[str, object]:
-    kinds = ("BiCut", "Choppy", "AttnCut") if name in NEURAL else ()
+    kinds = ("BiCut", "Choppy", "AttnCut", "MtCut") if name in NEURAL else ()
     return {kind: getattr(truncators, kind) for kind in kinds}
 
 
@@ -375,5 +375,5 @@ def test_make_says_what_it_knows() -> None:
 
 def test_every_public_truncator_has_a_short_name() -> None:
     classes = {type(make(name)).__name__ for name in truncators.names() if name not in NEURAL}
-    public = set(truncators.__all__) - {"BiCut", "Choppy", "AttnCut"}
+    public = set(truncators.__all__) - {"BiCut", "Choppy", "AttnCut", "MtCut"}
     assert classes == public - {"Calibrated", "Gated", "Truncator", "load", "make", "names"}

@@ -21,10 +21,10 @@ from support import importorskip
 torch = importorskip("torch")
 importorskip("safetensors")
 
-from paretocut.truncators.neural import AttnCut, BiCut, Choppy, _networks  # noqa: E402
+from paretocut.truncators.neural import AttnCut, BiCut, Choppy, MtCut, _networks  # noqa: E402
 from paretocut.truncators.neural._train import Batch, NeuralTruncator, steps_of  # noqa: E402
 
-KINDS = [BiCut, Choppy, AttnCut]
+KINDS = [BiCut, Choppy, AttnCut, MtCut]
 SMALL: dict[str, Any] = {"width": 16, "max_epochs": 2}
 
 
@@ -189,6 +189,51 @@ def test_attncut_loss_is_least_where_probabilities_follow_the_metric() -> None:
     assert float(loss.detach()) == pytest.approx(np.mean(entropy))
 
 
+def test_mtcut_loss_is_that_of_attncut_and_of_the_two_other_tasks() -> None:
+    rng = np.random.default_rng(0)
+    output = torch.tensor(rng.normal(size=(2, 4, 3)))
+    cut = float(AttnCut(tau=0.5)._loss(output[:, :, 0], batch()))
+    p = 1 / (1 + np.exp(-output[:, 1:, 1].numpy()))
+    relevance = -np.log([p[0, 0], 1 - p[0, 1], p[0, 2]]), -np.log([1 - p[1, 0], p[1, 1]])
+    order = output[:, 1:, 2].numpy()
+    gaps = (order[0, 0] + order[0, 2]) / 2 - order[0, 1], order[1, 1] - order[1, 0]
+    hinge = np.mean([max(0.0, 1 - gap) for gap in gaps])
+    cross_entropy = np.mean([part.mean() for part in relevance])
+
+    def loss(relevance_weight: float, order_weight: float) -> float:
+        truncator = MtCut(tau=0.5, relevance_weight=relevance_weight, order_weight=order_weight)
+        return float(truncator._loss(output, batch()))
+
+    assert loss(0, 0) == pytest.approx(cut)
+    assert loss(2, 0) == pytest.approx(cut + 2 * cross_entropy)
+    assert loss(0, 3) == pytest.approx(cut + 3 * hinge)
+
+
+def test_a_list_of_one_kind_teaches_mtcut_no_order() -> None:
+    part = Batch(
+        features=torch.zeros(1, 2, 1),
+        lengths=torch.tensor([2]),
+        relevant=torch.ones(1, 2),
+        other=torch.zeros(1, 2),
+        worth=torch.zeros(1, 3),
+    )
+    output = torch.zeros(1, 3, 3, dtype=torch.float64)
+    cut = float(AttnCut()._loss(output[:, :, 0], part))
+    assert float(MtCut(relevance_weight=0)._loss(output, part)) == pytest.approx(cut)
+
+
+def test_one_expert_has_all_of_every_gate() -> None:
+    network = _networks.MtCutNetwork(
+        inputs=2, width=4, layers=1, heads=2, dropout=0.0, experts=1
+    ).eval()
+    values, lengths = torch.randn(2, 5, 2), torch.tensor([5, 3])
+    with torch.no_grad():
+        before = network(values, lengths)
+        for gate in network.gates:
+            gate.bias += 3.0
+        np.testing.assert_array_equal(before, network(values, lengths))
+
+
 def test_cuts_are_read_within_each_list() -> None:
     lengths = np.array([3, 2])
     output = np.array([[0.0, 3.0, 1.0, 2.0], [0.0, -1.0, 1.0, 9.0]])
@@ -212,10 +257,11 @@ def networks() -> dict[str, Any]:
         "BiCut": _networks.BiCutNetwork(**sizes, outputs=3),
         "Choppy": _networks.ChoppyNetwork(**sizes, heads=2, positions=12),
         "AttnCut": _networks.AttnCutNetwork(**sizes, heads=2),
+        "MtCut": _networks.MtCutNetwork(**sizes, heads=2, experts=2),
     }
 
 
-@pytest.mark.parametrize("name", ["BiCut", "Choppy", "AttnCut"])
+@pytest.mark.parametrize("name", ["BiCut", "Choppy", "AttnCut", "MtCut"])
 def test_padding_beside_a_longer_list_changes_no_output(name: str) -> None:
     network = networks()[name].double().eval()
     rng = np.random.default_rng(0)

@@ -28,6 +28,7 @@ if _TYPE_CHECKING:
     from paretocut.evaluation import Evaluation, evaluate
     from paretocut.fusion import Fusion, fuse
     from paretocut.io import read_lists, read_trec, write_lists, write_qrels, write_trec
+    from paretocut.judging import JudgementPlan, JudgingSession, judge, plan_judgements
     from paretocut.truncators import load
 
 __all__ = [
@@ -37,6 +38,8 @@ __all__ = [
     "Cuts",
     "Evaluation",
     "Fusion",
+    "JudgementPlan",
+    "JudgingSession",
     "QueryScale",
     "Ragged",
     "RankedLists",
@@ -52,9 +55,11 @@ __all__ = [
     "fuse",
     "gpd",
     "io",
+    "judge",
     "load",
     "metrics",
     "nonsense",
+    "plan_judgements",
     "plots",
     "read_lists",
     "read_trec",
@@ -69,6 +74,8 @@ _LAZY = {
     "Background": "background",
     "Evaluation": "evaluation",
     "Fusion": "fusion",
+    "JudgementPlan": "judging",
+    "JudgingSession": "judging",
     "QueryScale": "_nonsense",
     "calibrate": "calibration",
     "calibrated": "calibration",
@@ -77,9 +84,11 @@ _LAZY = {
     "fuse": "fusion",
     "gpd": "",
     "io": "",
+    "judge": "judging",
     "load": "truncators",
     "metrics": "",
     "nonsense": "_nonsense",
+    "plan_judgements": "judging",
     "plots": "",
     "read_lists": "io",
     "read_trec": "io",

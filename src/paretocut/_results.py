@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from paretocut._diagnostics import SHALLOW, diagnose, named
 from paretocut._options import IF_SHALLOW, check_bounds, choose_rule
+from paretocut._pictures import fit_picture, fits_picture, number
 from paretocut._rules import RuleDecider
 from paretocut._validation import check_choice
 from paretocut.decisions import Cut, Cuts, decided, in_callers_order, one_decided, one_list
@@ -183,6 +184,20 @@ class SurpriseFit:
             f"threshold={self.threshold:.6g}, window=[{self.lower}, {self.upper}))"
         )
 
+    def _repr_html_(self) -> str:
+        order = self.order
+        names = ("shape", "scale", "threshold", "gof_pvalue")
+        facts = {name: number(getattr(self, name)) for name in names} if self.fitted else {}
+        return fit_picture(
+            self._scores[order],
+            self.evalues[order],
+            window=(self.lower, self.upper),
+            threshold=self.threshold if self.fitted else None,
+            facts={"results": str(self.n), **facts},
+            warnings=self.warnings,
+            higher_is_better=self._sign > 0,
+        )
+
 
 @dataclass(frozen=True, repr=False, eq=False)
 class SurpriseFits:
@@ -241,13 +256,18 @@ class SurpriseFits:
     @property
     def nothing_stands_out(self) -> NDArray[np.bool_]:
         """Whether even the best result of each list has an E-value above 1."""
+        unremarkable = self.tests * np.exp(-self._best) > 1
+        return np.asarray(unremarkable & (self.scale > 0) & (self.n >= SHALLOW))
+
+    @property
+    def _best(self) -> FloatArray:
+        """Largest surprise of each list; 0 for an empty one."""
         best = np.zeros(len(self))
         filled = self.surprise.filled
         starts = self.surprise.offsets[:-1][filled]
         if starts.size:
             best[filled] = np.maximum.reduceat(self.surprise.values, starts)
-        unremarkable = self.tests * np.exp(-best) > 1
-        return np.asarray(unremarkable & (self.scale > 0) & (self.n >= SHALLOW))
+        return best
 
     @property
     def warnings(self) -> tuple[tuple[str, ...], ...]:
@@ -320,6 +340,16 @@ class SurpriseFits:
 
     def __repr__(self) -> str:
         return f"SurpriseFits({len(self)} lists, {self.surprise.values.size} results)"
+
+    def _repr_html_(self) -> str:
+        counts = {
+            "lists": len(self),
+            "results": self.surprise.values.size,
+            "fitted": np.count_nonzero(self.scale > 0),
+            "lists where nothing stands out": np.count_nonzero(self.nothing_stands_out),
+        }
+        facts = {name: str(count) for name, count in counts.items()}
+        return fits_picture(self._best[self.n > 0], facts=facts, warnings=self.warnings)
 
 
 def _decider(

@@ -15,6 +15,7 @@ from paretocut._groups import Groups
 from paretocut._list_checks import check_direction
 from paretocut._modelfiles import write_model
 from paretocut._nonsense import nonsense
+from paretocut._pictures import law_picture, number
 from paretocut._searches import Running, Search, run_searches
 from paretocut._validation import check_positive_int, check_probability, check_real
 from paretocut.errors import InvalidParameterError, InvalidScoresError
@@ -328,6 +329,20 @@ class Background:
         shape = self.shape
         top = self.loc + self.scale * (z if abs(shape) < 1e-9 else math.expm1(shape * z) / shape)
         return top if self.higher_is_better else -top
+
+    def _repr_html_(self) -> str:
+        sign = 1.0 if self.higher_is_better else -1.0
+        merit = np.linspace(sign * self.limit(0.999), sign * self.limit(0.001), 120)
+        rate = -gev_log_cdf(merit, shape=self.shape, loc=self.loc, scale=self.scale)
+        density = rate ** (self.shape + 1) * np.exp(-rate) / self.scale
+        marks = {"5 % are beyond": self.limit(0.05)}
+        if self.groups is not None:
+            marks["answers begin at"] = sign * self.groups.threshold
+        names = ("shape", "loc", "scale")
+        facts = {"Background": "scores" if self.higher_is_better else "distances"}
+        facts |= {name: number(getattr(self, name)) for name in names}
+        facts |= {} if self.size is None else {"documents": str(self.size)}
+        return law_picture(sign * merit, density, marks=marks, facts=facts)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the background as JSON; `paretocut.load` reads it.

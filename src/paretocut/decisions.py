@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from paretocut._list_checks import check_direction
+from paretocut._pictures import cut_picture, cuts_picture
 from paretocut._wording import amount, edge, sentence
 from paretocut.errors import InvalidScoresError
 from paretocut.lists import RankedLists
-from paretocut.ragged import FloatArray, IntArray, Ragged, best_first
+from paretocut.ragged import FloatArray, IntArray, Ragged, best_first, offsets_of
 
 __all__ = [
     "Cut",
@@ -123,6 +124,16 @@ class Cuts:
         return self._warnings
 
     @property
+    def indices(self) -> Ragged:
+        """Positions of the kept results in the caller's lists, best first."""
+        layout = Ragged.unchecked(np.empty(int(self.k.sum()), dtype=np.int64), offsets_of(self.k))
+        ranks = layout.ranks
+        if self._order is None:
+            return layout.with_values(ranks)
+        starts = layout.spread(self._order.offsets[:-1])
+        return layout.with_values(self._order.values[starts + ranks])
+
+    @property
     def fits(self) -> Any:
         """The tails of `lists` (`paretocut.SurpriseFits`): surprise, p-values, E-values."""
         if self._tails is None:
@@ -146,6 +157,9 @@ class Cuts:
     def __repr__(self) -> str:
         kept = int(self.k.sum())
         return f"Cuts({len(self)} lists, {kept} of {int(self.n.sum())} results kept)"
+
+    def _repr_html_(self) -> str:
+        return cuts_picture(self.k, self.n, method=self.method, warnings=self.warnings)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -290,6 +304,18 @@ class Cut:
 
     def __repr__(self) -> str:
         return f"Cut(k={self.k}, n={self.n}, {self.method})"
+
+    def _repr_html_(self) -> str:
+        cuts = self._cuts
+        return cut_picture(
+            cuts.lists.scores[self._i],
+            self.k,
+            self.n,
+            reason=self.reason,
+            method=self.method,
+            warnings=self.warnings,
+            higher_is_better=cuts.lists.higher_is_better,
+        )
 
 
 def decided(

@@ -15,7 +15,7 @@ fraction would be 0/0 (nothing kept, nothing relevant) the value is 0, as in tre
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, TypeAlias
@@ -23,7 +23,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from paretocut._validation import check_choice, check_real
+from paretocut._reranking import Reranking, scores_by_document
+from paretocut._validation import check_choice, check_positive_int, check_real
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import RankedLists
 from paretocut.ragged import BoolArray, FloatArray, Ragged
@@ -39,6 +40,7 @@ __all__ = [
     "names",
     "precision",
     "recall",
+    "reranked_ndcg",
     "utility",
 ]
 
@@ -97,6 +99,8 @@ class Metric:
 
     def curves(self, lists: RankedLists) -> Ragged:
         """Return the value of every cut of every list: ``n + 1`` values per list."""
+        if isinstance(self.function, Reranking):
+            return self.function.curves(lists)
         parts = [
             self.curve(relevant, total)
             for relevant, total in zip(lists.relevant, lists.num_relevant, strict=True)
@@ -246,6 +250,48 @@ def utility(gain: float = 1.0, cost: float = 1.0) -> Metric:
     return Metric(f"utility({worth:.17g},{price:.17g})", partial(_utility, gain=worth, cost=price))
 
 
+def reranked_ndcg(
+    reranked: RankedLists | None = None,
+    *,
+    at: int = 10,
+    cost: float = 0.0,
+    grades: Mapping[str, ArrayLike] | None = None,
+) -> Metric:
+    """Return the value of re-ranking the first k results: nDCG after it, minus what it costs.
+
+    Cut ``k`` means that a re-ranker sees the first ``k`` results and puts them into its own
+    order; the others stay behind them as they stood. So ``k = 0`` is the list as it came.
+
+    Parameters
+    ----------
+    reranked
+        The same results with the re-ranker's scores, found by query id and document id. Equal
+        scores keep the order of the list. None stands for a re-ranker that knows the grades:
+        what the best one could reach.
+    at
+        How many results nDCG looks at.
+    cost
+        What one call, the re-ranking of one result, costs in units of nDCG.
+    grades
+        The grades of all judged documents, by query id, for the ideal order that nDCG is a share
+        of. By default those in the list, since no re-ranking brings in what was not retrieved.
+
+    Examples
+    --------
+    >>> lists = RankedLists([[3.0, 2.0, 1.0]], [[0, 0, 1]], doc_ids=[["a", "b", "c"]])
+    >>> reranked_ndcg().curves(lists)[0].tolist()
+    [0.5, 0.5, 0.5, 1.0]
+    >>> second = RankedLists([[0.2, 0.9, 0.7]], doc_ids=[["a", "b", "c"]])
+    >>> reranked_ndcg(second, cost=0.01).curves(lists)[0].round(3).tolist()
+    [0.5, 0.49, 0.48, 0.601]
+    """
+    depth = check_positive_int(at, who="reranked_ndcg", name="at")
+    price = check_real(cost, who="reranked_ndcg", name="cost", low=0, closed="low")
+    scores = None if reranked is None else scores_by_document(reranked)
+    name = f"reranked_ndcg@{depth}({price:.17g})"
+    return Metric(name, Reranking(depth, price, scores, grades))
+
+
 def settings_of(metric: Metric) -> dict[str, Any]:
     """Return what a built-in F-beta or utility was made with; of any other metric, nothing.
 
@@ -274,11 +320,12 @@ recall = Metric("recall", _recall)
 _NAMED = {metric.name: metric for metric in (f1, dcg, accuracy, precision, recall)}
 _F_BETA = re.compile(r"f(\d+\.?\d*(?:e[+-]?\d+)?)(/collection)?")
 _UTILITY = re.compile(r"utility\(([^,]+),([^,]+)\)")
+_RERANKED = re.compile(r"reranked_ndcg@(\d+)\(([^,]+)\)")
 
 
 def names() -> Iterable[str]:
-    """Return the names `get` knows, the last two being patterns."""
-    return [*_NAMED, "f<beta>[/collection]", "utility(<gain>,<cost>)"]
+    """Return the names `get` knows, the last three being patterns."""
+    return [*_NAMED, "f<beta>[/collection]", "utility(<gain>,<cost>)", "reranked_ndcg@<at>(<cost>)"]
 
 
 def get(metric: MetricLike) -> Metric:
@@ -305,11 +352,13 @@ def get(metric: MetricLike) -> Metric:
             return _NAMED[metric]
         if match := _F_BETA.fullmatch(metric):
             return f_beta(float(match[1]), recall_base="collection" if match[2] else "retrieved")
-        if match := _UTILITY.fullmatch(metric):
-            try:
+        try:
+            if match := _UTILITY.fullmatch(metric):
                 return utility(float(match[1]), float(match[2]))
-            except ValueError:
-                pass  # not numbers: fall through to the list of what is allowed
+            if match := _RERANKED.fullmatch(metric):
+                return reranked_ndcg(at=int(match[1]), cost=float(match[2]))
+        except ValueError:
+            pass  # not numbers: fall through to the list of what is allowed
     elif callable(metric):
         return Metric(getattr(metric, "__name__", type(metric).__name__), metric)
     raise InvalidParameterError(

@@ -22,7 +22,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::paretocut.adapters.ScoresWarning"),
 ]
 
-NEURAL = ("bicut", "choppy", "attncut")
+NEURAL = ("bicut", "choppy", "attncut", "mtcut")
 NEED_EMBEDDINGS = ("surprise_local", "local_k", "isotonic_local")
 NEED_JUDGEMENTS = ("oracle",)
 BY_NAME = [

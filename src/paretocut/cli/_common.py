@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib.util
-import json
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,10 +14,9 @@ from typing import Any, Protocol, TypeAlias, get_args
 import numpy as np
 
 import paretocut as pc
-from paretocut import truncators
 from paretocut._options import TRANSFORMS, FitOptions
-from paretocut.errors import DataFormatError, InvalidParameterError
-from paretocut.io import read_lists
+from paretocut.errors import InvalidParameterError
+from paretocut.io import read_lists, read_texts
 from paretocut.io.tables import Format, format_of
 from paretocut.lists import RankedLists
 from paretocut.truncators import Truncator
@@ -147,7 +145,8 @@ def add_query_texts(parser: Any) -> None:
         "--query-texts",
         nargs="+",
         metavar="FILE",
-        help="texts of the queries, one a line: name, tab, text; needed for lexical models only",
+        help="texts of the queries, one a line: name, tab, text, or JSON with id and text; needed "
+        "for lexical models only",
     )
 
 
@@ -160,13 +159,12 @@ def query_texts(args: argparse.Namespace, *runs: RankedLists) -> list[str]:
         )
     known: dict[str, str] = {}
     for path in args.query_texts:
-        with open(path, encoding="utf-8") as file:
-            for number, line in enumerate(file, 1):
-                name, tab, text = line.rstrip("\r\n").partition("\t")
-                if not tab:
-                    raise DataFormatError(path, number, "expected a name, a tab and a text")
-                if known.setdefault(name, text) != text:
-                    raise DataFormatError(path, number, f"query {name} has another text before")
+        for name, text in read_texts(path).items():
+            if known.setdefault(name, text) != text:
+                raise InvalidParameterError(
+                    f"{args.command}: --query-texts must give one text to a query, got two for "
+                    f"{name}"
+                )
     names = [name for run in runs for name in run.query_ids.tolist()]
     missing = [name for name in names if name not in known]
     if missing:
@@ -197,32 +195,6 @@ def load_background(path: str) -> pc.Background:
             "use --model"
         )
     return found
-
-
-def make_method(text: str, metric: str = "f1") -> Truncator:
-    """Return the truncator that a word of the command line describes.
-
-    Parameters
-    ----------
-    text
-        Short name and, after a colon, parameters: ``surprise:refit=all,min_window=10``. Values
-        are read as JSON where that is what they are, as text elsewhere.
-    metric
-        What it shall learn, where it learns.
-    """
-    name, _, settings = text.partition(":")
-    params: dict[str, Any] = {}
-    for setting in filter(None, settings.split(",")):
-        key, equals, value = setting.partition("=")
-        if not equals:
-            raise InvalidParameterError(
-                f"method {text!r}: parameters must have the form name=value, got {setting!r}"
-            )
-        try:
-            params[key] = json.loads(value)
-        except ValueError:
-            params[key] = value
-    return truncators.make(name, metric=metric).set_params(**params)
 
 
 def read(args: argparse.Namespace, **judged: Any) -> RankedLists:

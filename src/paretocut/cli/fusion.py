@@ -18,7 +18,6 @@ from paretocut._cut import choose
 from paretocut.cli._common import (
     Commands,
     add_quiet,
-    make_method,
     note,
     positive_int,
     report_warnings,
@@ -30,7 +29,7 @@ from paretocut.io import read_lists, write_lists
 from paretocut.io._files import open_target
 from paretocut.io.tables import Format, format_of
 from paretocut.lists import RankedLists
-from paretocut.truncators import Truncator
+from paretocut.truncators import Truncator, from_text
 from paretocut.truncators.consensus import EXPECT
 
 __all__ = ["add_commands", "compared", "names_of"]
@@ -166,7 +165,7 @@ def _decider(how: str) -> Truncator:
         pass
     if os.path.exists(how):
         return choose("fuse", truncator=how)
-    return make_method(how)
+    return from_text(how)
 
 
 def _print_json(lists: RankedLists, cuts: Any) -> None:

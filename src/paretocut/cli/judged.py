@@ -16,7 +16,6 @@ from paretocut.cli._common import (
     add_input,
     add_quiet,
     expect_of,
-    make_method,
     note,
     positive_int,
     read,
@@ -26,7 +25,7 @@ from paretocut.cli.fusion import compared, names_of
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.evaluation import evaluate
 from paretocut.lists import RankedLists
-from paretocut.truncators import Truncator
+from paretocut.truncators import Truncator, from_text
 
 _METHODS = (
     "global_k",
@@ -128,6 +127,13 @@ def add_commands(commands: Commands) -> None:
         metavar="METHOD",
         help="what to learn (default: consensus)",
     )
+    fit.add_argument(
+        "--unjudged",
+        choices=("nonrelevant", "unknown"),
+        default="nonrelevant",
+        help="results that QRELS does not name: not relevant, as in TREC pools, or unknown, as "
+        "after `paretocut judge` (default: nonrelevant)",
+    )
     add_expect(fit)
     fit.add_argument(
         "--keep-recall",
@@ -168,12 +174,13 @@ def _add_judged(parser: argparse.ArgumentParser, *, needed: bool = True) -> None
     add_quiet(parser)
 
 
-def _read(args: argparse.Namespace, *, missing: str = "drop") -> RankedLists:
+def _read(args: argparse.Namespace, **judged: str) -> RankedLists:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", pc.io.CoverageWarning)
-        lists = read(args, qrels=args.qrels, min_grade=args.min_grade, missing=missing)
+        lists = read(args, qrels=args.qrels, min_grade=args.min_grade, **judged)
     notes = [str(warning.message) for warning in caught]
-    if len(lists) and not lists.relevant.values.any():
+    # Unknown grades are NaN, and no NaN is above anything.
+    if len(lists) and lists.relevance is not None and not _any_relevant(lists.relevance, args):
         notes.append(f"no result has grade {args.min_grade:g} or more: there is nothing to learn")
     if not args.quiet:
         for text in notes:
@@ -185,10 +192,14 @@ def _read(args: argparse.Namespace, *, missing: str = "drop") -> RankedLists:
     return lists
 
 
+def _any_relevant(grades: pc.Ragged, args: argparse.Namespace) -> bool:
+    return bool((grades.values >= args.min_grade).any())
+
+
 def _compare(args: argparse.Namespace) -> None:
     # Bad words are found before any file is read.
     metrics = [pc.metrics.get(metric) for metric in args.metrics]
-    methods = {text: make_method(text, args.metrics[0]) for text in args.methods}
+    methods = {text: from_text(text, args.metrics[0]) for text in args.methods}
     lists = _read(args, missing="empty" if args.fuse else "drop")
     protocol: dict[str, Any] = {
         "splits": args.splits,
@@ -220,7 +231,7 @@ def _compare(args: argparse.Namespace) -> None:
 
 def _fit(args: argparse.Namespace) -> None:
     method = _method(args)
-    lists = _read(args) if args.qrels is not None else read(args)
+    lists = read(args) if args.qrels is None else _read(args, unjudged=args.unjudged)
     gate = None if args.unanswered is None else read_unanswered(args, args.unanswered)
     method.fit(lists)
     if gate is not None:
@@ -234,7 +245,7 @@ def _fit(args: argparse.Namespace) -> None:
         "mean_k": float(k.mean()),
     }
     told = f"{method!r} learned from {len(lists)} queries"
-    if args.qrels is not None:
+    if lists.fully_judged:
         metric = pc.metrics.get(args.metric)
         reached = float(metric(lists, k).mean())
         learned |= {"metric": metric.name, "training_value": reached}
@@ -250,7 +261,7 @@ def _fit(args: argparse.Namespace) -> None:
 
 def _method(args: argparse.Namespace) -> Truncator:
     """Return what is to be learned; bad words are found before any file is read."""
-    method = make_method(args.method, args.metric)
+    method = from_text(args.method, args.metric)
     expect = expect_of(args)
     if expect is not None:
         if not isinstance(method, truncators.Consensus):

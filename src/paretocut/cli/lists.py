@@ -28,7 +28,6 @@ from paretocut.cli._common import (
     fit_options,
     load_background,
     load_truncator,
-    make_method,
     note,
     progress,
     query_texts,
@@ -42,7 +41,7 @@ from paretocut.io.tables import Format, format_of
 from paretocut.lists import RankedList
 from paretocut.ragged import IntArray
 from paretocut.surprise import SurpriseFits, limited_threads
-from paretocut.truncators import Gated, Truncator
+from paretocut.truncators import Gated, Truncator, from_text
 
 _COLUMNS = ("query_id", "rank", "doc_id", "score", "surprise", "pvalue", "evalue")
 _MOST_NAMED = 50
@@ -242,7 +241,7 @@ def _decider(args: argparse.Namespace) -> Truncator:
     if args.model is not None:
         given["truncator"] = load_truncator(args.model)
     elif args.method is not None:
-        given["truncator"] = make_method(args.method)
+        given["truncator"] = from_text(args.method)
     truncator = choose("cut", **given)
     if args.background is not None:
         background = load_background(args.background)

@@ -1,6 +1,7 @@
 """Reading and writing of ranked lists: TREC runs and judgements, JSONL, CSV, Parquet, Arrow."""
 
 from paretocut.io.tables import read_lists, write_lists
+from paretocut.io.texts import read_texts
 from paretocut.io.trec import (
     CoverageWarning,
     Qrels,
@@ -16,6 +17,7 @@ __all__ = [
     "Qrels",
     "read_lists",
     "read_qrels",
+    "read_texts",
     "read_trec",
     "with_qrels",
     "write_lists",

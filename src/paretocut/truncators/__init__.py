@@ -2,11 +2,12 @@
 
 Each class learns with ``fit(lists)`` (where it learns anything), decides with ``cut(scores)`` and
 ``cut_batch(lists)``, and is saved with ``save(path)``; `load` reads it back. `make` builds one by
-the short name that the command line uses, and `names` lists those.
+its short name, and `names` lists those; `from_text` takes the words of the command line.
 """
 
 from __future__ import annotations
 
+import json
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,8 @@ from paretocut.errors import InvalidParameterError
 from paretocut.truncators._base import Truncator
 from paretocut.truncators._persistence import load
 from paretocut.truncators.calibrated import Calibrated
+from paretocut.truncators.clusters import ClusterGap
+from paretocut.truncators.confidence import Confidence
 from paretocut.truncators.conformal import Conformal
 from paretocut.truncators.consensus import Consensus
 from paretocut.truncators.distribution import ScoreDistribution
@@ -22,10 +25,11 @@ from paretocut.truncators.gaps import Autocut, Knee, LargestGap, TopP
 from paretocut.truncators.gated import Gated
 from paretocut.truncators.isotonic import Isotonic
 from paretocut.truncators.surprise import Surprise
+from paretocut.truncators.tailaware import TailAware
 from paretocut.truncators.threshold import ScoreThreshold
 
 if TYPE_CHECKING:
-    from paretocut.truncators.neural import AttnCut, BiCut, Choppy
+    from paretocut.truncators.neural import AttnCut, BiCut, Choppy, MtCut
 
 __all__ = [
     "AttnCut",
@@ -33,6 +37,8 @@ __all__ = [
     "BiCut",
     "Calibrated",
     "Choppy",
+    "ClusterGap",
+    "Confidence",
     "Conformal",
     "Consensus",
     "FixedK",
@@ -42,18 +48,21 @@ __all__ = [
     "Knee",
     "LargestGap",
     "LocalK",
+    "MtCut",
     "Oracle",
     "ScoreDistribution",
     "ScoreThreshold",
     "Surprise",
+    "TailAware",
     "TopP",
     "Truncator",
+    "from_text",
     "load",
     "make",
     "names",
 ]
 
-_NEURAL = ("AttnCut", "BiCut", "Choppy")
+_NEURAL = ("AttnCut", "BiCut", "Choppy", "MtCut")
 
 # Short name -> class and the parameters that make it what the name says. Neural classes are
 # named, not imported: they load with their first use.
@@ -77,11 +86,15 @@ _REGISTRY: dict[str, tuple[str, dict[str, Any]]] = {
     "autocut": ("Autocut", {}),
     "knee": ("Knee", {}),
     "top_p": ("TopP", {}),
+    "tail_aware": ("TailAware", {}),
+    "cluster_gap": ("ClusterGap", {}),
+    "confidence": ("Confidence", {}),
     "consensus": ("Consensus", {}),
     "conformal": ("Conformal", {"base": "minmax"}),
     "bicut": ("BiCut", {}),
     "choppy": ("Choppy", {}),
     "attncut": ("AttnCut", {}),
+    "mtcut": ("MtCut", {}),
 }
 
 
@@ -129,3 +142,34 @@ def make(name: str, **params: Any) -> Truncator:
         arguments.pop("metric", None)
     truncator: Truncator = kind(**arguments)
     return truncator
+
+
+def from_text(text: str, metric: str = "f1") -> Truncator:
+    """Return the truncator that a few words describe, as on the command line.
+
+    Parameters
+    ----------
+    text
+        Short name and, after a colon, parameters: ``surprise:refit=all,min_window=10``. Values
+        are read as JSON where that is what they are, as text elsewhere.
+    metric
+        What it shall learn, where it learns.
+
+    Examples
+    --------
+    >>> from_text("minmax:threshold=0.4")
+    ScoreThreshold(normalize='minmax', threshold=0.4)
+    """
+    name, _, settings = text.partition(":")
+    params: dict[str, Any] = {}
+    for setting in filter(None, settings.split(",")):
+        key, equals, value = setting.partition("=")
+        if not equals:
+            raise InvalidParameterError(
+                f"method {text!r}: parameters must have the form name=value, got {setting!r}"
+            )
+        try:
+            params[key] = json.loads(value)
+        except ValueError:
+            params[key] = value
+    return make(name, metric=metric).set_params(**params)

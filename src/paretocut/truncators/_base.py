@@ -84,7 +84,8 @@ class Truncator(ABC):
                     f"{type(self).__name__}: lists must hold at least one list to learn from, got 0"
                 )
             self._fit(ranked)
-            self.queries_ = len(ranked)
+            if not hasattr(self, "queries_"):  # some lists may have taught nothing
+                self.queries_ = len(ranked)
             if self._reads_scores:
                 self.higher_is_better_ = ranked.higher_is_better
         return self

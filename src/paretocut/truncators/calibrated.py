@@ -154,14 +154,35 @@ class Calibrated(Gated):
         queries
             Texts of the queries; needed where calibration was for lexical scores.
         """
+        return self.compare(self.measure(lists, queries=queries))
+
+    def measure(
+        self, lists: RankedLists | RaggedLike, *, queries: Sequence[str] | None = None
+    ) -> FloatArray:
+        """Return best score, gap and upper half of each list: what `check` compares.
+
+        Parameters
+        ----------
+        lists, queries
+            As for `check`.
+        """
+        given = self._scaled(lists, queries)
+        if not isinstance(given, RankedLists):
+            given = RankedLists(given, higher_is_better=self.background.higher_is_better)
+        return shapes_of(given)
+
+    def compare(self, new: FloatArray) -> Drift:
+        """Return what `check` does, for lists that were measured before.
+
+        Parameters
+        ----------
+        new
+            Rows of `measure`, of as many lists as there are.
+        """
         if self.shapes is None:
             raise InvalidParameterError(
                 "Calibrated.check: calibrate must be given queries, got none"
             )
-        given = self._scaled(lists, queries)
-        if not isinstance(given, RankedLists):
-            given = RankedLists(given, higher_is_better=self.background.higher_is_better)
-        new = shapes_of(given)
         names = ("best score", "gap", "upper half")
         pairs = [(self.shapes[:, i], new[:, i]) for i in range(len(names))]
         distance = {name: _distance(*pair) for name, pair in zip(names, pairs, strict=True)}

@@ -13,13 +13,13 @@ from paretocut.lists import RankedLists
 from paretocut.ragged import FloatArray, IntArray
 from paretocut.truncators._base import Truncator
 
-__all__ = ["Autocut", "Knee", "LargestGap", "TopP"]
+__all__ = ["Autocut", "Knee", "LargestGap", "ShapeRule", "TopP"]
 
 _ROUNDING = 1e-12
 
 
-class _ShapeRule(Truncator):
-    """A rule that learns nothing and looks at one list at a time."""
+class ShapeRule(Truncator):
+    """Base of the rules that learn nothing and look at one list at a time."""
 
     def _learns(self) -> bool:
         return False
@@ -51,7 +51,7 @@ class _ShapeRule(Truncator):
         raise NotImplementedError
 
 
-class LargestGap(_ShapeRule):
+class LargestGap(ShapeRule):
     """Cut where the score drops most from one result to the next.
 
     Parameters
@@ -111,7 +111,7 @@ class LargestGap(_ShapeRule):
         return f"the largest drop in score, {ends}, comes after the {ordinal(at)}{more}"
 
 
-class Autocut(_ShapeRule):
+class Autocut(ShapeRule):
     """Cut before the first (or a later) jump of the score curve over its own diagonal.
 
     Parameters
@@ -159,7 +159,7 @@ class Autocut(_ShapeRule):
         return f"the curve of its scores jumps before the {ordinal(k + 1)}"
 
 
-class Knee(_ShapeRule):
+class Knee(ShapeRule):
     """Cut at the knee of the falling, convex score curve.
 
     Parameters
@@ -205,7 +205,7 @@ class Knee(_ShapeRule):
         return f"the curve of its scores bends at the {ordinal(k)}"
 
 
-class TopP(_ShapeRule):
+class TopP(ShapeRule):
     """Keep the first results, as long as their share of the softmax mass stays within ``p``.
 
     Parameters

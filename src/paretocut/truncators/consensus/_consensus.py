@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, ClassVar, Literal
@@ -9,11 +10,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from paretocut import metrics
-from paretocut._diagnostics import saturated
 from paretocut._validation import check_int, check_real
-from paretocut._wording import ordinal
 from paretocut.decisions import Cuts
-from paretocut.errors import InvalidParameterError
+from paretocut.errors import InvalidParameterError, NotFittedError
 from paretocut.lists import RankedLists
 from paretocut.metrics import MetricLike
 from paretocut.ragged import FloatArray, IntArray, Ragged, RaggedLike
@@ -22,6 +21,7 @@ from paretocut.truncators.consensus.answer import AnswerModel
 from paretocut.truncators.consensus.constants import CONSTANTS, EXPECT, Constants
 from paretocut.truncators.consensus.expected import best_expected, is_f_beta, is_linear
 from paretocut.truncators.consensus.features import Scale
+from paretocut.truncators.consensus.judged import Relevance, check_errors, learn
 from paretocut.truncators.consensus.logistic import sigmoid
 from paretocut.truncators.consensus.number import believed_cuts, estimated, told, typical
 from paretocut.truncators.consensus.pretrain import shipped, values_elsewhere
@@ -31,7 +31,7 @@ from paretocut.truncators.consensus.regression import (
     regress,
     standardised,
 )
-from paretocut.truncators.consensus.untrained import middle, quick_half, upper_half
+from paretocut.truncators.consensus.untrained import half_clauses, quick_half, upper_half
 from paretocut.truncators.consensus.vote import Rules, drawn, elected, rule_values, unit, winner
 
 __all__ = ["Consensus"]
@@ -54,14 +54,19 @@ class Consensus(Truncator):
         None keeps all of such a list.
     pretrained
         What `pretrain` made of other collections; None for what is shipped.
+    judge_errors
+        For lists judged in part: the share of relevant results that the judge misses, and the
+        share of irrelevant ones that the judge calls relevant. None estimates the second from the
+        judgements and takes 5 % for the first.
     seed
         Of the bootstrap.
 
     Attributes
     ----------
     strategy_
-        What was learned: ``"vote"``, ``"regression"``, ``"answer"``, ``"number"`` (``expect``
-        and unjudged lists) or ``"estimate"`` (unjudged lists alone).
+        What was learned: ``"vote"``, ``"regression"``, ``"answer"``, ``"judged"`` (lists judged
+        in part), ``"number"`` (``expect`` and unjudged lists) or ``"estimate"`` (unjudged lists
+        alone).
     weights_, thresholds_, votes_
         The rules elected by judged lists; `rules_` shows them.
     coef_, covariance_
@@ -73,6 +78,9 @@ class Consensus(Truncator):
     answer_, base_
         For accuracy: the model of whether a list holds a relevant result, from judged lists; and
         the base, fitted.
+    relevance_
+        Of lists judged in part: coefficients of the log-odds of relevance and their covariance,
+        the rate of false judgements, and what is expected; see `number_` and `interval_`.
     typical_
         What unjudged lists say about the logarithm of the number of relevant results.
     logit_, center_, spread_
@@ -96,6 +104,14 @@ class Consensus(Truncator):
     *Accuracy*: a regression on the scores at eight ranks tells lists that hold a relevant result
     from others. Lists with a probability of one half or more are kept, cut by ``base`` if there
     is one.
+
+    **With lists judged in part**, as `paretocut.judge` makes them, relevance is a logistic
+    regression on log rank, its square, and the score within the range of the list, fitted to the
+    judged results alone, and drawn towards the coefficients of other collections. It tells how
+    many results are relevant, with an interval. A judge may err: a lone yes deep in a list is
+    taken for an error rather than for hundreds of relevant results like it. For F1 and other
+    F-beta the number is used as if it had been told with ``expect``; any other metric is maximised
+    in expectation. If 20 lists or more are judged in full, these are learned from as above.
 
     **With** ``expect`` **and no judgements**, for F1 and other F-beta, the log-odds of relevance
     rise by 12 over the score range of a list and fall by 0.25 with every factor *e* in rank.
@@ -145,6 +161,7 @@ class Consensus(Truncator):
     error_: float
     answer_: dict[str, Any]
     base_: Truncator
+    relevance_: dict[str, Any]
     typical_: float
     logit_: bool
     center_: float
@@ -157,12 +174,14 @@ class Consensus(Truncator):
         expect: Literal["one", "few", "many"] | float | None = None,
         base: Truncator | None = None,
         pretrained: Mapping[str, Any] | None = None,
+        judge_errors: tuple[float, float] | None = None,
         seed: int = 0,
     ) -> None:
         self.metric = metric
         self.expect = expect
         self.base = base
         self.pretrained = pretrained
+        self.judge_errors = judge_errors
         self.seed = seed
 
     @property
@@ -170,11 +189,22 @@ class Consensus(Truncator):
         """Key, threshold and votes of each rule that judged lists elected."""
         return self._rules().names()
 
+    @property
+    def number_(self) -> float:
+        """Number of relevant results of a list that lists judged in part tell to expect."""
+        return self._relevance().number
+
+    @property
+    def interval_(self) -> tuple[float, float]:
+        """The 95 % interval of `number_`."""
+        return self._relevance().interval
+
     def predict_proba(self, lists: RankedLists | RaggedLike) -> Ragged:
         """Return the probability that each result is relevant.
 
         After ``fit`` on judged lists it is a logistic regression on them, in which rank 1 counts
-        as much as ranks 2 and 3 or 4 to 7 together, drawn towards that on other collections.
+        as much as ranks 2 and 3 or 4 to 7 together, drawn towards that on other collections;
+        for lists judged in part it is the model of the judged results.
         Before, it is the regression on other collections; with ``expect`` its level is the one
         at which so many results of each list are expected to be relevant.
 
@@ -191,6 +221,8 @@ class Consensus(Truncator):
         # Before any list of the system was seen, its raw scores say nothing.
         coef = self.coef_ if fitted else np.array(self._elsewhere()["coef without raw"])
         merit = scale.apply(ranked.merit)
+        if hasattr(self, "relevance_"):
+            return self._relevance().probabilities(merit)
         logits = merit.with_values(standardised(merit, scale, self._elsewhere()) @ coef)
         if not fitted and self.expect is not None:
             logits = logits.with_values(
@@ -209,6 +241,8 @@ class Consensus(Truncator):
                 )
         elif self.expect is not None:
             check_real(self.expect, who="Consensus", name="expect", low=0)
+        if self.judge_errors is not None:
+            check_errors(self.judge_errors, who="Consensus", name="judge_errors")
         if self.base is not None:
             if not isinstance(self.base, Truncator):
                 raise InvalidParameterError(
@@ -229,6 +263,14 @@ class Consensus(Truncator):
         """Accept lists before fit: other collections have been learned from."""
 
     def _fit(self, lists: RankedLists) -> None:
+        if lists.relevance is not None and not lists.fully_judged:
+            judged = lists.judged
+            whole = judged.filled & (judged.count(judged.values) == judged.lengths)
+            if np.count_nonzero(whole) < self.constants.whole:
+                self._fit_in_part(lists)
+                return
+            lists = lists[whole]
+            self.queries_ = len(lists)
         unjudged = lists.relevance is None and is_f_beta(metrics.get(self.metric))
         relevant = None if unjudged else lists.relevant  # refuses lists without judgements
         scale = Scale.of(lists.merit)
@@ -274,6 +316,30 @@ class Consensus(Truncator):
                 totals += self.constants.pseudo_queries * unit(curves) * elsewhere
             self.weights_, self.thresholds_, self.votes_ = elected(totals, self.constants)
 
+    def _fit_in_part(self, lists: RankedLists) -> None:
+        judged = lists.judged
+        if not judged.values.any():
+            raise InvalidParameterError(
+                "Consensus: lists must hold at least one judged result to learn from, or no "
+                f"relevance at all, got {lists!r}"
+            )
+        if self.base is not None:
+            raise InvalidParameterError(
+                f"Consensus: lists must be judged in full where there is a base, got {lists!r}"
+            )
+        assert lists.relevance is not None
+        scale = Scale.of(lists.merit)
+        self.logit_, self.center_, self.spread_ = bool(scale.logit), scale.center, scale.spread
+        self.strategy_ = "judged"
+        model = learn(
+            scale.apply(lists.merit),
+            judged.values,
+            lists.relevance.values >= lists.min_grade,
+            errors=self.judge_errors,
+        )
+        self.relevance_ = dataclasses.asdict(model)
+        self.queries_ = int(np.count_nonzero(judged.count(judged.values)))
+
     def _quick(self, scores: FloatArray, higher_is_better: bool) -> int | None:
         if self.metric != "f1" or self.expect is not None or hasattr(self, "strategy_"):
             return None
@@ -286,6 +352,8 @@ class Consensus(Truncator):
         strategy = getattr(self, "strategy_", "untrained")
         if strategy == "vote":
             return winner(self._rules().counts(merit, scale), self.votes_)
+        if strategy == "judged":
+            return self._judged_cuts(merit)
         if strategy == "estimate":
             beliefs = estimated(merit, self.typical_)
             return believed_cuts(merit, beliefs, self._beta(), self.constants)
@@ -300,6 +368,13 @@ class Consensus(Truncator):
             within = lists.scores.lengths if self.base is None else self.base_.predict(lists)
             return np.where(answered, within, 0)
         return self._untrained(lists, merit)
+
+    def _judged_cuts(self, merit: Ragged) -> IntArray:
+        metric, model = metrics.get(self.metric), self._relevance()
+        if is_f_beta(metric):
+            return believed_cuts(merit, model.beliefs(len(merit)), self._beta(), self.constants)
+        caution = self.constants.caution if is_linear(metric) else 0.0
+        return best_expected(model.probabilities(merit, caution), metric, seed=self.seed)
 
     def _untrained(self, lists: RankedLists, merit: Ragged) -> IntArray:
         metric = metrics.get(self.metric)
@@ -321,6 +396,12 @@ class Consensus(Truncator):
         strategy = getattr(self, "strategy_", "untrained")
         if strategy == "vote":
             clause = f"median of the {len(self.votes_)} cut-offs {self._taught()}"
+        elif strategy == "judged":
+            low, high = self.interval_
+            clause = (
+                f"highest expected {metric.name} if a list holds about {self.number_:.2g} relevant "
+                f"results ({low:.2g} to {high:.2g}), {self._taught()}"
+            )
         elif strategy == "estimate":
             return self._estimate_clauses(cuts)
         elif strategy == "regression" and self._loses():
@@ -332,42 +413,11 @@ class Consensus(Truncator):
         elif self.expect is not None:
             clause = f"highest expected {metric.name} if the list holds {self._expected()}"
         elif metric == metrics.f1:
-            return self._half_clauses(cuts)
+            merit = self._scale().apply(cuts.lists.merit)
+            return half_clauses(cuts, merit, self.constants)
         else:
             clause = f"highest expected {metric.name}, by what other collections taught"
         return [clause] * len(cuts)
-
-    def _half_clauses(self, cuts: Cuts) -> list[str]:
-        """Return why an untrained cut for F1 is where it is."""
-        raw = cuts.lists.merit
-        merit = self._scale().apply(raw)
-        logit = np.zeros(len(raw), dtype=bool) if merit is raw else saturated(raw)
-        columns = (
-            cuts.chosen.tolist(),
-            merit,
-            middle(merit, self.constants).tolist(),
-            logit.tolist(),
-        )
-        clauses = []
-        for k, values, half, as_logit in zip(*columns, strict=True):
-            if values.size == 0:
-                clauses.append("the list is empty")
-            elif values[0] == values[-1]:
-                clauses.append("all scores are equal" if k > 1 else "it is the only result")
-            elif k == values.size:
-                clauses.append("all scores are close to the best")
-            elif values[k] >= half:
-                many = f"{self.constants.many:g}"
-                clauses.append(f"more than {many} relevant results are not expected in one list")
-            else:
-                sign = 1.0 if cuts.lists.higher_is_better else -1.0
-                side = "below" if cuts.lists.higher_is_better else "above"
-                what = "logit" if as_logit else "score"
-                clauses.append(
-                    f"the {ordinal(k + 1)} has {what} {sign * values[k]:.3g}, {side} the middle "
-                    f"of the list's range, {sign * half:.3g}"
-                )
-        return clauses
 
     def _estimate_clauses(self, cuts: Cuts) -> list[str]:
         numbers = np.exp(estimated(self._scale().apply(cuts.lists.merit), self.typical_)[:, 1])
@@ -392,6 +442,13 @@ class Consensus(Truncator):
 
     def _answered(self, lists: RankedLists) -> FloatArray:
         return AnswerModel.from_dict(self.answer_).probability(lists.merit)
+
+    def _relevance(self) -> Relevance:
+        if not hasattr(self, "relevance_"):
+            raise NotFittedError(
+                "Consensus: number_ and interval_ come from fit on lists judged in part"
+            )
+        return Relevance(**self.relevance_)
 
     def _loses(self) -> bool:
         return self.gain_ < -self.constants.loss * self.error_

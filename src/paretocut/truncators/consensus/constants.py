@@ -57,6 +57,15 @@ class Constants:
     """Standard errors by which cross-validated cuts must lose before nothing is kept."""
     dense: int = 100
     """Ranks up to which every result of another collection is learned from."""
+    found: float = 0.95
+    """Share of the relevant results that a judge is taken to recognise, if nobody says more. It
+    hardly matters: a judge who finds 80 % makes the number of relevant results 15 % too small."""
+    false_rates: tuple[float, ...] = (0.001, 0.005, 0.01, 0.02, 0.03, 0.05, 0.08)
+    """Shares of the irrelevant results that a judge may call relevant; the judgements decide."""
+    false_prior: tuple[float, ...] = (0.30, 0.20, 0.18, 0.13, 0.10, 0.06, 0.03)
+    """How likely each of them is beforehand."""
+    whole: int = 20
+    """Lists judged in full that are worth more than all lists that are judged in part."""
     step: int = 10
     """Beyond that, deep results are many and much alike: one in so many will do."""
 

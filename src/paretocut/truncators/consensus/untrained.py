@@ -5,10 +5,22 @@ from __future__ import annotations
 import numpy as np
 
 from paretocut import _kernel
+from paretocut._diagnostics import saturated
+from paretocut._wording import ordinal
+from paretocut.decisions import Cuts
 from paretocut.ragged import FloatArray, IntArray, Ragged
 from paretocut.truncators.consensus.constants import CONSTANTS, Constants
 
-__all__ = ["cuts_at", "levels_for", "middle", "odds", "quick_half", "upper_half"]
+__all__ = [
+    "cuts_at",
+    "half_clauses",
+    "levels_for",
+    "low_ends",
+    "middle",
+    "odds",
+    "quick_half",
+    "upper_half",
+]
 
 
 def odds(constants: Constants) -> tuple[float, float, float]:
@@ -83,6 +95,18 @@ def middle(merit: Ragged, constants: Constants = CONSTANTS) -> FloatArray:
     return _above_middle(merit, constants)[1]
 
 
+def low_ends(merit: Ragged) -> FloatArray:
+    """Return where the range of each list begins: a little below its lowest score.
+
+    Parameters
+    ----------
+    merit
+        Lists in falling order.
+    """
+    top, _ = merit.ends()
+    return np.asarray(2 * middle(merit) - top, dtype=np.float64)
+
+
 def quick_half(
     scores: FloatArray, higher_is_better: bool, constants: Constants = CONSTANTS
 ) -> int | None:
@@ -126,3 +150,40 @@ def upper_half(merit: Ragged, constants: Constants = CONSTANTS) -> IntArray:
         bound = cuts_at(long, levels, np.ones(levels.shape), constants=constants)
         cuts[over] = np.minimum(cuts[over], bound)
     return cuts
+
+
+def half_clauses(cuts: Cuts, merit: Ragged, constants: Constants = CONSTANTS) -> list[str]:
+    """Return why each list is cut at the upper half of its range.
+
+    Parameters
+    ----------
+    cuts
+        What was decided.
+    merit
+        The lists on the scale they were compared on.
+    constants
+        As for `upper_half`.
+    """
+    raw = cuts.lists.merit
+    logit = np.zeros(len(raw), dtype=bool) if merit is raw else saturated(raw)
+    columns = (cuts.chosen.tolist(), merit, middle(merit, constants).tolist(), logit.tolist())
+    clauses = []
+    for k, values, half, as_logit in zip(*columns, strict=True):
+        if values.size == 0:
+            clauses.append("the list is empty")
+        elif values[0] == values[-1]:
+            clauses.append("all scores are equal" if k > 1 else "it is the only result")
+        elif k == values.size:
+            clauses.append("all scores are close to the best")
+        elif values[k] >= half:
+            many = f"{constants.many:g}"
+            clauses.append(f"more than {many} relevant results are not expected in one list")
+        else:
+            sign = 1.0 if cuts.lists.higher_is_better else -1.0
+            side = "below" if cuts.lists.higher_is_better else "above"
+            what = "logit" if as_logit else "score"
+            clauses.append(
+                f"the {ordinal(k + 1)} has {what} {sign * values[k]:.3g}, {side} the middle "
+                f"of the list's range, {sign * half:.3g}"
+            )
+    return clauses

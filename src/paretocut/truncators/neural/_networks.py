@@ -10,7 +10,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-__all__ = ["AttnCutNetwork", "BiCutNetwork", "ChoppyNetwork"]
+__all__ = ["AttnCutNetwork", "BiCutNetwork", "ChoppyNetwork", "MtCutNetwork"]
 
 _FLOAT = torch.float32
 
@@ -143,3 +143,36 @@ class AttnCutNetwork(_CutNetwork):
     def forward(self, values: Tensor, lengths: Tensor) -> Tensor:
         values = self.lstm(self._with_start(values), lengths + 1)
         return self.decide(self.encoder(values, lengths + 1)).squeeze(-1)  # type: ignore[no-any-return]
+
+
+class MtCutNetwork(_CutNetwork):
+    """BiLSTM, experts shared by three tasks, and for each task a gate and a linear layer.
+
+    The last dimension of the output has a number for each task: cut, relevance, order.
+    """
+
+    TASKS = 3
+
+    def __init__(
+        self, *, inputs: int, width: int, layers: int, heads: int, dropout: float, experts: int
+    ) -> None:
+        super().__init__(inputs)
+        self.lstm = BiLSTM(inputs, width, layers, dropout)
+        self.experts = nn.ModuleList(Encoder(2 * width, heads, 1, dropout) for _ in range(experts))
+        self.gates = nn.ModuleList(
+            nn.Linear(2 * width, experts, dtype=_FLOAT) for _ in range(self.TASKS)
+        )
+        self.decide = nn.ModuleList(
+            nn.Linear(2 * width, 1, dtype=_FLOAT) for _ in range(self.TASKS)
+        )
+
+    def forward(self, values: Tensor, lengths: Tensor) -> Tensor:
+        values = self.lstm(self._with_start(values), lengths + 1)
+        inside = _inside(lengths + 1, values.shape[1])[:, :, None]
+        mean = (values * inside).sum(dim=1) / (lengths + 1)[:, None]
+        opinions = torch.stack([expert(values, lengths + 1) for expert in self.experts], dim=-1)
+        outputs = []
+        for gate, decide in zip(self.gates, self.decide, strict=True):
+            share = gate(mean).softmax(dim=-1)[:, None, None, :]
+            outputs.append(decide((opinions * share).sum(dim=-1)))
+        return torch.cat(outputs, dim=-1)

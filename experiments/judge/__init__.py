@@ -1,0 +1,1 @@
+"""Two hundred judged results instead of twenty judged lists: what they are worth, measured."""

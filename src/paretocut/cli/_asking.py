@@ -1,0 +1,107 @@
+"""Another program as the judge: it reads one JSON line for each question and writes one back."""
+
+from __future__ import annotations
+
+import json
+import queue
+import shlex
+import subprocess
+import threading
+from collections.abc import Mapping
+from types import TracebackType
+from typing import IO, Any, Self
+
+from paretocut.errors import InvalidParameterError, ParetocutError
+
+__all__ = ["AskedProgram"]
+
+
+class AskedProgram:
+    """A program that runs beside us and answers questions, one line each way.
+
+    Parameters
+    ----------
+    command
+        The program and its arguments; no shell looks at them.
+    seconds
+        How long an answer may take.
+    """
+
+    def __init__(self, command: str, seconds: float) -> None:
+        self._command, self._seconds = command, seconds
+        self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        try:
+            words = shlex.split(command)
+        except ValueError as error:
+            raise InvalidParameterError(
+                f"judge: --ask must be a command, got {command!r}: {error}"
+            ) from None
+        if not words:
+            raise InvalidParameterError("judge: --ask must be a command, got an empty one")
+        self._process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self._process.stdout is not None
+        threading.Thread(target=self._listen, args=(self._process.stdout,), daemon=True).start()
+
+    def _listen(self, answers: IO[bytes]) -> None:
+        for line in answers:
+            self._lines.put(line)
+        self._lines.put(b"")  # the program has ended
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.close()
+            self._process.wait(5)
+        except (OSError, subprocess.TimeoutExpired):
+            self._process.kill()
+            self._process.wait()
+
+    def __call__(self, question: Mapping[str, str]) -> bool | float | None:
+        """Return what the program says of one result.
+
+        Parameters
+        ----------
+        question
+            ``query_id``, ``doc_id``, and the texts ``query`` and ``text``.
+        """
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(dict(question)).encode() + b"\n")
+            self._process.stdin.flush()
+            line = self._lines.get(timeout=self._seconds)
+        except BrokenPipeError:
+            line = b""
+        except queue.Empty:
+            raise ParetocutError(
+                f"judge: {self._command!r} must answer within {self._seconds:g} s, got nothing "
+                f"for {question['query_id']!r}, {question['doc_id']!r}"
+            ) from None
+        if not line:
+            code = self._process.wait()
+            raise ParetocutError(
+                f"judge: {self._command!r} must answer until its input ends, "
+                f"but it ended with code {code}"
+            )
+        return self._answer(line)
+
+    def _answer(self, line: bytes) -> bool | float | None:
+        try:
+            row: Any = json.loads(line)
+            said = row["relevant"]
+        except (ValueError, TypeError, KeyError, RecursionError):
+            said = line
+        if said is None or isinstance(said, (bool, int, float)):
+            return said
+        raise ParetocutError(
+            f"judge: {self._command!r} must write lines such as "
+            '{"relevant": true}, with true, false, a grade or null, got '
+            f"{line[:80]!r}"
+        )

@@ -1,0 +1,195 @@
+"""Which results of which lists to judge, and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, overload
+
+import numpy as np
+
+from paretocut._validation import check_int
+from paretocut.errors import InvalidParameterError
+from paretocut.lists import RankedLists
+from paretocut.ragged import BoolArray, FloatArray, Ragged
+from paretocut.truncators.consensus.features import Scale
+from paretocut.truncators.consensus.judged import Relevance, learn
+
+__all__ = ["JudgementPlan", "known_relevance", "plan_judgements", "planned"]
+
+VISIT = 5
+"""Results of one list that are asked about in a row."""
+_ENOUGH = 50  # judgements before the plan looks where relevance is uncertain
+
+
+class JudgementPlan(Sequence[tuple[int, int]]):
+    """Results to judge, in order: pairs of list and rank, both from 0.
+
+    Parameters
+    ----------
+    pairs
+        The pairs.
+
+    Examples
+    --------
+    >>> plan = JudgementPlan([(0, 0), (3, 7)])
+    >>> len(plan), plan[1], plan
+    (2, (3, 7), JudgementPlan(2 results of 2 lists))
+    """
+
+    __slots__ = ("_pairs",)
+
+    def __init__(self, pairs: Sequence[tuple[int, int]] = ()) -> None:
+        self._pairs = tuple((int(i), int(rank)) for i, rank in pairs)
+
+    @overload
+    def __getitem__(self, index: int) -> tuple[int, int]: ...
+    @overload
+    def __getitem__(self, index: slice) -> JudgementPlan: ...
+    def __getitem__(self, index: Any) -> Any:
+        found = self._pairs[index]
+        return JudgementPlan(found) if isinstance(index, slice) else found
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        return iter(self._pairs)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, JudgementPlan) and self._pairs == other._pairs
+
+    def __hash__(self) -> int:
+        return hash(self._pairs)
+
+    def __repr__(self) -> str:
+        lists = len({i for i, _ in self._pairs})
+        return f"JudgementPlan({len(self)} results of {lists} lists)"
+
+
+def plan_judgements(lists: RankedLists, budget: int = 200, *, seed: int = 0) -> JudgementPlan:
+    """Return which results to judge next, in order; stopping early is fine.
+
+    The plan visits list after list, those with the fewest judgements first, in random order. A
+    visit asks about five results of one list. Their log ranks are spread evenly, so that the
+    first result, the third and the three hundredth have their turn. Once 50 results are judged,
+    every other visit looks where the answer is uncertain: where relevance is as likely as not.
+
+    Parameters
+    ----------
+    lists
+        The lists. Judgements that they hold are taken into account and never asked for again.
+    budget
+        Number of results; fewer where there are no more.
+    seed
+        Of the random choices.
+
+    Examples
+    --------
+    >>> lists = RankedLists([[0.9, 0.8, 0.7, 0.6, 0.5, 0.4]] * 3)
+    >>> plan_judgements(lists, 4)
+    JudgementPlan(4 results of 1 lists)
+    """
+    check_int(budget, who="plan_judgements", name="budget")
+    check_int(seed, who="plan_judgements", name="seed")
+    if not isinstance(lists, RankedLists):
+        raise InvalidParameterError(
+            f"plan_judgements: lists must be RankedLists, got {type(lists).__name__}"
+        )
+    judged = np.zeros(lists.scores.values.size, dtype=bool)
+    if lists.relevance is not None:
+        judged = lists.judged.values
+    rng = np.random.default_rng(seed)
+    return planned(lists.scores, judged, judged, budget, rng, known_relevance(lists))
+
+
+def known_relevance(lists: RankedLists, least: int = _ENOUGH) -> tuple[Ragged, Relevance] | None:
+    """Return the lists on their scale and the model of their judgements; None of too few.
+
+    Parameters
+    ----------
+    lists
+        Lists judged in part, in full or not at all.
+    least
+        Judgements that there must be.
+    """
+    if lists.relevance is None:
+        return None
+    judged = lists.judged.values
+    if np.count_nonzero(judged) < least:
+        return None
+    merit = Scale.of(lists.merit).apply(lists.merit)
+    grades = lists.relevance.values
+    said = grades if grades.dtype == np.bool_ else grades >= lists.min_grade
+    return merit, learn(merit, judged, said)
+
+
+def planned(
+    scores: Ragged,
+    judged: BoolArray,
+    closed: BoolArray,
+    budget: int,
+    rng: np.random.Generator,
+    known: tuple[Ragged, Relevance] | None,
+) -> JudgementPlan:
+    """Return the plan for lists of this layout.
+
+    Parameters
+    ----------
+    scores
+        The lists.
+    judged, closed
+        For each result whether it was judged, and whether it must not be asked for: judged
+        results, unsure ones, those of a query that was skipped.
+    budget
+        Number of results.
+    rng
+        Source of the random choices.
+    known
+        What `known_relevance` gave.
+    """
+    free = ~closed
+    left, visits = scores.count(free), scores.count(judged) // VISIT
+    even = np.log((scores.ranks + 2) / (scores.ranks + 1))
+    unsure = None
+    if known is not None:
+        merit, model = known
+        p = model.probabilities(merit).values
+        unsure = p * (1 - p)
+    shuffled = rng.permutation(len(scores))
+    pairs: list[tuple[int, int]] = []
+    while len(pairs) < budget and left.any():
+        waiting = shuffled[left[shuffled] > 0]
+        least = visits[waiting].min()
+        for i in waiting[visits[waiting] == least].tolist():
+            own = slice(scores.offsets[i], scores.offsets[i + 1])
+            weight = even[own] if unsure is None or visits[i] % 2 == 0 else unsure[own]
+            ranks = _drawn(weight, free[own], rng)
+            free[own][ranks] = False
+            left[i] -= len(ranks)
+            visits[i] += 1
+            pairs += [(i, rank) for rank in ranks]
+            if len(pairs) >= budget:
+                break
+    return JudgementPlan(pairs[:budget])
+
+
+def _drawn(weight: FloatArray, free: BoolArray, rng: np.random.Generator) -> list[int]:
+    """Return five free ranks in random order, one from each fifth of the weight of the list.
+
+    A fifth whose results are all taken gives its turn to the nearest free result.
+    """
+    reached = np.cumsum(weight)
+    points = (np.arange(VISIT) + rng.random(VISIT)) / VISIT * reached[-1]
+    open_ = free.copy()
+    found: list[int] = []
+    for place in np.searchsorted(reached, points, side="right").tolist():
+        ranks = np.flatnonzero(open_)
+        if not ranks.size:
+            break
+        # Nearest in log rank: the neighbours of a deep result are many.
+        near = np.abs(np.log((ranks + 1) / (min(place, len(free) - 1) + 1)))
+        rank = int(ranks[np.argmin(near)])
+        open_[rank] = False
+        found.append(rank)
+    rng.shuffle(found)
+    return found

@@ -1,0 +1,423 @@
+"""The answers of one judge, from question to question: what `judge` and the terminal share."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from paretocut._list_checks import known_or_nan
+from paretocut._validation import check_int, check_real
+from paretocut.errors import DataFormatError, InvalidParameterError
+from paretocut.judging.plan import known_relevance, planned
+from paretocut.judging.record import Record, fingerprint
+from paretocut.lists import RankedLists
+from paretocut.ragged import BoolArray, FloatArray, IntArray, Ragged
+from paretocut.truncators.consensus.constants import CONSTANTS
+from paretocut.truncators.consensus.judged import Relevance
+
+__all__ = ["JudgingSession", "Question"]
+
+_ROUND = 50  # results that are planned at once
+_POOL = 500  # lists that are asked about at most
+_SHOWN = 50  # lists that the expected loss is worked out on
+_CHECK = 10  # answers between two looks at the expected loss
+_FIRST = 50  # answers before the first one
+_APART = 10  # answers between a question and its repetition
+_MISSED = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4])  # shares that a judge may miss
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One result to judge.
+
+    Attributes
+    ----------
+    list_index, rank
+        Which list, and which of its results, from 0.
+    query_id, doc_id
+        Their names; ``doc_id`` is None in lists without document ids.
+    repeated
+        Whether it was asked before, to see how often the judge says the same.
+    """
+
+    list_index: int
+    rank: int
+    query_id: str
+    doc_id: str | None
+    repeated: bool = False
+
+
+@dataclass
+class _State:
+    """What follows from the events so far; an undo makes it anew."""
+
+    grades: FloatArray
+    closed: BoolArray
+    queue: list[tuple[int, int]] = field(default_factory=list)
+    asked: list[tuple[int, int]] = field(default_factory=list)
+    pairs: dict[tuple[int, int], tuple[float, float]] = field(default_factory=dict)
+    skipped: set[int] = field(default_factory=set)
+    rounds: int = 0
+    answers: int = 0
+
+
+class JudgingSession:
+    """A judge's answers to planned questions, kept in a file if wanted.
+
+    Parameters
+    ----------
+    lists
+        The lists; judgements that they hold count and are not asked for again.
+    budget
+        Answers to collect, those of earlier runs in the file included.
+    path
+        File of JSON lines. Each answer is in it before the next question. A second session with
+        the same lists, ``seed`` and ``repeats`` goes on where the first one stopped.
+    repeats
+        Share of questions, in [0, 1), that are asked a second time, for `errors`.
+    tolerance
+        Stop when the cuts lose at most so much F1 with 95 % confidence, because the number of
+        relevant results is not known exactly. None uses the whole budget.
+    seed
+        Of the plan.
+
+    Attributes
+    ----------
+    stopped
+        Why there is no next question; None as long as there is one.
+
+    Examples
+    --------
+    >>> lists = RankedLists([[0.9, 0.5, 0.1], [0.8, 0.3]], doc_ids=[["a", "b", "c"], ["d", "e"]])
+    >>> session = JudgingSession(lists, budget=2)
+    >>> while (question := session.next()) is not None:
+    ...     session.answer(question.doc_id in ("a", "d"))
+    >>> session.stopped, int(session.lists.judged.values.sum())
+    ('2 answers were asked for', 2)
+    """
+
+    def __init__(
+        self,
+        lists: RankedLists,
+        budget: int = 200,
+        *,
+        path: str | os.PathLike[str] | None = None,
+        repeats: float = 0.0,
+        tolerance: float | None = None,
+        seed: int = 0,
+    ) -> None:
+        if not isinstance(lists, RankedLists):
+            raise InvalidParameterError(
+                f"judge: lists must be RankedLists, got {type(lists).__name__}"
+            )
+        self.budget = check_int(budget, who="judge", name="budget")
+        self.seed = check_int(seed, who="judge", name="seed")
+        self.repeats = check_real(repeats, who="judge", name="repeats", low=0, high=1, closed="low")
+        self.tolerance = tolerance
+        if tolerance is not None:
+            self.tolerance = check_real(
+                tolerance, who="judge", name="tolerance", low=0, closed="low"
+            )
+        self.stopped: str | None = None
+        self._all = lists
+        self._pool = self._drawn_pool()
+        self._given = lists if len(self._pool) == len(lists) else lists[self._pool]
+        self._events: list[dict[str, Any]] = []
+        self._state = self._new_state()
+        self._version = 0
+        self._loss: tuple[int, float] | None = None
+        self._fitted: tuple[int, tuple[Ragged, Relevance] | None] | None = None
+        head = {"lists": fingerprint(lists), "seed": self.seed, "repeats": self.repeats}
+        self._record = Record(None if path is None else Path(path), head)
+        for number, event in enumerate(self._record.events, 2):
+            try:
+                self._take(event)
+            except (KeyError, TypeError, ValueError, IndexError) as error:
+                raise DataFormatError(str(path), number, f"not a judgement: {error}") from None
+
+    # --- questions and answers ---
+
+    def next(self) -> Question | None:
+        """Return what to ask, the same until it is answered; None when it is enough."""
+        self.stopped = self._enough()
+        if self.stopped is not None:
+            return None
+        pair, repeated = self._next()
+        return self._question(pair, repeated)
+
+    def answer(self, value: bool | float | None) -> None:
+        """Take the answer to the question of `next`.
+
+        Parameters
+        ----------
+        value
+            True or False; a grade; or None for unsure: the result stays unknown and is not asked
+            for again.
+        """
+        question = self.next()
+        if question is None:
+            raise InvalidParameterError(
+                f"judge: answer must follow a question, got {value!r} after the last one"
+            )
+        grade = self._grade(value)
+        event: dict[str, Any] = {
+            "query": question.query_id,
+            "doc": question.doc_id,
+            "list": question.list_index,
+            "rank": question.rank,
+            "answer": None if math.isnan(grade) else grade,
+        }
+        if question.repeated:
+            event["repeated"] = True
+        self._record.add(event)
+        self._take(event)
+
+    def skip_query(self) -> None:
+        """Ask nothing more about the query of the present question; its answers stay."""
+        question = self.next()
+        if question is None:
+            raise InvalidParameterError("judge: skip_query must follow a question, got none")
+        event: dict[str, Any] = {"skip": question.query_id, "list": question.list_index}
+        self._record.add(event)
+        self._take(event)
+
+    def undo(self) -> Question | None:
+        """Return the question whose answer was taken back, to be asked again; None without one.
+
+        A skipped query is taken back too; then the question is the one that was skipped.
+        """
+        if not self._events:
+            return None
+        event: dict[str, Any] = {"undo": True}
+        self._record.add(event)
+        self._take(event)
+        return self.next()
+
+    @property
+    def answers(self) -> int:
+        """Answers so far, those of unsure and of repeated questions included."""
+        return self._state.answers
+
+    # --- what was learned ---
+
+    @property
+    def lists(self) -> RankedLists:
+        """The lists with all judgements so far; NaN where there is none."""
+        scores = self._all.scores
+        grades = np.full(scores.values.size, np.nan)
+        inside = np.zeros(len(self._all), dtype=bool)
+        inside[self._pool] = True
+        grades[scores.spread(inside)] = self._state.grades
+        return self._all.with_relevance(scores.with_values(grades))
+
+    @property
+    def relevance(self) -> Relevance | None:
+        """The model of relevance so far; None before the first judgement."""
+        found = self._known(1)
+        return None if found is None else found[1]
+
+    @property
+    def loss(self) -> float | None:
+        """How much F1 the cuts may lose at most, with 95 % confidence; None before any judgement.
+
+        Compared with cuts that know the mean number of relevant results exactly.
+        """
+        found = self._known(1)
+        if found is None:
+            return None
+        if self._loss is None or self._loss[0] != self._version:
+            merit, model = found
+            some = merit.take(np.flatnonzero(merit.filled)[:_SHOWN])
+            self._loss = self._version, model.loss(some)
+        return self._loss[1]
+
+    @property
+    def errors(self) -> tuple[float, float] | None:
+        """Shares of relevant results missed and of irrelevant ones called relevant.
+
+        They are estimated from questions that were asked twice, for
+        ``Consensus(judge_errors=...)``; None without any. Twenty pairs tell little, so both are
+        drawn towards what is likely beforehand.
+        """
+        pairs, found = self._known_pairs(), self._known(1)
+        if not pairs or found is None:
+            return None
+        merit, model = found
+        p = model.probabilities(merit).values
+        at = [merit.offsets[i] + rank for i, rank in pairs]
+        said = np.array(list(pairs.values()))
+        false = np.array(CONSTANTS.false_rates)
+        prior = np.log(np.array(CONSTANTS.false_prior))[:, None] - 0.5 * (_MISSED / 0.15) ** 2
+        likely = prior.copy()
+        yes, no = said.sum(axis=1), 2 - said.sum(axis=1)
+        for chance, ones, zeros in zip(p[at], yes, no, strict=True):
+            hit = (1 - _MISSED) ** ones * _MISSED**zeros
+            noise = false[:, None] ** ones * (1 - false[:, None]) ** zeros
+            likely += np.log(chance * hit + (1 - chance) * noise)
+        weight = np.exp(likely - likely.max())
+        weight /= weight.sum()
+        return float(weight.sum(axis=0) @ _MISSED), float(weight.sum(axis=1) @ false)
+
+    def summary(self) -> str:
+        """Return one line on what was learned so far."""
+        known = int(np.count_nonzero(~np.isnan(self._state.grades)))
+        model = self.relevance
+        if model is None:
+            return "nothing judged yet"
+        yes = int(np.count_nonzero(self._state.grades >= self._given.min_grade))
+        low, high = model.interval
+        line = (
+            f"{known} judged, {yes} relevant: about {model.number:.2g} relevant results a list "
+            f"(95 %: {low:.2g} to {high:.2g}), loss of F1 at most {self.loss:.3f}"
+        )
+        pairs = self._known_pairs()
+        if pairs:
+            same = sum(first == second for first, second in pairs.values())
+            line += f", {same} of {len(pairs)} repeated answers alike"
+        return line
+
+    # --- inside ---
+
+    def _drawn_pool(self) -> IntArray:
+        """Return the lists that are asked about: all, or some where there are very many."""
+        count = len(self._all)
+        if count <= _POOL:
+            return np.arange(count)
+        drawn = np.random.default_rng([self.seed, 0]).permutation(count)
+        known = np.zeros(count, dtype=bool)
+        if self._all.relevance is not None:
+            known = self._all.scores.count(self._all.judged.values) > 0
+        first = drawn[np.argsort(~known[drawn], kind="stable")]
+        return np.sort(first[: max(_POOL, np.count_nonzero(known))])
+
+    def _known_pairs(self) -> dict[tuple[int, int], tuple[bool, bool]]:
+        """Return both answers, relevant or not, to each question that was answered twice."""
+        least = self._given.min_grade
+        return {
+            pair: (first >= least, second >= least)
+            for pair, (first, second) in self._state.pairs.items()
+            if not math.isnan(second)
+        }
+
+    def _new_state(self) -> _State:
+        size = self._given.scores.values.size
+        grades = np.full(size, np.nan)
+        if self._given.relevance is not None:
+            column = self._given.relevance.values
+            if column.dtype == np.bool_:
+                column = known_or_nan(column.tolist(), self._given.min_grade)
+            grades = column.astype(np.float64)
+        return _State(grades, ~np.isnan(grades))
+
+    def _take(self, event: dict[str, Any]) -> None:
+        """Let one event change what is known."""
+        self._version += 1
+        if "undo" in event:
+            if self._events:
+                kept = self._events[:-1]
+                self._events, self._state = [], self._new_state()
+                for one in kept:
+                    self._take(one)
+            return
+        state, i = self._state, int(np.searchsorted(self._pool, int(event["list"])))
+        if i == len(self._pool) or self._pool[i] != event["list"]:
+            raise ValueError(f"list must be one that is asked about, got {event['list']}")
+        self._next()  # the plan must be where it was when the answer was given
+        if "skip" in event:
+            state.skipped.add(i)
+            start, stop = self._given.scores.offsets[i : i + 2]
+            state.closed[start:stop] = True
+            state.queue = [pair for pair in state.queue if pair[0] != i]
+        else:
+            rank = range(int(self._given.scores.lengths[i]))[int(event["rank"])]
+            value = math.nan if event["answer"] is None else float(event["answer"])
+            at = int(self._given.scores.offsets[i]) + rank
+            if event.get("repeated"):
+                state.pairs[i, rank] = (float(state.grades[at]), value)
+            else:
+                state.grades[at] = value
+                state.closed[at] = True
+                state.asked.append((i, rank))
+                state.queue = [pair for pair in state.queue if pair != (i, rank)]
+            state.answers += 1
+        self._events.append(event)
+
+    def _next(self) -> tuple[tuple[int, int] | None, bool]:
+        """Return the next pair of list and rank, and whether it is a repetition."""
+        again = self._repetition()
+        if again is not None:
+            return again, True
+        state = self._state
+        if not state.queue:
+            scores = self._given.scores
+            rng = np.random.default_rng([self.seed, 1, state.rounds])
+            known = self._known(_FIRST) if state.rounds else None
+            judged = ~np.isnan(state.grades)
+            state.queue = list(planned(scores, judged, state.closed, _ROUND, rng, known))
+            state.rounds += 1
+        return (state.queue[0] if state.queue else None), False
+
+    def _repetition(self) -> tuple[int, int] | None:
+        """Return what to ask a second time now, or None."""
+        state = self._state
+        due = math.floor((state.answers + 1) * self.repeats)
+        if due <= len(state.pairs) or len(state.asked) <= _APART:
+            return None
+        grades, offsets = state.grades, self._given.scores.offsets
+        old = [
+            pair
+            for pair in state.asked[:-_APART]
+            if pair not in state.pairs
+            and pair[0] not in state.skipped
+            and not np.isnan(grades[offsets[pair[0]] + pair[1]])
+        ]
+        if not old:
+            return None
+        return old[np.random.default_rng([self.seed, 2, state.answers]).integers(len(old))]
+
+    def _known(self, least: int) -> tuple[Ragged, Relevance] | None:
+        if self._fitted is None or self._fitted[0] != self._version:
+            column = self._given.scores.with_values(self._state.grades)
+            self._fitted = self._version, known_relevance(self._given.with_relevance(column), 1)
+        if np.count_nonzero(~np.isnan(self._state.grades)) < least:
+            return None
+        return self._fitted[1]
+
+    def _question(self, pair: tuple[int, int] | None, repeated: bool) -> Question:
+        assert pair is not None
+        i, rank = pair
+        docs = self._given.doc_ids
+        doc = None if docs is None else str(docs[i][rank])
+        return Question(int(self._pool[i]), rank, str(self._given.query_ids[i]), doc, repeated)
+
+    def _enough(self) -> str | None:
+        state = self._state
+        if state.answers >= self.budget:
+            return f"{self.budget} answers were asked for"
+        if self._next()[0] is None:
+            return "there is no result left to ask about"
+        if self.tolerance is not None and state.answers >= _FIRST and not state.answers % _CHECK:
+            loss = self.loss
+            if loss is not None and loss <= self.tolerance:
+                return (
+                    f"the cuts lose at most {loss:.3f} of F1 with 95 % confidence, after "
+                    f"{state.answers} answers"
+                )
+        return None
+
+    def _grade(self, value: Any) -> float:
+        """Return an answer as a grade, NaN for unsure."""
+        if value is None:
+            return math.nan
+        if isinstance(value, (bool, np.bool_)):
+            return float(max(1, self._given.min_grade)) if value else 0.0
+        if isinstance(value, (int, float, np.number)) and math.isfinite(value):
+            return float(value)
+        raise InvalidParameterError(
+            f"judge: an answer must be True, False, a finite number or None, got {value!r}"
+        )

@@ -1,0 +1,120 @@
+"""CAR: groups of near scores, and the widest gap between them, the later the better."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from paretocut._validation import check_int, check_real
+from paretocut._wording import ordinal
+from paretocut.ragged import FloatArray, IntArray
+from paretocut.truncators.gaps import ShapeRule
+
+__all__ = ["ClusterGap"]
+
+
+class ClusterGap(ShapeRule):
+    """Group the scores, and cut at the border of two groups with the widest gap.
+
+    Parameters
+    ----------
+    position_weight
+        What a later border is worth: this times the share of the list before it is added to its
+        gap. 1 is the paper's value, and on long lists it keeps much; 0 looks at the gaps alone.
+    max_clusters
+        Largest number of groups to try.
+
+    Notes
+    -----
+    The scores are scaled to 0..1 within the list and grouped by Ward's agglomerative clustering,
+    into the number of groups from 2 to ``max_clusters`` with the best mean silhouette. Of the
+    borders between groups the cut is ``argmax_k gap_k / max(gap) + position_weight * k / n``,
+    the first one on a tie.
+
+    Silhouette, gaps at the borders and the share of the list as a bonus are the paper's. The
+    paper tries several ways of clustering; ours is the one among them that has no random start
+    and no size to choose. It groups by score alone and knows the order of the results only
+    through that. The largest number of groups is our choice.
+
+    It never returns nothing. Its cost grows with the square of the list: about 4 ms for 200
+    results, 40 ms for 1000. A constant list is kept whole.
+
+    References
+    ----------
+    Y. Xu, V. Gupta, R. Aggarwal, V. Mahadevan and B. Krishnamachari, "Cluster-based Adaptive
+    Retrieval: Dynamic Context Selection for RAG Applications", 2025 (arXiv 2511.14769).
+
+    Examples
+    --------
+    >>> ClusterGap().predict([[0.9, 0.88, 0.87, 0.41, 0.4, 0.39]])
+    array([3])
+    """
+
+    def __init__(self, position_weight: float = 1.0, *, max_clusters: int = 10) -> None:
+        self.position_weight = position_weight
+        self.max_clusters = max_clusters
+
+    def _validate(self) -> None:
+        check_real(
+            self.position_weight, who="ClusterGap", name="position_weight", low=0, closed="low"
+        )
+        check_int(self.max_clusters, who="ClusterGap", name="max_clusters", low=2)
+
+    def _shape_cut(self, scores: FloatArray) -> int:
+        values = (scores - scores[-1]) / (scores[0] - scores[-1])
+        borders = _borders(values, self.max_clusters)
+        gaps = values[borders - 1] - values[borders]
+        worth = gaps / gaps.max() + self.position_weight * borders / values.size
+        return int(borders[np.argmax(worth)])
+
+    def _shape_clause(self, k: int, scores: FloatArray) -> str:
+        ends = f"{scores[k - 1]:.3g} to {scores[k]:.3g}"
+        return f"two groups of scores part after the {ordinal(k)}, with a gap of {ends}"
+
+
+def _borders(values: FloatArray, most: int) -> IntArray:
+    """Return where each group but the first begins, in the grouping of the best silhouette."""
+    # Ward's nearest groups are always neighbours here: the values stand in order. So a step of
+    # the clustering removes one border, and the borders of c groups are the last c - 1.
+    count = values.size
+    border, size, mean = list(range(1, count)), [1] * count, values.tolist()
+    cost = [_ward(size, mean, i) for i in range(count - 1)]
+    removed = []
+    while cost:
+        i = cost.index(min(cost))
+        removed.append(border[i])
+        total = size[i] + size[i + 1]
+        mean[i] = (size[i] * mean[i] + size[i + 1] * mean[i + 1]) / total
+        size[i] = total
+        del border[i], cost[i], size[i + 1], mean[i + 1]
+        for j in range(max(i - 1, 0), min(i + 1, len(cost))):
+            cost[j] = _ward(size, mean, j)
+    # Equal scores have no border: as many groups as different scores, at most.
+    most = min(most, np.unique(values).size)
+    options = [np.sort(removed[count - clusters :]) for clusters in range(2, most + 1)]
+    return max(options, key=lambda starts: _silhouette(values, starts))
+
+
+def _ward(size: list[int], mean: list[float], i: int) -> float:
+    """Return what joining a group and the next one adds to the squares within groups."""
+    return size[i] * size[i + 1] / (size[i] + size[i + 1]) * (mean[i] - mean[i + 1]) ** 2
+
+
+def _silhouette(values: FloatArray, starts: IntArray) -> float:
+    """Return the mean silhouette of falling values in groups that begin at ``starts``."""
+    edges = np.concatenate([[0], starts, [values.size]])
+    sums = np.concatenate([[0.0], np.cumsum(values)])
+    size = np.diff(edges)
+    mean = np.diff(sums[edges]) / size
+    group = np.repeat(np.arange(size.size), size)
+    i = np.arange(values.size)
+    first, last = edges[group], edges[group + 1]
+    # Sum of the distances to the group's own values, those above and those below.
+    above = sums[i] - sums[first] - values * (i - first)
+    below = values * (last - i) - (sums[last] - sums[i])
+    own = (above + below) / np.maximum(size[group] - 1, 1)
+    # All of a neighbouring group lies on one side, so the mean distance is that to its mean.
+    padded = np.concatenate([[np.inf], mean, [-np.inf]])
+    other = np.minimum(padded[group] - values, values - padded[group + 2])
+    with np.errstate(invalid="ignore"):
+        each = np.where(size[group] > 1, (other - own) / np.maximum(own, other), 0.0)
+    return float(np.nan_to_num(each).mean())

@@ -1,0 +1,222 @@
+"""Whether to answer at all, by one number that says how sure a list of scores looks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from paretocut import metrics
+from paretocut._validation import check_choice, check_int, check_probability, check_real
+from paretocut.decisions import Cuts
+from paretocut.errors import InvalidParameterError
+from paretocut.lists import RankedLists
+from paretocut.metrics import MetricLike
+from paretocut.ragged import FloatArray, IntArray, Ragged
+from paretocut.truncators._base import Truncator
+from paretocut.truncators._search import best_threshold
+
+__all__ = ["CONFIDENCES", "Confidence"]
+
+CONFIDENCES = {
+    "max": "its best score",
+    "std": "the standard deviation of its scores",
+    "gap": "the gap between its first two scores",
+    "linear": "its predicted average precision",
+}
+"""The confidence functions, and what each one looks at."""
+
+
+class Confidence(Truncator):
+    """Keep nothing unless a list looks sure enough: by its best scores, or a linear model of them.
+
+    Parameters
+    ----------
+    by
+        The confidence: "max" (best score), "std" (standard deviation), "gap" (first score minus
+        second), each over the first ``depth`` scores; or "linear", a ridge regression of the
+        list's average precision on these scores.
+    base
+        What cuts the lists that are answered; None keeps all of such a list.
+    abstain
+        Share of the training lists to answer with nothing; needs no judgements unless ``by`` is
+        "linear". None takes the threshold with the best ``metric`` on the training lists.
+    metric
+        What the threshold is chosen for: a name, a `Metric` or a function.
+    depth
+        How many scores are looked at. A shorter list is filled up with its last score.
+    penalty
+        Ridge penalty of the linear model.
+
+    Attributes
+    ----------
+    threshold_
+        Smallest confidence of a list that is answered.
+    coef_, intercept_
+        The linear model; empty and 0 for the other confidences.
+    base_
+        The base, fitted.
+
+    Notes
+    -----
+    The paper scores whole re-ranking lists of about ten documents, so ``depth`` is 10 here; its
+    linear model, by far the best of these in it, is a ridge regression with penalty 0.1 of average
+    precision, nDCG or reciprocal rank on the sorted scores. Ours takes average precision, which
+    is 0 for a list that holds nothing relevant. Its other two models, a logistic regression and
+    a Mahalanobis distance between good and bad lists, are left out: `Consensus` with
+    ``metric="accuracy"`` is a logistic regression on more of the list. Scores must mean the same
+    for all queries; those of BM25 do not.
+
+    References
+    ----------
+    H. Gisserot-Boukhlef, M. Faysse, E. Malherbe, C. Hudelot and P. Colombo, "Towards Trustworthy
+    Reranking: A Simple yet Effective Abstention Mechanism", TMLR 2024 (arXiv 2402.12997).
+
+    Examples
+    --------
+    >>> lists = RankedLists(
+    ...     [[0.9, 0.5], [0.8, 0.2], [0.4, 0.3], [0.3, 0.2]], [[1, 0], [1, 0], [0, 0], [0, 0]]
+    ... )
+    >>> gate = Confidence("max").fit(lists)
+    >>> gate.cut([0.7, 0.6]).k, gate.cut([0.5, 0.4]).reason
+    (2, 'kept none of 2: its best score, 0.5, is below 0.6, learned from 4 judged queries')
+    """
+
+    threshold_: float
+    coef_: list[float]
+    intercept_: float
+    base_: Truncator
+
+    def __init__(
+        self,
+        by: Literal["max", "std", "gap", "linear"] = "linear",
+        base: Truncator | None = None,
+        *,
+        abstain: float | None = None,
+        metric: MetricLike = "accuracy",
+        depth: int = 10,
+        penalty: float = 0.1,
+    ) -> None:
+        self.by = by
+        self.base = base
+        self.abstain = abstain
+        self.metric = metric
+        self.depth = depth
+        self.penalty = penalty
+
+    def _validate(self) -> None:
+        check_choice(self.by, tuple(CONFIDENCES), who="Confidence", name="by")
+        if self.base is not None:
+            if not isinstance(self.base, Truncator):
+                raise InvalidParameterError(
+                    f"Confidence: base must be a truncator or None, got {self.base!r}"
+                )
+            self.base._validate()
+        if self.abstain is not None:
+            check_probability(self.abstain, who="Confidence", name="abstain")
+        metrics.get(self.metric)
+        check_int(self.depth, who="Confidence", name="depth", low=2)
+        check_real(self.penalty, who="Confidence", name="penalty", low=0)
+
+    def _fit(self, lists: RankedLists) -> None:
+        filled = lists.scores.lengths > 0
+        if not filled.any():
+            raise InvalidParameterError(
+                "Confidence: lists must hold at least one result to learn from, got 0"
+            )
+        self.coef_, self.intercept_ = [], 0.0
+        if self.by == "linear":
+            target = np.array([_average_precision(part) for part in lists.relevant])[filled]
+            self.coef_, self.intercept_ = _ridge(
+                _first(lists.merit, self.depth)[filled], target, self.penalty
+            )
+        if self.base is not None:
+            self.base_ = self.base.clone().fit(lists)
+        sure = self._confidence(lists)
+        if self.abstain is not None:
+            self.threshold_ = float(np.quantile(sure[filled], self.abstain))
+            return
+        curves = metrics.get(self.metric).curves(lists)
+        start = curves.offsets[:-1]
+        # To answer or not is a list with one result: its threshold is searched like any other.
+        pairs = curves.values[np.stack([start, start + self._within(lists)], axis=1)]
+        chances = Ragged.from_any(sure[filled, None])
+        self.threshold_ = best_threshold(chances, Ragged.from_any(pairs[filled])).threshold
+
+    def _predict(self, lists: RankedLists) -> IntArray:
+        answered = self._confidence(lists) >= self.threshold_
+        return np.where(answered, self._within(lists), 0)
+
+    def _within(self, lists: RankedLists) -> IntArray:
+        """Return how many results are kept of each list if it is answered."""
+        return lists.scores.lengths if self.base is None else self.base_.predict(lists)
+
+    def _confidence(self, lists: RankedLists) -> FloatArray:
+        """Return the confidence of each list; that of an empty one is the lowest there is."""
+        first = _first(lists.merit, self.depth)
+        if self.by == "max":
+            sure = first[:, 0]
+        elif self.by == "std":
+            # Of the results there are, not of those the list is filled up with.
+            sure = np.array(
+                [np.std(part[: self.depth]) if part.size else 0 for part in lists.merit]
+            )
+        elif self.by == "gap":
+            sure = first[:, 0] - first[:, 1]
+        else:
+            sure = first @ np.array(self.coef_) + self.intercept_
+        return np.where(lists.scores.lengths > 0, sure, -np.inf)
+
+    def _because(self, cuts: Cuts) -> list[str]:
+        # Distances are told as distances; differences and predictions have no direction.
+        sign = -1.0 if self.by == "max" and not cuts.lists.higher_is_better else 1.0
+        low, high = ("below", "at least") if sign > 0 else ("above", "at most")
+        inner = None if self.base is None else self.base_._because(cuts)
+        clauses = []
+        for i, value in enumerate(self._confidence(cuts.lists).tolist()):
+            if value == -np.inf:
+                clauses.append("the list is empty")
+                continue
+            side = high if value >= self.threshold_ else low
+            clause = (
+                f"{CONFIDENCES[self.by]}, {sign * value:.3g}, is {side} "
+                f"{sign * self.threshold_:.3g}, {self._taught()}"
+            )
+            if inner is not None and value >= self.threshold_:
+                clause = f"{inner[i]} ({clause})"
+            clauses.append(clause)
+        return clauses
+
+    def _notices(self, cuts: Cuts) -> Sequence[tuple[str, ...]]:
+        # What was learned tells whether there is an answer; the tail of one list knows less.
+        found = super()._notices(cuts)
+        return [tuple(name for name in names if name != "nothing_stands_out") for names in found]
+
+    def _taught(self) -> str:
+        judged = self.abstain is None or self.by == "linear"
+        return super()._taught() if judged else super()._taught().replace("judged", "unjudged")
+
+
+def _first(merit: Ragged, depth: int) -> FloatArray:
+    """Return the first scores of each list, the last one repeated where a list is shorter."""
+    table = np.zeros((len(merit), depth))
+    filled = merit.lengths > 0
+    places = np.minimum(np.arange(depth), merit.lengths[filled, None] - 1)
+    table[filled] = merit.values[merit.offsets[:-1][filled, None] + places]
+    return table
+
+
+def _average_precision(relevant: FloatArray) -> float:
+    """Return the mean of the precisions at the relevant results, 0 where there is none."""
+    ranks = np.flatnonzero(relevant) + 1
+    return float(np.mean(np.arange(1, ranks.size + 1) / ranks)) if ranks.size else 0.0
+
+
+def _ridge(table: FloatArray, target: FloatArray, penalty: float) -> tuple[list[float], float]:
+    """Return coefficients and intercept of a ridge regression; the intercept is free."""
+    center, middle = table.mean(axis=0), float(target.mean())
+    own = table - center
+    gram = own.T @ own + penalty * np.eye(own.shape[1])
+    coef = np.linalg.solve(gram, own.T @ (target - middle))
+    return coef.tolist(), float(middle - center @ coef)

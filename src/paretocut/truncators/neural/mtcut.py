@@ -1,0 +1,154 @@
+"""MtCut: several tasks and a mixture of experts teach one network where to cut."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from paretocut._validation import check_positive_int, check_real
+from paretocut.lists import RankedLists
+from paretocut.metrics import MetricLike
+from paretocut.ragged import FloatArray, IntArray
+from paretocut.truncators.neural._train import Batch
+from paretocut.truncators.neural.attncut import AttnCut
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["MtCut"]
+
+
+class MtCut(AttnCut):
+    """Cut by a mixture of experts that also learns which results are relevant, and their order.
+
+    Parameters
+    ----------
+    metric
+        What is maximised: a name, a `Metric` or a function; see `paretocut.metrics.get`.
+    experts
+        Number of transformers that all tasks share.
+    relevance_weight, order_weight
+        What the two other tasks count in the loss, against 1 for the cut.
+    tau
+        Temperature of the cut's target; see `AttnCut`.
+    normalize, max_steps
+        What the network sees; see `BiCut`.
+    width, layers, heads, dropout
+        The LSTM's units in each direction, its layers, attention heads of each expert (they
+        must divide twice the width), and the share of units left out while training.
+    learning_rate, batch_size, max_epochs, patience, held_out, seed, device, progress
+        The training; see `BiCut`.
+
+    Attributes
+    ----------
+    weights_, network_, center_, spread_, output_
+        The network: tensors, sizes, scale of its inputs, and 0 for its only output.
+    history_, epoch_
+        Metric on the held-out lists after each epoch, and the epoch (from 0) that was kept.
+
+    Notes
+    -----
+    A BiLSTM reads the list; each expert is a transformer layer over its output. Each of three
+    tasks has a gate, a softmax over the experts, and a linear layer over their mixture. The cut
+    is learned as in `AttnCut`. The relevance of each result is learned by its cross entropy, the
+    order by a hinge on the mean difference between relevant and other results. The cut alone
+    decides.
+
+    What differs from the published code: lists may have any length, so a gate sees the mean
+    of the LSTM's output over the list instead of all of it in a row; a learned row stands for
+    "keep nothing"; the order's loss has a gradient, which the published one loses on the way; and
+    scores are all it needs.
+
+    References
+    ----------
+    D. Wang, J. Li, T. Zhu, H. Zhou, Q. Zhu, Y. Wen and H. Piao, "MtCut: A Multi-Task Framework
+    for Ranked List Truncation", WSDM 2022. Gates: J. Ma et al., "Modeling Task Relationships in
+    Multi-task Learning with Multi-gate Mixture-of-Experts", KDD 2018.
+
+    Examples
+    --------
+    >>> MtCut("dcg", experts=2)
+    MtCut(metric='dcg', experts=2)
+    """
+
+    def __init__(
+        self,
+        metric: MetricLike = "f1",
+        *,
+        experts: int = 3,
+        relevance_weight: float = 1.0,
+        order_weight: float = 1.0,
+        tau: float = 0.95,
+        normalize: Literal["raw", "max", "minmax", "z"] = "minmax",
+        max_steps: int = 300,
+        width: int = 128,
+        layers: int = 2,
+        heads: int = 4,
+        dropout: float = 0.2,
+        learning_rate: float = 1e-3,
+        batch_size: int = 20,
+        max_epochs: int = 30,
+        patience: int = 10,
+        held_out: float = 0.2,
+        seed: int = 0,
+        device: str = "cpu",
+        progress: bool = False,
+    ) -> None:
+        super().__init__(
+            metric,
+            tau=tau,
+            normalize=normalize,
+            max_steps=max_steps,
+            width=width,
+            layers=layers,
+            heads=heads,
+            dropout=dropout,
+            learning_rate=learning_rate,
+            batch_size=batch_size,
+            max_epochs=max_epochs,
+            patience=patience,
+            held_out=held_out,
+            seed=seed,
+            device=device,
+            progress=progress,
+        )
+        self.experts = experts
+        self.relevance_weight = relevance_weight
+        self.order_weight = order_weight
+
+    def _validate(self) -> None:
+        super()._validate()
+        check_positive_int(self.experts, who="MtCut", name="experts")
+        for name in ("relevance_weight", "order_weight"):
+            check_real(getattr(self, name), who="MtCut", name=name, low=0, closed="low")
+
+    def _prepare(self, lists: RankedLists) -> dict[str, Any]:
+        return {"heads": self.heads, "experts": self.experts}
+
+    def _loss(self, output: Tensor, batch: Batch) -> Tensor:
+        cut, relevance, order = output.unbind(dim=-1)
+        # Only the cut has something to say of the row that stands for "nothing".
+        other_tasks = self.relevance_weight * _relevance_loss(relevance[:, 1:], batch)
+        other_tasks = other_tasks + self.order_weight * _order_loss(order[:, 1:], batch)
+        return super()._loss(cut, batch) + other_tasks
+
+    def _steps(self, output: FloatArray, lengths: IntArray) -> IntArray:
+        return super()._steps(output[:, :, 0], lengths)
+
+
+def _relevance_loss(logits: Tensor, batch: Batch) -> Tensor:
+    """Return the mean cross entropy of the results' relevance, each list counting the same."""
+    # -log(sigmoid(x)) is log(1 + exp(-x)); a step may hold several results of either kind.
+    zero = logits.new_zeros(())
+    lost = batch.relevant * zero.logaddexp(-logits) + batch.other * zero.logaddexp(logits)
+    results = (batch.relevant + batch.other).sum(dim=1)
+    return (lost.sum(dim=1) / results).mean()
+
+
+def _order_loss(values: Tensor, batch: Batch) -> Tensor:
+    """Return how far the relevant results are from standing 1 above the others, on average."""
+    relevant, other = batch.relevant.sum(dim=1), batch.other.sum(dim=1)
+    high = (values * batch.relevant).sum(dim=1) / relevant.clamp(min=1)
+    low = (values * batch.other).sum(dim=1) / other.clamp(min=1)
+    # A list of one kind has no order to learn.
+    lost = (1 - (high - low)).clamp(min=0) * (relevant > 0) * (other > 0)
+    return lost.mean()

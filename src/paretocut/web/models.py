@@ -1,0 +1,132 @@
+"""Models by name, loaded at the start, and the choice of who decides a request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from paretocut._cut import choose
+from paretocut._options import RULES
+from paretocut.errors import InvalidParameterError
+from paretocut.fusion import Fusion
+from paretocut.truncators import Truncator, from_text, load
+from paretocut.web.schemas import Deciding
+
+__all__ = ["METHODS", "Models", "chosen", "load_models", "method_of"]
+
+_Model = TypeVar("_Model")
+
+METHODS = (
+    "autocut",
+    "consensus",
+    "distribution",
+    "distribution_truncated",
+    "fixed_k",
+    "global_k",
+    "isotonic",
+    "isotonic_max",
+    "largest_gap",
+    "max",
+    "minmax",
+    "raw",
+    "surprise",
+    "top_p",
+    "z",
+)
+"""Methods that a request may name: those that are quick to learn and need scores alone."""
+
+
+@dataclass(frozen=True)
+class Models:
+    """Truncators and fusions by name; nothing else can be named by a request."""
+
+    truncators: Mapping[str, Truncator] = field(default_factory=dict)
+    fusions: Mapping[str, Fusion] = field(default_factory=dict)
+
+    def truncator(self, name: str) -> Truncator:
+        """Return the truncator of this name."""
+        return _named(self.truncators, name, "model")
+
+    def fusion(self, name: str) -> Fusion:
+        """Return the fusion of this name."""
+        return _named(self.fusions, name, "fusion")
+
+
+def load_models(truncators: Mapping[str, str], fusions: Mapping[str, str]) -> Models:
+    """Return the models of these files, which must be able to decide at once.
+
+    Parameters
+    ----------
+    truncators
+        Files of saved truncators, by the name that requests give.
+    fusions
+        Files of saved fusions, likewise.
+    """
+    loaded: dict[str, Truncator] = {}
+    for name, path in truncators.items():
+        found = load(path)
+        if not isinstance(found, Truncator):
+            raise InvalidParameterError(
+                f"serve: model {name} must be a saved truncator, got a background in {path}; "
+                "a background needs a truncator to gate: `paretocut fit --unanswered`"
+            )
+        found._validate()
+        found._require_fitted()
+        loaded[name] = found
+    return Models(loaded, {name: Fusion.load(path) for name, path in fusions.items()})
+
+
+def chosen(models: Models, asked: Deciding) -> tuple[str, Truncator]:
+    """Return who decides, by a name for the metrics, and the truncator itself.
+
+    Parameters
+    ----------
+    models
+        What a request may name.
+    asked
+        What it says.
+    """
+    choice = asked.choice()
+    named = [name for name in ("model", "method") if getattr(asked, name) is not None]
+    deciders = [*named, *(name for name in ("expect", *RULES) if name in choice)]
+    if len(deciders) > 1:
+        raise InvalidParameterError(
+            f"cut: at most one of model, method, expect, {', '.join(RULES)} may be given, "
+            f"got {' and '.join(deciders)}"
+        )
+    if asked.model is not None:
+        choice["truncator"] = models.truncator(asked.model)
+        return f"model:{asked.model}", choose("cut", **choice)
+    if asked.method is not None:
+        choice["truncator"] = method_of(asked.method)
+    return deciders[0] if deciders else "default", choose("cut", **choice)
+
+
+def method_of(text: str, metric: str = "f1") -> Truncator:
+    """Return the truncator that a request describes by words.
+
+    Parameters
+    ----------
+    text
+        Short name and parameters, as on the command line: ``surprise:alpha=0.05``.
+    metric
+        What it shall learn, where it learns.
+    """
+    name = text.partition(":")[0]
+    if name not in METHODS:
+        raise InvalidParameterError(
+            f"method must be one of {', '.join(METHODS)}, got {name[:60]!r}"
+        )
+    truncator = from_text(text, metric)
+    truncator._validate()
+    return truncator
+
+
+def _named(known: Mapping[str, _Model], name: str, what: str) -> _Model:
+    if name not in known:
+        raise InvalidParameterError(
+            f"{what} must be one of those loaded at the start, "
+            f"{', '.join(sorted(known)) or 'of which there are none'}, got {name[:60]!r}"
+        )
+    return known[name]

@@ -1,0 +1,128 @@
+"""The processes: settings that cross from one to another, and the server that runs them."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import uvicorn
+from fastapi import FastAPI
+
+from paretocut.errors import InvalidParameterError
+from paretocut.web.app import create_app
+from paretocut.web.limits import Limits
+from paretocut.web.logs import configuration
+from paretocut.web.models import load_models
+
+__all__ = ["TOKEN", "Settings", "app", "run"]
+
+TOKEN = "PARETOCUT_TOKEN"
+"""Environment variable of the bearer token."""
+
+_SETTINGS = "PARETOCUT_SERVE"
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the service runs.
+
+    Attributes
+    ----------
+    host, port
+        Where it listens; port 0 is any free one.
+    models, fusions
+        Files of models, by the name that requests give.
+    token_file
+        File of the bearer token; without one, the environment variable `TOKEN` counts.
+    no_token
+        Whether everybody may use a service that listens beyond this machine.
+    workers
+        Processes.
+    threads
+        Requests that each of them works on at once; None for one per processor.
+    drain_seconds
+        Time that requests under way get after SIGTERM.
+    limits
+        What one request may cost.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    models: Mapping[str, str] = field(default_factory=dict)
+    fusions: Mapping[str, str] = field(default_factory=dict)
+    token_file: str | None = None
+    no_token: bool = False
+    workers: int = 1
+    threads: int | None = None
+    drain_seconds: int = 30
+    limits: Limits = field(default_factory=Limits)
+
+    def token(self) -> str | None:
+        """Return the bearer token, or None for a service that needs none."""
+        if self.no_token:
+            return None
+        if self.token_file is not None:
+            token = Path(self.token_file).read_text(encoding="utf-8").strip()
+        else:
+            token = os.environ.get(TOKEN, "").strip()
+        if token and token.isascii() and token.isprintable() and " " not in token:
+            return token
+        if token or self.token_file is not None:
+            raise InvalidParameterError(
+                "serve: the token must be a word of printable ASCII, got "
+                f"{'other characters' if token else 'an empty file'}"
+            )
+        if self.host not in _LOOPBACK:
+            raise InvalidParameterError(
+                f"serve: a token (--token-file, or {TOKEN}) must be given to listen on "
+                f"{self.host}, which others can reach; or --no-token to let everybody in"
+            )
+        return None
+
+
+def run(settings: Settings) -> None:
+    """Serve until a signal comes, then answer what is under way and end.
+
+    Parameters
+    ----------
+    settings
+        How.
+    """
+    # What is wrong with a model or the token is found here, before any process starts.
+    settings.token()
+    load_models(settings.models, settings.fusions)
+    with ExitStack() as stack:
+        if settings.workers > 1:
+            # Where workers put their counts, so that each of them can show the sum.
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="paretocut-"))
+            os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
+        os.environ[_SETTINGS] = json.dumps(asdict(settings))
+        uvicorn.run(
+            "paretocut.web.server:app",
+            factory=True,
+            host=settings.host,
+            port=settings.port,
+            workers=settings.workers,
+            log_config=configuration(),
+            access_log=False,  # the gate writes a line for each request
+            server_header=False,
+            timeout_graceful_shutdown=settings.drain_seconds,
+        )
+
+
+def app() -> FastAPI:
+    """Return the application that the environment describes; each worker calls this."""
+    given = json.loads(os.environ[_SETTINGS])
+    settings = Settings(**given | {"limits": Limits(**given["limits"])})
+    return create_app(
+        load_models(settings.models, settings.fusions),
+        token=settings.token(),
+        limits=settings.limits,
+        threads=settings.threads,
+    )
