@@ -76,9 +76,17 @@ lead: $(VENV)/.dev ## Measure Consensus against simple rules (a quarter of an ho
 fuse: $(VENV)/.heavy ## Fuse pairs of runs and cut them (half an hour); write docs/fusion.md
 	$(BIN)/python -m experiments.fusion
 
+.PHONY: noise
+noise: $(VENV)/.dev ## Simulate what the rules promise (minutes); write docs/calibration.md
+	$(BIN)/python -m scripts.calibration docs/calibration.md
+
 .PHONY: rerank
 rerank: $(VENV)/.dev ## Compare depths of re-ranking (seconds); write docs/reranking.md
 	$(BIN)/python -m experiments.reranking
+
+.PHONY: rivals
+rivals: $(VENV)/.dev ## Test what the papers of newer rules claim (minutes); write docs/rivals.md
+	$(BIN)/python -m experiments.rivals
 
 # The paper's experiments; each is resumed where it was interrupted.
 .PHONY: table1 table2 readings figures

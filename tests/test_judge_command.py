@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import http.server
 import json
 import os
+import pty
 import re
 import select
 import shlex
 import subprocess
 import sys
+import termios
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -66,34 +69,41 @@ def truth(line: str) -> bool:
     return int(query[1:]) == int(document[1:]) // 5
 
 
-# --- a person ---------------------------------------------------------------------------------------
+# --- a person -------------------------------------------------------------------------------------
 
 
 class Person:
     """Somebody at a pseudo-terminal, who sees the screen and presses keys."""
 
     def __init__(self, *arguments: str) -> None:
-        pty = pytest.importorskip("pty", reason="pseudo-terminals are POSIX's")
         self.master, slave = pty.openpty()
         self.process = subprocess.Popen(
             [*COMMAND, "judge", *FILES, *arguments],
             stdin=slave,
             stdout=slave,
             stderr=subprocess.PIPE,
+            # The terminal is its own, so that Ctrl-C reaches it.
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
             env=os.environ | {"TERM": "xterm", "COLUMNS": "80", "LINES": "24"},
         )
         os.close(slave)
         self.seen = ""
 
     def wait_for(self, what: str, seconds: float = 60) -> str:
-        """Return the screen once it shows a text; what was shown before is forgotten."""
+        """Return what is shown up to a text; it is forgotten."""
         until = time.monotonic() + seconds
         while what not in self.seen:
             ready, _, _ = select.select([self.master], [], [], until - time.monotonic())
             assert ready, f"{what!r} was not shown, but {self.seen!r}"
             self.seen += os.read(self.master, 65536).decode()
-        shown, self.seen = self.seen, ""
+        end = self.seen.index(what) + len(what)
+        shown, self.seen = self.seen[:end], self.seen[end:]
         return shown
+
+    def screen(self, done: int) -> str:
+        """Return the next screen, which says that so many answers were given."""
+        return self.wait_for(f"{done} of ") + self.wait_for("So far:")
 
     def press(self, key: str) -> None:
         os.write(self.master, key.encode())
@@ -105,21 +115,25 @@ class Person:
         return self.process.returncode, error.decode()
 
 
+def question(shown: str) -> tuple[str, str, str]:
+    """Return the animal that is asked about, the one of the result, and its number."""
+    plain = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", shown)
+    found = re.search(r"what does a (\w+).*A (\w+) eats.*number (\d+)", plain, re.DOTALL)
+    assert found is not None, plain
+    return found[1], found[2], found[3]
+
+
 def is_relevant(shown: str) -> bool:
     """Return what a careful person would say of the screen."""
-    plain = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", shown)
-    animal = re.search(r"what does a (\w+)", plain)
-    assert animal is not None
-    return f"A {animal[1]} eats" in plain
+    asked, found, _ = question(shown)
+    return asked == found
 
 
 def test_a_person_judges_one_key_a_result_and_stops(folder: Path) -> None:
     person = Person("--budget", "12")
     for done in range(7):
-        shown = person.wait_for(f"{done} of 12 answered")
-        shown += person.wait_for("So far:")
-        person.press("y" if is_relevant(shown) else "n")
-    person.wait_for("7 of 12 answered")
+        person.press("y" if is_relevant(person.screen(done)) else "n")
+    person.screen(7)
     person.press("q")
     code, error = person.end()
     assert code == 0, error
@@ -131,20 +145,17 @@ def test_a_person_judges_one_key_a_result_and_stops(folder: Path) -> None:
 
 def test_keys_undo_and_leave_out_and_others_do_nothing(folder: Path) -> None:
     person = Person("--budget", "6")
-    first = person.wait_for("So far:")
+    first = person.screen(0)
     person.press("n")
-    person.wait_for("1 of 6 answered")
+    person.screen(1)
     person.press("x\x1b[A")  # no key of ours, and an arrow
     person.press("z")
-    again = person.wait_for("So far:") + person.wait_for("0 of 6 answered") + person.wait_for("So")
-    assert first.split("answered")[1][:60] in again
+    assert question(person.screen(0)) == question(first)
     person.press("u")  # unsure: counted, stays unknown
-    person.wait_for("1 of 6 answered")
+    unsure = person.screen(1)
+    assert question(unsure) != question(first)
     person.press("s")  # another query comes
-    shown = person.wait_for("So far:")
-    asked_first = re.search(r"what does a (\w+)", first)
-    assert asked_first is not None
-    assert f"what does a {asked_first[1]}" not in shown.split("\x1b[2J")[-1]
+    assert question(person.screen(1))[0] != question(unsure)[0]
     person.press("\x04")
     assert person.end()[0] == 0
     assert (folder / "qrels.txt").read_text() == ""
@@ -152,18 +163,16 @@ def test_keys_undo_and_leave_out_and_others_do_nothing(folder: Path) -> None:
 
 def test_ctrl_c_loses_nothing_and_a_second_call_goes_on(folder: Path) -> None:
     person = Person("--budget", "4")
-    person.wait_for("So far:")
+    person.screen(0)
     person.press("n")
-    person.wait_for("1 of 4 answered")
+    person.screen(1)
     person.press("\x03")
     assert person.end()[0] == 130
     assert len((folder / "qrels.txt").read_text().splitlines()) == 1
     person = Person("--budget", "4")
-    person.wait_for("1 of 4 answered")
-    for done in range(2, 5):
+    for done in range(1, 4):
+        person.screen(done)
         person.press("n")
-        if done < 4:
-            person.wait_for(f"{done} of 4 answered")
     code, error = person.end()
     assert code == 0
     assert "4 answers were asked for" in error
@@ -190,7 +199,7 @@ def test_the_screen_marks_the_words_of_the_query_and_obeys_no_document(
     assert "\x1b" not in screen("do moss like a", text, done="", learned="")
 
 
-# --- a program --------------------------------------------------------------------------------------
+# --- a program ------------------------------------------------------------------------------------
 
 
 def test_a_program_judges_and_its_judgements_teach_the_cut(
@@ -247,7 +256,7 @@ def test_bad_usage_is_refused_before_anything_is_asked(
     assert main(["judge", *FILES, "--ask", "'"]) != 0
 
 
-# --- a model behind an endpoint ---------------------------------------------------------------------
+# --- a model behind an endpoint -------------------------------------------------------------------
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,9 @@ import numpy as np
 import pytest
 
 import paretocut as pc
+from browsers import chromium
 from paretocut.errors import InvalidParameterError, InvalidScoresError
-from support import ROOT, importorskip, missing
+from support import ROOT, importorskip
 
 importorskip("anywidget")
 
@@ -113,18 +113,8 @@ import(URL.createObjectURL(source)).then((module) => {{
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    webdriver = importorskip("selenium.webdriver")
-    program, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if program is None or driver is None:
-        missing("chromium and chromedriver are not installed")
-    options = webdriver.ChromeOptions()
-    options.binary_location = program
-    for argument in ("--headless=new", "--no-sandbox", "--window-size=700,600"):
-        options.add_argument(argument)
-    service = webdriver.ChromeService(driver)
-    opened = webdriver.Chrome(options=options, service=service)
-    yield opened
-    opened.quit()
+    with chromium() as found:
+        yield found.new_page(viewport={"width": 700, "height": 600})
 
 
 def opened(browser: Any, widget: CutSlider, folder: Path) -> Any:
@@ -132,17 +122,15 @@ def opened(browser: Any, widget: CutSlider, folder: Path) -> Any:
     state = {name: getattr(widget, name) for name in names}
     page = folder / "page.html"
     page.write_text(PAGE.format(state=json.dumps(state), source=json.dumps(widget._esm)), "utf-8")
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    browser.get(page.as_uri())
-    WebDriverWait(browser, 20).until(lambda page: page.title == "ready")
+    browser.goto(page.as_uri())
+    browser.wait_for_function("document.title === 'ready'")
     return browser
 
 
 def shown(browser: Any) -> dict[str, str]:
-    cells = browser.find_elements("css selector", "[data-curve]")
-    numbers = {cell.get_attribute("data-curve"): cell.text for cell in cells}
-    return numbers | {"kept": browser.find_element("css selector", "strong").text}
+    cells = browser.locator("[data-curve]").all()
+    numbers = {cell.get_attribute("data-curve"): cell.inner_text() for cell in cells}
+    return numbers | {"kept": browser.locator("strong").inner_text()}
 
 
 def expected(widget: CutSlider, k: int) -> dict[str, str]:
@@ -164,37 +152,39 @@ def agree(found: dict[str, str], wanted: dict[str, str]) -> None:
 @pytest.mark.heavy
 @pytest.mark.parametrize("n", [40, 200])
 def test_dragging_shows_the_numbers_of_the_engine(browser: Any, tmp_path: Path, n: int) -> None:
-    from selenium.webdriver import ActionChains, Keys
-
     widget = slider(*judged(n))
     page = opened(browser, widget, tmp_path)
     agree(shown(page), expected(widget, widget.k))
-    drawing = page.find_element("css selector", "svg")
+    box = page.locator("svg").bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     seen = set()
     for offset in (-250, -100, 40, 250, 400):
-        ActionChains(page).click_and_hold(drawing).move_by_offset(offset, 0).release().perform()
+        page.mouse.move(x, y)
+        page.mouse.down()
+        page.mouse.move(x + offset, y)
+        page.mouse.up()
         k = int(shown(page)["kept"].split()[0])
         agree(shown(page), expected(widget, k))
-        assert page.execute_script("return window.saved.at(-1)") == k
+        assert page.evaluate("window.saved.at(-1)") == k
         # As many dots in the colour of the kept ones as results are kept.
-        kept = page.find_elements("css selector", 'circle[fill="#D55E00"]')
-        assert len(kept) == k if n <= 100 else len(kept) <= k
+        kept = page.locator('circle[fill="#D55E00"]').count()
+        assert kept == k if n <= 100 else kept <= k
         seen.add(k)
     assert len(seen) == 5
     assert n in seen
     # The keyboard alone: to the start, then three results.
-    slide = page.find_element("css selector", "input[type=range]")
-    slide.send_keys(Keys.HOME)
+    slide = page.locator("input[type=range]")
+    slide.press("Home")
     agree(shown(page), expected(widget, 0))
-    slide.send_keys(Keys.ARROW_RIGHT * 3)
+    for _ in range(3):
+        slide.press("ArrowRight")
     agree(shown(page), expected(widget, 3))
     assert slide.get_attribute("aria-valuetext") == f"3 of {n} kept"
     # And back to what the truncator chose.
-    page.find_element("css selector", "button").click()
+    page.locator("button").click()
     agree(shown(page), expected(widget, widget.chosen))
     if n <= 100:
-        ringed = page.find_elements("css selector", 'circle[stroke="#009E73"]')
-        assert len(ringed) == sum(widget.relevant)
+        assert page.locator('circle[stroke="#009E73"]').count() == sum(widget.relevant)
 
 
 @pytest.mark.heavy
@@ -202,8 +192,8 @@ def test_text_is_shown_as_text(browser: Any, tmp_path: Path) -> None:
     widget = slider([3.0, 2.0, 1.0])
     widget.reason = "<img src=x onerror='document.title=1'>"
     page = opened(browser, widget, tmp_path)
-    assert widget.reason in page.find_element("id", "slider").text
-    assert page.find_elements("css selector", "img") == []
+    assert widget.reason in page.locator("#slider").inner_text()
+    assert page.locator("img").count() == 0
 
 
 # The notebook.

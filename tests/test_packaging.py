@@ -18,10 +18,17 @@ from pathlib import Path
 
 import pytest
 
+import paretocut as pc
+from browsers import chromium, explored
 from support import ROOT, importorskip, missing
+from test_explorer import planted
 
 pytestmark = pytest.mark.packaging
 
+PAGE = {
+    f"paretocut/web/static/{path.name}"
+    for path in (ROOT / "src" / "paretocut" / "web" / "static").iterdir()
+}
 THIS_PYTHON = "{}.{}".format(*sys.version_info[:2])
 
 
@@ -145,6 +152,7 @@ def test_sdist_has_the_sources_and_nothing_built(sdist: Path) -> None:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {"LICENSE", "README.md", "CMakeLists.txt", "cpp/kernel.hpp"} <= names
     assert {"src/paretocut/py.typed", "tests/test_minimal.py"} <= names
+    assert {f"src/{name}" for name in PAGE} <= names
     assert not [name for name in names if name.startswith(("build/", ".venv", "dist/", ".git/"))]
     assert not [name for name in names if name.endswith((".so", ".pyc", "_kernel.pyi"))]
     assert sdist.stat().st_size < 2_000_000
@@ -159,6 +167,8 @@ def test_wheel_has_the_module_its_types_and_the_licence(
     names = zipfile.ZipFile(wheel).namelist()
     assert "paretocut/py.typed" in names
     assert "paretocut/_kernel.pyi" in names
+    assert "paretocut/notebook/slider.js" in names
+    assert set(names) >= PAGE
     assert len([n for n in names if n.startswith("paretocut/_kernel.") and n.endswith(".so")]) == 1
     assert any(name.endswith("/licenses/LICENSE") for name in names)
     assert {name.partition("/")[0].partition("-")[0] for name in names} == {"paretocut"}
@@ -173,6 +183,24 @@ def test_wheel_works_with_numpy_alone(
 ) -> None:
     interpreter(used_by)
     check_install(tmp_path, used_by, builder.wheel(built_by))
+
+
+def test_the_explorer_of_the_installed_wheel_opens(builder: Builder, tmp_path: Path) -> None:
+    python = environment(tmp_path / "venv", THIS_PYTHON, f"{builder.wheel(THIS_PYTHON)}[serve]")
+    lists = planted(5)
+    pc.write_trec(tmp_path / "run.txt", lists)
+    with (
+        explored(tmp_path / "run.txt", python=python, cwd=tmp_path) as address,
+        chromium() as browser,
+    ):
+        page = browser.new_page()
+        page.goto(f"{address}#view=query&q=q3")
+        page.wait_for_selector(".cut-chart svg")
+        assert page.locator("#k").inner_text() == str(pc.cut(lists[3].scores).k)
+    report = tmp_path / "report.html"
+    run(python, "-m", "pip", "uninstall", "--quiet", "--yes", "fastapi", "uvicorn")
+    run(python, "-m", "paretocut", "report", tmp_path / "run.txt", "-o", report, cwd=tmp_path)
+    assert report.stat().st_size > 50_000
 
 
 def test_gcc_clang_and_a_build_without_avx_give_the_same_bits(

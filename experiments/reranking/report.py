@@ -44,7 +44,6 @@ def page(content: Mapping[str, Any]) -> str:
         name: row["gain"] for name, row in rows.items() if "gain" in row and "oracle" not in name
     }
     facts = {
-        "commit": content["commit"],
         "queries": content["queries"],
         "cost": content["cost"],
         "hundred": f"{100 * content['cost']:g}",

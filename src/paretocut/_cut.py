@@ -99,13 +99,13 @@ def _truncator(who: str, given: Any) -> Truncator:
 
 
 def _chosen(**choice: Unpack[Choice]) -> Truncator:
-    """Return what `choose` does, made once for each choice by a word or a rule."""
+    """Return what `choose` returns; the same choice by a word or a rule is made only once."""
     if choice.get("truncator") is not None:
         return choose("cut", **choice)  # a file may have changed
     try:
         # 1 and True are equal, but only one of them is a number of results.
         return _remembered(tuple(choice.items()), tuple(map(type, choice.values())))
-    except TypeError:  # something that has no hash, to be refused with a better message
+    except TypeError:  # has no hash; `choose` refuses it with a better message
         return choose("cut", **choice)
 
 
@@ -125,13 +125,13 @@ def cut(
     """Return how many results of one list to keep, and why.
 
     Without any other argument it is the best cut that the scores alone allow: untrained
-    `paretocut.truncators.Consensus`. A word about the questions makes it better; a rule asks what
-    chance explains badly; a truncator brings what was learned.
+    `paretocut.truncators.Consensus`. A word about the questions makes it better. A rule keeps the
+    results that chance explains badly. A truncator uses what it has learned.
 
     Parameters
     ----------
     scores
-        Scores of one list, in any order. Results that stand worst first are refused, since their
+        Scores of one list, in any order. A list that stands worst first is refused, because its
         direction must be wrong.
     higher_is_better
         False if the scores are distances.

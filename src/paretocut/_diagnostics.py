@@ -1,4 +1,4 @@
-"""What the user should know of a list: the warnings, and what finds those about its scores."""
+"""Warnings about a list: their names, and the code that finds those about its scores."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def saturated(scores: Ragged) -> BoolArray:
     values, enough = scores.values, _SATURATED * scores.lengths
     top, bottom = scores.ends()
     inside: BoolArray = (bottom >= 0) & (top <= 1) & (top > bottom)
-    # Probabilities piled at 0 are told from small cosines by a top that gets well above it.
+    # Small cosines lie near 0 too; probabilities piled at 0 have a best score well above it.
     may = inside & ((top > 0.99) | ((bottom < 0.01) & (top > 0.5)))
     if not may.any():
         return may
@@ -122,8 +122,8 @@ def saturated(scores: Ragged) -> BoolArray:
 def _smooth(gaps: FloatArray, owners: IntArray, lists: int) -> BoolArray:
     """Return the lists whose gaps follow each other smoothly, as those of a function of rank do.
 
-    Gaps between measured scores are close to independent, so that the logs of two neighbouring
-    ones differ by about 1 (median of a logistic variable); for ``1000 - rank`` or
+    Gaps between measured scores are nearly independent, so the logarithms of two neighbouring
+    gaps differ by about 1 (the median of a logistic variable). For ``1000 - rank`` or
     ``1 / (60 + rank)`` they hardly differ.
     """
     positive = gaps > 0

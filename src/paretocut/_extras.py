@@ -15,5 +15,5 @@ def require(module: str, *, feature: str, extra: str) -> Any:
     except ModuleNotFoundError as error:
         package = module.partition(".")[0]
         if error.name is not None and error.name.partition(".")[0] != package:
-            raise  # the package is there; something it needs is not, and that is its own story
+            raise  # the package is there; one of its own dependencies is missing
         raise MissingExtraError(feature, package, extra) from error

@@ -15,8 +15,8 @@ from paretocut.ragged import FloatArray
 __all__ = ["Groups"]
 
 _FEWEST = 10
-_STRENGTH = 20.0  # queries that the believed share without an answer counts for
-_HELD_MEAN, _HELD_SPREAD = 10.0, 30.0  # queries that nonsense counts for in the first group
+_STRENGTH = 20.0  # the believed share without an answer weighs as much as so many queries
+_HELD_MEAN, _HELD_SPREAD = 10.0, 30.0  # nonsense weighs as much as so many unanswered queries
 _HELD_OTHER = 5.0  # the same for the spread of the second group
 _STEPS = 100
 _CLEAN, _LOST = 0.1, 0.1
@@ -35,7 +35,7 @@ class Groups:
     mean, spread
         Best scores of queries with an answer.
     threshold
-        Least best score that is taken for an answer.
+        Lowest best score that counts as an answer.
     lost, passed
         Estimated share of the queries with an answer that are left empty, and of those without
         one that get results.
@@ -43,10 +43,11 @@ class Groups:
     Notes
     -----
     This is Efron's model of two groups with an empirical null. Questions off the topic of the
-    index score a little below or above nonsense, so nonsense is only where the first group begins:
-    its mean counts for 10 queries and its spread for 30. The fit is the most probable one of
-    several starts of EM. The threshold minimises the sum of both error rates. If nearly all of
-    the log seems to have an answer (a share below 0.1), at most a tenth of it is left empty.
+    index score a little below or above nonsense, so nonsense is only a first guess at the first
+    group: its mean weighs as much as 10 queries, its spread as much as 30. The fit is the most
+    probable one of several starts of EM. The threshold minimises the sum of both error rates. If
+    nearly all of the log seems to have an answer (a share below 0.1), at most a tenth of it is
+    left empty.
 
     References
     ----------
@@ -121,7 +122,7 @@ class Groups:
         tops
             Best scores, higher is better.
         """
-        # Beyond the middle of a group the other law may have the longer tail; a better score must
+        # Beyond the middle of a group, the other law may have the longer tail. A better score must
         # not look worse for that.
         held = np.clip(tops, self.null_mean, self.mean)
         null = _log_density(held, self.null_mean, self.null_spread)

@@ -75,7 +75,7 @@ def write_whole(path: Path, data: bytes) -> None:
         temporary.write_bytes(data)
         temporary.replace(final)
     except OSError as error:
-        # Speak of the file asked for, not of the one it was to be made from.
+        # Name the file that was asked for, not the temporary one.
         raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         temporary.unlink(missing_ok=True)

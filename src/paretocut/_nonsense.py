@@ -1,4 +1,4 @@
-"""Nonsense queries made of the words of an index, and how much a query asks for."""
+"""Nonsense queries made of the words of an index, and the scale of lexical scores."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def nonsense(
 
 @dataclass(frozen=True)
 class QueryScale:
-    """What to divide lexical scores by, so that long and short queries compare.
+    """Divisors of lexical scores, which make long and short queries comparable.
 
     A BM25 score grows with every word that matches. The scale of a query is the sum of the
     inverse document frequencies of its words, to the power 0.75; a word the texts do not know

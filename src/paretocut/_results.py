@@ -1,4 +1,4 @@
-"""What a fit gives: the tail of a list and the Surprise scores of its results."""
+"""The result of a fit: the tail of a list and the Surprise scores of its results."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class SurpriseFit:
 
     @property
     def tests(self) -> int:
-        """Number of results at or above the threshold, for which chance is asked."""
+        """Number of results at or above the threshold: those that have a p-value."""
         return self.n - self.lower
 
     @property
@@ -135,7 +135,7 @@ class SurpriseFit:
         alpha
             Keep results whose p-value is at most this.
         evalue
-            Keep results of which chance alone would bring at most this many to the list.
+            Keep results that chance alone would bring to the list at most this many times.
         fdr
             Keep as many as possible with at most this share of chance results expected among
             them (Benjamini-Hochberg).
@@ -144,8 +144,8 @@ class SurpriseFit:
         min_k, max_k
             Bounds on the number kept, whatever the rule says.
         if_shallow
-            What becomes of a list of fewer than 50 results, or of equal scores, of which the
-            rule keeps none: ``"keep"`` all of it, since so few results cannot show that nothing
+            What happens if the rule keeps nothing of a list of fewer than 50 results, or of
+            equal scores: ``"keep"`` all of it, because so few results cannot show that nothing
             stands out, or ``"drop"`` it.
         """
         decider = _decider(self._again, if_shallow, alpha, evalue, fdr, min_surprise)
@@ -379,7 +379,7 @@ def _warnings(
 ) -> list[tuple[str, ...]]:
     """Return the warnings of each list."""
     found = diagnose(scores)
-    # Seen as logits, saturated probabilities are no trouble any more; distances are none.
+    # Saturated probabilities are no trouble as logits, and distances are no probabilities.
     found["saturated_scores"] &= (transform != "logit") & (sign > 0)
     found["shallow_list"] = (scores.lengths < SHALLOW) & scores.filled
     found["poor_fit"] = gof < _POOR_FIT

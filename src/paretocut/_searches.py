@@ -33,7 +33,7 @@ class Running(TypedDict, total=False):
     progress
         Whether to count on standard error; None does so on a terminal.
     resume
-        File that keeps the scores of each query as soon as it is there; a second run takes up
+        File that keeps the scores of each query as soon as they are known; a second run goes on
         where the first one stopped.
     """
 

@@ -28,8 +28,8 @@ def allowed(scores: Ragged, transform: str) -> BoolArray:
 def apply(scores: Ragged, transform: str, *, who: str) -> Ragged:
     """Return the scores on another scale.
 
-    On the logit scale exact zeros and ones, which lie infinitely far out, take the place of the
-    outermost score of their list that is neither: nothing is invented about how far they are.
+    On the logit scale exact zeros and ones lie infinitely far out. They get the value of the
+    outermost score of their list that is neither 0 nor 1.
     """
     if transform == "identity":
         return scores

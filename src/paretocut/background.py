@@ -1,4 +1,4 @@
-"""The best score that chance brings: a null for the top of a list, from unanswered queries."""
+"""The law of the best score of queries without an answer: a null for the top of a list."""
 
 from __future__ import annotations
 
@@ -100,11 +100,11 @@ class Background:
     shape, loc, scale
         Of the best score, in the index it was fitted on.
     size
-        Number of documents in that index; None when it was not told.
+        Number of documents in that index; None if it is not known.
     context
         Rank of the score that stands for the query's own level, or None.
     intercept, slope
-        Of the regression of the best score on that one.
+        Of the regression of the best score on the score at that rank.
     residual
         Shape, location and scale of what the regression leaves over.
     higher_is_better
@@ -153,19 +153,20 @@ class Background:
         ----------
         lists
             Lists of queries that are known or presumed to have no answer, or only their best
-            scores (1-D). Documents searched for in an index without themselves will do.
+            scores (1-D). A document makes such a query if it is not in the index itself.
         queries
             Lists of real queries, unjudged: most of them have an answer, some may have none. They
             show where answers begin, so that `answers` can weigh both errors.
         unanswered
-            Share of ``queries`` that you believe to have no answer. It counts for 20 queries.
+            Share of ``queries`` that you believe to have no answer. This belief weighs as much
+            as 20 queries.
         size
             Documents in the index; needed to follow its growth.
         context
-            Rank of a score that tells how high irrelevant scores are for this very query: the
-            best score is then judged given that one. It should lie just behind the relevant
-            results a query may have, such as 2 where there is at most one match: a context that
-            is itself relevant hides the answer. Needs lists.
+            Rank of a score that shows how high irrelevant scores are for this query; the best
+            score is then compared with it. Choose a rank just behind the relevant results, such
+            as 2 if a query has at most one match: a relevant result in that place hides the
+            answer. Needs whole lists.
         higher_is_better
             False for distances; `RankedLists` know their direction.
         """
@@ -231,7 +232,7 @@ class Background:
         return cls.fit(RankedLists(lists, higher_is_better=higher_is_better), size=size)
 
     def posterior(self, lists: RankedLists | RaggedLike) -> FloatArray:
-        """Return the probability that each query has no answer, by what a log of queries taught.
+        """Return the probability that each query has no answer, learned from unjudged queries.
 
         Parameters
         ----------
@@ -247,14 +248,14 @@ class Background:
         return chances
 
     def answers(self, lists: RankedLists | RaggedLike, alpha: float | None = 0.05) -> BoolArray:
-        """Return whether the best score of each list is taken for an answer.
+        """Return whether the best score of each list counts as an answer.
 
         Parameters
         ----------
         lists
             As for `pvalue`.
         alpha
-            Largest p-value of an answer; None for the threshold that a log of queries taught.
+            Largest p-value of an answer; None for the threshold learned from unjudged queries.
         """
         if alpha is not None:
             return np.asarray(self.pvalue(lists) <= alpha)
@@ -271,13 +272,13 @@ class Background:
         Parameters
         ----------
         lists
-            As for `fit`, bare scores in the direction of those it was fitted on; an empty list
-            has p-value 1.
+            As for `fit`; bare scores must have the direction of those it was fitted on. An empty
+            list has p-value 1.
         size
             Documents in the index now. If ``F`` is the law in an index of ``size0`` documents,
-            it is ``F ** (size / size0)`` in this one; where queries differ in their law, that
-            bounds the p-value from above. With a context nothing changes: its score grows along,
-            if its rank is small beside the index.
+            it is ``F ** (size / size0)`` in this one. If queries differ in their law, that is an
+            upper bound of the p-value. With a context nothing changes, because the score at that
+            rank grows along, as long as the rank is small compared with the index.
         """
         growth = self._growth(size)
         top, level = _tops(lists, self.context, self.higher_is_better)
@@ -313,7 +314,7 @@ class Background:
         return -math.expm1(-math.exp(min(exponent, 700.0)))
 
     def limit(self, alpha: float = 0.05, *, size: int | None = None) -> float:
-        """Return the best score that this share of the queries without an answer gets beyond.
+        """Return the best score that only this share of the queries without an answer exceeds.
 
         Parameters
         ----------
@@ -360,7 +361,7 @@ class Background:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Background:
-        """Return the background that `to_dict` described, after a way through JSON.
+        """Return the background that `to_dict` described, also if it went through JSON.
 
         Parameters
         ----------

@@ -49,8 +49,8 @@ def calibrate(
     texts
         Some hundred texts of the index.
     queries
-        Real queries, unjudged; 100 or more are best. Without them only nonsense is known: a
-        share ``alpha`` of it gets results.
+        Real queries, unjudged; 100 or more are best. Without them the gate lets a share
+        ``alpha`` of the nonsense through.
     n
         Nonsense queries.
     alpha

@@ -31,7 +31,7 @@ class ParetocutError(Exception):
 
 
 class InvalidScoresError(ParetocutError, ValueError):
-    """Scores (or what comes with them) that no method could work on."""
+    """Scores, or their relevance or offsets, that no method could work on."""
 
 
 class InvalidParameterError(ParetocutError, ValueError):

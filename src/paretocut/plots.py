@@ -8,7 +8,7 @@ and Ito that stand out from both white and black, and tell apart for the colour-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from paretocut.evaluation import Evaluation
 from paretocut.gpd import gpd_survival
 from paretocut.lists import RankedLists
 from paretocut.metrics import MetricLike
-from paretocut.ragged import FloatArray, Ragged
+from paretocut.ragged import FloatArray, IntArray, Ragged
 from paretocut.surprise import SurpriseFit
 from paretocut.truncators import ScoreThreshold, Surprise
 from paretocut.truncators._search import Sweep
@@ -102,16 +102,16 @@ def fit_plot(fit: SurpriseFit, cut: Cut | None = None) -> Figure:
 
 def _draw_tail(axes: Axes, fit: SurpriseFit, scores: FloatArray) -> None:
     """Draw the scores as a histogram and, over it, what the fitted tail expects."""
-    above = scores[: fit.n - fit.lower]
-    edges = np.histogram_bin_edges(above, bins=min(40, max(8, fit.n // 6)))
-    axes.hist(above, bins=edges.tolist(), orientation="horizontal", color=_GREY, alpha=0.45)
-    grid = np.linspace(fit.threshold, above[0], 400)
-    scaled = apply(Ragged(grid, np.array([0, grid.size])), fit.transform, who="fit_plot").values
-    survival = gpd_survival(np.abs(scaled - scaled[0]), shape=fit.shape, scale=fit.scale)
-    # A numerical derivative needs no Jacobian of the transform.
-    density = np.abs(np.gradient(survival, grid))
-    width = abs(edges[1] - edges[0])
-    axes.plot(fit._fitted_on * density * width, grid, color=_NULL, linewidth=2)
+    tail = tail_histogram(fit, scores)
+    axes.hist(
+        tail.edges[:-1],
+        bins=tail.edges.tolist(),
+        weights=tail.counts,
+        orientation="horizontal",
+        color=_GREY,
+        alpha=0.45,
+    )
+    axes.plot(tail.expected, tail.grid, color=_NULL, linewidth=2)
     axes.annotate(
         "expected\nby chance",
         (0.97, 0.5),
@@ -120,6 +120,38 @@ def _draw_tail(axes: Axes, fit: SurpriseFit, scores: FloatArray) -> None:
         va="center",
         color=_NULL,
     )
+
+
+class TailHistogram(NamedTuple):
+    """The scores of a list from its threshold up, counted, and what the fitted tail expects."""
+
+    edges: FloatArray
+    counts: IntArray
+    grid: FloatArray
+    expected: FloatArray
+
+
+def tail_histogram(fit: SurpriseFit, scores: FloatArray, *, points: int = 400) -> TailHistogram:
+    """Return a histogram of the scores above the threshold, and the fitted density beside it.
+
+    Parameters
+    ----------
+    fit
+        A fit of something: ``fit.fitted`` is true.
+    scores
+        The scores of the list, best first.
+    points
+        How many points of the density.
+    """
+    above = scores[: fit.n - fit.lower]
+    counts, edges = np.histogram(above, bins=min(40, max(8, fit.n // 6)))
+    grid = np.linspace(fit.threshold, above[0], points)
+    scaled = apply(Ragged(grid, np.array([0, grid.size])), fit.transform, who="fit_plot").values
+    survival = gpd_survival(np.abs(scaled - scaled[0]), shape=fit.shape, scale=fit.scale)
+    # A numerical derivative needs no Jacobian of the transform.
+    density = np.abs(np.gradient(survival, grid))
+    width = abs(edges[1] - edges[0])
+    return TailHistogram(edges, counts, grid, fit._fitted_on * density * width)
 
 
 def metric_against_threshold(
@@ -270,7 +302,7 @@ def per_query_gain(
 ) -> Axes:
     """Return Axes with each query's difference to the baseline, sorted, one line per truncator.
 
-    How far a line is above and below zero, and for how many queries, is what a mean hides.
+    It shows what a mean hides: how much each query gains or loses, and how many of each there are.
 
     Parameters
     ----------
@@ -361,13 +393,14 @@ def frontier_points(lists: RankedLists) -> tuple[FloatArray, FloatArray, FloatAr
     lists
         Judged lists.
     """
+    recall, precision = metrics.recall.curves(lists), metrics.precision.curves(lists)
     rows = []
     for threshold in np.linspace(1, 0, 41):
         k = ScoreThreshold("minmax", float(threshold)).predict(lists)
-        values = (metrics.recall(lists, k), metrics.precision(lists, k))
+        values = (curves.values[curves.offsets[:-1] + k] for curves in (recall, precision))
         rows.append([k.mean(), *(value.mean() for value in values)])
-    kept, recall, precision = np.array(rows).T
-    return kept, recall, precision
+    kept, found, right = np.array(rows).T
+    return kept, found, right
 
 
 def _matplotlib(module: str) -> Any:
@@ -403,5 +436,5 @@ def _caption(axes: Axes, x: str, y: str) -> None:
 
 
 def _legend(axes: Axes, *, loc: Literal["best", "upper right", "lower left"] = "best") -> None:
-    # As the labels of the axes, which are the caller's where the Axes are.
+    # The colour of the axes' labels: the caller's, if the caller made the Axes.
     axes.legend(frameon=False, loc=loc, labelcolor=axes.xaxis.label.get_color())

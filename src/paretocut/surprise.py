@@ -165,7 +165,7 @@ def fit_batch(
 def fit_lists(
     lists: RankedLists, *, options: FitOptions, threads: int | None = None
 ) -> SurpriseFits:
-    """Return the tails of ranked lists, distances being seen as distances.
+    """Return the tails of ranked lists; distances are treated as distances.
 
     Parameters
     ----------
@@ -234,7 +234,7 @@ def _fit_ragged(
             part = scores.take(open_)
             other = fit_on(apply(part, candidate, who=who), part, candidate)
             now, before = other.gof_pvalue, chosen.gof_pvalue[open_]
-            # P-values end at 0.0005: what fits no scale goes where it is least far off.
+            # P-values end at 0.0005. A list that fits no scale takes the one with the least misfit.
             closer = other._misfit < chosen._misfit[open_]
             better = (now > before) | ((now == before) & closer)
             chosen = _replaced(chosen, open_[better], other, np.flatnonzero(better))

@@ -1,7 +1,7 @@
-"""The plumbing that adapters share: which results have a score, who decides, what is told.
+"""The code that adapters share: which results have a score, who decides, what is reported.
 
 An adapter is a filter: what it keeps stays in the caller's order, and the caller's objects are not
-touched. What was decided is told by `paretocut.adapters._telling`.
+touched. `paretocut.adapters._telling` reports what was decided.
 """
 
 from __future__ import annotations
@@ -226,7 +226,7 @@ class Decision:
         return np.sort(self.positions[self.cut.indices])
 
     def marks(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Yield the position of each result kept and what its metadata should say of it."""
+        """Yield the position of each result kept, and the metadata for it."""
         cut = self.cut
         columns = (self.scores, cut.surprise, cut.pvalues, cut.evalues)
         score, surprise, pvalue, evalue = (column.tolist() for column in columns)
@@ -264,7 +264,7 @@ def cut_scored(
     budget: TokenBudget | None = None,
     text_of: Callable[[int], str] = str,
 ) -> Decision:
-    """Return what to keep of one answer, and tell it.
+    """Return what to keep of one answer, and report the decision.
 
     Parameters
     ----------

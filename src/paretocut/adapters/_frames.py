@@ -103,7 +103,7 @@ class FrameCutter:
             found: Ragged = cuts.fits.surprise
             warn_of_scores(cuts.warnings, self.who)
             tell(cuts, self.who)
-        surprise = np.zeros(lists.values.size)  # results that match nothing surprise nobody
+        surprise = np.zeros(lists.values.size)  # results that match nothing have surprise 0
         surprise[lists.ranks < lists.spread(found.lengths)] = found.values
         if order is not None:
             sorted_surprise, surprise = surprise, np.empty_like(surprise)

@@ -1,8 +1,8 @@
 """Hybrid search: the answers of several searches to one query become one answer, and are cut.
 
 What comes back is in the order of the fused scores, best first. A result that several searches
-found is taken from the first of them. What is told of a decision is told as by every adapter;
-``parts`` adds what each search said of the result.
+found is taken from the first of them. Decisions are reported as by every adapter; ``parts`` adds
+what each search said of the result.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Arm(Generic[T]):
     results
         What it found.
     ids
-        What tells that two results are the same document.
+        Equal ids mean the same document.
     scores
         One for each result; None for all of them if the search gives none: then their order
         decides, as in reciprocal rank fusion.

@@ -26,8 +26,8 @@ _FIT = FitOptions()
 class CutModel(BaseModel):
     """The options of `paretocut.cut` and the budget of tokens, checked when a component is made.
 
-    Components say ``model_config = REFUSE``, because a misspelt option must not leave the default
-    at work; said here, the framework's own base would overrule it.
+    Components set ``model_config = REFUSE``, because a misspelt option must be an error and not
+    leave the default in force. If it were set here, the framework's own base would overrule it.
     """
 
     model_config = ConfigDict(
@@ -67,7 +67,7 @@ class CutModel(BaseModel):
 
     @field_serializer("truncator", "count_tokens")
     def _stored(self, value: Any, info: Any) -> Any:
-        """Return what is stored with the component: left out, it would come back as another."""
+        """Return the field as it is stored; a loaded component must decide as this one does."""
         if value is None or isinstance(value, str):
             return value
         if info.field_name == "truncator" and isinstance(value, os.PathLike):

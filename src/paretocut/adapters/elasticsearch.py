@@ -27,7 +27,7 @@ def cut_search(
     """Return the response with the hits worth keeping; everything else in it stays.
 
     ``response["hits"]["hits"].cut`` is the decision with its reason. ``hits.total`` and
-    ``hits.max_score`` go on to speak of all documents that matched.
+    ``hits.max_score`` still describe all documents that matched.
 
     Parameters
     ----------

@@ -145,8 +145,8 @@ class ParetoCutFusionRetriever(CutModel, BaseRetriever):
     score_key
         Where in the metadata of a retriever's documents the score is.
     id_key
-        Where in the metadata that is which tells that two documents are the same. By default
-        it is their text: stores make up ids of their own.
+        Key of the metadata that identifies a document: equal values mean the same document. By
+        default the text identifies it, because stores make up ids of their own.
     method, weights, fusion
         As in `paretocut.fuse`; ``fusion`` is a fitted `paretocut.Fusion`, or the path of a saved
         one, instead.

@@ -175,8 +175,8 @@ class ParetoCutRetriever(BaseRetriever):
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return self._cut(query_bundle, await self._retriever.aretrieve(query_bundle))
 
-    # The inner retriever has followed links between nodes; done again, the list would be rebuilt
-    # without the decision.
+    # The inner retriever has followed links between nodes. Following them again would rebuild the
+    # list without the decision.
     def _handle_recursive_retrieval(
         self, query_bundle: QueryBundle, nodes: list[NodeWithScore]
     ) -> list[NodeWithScore]:

@@ -98,7 +98,7 @@ class ParetoCut(pt.Transformer):
 class ParetoFuse(pt.Transformer):
     """Fuses the results of two or more transformers by score; ranks are made anew.
 
-    What ``bm25 + dense`` adds up raw, this adds up on one scale. Use it in pipelines, as in
+    ``bm25 + dense`` adds raw scores; this brings them to one scale first. Use it in pipelines:
     ``ParetoFuse(bm25 % 200, dense % 200) >> ParetoCut()``. New columns ``score_1``, ``rank_1`` and
     so on hold what each transformer said; ranks count from 1, and 0 means not found.
 

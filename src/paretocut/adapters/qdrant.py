@@ -33,7 +33,7 @@ def cut_query_points(
 ) -> Any:
     """Return the response with the points worth keeping; ``response.points.cut`` says why.
 
-    Scores of a fusion (``Fusion.RRF``) are ranks in disguise: `fuse_query_points` keeps scores.
+    Scores of a fusion (``Fusion.RRF``) hold ranks only; `fuse_query_points` keeps the scores.
 
     Parameters
     ----------

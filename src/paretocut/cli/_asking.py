@@ -40,11 +40,15 @@ class AskedProgram:
             raise InvalidParameterError("judge: --ask must be a command, got an empty one")
         self._process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self._process.stdout is not None
-        threading.Thread(target=self._listen, args=(self._process.stdout,), daemon=True).start()
+        self._listener = threading.Thread(
+            target=self._listen, args=(self._process.stdout,), daemon=True
+        )
+        self._listener.start()
 
     def _listen(self, answers: IO[bytes]) -> None:
-        for line in answers:
-            self._lines.put(line)
+        with answers:
+            for line in answers:
+                self._lines.put(line)
         self._lines.put(b"")  # the program has ended
 
     def __enter__(self) -> Self:
@@ -63,6 +67,7 @@ class AskedProgram:
         except (OSError, subprocess.TimeoutExpired):
             self._process.kill()
             self._process.wait()
+        self._listener.join(5)  # a child of the program may hold its output open
 
     def __call__(self, question: Mapping[str, str]) -> bool | float | None:
         """Return what the program says of one result.

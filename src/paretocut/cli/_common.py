@@ -62,11 +62,16 @@ def positive_int(text: str) -> int:
     return number
 
 
-def add_input(parser: argparse.ArgumentParser) -> None:
+def add_input(parser: argparse.ArgumentParser, *, needed: bool = True) -> None:
     """Add the run and how to read it."""
-    parser.add_argument("run", metavar="RUN", help="ranked lists: a file, or - for standard input")
     parser.add_argument(
-        "--format", choices=get_args(Format), help="format of RUN; by default its name says"
+        "run",
+        metavar="RUN",
+        nargs=None if needed else "?",
+        help="ranked lists: a file, or - for standard input",
+    )
+    parser.add_argument(
+        "--format", choices=get_args(Format), help="format of RUN (default: by its name)"
     )
     parser.add_argument(
         "--distances", action="store_true", help="the scores are distances: lower is better"
@@ -122,7 +127,7 @@ def add_expect(parser: Any) -> None:
     parser.add_argument(
         "--expect",
         metavar="N",
-        help=f"relevant results a query has, about: {words} or a number",
+        help=f"about how many relevant results a query has: {words} or a number",
     )
 
 
@@ -205,11 +210,11 @@ def read(args: argparse.Namespace, **judged: Any) -> RankedLists:
     return read_lists(args.run, kind, **given, **judged)
 
 
-def read_unanswered(args: argparse.Namespace, run: str) -> RankedLists:
+def read_another(args: argparse.Namespace, run: str, **judged: Any) -> RankedLists:
     """Return the lists of a second run, in the format and direction of the first."""
     kind = format_of(run, args.format, who=args.command)
     given = {"higher_is_better": not args.distances, "max_bytes": args.max_bytes}
-    return read_lists(run, kind, **given)
+    return read_lists(run, kind, **given, **judged)
 
 
 def blocks(lists: RankedLists) -> Iterator[RankedLists]:

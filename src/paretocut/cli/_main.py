@@ -8,7 +8,17 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from paretocut.cli import background, calibrate, demo, fusion, judge, judged, lists, serve
+from paretocut.cli import (
+    background,
+    calibrate,
+    demo,
+    explore,
+    fusion,
+    judge,
+    judged,
+    lists,
+    serve,
+)
 from paretocut.cli._common import note
 from paretocut.errors import InvalidParameterError, ParetocutError
 
@@ -26,11 +36,13 @@ examples:
   paretocut compare run.txt qrels.txt            which cut-off method is best for this system
   paretocut fit run.txt qrels.txt -o model.json  learn a cut-off from judgements, then
   paretocut cut run.txt --model model.json       use it
-  paretocut judge run.txt --queries queries.jsonl --corpus corpus.jsonl -o qrels.txt   no
-  paretocut fit run.txt qrels.txt --unjudged unknown -o model.json    judgements? make 200
-  paretocut background off-topic.txt -o bg.json  learn what queries without an answer reach, then
+  paretocut explore run.txt qrels.txt            drag the cut in the browser; see every method
+  paretocut report run.txt -o report.html        the same as one file
+  paretocut judge run.txt --queries q.jsonl --corpus docs.jsonl -o qrels.txt   no judgements?
+  paretocut fit run.txt qrels.txt --unjudged unknown -o model.json             make 200
+  paretocut background off-topic.txt -o bg.json  learn what off-topic queries reach, then
   paretocut cut run.txt --background bg.json     keep nothing for such queries
-  paretocut nonsense texts.txt -o made-up.tsv    no such queries? make them of the index's words,
+  paretocut nonsense texts.txt -o made-up.tsv    no such queries? make them up from words,
   paretocut calibrate made-up.run --queries users.run -o model.json    search, and calibrate
   paretocut serve --model mine=model.json        answer over HTTP
 
@@ -66,7 +78,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         title="commands", metavar="COMMAND", dest="command", required=True
     )
-    for family in (demo, lists, fusion, judged, judge, background, calibrate, serve):
+    for family in (demo, lists, fusion, judged, judge, background, calibrate, explore, serve):
         family.add_commands(commands)
     return parser
 

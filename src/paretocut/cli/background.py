@@ -1,4 +1,4 @@
-"""``background``: what queries without an answer reach."""
+"""``background``: learn which best scores queries without an answer reach."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ def add_commands(commands: Commands) -> None:
     """Add ``background`` to the command line."""
     background = commands.add_parser(
         "background",
-        help="learn from queries without an answer what they reach",
-        description="Learns how good the best score of queries without an answer gets, and writes "
-        "it as JSON for `paretocut cut --background`. Ten queries are the least, a hundred are "
-        "good: questions on another topic, or nonsense made of words.",
+        help="learn which best scores queries without an answer reach",
+        description="Learns which best scores queries without an answer reach, and writes them as "
+        "JSON for `paretocut cut --background`. It needs ten such queries, better a hundred: "
+        "questions on another topic, or nonsense made of words.",
     )
     add_input(background)
     background.add_argument(
@@ -33,7 +33,7 @@ def add_commands(commands: Commands) -> None:
         "--context",
         type=positive_int,
         metavar="RANK",
-        help="judge the best score given the one at this rank (default: on its own)",
+        help="compare the best score with the one at this rank (default: no comparison)",
     )
     background.add_argument("--json", action="store_true", help="print what was learned as JSON")
     add_quiet(background)

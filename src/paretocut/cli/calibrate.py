@@ -1,4 +1,4 @@
-"""``nonsense``, ``calibrate`` and ``check``: what an index tells without a judgement."""
+"""``nonsense``, ``calibrate`` and ``check``: learn from an index without a judgement."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from paretocut.cli._common import (
     positive_int,
     query_texts,
     read,
-    read_unanswered,
+    read_another,
 )
 from paretocut.errors import DataFormatError, InvalidParameterError
 from paretocut.io._files import open_target
@@ -30,7 +30,7 @@ def add_commands(commands: Commands) -> None:
     """Add ``nonsense``, ``calibrate`` and ``check`` to the command line."""
     nonsense = commands.add_parser(
         "nonsense",
-        help="make queries that mean nothing, of the words of an index",
+        help="make queries that mean nothing from the words of an index",
         description="Reads texts of the index, one a line, and writes queries of eight of their "
         "words, one a line: a name, a tab, the words. Search for them, then `paretocut calibrate`.",
     )
@@ -42,7 +42,7 @@ def add_commands(commands: Commands) -> None:
     nonsense.add_argument(
         "--lexical", action="store_true", help="for word matching (BM25): common words more often"
     )
-    nonsense.add_argument("--seed", type=int, default=0, metavar="N", help="of the draws")
+    nonsense.add_argument("--seed", type=int, default=0, metavar="N", help="seed (default: 0)")
     nonsense.set_defaults(run_command=_nonsense, quiet=False)
 
     calibrate = commands.add_parser(
@@ -87,7 +87,7 @@ def add_commands(commands: Commands) -> None:
 
     check = commands.add_parser(
         "check",
-        help="are these lists still what a model was calibrated on",
+        help="say whether lists still look like those of the calibration",
         description="Compares the lists of real queries with those of the calibration, and says "
         '"same", "changed" or "unsure".',
     )
@@ -114,7 +114,7 @@ def _nonsense(args: argparse.Namespace) -> None:
 
 def _calibrate(args: argparse.Namespace) -> None:
     nonsense = read(args)
-    queries = None if args.queries is None else read_unanswered(args, args.queries)
+    queries = None if args.queries is None else read_another(args, args.queries)
     scale, texts = None, None
     if args.lexical is not None:
         texts = query_texts(args, nonsense, *([] if queries is None else [queries]))

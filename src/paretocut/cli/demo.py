@@ -1,4 +1,4 @@
-"""``demo``: search among handwritten digits, and what each way to cut the results makes of it."""
+"""``demo``: search among handwritten digits, and compare ways to cut the results."""
 
 from __future__ import annotations
 

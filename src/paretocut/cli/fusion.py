@@ -1,4 +1,4 @@
-"""``fuse``: several runs of the same queries become one, and ``compare --fuse`` says what for."""
+"""``fuse``: several runs of the same queries become one; ``compare --fuse`` measures the gain."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def add_commands(commands: Commands) -> None:
     )
     fuse.add_argument("runs", metavar="RUN", nargs="+", help="two or more runs of the same queries")
     fuse.add_argument(
-        "--format", choices=get_args(Format), help="format of the runs; by default their names say"
+        "--format", choices=get_args(Format), help="format of the runs (default: by their names)"
     )
     fuse.add_argument(
         "--distances",

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from paretocut.cli._asking import AskedProgram
 from paretocut.cli._common import Commands, add_input, add_quiet, note, positive_int, read
 from paretocut.cli._terminal import KEYS, one_key, screen
-from paretocut.errors import InvalidParameterError, ParetocutError
+from paretocut.errors import InvalidParameterError
 from paretocut.io import read_texts, write_qrels
 from paretocut.judging import JudgingSession, Question
 from paretocut.lists import RankedLists

@@ -1,4 +1,4 @@
-"""``compare`` and ``fit``: what judgements add."""
+"""``compare`` and ``fit``: the commands that use judgements."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from paretocut.cli._common import (
     note,
     positive_int,
     read,
-    read_unanswered,
+    read_another,
 )
 from paretocut.cli.fusion import compared, names_of
 from paretocut.errors import InvalidParameterError, InvalidScoresError
@@ -232,7 +232,7 @@ def _compare(args: argparse.Namespace) -> None:
 def _fit(args: argparse.Namespace) -> None:
     method = _method(args)
     lists = read(args) if args.qrels is None else _read(args, unjudged=args.unjudged)
-    gate = None if args.unanswered is None else read_unanswered(args, args.unanswered)
+    gate = None if args.unanswered is None else read_another(args, args.unanswered)
     method.fit(lists)
     if gate is not None:
         method = truncators.Gated(method, pc.Background.fit(gate))

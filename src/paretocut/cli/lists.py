@@ -1,4 +1,4 @@
-"""``score`` and ``cut``: what can be done with a run and nothing else."""
+"""``score`` and ``cut``: the commands that need a run and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a comparison found, and how it is shown: text, Markdown, LaTeX, HTML, JSON."""
+"""The result of a comparison, and its tables: text, Markdown, LaTeX, HTML, JSON."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class Fusion:
     location_, scale_
         Mean score of each one's lists, and their typical standard deviation.
     floor_
-        Mean of the lowest scores: what a retriever is taken to say when it found nothing.
+        Mean of the lowest scores: what a document gets from a retriever that did not find it.
     weights_
         Weight of each retriever; their mean is 1.
     intercept_, slope_, rank_slope_
@@ -68,16 +68,16 @@ class Fusion:
     -----
     **Without judgements** a score is measured from the mean of the sample in units of the
     *typical* standard deviation of a list, the geometric mean over the sample. `fuse` with
-    ``method="z"`` takes mean and deviation of the list itself: that blows up a flat list, one
-    that found nothing special, and forgets how high its scores are. Weights are equal: weights
-    guessed from the lists (how far the best results stand
-    out, how steady that is, how much retrievers agree) did not do better on new collections.
+    ``method="z"`` takes mean and deviation of the list itself. That magnifies a flat list, which
+    found nothing special, and ignores how high its scores are. Weights are equal. Weights guessed
+    from the lists (how far the best results stand out, how steady that is, how much retrievers
+    agree) were no better on new collections.
 
-    **With judgements** weights are learned: in each draw of a Bayesian bootstrap over the judged
-    queries some ratio of weights has the best mean average precision; the mean of these ratios is
-    drawn towards equal weights, by as much as 30 judged queries would and further the less the
-    draws agree. `probability` then says how likely each result is relevant, by a logistic
-    regression on fused score and rank in which rank 1 counts as much as 2 and 3 together.
+    **With judgements** weights are learned. In each draw of a Bayesian bootstrap over the judged
+    queries, one ratio of weights has the best mean average precision. The mean of these ratios is
+    drawn towards equal weights: with the strength of 30 judged queries, and more if the draws
+    disagree. `probability` then says how likely each result is relevant, by a logistic regression
+    on fused score and rank, in which rank 1 counts as much as ranks 2 and 3 together.
 
     Neither multiplies p-values: retrievers depend on each other. Whether there is an answer at
     all is decided on *fused* lists, by a `paretocut.Background` fitted on fused lists of nonsense.

@@ -1,4 +1,4 @@
-"""What `paretocut.calibrate` returns: a gate, a cut, and what both were made from."""
+"""The truncator that `paretocut.calibrate` returns: a gate, a cut, and their data."""
 
 from __future__ import annotations
 
@@ -256,14 +256,6 @@ class Calibrated(Gated):
         from importlib import import_module
 
         return import_module("paretocut.plots").calibration(self, ax=ax)
-
-    def threshold(self) -> float:
-        """Return the best score from which on results are returned, as the search gives it."""
-        groups = self.background.groups
-        if self.alpha is None and groups is not None:
-            return groups.threshold if self.background.higher_is_better else -groups.threshold
-        assert self.alpha is not None
-        return self.background.limit(self.alpha)
 
     def __repr__(self) -> str:
         # Its own arguments are thousands of numbers and words.

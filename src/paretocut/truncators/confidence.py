@@ -61,7 +61,7 @@ class Confidence(Truncator):
     Notes
     -----
     The paper scores whole re-ranking lists of about ten documents, so ``depth`` is 10 here; its
-    linear model, by far the best of these in it, is a ridge regression with penalty 0.1 of average
+    linear model, the one it recommends, is a ridge regression with penalty 0.1 of average
     precision, nDCG or reciprocal rank on the sorted scores. Ours takes average precision, which
     is 0 for a list that holds nothing relevant. Its other two models, a logistic regression and
     a Mahalanobis distance between good and bad lists, are left out: `Consensus` with
@@ -71,7 +71,7 @@ class Confidence(Truncator):
     References
     ----------
     H. Gisserot-Boukhlef, M. Faysse, E. Malherbe, C. Hudelot and P. Colombo, "Towards Trustworthy
-    Reranking: A Simple yet Effective Abstention Mechanism", TMLR 2024 (arXiv 2402.12997).
+    Reranking: A Simple yet Effective Abstention Mechanism", 2024 (arXiv 2402.12997).
 
     Examples
     --------

@@ -78,7 +78,8 @@ class Conformal(Truncator):
     draws, not a promise for each query. For losses that are not monotone, such as fdr, looking
     at the safe side makes the *mean* loss monotone, and the guarantee holds as ``n`` grows, not
     for every ``n``. When no threshold qualifies (always when ``level < 1 / (n + 1)``) the safe
-    end itself is taken. Of a function, the safe end is the one where its mean loss is lower.
+    end itself is taken. For a function of your own, the safe end is the one with the lower mean
+    loss.
 
     References
     ----------

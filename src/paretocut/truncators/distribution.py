@@ -41,11 +41,11 @@ class ScoreDistribution(Truncator):
     Notes
     -----
     Scores, scaled to [0, 1] within the list, are drawn from ``g N(mu, sd) + (1 - g)
-    Exp(rate)``, the normal being the relevant ones. EM has known troubles, and the remedies here
-    are: three starts, the likeliest goes on; a floor of 0.02 under ``sd``; ``mu`` between the
-    mean of the exponential and the best score, so that the two cannot swap; and, since the
-    exponential's heavier tail would make the very best results less likely to be relevant, the
-    probability of relevance stays at its maximum from there up. The cut is
+    Exp(rate)``; the normal stands for the relevant ones. EM has known troubles. The remedies here
+    are: three starts, of which the likeliest goes on; a floor of 0.02 under ``sd``; and ``mu``
+    between the mean of the exponential and the best score, so that the two cannot swap. The
+    exponential has the heavier tail, which would make the very best results less likely to be
+    relevant; so the probability of relevance stays at its maximum from there up. The cut is
     ``argmax_k 2 P_k / (k + P_n)`` with ``P_k`` the sum of the first ``k`` probabilities. With
     ``truncated`` the denominator's ``P_n`` is divided by the share of the normal above the
     lowest score, and the M step allows for what is not seen (an exponential has no memory, so

@@ -190,7 +190,7 @@ class Oracle(Truncator):
     array([2])
     """
 
-    _zeros = "keep"  # a ceiling for all of them knows no results that do not count
+    _zeros = "keep"  # the ceiling may keep any result, also one of score 0
 
     def __init__(self, metric: MetricLike = "f1") -> None:
         self.metric = metric

@@ -31,7 +31,7 @@ class Gated(Truncator):
         What queries without an answer reach; see `paretocut.Background`.
     alpha
         Share of the queries without an answer that get results all the same. None takes the
-        threshold that a log of unjudged queries taught the background.
+        threshold that the background learned from unjudged queries.
 
     Attributes
     ----------
@@ -61,6 +61,14 @@ class Gated(Truncator):
         self.base = base
         self.background = background
         self.alpha = alpha
+
+    def threshold(self) -> float:
+        """Return the best score from which on results are returned, as the search gives it."""
+        groups = self.background.groups
+        if self.alpha is None and groups is not None:
+            return groups.threshold if self.background.higher_is_better else -groups.threshold
+        assert self.alpha is not None
+        return self.background.limit(self.alpha)
 
     def _validate(self) -> None:
         if not isinstance(self.base, Truncator):
@@ -138,7 +146,7 @@ class Gated(Truncator):
         return f"{type(self).__name__}({self._inner()._label()}{share})"
 
     def _notices(self, cuts: Cuts) -> Sequence[tuple[str, ...]]:
-        # The background has told whether there is an answer; the tail of one list knows less.
+        # The background knows better than the tail of one list whether there is an answer.
         found = self._inner()._notices(cuts)
         return [tuple(name for name in names if name != "nothing_stands_out") for names in found]
 

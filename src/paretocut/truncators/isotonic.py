@@ -49,7 +49,7 @@ class Isotonic(Truncator):
     Least squares under "never falls with the score", results of all lists in one pool; then the
     threshold that maximises the metric on the same lists. One sort of the training results;
     locally one per query. As the calibration is monotone, this can be no better on its training
-    lists than `ScoreThreshold` with the same normalisation: it joins stretches of scores.
+    lists than `ScoreThreshold` with the same normalisation; it only merges some of the thresholds.
 
     References
     ----------

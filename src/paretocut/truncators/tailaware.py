@@ -38,9 +38,9 @@ class TailAware(ShapeRule):
     No code was published. Knee, then window, then the Cramer-von-Mises test, and the earliest
     position that passes are the paper's; the size of the window follows from the cost it
     states. This is our reading: which knee (Kneedle's distance from the chord), a window centred
-    on it, the lowest score as the threshold, and the level. Three other readings (first local
-    minimum of the statistic, its smallest value, level 0.05) cut within one or two results of
-    this one on multi-hop questions.
+    on it, the lowest score as the threshold, and the level. Other readings change little: on
+    multi-hop questions the first local minimum of the statistic, its smallest value and level
+    0.05 give F1 of 0.33 to 0.47, and this one 0.37 to 0.45.
 
     It never returns nothing, and costs about a third of a millisecond for 200 results. A few hits
     far above the rest look like a heavy tail, so fewer are kept than there are. A list of fewer

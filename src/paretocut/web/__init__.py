@@ -1,1 +1,5 @@
-"""The HTTP service: `paretocut.web.app.create_app` makes it, `paretocut serve` runs it."""
+"""What is asked over HTTP or seen in a browser: the service, and the explorer of runs.
+
+`paretocut.web.app.create_app` makes the application; `paretocut serve` and `paretocut explore` run
+it.
+"""

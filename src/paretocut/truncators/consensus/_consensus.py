@@ -94,12 +94,12 @@ class Consensus(Truncator):
     on the raw score, on the score scaled within its list (min-max, against its first five, z),
     and on min-max with a little of rank or z. In each of 100 draws of a Bayesian bootstrap over
     the queries one of them is best and has a vote; a list is cut at the median of the cuts voted
-    for. The best rule alone follows the noise of few queries, and forgets what the second best
-    knows. For F1 other collections take part in the draws, with the weight of six queries.
+    for. The best rule alone would follow the noise of few queries; a median of several is steadier.
+    For F1 other collections take part in the draws, with the weight of six queries.
 
     *DCG and utilities*, to which each result adds its own part: the cut with the highest expected
-    metric under `predict_proba`, half a standard error taken from the log-odds; nothing at all
-    where such cuts, cross-validated, lose.
+    metric under `predict_proba`, with log-odds lowered by half a standard error. If such cuts lose
+    in cross-validation, nothing is kept.
 
     *Accuracy*: a regression on the scores at eight ranks tells lists that hold a relevant result
     from others. Lists with a probability of one half or more are kept, cut by ``base`` if there
@@ -115,24 +115,23 @@ class Consensus(Truncator):
 
     **With** ``expect`` **and no judgements**, for F1 and other F-beta, the log-odds of relevance
     rise by 12 over the score range of a list and fall by 0.25 with every factor *e* in rank.
-    Their level is such that so many results are expected to be relevant. The number is not taken
-    for exact: its logarithm is normal with standard deviation 0.6, that of a word 0.8, and the
-    cut is where the metric is highest on average.
+    They are shifted until the probabilities sum to that number. The number is not taken as exact:
+    its logarithm is normal with standard deviation 0.6, or 0.8 for a word, and the cut is where
+    the metric is highest on average.
 
     **With unjudged lists of the system**, ``fit`` estimates the number from three statistics of
     the first 100 results: how far the second result stands behind the best, how many results of
     any list reach the best scores of other lists, and how many stand in the upper half of this
     one. The coefficients come from judged collections; see docs/calibrate.md. The estimate has a
-    standard deviation of 1 in the logarithm, and three tenths of the belief stay with the upper
-    half of the range.
+    standard deviation of 1 in the logarithm. It gets seven tenths of the weight; the upper half of
+    the range gets three tenths.
 
-    **With neither**, F1 keeps the upper half of the score range, which is taken to begin a little
-    below the lowest score: one n-th of that score's size in a list of n results. Of more than 50
-    results only as many as if 50 were relevant, as half of the range may be most of a flat list.
-    For DCG other
-    collections vote on thresholds on z, which can keep nothing, and a list is cut at the lower
-    quartile of the cuts voted for. Any other metric is maximised in expectation under
-    `predict_proba`.
+    **With neither**, F1 keeps the upper half of the score range. The range begins a little below
+    the lowest score: one n-th of that score's size in a list of n results. In a flat list half of
+    the range may be most of the list, so a cut of more than 50 results is not deeper than if 50
+    results were relevant. For DCG other collections vote on thresholds on z, which can keep
+    nothing, and a list is cut at the lower quartile of the cuts voted for. Any other metric is
+    maximised in expectation under `predict_proba`.
 
     Scores that are probabilities, a quarter of them within 0.01 of 0 or 1, are compared as
     logits: decided over all lists in ``fit``, without it in each list.
@@ -205,8 +204,8 @@ class Consensus(Truncator):
         After ``fit`` on judged lists it is a logistic regression on them, in which rank 1 counts
         as much as ranks 2 and 3 or 4 to 7 together, drawn towards that on other collections;
         for lists judged in part it is the model of the judged results.
-        Before, it is the regression on other collections; with ``expect`` its level is the one
-        at which so many results of each list are expected to be relevant.
+        Before, it is the regression on other collections; with ``expect`` its log-odds are
+        shifted until the probabilities sum to that number.
 
         Parameters
         ----------
@@ -296,7 +295,7 @@ class Consensus(Truncator):
             if self.base is not None:
                 self.base_ = self.base.clone().fit(lists)
             answered = np.array([part.any() for part in relevant], dtype=bool)
-            # Whatever is kept of a list that misses all there is to find, it is wrong.
+            # If the list holds no relevant result, every cut of it is wrong.
             told = np.flatnonzero(answered | (lists.num_relevant == 0))
             self.answer_ = AnswerModel.fit(lists.merit.take(told), answered[told]).to_dict()
         elif is_linear(metric):

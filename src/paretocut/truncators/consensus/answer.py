@@ -40,19 +40,19 @@ class AnswerModel:
         Quantiles of each column over the training lists: of the scores at ranks 1, 2, 3, 5, 10,
         20, 50 and 100 (the last score of a shorter list) and of the log of their range.
     least
-        Smallest range that is told from 0.
+        Smallest range that counts as more than 0.
     intercept, coef
         Of the log-odds, for the columns within their knots and the normal scores of the first
         eight.
 
     Notes
     -----
-    Three regressions, on the best score alone, on all scores and on all columns, each with the
-    penalty of the lowest log loss in cross-validation, are averaged with the weights under which
-    their cross-validated mixture is most likely, one list counting for each beforehand. So few
-    lists do not follow one of many models by chance. With a strong penalty a regression is
-    the best score with a fixed slope, not a constant: that a better score speaks for an answer
-    is known before any list is judged.
+    There are three regressions: on the best score alone, on all scores, and on all columns. Each
+    has the penalty with the lowest log loss in cross-validation. Their average has the weights
+    under which the cross-validated mixture is most likely; each model starts with a count of one
+    list, so that few lists do not choose one of many models by chance. Under a strong penalty a
+    regression becomes a fixed slope on the best score and not a constant, because a better score
+    speaks for an answer even before any list is judged.
 
     References
     ----------
@@ -132,7 +132,7 @@ class AnswerModel:
         Parameters
         ----------
         content
-            What `to_dict` gave, as it is or after a way through JSON.
+            What `to_dict` gave, also if it went through JSON.
         """
         return cls(**content)
 
@@ -204,7 +204,7 @@ def _folds(truth: FloatArray) -> IntArray:
 
 
 def _weights(likelihood: FloatArray) -> FloatArray:
-    """Return the weights of the most likely mixture, one observation counting for each model."""
+    """Return the weights of the most likely mixture; each model starts with a count of one."""
     weights = np.full(len(likelihood), 1 / len(likelihood))
     for _ in range(200):
         shares = weights[:, None] * likelihood

@@ -1,4 +1,4 @@
-"""How many relevant results a list holds: what is believed, and what unjudged lists tell."""
+"""How many relevant results a list holds: the user's belief, and estimates from unjudged lists."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def told(count: int, expect: str | float, constants: Constants = CONSTANTS) -> F
     word = isinstance(expect, str)
     number = EXPECT[expect] if isinstance(expect, str) else float(expect)
     spread = constants.word_spread if word else constants.number_spread
-    # The logarithm of nothing is beyond any list; the kernel takes the least a list can hold.
+    # The logarithm of 0 is minus infinity; the kernel then takes the least a list can hold.
     mean = math.log(max(number, 1e-3))
     return np.tile([1.0, mean, spread, 0.0, 0.0, 1.0], (count, 1))
 
@@ -158,7 +158,7 @@ def shipped_number() -> dict[str, Any]:
 
 
 def beliefs_about(merit: Ragged, mean: FloatArray, spread: float, plain: float) -> FloatArray:
-    """Return a belief that is the estimate and, in part, that the upper half is right.
+    """Return the belief: the estimate, mixed with the number in the upper half of the range.
 
     Other collections may be unlike this one. The upper half of the range is never far off, so it
     keeps a share of the belief.

@@ -86,7 +86,7 @@ def pretrain(collections: Mapping[str, Sequence[RankedLists]]) -> dict[str, Any]
     design = np.concatenate(designs)
     center, spread = design.mean(axis=0), design.std(axis=0)
     center[0], spread = 0.0, np.where(spread > 1e-3, spread, 1.0)
-    # Each run has a level of its own as well: how often results are relevant is no property of
+    # Each run has a level of its own as well: how often results are relevant is not a property of
     # scores, and must not be taken for one.
     levels = np.repeat(np.eye(len(designs)), [len(part) for part in designs], axis=0)
     full = np.concatenate([(design - center) / spread, levels], axis=1)

@@ -50,7 +50,7 @@ def regress(
     weight
         How much each counts.
     towards
-        Coefficients of other collections, which few judgements stay close to.
+        Coefficients of other collections; with few judgements the result stays close to them.
     constants
         They say how close.
     """
@@ -66,7 +66,7 @@ def careful(
     covariance: FloatArray,
     constants: Constants = CONSTANTS,
 ) -> FloatArray:
-    """Return probabilities from log-odds that give away part of their standard error."""
+    """Return probabilities from log-odds lowered by a part of their standard error."""
     errors = np.sqrt(((design @ covariance) * design).sum(axis=1))
     return sigmoid(design @ coef - constants.caution * errors)
 

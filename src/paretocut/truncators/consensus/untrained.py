@@ -29,7 +29,7 @@ def odds(constants: Constants) -> tuple[float, float, float]:
 
 
 def levels_for(merit: Ragged, expected: FloatArray, constants: Constants = CONSTANTS) -> FloatArray:
-    """Return the levels of the log-odds at which so many results of each list are relevant.
+    """Return the shifts of the log-odds at which probabilities sum to the expected numbers.
 
     Parameters
     ----------
@@ -131,8 +131,8 @@ def quick_half(
 def upper_half(merit: Ragged, constants: Constants = CONSTANTS) -> IntArray:
     """Return the number of results in the upper half of each list's range, if these are not many.
 
-    In a flat list half of the range may be most of the list: more than 50 results are kept only
-    as long as that many relevant ones make it worth while.
+    In a flat list half of the range may be most of the list. So a cut of more than 50 results is
+    not deeper than the best cut if 50 results were relevant.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ __all__ = [
 _THRESHOLDS = 100  # tried on each key; what is shipped holds the values of these very rules
 _COLUMNS = ("rank", "log_rank", "minmax", "top", "z", "raw")  # the order of the kernel
 
-# What results are compared by: weights of columns, and the range of thresholds.
+# The keys of rules: weights of columns, and the range of thresholds.
 _KEYS: dict[str, tuple[dict[str, float], float, float]] = {
     "rank": ({"rank": -1.0}, -0.5, -10_000.5),
     "minmax": ({"minmax": 1.0}, 1.0, 0.02),
@@ -43,8 +43,8 @@ _KEYS: dict[str, tuple[dict[str, float], float, float]] = {
     "raw": ({"raw": 1.0}, 6.0, -3.0),
 }
 
-# The keys whose values are learned from other collections. For DCG these cut untrained lists, and
-# no list of a new system should have to be cut by its rank alone.
+# The keys whose values are learned from other collections. For DCG these cut untrained lists, so
+# rank alone is not among them: a list of a new system should be cut by its scores.
 LEARNED: dict[str, Callable[[str], bool]] = {
     "f1": lambda key: True,
     "dcg": lambda key: key.startswith("z"),

@@ -74,9 +74,9 @@ class BiCut(NeuralTruncator):
     trained at once, as outputs of one network. The paper that brings Surprise leaves DCG out for
     this method, whose loss cannot express it; here any metric can choose the weight.
 
-    Costs minutes, not milliseconds, and wants hundreds of judged lists: with fewer, what is held
-    out is too little to choose by. One doubtful result near the top ends the list, which on
-    lists of mixed quality makes DCG hard for it.
+    Training takes minutes and needs hundreds of judged lists; with fewer, the held-out lists are
+    too few to choose by. One doubtful result near the top ends the list, so DCG is low on lists of
+    mixed quality.
     Settings are the published ones but for the step (1e-4 there, with many more epochs) and the
     weight (0.65 for F1).
 

@@ -1,0 +1,1 @@
+"""Newer label-free rules and confidences, and what their papers claim of them."""

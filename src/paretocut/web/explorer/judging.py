@@ -1,0 +1,124 @@
+"""Judgements made on the page, and what the cut-off learns from them."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import paretocut as pc
+from paretocut.errors import InvalidParameterError, ParetocutError
+from paretocut.truncators import Consensus
+from paretocut.web.explorer.session import LEARNED, Method, Session
+
+__all__ = ["judge", "judging_view", "qrels_text"]
+
+_PLANNED = 200
+
+
+def judge(session: Session, i: int, rank: int, relevant: bool | None) -> None:
+    """Judge one result, and learn again from all that are judged.
+
+    Parameters
+    ----------
+    session
+        What is looked at; its lists are replaced.
+    i, rank
+        The list, and the result in it, from 0.
+    relevant
+        None takes the judgement back.
+    """
+    lists = session.lists
+    n = len(lists[i])
+    if not 0 <= rank < n:
+        raise InvalidParameterError(f"judge: rank must be in 0..{n - 1}, got {rank}")
+    column = lists.relevance
+    grades = (
+        np.full(lists.scores.values.size, np.nan)
+        if column is None
+        else column.values.astype(np.float64)
+    )
+    at = int(lists.scores.offsets[i]) + rank
+    before, grades[at] = grades[at], np.nan
+    if relevant is not None:
+        grades[at] = math.ceil(lists.min_grade) if relevant else 0
+    number = None
+    if lists.fully_judged and relevant is not None:
+        # Those that were not retrieved are still there.
+        number = lists.num_relevant.copy()
+        number[i] += int(relevant) - int(before >= lists.min_grade)
+    session.replace_lists(lists.with_relevance(lists.scores.with_values(grades), number))
+    _learn(session)
+
+
+def _learn(session: Session) -> None:
+    """Fit `Consensus` to what is judged; without a judgement there is nothing to learn."""
+    session.forget(LEARNED)
+    if not session.lists.judged.values.any():
+        return
+    session.add(
+        Method(
+            LEARNED,
+            "Learned here",
+            Consensus().fit(session.lists),
+            "learned",
+            'pc.load("model.json").cut_batch(lists)',
+            "--model model.json",
+        )
+    )
+
+
+def judging_view(session: Session, i: int) -> dict[str, Any]:
+    """Return what is judged, what was learned from it, and what to judge next.
+
+    Parameters
+    ----------
+    session
+        What is looked at.
+    i
+        The list on the page.
+    """
+    lists = session.lists
+    known = np.zeros(lists.scores.values.size, dtype=bool)
+    hits = known
+    if lists.relevance is not None:
+        known = lists.judged.values
+        hits = known & lists._counts(lists.relevance.values)
+    view: dict[str, Any] = {
+        "judged": int(known.sum()),
+        "relevant": int(hits.sum()),
+        "lists": int(np.count_nonzero(lists.scores.count(known))),
+        "next": _next(session),
+        "learned": None,
+    }
+    if LEARNED in session.methods:
+        before, after = session.cuts("consensus").k, session.cuts(LEARNED).k
+        view["learned"] = {
+            "kept": [float(before.mean()), float(after.mean())],
+            "changed": int(np.count_nonzero(before != after)),
+            "k": [int(before[i]), int(after[i])],
+            "reason": session.cut(LEARNED, i).reason,
+        }
+    return view
+
+
+def _next(session: Session) -> list[int] | None:
+    """Return list and rank of the result that teaches most, or None when all are judged."""
+    if session.lists.fully_judged:
+        return None
+    for i, rank in pc.plan_judgements(session.lists, budget=_PLANNED):
+        return [int(i), int(rank)]
+    return None
+
+
+def qrels_text(session: Session) -> str:
+    """Return the judgements as TREC qrels."""
+    if session.lists.relevance is None:
+        raise ParetocutError("qrels: there must be a judgement, got none")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "qrels.txt")
+        pc.io.write_qrels(path, session.lists)
+        return path.read_text(encoding="utf-8", errors="surrogateescape")

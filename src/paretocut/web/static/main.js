@@ -1,0 +1,115 @@
+// The page: which view is shown, and what is in the address.
+
+import { byId, copyText, plural } from "./dom.js";
+import { showQuery } from "./queryview.js";
+import { showRun } from "./runview.js";
+import { hasQuery, inReport, loadQuery, loadRun } from "./source.js";
+import { link, readAddress, state, update } from "./state.js";
+import { showStart } from "./upload.js";
+
+const PAGES = ["note", "start", "run-view", "query-view"];
+let run = null, loaded = null, lastQuery = null;
+
+function only(name) {
+  for (const page of PAGES) byId(page).hidden = page !== name;
+  byId("show-run").setAttribute("aria-pressed", String(name === "run-view"));
+  byId("show-query").setAttribute("aria-pressed", String(name === "query-view"));
+}
+
+function tell(message) {
+  byId("note").textContent = message;
+  only("note");
+}
+
+function paintTheme() {
+  const dark = state.theme === null ? matchMedia("(prefers-color-scheme: dark)").matches : state.theme === "dark";
+  if (state.theme === null) document.documentElement.removeAttribute("data-theme");
+  else document.documentElement.dataset.theme = state.theme;
+  byId("theme").textContent = dark ? "Light" : "Dark";
+  byId("theme").setAttribute("aria-label", dark ? "Use light colours" : "Use dark colours");
+}
+
+const orderOf = () => {
+  const spread = run.queries.disagreement;
+  return spread.map((_, i) => i).filter(hasQuery).sort((a, b) => spread[b] - spread[a] || a - b);
+};
+
+function openQuery(i, changes = {}, rank = null) {
+  update({ view: "query", q: run.queries.id[i], k: null, ...changes }, { step: true });
+  return show(rank).then(() => {
+    if (rank !== null) return;
+    scrollTo(0, 0);
+    byId("main").focus({ preventScroll: true });
+  });
+}
+
+async function show(rank = null) {
+  paintTheme();
+  if (state.run !== loaded) {
+    try {
+      run = await loadRun();
+    } catch (error) {
+      byId("views").hidden = true;
+      return tell(error.message);
+    }
+    loaded = state.run;
+    lastQuery = null;
+  }
+  byId("views").hidden = run === null;
+  byId("run-name").textContent = run === null ? "" : `${run.name} · ${plural(run.lists, "query", "queries")}${run.measured ? " · judged" : ""}`;
+  if (run === null || state.view === "open") {
+    showStart((name) => {
+      loaded = null;
+      update({ run: name, view: "run", q: null, k: null, find: "" }, { step: true });
+      show();
+    });
+    return only("start");
+  }
+  if (!run.methods.some((m) => m.key === state.m)) state.m = run.methods[0].key;
+  if (state.view === "query" || run.lists === 1) return showOne(rank);
+  only("run-view");
+  showRun(run, openQuery);
+}
+
+async function showOne(rank) {
+  const named = run.queries.id.indexOf(state.q);
+  const i = named >= 0 ? named : orderOf()[0];
+  if (state.q !== null && named < 0) return tell(`There is no query ${state.q} in this run.`);
+  if (i === undefined) return tell("This run has no query.");
+  try {
+    const view = await loadQuery(i, rank);
+    lastQuery = run.queries.id[i];
+    state.q = lastQuery;
+    only("query-view");
+    showQuery(run, view, { open: openQuery, order: orderOf(), rank });
+    if (inReport && byId("run-view").firstChild === null) showRun(run, openQuery);
+  } catch (error) {
+    tell(error.message);
+  }
+}
+
+byId("show-run").addEventListener("click", () => { update({ view: "run" }, { step: true }); show(); });
+byId("show-query").addEventListener("click", () => { update({ view: "query", q: state.q ?? lastQuery }, { step: true }); show(); });
+byId("open-run").addEventListener("click", () => { update({ view: "open" }, { step: true }); show(); });
+byId("open-run").hidden = inReport;
+byId("copy-link").addEventListener("click", () => copyText(link(), "The link"));
+byId("theme").addEventListener("click", () => {
+  const dark = byId("theme").textContent === "Light";
+  update({ theme: dark ? "light" : "dark" });
+  paintTheme();
+});
+byId("skip").addEventListener("click", (event) => { event.preventDefault(); byId("main").focus(); });
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paintTheme);
+addEventListener("popstate", () => { readAddress(); show(); });
+addEventListener("hashchange", () => { readAddress(); show(); });
+// On paper both views stand one after the other, with all rows of the table.
+addEventListener("beforeprint", () => {
+  for (const page of ["run-view", "query-view"]) byId(page).hidden = byId(page).firstChild === null;
+  const more = byId("run-view").querySelector(".more");
+  for (let turn = 0; turn < 50 && more !== null && !more.hidden; turn++) more.click();
+  for (const drawn of document.querySelectorAll(".picture")) drawn.redraw();
+});
+addEventListener("afterprint", () => only(state.view === "query" || run?.lists === 1 ? "query-view" : "run-view"));
+
+readAddress();
+show();

@@ -1,0 +1,38 @@
+// Where the data comes from: this server, or the report the page is in.
+
+import { state } from "./state.js";
+
+const embedded = document.getElementById("report");
+const report = embedded === null ? null : JSON.parse(embedded.textContent);
+export const inReport = report !== null;
+
+async function asked(path, options) {
+  const answer = await fetch(`api/${path}`, options);
+  const content = await answer.json().catch(() => null);
+  if (!answer.ok) throw new Error(content?.error?.message ?? `the server answered ${answer.status}`);
+  return content;
+}
+
+const sent = (content) => ({
+  method: "POST",
+  headers: { "content-type": "application/json" },
+  body: JSON.stringify(content),
+});
+
+const here = () => encodeURIComponent(state.run);
+
+export const loadRun = async () => (inReport ? report.run : asked(`${here()}/run`));
+export const loadFrontier = async () => (inReport ? report.frontier : asked(`${here()}/frontier`));
+export const hasQuery = (i) => !inReport || i in report.queries;
+export async function loadQuery(i, also = null) {
+  if (!inReport) return asked(`${here()}/query/${i}${also === null ? "" : `?also=${also}`}`);
+  if (!hasQuery(i)) throw new Error("this query is in the table of the report, but its list was left out");
+  return report.queries[i];
+}
+export const loadCode = (i, k, method) =>
+  asked(`${here()}/copy?${new URLSearchParams({ i, k, ...(method === null ? {} : { method }) })}`);
+export const loadJudging = (i) => asked(`${here()}/judging/${i}`);
+export const loadQrels = () => asked(`${here()}/qrels`);
+export const sendJudgement = (i, rank, relevant) => asked(`${here()}/judge`, sent({ i, rank, relevant }));
+export const upload = (given) => asked("upload", sent(given));
+export const reportNote = () => report.note;

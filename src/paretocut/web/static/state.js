@@ -1,0 +1,40 @@
+// What is looked at, all of it in the address: a copied link shows the same.
+
+const DEFAULTS = {
+  run: "run", // which run is open
+  view: "run", // run or query
+  q: null, // name of the query
+  k: null, // a cut by eye; null is the method's own
+  m: "consensus", // the method that decides
+  base: "first10", // what gains are measured against
+  sort: "disagreement",
+  find: "",
+  zoom: "head", // head, all or log
+  theme: null, // light or dark; null is the system's
+};
+
+export const state = { ...DEFAULTS };
+
+export function readAddress() {
+  const given = new URLSearchParams(location.hash.slice(1));
+  Object.assign(state, DEFAULTS);
+  for (const name of Object.keys(DEFAULTS)) if (given.has(name)) state[name] = given.get(name);
+  state.k = state.k === null || !/^\d+$/.test(state.k) ? null : Number(state.k);
+}
+
+function hashOf() {
+  const changed = Object.entries(state).filter(([name, value]) => value !== DEFAULTS[name] && value !== null);
+  return "#" + new URLSearchParams(changed);
+}
+
+// Going to another query is a step that "back" undoes; moving the cut is not.
+export function update(changes, { step = false } = {}) {
+  Object.assign(state, changes);
+  const address = location.pathname + location.search + hashOf();
+  if (step) history.pushState(null, "", address);
+  else history.replaceState(null, "", address);
+}
+
+export const link = () => location.origin === "null" || location.protocol === "file:"
+  ? location.href.split("#")[0] + hashOf()
+  : location.origin + location.pathname + location.search + hashOf();
