@@ -449,6 +449,15 @@ def test_a_saved_fusion_fuses_alike(judged: bool, tmp_path: Path) -> None:
         np.testing.assert_array_equal(loaded.probability(fused).values, expected)
 
 
+def test_scores_that_overflow_on_the_learned_scale_are_refused() -> None:
+    ids = [list("abcdefgh")] * 9
+    rng = np.random.default_rng(0)
+    small = {name: pc.RankedLists(1e-155 * rng.random((9, 8)), doc_ids=ids) for name in "ab"}
+    large = {name: pc.RankedLists(1e153 * rng.random((9, 8)), doc_ids=ids) for name in "ab"}
+    with pytest.raises(InvalidScoresError, match="Fusion: scores must be on the scale of those"):
+        Fusion().fit(small).fuse(large)
+
+
 def test_a_file_that_is_no_fusion_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "other.json"
     named = '{"format": "paretocut-fusion", "version": 1'
@@ -459,7 +468,7 @@ def test_a_file_that_is_no_fusion_is_refused(tmp_path: Path) -> None:
         (
             named + ', "weights": null, "depth": null, "seed": 0, "learned": '
             '{"names_": ["a", "b"], "higher_is_better_": [true, true], "location_": [1]}}',
-            "not a fusion: location_ must have one number for each retriever",
+            r"not a fusion: location_ must be of size 2 \(retrievers\), not 1",
         ),
     ):
         path.write_text(content)

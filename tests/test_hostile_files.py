@@ -6,8 +6,10 @@ import errno
 import gzip
 import io
 import json
+import lzma
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -15,13 +17,13 @@ import pytest
 
 import paretocut as pc
 from paretocut.errors import DataFormatError, InvalidParameterError, InvalidScoresError
-from paretocut.io import read_lists, read_trec, write_lists
+from paretocut.io import read_lists, read_qrels, read_trec, write_lists
 
 RUN = b"q1 Q0 d1 1 2.5 me\nq1 Q0 d2 2 1.5 me\n"
 
 BLANK = """
 import gzip, json, sys
-from paretocut.io import read_trec
+from paretocut.io import read_qrels, read_trec
 
 def peak():
     with open("/proc/self/status") as status:
@@ -29,24 +31,25 @@ def peak():
 
 before = peak()
 try:
-    read_trec(sys.argv[1])
+    (read_qrels if "qrels" in sys.argv[1] else read_trec)(sys.argv[1])
 except Exception as error:
     print(json.dumps([str(error), peak() - before]))
 """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
-@pytest.mark.parametrize("packed", [False, True])
-def test_blank_lines_cost_no_memory(tmp_path: Path, packed: bool) -> None:
+@pytest.mark.parametrize("name", ["blank.run", "blank.run.gz", "blank.run.xz", "blank.qrels.xz"])
+def test_blank_lines_cost_no_memory(tmp_path: Path, name: str) -> None:
     # 64 MiB of them cost 530 MB.
-    path = tmp_path / "blank.run"
-    text = b"\n" * (64 << 20) + b"q1 Q0 d1\n"
-    path.write_bytes(gzip.compress(text, 1) if packed else text)
+    path = tmp_path / name
+    text = b"\n" * (64 << 20) + b"q1 Q0\n"
+    pack = {".gz": lambda: gzip.compress(text, 1), ".xz": lambda: lzma.compress(text, preset=0)}
+    path.write_bytes(pack.get(path.suffix, lambda: text)())
     done = subprocess.run(
         [sys.executable, "-c", BLANK, path], capture_output=True, text=True, check=True
     )
     problem, megabytes = json.loads(done.stdout)
-    assert f":{(64 << 20) + 1}: expected 6 fields" in problem
+    assert f":{(64 << 20) + 1}: expected {4 if 'qrels' in name else 6} fields" in problem
     assert megabytes < 40
 
 
@@ -64,6 +67,20 @@ def test_a_file_larger_than_allowed_is_refused_and_one_as_large_is_read(
     for less in (size - 1, 10, 0):
         with pytest.raises(DataFormatError, match=r"expected at most [\d,]+ bytes of text, decom"):
             read_lists(tmp_path / name, max_bytes=less)
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, lzma.compress])
+def test_judgements_larger_than_allowed_are_refused(pack: Callable[[bytes], bytes]) -> None:
+    text = b"q1 0 d1 1\n" * 1
+    assert len(read_qrels(io.BytesIO(pack(text)), max_bytes=len(text)).query_ids) == 1
+    calls: list[Callable[[], object]] = [
+        lambda: read_qrels(io.BytesIO(pack(text)), max_bytes=5),
+        lambda: read_trec(io.BytesIO(b""), io.BytesIO(pack(text)), max_bytes=5),
+        lambda: read_lists(io.BytesIO(b""), "jsonl", qrels=io.BytesIO(pack(text)), max_bytes=5),
+    ]
+    for call in calls:
+        with pytest.raises(DataFormatError, match="expected at most 5 bytes of text"):
+            call()
 
 
 def test_a_limit_that_is_no_number_is_refused(tmp_path: Path) -> None:

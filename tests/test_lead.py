@@ -328,12 +328,12 @@ def test_what_is_shipped_was_learned_from_these_lists(shared_data: Path) -> None
     lists = pretrain.all_lists()
     made = pretrain.learned((run.family, part) for run, part in lists.items())
     shipped = json.loads(pretrain.TARGET.read_text())
-    for name in ("coef", "coef without raw", "center", "spread"):
-        np.testing.assert_allclose(made[name], shipped[name], atol=0.01)
+    for name in ("coef", "coef_without_raw", "center", "spread"):
+        np.testing.assert_allclose(getattr(made, name), shipped[name], atol=0.01)
     for metric, rows in shipped["values"].items():
-        assert rows.keys() == made["values"][metric].keys()
+        assert rows.keys() == made.values[metric].keys()
         for family, values in rows.items():
-            np.testing.assert_allclose(made["values"][metric][family], values, atol=0.01)
+            np.testing.assert_allclose(made.values[metric][family], values, atol=0.01)
 
 
 @pytest.mark.usefixtures("_own_cache")

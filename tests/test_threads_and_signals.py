@@ -137,3 +137,46 @@ def test_threads_at_work_when_the_interpreter_ends_do_not_abort_the_process() ->
         )
         assert done.returncode == 0, done.stderr
         assert done.stderr == ""
+
+
+FORKED = """
+import os, threading, time
+import numpy as np
+import paretocut as pc
+from paretocut.evaluation import Evaluation
+
+rng = np.random.default_rng(0)
+lists = pc.RankedLists(rng.normal(size=(9, 8)), rng.random((9, 8)) < 0.4)
+
+def table():
+    return pc.evaluate([pc.truncators.FixedK(3)], lists, ["f1"], splits=1, resamples=200_000)
+
+busy, other = table(), table()
+threading.Thread(target=lambda: busy.summary, daemon=True).start()
+time.sleep(0.05)
+child = os.fork()
+if child == 0:
+    os._exit(0 if len(other.summary) == 2 else 1)
+for _ in range(600):
+    done, status = os.waitpid(child, os.WNOHANG)
+    if done:
+        print("child", os.waitstatus_to_exitcode(status))
+        break
+    time.sleep(0.05)
+else:
+    os.kill(child, 9)
+    print("child hangs")
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a system that forks")
+def test_a_child_forked_while_a_thread_summarises_can_summarise_too() -> None:
+    # On Python 3.11 the lock of a cached_property stayed shut in the child.
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORKED],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    assert done.stdout == "child 0\n"

@@ -15,6 +15,7 @@ import paretocut as pc
 from experiments.compare.cache import PACKAGE, save
 from experiments.data import ROOT
 from paretocut.truncators import Truncator
+from paretocut.truncators.consensus import Pretrained
 
 __all__ = ["by_repeat", "remembered", "tuned"]
 
@@ -92,9 +93,14 @@ def _key(lists: pc.RankedLists, truncator: Truncator, protocol: dict[str, Any]) 
         "parameters": truncator.get_params(),
         "protocol": protocol,
     }
-    whole = hashlib.sha256((_code() + json.dumps(made_of, sort_keys=True, default=repr)).encode())
+    whole = hashlib.sha256((_code() + json.dumps(made_of, sort_keys=True, default=_plain)).encode())
     whole.update(_bytes(lists))
     return whole.hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON cannot say otherwise: all that was learned elsewhere, not its short name."""
+    return value.to_dict() if isinstance(value, Pretrained) else repr(value)
 
 
 def _bytes(lists: pc.RankedLists) -> bytes:

@@ -19,6 +19,7 @@ from experiments.lead.runs import found
 from experiments.lead.variants import drawn_lists, halves
 from paretocut import metrics
 from paretocut.truncators import Consensus
+from paretocut.truncators.consensus import Pretrained
 from paretocut.truncators.consensus.features import Scale
 from paretocut.truncators.consensus.untrained import cuts_at, levels_for
 from paretocut.truncators.threshold import normalize_scores
@@ -122,7 +123,7 @@ def _counts(key: pc.Ragged, thresholds: NDArray[np.float64]) -> NDArray[np.int64
     return np.array(counts, dtype=np.int64).reshape(len(key), thresholds.size)
 
 
-def calibration(runs: Lists, known: Mapping[str, Any]) -> dict[str, Any]:
+def calibration(runs: Lists, known: Mapping[str, Pretrained]) -> dict[str, Any]:
     """Return predicted and actual shares of relevant results, on queries not fitted on.
 
     Parameters

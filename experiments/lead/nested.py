@@ -25,11 +25,12 @@ from numpy.typing import NDArray
 import paretocut as pc
 from experiments.data import Run
 from experiments.lead.cache import remembered, tuned
-from experiments.lead.pretrain import corpus, learned
+from experiments.lead.pretrain import corpus, elsewhere
 from experiments.lead.runs import FEW, found, protocol_of
 from experiments.lead.variants import KEYS, Varied, drawn_lists, halves
 from paretocut import metrics
 from paretocut.truncators import Oracle
+from paretocut.truncators.consensus import Pretrained
 
 __all__ = ["RANGES", "folds", "measure", "settings"]
 
@@ -134,7 +135,7 @@ def chosen(values: Mapping[str, Array], fold: list[str], family_of: Mapping[str,
 
 
 def measure(
-    runs: Lists, known: Mapping[str, Any], say: Callable[[str], None]
+    runs: Lists, known: Pretrained, say: Callable[[str], None]
 ) -> tuple[dict[str, dict[str, dict[str, Array]]], dict[str, Any]]:
     """Return values of each run by metric, and the settings chosen for each fold.
 
@@ -153,7 +154,7 @@ def measure(
     values: dict[str, dict[str, dict[str, Array]]] = {run.name: {} for run in runs}
     for fold in folds(runs):
         inside = {run: lists for run, lists in small.items() if corpus(run.family) not in fold}
-        teach = _taught(inside)
+        teach = elsewhere(inside)
         best: dict[str, dict[str, Any]] = {}
         for strategy in RANGES:
             shares = {
@@ -170,18 +171,8 @@ def measure(
     return values, picked
 
 
-def _taught(inside: Lists) -> dict[str, Any]:
-    """Return what the corpora teach, each left out in turn."""
-    pairs = [(run.family, lists) for run, lists in inside.items()]
-    parts = [lists for _, lists in pairs]
-    return {
-        name: remembered(f"without {name}", parts, lambda own=name: learned(pairs, without=[own]))  # type: ignore[misc]
-        for name in sorted({corpus(family) for family, _ in pairs})
-    }
-
-
 def _shares(
-    lists: pc.RankedLists, own: Mapping[str, Any], strategy: str, inside: Lists, fold: list[str]
+    lists: pc.RankedLists, own: Pretrained, strategy: str, inside: Lists, fold: list[str]
 ) -> Array:
     """Return the share of the oracle's value that each setting reaches on a run."""
     found = remembered(
@@ -193,7 +184,7 @@ def _shares(
 
 
 def _share(
-    lists: pc.RankedLists, own: Mapping[str, Any], strategy: str, changed: Mapping[str, Any]
+    lists: pc.RankedLists, own: Pretrained, strategy: str, changed: Mapping[str, Any]
 ) -> float:
     """Return the share of the oracle's value that a setting reaches."""
     metric = strategy.split()[-1]
@@ -211,7 +202,7 @@ def _share(
 
 
 def _free(
-    lists: pc.RankedLists, own: Mapping[str, Any], strategy: str, changed: Mapping[str, Any]
+    lists: pc.RankedLists, own: Pretrained, strategy: str, changed: Mapping[str, Any]
 ) -> Varied:
     expect = float(found(lists).mean()) if strategy.startswith("told") else None
     return Varied(strategy.split()[-1], expect=expect, pretrained=own, changed=changed)
@@ -222,7 +213,7 @@ def _bare(lists: pc.RankedLists) -> pc.RankedLists:
 
 
 def _tested(
-    lists: pc.RankedLists, own: Mapping[str, Any], best: Mapping[str, Mapping[str, Any]]
+    lists: pc.RankedLists, own: Pretrained, best: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, dict[str, Array]]:
     """Return the values of the chosen settings: method -> metric -> repeat, query."""
     # The constants of the vote and of the regression are different ones.

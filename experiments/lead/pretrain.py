@@ -9,13 +9,13 @@ never use it for them: each is tested with what the others taught.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping
 
 from experiments.data import ROOT, RUNS, Run, load
+from experiments.lead.cache import remembered
 from experiments.lead.collections import made
 from paretocut.lists import RankedLists
-from paretocut.truncators.consensus import pretrain
+from paretocut.truncators.consensus import Pretrained, pretrain
 
 TARGET = ROOT / "src" / "paretocut" / "data" / "zero_shot.json"
 FAMILIES = (
@@ -46,7 +46,7 @@ def corpus(family: str) -> str:
 
 def learned(
     runs: Iterable[tuple[str, RankedLists]], *, without: Collection[str] = ()
-) -> dict[str, Any]:
+) -> Pretrained:
     """Return what the collections teach, those of some corpora left out.
 
     Parameters
@@ -63,10 +63,29 @@ def learned(
     return pretrain(groups)
 
 
+def elsewhere(runs: Mapping[Run, RankedLists]) -> dict[str, Pretrained]:
+    """Return what all other corpora teach, for each corpus; from disk if there.
+
+    Parameters
+    ----------
+    runs
+        Judged lists.
+    """
+    pairs = [(run.family, lists) for run, lists in runs.items()]
+
+    def without(name: str) -> Pretrained:
+        def make() -> dict[str, object]:
+            return learned(pairs, without=[name]).to_dict()
+
+        return Pretrained(**remembered(f"without {name}", runs.values(), make))
+
+    return {name: without(name) for name in sorted({corpus(family) for family, _ in pairs})}
+
+
 def main() -> None:
     """Do what the module says."""
     content = learned((run.family, lists) for run, lists in all_lists().items())
-    TARGET.write_text(json.dumps(content, separators=(",", ":")) + "\n", encoding="utf-8")
+    TARGET.write_text(json.dumps(content.to_dict(), separators=(",", ":")) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -18,9 +18,9 @@ from experiments.calibrate.collections import systems
 from experiments.compare import networks
 from experiments.compare.methods import CEILING, NEURAL, PROTOCOL
 from experiments.data import Run
-from experiments.lead.cache import by_repeat, remembered, tuned
+from experiments.lead.cache import by_repeat, tuned
 from experiments.lead.collections import fresh
-from experiments.lead.pretrain import all_lists, corpus, learned
+from experiments.lead.pretrain import all_lists, corpus
 from paretocut import metrics
 from paretocut.truncators import (
     Consensus,
@@ -31,7 +31,7 @@ from paretocut.truncators import (
     Surprise,
     Truncator,
 )
-from paretocut.truncators.consensus import EXPECT
+from paretocut.truncators.consensus import EXPECT, Pretrained
 from paretocut.truncators.consensus.pretrain import shipped
 
 METRICS = ("f1", "dcg")
@@ -78,24 +78,7 @@ def sets() -> dict[str, dict[Run, pc.RankedLists]]:
     }
 
 
-def elsewhere(groups: Mapping[str, Lists]) -> dict[str, Any]:
-    """Return what all other collections teach, for each corpus of the first two sets.
-
-    Parameters
-    ----------
-    groups
-        What `sets` returned.
-    """
-    pairs = [(run.family, lists) for name in (JUDGED, MADE) for run, lists in groups[name].items()]
-    corpora = {corpus(family) for family, _ in pairs}
-    parts = [lists for _, lists in pairs]
-    return {
-        name: remembered(f"without {name}", parts, lambda own=name: learned(pairs, without=[own]))  # type: ignore[misc]
-        for name in sorted(corpora)
-    }
-
-
-def taught(run: Run, known: Mapping[str, Any]) -> Mapping[str, Any]:
+def taught(run: Run, known: Mapping[str, Pretrained]) -> Pretrained:
     """Return what may be known where a run is tested: what is shipped, for a new collection."""
     return known.get(corpus(run.family), shipped())
 
@@ -105,13 +88,13 @@ def protocol_of(lists: pc.RankedLists) -> dict[str, Any]:
     return PROTOCOL | {"splits": OFTEN} if len(lists) < FEW else PROTOCOL
 
 
-def table(groups: Mapping[str, Lists], known: Mapping[str, Any]) -> dict[str, Values]:
+def table(groups: Mapping[str, Lists], known: Mapping[str, Pretrained]) -> dict[str, Values]:
     """Return the values: run -> method -> metric -> repeat, query.
 
     Parameters
     ----------
     groups, known
-        What `sets` and `elsewhere` returned.
+        What `sets` returned, and what all other corpora teach, for each corpus.
     """
     out: dict[str, Values] = {}
     for members in groups.values():
@@ -141,9 +124,7 @@ def found(lists: pc.RankedLists) -> Array:
     return np.array([part.sum() for part in lists.relevant], dtype=np.float64)
 
 
-def untrained(
-    lists: pc.RankedLists, own: Mapping[str, Any]
-) -> Iterator[tuple[str, str, NDArray[Any]]]:
+def untrained(lists: pc.RankedLists, own: Pretrained) -> Iterator[tuple[str, str, NDArray[Any]]]:
     """Yield name, metric and values of the methods that see no judgement of the run.
 
     Parameters
@@ -171,13 +152,13 @@ def untrained(
         yield name, "f1", metrics.f1(lists, Consensus(expect=expect).predict(bare))  # type: ignore[arg-type]
 
 
-def curves(groups: Mapping[str, Lists], known: Mapping[str, Any]) -> dict[str, Any]:
+def curves(groups: Mapping[str, Lists], known: Mapping[str, Pretrained]) -> dict[str, Any]:
     """Return mean F1 by number of judged queries, over the runs that have enough of them.
 
     Parameters
     ----------
     groups, known
-        What `sets` and `elsewhere` returned.
+        What `sets` returned, and what all other corpora teach, for each corpus.
     """
     rivals: dict[str, Truncator] = {name: SIMPLE[name] for name in ("global_k", "minmax", "z")}
     out: dict[str, Any] = {}

@@ -7,6 +7,7 @@ on one half of at most `MOST` queries of a run and tested on the other half, bot
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from experiments.data import Run
 from experiments.lead.pretrain import corpus
 from paretocut import metrics
 from paretocut.truncators import Consensus, Oracle
+from paretocut.truncators.consensus import Pretrained
 from paretocut.truncators.consensus.constants import CONSTANTS, Constants
 from paretocut.truncators.consensus.features import DESIGN
 
@@ -49,7 +51,7 @@ class Varied(Consensus):
         metric: Any = "f1",
         *,
         expect: Any = None,
-        pretrained: Mapping[str, Any] | None = None,
+        pretrained: Pretrained | None = None,
         changed: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(metric, expect=expect, pretrained=pretrained)
@@ -81,7 +83,7 @@ def halves(lists: pc.RankedLists) -> Iterator[tuple[pc.RankedLists, pc.RankedLis
     yield lists[half:], lists[:half]
 
 
-def measure(groups: Mapping[str, Lists], known: Mapping[str, Any]) -> dict[str, Any]:
+def measure(groups: Mapping[str, Lists], known: Mapping[str, Pretrained]) -> dict[str, Any]:
     """Return the mean of each variant over each set: metric -> variant -> set.
 
     Parameters
@@ -123,7 +125,7 @@ def _plain(lists: pc.RankedLists) -> pc.RankedLists:
 NOT_LOGIT = "saturated scores not as logits"
 
 
-def _votes(own: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def _votes(own: Pretrained) -> dict[str, dict[str, Any]]:
     def keeping(*names: str) -> tuple[str, ...]:
         return tuple(key for key in KEYS if key not in names)
 
@@ -147,12 +149,12 @@ def _votes(own: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return rows | {NOT_LOGIT: {"pretrained": own}}
 
 
-def _regressions(own: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    def without(*names: str) -> dict[str, Any]:
-        spread = [np.inf if n in names else s for n, s in zip(DESIGN, own["spread"], strict=True)]
-        return {**own, "spread": spread}
+def _regressions(own: Pretrained) -> dict[str, dict[str, Any]]:
+    def without(*names: str) -> Pretrained:
+        spread = [np.inf if n in names else s for n, s in zip(DESIGN, own.spread, strict=True)]
+        return replace(own, spread=spread)
 
-    flat = {**own, "coef": [0.0] * len(DESIGN)}
+    flat = replace(own, coef=[0.0] * len(DESIGN))
     return {
         FULL: {"pretrained": own},
         "no caution": {"pretrained": own, "changed": {"caution": 0.0}},

@@ -22,6 +22,7 @@ from paretocut.surprise import WARNINGS, SurpriseFit, SurpriseFits, fit, fit_bat
 if _TYPE_CHECKING:
     from paretocut import gpd, io, metrics, plots, truncators
     from paretocut._cut import cut
+    from paretocut._load import load
     from paretocut._nonsense import QueryScale, nonsense
     from paretocut.background import Background
     from paretocut.calibration import calibrate, calibrated
@@ -29,7 +30,6 @@ if _TYPE_CHECKING:
     from paretocut.fusion import Fusion, fuse
     from paretocut.io import read_lists, read_trec, write_lists, write_qrels, write_trec
     from paretocut.judging import JudgementPlan, JudgingSession, judge, plan_judgements
-    from paretocut.truncators import load
 
 __all__ = [
     "WARNINGS",
@@ -85,7 +85,7 @@ _LAZY = {
     "gpd": "",
     "io": "",
     "judge": "judging",
-    "load": "truncators",
+    "load": "_load",
     "metrics": "",
     "nonsense": "_nonsense",
     "plan_judgements": "judging",

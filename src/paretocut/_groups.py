@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from paretocut._state import Kind, Real, checked
 from paretocut.errors import InvalidScoresError
 from paretocut.ragged import FloatArray
 
@@ -20,6 +21,17 @@ _HELD_MEAN, _HELD_SPREAD = 10.0, 30.0  # nonsense weighs as much as so many unan
 _HELD_OTHER = 5.0  # the same for the spread of the second group
 _STEPS = 100
 _CLEAN, _LOST = 0.1, 0.1
+# What a file may hold; the share is one that `Groups.fit` can find.
+_STATE: dict[str, Kind] = {
+    "share": Real(1e-5, 1 - 1e-5),
+    "null_mean": Real(),
+    "null_spread": Real(above=0),
+    "mean": Real(),
+    "spread": Real(above=0),
+    "threshold": Real(),
+    "lost": Real(0, 1),
+    "passed": Real(0, 1),
+}
 
 
 @dataclass(frozen=True)
@@ -139,12 +151,7 @@ class Groups:
         content
             Plain data.
         """
-        known = cls(**{field.name: float(content[field.name]) for field in fields(cls)})
-        if not all(map(math.isfinite, asdict(known).values())):
-            raise ValueError("groups must hold finite numbers")
-        if not (known.null_spread > 0 and known.spread > 0 and 0 < known.share < 1):
-            raise ValueError("groups must have positive spreads and a share between 0 and 1")
-        return known
+        return cls(**checked(_STATE, content))
 
 
 def _climb(

@@ -138,7 +138,10 @@ def known_or_nan(items: Iterable[Any], min_grade: float) -> NDArray[Any]:
 def matrix(vectors: ArrayLike | None, rows: int, name: str, what: str) -> NDArray[Any] | None:
     if vectors is None:
         return None
-    array = np.asarray(vectors)
+    try:
+        array = np.asarray(vectors)
+    except ValueError:  # rows of unequal length
+        array = np.empty(0)
     if name == "doc_embeddings" and array.ndim == 3:
         array = array.reshape(-1, array.shape[-1])
     if array.ndim != 2 or len(array) != rows:

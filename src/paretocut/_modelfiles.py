@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 from typing import Any
 
 from paretocut.errors import DataFormatError
 
-__all__ = ["read_model", "write_model", "write_whole"]
+__all__ = ["read_model", "read_whole", "write_model", "write_whole"]
 
 _VERSION = 1
+_BINARY = getattr(os, "O_BINARY", 0)  # Windows would translate the ends of lines
 
 
 def write_model(path: str | os.PathLike[str], format: str, content: dict[str, Any]) -> None:
@@ -50,18 +52,54 @@ def read_model(path: str | os.PathLike[str], formats: tuple[str, ...]) -> dict[s
     import json
 
     try:
-        content = json.loads(Path(path).read_bytes())
+        content = json.loads(read_whole(path), parse_constant=_refuse)
     except (ValueError, RecursionError) as error:  # also an integer of 5,000 digits
+        if isinstance(error, DataFormatError):
+            raise
         line = getattr(error, "lineno", 1)
         raise DataFormatError(str(path), line, f"not JSON: {error}") from None
-    if not isinstance(content, dict) or content.get("format") not in formats:
+    named = content.get("format") if isinstance(content, dict) else None
+    if not isinstance(named, str) or named not in formats:
         expected = " or ".join(f'"{name}"' for name in formats)
         raise DataFormatError(str(path), 1, f'expected "format": {expected}')
-    if content.get("version") != _VERSION:
-        raise DataFormatError(
-            str(path), 1, f"expected version {_VERSION}, got {content.get('version')!r}"
-        )
-    return content
+    version = content.get("version")
+    if type(version) is not int or version != _VERSION:
+        raise DataFormatError(str(path), 1, f"expected version {_VERSION}, got {version!r:.60}")
+    return content  # type: ignore[no-any-return]
+
+
+def read_whole(path: str | os.PathLike[str]) -> bytes:
+    """Return the bytes of a file, or of the file that a link leads to.
+
+    A pipe may never end and a device has no end, so both are refused.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Raises
+    ------
+    DataFormatError
+        For anything but a file.
+    """
+    try:
+        # Without waiting: opening a pipe that nobody writes to would never return.
+        number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _BINARY)
+    except (FileNotFoundError, PermissionError):
+        raise
+    except (OSError, ValueError) as error:  # a circle of links, a folder, a name with a NUL
+        reason = getattr(error, "strerror", None) or str(error)
+        raise DataFormatError(str(path), 1, f"expected a file, got {reason}") from None
+    if not stat.S_ISREG(os.fstat(number).st_mode):
+        os.close(number)
+        raise DataFormatError(str(path), 1, "expected a file, got a folder, a pipe or a device")
+    with open(number, "rb") as file:
+        return file.read()
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(f"{constant} is no number in JSON")
 
 
 def write_whole(path: Path, data: bytes) -> None:

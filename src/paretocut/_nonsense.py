@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from paretocut._validation import check_positive_int
+from paretocut._state import Made, Whole, checked
+from paretocut._validation import check_int, check_positive_int, shown
 from paretocut.errors import InvalidParameterError
 from paretocut.ragged import FloatArray
 
@@ -29,9 +30,11 @@ def frequencies(texts: Iterable[str]) -> tuple[Counter[str], int]:
     """Return in how many texts each word occurs, and how many texts there are."""
     counts: Counter[str] = Counter()
     size = 0
+    if isinstance(texts, (str, bytes)) or not np.iterable(texts):
+        raise InvalidParameterError(f"nonsense: texts must be many strings, got {shown(texts)}")
     for text in texts:
         if not isinstance(text, str):
-            raise InvalidParameterError(f"nonsense: texts must be strings, got {text!r}")
+            raise InvalidParameterError(f"nonsense: texts must be strings, got {shown(text)}")
         counts.update(words(text))
         size += 1
     return counts, size
@@ -67,6 +70,7 @@ def nonsense(
     """
     check_positive_int(n, who="nonsense", name="n")
     check_positive_int(length, who="nonsense", name="length")
+    check_int(seed, who="nonsense", name="seed")
     counts, _ = frequencies(texts)
     # Numbers and single letters are seldom words.
     known = sorted(word for word in counts if len(word) > 1 and word.isalpha())
@@ -131,11 +135,37 @@ class QueryScale:
         queries
             Texts of the queries.
         """
+        if isinstance(queries, str) or not isinstance(queries, Sequence):
+            raise InvalidParameterError(
+                f"QueryScale: queries must be a list of texts, got {shown(queries)}"
+            )
+        for query in queries:
+            if not isinstance(query, str):
+                raise InvalidParameterError(
+                    f"QueryScale: queries must be texts, got {shown(query)}"
+                )
         return np.array([self._mass(query) ** _POWER or 1.0 for query in queries])
 
     def _mass(self, query: str) -> float:
         counts = np.array([self.counts.get(word, 0) for word in words(query)], dtype=np.float64)
         return float(np.log1p((self.size - counts + 0.5) / (counts + 0.5)).sum())
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> QueryScale:
+        """Return the scale that `to_dict` described, after a way through JSON.
+
+        Parameters
+        ----------
+        content
+            What `to_dict` gave.
+        """
+        known = checked({"size": Whole(1), "counts": Made(dict)}, content)
+        within = Whole(1, known["size"])
+        for word, count in known["counts"].items():
+            checked({"count of a word": within}, {"count of a word": count})
+            if not isinstance(word, str):
+                raise ValueError(f"words must be texts, got {word!r:.60}")
+        return cls(**known)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the scale as plain data."""

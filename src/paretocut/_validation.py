@@ -11,15 +11,17 @@ import operator
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from paretocut.errors import InvalidParameterError
+from paretocut.errors import InvalidParameterError, InvalidScoresError
 
 __all__ = [
     "check_bool",
     "check_choice",
     "check_int",
+    "check_numbers",
     "check_positive_int",
     "check_probability",
     "check_real",
+    "shown",
 ]
 
 _LARGEST_INT = 2**63 - 1
@@ -31,7 +33,7 @@ def check_choice(value: Any, choices: Iterable[str], *, who: str, name: str) -> 
     allowed = list(choices)
     if not isinstance(value, str) or value not in allowed:
         listed = ", ".join(map(repr, allowed))
-        raise InvalidParameterError(f"{who}: {name} must be one of {listed}, got {value!r}")
+        raise InvalidParameterError(f"{who}: {name} must be one of {listed}, got {shown(value)}")
     return value
 
 
@@ -41,7 +43,7 @@ def check_bool(value: Any, *, who: str, name: str) -> bool:
         return value
     if type(value).__module__ == "numpy" and type(value).__name__ in ("bool", "bool_"):
         return bool(value)
-    raise InvalidParameterError(f"{who}: {name} must be True or False, got {_shown(value)}")
+    raise InvalidParameterError(f"{who}: {name} must be True or False, got {shown(value)}")
 
 
 def check_real(
@@ -63,7 +65,7 @@ def check_real(
     below = number <= high if right == "]" else number < high
     if isinstance(value, (str, bytes, bool)) or not (above and below):
         raise InvalidParameterError(
-            f"{who}: {name} must be in {left}{low:g}, {high:g}{right}, got {_shown(value)}"
+            f"{who}: {name} must be in {left}{low:g}, {high:g}{right}, got {shown(value)}"
         )
     return number
 
@@ -81,11 +83,11 @@ def check_int(value: Any, *, who: str, name: str, low: int = 0) -> int:
         number = low - 1
     if number > _LARGEST_INT:
         raise InvalidParameterError(
-            f"{who}: {name} must be an integer of at most {_LARGEST_INT}, got {_shown(value)}"
+            f"{who}: {name} must be an integer of at most {_LARGEST_INT}, got {shown(value)}"
         )
     if number < low:
         raise InvalidParameterError(
-            f"{who}: {name} must be an integer of at least {low}, got {_shown(value)}"
+            f"{who}: {name} must be an integer of at least {low}, got {shown(value)}"
         )
     return number
 
@@ -95,9 +97,40 @@ def check_positive_int(value: Any, *, who: str, name: str) -> int:
     return check_int(value, who=who, name=name, low=1)
 
 
-def _shown(value: Any) -> str:
-    """Return how the value looks; Python refuses to write integers of thousands of digits."""
+def check_numbers(value: Any, *, who: str, name: str, ndim: int | None = None) -> Any:
+    """Return the value as an array of finite numbers (float64), of any shape by default."""
+    import numpy as np
+
     try:
-        return repr(value)
-    except ValueError:
-        return f"an integer of {value.bit_length()} bits"
+        given = np.asarray(value)
+        if given.dtype.kind not in "biuf" and given.size:
+            raise TypeError
+        numbers = given.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidScoresError(
+            f"{who}: {name} must be an array of numbers, got {shown(value)}"
+        ) from None
+    if isinstance(value, np.ma.MaskedArray):
+        raise InvalidScoresError(
+            f"{who}: {name} must not be masked, got a masked array; take .compressed() of it"
+        )
+    if ndim is not None and numbers.ndim != ndim:
+        raise InvalidScoresError(
+            f"{who}: {name} must have {ndim} dimension{'s' if ndim > 1 else ''}, got {numbers.ndim}"
+        )
+    if not np.isfinite(numbers).all():
+        raise InvalidScoresError(f"{who}: {name} must be finite, got NaN or infinity")
+    return numbers
+
+
+def shown(value: Any) -> str:
+    """Return how the value looks, in few words.
+
+    Python refuses to write integers of thousands of digits, and arrays can be of any length.
+    """
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):
+        bits = getattr(value, "bit_length", None)
+        return f"an integer of {bits()} bits" if bits else f"a {type(value).__name__}"
+    return text if len(text) <= 200 else f"{text[:197]}..."

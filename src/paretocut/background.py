@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any, Unpack
 
 import numpy as np
@@ -17,7 +17,14 @@ from paretocut._modelfiles import write_model
 from paretocut._nonsense import nonsense
 from paretocut._pictures import law_picture, number
 from paretocut._searches import Running, Search, run_searches
-from paretocut._validation import check_positive_int, check_probability, check_real
+from paretocut._state import Either, Flag, Items, Kind, Made, Real, Whole, checked
+from paretocut._validation import (
+    check_numbers,
+    check_positive_int,
+    check_probability,
+    check_real,
+    shown,
+)
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists import RankedLists
 from paretocut.ragged import BoolArray, FloatArray, Ragged, RaggedLike
@@ -26,6 +33,19 @@ __all__ = ["Background", "fit_gev", "gev_log_cdf"]
 
 FORMAT = "paretocut-background"
 _FEWEST = 10
+# What a file may hold.
+_STATE: dict[str, Kind] = {
+    "shape": Real(),
+    "loc": Real(),
+    "scale": Real(above=0),
+    "size": Either(Whole(1)),
+    "context": Either(Whole(1)),
+    "intercept": Real(),
+    "slope": Real(),
+    "residual": Items(Real(), size=3),
+    "higher_is_better": Flag(),
+    "groups": Either(Made(Groups.from_dict)),
+}
 
 
 def fit_gev(maxima: ArrayLike) -> tuple[float, float, float]:
@@ -258,7 +278,8 @@ class Background:
             Largest p-value of an answer; None for the threshold learned from unjudged queries.
         """
         if alpha is not None:
-            return np.asarray(self.pvalue(lists) <= alpha)
+            level = check_probability(alpha, who="Background.answers", name="alpha")
+            return np.asarray(self.pvalue(lists) <= level)
         if self.groups is None:
             raise InvalidParameterError(
                 "Background.answers: alpha must be a number when fit was given no queries, got None"
@@ -368,22 +389,10 @@ class Background:
         content
             What `to_dict` gave; other entries are ignored.
         """
-        known = {field.name: content[field.name] for field in fields(cls) if field.name != "groups"}
-        groups = content.get("groups")
-        known["groups"] = None if groups is None else Groups.from_dict(groups)
+        known = checked(_STATE, {name: content[name] for name in _STATE if name in content})
         known["residual"] = tuple(known["residual"])
-        numbers = [known[name] for name in ("shape", "loc", "scale", "intercept", "slope")]
-        if not all(_is_number(x) for x in (*numbers, *known["residual"])):
-            raise ValueError(
-                "shape, loc, scale, intercept, slope and residual must be finite numbers"
-            )
-        if not isinstance(known["higher_is_better"], bool):
-            raise ValueError("higher_is_better must be true or false")
-        for name in ("size", "context"):
-            if known[name] is not None:
-                check_positive_int(known[name], who="Background", name=name)
-        if not (known["scale"] > 0 and len(known["residual"]) == 3 and known["residual"][2] > 0):
-            raise ValueError("scales must be positive")
+        if known["residual"][2] <= 0:
+            raise ValueError(f"the scale of residual must be above 0, got {known['residual'][2]}")
         return cls(**known)
 
     def _growth(self, size: int | None) -> float:
@@ -392,13 +401,9 @@ class Background:
         if self.size is None:
             raise InvalidParameterError(
                 f"Background.pvalue: size must be None when fit was not told the size of the "
-                f"index, got {size!r}"
+                f"index, got {shown(size)}"
             )
         return check_real(size, who="Background.pvalue", name="size", low=0) / self.size
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _tops(
@@ -406,12 +411,14 @@ def _tops(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the best score of each list, -inf of an empty one, and that at rank ``context``."""
     if not isinstance(lists, RankedLists):
-        bare = isinstance(lists, (np.ndarray, list)) and len(lists) and np.ndim(lists[0]) == 0
+        bare = isinstance(lists, (np.ndarray, list)) and len(lists) and np.isscalar(lists[0])
         if bare and context is not None:
             raise InvalidScoresError(
                 "Background: lists must be whole lists where there is a context, got best scores"
             )
-        rows: Any = np.asarray(lists)[:, None] if bare else lists
+        rows: Any = lists
+        if bare:
+            rows = check_numbers(lists, who="Background", name="best scores", ndim=1)[:, None]
         column = Ragged.from_any(rows, dtype=np.float64)
         check_direction(column, higher_is_better, who="Background")
         lists = RankedLists(column, higher_is_better=higher_is_better)

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from paretocut._list_checks import check_direction
 from paretocut._pictures import cut_picture, cuts_picture
+from paretocut._validation import shown
 from paretocut._wording import amount, edge, sentence
 from paretocut.errors import InvalidScoresError
 from paretocut.lists import RankedLists
@@ -454,7 +455,7 @@ def _short(value: Any) -> str:
     """Return what was given, in few words; None among numbers is named with its place."""
     if isinstance(value, (list, tuple)) and None in value:
         return f"None at index {value.index(None)}"
-    text = repr(value)
+    text = shown(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from paretocut import _kernel
-from paretocut._validation import check_real
+from paretocut._validation import check_numbers, check_real
 from paretocut.errors import InvalidScoresError
 from paretocut.ragged import FloatArray
 
@@ -62,13 +62,15 @@ def gpd_survival(excess: ArrayLike, *, shape: float, scale: float) -> FloatArray
     >>> gpd_survival([0.0, 1.0, 4.0], shape=0.0, scale=2.0).round(3)
     array([1.   , 0.607, 0.135])
     """
-    check_real(shape, who="gpd_survival", name="shape")
-    check_real(scale, who="gpd_survival", name="scale", low=0)
-    y = np.maximum(np.asarray(excess, dtype=np.float64), 0.0) / scale
-    if shape == 0:
-        return np.exp(-y)
-    with np.errstate(divide="ignore"):
-        return np.exp(-np.log1p(np.maximum(shape * y, -1.0)) / shape)
+    xi = check_real(shape, who="gpd_survival", name="shape")
+    sigma = check_real(scale, who="gpd_survival", name="scale", low=0)
+    given: FloatArray = check_numbers(excess, who="gpd_survival", name="excess")
+    with np.errstate(over="ignore", divide="ignore"):
+        y = np.maximum(given, 0.0) / sigma
+        if xi == 0:
+            return np.exp(-y)
+        inner = np.maximum(np.where(y == 0, 0.0, xi * y), -1.0)
+        return np.exp(-np.where(inner == 0, y, np.log1p(inner) / xi))
 
 
 def fit_gpd(excess: ArrayLike) -> GpdFit:
@@ -86,8 +88,8 @@ def fit_gpd(excess: ArrayLike) -> GpdFit:
     >>> round(fit.shape, 2), round(fit.scale, 2)
     (0.52, 0.5)
     """
-    values = np.sort(np.asarray(excess, dtype=np.float64).ravel())
-    if values.size < 2 or not np.isfinite(values).all() or values[0] < 0 or values[-1] == values[0]:
+    values = np.sort(check_numbers(excess, who="fit_gpd", name="excess").ravel())
+    if values.size < 2 or values[0] < 0 or values[-1] == values[0]:
         raise InvalidScoresError(
             "fit_gpd: excess must be at least two finite values of 0 or more, not all equal, "
             f"got {np.array2string(values, threshold=6)}"
@@ -113,9 +115,15 @@ def gof_pvalue(cvm: ArrayLike, shape: ArrayLike, m: ArrayLike) -> FloatArray:
     cvm, shape, m
         Statistic, fitted shape and number of scores in the window, broadcast together.
     """
-    statistic, xi, size = np.broadcast_arrays(
-        np.asarray(cvm, np.float64), np.asarray(shape, np.float64), np.asarray(m, np.float64)
-    )
+    named = {"cvm": cvm, "shape": shape, "m": m}
+    numbers = [check_numbers(x, who="gof_pvalue", name=name) for name, x in named.items()]
+    try:
+        statistic, xi, size = np.broadcast_arrays(*numbers)
+    except ValueError:
+        raise InvalidScoresError(
+            "gof_pvalue: cvm, shape and m must fit together, got shapes "
+            f"{', '.join(str(x.shape) for x in numbers)}"
+        ) from None
     surface = _surface()
     i, wx = _place(surface.shapes, xi)
     j, wm = _place(surface.inverse_sizes, 1.0 / np.maximum(size, 1.0))

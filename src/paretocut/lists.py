@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from paretocut._list_checks import aligned, as_text, grades, matrix, query_names, refuse_not_finite
-from paretocut._validation import check_bool
+from paretocut._validation import check_bool, check_int, check_numbers, check_probability
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.parts import Parts
 from paretocut.ragged import (
@@ -377,13 +377,19 @@ class RankedLists:
         divisors
             One number per list, such as `paretocut.QueryScale` gives for lexical scores.
         """
-        given = np.asarray(divisors, dtype=np.float64)
-        if given.shape != (len(self),) or not (np.isfinite(given) & (given > 0)).all():
+        given = check_numbers(divisors, who="RankedLists.divided_by", name="divisors")
+        if given.shape != (len(self),) or not (given > 0).all():
             raise InvalidScoresError(
                 f"RankedLists.divided_by: divisors must be {len(self)} positive numbers, one per "
                 f"list, got {np.array2string(given, threshold=6)}"
             )
-        scaled = self.scores.values / self.scores.spread(given)
+        with np.errstate(over="ignore"):
+            scaled = self.scores.values / self.scores.spread(given)
+        if not np.isfinite(scaled).all():
+            raise InvalidScoresError(
+                "RankedLists.divided_by: divisors must leave scores finite, got one so small that "
+                "a score overflows"
+            )
         return self._like(scores=self.scores.with_values(scaled))
 
     def _like(self, **columns: Any) -> RankedLists:
@@ -412,8 +418,7 @@ class RankedLists:
         seed
             Seed of the random division.
         """
-        if not 0 < train < 1:
-            raise InvalidParameterError(f"RankedLists: train must be in (0, 1), got {train}")
+        check_probability(train, who="RankedLists", name="train")
         shuffled = self._shuffled(2, "split", seed)
         size = min(max(round(train * len(self)), 1), len(self) - 1)
         return self._take(np.sort(shuffled[:size])), self._take(np.sort(shuffled[size:]))
@@ -428,8 +433,7 @@ class RankedLists:
         seed
             Seed of the random division.
         """
-        if k < 2:
-            raise InvalidParameterError(f"RankedLists: k must be at least 2 folds, got {k}")
+        check_int(k, who="RankedLists", name="k", low=2)
         parts = np.array_split(self._shuffled(k, "folds", seed), k)
 
         def pairs() -> Iterator[tuple[RankedLists, RankedLists]]:
@@ -441,6 +445,7 @@ class RankedLists:
         return pairs()
 
     def _shuffled(self, needed: int, what: str, seed: int) -> IntArray:
+        check_int(seed, who="RankedLists", name="seed")
         if len(self) < needed:
             raise InvalidParameterError(
                 f"RankedLists: {what} needs at least {needed} lists, got {len(self)}"
@@ -456,7 +461,10 @@ class RankedLists:
             One number for all lists or one per list, or the `Cuts` of the lists; more than a
             list has keeps all of it.
         """
-        wanted = np.asarray(k)
+        try:
+            wanted = np.asarray(k)
+        except ValueError:  # lists of unequal length
+            wanted = np.empty(0)
         if wanted.dtype.kind not in "iu" or wanted.shape not in ((), (len(self),)):
             raise InvalidParameterError(
                 f"RankedLists: k must be one integer or {len(self)} of them, "

@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from paretocut._reranking import Reranking, scores_by_document
-from paretocut._validation import check_choice, check_positive_int, check_real
-from paretocut.errors import InvalidParameterError
+from paretocut._validation import check_choice, check_int, check_positive_int, check_real, shown
+from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists import RankedLists
 from paretocut.ragged import BoolArray, FloatArray, Ragged
 
@@ -87,13 +87,19 @@ class Metric:
         num_relevant
             Relevant documents in the collection; by default those in the list.
         """
-        flags = np.asarray(relevant, dtype=bool)
-        total = int(flags.sum()) if num_relevant is None else int(num_relevant)
-        values = np.asarray(self.function(flags, total), dtype=np.float64)
+        flags = _flags(relevant)
+        total = int(flags.sum())
+        if num_relevant is not None:
+            total = check_int(num_relevant, who="Metric", name="num_relevant")
+        given = self.function(flags, total)
+        try:
+            values = np.asarray(given, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            values = np.empty(0)
         if values.shape != (flags.size + 1,) or not np.isfinite(values).all():
             raise InvalidParameterError(
                 f"Metric: {self.name} must give {flags.size + 1} finite values, one for each cut "
-                f"0..{flags.size}, got {np.array2string(values, threshold=8)}"
+                f"0..{flags.size}, got {shown(given)}"
             )
         return values
 
@@ -161,6 +167,22 @@ def _cuts(k: ArrayLike, n: int) -> Any:
     return cuts
 
 
+def _flags(relevant: ArrayLike) -> BoolArray:
+    """Return which results are relevant, as booleans in a row."""
+    try:
+        given = np.asarray(relevant)
+        if given.dtype.kind not in "biuf" and given.size:
+            raise TypeError
+        flags = given.astype(bool)
+    except (TypeError, ValueError):
+        flags = np.empty((0, 0), dtype=bool)
+    if flags.ndim != 1:
+        raise InvalidScoresError(
+            f"Metric: relevant must be true or false for each result, got {shown(relevant)}"
+        )
+    return flags
+
+
 def _hits(relevant: BoolArray) -> FloatArray:
     """Return how many of the first k results are relevant, k = 0..n."""
     hits = np.zeros(relevant.size + 1)
@@ -178,7 +200,8 @@ def _f_beta(relevant: BoolArray, num_relevant: int, *, beta: float, recall_base:
     base = num_relevant if recall_base == "collection" else int(relevant.sum())
     hits = _hits(relevant)
     # (1 + b^2) P R / (b^2 P + R) with P = hits / k and R = hits / base.
-    return _ratio((1 + beta**2) * hits, (np.arange(hits.size) + beta**2 * base).astype(np.float64))
+    square = beta * beta
+    return _ratio((1 + square) * hits, np.arange(hits.size, dtype=np.float64) + square * base)
 
 
 def _dcg(relevant: BoolArray, num_relevant: int) -> FloatArray:
@@ -224,7 +247,8 @@ def f_beta(beta: float, *, recall_base: Literal["retrieved", "collection"] = "re
     >>> f_beta(2), f_beta(1, recall_base="collection")
     (Metric('f2'), Metric('f1/collection'))
     """
-    weight = check_real(beta, who="f_beta", name="beta", low=0)
+    # Beyond these, the square is beyond what numbers can hold, and the metric is recall.
+    weight = check_real(beta, who="f_beta", name="beta", low=0, high=1e100)
     base = check_choice(recall_base, ("retrieved", "collection"), who="f_beta", name="recall_base")
     name = f"f{weight:.17g}" + ("/collection" if base == "collection" else "")
     return Metric(name, partial(_f_beta, beta=weight, recall_base=base))
@@ -245,8 +269,9 @@ def utility(gain: float = 1.0, cost: float = 1.0) -> Metric:
     >>> utility(2, 1).curve([True, False, True])
     array([0., 2., 1., 3.])
     """
-    worth = check_real(gain, who="utility", name="gain", low=0, closed="low")
-    price = check_real(cost, who="utility", name="cost", low=0, closed="low")
+    # Sums over a list must stay finite.
+    worth = check_real(gain, who="utility", name="gain", low=0, high=1e100, closed="low")
+    price = check_real(cost, who="utility", name="cost", low=0, high=1e100, closed="low")
     return Metric(f"utility({worth:.17g},{price:.17g})", partial(_utility, gain=worth, cost=price))
 
 
@@ -363,5 +388,5 @@ def get(metric: MetricLike) -> Metric:
         return Metric(getattr(metric, "__name__", type(metric).__name__), metric)
     raise InvalidParameterError(
         f"metrics.get: metric must be a Metric, a function or one of {', '.join(names())}, "
-        f"got {metric!r}"
+        f"got {shown(metric)}"
     )

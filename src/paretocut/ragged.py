@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from paretocut._validation import shown
 from paretocut.errors import InvalidScoresError
 
 __all__ = [
@@ -49,8 +50,7 @@ class Ragged:
     offsets: IntArray
 
     def __post_init__(self) -> None:
-        values = np.asarray(self.values)
-        offsets = np.asarray(self.offsets)
+        values, offsets = _array(self.values), _array(self.offsets)
         if values.ndim != 1:
             raise InvalidScoresError(f"Ragged: values must be 1-D, got {values.ndim}-D")
         if offsets.ndim != 1 or offsets.size == 0 or offsets.dtype.kind not in "iu":
@@ -227,7 +227,7 @@ def _array(values: Any) -> NDArray[Any]:
     try:
         return np.asarray(values)
     except ValueError as error:  # lists of unequal length inside
-        raise InvalidScoresError(f"Ragged: values must be 1-D, got {values!r:.60}") from error
+        raise InvalidScoresError(f"Ragged: values must be 1-D, got {shown(values):.60}") from error
 
 
 def _from_sequence(lists: Any, dtype: Any) -> Ragged:

@@ -6,6 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 
+from paretocut._validation import (
+    check_int,
+    check_numbers,
+    check_positive_int,
+    check_probability,
+)
+from paretocut.errors import InvalidScoresError
 from paretocut.ragged import FloatArray
 
 __all__ = ["bootstrap_interval", "holm", "sign_flip_test"]
@@ -36,12 +43,14 @@ def bootstrap_interval(
     >>> low.round(), high.round()
     (array([44.]), array([55.]))
     """
-    n = len(values)
+    table = _table(values, "bootstrap_interval", "values")
+    check_probability(confidence, who="bootstrap_interval", name="confidence")
+    check_positive_int(resamples, who="bootstrap_interval", name="resamples")
+    check_int(seed, who="bootstrap_interval", name="seed")
+    n = len(table)
     rng = np.random.default_rng([seed, 1])
     chance = np.full(n, 1 / n)
-    means = _in_blocks(
-        lambda size: rng.multinomial(n, chance, size=size) @ values / n, n, resamples
-    )
+    means = _in_blocks(lambda size: rng.multinomial(n, chance, size=size) @ table / n, n, resamples)
     tail = (1 - confidence) / 2
     low, high = np.quantile(means, [tail, 1 - tail], axis=0)
     return low, high
@@ -70,18 +79,21 @@ def sign_flip_test(
     >>> sign_flip_test(np.array([[1.0], [2.0], [3.0], [4.0]]))
     array([0.125])
     """
-    n = len(differences)
-    observed = np.abs(differences.sum(axis=0))
+    table = _table(differences, "sign_flip_test", "differences")
+    check_positive_int(resamples, who="sign_flip_test", name="resamples")
+    check_int(seed, who="sign_flip_test", name="seed")
+    n = len(table)
+    observed = np.abs(table.sum(axis=0))
     # Patterns that give the same sum up to rounding are as extreme as the one observed.
-    limit = observed - 1e-12 * np.abs(differences).sum(axis=0)
+    limit = observed - 1e-12 * np.abs(table).sum(axis=0)
     exact = n < 63 and 2**n <= resamples
     if exact:
         patterns = np.arange(2**n)[:, None] >> np.arange(n) & 1
-        sums = (1 - 2 * patterns) @ differences
+        sums = (1 - 2 * patterns) @ table
     else:
         rng = np.random.default_rng([seed, 2])
         sums = _in_blocks(
-            lambda size: (1.0 - 2.0 * rng.integers(0, 2, (size, n))) @ differences, n, resamples
+            lambda size: (1.0 - 2.0 * rng.integers(0, 2, (size, n))) @ table, n, resamples
         )
     hits = np.count_nonzero(np.abs(sums) >= limit, axis=0)
     p_values: FloatArray = hits / len(sums) if exact else (hits + 1) / (resamples + 1)
@@ -101,6 +113,16 @@ def holm(p_values: FloatArray) -> FloatArray:
     corrected = np.empty(len(p_values))
     corrected[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
     return corrected
+
+
+def _table(values: FloatArray, who: str, name: str) -> FloatArray:
+    """Return the values as a table, after a check that it has a row."""
+    table: FloatArray = check_numbers(values, who=who, name=name)
+    if table.ndim not in (1, 2):
+        raise InvalidScoresError(f"{who}: {name} must be a table, got {table.ndim} dimensions")
+    if not len(table):
+        raise InvalidScoresError(f"{who}: {name} must have at least one row, got none")
+    return table
 
 
 def _in_blocks(draw: Callable[[int], FloatArray], width: int, total: int) -> FloatArray:

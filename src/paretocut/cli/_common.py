@@ -185,10 +185,14 @@ def load_truncator(path: str) -> Truncator:
     found = pc.load(path)
     if not isinstance(found, Truncator):
         raise InvalidParameterError(
-            f"cut: --model must name a saved truncator, got a background in {path}: "
-            "use --background"
+            f"cut: --model must name a saved truncator, got a {_other(found)} in {path}"
         )
     return found
+
+
+def _other(found: object) -> str:
+    """Return what another model is, in a word."""
+    return "truncator" if isinstance(found, Truncator) else type(found).__name__.lower()
 
 
 def load_background(path: str) -> pc.Background:
@@ -196,8 +200,7 @@ def load_background(path: str) -> pc.Background:
     found = pc.load(path)
     if not isinstance(found, pc.Background):
         raise InvalidParameterError(
-            f"cut: --background must name a saved background, got a truncator in {path}: "
-            "use --model"
+            f"cut: --background must name a saved background, got a {_other(found)} in {path}"
         )
     return found
 

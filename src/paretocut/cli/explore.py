@@ -133,7 +133,13 @@ def _model(args: argparse.Namespace, text: str) -> tuple[str, Truncator | Backgr
         raise InvalidParameterError(
             f"{args.command}: --model must have the form NAME=FILE, got {text!r}"
         )
-    return name, pc.load(path)
+    found = pc.load(path)
+    if isinstance(found, pc.Fusion):
+        raise InvalidParameterError(
+            f"{args.command}: --model must name a saved truncator or background, got a fusion in "
+            f"{path}"
+        )
+    return name, found
 
 
 def _lists(args: argparse.Namespace) -> tuple[RankedLists, list[str]]:

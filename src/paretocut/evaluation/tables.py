@@ -7,7 +7,6 @@ import json
 import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -109,10 +108,16 @@ class Evaluation:
         cuts: IntArray = self.k[self._metric(metric), self._truncator(truncator)]
         return cuts
 
-    @cached_property
+    @property
     def summary(self) -> tuple[Summary, ...]:
         """The lines of the table, metric by metric."""
-        return tuple(line for i in range(len(self.metrics)) for line in self._summaries(i))
+        # Not a cached_property: up to Python 3.11 that has a lock, and a child forked while a
+        # thread holds it waits for ever.
+        known: tuple[Summary, ...] | None = self.__dict__.get("_summary")
+        if known is None:
+            known = tuple(line for i in range(len(self.metrics)) for line in self._summaries(i))
+            self.__dict__["_summary"] = known
+        return known
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return every value as a dict: query_id, split, truncator, metric, k, value."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from paretocut._modelfiles import read_model, write_model
+from paretocut._state import Either, Flag, Items, Kind, Real, Text, Whole, checked
 from paretocut.errors import (
     DataFormatError,
     InvalidParameterError,
@@ -29,8 +31,28 @@ from paretocut.truncators.consensus.logistic import ridge_logistic, sigmoid
 
 __all__ = ["Fusion"]
 
-_FORMAT = "paretocut-fusion"
-_ODDS = ("intercept_", "slope_", "rank_slope_")
+FORMAT = "paretocut-fusion"
+"""The kind of file that `Fusion.save` writes."""
+# What such a file may hold: one value for each retriever, and the odds where lists were judged.
+_GIVEN: dict[str, Kind] = {
+    "weights": Either(Items(Real(0))),
+    "depth": Either(Whole(1)),
+    "seed": Whole(),
+}
+_STATE: dict[str, Kind] = {
+    "names_": Items(Text(), size="retrievers"),
+    "higher_is_better_": Items(Flag(), size="retrievers"),
+    "location_": Items(Real(), size="retrievers"),
+    "scale_": Items(Real(above=0), size="retrievers"),
+    "floor_": Items(Real(), size="retrievers"),
+    "weights_": Items(Real(0, 1e6), size="retrievers"),
+}
+_STATE_JUDGED: dict[str, Kind] = {
+    "intercept_": Real(),
+    "slope_": Real(0),
+    "rank_slope_": Real(high=0),
+}
+_ODDS = tuple(_STATE_JUDGED)
 # Learned weights: candidates for the log ratio of one weight to the others, draws of the
 # bootstrap, and how many judged queries equal weights are worth.
 _RATIOS = np.linspace(-1.5, 1.5, 13)
@@ -167,7 +189,14 @@ class Fusion:
                 f"{kinds[self.higher_is_better_[at]]}, as in fit, "
                 f"got {kinds[retrievers.directions[at]]}"
             )
-        return self._fused(retrievers)
+        with np.errstate(over="ignore", invalid="ignore"):
+            fused = self._fused(retrievers)
+        if not np.isfinite(fused.scores.values).all():
+            raise InvalidScoresError(
+                "Fusion: scores must be on the scale of those it was fitted on, got scores that "
+                "overflow on it"
+            )
+        return fused
 
     def probability(self, fused: RankedLists) -> Ragged:
         """Return the probability that each result is relevant.
@@ -186,7 +215,7 @@ class Fusion:
         return fused.scores.with_values(sigmoid(log_odds))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fusion as JSON.
+        """Write the fusion as JSON; `paretocut.load` reads it.
 
         Parameters
         ----------
@@ -201,7 +230,7 @@ class Fusion:
         }
         given = None if self.weights is None else np.asarray(self.weights).tolist()
         content = {"weights": given, "depth": self.depth, "seed": self.seed, "learned": learned}
-        write_model(path, _FORMAT, content)
+        write_model(path, FORMAT, content)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Fusion:
@@ -212,24 +241,32 @@ class Fusion:
         path
             The file.
         """
-        content = read_model(path, (_FORMAT,))
+        return cls.restored(path, read_model(path, (FORMAT,)))
+
+    @classmethod
+    def restored(cls, path: str | os.PathLike[str], content: Mapping[str, Any]) -> Fusion:
+        """Return the fusion that a file holds.
+
+        Parameters
+        ----------
+        path
+            The file.
+        content
+            What is in it.
+        """
         try:
-            known = content["learned"]
-            fusion = cls(weights=content["weights"], depth=content["depth"], seed=content["seed"])
-            fusion.names_ = tuple(map(str, known["names_"]))
-            fusion.higher_is_better_ = tuple(map(bool, known["higher_is_better_"]))
-            if len(fusion.higher_is_better_) != len(fusion.names_):
-                raise ValueError("higher_is_better_ must have one value for each retriever")
-            for name in ("location_", "scale_", "floor_", "weights_"):
-                setattr(fusion, name, np.array(known[name], dtype=np.float64))
-                if getattr(fusion, name).shape != (len(fusion.names_),):
-                    raise ValueError(f"{name} must have one number for each retriever")
-            for name in _ODDS:
-                if name in known:
-                    setattr(fusion, name, float(known[name]))
+            given = checked(_GIVEN, {name: content[name] for name in _GIVEN if name in content})
+            fusion = cls(**given)
+            if fusion.weights is not None:
+                checked_weights(fusion.weights, len(content["learned"]["names_"]), "Fusion")
+            judged = {name: _STATE_JUDGED[name] for name in _ODDS if _ODDS[0] in content["learned"]}
+            learned = checked({**_STATE, **judged}, content["learned"])
+            for name, value in learned.items():
+                kept = tuple(value) if name in ("names_", "higher_is_better_") else value
+                setattr(fusion, name, np.array(kept) if isinstance(kept, list) else kept)
             return fusion
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise DataFormatError(str(path), 1, f"not a fusion: {error}") from error
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+            raise DataFormatError(str(path), 1, f"not a fusion: {error!s:.300}") from error
 
     def __repr__(self) -> str:
         given = {"weights": self.weights, "depth": self.depth}

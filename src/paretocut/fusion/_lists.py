@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from paretocut import _kernel
-from paretocut._validation import check_positive_int
+from paretocut._validation import check_positive_int, shown
 from paretocut.decisions import matching
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import RankedLists
@@ -122,6 +122,8 @@ class Affine:
 
     def at(self, position: IntArray, query: IntArray) -> FloatArray:
         """Return what the results at these positions add to these queries."""
+        if not self.gain.size:  # no result at all: nothing at any position
+            return np.zeros(len(position))
         return np.asarray((self.gain[position] - self.shift[query]) / self.unit[query])
 
 
@@ -238,14 +240,14 @@ def checked_weights(weights: ArrayLike | None, count: int, who: str) -> FloatArr
         return np.ones(count)
     try:
         given = np.asarray(weights, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         given = np.array(np.nan)
     if given.shape != (count,) or not np.isfinite(given).all() or (given < 0).any():
         raise InvalidParameterError(
-            f"{who}: weights must be {count} numbers of 0 or more, got {weights!r}"
+            f"{who}: weights must be {count} numbers of 0 or more, got {shown(weights)}"
         )
     if not given.any():
-        raise InvalidParameterError(f"{who}: weights must not all be 0, got {weights!r}")
+        raise InvalidParameterError(f"{who}: weights must not all be 0, got {shown(weights)}")
     return given
 
 

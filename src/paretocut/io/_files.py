@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import IO, TypeAlias, cast
 
+from paretocut._validation import shown
 from paretocut.errors import DataFormatError, InvalidParameterError
 
 Source: TypeAlias = str | os.PathLike[str] | IO[bytes]
@@ -69,7 +70,7 @@ def open_source(source: Source, max_bytes: int | None = None) -> Iterator[OpenSo
     """
     if max_bytes is not None and not (isinstance(max_bytes, int) and 0 <= max_bytes < 2**62):
         raise InvalidParameterError(
-            f"read: max_bytes must be an integer of at least 0, or None, got {max_bytes!r}"
+            f"read: max_bytes must be an integer of at least 0, or None, got {shown(max_bytes)}"
         )
     with ExitStack() as stack:
         if isinstance(source, (str, os.PathLike)):

@@ -23,6 +23,7 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import IO, Literal, TypeAlias
 
+from paretocut._validation import shown
 from paretocut.errors import InvalidParameterError
 from paretocut.io import arrow, csv, jsonl, parquet
 from paretocut.io._files import OpenSource, Source, Target, open_source, open_target
@@ -126,7 +127,7 @@ def read_lists(
     lists = gathered.build(higher_is_better=higher_is_better)
     if qrels is None:
         return lists
-    judgements = qrels if isinstance(qrels, Qrels) else read_qrels(qrels)
+    judgements = qrels if isinstance(qrels, Qrels) else read_qrels(qrels, max_bytes=max_bytes)
     return with_qrels(lists, judgements, min_grade=min_grade, missing=missing, unjudged=unjudged)
 
 
@@ -158,7 +159,7 @@ def format_of(source: Source, format: Format | None = None, *, who: str) -> Form
     if format is not None:
         if format not in _FORMATS:
             raise InvalidParameterError(
-                f"{who}: format must be one of {', '.join(_FORMATS)}, got {format!r}"
+                f"{who}: format must be one of {', '.join(_FORMATS)}, got {shown(format)}"
             )
         return format
     if not isinstance(source, (str, os.PathLike)) or os.fspath(source) == "-":

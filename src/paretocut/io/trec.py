@@ -136,7 +136,7 @@ def read_trec(
     higher_is_better
         False when the file holds distances.
     max_bytes
-        Refuse a run that is larger than this once decompressed; for files from strangers.
+        Refuse a run, or judgements, larger than this once decompressed; for files from strangers.
 
     Raises
     ------
@@ -165,19 +165,23 @@ def read_trec(
     )
     if qrels is None:
         return lists
-    judgements = qrels if isinstance(qrels, Qrels) else read_qrels(qrels)
+    judgements = qrels if isinstance(qrels, Qrels) else read_qrels(qrels, max_bytes=max_bytes)
     return _judge(lists, judgements, min_grade, missing, unjudged)
 
 
-def read_qrels(qrels: Source) -> Qrels:
+def read_qrels(qrels: Source, *, max_bytes: int | None = None) -> Qrels:
     """Return the judgements of a TREC qrels file.
 
     Parameters
     ----------
     qrels
         Path, "-" for standard input, or an open binary file; plain, gzip or xz.
+    max_bytes
+        Refuse a file that is larger than this once decompressed; for files from strangers.
     """
-    query_ids, offsets, grades, doc_ids = _read(qrels, qrels=True, negate=False)
+    query_ids, offsets, grades, doc_ids = _read(
+        qrels, qrels=True, negate=False, max_bytes=max_bytes
+    )
     return Qrels(query_ids, Ragged(doc_ids, offsets), Ragged(grades.astype(np.int32), offsets))
 
 

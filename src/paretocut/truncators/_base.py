@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from functools import partial
 from importlib import import_module
@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from paretocut._diagnostics import diagnose, named
 from paretocut._list_checks import check_direction
 from paretocut._options import FitOptions, check_bounds
+from paretocut._state import Flag, Kind, Whole, checked
 from paretocut._validation import check_bool
 from paretocut.decisions import (
     Cut,
@@ -299,14 +300,35 @@ class Truncator(ABC):
                 arrays[name] = value
         return arrays
 
-    def _set_tensors(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Take back what ``_tensors`` gave."""
+    def _from_tensors(self, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+        """Return learned values by name, from what ``_tensors`` gave."""
+        found: dict[str, Any] = {}
         for name in self._tensor_names:
             if name in arrays:
-                setattr(self, name, arrays[name])
+                found[name] = arrays[name]
             elif f"{name}.values" in arrays:
-                ragged = Ragged(arrays[f"{name}.values"], arrays[f"{name}.offsets"])
-                setattr(self, name, ragged)
+                found[name] = Ragged(arrays[f"{name}.values"], arrays[f"{name}.offsets"])
+        return found
+
+    def _state(self, given: Mapping[str, Any]) -> Mapping[str, Kind] | None:
+        """Return what ``fit`` learns with these parameters, as a file may bring it.
+
+        None, of a class that does not say, accepts any plain data.
+
+        Parameters
+        ----------
+        given
+            The learned values of a file, not yet checked.
+        """
+        return None if self._learns() else {}
+
+    def _saved_params(self) -> dict[str, Any]:
+        """Return the parameters as a file should hold them."""
+        return self.get_params(deep=False)
+
+    def _data(self) -> Mapping[str, Kind]:
+        """Return what those parameters must be that hold data; they are checked on loading."""
+        return {}
 
     # What decisions ask for.
 
@@ -357,6 +379,19 @@ class Truncator(ABC):
     def _defaults(cls) -> dict[str, Any]:
         parameters = inspect.signature(cls).parameters.values()
         return {parameter.name: parameter.default for parameter in parameters}
+
+    def _checked(self, learned: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return learned values of a file, after a check of each against ``_state``."""
+        for name in learned:
+            if not name.endswith("_") or name.startswith("_"):
+                raise ValueError(f"learned names must end in an underscore, got {name!r:.60}")
+        own = self._state(learned)
+        if not learned or own is None:
+            return learned
+        common: dict[str, Kind] = {"queries_": Whole(1, size="queries")}
+        if self._reads_scores:
+            common["higher_is_better_"] = Flag()
+        return checked({**common, **own} if self._learns() else own, learned)
 
     def _learned(self) -> list[str]:
         return [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]

@@ -8,11 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paretocut._extras import require
+from paretocut._state import Array
 from paretocut.errors import InvalidScoresError
 from paretocut.lists import RankedLists
 from paretocut.ragged import IntArray
 
-__all__ = ["embeddings_of", "nearest"]
+__all__ = ["EMBEDDINGS", "embeddings_of", "nearest"]
+
+EMBEDDINGS = Array(("queries", "dimensions"))
+"""What a saved model holds of the training queries."""
 
 
 def embeddings_of(lists: RankedLists, *, who: str) -> NDArray[Any]:

@@ -13,16 +13,26 @@ from numpy.typing import NDArray
 
 from paretocut import metrics
 from paretocut._extras import require
-from paretocut._modelfiles import read_model, write_model, write_whole
+from paretocut._modelfiles import read_model, read_whole, write_model, write_whole
+from paretocut._state import checked
 from paretocut.background import FORMAT as BACKGROUND
 from paretocut.background import Background
-from paretocut.errors import DataFormatError, InvalidParameterError
+from paretocut.errors import DataFormatError, InvalidParameterError, MissingExtraError
 from paretocut.metrics import Metric
 from paretocut.truncators._base import Truncator
+from paretocut.truncators.consensus.pretrain import Pretrained
 
-__all__ = ["load", "save"]
+__all__ = ["FORMATS", "load", "restored", "save"]
 
 _FORMAT = "paretocut-truncator"
+FORMATS = (_FORMAT, BACKGROUND)
+"""The kinds of files that `load` reads."""
+# What wrong content leads to, wherever in the checks it is found.
+_REFUSALS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+_NOT_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+_NUMBERS = ("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8")
+_DTYPES = {f"{order}{kind}": kind for order in "<>|" for kind in _NUMBERS}
+_DEEPEST = 8  # truncators inside truncators
 
 
 def save(truncator: Truncator, path: str | os.PathLike[str]) -> None:
@@ -47,6 +57,9 @@ def save(truncator: Truncator, path: str | os.PathLike[str]) -> None:
 def load(path: str | os.PathLike[str]) -> Truncator | Background:
     """Return the truncator or the background that ``save`` wrote.
 
+    A file from a stranger can do no harm: it is plain data, every value in it is checked, nothing
+    in it is run, and no file is read but this one and the ``.safetensors`` file beside it.
+
     Parameters
     ----------
     path
@@ -57,29 +70,52 @@ def load(path: str | os.PathLike[str]) -> Truncator | Background:
     DataFormatError
         For a file that holds neither.
     """
-    content = read_model(path, (_FORMAT, BACKGROUND))
+    return restored(path, read_model(path, FORMATS))
+
+
+def restored(path: str | os.PathLike[str], content: dict[str, Any]) -> Truncator | Background:
+    """Return the truncator or the background that a file holds.
+
+    Parameters
+    ----------
+    path
+        The JSON file.
+    content
+        What is in it.
+    """
+    is_background = content["format"] == BACKGROUND
     try:
-        if content["format"] == BACKGROUND:
+        if is_background:
             return Background.from_dict(content)
-        return _restore(content, "", _tensors(Path(path), content.get("tensors")))
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        if isinstance(error, DataFormatError):
+        return _restore(content, "", _tensors(Path(path), content.get("tensors")), 0)
+    except _REFUSALS as error:
+        if isinstance(error, (DataFormatError, MissingExtraError)):
             raise
-        what = "background" if content["format"] == BACKGROUND else "truncator"
-        raise DataFormatError(str(path), 1, f"not a {what}: {error}") from error
+        what = "background" if is_background else "truncator"
+        said = f"{error}" if str(error) else type(error).__name__
+        raise DataFormatError(str(path), 1, f"not a {what}: {said:.300}") from error
 
 
 def _tensors(source: Path, beside: Any) -> dict[str, NDArray[Any]]:
-    if not beside:
+    if beside is None:
         return {}
     # Only the name counts: a model file must not make us read from anywhere else.
     file = source.with_name(Path(beside["file"]).name)
-    data = file.read_bytes()
+    if file.suffix != ".safetensors":
+        raise ValueError(f"arrays must be in a .safetensors file, got {file.name!r:.60}")
+    try:
+        data = read_whole(file)
+    except FileNotFoundError:
+        raise DataFormatError(
+            str(source), 1, f"expected {file.name} beside it, got nothing"
+        ) from None
     if _digest(data) != beside["sha256"]:
         raise DataFormatError(str(file), 1, f"does not belong to {source.name}: save it again")
-    arrays: dict[str, NDArray[Any]] = require(
-        "safetensors.numpy", feature="loading arrays", extra="sklearn"
-    ).load(data)
+    library = require("safetensors.numpy", feature="loading arrays", extra="sklearn")
+    try:
+        arrays: dict[str, NDArray[Any]] = library.load(data)
+    except Exception as error:  # an error of its own, and whatever else a type unknown to it gives
+        raise DataFormatError(str(file), 1, f"expected safetensors, got {error!r:.200}") from None
     return arrays
 
 
@@ -116,6 +152,8 @@ def _describe(
             return {"$truncator": _describe(value, f"{prefix}{name}/", tensors)}
         if isinstance(value, Background):
             return {"$background": value.to_dict()}
+        if isinstance(value, Pretrained):
+            return {"$pretrained": value.to_dict()}
         raise InvalidParameterError(
             f"{who}: {name} must be plain data or a metric known by name to be saved, got {value!r}"
         )
@@ -123,7 +161,7 @@ def _describe(
     arrays = truncator._tensors()
     tensors |= {f"{prefix}{name}": np.asarray(array) for name, array in arrays.items()}
     learned = [name for name in truncator._learned() if name not in truncator._tensor_names]
-    params = truncator.get_params(deep=False)
+    params = truncator._saved_params()
     return {
         "class": who,
         "params": {name: encode(value, name) for name, value in params.items()},
@@ -138,24 +176,29 @@ def _is_named(metric: Metric) -> bool:
         return False
 
 
-def _restore(content: dict[str, Any], prefix: str, tensors: dict[str, NDArray[Any]]) -> Truncator:
+def _restore(content: Any, prefix: str, tensors: dict[str, NDArray[Any]], depth: int) -> Truncator:
+    if depth > _DEEPEST:
+        raise ValueError(f"truncators must be at most {_DEEPEST} deep in each other, got more")
+
     def decode(value: Any, name: str) -> Any:
         if isinstance(value, list):
             return [decode(item, name) for item in value]
         if not isinstance(value, dict):
             return value
         if "$float" in value:
-            return float(value["$float"])
+            return _NOT_FINITE[value["$float"]]
         if "$tuple" in value:
             return tuple(decode(item, name) for item in value["$tuple"])
         if "$array" in value:
-            return np.array(decode(value["$array"], name), dtype=value["dtype"])
+            return _array(decode(value["$array"], name), value["dtype"])
         if "$metric" in value:
             return metrics.get(value["$metric"])
         if "$truncator" in value:
-            return _restore(value["$truncator"], f"{prefix}{name}/", tensors)
+            return _restore(value["$truncator"], f"{prefix}{name}/", tensors, depth + 1)
         if "$background" in value:
             return Background.from_dict(value["$background"])
+        if "$pretrained" in value:
+            return Pretrained.from_dict(value["$pretrained"])
         return {key: decode(item, name) for key, item in value.items()}
 
     name = content["class"]
@@ -164,15 +207,30 @@ def _restore(content: dict[str, Any], prefix: str, tensors: dict[str, NDArray[An
         # Built-in classes that load late, such as the neural ones, register on first use.
         kind = getattr(import_module("paretocut.truncators"), name, None)
     if not (isinstance(kind, type) and issubclass(kind, Truncator)):
-        raise ValueError(f"class must be a known truncator, got {name!r}")
+        raise ValueError(f"class must be a known truncator, got {name!r:.60}")
     truncator = kind(**{key: decode(value, key) for key, value in content["params"].items()})
-    for key, value in content["learned"].items():
-        if not key.endswith("_") or key.startswith("_"):
-            raise ValueError(f"learned names must end in an underscore, got {key!r}")
-        setattr(truncator, key, decode(value, key))
-    own = {
-        key.removeprefix(prefix): array for key, array in tensors.items() if key.startswith(prefix)
-    }
-    truncator._set_tensors(own)
     truncator._validate()
+    truncator.__dict__ |= checked(
+        truncator._data(), {key: getattr(truncator, key) for key in truncator._data()}
+    )
+    own = {
+        key.removeprefix(prefix): array
+        for key, array in tensors.items()
+        if key.startswith(prefix) and "/" not in key.removeprefix(prefix)
+    }
+    learned = {key: decode(value, key) for key, value in content["learned"].items()}
+    learned |= truncator._from_tensors(own)
+    for key, value in truncator._checked(learned).items():
+        setattr(truncator, key, value)
     return truncator
+
+
+def _array(items: Any, dtype: Any) -> NDArray[Any]:
+    """Return an array of a type that JSON can hold, without turning words into numbers."""
+    wanted = np.dtype(_DTYPES[dtype])
+    found = np.asarray(items)
+    if found.size and found.dtype.kind not in ("b" if wanted.kind == "b" else "iuf"):
+        raise ValueError(f"an array must hold numbers, got {found.dtype}")
+    if found.size and wanted.kind in "iu" and found.dtype.kind == "f":
+        raise ValueError("an array of integers must hold integers, got other numbers")
+    return found.astype(wanted)

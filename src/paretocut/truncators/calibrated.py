@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from paretocut._nonsense import QueryScale
+from paretocut._state import Array, Either, Kind, Made
 from paretocut.background import Background
 from paretocut.decisions import Cut, Cuts
 from paretocut.errors import InvalidParameterError
@@ -260,6 +261,15 @@ class Calibrated(Gated):
     def __repr__(self) -> str:
         # Its own arguments are thousands of numbers and words.
         return f"{type(self).__name__}({self.base!r}, {self.background!r}, alpha={self.alpha!r})"
+
+    def _data(self) -> dict[str, Kind]:
+        best = Either(Array(("",)))
+        return {
+            "nonsense": best,
+            "queries": best,
+            "shapes": Either(Array(("", 3))),
+            "scale": Either(Made(QueryScale.from_dict, keep=True)),
+        }
 
     def _needs_query(self) -> bool:
         return self.scale is not None

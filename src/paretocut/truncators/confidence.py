@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 
 from paretocut import metrics
+from paretocut._state import Fitted, Items, Kind, Real
 from paretocut._validation import check_choice, check_int, check_probability, check_real
 from paretocut.decisions import Cuts
 from paretocut.errors import InvalidParameterError
@@ -26,6 +27,7 @@ CONFIDENCES = {
     "linear": "its predicted average precision",
 }
 """The confidence functions, and what each one looks at."""
+_DEEPEST = 10_000  # the linear model solves a system of this size
 
 
 class Confidence(Truncator):
@@ -116,8 +118,20 @@ class Confidence(Truncator):
         if self.abstain is not None:
             check_probability(self.abstain, who="Confidence", name="abstain")
         metrics.get(self.metric)
-        check_int(self.depth, who="Confidence", name="depth", low=2)
+        if check_int(self.depth, who="Confidence", name="depth", low=2) > _DEEPEST:
+            raise InvalidParameterError(
+                f"Confidence: depth must be at most {_DEEPEST}, got {self.depth}"
+            )
         check_real(self.penalty, who="Confidence", name="penalty", low=0)
+
+    def _state(self, given: Mapping[str, Any]) -> dict[str, Kind]:
+        count = self.depth if self.by == "linear" else 0
+        state: dict[str, Kind] = {
+            "threshold_": Real(infinite=True),
+            "coef_": Items(Real(), size=count),
+            "intercept_": Real(),
+        }
+        return state if self.base is None else {**state, "base_": Fitted(Truncator)}
 
     def _fit(self, lists: RankedLists) -> None:
         filled = lists.scores.lengths > 0
@@ -154,7 +168,7 @@ class Confidence(Truncator):
 
     def _confidence(self, lists: RankedLists) -> FloatArray:
         """Return the confidence of each list; that of an empty one is the lowest there is."""
-        first = _first(lists.merit, self.depth)
+        first = _first(lists.merit, self.depth if self.by == "linear" else 2)
         if self.by == "max":
             sure = first[:, 0]
         elif self.by == "std":
@@ -166,6 +180,9 @@ class Confidence(Truncator):
             sure = first[:, 0] - first[:, 1]
         else:
             sure = first @ np.array(self.coef_) + self.intercept_
+        # Scores near the largest number there is may overflow; they are sure without bound.
+        largest = np.finfo(np.float64).max
+        sure = np.nan_to_num(sure, nan=largest, posinf=largest, neginf=-largest)
         return np.where(lists.scores.lengths > 0, sure, -np.inf)
 
     def _because(self, cuts: Cuts) -> list[str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from paretocut._state import Fitted, Kind, Real
 from paretocut._validation import check_choice, check_int, check_probability
 from paretocut.decisions import Cuts
 from paretocut.errors import InvalidParameterError
@@ -123,6 +124,9 @@ class Conformal(Truncator):
         check_probability(self.level, who="Conformal", name="level")
         check_probability(self.train, who="Conformal", name="train")
         check_int(self.seed, who="Conformal", name="seed")
+
+    def _state(self, given: Mapping[str, Any]) -> dict[str, Kind]:
+        return {"base_": Fitted(Truncator, keys_only=True), "threshold_": Real(infinite=True)}
 
     def _fit(self, lists: RankedLists) -> None:
         base = self.base.clone()

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from paretocut import metrics
+from paretocut._state import Kind, Lists, Whole
 from paretocut._validation import check_int, check_positive_int
 from paretocut.decisions import Cuts
 from paretocut.lists import RankedLists
 from paretocut.metrics import MetricLike
 from paretocut.ragged import IntArray
 from paretocut.truncators._base import Truncator
-from paretocut.truncators._neighbors import embeddings_of, nearest
+from paretocut.truncators._neighbors import EMBEDDINGS, embeddings_of, nearest
 from paretocut.truncators._search import best_cut
 
 __all__ = ["FixedK", "GlobalK", "LocalK", "Oracle"]
@@ -93,6 +97,9 @@ class GlobalK(Truncator):
     def _validate(self) -> None:
         metrics.get(self.metric)
 
+    def _state(self, given: Mapping[str, Any]) -> dict[str, Kind]:
+        return {"k_": Whole()}
+
     def _fit(self, lists: RankedLists) -> None:
         self.k_ = best_cut(metrics.get(self.metric).curves(lists))
 
@@ -150,6 +157,9 @@ class LocalK(Truncator):
     def _validate(self) -> None:
         metrics.get(self.metric)
         check_positive_int(self.neighbors, who="LocalK", name="neighbors")
+
+    def _state(self, given: Mapping[str, Any]) -> dict[str, Kind]:
+        return {"embeddings_": EMBEDDINGS, "curves_": Lists("queries", "results", longer=1)}
 
     def _fit(self, lists: RankedLists) -> None:
         self.embeddings_ = embeddings_of(lists, who="LocalK")

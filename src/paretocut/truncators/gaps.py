@@ -86,13 +86,13 @@ class LargestGap(ShapeRule):
         self.extra = extra
 
     def _validate(self) -> None:
+        ignored = 0.0
         for name in ("ignore_head", "ignore_tail"):
             value = getattr(self, name)
-            check_real(value, who="LargestGap", name=name, low=0, high=1, closed="low")
-        if self.ignore_head + self.ignore_tail >= 1:
+            ignored += check_real(value, who="LargestGap", name=name, low=0, high=1, closed="low")
+        if ignored >= 1:
             raise InvalidParameterError(
-                "LargestGap: ignore_head + ignore_tail must be below 1, "
-                f"got {self.ignore_head + self.ignore_tail}"
+                f"LargestGap: ignore_head + ignore_tail must be below 1, got {ignored}"
             )
         check_int(self.extra, who="LargestGap", name="extra")
 

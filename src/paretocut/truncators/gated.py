@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 
+from paretocut._state import Fitted, Kind
 from paretocut._validation import check_probability
 from paretocut.background import Background
 from paretocut.decisions import Cuts
@@ -100,6 +101,9 @@ class Gated(Truncator):
 
     def _require_fitted(self) -> None:
         self._inner()._require_fitted()
+
+    def _state(self, given: Mapping[str, Any]) -> dict[str, Kind]:
+        return {"base_": Fitted(Truncator)}
 
     def _fit(self, lists: RankedLists) -> None:
         self.base_ = self.base.clone().fit(lists)

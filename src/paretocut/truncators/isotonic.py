@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import numpy as np
 
 from paretocut import metrics
 from paretocut._extras import require
+from paretocut._state import Array, Kind, Lists, Real
 from paretocut._validation import check_choice, check_positive_int
 from paretocut.decisions import Cuts
 from paretocut.lists import RankedLists
 from paretocut.metrics import MetricLike
 from paretocut.ragged import FloatArray, IntArray, Ragged
 from paretocut.truncators._base import Truncator
-from paretocut.truncators._neighbors import embeddings_of, nearest
+from paretocut.truncators._neighbors import EMBEDDINGS, embeddings_of, nearest
 from paretocut.truncators._reasons import against_limit
 from paretocut.truncators._search import best_threshold, count_kept
 from paretocut.truncators.threshold import NORMALIZATIONS, normalize_scores
@@ -86,6 +88,17 @@ class Isotonic(Truncator):
         check_choice(self.normalize, NORMALIZATIONS, who="Isotonic", name="normalize")
         if self.neighbors is not None:
             check_positive_int(self.neighbors, who="Isotonic", name="neighbors")
+
+    def _state(self, given: Mapping[str, Any]) -> dict[str, Kind]:
+        if self.neighbors is None:
+            knots = Array(("knots",), rising=True)
+            return {"threshold_": Real(infinite=True), "scores_": knots, "relevance_": knots}
+        return {
+            "embeddings_": EMBEDDINGS,
+            "keys_": Lists("queries", "results"),
+            "relevant_": Lists("queries", "results", kind="b"),
+            "curves_": Lists("queries", "results", longer=1),
+        }
 
     def _fit(self, lists: RankedLists) -> None:
         keys = normalize_scores(lists.merit, self.normalize)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 
@@ -11,14 +11,16 @@ from paretocut import metrics
 from paretocut._diagnostics import SHALLOW
 from paretocut._options import IF_SHALLOW, RULES, FitOptions, Rule, choose_rule
 from paretocut._rules import RuleDecider, least_surprise
-from paretocut._validation import check_choice, check_positive_int, check_real
+from paretocut._state import Kind, Lists, Real
+from paretocut._validation import check_choice, check_positive_int, check_real, shown
 from paretocut.decisions import Cuts
+from paretocut.errors import InvalidParameterError
 from paretocut.lists import RankedLists
 from paretocut.metrics import MetricLike
 from paretocut.ragged import FloatArray, IntArray, Ragged
 from paretocut.surprise import SurpriseFits, fit, fit_lists
 from paretocut.truncators._base import Truncator
-from paretocut.truncators._neighbors import embeddings_of, nearest
+from paretocut.truncators._neighbors import EMBEDDINGS, embeddings_of, nearest
 from paretocut.truncators._reasons import against_limit
 from paretocut.truncators._search import Sweep, best_threshold, count_kept
 
@@ -126,12 +128,28 @@ class Surprise(Truncator):
         if self.neighbors is not None:
             check_positive_int(self.neighbors, who="Surprise", name="neighbors")
         if self.bounds is not None:
-            low, high = self.bounds
+            if not isinstance(self.bounds, (tuple, list)) or len(self.bounds) != 2:
+                raise InvalidParameterError(
+                    f"Surprise: bounds must be two numbers or None, got {shown(self.bounds)}"
+                )
+            low, high = (
+                check_real(bound, who="Surprise", name=f"bounds[{i}]", closed="both")
+                for i, bound in enumerate(self.bounds)
+            )
             check_real(low, who="Surprise", name="bounds[0]", high=high, closed="both")
             check_real(high, who="Surprise", name="bounds[1]", low=low, closed="both")
 
     def _learns(self) -> bool:
         return self._rule() is None
+
+    def _state(self, given: Mapping[str, Any]) -> dict[str, Kind]:
+        if self.neighbors is None:
+            return {"threshold_": Real(infinite=True)}
+        return {
+            "embeddings_": EMBEDDINGS,
+            "keys_": Lists("queries", "results"),
+            "curves_": Lists("queries", "results", longer=1),
+        }
 
     def _fit(self, lists: RankedLists) -> None:
         curves = metrics.get(self.metric).curves(lists)

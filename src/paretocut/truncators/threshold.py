@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import numpy as np
 
 from paretocut import metrics
+from paretocut._state import Kind, Real
 from paretocut._validation import check_choice, check_real
 from paretocut.decisions import Cuts
 from paretocut.lists import RankedLists
@@ -35,6 +37,7 @@ def normalize_scores(scores: Ragged, how: str) -> Ragged:
     """
     if how == "raw":
         return scores
+    scores = _within_range(scores)
     first, last = scores.ends()
     if how == "max":
         size = np.abs(first)
@@ -52,6 +55,22 @@ def normalize_scores(scores: Ragged, how: str) -> Ragged:
     # The rounded mean of equal numbers need not equal them.
     mean = np.where(constant, first, mean)
     return _scaled(scores, mean, np.where(constant, 1.0, np.sqrt(squares / counts)))
+
+
+def _within_range(scores: Ragged) -> Ragged:
+    """Return the lists, those of very large or small scores multiplied by a power of two.
+
+    No digit changes, and neither do the normalised scores; but squares and differences of the
+    originals would overflow, or vanish.
+    """
+    first, last = scores.ends()
+    size = np.maximum(np.abs(first), np.abs(last))
+    extreme = (size > 1e100) | ((size < 1e-100) & (size > 0))
+    if not extreme.any():
+        return scores
+    _, exponent = np.frexp(np.where(extreme, size, 1.0))
+    shift = scores.spread(np.where(extreme, -exponent, 0))
+    return scores.with_values(np.ldexp(scores.values, shift))
 
 
 def _scaled(scores: Ragged, center: FloatArray, scale: FloatArray) -> Ragged:
@@ -120,6 +139,9 @@ class ScoreThreshold(Truncator):
 
     def _learns(self) -> bool:
         return self.threshold is None
+
+    def _state(self, given: Mapping[str, Any]) -> dict[str, Kind]:
+        return {"threshold_": Real(infinite=True)}
 
     def _fit(self, lists: RankedLists) -> None:
         curves = metrics.get(self.metric).curves(lists)

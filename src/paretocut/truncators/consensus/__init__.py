@@ -6,6 +6,6 @@ accuracy; ``untrained`` cuts without any judgement. ``pretrain`` is what other c
 
 from paretocut.truncators.consensus._consensus import Consensus
 from paretocut.truncators.consensus.constants import EXPECT
-from paretocut.truncators.consensus.pretrain import pretrain
+from paretocut.truncators.consensus.pretrain import Pretrained, pretrain
 
-__all__ = ["EXPECT", "Consensus", "pretrain"]
+__all__ = ["EXPECT", "Consensus", "Pretrained", "pretrain"]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Mapping
 from functools import cache
+from types import NoneType
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from paretocut import metrics
+from paretocut._state import Either, Fitted, Flag, Instance, Kind, Made, Real, Text
 from paretocut._validation import check_int, check_real
 from paretocut.decisions import Cuts
 from paretocut.errors import InvalidParameterError, NotFittedError
@@ -24,15 +27,25 @@ from paretocut.truncators.consensus.features import Scale
 from paretocut.truncators.consensus.judged import Relevance, check_errors, learn
 from paretocut.truncators.consensus.logistic import sigmoid
 from paretocut.truncators.consensus.number import believed_cuts, estimated, told, typical
-from paretocut.truncators.consensus.pretrain import shipped, values_elsewhere
+from paretocut.truncators.consensus.pretrain import Pretrained, shipped, values_elsewhere
 from paretocut.truncators.consensus.regression import (
+    COEF,
+    COVARIANCE,
     careful,
     cross_validated,
     regress,
     standardised,
 )
 from paretocut.truncators.consensus.untrained import half_clauses, quick_half, upper_half
-from paretocut.truncators.consensus.vote import Rules, drawn, elected, rule_values, unit, winner
+from paretocut.truncators.consensus.vote import (
+    RULES,
+    Rules,
+    drawn,
+    elected,
+    rule_values,
+    unit,
+    winner,
+)
 
 __all__ = ["Consensus"]
 
@@ -53,7 +66,8 @@ class Consensus(Truncator):
         For accuracy only: what cuts the lists that hold an answer, learned along with the rest;
         None keeps all of such a list.
     pretrained
-        What `pretrain` made of other collections; None for what is shipped.
+        What `pretrain` made of other collections: the path of the file, or the object itself;
+        None for what is shipped. A saved truncator holds its content, not the path.
     judge_errors
         For lists judged in part: the share of relevant results that the judge misses, and the
         share of irrelevant ones that the judge calls relevant. None estimates the second from the
@@ -172,7 +186,7 @@ class Consensus(Truncator):
         *,
         expect: Literal["one", "few", "many"] | float | None = None,
         base: Truncator | None = None,
-        pretrained: Mapping[str, Any] | None = None,
+        pretrained: str | os.PathLike[str] | Pretrained | None = None,
         judge_errors: tuple[float, float] | None = None,
         seed: int = 0,
     ) -> None:
@@ -218,7 +232,7 @@ class Consensus(Truncator):
         fitted = hasattr(self, "coef_")
         scale = self._scale()
         # Before any list of the system was seen, its raw scores say nothing.
-        coef = self.coef_ if fitted else np.array(self._elsewhere()["coef without raw"])
+        coef = self.coef_ if fitted else np.array(self._elsewhere().coef_without_raw)
         merit = scale.apply(ranked.merit)
         if hasattr(self, "relevance_"):
             return self._relevance().probabilities(merit)
@@ -252,14 +266,58 @@ class Consensus(Truncator):
                     "Consensus: base must be left out unless the metric is accuracy, "
                     f"got {self.base!r}"
                 )
-        if self.pretrained is not None and self.pretrained.keys() != shipped().keys():
+        if not isinstance(self.pretrained, (str, os.PathLike, Pretrained, NoneType)):
             raise InvalidParameterError(
-                "Consensus: pretrained must be what pretrain returns, with "
-                f"{', '.join(shipped())}, got {', '.join(self.pretrained) or 'nothing'}"
+                "Consensus: pretrained must be the path of a file that pretrain(...).save wrote, "
+                f"got {self.pretrained!r:.60}"
             )
 
     def _require_fitted(self) -> None:
         """Accept lists before fit: other collections have been learned from."""
+
+    def _saved_params(self) -> dict[str, Any]:
+        # The content, not the path: a model must not make its reader open another file.
+        known = None if self.pretrained is None else self._elsewhere()
+        return {**super()._saved_params(), "pretrained": known}
+
+    def _data(self) -> dict[str, Kind]:
+        return {"pretrained": Either(Instance(Pretrained))}
+
+    def _state(self, given: Mapping[str, Any]) -> dict[str, Kind]:
+        metric = metrics.get(self.metric)
+        judged = "vote"
+        if metric == metrics.accuracy:
+            judged = "answer"
+        elif is_linear(metric):
+            judged = "regression"
+        unjudged = "estimate" if self.expect is None else "number"
+        possible = [judged]
+        if is_f_beta(metric):
+            possible.append(unjudged)
+        if self.base is None:
+            possible.append("judged")
+        state: dict[str, Kind] = {
+            "strategy_": Text(tuple(possible)),
+            "logit_": Flag(),
+            "center_": Real(),
+            "spread_": Real(above=0),
+        }
+        strategy = given.get("strategy_")
+        if strategy == judged:
+            state |= {"coef_": COEF, "covariance_": COVARIANCE}
+        if strategy == "estimate":
+            state |= {"typical_": Real(-100, 100)}
+        elif strategy == "regression":
+            state |= {"gain_": Real(), "error_": Real(0)}
+        elif strategy == "answer":
+            state |= {"answer_": Made(AnswerModel.from_dict, keep=True)}
+            if self.base is not None:
+                state |= {"base_": Fitted(Truncator)}
+        elif strategy == "vote":
+            state |= RULES
+        elif strategy == "judged":
+            state |= {"relevance_": Made(Relevance.from_dict, keep=True)}
+        return state
 
     def _fit(self, lists: RankedLists) -> None:
         if lists.relevance is not None and not lists.fully_judged:
@@ -286,7 +344,7 @@ class Consensus(Truncator):
             return
         metric, known = metrics.get(self.metric), self._elsewhere()
         design, weight = standardised(merit, scale, known), 1 / (merit.ranks + 1.0)
-        towards = np.array(known["coef"])
+        towards = np.array(known.coef)
         self.coef_, self.covariance_ = regress(
             design, relevant.values, weight, towards, self.constants
         )
@@ -386,7 +444,7 @@ class Consensus(Truncator):
             if self.pretrained is None:
                 rules = _dcg_rules(self.seed)
             else:
-                rules = elected(_dcg_values(self.pretrained, self.seed))
+                rules = elected(_dcg_values(self._elsewhere(), self.seed))
             return winner(rules.counts(merit, Scale()), rules.votes, self.constants.unsure)
         return best_expected(self.predict_proba(lists), metric, seed=self.seed)
 
@@ -440,14 +498,14 @@ class Consensus(Truncator):
         return clauses
 
     def _answered(self, lists: RankedLists) -> FloatArray:
-        return AnswerModel.from_dict(self.answer_).probability(lists.merit)
+        return AnswerModel(**self.answer_).probability(lists.merit)
 
     def _relevance(self) -> Relevance:
         if not hasattr(self, "relevance_"):
             raise NotFittedError(
                 "Consensus: number_ and interval_ come from fit on lists judged in part"
             )
-        return Relevance(**self.relevance_)
+        return Relevance.from_dict(self.relevance_)
 
     def _loses(self) -> bool:
         return self.gain_ < -self.constants.loss * self.error_
@@ -472,8 +530,12 @@ class Consensus(Truncator):
     def _beta(self) -> float:
         return float(metrics.settings_of(metrics.get(self.metric))["beta"])
 
-    def _elsewhere(self) -> Mapping[str, Any]:
-        return shipped() if self.pretrained is None else self.pretrained
+    def _elsewhere(self) -> Pretrained:
+        if self.pretrained is None:
+            return shipped()
+        if isinstance(self.pretrained, Pretrained):
+            return self.pretrained
+        return Pretrained.load(self.pretrained)
 
 
 @cache
@@ -481,7 +543,7 @@ def _dcg_rules(seed: int) -> Rules:
     return elected(_dcg_values(shipped(), seed))
 
 
-def _dcg_values(known: Mapping[str, Any], seed: int) -> FloatArray:
+def _dcg_values(known: Pretrained, seed: int) -> FloatArray:
     return values_elsewhere(known, "dcg", np.random.default_rng(seed))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from paretocut._state import Items, Kind, Real, checked
 from paretocut.ragged import BoolArray, FloatArray, IntArray, Ragged
 from paretocut.truncators.consensus.logistic import ridge_logistic, sigmoid
 
@@ -25,6 +26,13 @@ _KNOTS = 21
 _NORMAL = np.array([NormalDist().inv_cdf((i + 0.5) / _KNOTS) for i in range(_KNOTS)])
 # Log-odds per standard deviation of the best score that few lists are drawn towards.
 _SLOPE = 1.0
+# What a file may hold; the knots are the scores at eight ranks, and the log of their range.
+_STATE: dict[str, Kind] = {
+    "knots": Items(Items(Real(), size=_KNOTS), size=_RANKS.size + 1),
+    "least": Real(above=0),
+    "intercept": Real(),
+    "coef": Items(Real(), size=_SIZES[-1]),
+}
 
 
 @dataclass(frozen=True)
@@ -134,7 +142,7 @@ class AnswerModel:
         content
             What `to_dict` gave, also if it went through JSON.
         """
-        return cls(**content)
+        return cls(**checked(_STATE, content))
 
 
 def _levels(scores: Ragged) -> FloatArray:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from paretocut._state import Array, Real, checked
 from paretocut._validation import check_real
 from paretocut.errors import InvalidParameterError
 from paretocut.ragged import BoolArray, FloatArray, IntArray, Ragged
@@ -22,6 +23,14 @@ __all__ = ["Relevance", "check_errors", "learn", "shape", "shipped_judged"]
 
 _Z = 1.959964  # 95 % of a normal law lie within so many standard deviations
 _NODES, _SHARES = np.polynomial.hermite_e.hermegauss(5)
+_COLUMNS = 4  # of `shape`
+_STATE = {
+    "coef": Array((_COLUMNS,), low=-1e6, high=1e6),
+    "covariance": Array((_COLUMNS, _COLUMNS), low=-1e12, high=1e12, covariance=True),
+    "false": Real(0, 1),
+    "log_number": Real(-50, 50),
+    "spread": Real(0, 50),
+}
 
 
 def shape(merit: Ragged) -> FloatArray:
@@ -77,6 +86,17 @@ class Relevance:
     false: float
     log_number: float
     spread: float
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Relevance:
+        """Return the model of these attributes.
+
+        Parameters
+        ----------
+        content
+            The attributes, also if they went through a file.
+        """
+        return cls(**checked(_STATE, content))
 
     @property
     def number(self) -> float:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from paretocut import metrics
+from paretocut._modelfiles import read_model, write_model
+from paretocut._state import Items, Kind, Made, Real, checked
+from paretocut.errors import DataFormatError
 from paretocut.lists import RankedLists
 from paretocut.ragged import FloatArray
 from paretocut.truncators.consensus.constants import CONSTANTS
@@ -16,22 +21,117 @@ from paretocut.truncators.consensus.features import DESIGN, Features, Scale
 from paretocut.truncators.consensus.logistic import ridge_logistic
 from paretocut.truncators.consensus.vote import LEARNED, drawn, rule_values, unit, where
 
-__all__ = ["pretrain", "shipped", "values_elsewhere"]
+__all__ = ["Pretrained", "pretrain", "shipped", "values_elsewhere"]
+
+_FORMAT = "paretocut-pretrained"
+_COLUMN = Items(Real(-1e6, 1e6), size=len(DESIGN))
+
+
+@dataclass(frozen=True, repr=False)
+class Pretrained:
+    """What `Consensus` has learned from other collections; `pretrain` makes it.
+
+    Attributes
+    ----------
+    coef, coef_without_raw
+        Of the log-odds of relevance: for all standardised features, and for those that need no
+        list of the system.
+    center, spread
+        What the features are standardised with.
+    values
+        For each metric and collection, the mean value of each rule.
+    """
+
+    coef: list[float]
+    coef_without_raw: list[float]
+    center: list[float]
+    spread: list[float]
+    values: Mapping[str, Mapping[str, list[float]]]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it as JSON; ``Consensus(pretrained=path)`` reads it.
+
+        Parameters
+        ----------
+        path
+            The file. It is replaced in one step: a reader sees the old or the new one.
+        """
+        write_model(path, _FORMAT, self.to_dict())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Pretrained:
+        """Return what `save` wrote.
+
+        Parameters
+        ----------
+        path
+            The file.
+        """
+        content = read_model(path, (_FORMAT,))
+        try:
+            return cls.from_dict(
+                {name: content[name] for name in content if name not in ("format", "version")}
+            )
+        except (TypeError, ValueError) as error:
+            raise DataFormatError(str(path), 1, f"not pretrained: {error}") from error
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return asdict(self)
+
+    def __repr__(self) -> str:
+        # Its thousands of numbers would hide the truncator that it belongs to.
+        return f"Pretrained({', '.join(sorted(self.values['f1']))})"
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Pretrained:
+        """Return what `to_dict` described, after a way through JSON.
+
+        Parameters
+        ----------
+        content
+            Plain data.
+        """
+        return cls(**checked(_state(), content))
 
 
 @cache
-def shipped() -> dict[str, Any]:
+def _state() -> dict[str, Kind]:
+    """Return what a file may hold."""
+    sizes = {metric: int(where(learned).sum()) for metric, learned in LEARNED.items()}
+
+    def values(given: Mapping[str, Any]) -> dict[str, dict[str, list[float]]]:
+        by_metric = checked({metric: Made(dict) for metric in sizes}, given)
+        for metric, size in sizes.items():
+            if not by_metric[metric]:
+                raise ValueError(f"{metric} has at least one collection")
+            rows: dict[str, Kind] = dict.fromkeys(by_metric[metric], Items(Real(-1e6, 1e6), size))
+            by_metric[metric] = checked(rows, by_metric[metric])
+        return by_metric
+
+    positive = Items(Real(above=0, high=1e9), size=len(DESIGN))
+    return {
+        "coef": _COLUMN,
+        "coef_without_raw": _COLUMN,
+        "center": _COLUMN,
+        "spread": positive,
+        "values": Made(values),
+    }
+
+
+@cache
+def shipped() -> Pretrained:
     """Return what was learned from the collections that the project was made with."""
     import importlib.resources
     import json
 
     source = importlib.resources.files("paretocut").joinpath("data/zero_shot.json")
     content: dict[str, Any] = json.loads(source.read_text(encoding="utf-8"))
-    return content
+    return Pretrained(**content)  # not from_dict: what is shipped is tested, and import is quick
 
 
 def values_elsewhere(
-    known: Mapping[str, Any],
+    known: Pretrained,
     metric: str,
     rng: np.random.Generator,
     draws: int = CONSTANTS.draws,
@@ -47,7 +147,7 @@ def values_elsewhere(
     rng, draws
         Source and number of the draws.
     """
-    values = known["values"][metric]
+    values = known.values[metric]
     learned = where(LEARNED[metric])
     table = np.full((len(values), learned.size), -1.0)
     for row, name in zip(table, sorted(values), strict=True):
@@ -55,8 +155,8 @@ def values_elsewhere(
     return drawn(table, rng, draws)
 
 
-def pretrain(collections: Mapping[str, Sequence[RankedLists]]) -> dict[str, Any]:
-    """Return what `Consensus` learns from other collections, as plain data.
+def pretrain(collections: Mapping[str, Sequence[RankedLists]]) -> Pretrained:
+    """Return what `Consensus` learns from other collections.
 
     Parameters
     ----------
@@ -106,11 +206,12 @@ def pretrain(collections: Mapping[str, Sequence[RankedLists]]) -> dict[str, Any]
         return rounded
 
     raw = [DESIGN.index(name) for name in ("raw", "best_raw")]
-    content = {"coef": regression(full)}
+    coef = regression(full)
     full[:, raw] = 0.0
-    return content | {
-        "coef without raw": regression(full),
-        "center": np.round(center, 4).tolist(),
-        "spread": np.round(spread, 4).tolist(),
-        "values": values,
-    }
+    return Pretrained(
+        coef,
+        regression(full),
+        np.round(center, 4).tolist(),
+        np.round(spread, 4).tolist(),
+        values,
+    )

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from paretocut._state import Array
 from paretocut.lists import RankedLists
 from paretocut.metrics import Metric
 from paretocut.ragged import FloatArray, IntArray, Ragged
 from paretocut.truncators.consensus.constants import CONSTANTS, Constants
 from paretocut.truncators.consensus.expected import best_expected
-from paretocut.truncators.consensus.features import Features, Scale
+from paretocut.truncators.consensus.features import DESIGN, Features, Scale
 from paretocut.truncators.consensus.logistic import curvature, ridge_logistic, sigmoid
+from paretocut.truncators.consensus.pretrain import Pretrained
 
-__all__ = ["careful", "cross_validated", "regress", "standardised"]
+__all__ = ["COEF", "COVARIANCE", "careful", "cross_validated", "regress", "standardised"]
+
+# Features are standardised, so no coefficient is anywhere near these bounds.
+COEF = Array((len(DESIGN),), low=-1e6, high=1e6)
+"""What a saved model holds of the coefficients."""
+COVARIANCE = Array((len(DESIGN), len(DESIGN)), low=-1e12, high=1e12, covariance=True)
+"""What a saved model holds of their covariance."""
 
 
-def standardised(merit: Ragged, scale: Scale, known: Mapping[str, Any]) -> FloatArray:
+def standardised(merit: Ragged, scale: Scale, known: Pretrained) -> FloatArray:
     """Return the features of each result, standardised as over other collections.
 
     Parameters
@@ -29,7 +36,7 @@ def standardised(merit: Ragged, scale: Scale, known: Mapping[str, Any]) -> Float
     known
         What `pretrain` returned.
     """
-    return np.asarray((Features(merit, scale).design() - known["center"]) / known["spread"])
+    return np.asarray((Features(merit, scale).design() - known.center) / known.spread)
 
 
 def regress(

@@ -9,12 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from paretocut import _kernel
+from paretocut._state import Array, Kind
 from paretocut.ragged import BoolArray, FloatArray, IntArray, Ragged
 from paretocut.truncators.consensus.constants import CONSTANTS, Constants
 from paretocut.truncators.consensus.features import Scale
 
 __all__ = [
     "LEARNED",
+    "RULES",
     "Rules",
     "all_rules",
     "drawn",
@@ -50,6 +52,14 @@ LEARNED: dict[str, Callable[[str], bool]] = {
     "dcg": lambda key: key.startswith("z"),
 }
 """For each metric, which keys are learned from other collections."""
+
+
+RULES: dict[str, Kind] = {
+    "weights_": Array(("rules", len(_COLUMNS)), low=-1e6, high=1e6),
+    "thresholds_": Array(("rules",), infinite=True),
+    "votes_": Array(("rules",), "i", low=1, high=2**31),
+}
+"""What a saved model holds of the rules elected."""
 
 
 class Rules(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from paretocut import metrics
 from paretocut._extras import require
+from paretocut._state import Array, Items, Kind, Made, Real, Whole, checked
 from paretocut._validation import (
     check_choice,
     check_int,
@@ -111,9 +112,8 @@ class NeuralTruncator(Truncator):
 
     # What subclasses write or change.
 
-    @abstractmethod
-    def _prepare(self, lists: RankedLists) -> dict[str, Any]:
-        """Note what the loss needs of the training lists; return the network's own arguments."""
+    def _prepare(self, lists: RankedLists) -> None:
+        """Note what the loss needs of the training lists."""
 
     @abstractmethod
     def _loss(self, output: Tensor, batch: Batch) -> Tensor:
@@ -122,6 +122,18 @@ class NeuralTruncator(Truncator):
     @abstractmethod
     def _steps(self, output: FloatArray, lengths: IntArray) -> IntArray:
         """Return how many steps to keep: a row per list, a column per way to read the output."""
+
+    @abstractmethod
+    def _own_settings(self) -> dict[str, int]:
+        """Return the network's arguments that only this network has."""
+
+    @abstractmethod
+    def _shapes(self, inputs: int) -> Iterator[tuple[str, tuple[int, ...]]]:
+        """Yield name and shape of each tensor of the network, one after the other."""
+
+    def _outputs(self) -> int:
+        """Return in how many ways the output can be read."""
+        return 1
 
     def _encodings(self, lists: RankedLists) -> NDArray[Any] | None:
         """Return more columns for each result, where the truncator looks at any."""
@@ -140,6 +152,10 @@ class NeuralTruncator(Truncator):
         check_real(self.learning_rate, who=who, name="learning_rate", low=0)
         check_probability(self.held_out, who=who, name="held_out")
         check_int(self.seed, who=who, name="seed")
+        if not isinstance(self.device, str):
+            raise InvalidParameterError(
+                f"{who}: device must be a name such as 'cpu' or 'cuda', got {self.device!r}"
+            )
 
     def _fit(self, lists: RankedLists) -> None:
         torch = self._torch()
@@ -152,15 +168,44 @@ class NeuralTruncator(Truncator):
         columns = self._columns(lists)
         spread = columns.std(axis=0)
         self.center_, self.spread_ = columns.mean(axis=0), np.where(spread > 0, spread, 1.0)
-        self.network_ = {
-            "inputs": columns.shape[1] + 1,
-            "width": self.width,
-            "layers": self.layers,
-            "dropout": self.dropout,
-            **self._prepare(lists),
-        }
+        self._prepare(lists)
+        self.network_ = self._settings(columns.shape[1] + 1)
         with _isolated(torch, self.device, self.seed):
             self._train(torch, lists)
+
+    def _settings(self, inputs: int) -> dict[str, Any]:
+        """Return the arguments of the network."""
+        sizes = {"inputs": inputs, "width": self.width, "layers": self.layers}
+        return {**sizes, "dropout": self.dropout, **self._own_settings()}
+
+    def _state(self, given: Mapping[str, Any]) -> dict[str, Kind]:
+        return {
+            "center_": Array(("columns",)),
+            "spread_": Array(("columns",), above=0),
+            "network_": Made(lambda value: self._check_network(value, given), keep=True),
+            "weights_": Made(lambda value: self._check_weights(value, given), keep=True),
+            "history_": Items(Real()),
+            "epoch_": Whole(),
+            "output_": Whole(high=self._outputs() - 1),
+        }
+
+    def _check_network(self, value: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+        expected = self._settings(np.size(given.get("center_", ())) + 1)
+        if dict(value) != expected:
+            raise ValueError(f"the network has {expected}, as its parameters say")
+
+    def _check_weights(self, value: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+        found = 0
+        for name, shape in self._shapes(np.size(given.get("center_", ())) + 1):
+            # A file may promise any number of layers; the first that is missing ends the check.
+            if name not in value:
+                raise ValueError(f"there is a tensor {name}")
+            checked({name: Array(shape)}, {name: value[name]})
+            if value[name].dtype != np.float32:
+                raise ValueError(f"{name} is float32, not {value[name].dtype}")
+            found += 1
+        if found != len(value):
+            raise ValueError(f"there are {found} tensors, not {len(value)}")
 
     def _predict(self, lists: RankedLists) -> IntArray:
         filled = np.flatnonzero(lists.scores.lengths > 0)
@@ -185,9 +230,9 @@ class NeuralTruncator(Truncator):
         weights = getattr(self, "weights_", {})
         return {f"weights_.{name}": array for name, array in weights.items()}
 
-    def _set_tensors(self, arrays: dict[str, NDArray[Any]]) -> None:
-        if arrays:
-            self.weights_ = {key.removeprefix("weights_."): value for key, value in arrays.items()}
+    def _from_tensors(self, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+        weights = {key.removeprefix("weights_."): value for key, value in arrays.items()}
+        return {"weights_": weights} if weights else {}
 
     # What the network sees.
 
@@ -215,7 +260,15 @@ class NeuralTruncator(Truncator):
     # Training.
 
     def _torch(self) -> Any:
-        return require("torch", feature=type(self).__name__, extra="neural")
+        torch = require("torch", feature=type(self).__name__, extra="neural")
+        try:
+            torch.empty(0, device=self.device)
+        except (RuntimeError, AssertionError, NotImplementedError) as error:
+            raise InvalidParameterError(
+                f"{type(self).__name__}: device must be one that torch finds here, "
+                f"got {self.device!r}"
+            ) from error
+        return torch
 
     def _network(self) -> nn.Module:
         from paretocut.truncators.neural import _networks

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from paretocut._validation import check_positive_int, check_real
 from paretocut.errors import InvalidParameterError
-from paretocut.lists import RankedLists
 from paretocut.metrics import MetricLike
 from paretocut.ragged import FloatArray, IntArray
+from paretocut.truncators.neural._shapes import bilstm, encoder, linear
 from paretocut.truncators.neural._train import Batch, NeuralTruncator, best_steps
 
 if TYPE_CHECKING:
@@ -116,8 +117,14 @@ class AttnCut(NeuralTruncator):
                 f"AttnCut: heads must divide {2 * self.width}, twice the width, got {self.heads}"
             )
 
-    def _prepare(self, lists: RankedLists) -> dict[str, Any]:
+    def _own_settings(self) -> dict[str, int]:
         return {"heads": self.heads}
+
+    def _shapes(self, inputs: int) -> Iterator[tuple[str, tuple[int, ...]]]:
+        yield "start", (inputs,)
+        yield from bilstm("lstm", inputs, self.width, self.layers)
+        yield from encoder("encoder", 2 * self.width, 1)
+        yield from linear("decide", 2 * self.width, 1)
 
     def _loss(self, output: Tensor, batch: Batch) -> Tensor:
         beyond = batch.beyond()

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from paretocut._state import Items, Kind, Real
 from paretocut._validation import check_probability
 from paretocut.errors import InvalidScoresError
 from paretocut.lists import RankedLists
 from paretocut.metrics import MetricLike
 from paretocut.ragged import FloatArray, IntArray
+from paretocut.truncators.neural._shapes import bilstm, linear
 from paretocut.truncators.neural._train import Batch, NeuralTruncator
 
 if TYPE_CHECKING:
@@ -145,12 +148,26 @@ class BiCut(NeuralTruncator):
     def _alphas(self) -> tuple[float, ...]:
         return _ALPHAS if self.alpha is None else (self.alpha,)
 
-    def _prepare(self, lists: RankedLists) -> dict[str, Any]:
+    def _outputs(self) -> int:
+        return len(self._alphas())
+
+    def _own_settings(self) -> dict[str, int]:
+        return {"outputs": self._outputs()}
+
+    def _shapes(self, inputs: int) -> Iterator[tuple[str, tuple[int, ...]]]:
+        yield from bilstm("lstm", inputs, self.width, self.layers)
+        yield from linear("decide.0", 2 * self.width, 2 * self.width)
+        yield from linear("decide.3", 2 * self.width, self._outputs())
+
+    def _state(self, given: Mapping[str, Any]) -> dict[str, Kind]:
+        pairs = Items(Items(Real(0), size=2), size=self._outputs())
+        return {**super()._state(given), "alpha_": Real(0, 1), "balance_": pairs}
+
+    def _prepare(self, lists: RankedLists) -> None:
         relevant = lists.relevant.values
         # Either kind may be missing altogether; half a result of each stands in for it.
         share = float(relevant.sum() + 0.5) / (relevant.size + 1)
         self.balance_ = [[alpha / (1 - share), (1 - alpha) / share] for alpha in self._alphas()]
-        return {"outputs": len(self.balance_)}
 
     def _encodings(self, lists: RankedLists) -> NDArray[Any] | None:
         if not self.encodings:

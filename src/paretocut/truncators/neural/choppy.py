@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from paretocut._validation import check_int, check_positive_int
 from paretocut.errors import InvalidParameterError
-from paretocut.lists import RankedLists
 from paretocut.metrics import MetricLike
 from paretocut.ragged import FloatArray, IntArray
+from paretocut.truncators.neural._shapes import encoder, linear
 from paretocut.truncators.neural._train import Batch, NeuralTruncator, best_steps
 
 if TYPE_CHECKING:
@@ -110,8 +111,14 @@ class Choppy(NeuralTruncator):
         if width % check_positive_int(self.heads, who="Choppy", name="heads"):
             raise InvalidParameterError(f"Choppy: heads must divide {width}, got {self.heads}")
 
-    def _prepare(self, lists: RankedLists) -> dict[str, Any]:
+    def _own_settings(self) -> dict[str, int]:
         return {"heads": self.heads, "positions": self.max_steps + 1}
+
+    def _shapes(self, inputs: int) -> Iterator[tuple[str, tuple[int, ...]]]:
+        yield "start", (inputs,)
+        yield "position.weight", (self.max_steps + 1, self.width - inputs)
+        yield from encoder("encoder", self.width, self.layers)
+        yield from linear("decide", self.width, 1)
 
     def _loss(self, output: Tensor, batch: Batch) -> Tensor:
         chance = output.masked_fill(batch.beyond(), -np.inf).softmax(dim=1)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Literal
 
 from paretocut._validation import check_positive_int, check_real
-from paretocut.lists import RankedLists
 from paretocut.metrics import MetricLike
 from paretocut.ragged import FloatArray, IntArray
+from paretocut.truncators.neural._shapes import bilstm, encoder, linear
 from paretocut.truncators.neural._train import Batch
 from paretocut.truncators.neural.attncut import AttnCut
 
@@ -121,8 +122,17 @@ class MtCut(AttnCut):
         for name in ("relevance_weight", "order_weight"):
             check_real(getattr(self, name), who="MtCut", name=name, low=0, closed="low")
 
-    def _prepare(self, lists: RankedLists) -> dict[str, Any]:
-        return {"heads": self.heads, "experts": self.experts}
+    def _own_settings(self) -> dict[str, int]:
+        return {**super()._own_settings(), "experts": self.experts}
+
+    def _shapes(self, inputs: int) -> Iterator[tuple[str, tuple[int, ...]]]:
+        yield "start", (inputs,)
+        yield from bilstm("lstm", inputs, self.width, self.layers)
+        for i in range(self.experts):
+            yield from encoder(f"experts.{i}", 2 * self.width, 1)
+        for task in range(3):  # cut, relevance, order
+            yield from linear(f"gates.{task}", 2 * self.width, self.experts)
+            yield from linear(f"decide.{task}", 2 * self.width, 1)
 
     def _loss(self, output: Tensor, batch: Batch) -> Tensor:
         cut, relevance, order = output.unbind(dim=-1)
