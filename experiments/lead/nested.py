@@ -135,7 +135,7 @@ def chosen(values: Mapping[str, Array], fold: list[str], family_of: Mapping[str,
 
 
 def measure(
-    runs: Lists, known: Pretrained, say: Callable[[str], None]
+    runs: Lists, known: Mapping[str, Pretrained], say: Callable[[str], None]
 ) -> tuple[dict[str, dict[str, dict[str, Array]]], dict[str, Any]]:
     """Return values of each run by metric, and the settings chosen for each fold.
 
