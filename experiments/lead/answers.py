@@ -154,7 +154,7 @@ def measure(task: Answers) -> dict[str, Any]:
             rows[name]["at 0.05"] = float(np.mean(untuned[name]))
         if name != MODEL:
             rows[name]["lead"] = interval(right[MODEL] - own)
-    evalue = pc.fit_batch(task.lists).cut(evalue=ALPHA) > 0
+    evalue = pc.fit_batch(task.lists).cut(evalue=ALPHA).k > 0
     rows["surprise of the best"]["at 0.05"] = float(np.mean(evalue == truth))
     return {
         "lists": len(truth),
