@@ -68,6 +68,10 @@ compare: $(VENV)/.dev ## Evaluate every truncator on every judged run; write doc
 calibrate: $(VENV)/.dev ## Measure calibration without judgements (the first time an hour); write docs/calibrate.md
 	$(BIN)/python -m experiments.calibrate
 
+.PHONY: judge
+judge: $(VENV)/.dev ## Measure what two hundred judged results bring (ten minutes); write docs/judge.md
+	$(BIN)/python -m experiments.judge
+
 .PHONY: lead
 lead: $(VENV)/.dev ## Measure Consensus against simple rules (a quarter of an hour; resumed if stopped); write docs/lead.md
 	$(BIN)/python -m experiments.lead

@@ -68,6 +68,7 @@ def chromium() -> Iterator[Any]:
 def keep(page: Any, name: str) -> None:
     """Keep a picture of the whole page."""
     SHOTS.mkdir(parents=True, exist_ok=True)
+    page.evaluate("scrollTo(0, 0)")  # or what sticks to the top would stand in the middle
     page.screenshot(path=SHOTS / f"{name}.png", full_page=True)
 
 

@@ -9,6 +9,8 @@ The blocks of one page run in order, in a temporary folder that holds `run.txt`,
 - ``console``: each line after ``$`` is run, and its output compared with the lines that follow
   (``...`` stands for anything, as in doctests); no lines means any output.
 
+What a page starts in the background ends with it.
+
 ``text`` and data formats are not run; any other language is an error, so that no block is
 forgotten. Lines that begin with ``pip install`` are not run either: the extras they name are
 checked, and installing is what the packaging tests do.
@@ -20,9 +22,12 @@ import doctest
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,6 +47,7 @@ FENCE = re.compile(
 RUNNABLE = {"python", "pycon", "sh", "console"}
 NOT_RUN = {"text", "json", "toml", "csv", "bibtex", "make", "cmake", "cpp"}
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+STARTED: list[int] = []  # groups of processes, one for each shell
 
 
 @dataclass(frozen=True)
@@ -92,17 +98,28 @@ def shell(script: str, place: str) -> str:
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
         "COLUMNS": "80",
     }
-    done = subprocess.run(
+    with subprocess.Popen(
         ["bash", "-euo", "pipefail", "-c", script],
         env=environment,
-        capture_output=True,
-        text=True,
         stdin=subprocess.DEVNULL,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, f"{place}: exit code {done.returncode}\n{script}\n{done.stderr}"
-    return done.stdout
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        STARTED.append(process.pid)
+        output, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, f"{place}: exit code {process.returncode}\n{script}\n{errors}"
+    return output
+
+
+@pytest.fixture(autouse=True)
+def ended() -> Iterator[None]:
+    """End what the page has left running."""
+    yield
+    while STARTED:
+        with suppress(ProcessLookupError):
+            os.killpg(STARTED.pop(), signal.SIGTERM)
 
 
 def run_python(block: Block, namespace: dict[str, Any]) -> None:

@@ -16,7 +16,7 @@ import pytest
 import paretocut as pc
 from paretocut.cli import main
 from paretocut.truncators import Gated, ScoreThreshold
-from paretocut.web.explorer import report, views
+from paretocut.web.explorer import judging, report, views
 from paretocut.web.explorer.pasted import pasted_lists
 from paretocut.web.explorer.session import Session
 
@@ -254,6 +254,67 @@ def test_pasted_texts_are_told_apart() -> None:
     for text, told in [("", "no text"), ("1.2.3 4", "'1.2.3'"), ("a b c", "expected 6 fields")]:
         with pytest.raises(pc.errors.ParetocutError, match=re.escape(told)):
             pasted_lists(text)
+
+
+# Judgements.
+
+
+def test_judgements_of_the_page_teach_what_they_teach_the_library() -> None:
+    lists, truth = planted(12, 100, judged=False), planted(12, 100)
+    session = Session(lists)
+    grades: list[list[Any]] = [[None] * 100 for _ in range(12)]
+    asked = set()
+    for _ in range(20):
+        i, rank = judging.judging_view(session, 0)["next"]
+        asked.add((i, rank))
+        grades[i][rank] = bool(truth.relevant[i][rank])
+        judging.judge(session, i, rank, grades[i][rank])
+    assert len(asked) == 20
+    assert len({rank for _, rank in asked}) > 8  # all over the list, not one corner of it
+    learned = pc.truncators.Consensus().fit(lists.with_relevance(grades))
+    np.testing.assert_array_equal(session.cuts("learned").k, learned.predict(lists))
+    view = plain(judging.judging_view(session, 3))
+    hits = sum(map(sum, ([grade is True for grade in row] for row in grades)))
+    assert (view["judged"], view["relevant"]) == (20, hits)
+    assert view["learned"]["k"] == [int(lists.cut().k[3]), int(learned.predict(lists)[3])]
+    assert "learned" in plain(views.run_view(session))["queries"]["k"]
+    model = views.copy_view(session, "learned", 0, 0)["model"]
+    assert model["class"] == "Consensus"
+
+
+def test_a_judgement_can_be_taken_back() -> None:
+    session = Session(planted(3, judged=False))
+    judging.judge(session, 1, 4, True)
+    judging.judge(session, 1, 4, None)
+    assert "learned" not in session.methods
+    assert judging.judging_view(session, 1)["judged"] == 0
+
+
+def test_judging_again_keeps_the_relevant_documents_that_were_not_retrieved() -> None:
+    lists = planted()  # one more relevant document than was retrieved
+    session = Session(lists)
+    place = int(np.flatnonzero(lists.relevant[1])[0])
+    judging.judge(session, 1, place, False)
+    assert session.lists.num_relevant[1] == lists.num_relevant[1] - 1
+    judging.judge(session, 1, place, True)
+    np.testing.assert_array_equal(session.lists.num_relevant, lists.num_relevant)
+    with pytest.raises(pc.errors.InvalidParameterError, match=r"rank must be in 0\.\.119, got 120"):
+        judging.judge(session, 1, 120, True)
+
+
+def test_saved_judgements_are_qrels(tmp_path: Path) -> None:
+    session = Session(planted(3, judged=False))
+    with pytest.raises(pc.errors.InvalidParameterError, match="got none"):
+        judging.qrels_text(session)
+    judging.judge(session, 1, 0, True)
+    judging.judge(session, 2, 3, False)
+    (tmp_path / "qrels.txt").write_text(judging.qrels_text(session), encoding="utf-8")
+    pc.write_trec(tmp_path / "run.txt", session.lists)
+    with pytest.warns(pc.io.CoverageWarning, match="without judgements"):
+        again = pc.read_trec(tmp_path / "run.txt", tmp_path / "qrels.txt", unjudged="unknown")
+    assert again.judged.values.sum() == 2
+    assert again.relevance is not None
+    assert (again.relevance[0][0], again.relevance[1][3]) == (1, 0)
 
 
 # The report.

@@ -322,6 +322,56 @@ def test_pasted_scores_and_uploaded_runs_are_explored(
     assert float(row[3]) == pytest.approx(pc.metrics.f1(lists, lists.cut().k).mean(), abs=6e-4)
 
 
+def test_five_judgements_teach_the_cut_off_while_one_looks_on(files: Path, opened: Any) -> None:
+    lists = pc.read_trec(files / "run.txt")
+    truth = judged(files)
+    i = lists.query_ids.tolist().index("q9")
+    grades: list[list[Any]] = [[None] * len(ranked) for ranked in lists]
+    with explored(files / "run.txt") as address:
+        page = opened(f"{address}#view=query&q=q9")
+        page.wait_for_selector(".judge")
+        assert page.locator("#reason").inner_text().startswith("Consensus: ")
+        shown = []
+        for count, rank in enumerate((0, 2, 5, 9, 20), start=1):
+            assert truth[i].relevant is not None
+            grades[i][rank] = bool(truth[i].relevant[rank])
+            group = page.get_by_role("group", name=f"Judgement of rank {rank + 1}", exact=True)
+            group.get_by_role("button").nth(0 if grades[i][rank] else 1).click()
+            page.locator(".learned b", has_text=re.compile(f"^{count} result")).wait_for()
+            learned = pc.truncators.Consensus().fit(lists.with_relevance(grades))
+            k = learned.predict(lists)
+            assert shown_k(page) == k[i]
+            reason = learned.cut_batch(lists)[i].reason
+            assert page.locator("#reason").inner_text() == f"Learned here: {reason}"
+            shown.append(page.locator(".learned dd").first.inner_text())
+            assert float(shown[-1].split()[-1]) == pytest.approx(k.mean(), rel=0.01)
+        assert len(set(shown)) > 1
+        # The focus stays where the last click was.
+        assert page.evaluate("document.activeElement.dataset.rank") == "20"
+        assert faults(page) == []
+        settled(page)
+        keep(page, "judged-light")
+        with page.expect_download() as saved:
+            page.get_by_role("button", name="Save the judgements").click()
+        qrels = Path(saved.value.path()).read_text(encoding="utf-8").splitlines()
+        assert len(qrels) == 5
+        assert {line.split()[0] for line in qrels} == {"q9"}
+        with page.expect_download() as saved:
+            page.get_by_role("button", name="Save what was learned").click()
+        model = pc.load(Path(saved.value.path()))
+        assert isinstance(model, pc.truncators.Consensus)
+        np.testing.assert_array_equal(model.predict(lists), k)
+        # The plan leads to another result, and there a key is enough.
+        wanted = page.get_by_role("button", name="Judge next").inner_text()
+        page.get_by_role("button", name="Judge next").click()
+        page.wait_for_selector("tr.asked")
+        name = page.locator("h1 .name").inner_text()
+        rank = int(page.locator("tr.asked").get_attribute("data-rank"))
+        assert wanted == f"Judge next: query {name}, rank {rank + 1}"
+        page.keyboard.press("Enter")
+        page.locator(".learned b", has_text="6 results").wait_for()
+
+
 def test_strange_lists_and_long_names_are_drawn(opened: Any, tmp_path: Path) -> None:
     long = "a-name-without-any-space-" * 12
     lists = {

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import paretocut as pc
-from browsers import chromium
+from browsers import chromium, faults
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from support import ROOT, importorskip
 
@@ -93,7 +93,8 @@ def test_bad_arguments_are_named() -> None:
 
 # In a browser.
 
-PAGE = """<!doctype html><meta charset="utf-8"><body><div id="slider"></div><script>
+PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>page</title>
+<body><main><h1>A notebook</h1><div id="slider"></div></main><script>
 const state = {state}, listeners = [];
 window.saved = [];
 const model = {{
@@ -104,7 +105,10 @@ const model = {{
   off: () => listeners.length = 0,
 }};
 const source = new Blob([{source}], {{ type: "text/javascript" }});
+// Notebooks take the keys that reach them: JupyterLab moves between cells by arrows.
+document.addEventListener("keydown", (event) => event.preventDefault());
 import(URL.createObjectURL(source)).then((module) => {{
+  window.exported = Object.keys(module);
   module.default.render({{ model, el: document.getElementById("slider") }});
   document.title = "ready";
 }});
@@ -154,6 +158,8 @@ def agree(found: dict[str, str], wanted: dict[str, str]) -> None:
 def test_dragging_shows_the_numbers_of_the_engine(browser: Any, tmp_path: Path, n: int) -> None:
     widget = slider(*judged(n))
     page = opened(browser, widget, tmp_path)
+    assert page.evaluate("window.exported") == ["default"]  # others are deprecated
+    assert faults(page) == []
     agree(shown(page), expected(widget, widget.k))
     box = page.locator("svg").bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
@@ -194,6 +200,32 @@ def test_text_is_shown_as_text(browser: Any, tmp_path: Path) -> None:
     page = opened(browser, widget, tmp_path)
     assert widget.reason in page.locator("#slider").inner_text()
     assert page.locator("img").count() == 0
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(("page", "text"), [("#fff", "#111"), ("#111", "#eee")])
+def test_pictures_have_no_faults_of_accessibility(
+    browser: Any, tmp_path: Path, page: str, text: str
+) -> None:
+    scores, _ = judged()
+    unanswered = np.random.default_rng(0).normal(0.25, 0.06, (50, 2000)).max(axis=1)
+    things = [
+        pc.cut(scores),
+        pc.fit(scores),
+        pc.fit_batch([scores, scores[:60]]),
+        pc.truncators.Consensus().cut_batch([scores, np.sort(scores)[::-1][5:]]),
+        pc.Background.fit(unanswered),
+    ]
+    drawn = "".join(thing._repr_html_() for thing in things)
+    file = tmp_path / "pictures.html"
+    file.write_text(
+        '<!doctype html><html lang="en"><meta charset="utf-8"><title>pictures</title>'
+        f'<body style="background:{page};color:{text}"><main><h1>A notebook</h1>{drawn}</main>',
+        "utf-8",
+    )
+    browser.goto(file.as_uri())
+    assert browser.locator("svg[role=img]").count() == len(things)
+    assert faults(browser) == []
 
 
 # The notebook.

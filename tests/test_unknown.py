@@ -110,11 +110,12 @@ def test_truncators_that_need_all_judgements_refuse_and_the_others_do_not_look(n
         truncator.fit(lists).predict(lists)
 
 
-def test_evaluate_refuses_to_measure_on_lists_judged_in_part() -> None:
-    with pytest.raises(InvalidScoresError, match="evaluate: lists must have a judgement of every"):
-        pc.evaluate(["fixed_k"], partly())
-    with pytest.raises(InvalidScoresError, match="evaluate: test must have a judgement of every"):
-        pc.evaluate(["fixed_k"], partly()[[1]], test=partly())
+def test_evaluate_refuses_lists_without_a_judgement() -> None:
+    nothing = RankedLists([[2.0, 1.0]], [[None, None]])
+    with pytest.raises(InvalidScoresError, match="evaluate: lists must hold at least one judged"):
+        pc.evaluate(["fixed_k"], nothing)
+    with pytest.raises(InvalidScoresError, match="evaluate: test must hold at least one judged"):
+        pc.evaluate(["fixed_k"], partly(), test=nothing)
 
 
 def test_judgements_can_be_replaced() -> None:

@@ -222,6 +222,7 @@ def law_picture(
     *,
     marks: Mapping[str, float],
     facts: Mapping[str, str],
+    higher_is_better: bool,
 ) -> str:
     """Return the picture of a background: the law of best scores, and its limits.
 
@@ -235,6 +236,8 @@ def law_picture(
         Scores to be marked, by what they are.
     facts
         Numbers of the background, by name.
+    higher_is_better
+        False for distances.
     """
     low, high = min(scores[0], scores[-1]), max(scores[0], scores[-1])
     # Room for the words: the lowest mark has them on its left, the highest on its right.
@@ -242,12 +245,13 @@ def law_picture(
     low = min(low, high - (high - min(marks.values())) / 0.7)
     x = _Axis(float(low), float(high), _LEFT, _WIDTH - _RIGHT)
     y = _Axis(0.0, float(density.max()), _HEIGHT - _BOTTOM, _TOP)
-    body = [*_frame(x, y, "best score of a list", "")]
+    body = [*_frame(x, y, f"best {_score_name(higher_is_better)} of a list", "")]
     body.append(_line(x.at(scores), y.at(density), _NULL))
     for name, mark in marks.items():
         anchor = "start" if mark == max(marks.values()) else "end"
         body.append(_upright(x, mark, f"{name}: {number(mark)}", _TOP + 12, anchor))
-    title = "Best scores of queries without an answer: their law and its limit"
+    what = _score_name(higher_is_better)
+    title = f"The best {what} of queries without an answer: its law and its limit"
     about = "; ".join(f"{name}: {number(mark)}" for name, mark in marks.items())
     return _figure(_facts(facts), title, about, body, {})
 

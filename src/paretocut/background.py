@@ -364,7 +364,9 @@ class Background:
         facts = {"Background": "scores" if self.higher_is_better else "distances"}
         facts |= {name: number(getattr(self, name)) for name in names}
         facts |= {} if self.size is None else {"documents": str(self.size)}
-        return law_picture(sign * merit, density, marks=marks, facts=facts)
+        return law_picture(
+            sign * merit, density, marks=marks, facts=facts, higher_is_better=self.higher_is_better
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the background as JSON; `paretocut.load` reads it.

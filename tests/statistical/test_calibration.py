@@ -84,3 +84,17 @@ def test_planted_hits_come_back(hits: int, depth: int) -> None:
     assert abs(cell.median["evalue"] - hits) <= 1
     row = f"| {hits} | {depth} | {calibration.percent(cell.found['evalue'])} ("
     assert row in PAGE.read_text()
+
+
+def test_the_front_page_says_what_was_measured() -> None:
+    content = json.loads(PAGE.with_suffix(".json").read_text())
+    empty: dict[str, list[float]] = {}
+    for cell in content["noise"]:
+        empty.setdefault(cell["noise"], []).append(cell["empty"]["evalue"])
+    held = {name: values for name, values in empty.items() if name not in HEAVY}
+    failed = [cell["empty"]["evalue"] for cell in content["noise"] if not cell["holds"]]
+    words = " ".join((ROOT / "README.md").read_text().split())
+    lowest = int(100 * min(min(values) for values in held.values()))
+    assert len(held) == 7
+    assert f"in {lowest} % of lists or more for seven kinds of scores" in words
+    assert f"only in {100 * min(failed):.0f} to {100 * max(failed):.0f} %" in words

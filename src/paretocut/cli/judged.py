@@ -45,6 +45,12 @@ _METHODS = (
 )
 """What ``compare`` compares by default: one of each kind that needs no extra and no embeddings."""
 
+_DEPTHS = (
+    *(f"fixed_k:k={k}" for k in (10, 20, 50, 100, 200)),
+    *("global_k", "minmax", "consensus", "surprise"),
+)
+"""The same for depths of re-ranking: some for all queries, and some learned for each."""
+
 
 def add_commands(commands: Commands) -> None:
     """Add ``compare`` and ``fit`` to the command line."""
@@ -69,14 +75,12 @@ def add_commands(commands: Commands) -> None:
     compare.add_argument(
         "--methods",
         nargs="+",
-        default=list(_METHODS),
         metavar="METHOD",
         help="methods to compare (default: those that need no extra, one of each kind)",
     )
     compare.add_argument(
         "--metrics",
         nargs="+",
-        default=["f1", "dcg"],
         metavar="METRIC",
         help="metrics to learn and to compare by (default: f1 dcg)",
     )
@@ -106,6 +110,18 @@ def add_commands(commands: Commands) -> None:
         metavar="RUN",
         help="more runs of the same queries: single runs, their fusions and the cuts of all of "
         "them in one table",
+    )
+    compare.add_argument(
+        "--reranked",
+        metavar="RUN",
+        help="the same results with the scores of a re-ranker: compare how deep to re-rank, by "
+        "nDCG@10 after it minus the cost of its calls",
+    )
+    compare.add_argument(
+        "--cost",
+        type=float,
+        metavar="C",
+        help="with --reranked: what the re-ranking of one result costs in nDCG (default: 0)",
     )
     spelling = compare.add_mutually_exclusive_group()
     for name in ("json", "markdown", "latex"):
@@ -198,14 +214,19 @@ def _any_relevant(grades: pc.Ragged, args: argparse.Namespace) -> bool:
 
 def _compare(args: argparse.Namespace) -> None:
     # Bad words are found before any file is read.
-    metrics = [pc.metrics.get(metric) for metric in args.metrics]
-    methods = {text: from_text(text, args.metrics[0]) for text in args.methods}
+    named = args.metrics or ["f1", "dcg"]
+    metrics = [pc.metrics.get(metric) for metric in named]
+    chosen = args.methods or (_DEPTHS if args.reranked else _METHODS)
+    methods = {text: from_text(text, named[0]) for text in chosen}
+    _check_reranked(args)
     lists = _read(args, missing="empty" if args.fuse else "drop")
+    if args.reranked:
+        metrics = [_reranked(args)]
     protocol: dict[str, Any] = {
         "splits": args.splits,
         "train": args.train,
         "folds": args.folds,
-        "baseline": args.baseline or args.methods[0],
+        "baseline": args.baseline or chosen[0],
         "seed": args.seed,
         "n_jobs": args.jobs,
         "progress": not args.quiet,
@@ -227,6 +248,26 @@ def _compare(args: argparse.Namespace) -> None:
     else:
         text = str(result)
     sys.stdout.write(text + "\n")
+
+
+def _check_reranked(args: argparse.Namespace) -> None:
+    """Refuse options that do not go together."""
+    for name in ("metrics", "fuse"):
+        if args.reranked and getattr(args, name):
+            raise InvalidParameterError(
+                f"compare: --{name} must be left out with --reranked, got {getattr(args, name)}"
+            )
+    if args.cost is not None and not args.reranked:
+        raise InvalidParameterError(f"compare: --cost needs --reranked, got {args.cost} alone")
+
+
+def _reranked(args: argparse.Namespace) -> pc.metrics.Metric:
+    """Return nDCG@10 after re-ranking, of the ideal order of all judged documents."""
+    qrels = pc.io.read_qrels(args.qrels)
+    pairs = zip(qrels.query_ids.tolist(), qrels.grades, strict=True)
+    return pc.metrics.reranked_ndcg(
+        read_another(args, args.reranked), cost=args.cost or 0.0, grades=dict(pairs)
+    )
 
 
 def _fit(args: argparse.Namespace) -> None:

@@ -20,6 +20,7 @@ from paretocut.errors import (
     MissingExtraError,
     ParetocutError,
 )
+from paretocut.evaluation.partial import estimated
 from paretocut.evaluation.tables import Evaluation
 from paretocut.lists import RankedLists
 from paretocut.metrics import Metric, MetricLike
@@ -60,7 +61,10 @@ def evaluate(
         Truncators by name, or a sequence of truncators (named by their repr) and short names
         that `truncators.make` knows.
     lists
-        Judged lists.
+        Judged lists. Of lists judged in part the values are estimates: what nobody judged is drawn
+        from a model of relevance, and the intervals are wider by what that leaves open. They have
+        no ceiling and no tests against a baseline, and truncators that need full judgements to
+        learn refuse them.
     metrics
         Names, metrics or functions; see `paretocut.metrics.get`.
     splits
@@ -95,11 +99,18 @@ def evaluate(
     >>> result["f1", "raw"].mean > result["f1", "global_k"].mean
     True
     """
-    chosen = _named(truncators)
+    judged = lists if test is None else test
+    whole = isinstance(judged, RankedLists) and judged.fully_judged
+    chosen = _named(truncators, ceiling=whole)
     measures = _measures(metrics)
-    _check_lists(lists, chosen, "lists", measured=test is None)
+    _check_lists(lists, chosen, "lists")
     if test is not None:
-        _check_lists(test, chosen, "test", measured=True)
+        _check_lists(test, chosen, "test")
+    if baseline is not None and not whole:
+        raise InvalidParameterError(
+            "evaluate: baseline must be None for lists judged in part, of which values are "
+            f"estimates that cannot be tested, got {baseline!r}"
+        )
     if baseline is not None and baseline not in chosen:
         raise InvalidParameterError(
             f"evaluate: baseline must be one of {', '.join(chosen)}, got {baseline!r}"
@@ -110,7 +121,6 @@ def evaluate(
     check_positive_int(n_jobs, who="evaluate", name="n_jobs")
     check_int(seed, who="evaluate", name="seed")
 
-    judged = lists if test is None else test
     pairs, protocol = _protocol(lists, test, splits, train, folds, seed)
     work = _Work(chosen, measures, lists, judged, pairs)
     tasks = [(split, name) for split in range(len(pairs)) for name in chosen]
@@ -124,8 +134,14 @@ def evaluate(
         ],
         axis=1,
     )
-    curves = [measure.curves(judged) for measure in measures]
-    values = np.stack([c.values[c.offsets[query] + k[i]] for i, c in enumerate(curves)])
+    unknown = None
+    if whole:
+        curves = [measure.curves(judged) for measure in measures]
+        values = np.stack([c.values[c.offsets[query] + k[i]] for i, c in enumerate(curves)])
+    else:
+        values, unknown = estimated(judged, measures, query, k, seed)
+        known = judged.judged.values
+        protocol += f", estimated from {np.count_nonzero(known)} judged of {known.size} results"
     tested, position = np.unique(query, return_inverse=True)
     return Evaluation(
         truncators=tuple(chosen),
@@ -141,6 +157,7 @@ def evaluate(
         split=np.repeat(np.arange(len(pairs)), [len(held_out) for _, held_out in pairs]),
         k=k,
         values=values,
+        unknown=unknown,
     )
 
 
@@ -237,7 +254,7 @@ def _shown(items: Iterable[Any], total: int, progress: bool) -> Iterable[Any]:
 # What the arguments mean.
 
 
-def _named(truncators: TruncatorsLike) -> dict[str, Truncator]:
+def _named(truncators: TruncatorsLike, *, ceiling: bool) -> dict[str, Truncator]:
     if isinstance(truncators, Mapping):
         pairs = list(truncators.items())
     elif isinstance(truncators, Sequence) and not isinstance(truncators, str):
@@ -262,7 +279,7 @@ def _named(truncators: TruncatorsLike) -> dict[str, Truncator]:
         named[name] = made
     if not named:
         raise InvalidParameterError("evaluate: truncators must be at least one, got none")
-    if not any(isinstance(item, Oracle) for item in named.values()):
+    if ceiling and not any(isinstance(item, Oracle) for item in named.values()):
         named.setdefault("oracle", Oracle())
     return named
 
@@ -281,19 +298,16 @@ def _measures(metrics: Sequence[MetricLike]) -> tuple[Metric, ...]:
     return measures
 
 
-def _check_lists(
-    lists: RankedLists, truncators: dict[str, Truncator], argument: str, *, measured: bool
-) -> None:
+def _check_lists(lists: RankedLists, truncators: dict[str, Truncator], argument: str) -> None:
     if not isinstance(lists, RankedLists) or len(lists) == 0 or lists.relevance is None:
         came = repr(lists) if isinstance(lists, RankedLists) else type(lists).__name__
         raise InvalidScoresError(
             f"evaluate: {argument} must be RankedLists with relevance, at least one list, "
             f"got {came}"
         )
-    if measured and not lists.fully_judged:
+    if not lists.judged.values.any():
         raise InvalidScoresError(
-            f"evaluate: {argument} must have a judgement of every result, since a value is "
-            f"measured at any cut, got {lists!r}"
+            f"evaluate: {argument} must hold at least one judged result, got {lists!r}"
         )
     if lists.query_embeddings is not None:
         return

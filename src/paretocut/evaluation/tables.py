@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,9 @@ class Evaluation:
         Position in ``query_ids`` and number of the split, one per test list.
     k, values
         Cuts and metric values of the test lists, by metric, truncator and test list.
+    unknown
+        For lists judged in part: standard errors of the means that come from what nobody judged,
+        by metric and truncator; the intervals include them. Else None.
     """
 
     truncators: tuple[str, ...]
@@ -92,6 +96,7 @@ class Evaluation:
     split: IntArray = field(repr=False)
     k: IntArray = field(repr=False)
     values: FloatArray = field(repr=False)
+    unknown: FloatArray | None = field(default=None, repr=False)
 
     def __getitem__(self, key: tuple[str, str]) -> Summary:
         metric, truncator = key
@@ -193,6 +198,11 @@ class Evaluation:
             values, confidence=self.confidence, resamples=self.resamples, seed=self.seed
         )
         means = values.mean(axis=0)
+        if self.unknown is not None:
+            # Both sources of error are independent: their squares add up.
+            wide = NormalDist().inv_cdf(0.5 + 0.5 * self.confidence) * self.unknown[i]
+            low = means - np.hypot(means - low, wide)
+            high = means + np.hypot(high - means, wide)
         p_values: dict[int, float] = {}
         base = None if self.baseline is None else self._truncator(self.baseline)
         if base is not None:

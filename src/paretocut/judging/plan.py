@@ -11,8 +11,7 @@ from paretocut._validation import check_int
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import RankedLists
 from paretocut.ragged import BoolArray, FloatArray, Ragged
-from paretocut.truncators.consensus.features import Scale
-from paretocut.truncators.consensus.judged import Relevance, learn
+from paretocut.truncators.consensus.judged import Relevance, learn_from
 
 __all__ = ["JudgementPlan", "known_relevance", "plan_judgements", "planned"]
 
@@ -112,15 +111,9 @@ def known_relevance(lists: RankedLists, least: int = _ENOUGH) -> tuple[Ragged, R
     least
         Judgements that there must be.
     """
-    if lists.relevance is None:
+    if lists.relevance is None or np.count_nonzero(lists.judged.values) < least:
         return None
-    judged = lists.judged.values
-    if np.count_nonzero(judged) < least:
-        return None
-    merit = Scale.of(lists.merit).apply(lists.merit)
-    grades = lists.relevance.values
-    said = grades if grades.dtype == np.bool_ else grades >= lists.min_grade
-    return merit, learn(merit, judged, said)
+    return learn_from(lists)
 
 
 def planned(

@@ -20,10 +20,12 @@ function shown(value) {
   return String(Number(value.toPrecision(4)));
 }
 
-export function render({ model, el }) {
+function render({ model, el }) {
   const scores = model.get("scores"), relevant = model.get("relevant");
   const curves = model.get("curves"), n = scores.length;
   const box = element(el, "div", { style: "max-width:40em;color:inherit;font-size:14px" });
+  // Keys stay here: JupyterLab would move between cells and take the focus away.
+  box.addEventListener("keydown", (event) => event.stopPropagation());
   element(box, "div", { style: "margin-bottom:.3em" }, model.get("reason"));
 
   // Ranks of long lists are on a logarithmic axis, so that the top has room.

@@ -78,12 +78,13 @@ def create_app(
 
 def _own_routes(service: Service) -> APIRouter:
     routes = APIRouter()
+    names = sorted({*service.models.truncators, *service.models.fusions})
+    health = Health(status="ok", version=version("paretocut"), models=names)
 
     @routes.get("/healthz", response_model=Health, openapi_extra={"security": []})
     async def healthz() -> Health:
         """Say that the service is up."""
-        names = sorted({*service.models.truncators, *service.models.fusions})
-        return Health(status="ok", version=version("paretocut"), models=names)
+        return health
 
     @routes.get(
         "/metrics",

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Request, Response
 
 from paretocut.web.arrow import ARROW, read_lists, write_decisions
 from paretocut.web.decide import decide, from_json
+from paretocut.web.limits import Refused
 from paretocut.web.openapi import errors, takes
 from paretocut.web.schemas import CutOptions, CutRequest, Decision
 from paretocut.web.service import Answer, Service
@@ -41,6 +42,10 @@ def router(service: Service) -> APIRouter:
         """
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != ARROW:
+            if request.query_params:
+                raise Refused(
+                    422, "invalid_body", "the options of a JSON body belong into the body"
+                )
             return await service.answer(request, lambda body: from_json(service, body))
         asked = CutOptions.model_validate(dict(request.query_params), strict=False)
         return await service.answer(request, lambda body: _from_arrow(service, body, asked))

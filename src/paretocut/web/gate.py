@@ -20,7 +20,7 @@ __all__ = ["Gate"]
 
 _OPEN = ("/healthz",)  # needs no token
 _FREE = ("/healthz", "/metrics")  # answered however much is under way
-_DRAINED = 8  # times max_body_bytes that are read and dropped, so that a client sees its answer
+_DRAINED = 256 << 20  # bytes that are read and dropped, since most clients send before they listen
 
 
 class Gate:
@@ -110,7 +110,7 @@ class Gate:
                 "bodies must not be compressed, got Content-Encoding: "
                 + encoding[:60].decode("latin-1"),
             )
-        body = await self._body(scope, headers, receive)
+        body = await self._body(scope, headers.get(b"content-length", b""), receive)
         scope["paretocut.told"]["bytes"] = len(body)
         await self._app(scope, _replay(body, receive), send)
 
@@ -122,15 +122,17 @@ class Gate:
             code, message = CODES[401]
             raise Refused(401, code, message, {"WWW-Authenticate": "Bearer"})
 
-    async def _body(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive) -> bytes:
+    async def _body(self, scope: Scope, length: bytes, receive: Receive) -> bytes:
         """Return the whole body; one that is too large is read to its end, but not kept."""
         most = self._limits.max_body_bytes
         parts: list[bytes] = []
         size = 0
         more = True
+        if length.isdigit() and len(length) < 20 and int(length) > max(most, _DRAINED):
+            size = int(length)
         try:
             async with asyncio.timeout_at(_loop_time(scope["paretocut.deadline"])):
-                while more and size <= _DRAINED * most:
+                while more and size <= max(most, _DRAINED):
                     message = await receive()
                     if message["type"] == "http.disconnect":
                         raise Refused(400, "disconnected", "the body ended too early")

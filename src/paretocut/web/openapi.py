@@ -1,12 +1,7 @@
-"""The description of the service: bodies, errors and examples.
-
-``python -m paretocut.web.openapi > docs/openapi.json`` writes it anew; a test compares the two.
-"""
+"""The description of the service: bodies, errors and examples."""
 
 from __future__ import annotations
 
-import json
-import sys
 from typing import Any
 
 from fastapi import FastAPI
@@ -126,14 +121,3 @@ def describe(app: FastAPI, *, secured: bool) -> None:
         return app.openapi_schema
 
     app.openapi = openapi  # type: ignore[method-assign]
-
-
-def main() -> None:
-    """Print the description."""
-    from paretocut.web.app import create_app
-
-    sys.stdout.write(json.dumps(create_app(token="any").openapi(), indent=1) + "\n")
-
-
-if __name__ == "__main__":
-    main()

@@ -24,7 +24,7 @@ from paretocut.truncators.consensus.answer import AnswerModel
 from paretocut.truncators.consensus.constants import CONSTANTS, EXPECT, Constants
 from paretocut.truncators.consensus.expected import best_expected, is_f_beta, is_linear
 from paretocut.truncators.consensus.features import Scale
-from paretocut.truncators.consensus.judged import Relevance, check_errors, learn
+from paretocut.truncators.consensus.judged import Relevance, check_errors, learn_from
 from paretocut.truncators.consensus.logistic import sigmoid
 from paretocut.truncators.consensus.number import believed_cuts, estimated, told, typical
 from paretocut.truncators.consensus.pretrain import Pretrained, shipped, values_elsewhere
@@ -124,8 +124,9 @@ class Consensus(Truncator):
     judged results alone, and drawn towards the coefficients of other collections. It tells how
     many results are relevant, with an interval. A judge may err: a lone yes deep in a list is
     taken for an error rather than for hundreds of relevant results like it. For F1 and other
-    F-beta the number is used as if it had been told with ``expect``; any other metric is maximised
-    in expectation. If 20 lists or more are judged in full, these are learned from as above.
+    F-beta the number is used as if it had been told with ``expect``, and a tenth of the belief
+    stays with the upper half of the range; any other metric is maximised in expectation. If 20
+    lists or more are judged in full, these are learned from as above.
 
     **With** ``expect`` **and no judgements**, for F1 and other F-beta, the log-odds of relevance
     rise by 12 over the score range of a list and fall by 0.25 with every factor *e* in rank.
@@ -384,16 +385,10 @@ class Consensus(Truncator):
             raise InvalidParameterError(
                 f"Consensus: lists must be judged in full where there is a base, got {lists!r}"
             )
-        assert lists.relevance is not None
         scale = Scale.of(lists.merit)
         self.logit_, self.center_, self.spread_ = bool(scale.logit), scale.center, scale.spread
         self.strategy_ = "judged"
-        model = learn(
-            scale.apply(lists.merit),
-            judged.values,
-            lists.relevance.values >= lists.min_grade,
-            errors=self.judge_errors,
-        )
+        _, model = learn_from(lists, errors=self.judge_errors)
         self.relevance_ = dataclasses.asdict(model)
         self.queries_ = int(np.count_nonzero(judged.count(judged.values)))
 
@@ -429,7 +424,7 @@ class Consensus(Truncator):
     def _judged_cuts(self, merit: Ragged) -> IntArray:
         metric, model = metrics.get(self.metric), self._relevance()
         if is_f_beta(metric):
-            return believed_cuts(merit, model.beliefs(len(merit)), self._beta(), self.constants)
+            return believed_cuts(merit, model.beliefs(merit), self._beta(), self.constants)
         caution = self.constants.caution if is_linear(metric) else 0.0
         return best_expected(model.probabilities(merit, caution), metric, seed=self.seed)
 

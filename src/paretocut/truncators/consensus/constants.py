@@ -62,8 +62,11 @@ class Constants:
     hardly matters: a judge who finds 80 % makes the number of relevant results 15 % too small."""
     false_rates: tuple[float, ...] = (0.001, 0.005, 0.01, 0.02, 0.03, 0.05, 0.08)
     """Shares of the irrelevant results that a judge may call relevant; the judgements decide."""
-    false_prior: tuple[float, ...] = (0.30, 0.20, 0.18, 0.13, 0.10, 0.06, 0.03)
+    false_prior: tuple[float, ...] = (0.16, 0.16, 0.16, 0.16, 0.14, 0.12, 0.10)
     """How likely each of them is beforehand."""
+    judged_plain: float = 0.1
+    """Share of the belief that stays with the upper half of the range if some results were judged:
+    lists of one system differ more than their mean number tells."""
     whole: int = 20
     """Lists judged in full that are worth more than all lists that are judged in part."""
     step: int = 10

@@ -13,13 +13,15 @@ import numpy as np
 from paretocut._state import Array, Real, checked
 from paretocut._validation import check_real
 from paretocut.errors import InvalidParameterError
+from paretocut.lists import RankedLists
 from paretocut.ragged import BoolArray, FloatArray, IntArray, Ragged
 from paretocut.truncators.consensus.constants import CONSTANTS
+from paretocut.truncators.consensus.features import Scale
 from paretocut.truncators.consensus.logistic import sigmoid
-from paretocut.truncators.consensus.number import believed_cuts, told
+from paretocut.truncators.consensus.number import beliefs_about, believed_cuts, told
 from paretocut.truncators.consensus.untrained import levels_for, low_ends
 
-__all__ = ["Relevance", "check_errors", "learn", "shape", "shipped_judged"]
+__all__ = ["Relevance", "check_errors", "learn", "learn_from", "shape", "shipped_judged"]
 
 _Z = 1.959964  # 95 % of a normal law lie within so many standard deviations
 _NODES, _SHARES = np.polynomial.hermite_e.hermegauss(5)
@@ -127,16 +129,31 @@ class Relevance:
             logits = logits - caution * np.sqrt(((design @ self.covariance) * design).sum(axis=1))
         return merit.with_values(_falling(merit, sigmoid(logits)))
 
-    def beliefs(self, count: int) -> FloatArray:
+    def drawn(self, merit: Ragged, rng: np.random.Generator) -> BoolArray:
+        """Return which results are relevant in one draw: of the coefficients, then of each result.
+
+        Parameters
+        ----------
+        merit
+            Lists in falling order.
+        rng
+            Source of the draws.
+        """
+        coef = rng.multivariate_normal(self.coef, self.covariance, method="cholesky")
+        p = _falling(merit, sigmoid(shape(merit) @ coef))
+        return np.asarray(rng.random(p.size) < p)
+
+    def beliefs(self, merit: Ragged) -> FloatArray:
         """Return what is believed of the number in each list, as `believed_cuts` takes it.
 
         Parameters
         ----------
-        count
-            Number of lists.
+        merit
+            Lists in falling order.
         """
         spread = math.hypot(CONSTANTS.number_spread, self.spread)
-        return np.tile([1.0, self.log_number, spread, 0.0, 0.0, 1.0], (count, 1))
+        mean = np.full(len(merit), self.log_number)
+        return beliefs_about(merit, mean, spread, CONSTANTS.judged_plain)
 
     def loss(self, merit: Ragged) -> float:
         """Return how much F1 the cuts may lose because the number is not known exactly.
@@ -149,7 +166,7 @@ class Relevance:
         merit
             Lists in falling order, at least one of them with results.
         """
-        now = believed_cuts(merit, self.beliefs(len(merit)))
+        now = believed_cuts(merit, self.beliefs(merit))
         losses = []
         for end in self.interval:
             best = believed_cuts(merit, told(len(merit), end))
@@ -238,6 +255,27 @@ def learn(
     covariance = np.tensordot(weight, inverses, axes=1) + (apart * weight[:, None]).T @ apart
     variance = float(weight @ (np.array(variances) + (np.array(numbers) - number) ** 2))
     return Relevance(coef, covariance, float(weight @ rates), number, math.sqrt(variance))
+
+
+def learn_from(
+    lists: RankedLists, *, errors: tuple[float, float] | None = None
+) -> tuple[Ragged, Relevance]:
+    """Return lists on the scale of their system, and the model that their judgements teach.
+
+    Parameters
+    ----------
+    lists
+        Lists with judgements, of some results or of all.
+    errors
+        As for `learn`.
+    """
+    judged = lists.judged.values
+    assert lists.relevance is not None
+    grades = lists.relevance.values
+    # True counts as relevant whatever min_grade was meant for in a graded run.
+    relevant = grades if grades.dtype == np.bool_ else grades >= lists.min_grade
+    merit = Scale.of(lists.merit).apply(lists.merit)
+    return merit, learn(merit, judged, relevant, errors=errors)
 
 
 def _mode(

@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
-import paretocut as pc
-from paretocut.errors import InvalidParameterError, ParetocutError
+from paretocut.errors import InvalidParameterError
+from paretocut.io import write_qrels
+from paretocut.judging import plan_judgements
 from paretocut.truncators import Consensus
 from paretocut.web.explorer.session import LEARNED, Method, Session
 
 __all__ = ["judge", "judging_view", "qrels_text"]
 
-_PLANNED = 200
+_PLANNED = 50  # then the answers say where the next questions belong
 
 
 def judge(session: Session, i: int, rank: int, relevant: bool | None) -> None:
@@ -106,19 +107,26 @@ def judging_view(session: Session, i: int) -> dict[str, Any]:
 
 
 def _next(session: Session) -> list[int] | None:
-    """Return list and rank of the result that teaches most, or None when all are judged."""
-    if session.lists.fully_judged:
+    """Return list and rank of the result to judge next, or None when all are judged."""
+    lists = session.lists
+    if lists.fully_judged:
         return None
-    for i, rank in pc.plan_judgements(session.lists, budget=_PLANNED):
-        return [int(i), int(rank)]
+    size = lists.scores.values.size
+    known = np.zeros(size, dtype=bool) if lists.relevance is None else lists.judged.values
+    for _ in range(2):
+        for i, rank in session.plan:
+            if not known[lists.scores.offsets[i] + rank]:
+                return [i, rank]
+        # A plan spreads its questions over the ranks, so it is followed to its end.
+        session.plan = plan_judgements(lists, _PLANNED, seed=int(known.sum()))
     return None
 
 
 def qrels_text(session: Session) -> str:
     """Return the judgements as TREC qrels."""
     if session.lists.relevance is None:
-        raise ParetocutError("qrels: there must be a judgement, got none")
+        raise InvalidParameterError("qrels: there must be a judgement, got none")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "qrels.txt")
-        pc.io.write_qrels(path, session.lists)
+        write_qrels(path, session.lists)
         return path.read_text(encoding="utf-8", errors="surrogateescape")

@@ -127,6 +127,7 @@ class Session:
         for label, model in (models or {}).items():
             self._add_model(label, model)
         self._decided: dict[str, Cuts] = {}
+        self.plan: Sequence[tuple[int, int]] = ()  # results to judge
         self.lock = Lock()  # judgements come while views are made
 
     def _add_model(self, label: str, model: Truncator | Background) -> None:
@@ -190,6 +191,12 @@ class Session:
     def fits(self) -> SurpriseFits:
         """The tails of the lists."""
         return fit_batch(self.lists)
+
+    @cached_property
+    def warnings(self) -> list[tuple[str, ...]]:
+        """What the user should know of each list, by the tail and by the default."""
+        both = zip(self.fits.warnings, self.cuts("consensus").warnings, strict=True)
+        return [tuple(dict.fromkeys((*tail, *cut))) for tail, cut in both]
 
     @property
     def measured(self) -> bool:

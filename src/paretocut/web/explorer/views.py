@@ -39,10 +39,7 @@ def run_view(session: Session) -> dict[str, Any]:
     lists = session.lists
     lengths = lists.scores.lengths
     first, _ = lists.scores.ends()
-    warnings = [
-        tuple(dict.fromkeys((*tail, *cut)))
-        for tail, cut in zip(session.fits.warnings, session.cuts("consensus").warnings, strict=True)
-    ]
+    warnings = session.warnings
     counted = Counter(name for names in warnings for name in names)
     methods = [_method_row(session, method) for method in session.methods.values()]
     ids = lists.query_ids.tolist()

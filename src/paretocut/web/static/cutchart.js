@@ -22,14 +22,14 @@ export function cutChart({ view, methods, up, zoom, current, onCut, onReset }) {
   const draw = (width) => {
     const narrow = width < 520;
     const left = narrow ? 44 : 56, right = width - (narrow ? 10 : 62);
-    const longest = Math.max(...methods.map((m) => view.methods[m.key].k), current().k);
+    const longest = Math.max(...methods().map((m) => view.methods[m.key].k), current().k);
     const reach = zoom() === "head" ? Math.min(n, Math.max(40, Math.ceil(longest * 1.5))) : Math.max(n, 1);
     const x = (zoom() === "log" ? logarithmic : linear)([0.5, reach + 0.5], [left, right]);
     const at = (k) => x(Math.min(k, reach) + 0.5);
     const shown = ks.slice(1).map((r, i) => [r, i]).filter(([r]) => r <= reach);
     const rx = shown.map(([r]) => x(r));
 
-    const { flags, height: flagHeight } = drawFlags(methods, view, at, left, right, narrow, reach, current().method);
+    const { flags, height: flagHeight } = drawFlags(methods(), view, at, left, right, narrow, reach, current().method);
     const top = flagHeight + 10;
     const bottom = top + (narrow ? 190 : 250);
     const parts = [];

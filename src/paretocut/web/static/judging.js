@@ -10,7 +10,12 @@ export function judgeButtons(rank, known, onJudge) {
   return el("span", { class: "judge", role: "group", "aria-label": `Judgement of rank ${rank + 1}` },
     CHOICES.map(([value, label]) => el("button", {
       type: "button", class: value ? "yes" : "no", "aria-pressed": String(known === (value ? 1 : 0)), "data-rank": rank,
-      onclick: () => onJudge(rank, known === (value ? 1 : 0) ? null : value),
+      onclick: ({ currentTarget }) => {
+        // Seen at once; the answer of the engine follows.
+        const down = currentTarget.getAttribute("aria-pressed") === "true";
+        for (const each of currentTarget.parentNode.children) each.setAttribute("aria-pressed", String(each === currentTarget && !down));
+        onJudge(rank, down ? null : value);
+      },
     }, label)));
 }
 
@@ -36,7 +41,7 @@ export function judgePanel(run, view, { refresh, open }) {
         : [el("b", {}, plural(found.judged, "result")), ` judged in ${plural(found.lists, "query", "queries")}, `, el("b", {}, whole(found.relevant)), " relevant."]),
       learned && el("dl", { class: "metrics" },
         change("kept on average", ...learned.kept), change("kept of this list", ...learned.k),
-        el("div", {}, el("dt", {}, "queries cut elsewhere"), el("dd", {}, whole(learned.changed)))),
+        el("div", {}, el("dt", {}, "queries cut differently"), el("dd", {}, whole(learned.changed)))),
       learned && el("p", { class: "lead" }, `This list: ${learned.reason}`));
     next.hidden = found.next === null;
     if (found.next) next.textContent = `Judge next: query ${run.queries.id[found.next[0]]}, rank ${found.next[1] + 1}`;
@@ -50,12 +55,15 @@ export function judgePanel(run, view, { refresh, open }) {
   return {
     host: el("div", {}, text, el("div", { class: "buttons" }, next, saveQrels, saveModel)),
     async judge(rank, relevant) {
+      text.setAttribute("aria-busy", "true");
       try {
         const found = await sendJudgement(view.index, rank, relevant);
         paint(found.judging);
         refresh(found.run, found.query);
       } catch (error) {
         toast(error.message);
+      } finally {
+        text.removeAttribute("aria-busy");
       }
     },
   };

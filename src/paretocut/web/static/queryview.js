@@ -15,7 +15,7 @@ export function showQuery(run, view, { open, order, rank = null }) {
   const method = () => (state.m in view.methods ? state.m : run.methods[0].key);
   const kOf = () => (state.k === null ? view.methods[method()].k : Math.min(state.k, view.n));
   const chart = cutChart({
-    view, methods: run.methods, up, zoom: () => state.zoom,
+    view, methods: () => run.methods, up, zoom: () => state.zoom,
     current: () => ({ k: kOf(), method: method() }),
     onCut: (k) => setCut(k), onReset: () => setCut(null),
   });
@@ -24,6 +24,7 @@ export function showQuery(run, view, { open, order, rank = null }) {
   const results = resultList(run, view, panel);
   const methodsCard = methodList(run, view, method, choose);
   const qqHost = el("div");
+  const legend = el("span", { class: "legend" }, el("span", { class: "key-hit" }), " relevant");
   let qqAt = null;
 
   function setCut(k, redraw = false) {
@@ -45,6 +46,7 @@ export function showQuery(run, view, { open, order, rank = null }) {
   }
   function show(redraw = false) {
     const k = kOf();
+    legend.hidden = !view.relevance?.some((r) => r === 1);
     chart.set(k, redraw);
     reading.set(k, method(), state.k !== null);
     results.set(k);
@@ -80,7 +82,7 @@ export function showQuery(run, view, { open, order, rank = null }) {
           }, label)))),
         chart.host,
         el("p", { class: "hint" }, "Drag anywhere, or use the arrow keys, Page Up and Down, Home and End; Escape gives the method's own cut back.",
-          view.relevance?.some((r) => r === 1) && [" ", el("span", { class: "key-hit" }), " relevant"])),
+          legend)),
       el("div", { class: "side-column" }, reading.host, methodsCard.host)),
     view.tail
       ? el("div", { class: "columns three" },

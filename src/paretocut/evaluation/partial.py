@@ -1,0 +1,62 @@
+"""Values of metrics on lists of which only some results were judged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from paretocut.lists import RankedLists
+from paretocut.metrics import Metric
+from paretocut.ragged import FloatArray, IntArray
+from paretocut.truncators.consensus.judged import learn_from
+
+__all__ = ["estimated"]
+
+_DRAWS = 64
+
+
+def estimated(
+    lists: RankedLists, metrics: Sequence[Metric], query: IntArray, k: IntArray, seed: int
+) -> tuple[FloatArray, FloatArray]:
+    """Return the expected metric of each cut, and how uncertain the mean over queries is.
+
+    What nobody judged is drawn 64 times from the model of relevance that the judged results
+    teach, its coefficients included; judgements count as they are. Each draw is a collection
+    judged in full.
+
+    Parameters
+    ----------
+    lists
+        Lists judged in part.
+    metrics
+        What is measured.
+    query
+        Which list each cut belongs to.
+    k
+        Cuts, by metric, truncator and place in ``query``.
+    seed
+        Of the draws.
+
+    Returns
+    -------
+    values
+        Mean over draws, in the layout of ``k``.
+    unknown
+        Standard deviation over draws of the mean over queries, by metric and truncator.
+    """
+    merit, model = learn_from(lists)
+    assert lists.relevance is not None
+    known, grades = lists.judged.values, lists.relevance.values
+    rng = np.random.default_rng([seed, 3])
+    counts = np.bincount(query, minlength=len(lists))[query]
+    weight = 1 / (counts * np.unique(query).size)  # queries count alike, and so do their splits
+    values, means = np.zeros(k.shape), []
+    for _ in range(_DRAWS):
+        drawn = np.where(model.drawn(merit, rng), max(1.0, lists.min_grade), 0.0)
+        whole = lists.with_relevance(merit.with_values(np.where(known, grades, drawn)))
+        curves = [metric.curves(whole) for metric in metrics]
+        one = np.stack([c.values[c.offsets[query] + k[i]] for i, c in enumerate(curves)])
+        values += one / _DRAWS
+        means.append(one @ weight)
+    return values, np.std(means, axis=0, ddof=1)
