@@ -11,6 +11,8 @@ import csv
 import gzip
 import hashlib
 import io
+import json
+import lzma
 import os
 import re
 import warnings
@@ -18,6 +20,7 @@ import zipfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +28,18 @@ from numpy.typing import NDArray
 from paretocut.io import CoverageWarning, Qrels, read_qrels, read_trec
 from paretocut.lists import RankedLists
 
-__all__ = ["RUNS", "Run", "data_dir", "load", "query_texts", "sha256"]
+__all__ = [
+    "COLLECTION_RUNS",
+    "FOLDERS",
+    "RUNS",
+    "Run",
+    "data_dir",
+    "json_rows",
+    "judged",
+    "load",
+    "query_texts",
+    "sha256",
+]
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -40,6 +54,11 @@ _WANTED = """
       the Vaswani collection, from the repository terrier-org/terrier-core, and runs over it
   scifact/{scifact.zip,qrels.txt.gz,bm25.dev300.run.gz,minilm-dense.dev300.run.gz}
       SciFact: the claims as csv in the zip, judgements made of the cited documents, and runs
+  {2wiki,hotpotqa500,squad2,clinc150,contractnli,nfcorpus,cranfield,cisi,med,time,adi}/
+      {corpus,queries}.jsonl.xz, qrels.txt.gz, {bm25,minilm}.run.gz: text, questions, judgements,
+      and two runs of each
+  rlt4reranking/{cutoffs.tsv,results.txt,dl19-bm25.run}.gz
+      depths of re-ranking published with arXiv 2404.18185, and the list they were chosen for
 """
 
 
@@ -134,6 +153,26 @@ RUNS = _runs()
 """Every run of the tables. ``robust04/runs/rrf`` is left out: its scores carry rank only."""
 
 
+FOLDERS = (
+    *("2wiki", "hotpotqa500", "squad2", "clinc150", "contractnli", "nfcorpus"),
+    *("cranfield", "cisi", "med", "time", "adi"),
+)
+"""Collections with text, questions, judgements and two runs each."""
+
+COLLECTION_RUNS = tuple(
+    Run(
+        name=f"{name}-{system}",
+        family=name,
+        run=f"{name}/{system}.run.gz",
+        qrels=f"{name}/qrels.txt.gz",
+        topics=f"{name}/queries.jsonl.xz",
+    )
+    for name in FOLDERS
+    for system in ("bm25", "minilm")
+)
+"""Their runs; only the queries that have an answer."""
+
+
 def data_dir() -> Path:
     """Return the folder with the data, or say exactly what to put where."""
     cache_home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
@@ -153,18 +192,31 @@ def data_dir() -> Path:
     )
 
 
-def load(run: Run) -> RankedLists:
-    """Return the lists of a run, judged, with query embeddings where the query texts are there.
+def judged(run: Run) -> RankedLists:
+    """Return the lists of a run, judged.
 
-    Queries without judgements or without results are left out, as trec_eval does. An embedding
-    is the TF-IDF vector of the query's text among the texts of its collection, reduced to 64
-    dimensions by a singular value decomposition and scaled to length 1.
+    Queries without judgements or without results are left out, as trec_eval does; so are those of
+    which the collection says that they have no answer.
     """
     folder = data_dir()
     with warnings.catch_warnings():
         # That the runs cover part of the topics is stated with the tables.
         warnings.simplefilter("ignore", CoverageWarning)
         lists = read_trec(_file(folder, run.run), _qrels(run.qrels), min_grade=run.min_grade)
+    if run.topics is None or not run.topics.endswith(".jsonl.xz"):
+        return lists
+    answerable = {row["id"] for row in json_rows(run.topics) if row.get("answerable", True)}
+    return lists[[query in answerable for query in lists.query_ids.tolist()]]
+
+
+def load(run: Run) -> RankedLists:
+    """Return the lists of `judged`, with query embeddings where the query texts are there.
+
+    An embedding is the TF-IDF vector of the query's text among the texts of its collection,
+    reduced to 64 dimensions (fewer where there are fewer words) by a singular value
+    decomposition and scaled to length 1.
+    """
+    lists = judged(run)
     if run.topics is None:
         return lists
     position, vectors = _embeddings(run.topics)
@@ -177,6 +229,18 @@ def load(run: Run) -> RankedLists:
         query_embeddings=vectors[[position[name] for name in lists.query_ids.tolist()]],
         min_grade=run.min_grade,
     )
+
+
+def json_rows(name: str) -> list[dict[str, Any]]:
+    """Return the objects of a JSONL file of the data folder, compressed with xz.
+
+    Parameters
+    ----------
+    name
+        File of the data folder.
+    """
+    with lzma.open(_file(data_dir(), name), "rt", encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
 
 
 @cache
@@ -205,7 +269,7 @@ def _embeddings(name: str) -> tuple[dict[str, int], NDArray[np.float64]]:
 
     texts = query_texts(name)
     matrix = TfidfVectorizer(stop_words="english", sublinear_tf=True).fit_transform(texts.values())
-    vectors = TruncatedSVD(64, random_state=0).fit_transform(matrix)
+    vectors = TruncatedSVD(min(64, *matrix.shape), random_state=0).fit_transform(matrix)
     return {query: i for i, query in enumerate(texts)}, normalize(vectors)
 
 
@@ -217,6 +281,8 @@ def query_texts(name: str) -> dict[str, str]:
     name
         File of the data folder.
     """
+    if name.endswith(".jsonl.xz"):
+        return {row["id"]: row["text"] for row in json_rows(name)}
     path = _file(data_dir(), name)
     if path.suffix == ".zip":
         texts = {}

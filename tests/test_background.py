@@ -162,3 +162,31 @@ def test_bad_input_is_named() -> None:
         Background.fit(np.arange(20.0), context=2)
     with pytest.raises(InvalidParameterError, match="fit was not told the size"):
         Background.fit(np.arange(20.0)).pvalue([1.0], size=5)
+
+
+EXTREME = [0.0, 5e-324, 1e-300, 1.0, -1.0, 1e149, -1e149, 1e300, -1e300, 1.7e308, -1.7e308]
+
+
+@pytest.mark.parametrize("context", [None, 3])
+@pytest.mark.parametrize("scale", [1e-320, 1e-300, 1e-3, 1.0, 1e100, 1e149])
+def test_p_values_are_never_nan_whatever_the_scores(context: int | None, scale: float) -> None:
+    rng = np.random.default_rng(0)
+    background = Background.fit(RankedLists(scale * rng.random((40, 12))), context=context, size=9)
+    lists = RankedLists([sorted(rng.choice(EXTREME, 5), reverse=True) for _ in range(300)])
+    for size in (None, 1, 9, 2**62):
+        pvalues = background.pvalue(lists, size=size)
+        assert ((pvalues >= 0) & (pvalues <= 1)).all()
+    for best in EXTREME:
+        assert 0 <= background.chance_of(best) <= 1
+    for alpha in (5e-324, 1e-300, 0.5, 1 - 1e-16):
+        assert np.isfinite(background.limit(alpha, size=2**62))
+
+
+@pytest.mark.parametrize("context", [None, 3])
+def test_scores_that_would_overflow_are_not_fitted(context: int | None) -> None:
+    # They gave infinite moments, and p-values that were NaN.
+    rng = np.random.default_rng(0)
+    for scale in (1e155, 1e300, 1e308):
+        lists = RankedLists(scale * rng.random((40, 12)))
+        with pytest.raises(InvalidScoresError, match=r"must be within 1e\+150 of 0, got "):
+            Background.fit(lists, context=context)

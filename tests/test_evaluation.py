@@ -103,14 +103,14 @@ def test_equal_truncators_have_p_value_one() -> None:
 
 
 def test_holm_is_the_closure_of_bonferronis_test() -> None:
-    p_values = np.random.default_rng(1).random(7) ** 3
+    pvalues = np.random.default_rng(1).random(7) ** 3
     # A hypothesis falls when Bonferroni rejects every group of hypotheses that it is in.
     groups = [g for size in range(1, 8) for g in itertools.combinations(range(7), size)]
     judge = [
-        max(min(1.0, len(g) * min(p_values[j] for j in g)) for g in groups if i in g)
+        max(min(1.0, len(g) * min(pvalues[j] for j in g)) for g in groups if i in g)
         for i in range(7)
     ]
-    np.testing.assert_allclose(holm(p_values), judge, rtol=1e-12)
+    np.testing.assert_allclose(holm(pvalues), judge, rtol=1e-12)
 
 
 def test_holm_by_hand() -> None:
@@ -345,7 +345,7 @@ def test_json_holds_the_table(result: Evaluation) -> None:
     assert data["queries"] == len(result.query_ids)
     assert len(data["summary"]) == 2 * 5
     assert data["summary"][0]["mean"] == result["f1", "k"].mean
-    assert data["summary"][0]["p_value"] is None
+    assert data["summary"][0]["pvalue"] is None
 
 
 def test_records_hold_every_value(result: Evaluation) -> None:
@@ -356,7 +356,7 @@ def test_records_hold_every_value(result: Evaluation) -> None:
 
 def test_no_baseline_means_no_test_columns() -> None:
     done = evaluate([Oracle(), "fixed_k"], judged_lists(), ["f1"])
-    assert done["f1", "fixed_k"].p_value is None
+    assert done["f1", "fixed_k"].pvalue is None
     assert " p " not in str(done).splitlines()[2]
     assert done.truncators == ("Oracle()", "fixed_k")
 

@@ -195,3 +195,40 @@ def test_the_report_needs_no_server() -> None:
         "sys.exit(any(name in sys.modules for name in ('fastapi', 'uvicorn', 'pydantic')))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_judgement_is_answered_with_what_it_taught(client: TestClient) -> None:
+    run = client.post("/api/upload", json={"run": "0.9 0.8 0.7 0.3 0.2 0.1"}).json()["session"]
+    assert client.get(f"/api/{run}/qrels").status_code == 422
+    sent = {"i": 0, "rank": 1, "relevant": True}
+    answer = client.post(f"/api/{run}/judge", json=sent).json()
+    assert answer["query"]["results"][1]["relevant"] == 1
+    assert answer["judging"]["judged"] == 1
+    own = answer["query"]["methods"]["learned"]
+    lists = pc.RankedLists([[0.9, 0.8, 0.7, 0.3, 0.2, 0.1]])
+    taught = lists.with_relevance([[None, 1, None, None, None, None]])
+    cut = pc.truncators.Consensus().fit(taught).cut_batch(lists)[0]
+    assert (own["k"], own["reason"]) == (cut.k, cut.reason)
+    assert client.get(f"/api/{run}/judging/0").json() == answer["judging"]
+    # Bare scores have no names of documents, and qrels are made of such.
+    refused = client.get(f"/api/{run}/qrels")
+    assert refused.status_code == 422
+    assert "doc_ids" in message(refused)
+
+
+@pytest.mark.parametrize(
+    ("sent", "status", "told"),
+    [
+        ({"i": 0, "rank": 500, "relevant": True}, 422, "rank must be in 0..119, got 500"),
+        ({"i": 9, "rank": 0, "relevant": True}, 404, "queries 0 to 3"),
+        ({"i": True, "rank": 0, "relevant": True}, 422, "i is missing or of the wrong kind"),
+        ({"i": 0, "rank": 0, "relevant": "yes"}, 422, "relevant is missing"),
+        ({"rank": 0, "relevant": True}, 422, "i is missing"),
+    ],
+)
+def test_bad_judgements_are_refused(
+    sent: dict[str, Any], status: int, told: str, client: TestClient
+) -> None:
+    answer = client.post("/api/run/judge", json=sent)
+    assert answer.status_code == status
+    assert told in message(answer)

@@ -113,6 +113,15 @@ def test_a_full_disk_names_the_file() -> None:
     assert caught.value.filename == "/dev/full"
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs the device that is always full")
+def test_a_full_disk_names_the_model_file() -> None:
+    background = pc.Background.fit(np.arange(20.0))
+    for model in (pc.truncators.FixedK(3), background):
+        with pytest.raises(OSError, match="No space left") as caught:
+            model.save("/dev/full")
+        assert caught.value.filename == "/dev/full"
+
+
 def test_a_score_too_small_for_a_double_is_zero() -> None:
     lists = read_trec(io.BytesIO(b"q1 Q0 d1 1 1e-400 me\nq1 Q0 d2 2 -1e-400 me\n"))
     assert lists.scores.values.tolist() == [0.0, 0.0]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import paretocut as pc
 from paretocut import metrics
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists import RankedLists
@@ -170,7 +172,7 @@ def test_bad_metrics_and_cuts_are_refused() -> None:
     for bad in ("f", "F1", "utility(a,b)", "ndcg", 3):
         with pytest.raises(InvalidParameterError, match=r"one of f1, dcg, accuracy.*got"):
             metrics.get(bad)
-    with pytest.raises(InvalidParameterError, match=r"beta must be in \(0, inf\), got 0"):
+    with pytest.raises(InvalidParameterError, match=r"beta must be in \(0, 1e\+100\), got 0"):
         metrics.f_beta(0)
     with pytest.raises(InvalidParameterError, match="'retrieved', 'collection', got 'all'"):
         metrics.f_beta(1, recall_base="all")
@@ -182,3 +184,17 @@ def test_bad_metrics_and_cuts_are_refused() -> None:
             metrics.f1(lists, bad)
     with pytest.raises(InvalidScoresError, match="made without relevance"):
         metrics.f1(RankedLists([[1.0]]), 1)
+
+
+def test_signed_dcg_is_the_full_name_of_dcg(tmp_path: Path) -> None:
+    assert metrics.signed_dcg is metrics.dcg is metrics.get("dcg") is metrics.get("signed_dcg")
+    lists = pc.RankedLists([[3.0, 2.0, 1.0]] * 6, [[1, 1, 0]] * 6)
+    models = []
+    for name in ("dcg", "signed_dcg", metrics.signed_dcg):
+        path = tmp_path / "model.json"
+        pc.truncators.GlobalK(name).fit(lists).save(path)
+        models.append(pc.load(path))
+    assert {(metrics.get(model.metric), model.k_) for model in models} == {(metrics.dcg, 2)}
+    done = pc.evaluate([pc.truncators.FixedK(2)], lists, ["signed_dcg"], splits=1, resamples=10)
+    assert done.metrics == ("dcg",)
+    assert done["signed_dcg", "oracle"] == done["dcg", "oracle"]

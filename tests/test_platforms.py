@@ -1,7 +1,8 @@
-"""The kernel and its own tests, built by other compilers and for another processor.
+"""The kernel and its own tests, built by other compilers, for other processors and systems.
 
-The programs are run, under an emulator where the processor is another one, and must give the same
-bits as here. Marked `packaging`.
+Programs for Linux are run, under an emulator where the processor is another one, and must give the
+same bits as here. Programs for macOS and Windows are built only: nothing here can run them. Marked
+`packaging`.
 """
 
 from __future__ import annotations
@@ -9,11 +10,12 @@ from __future__ import annotations
 import platform
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from support import ROOT, missing
+from support import ROOT, importorskip, missing
 
 pytestmark = pytest.mark.packaging
 
@@ -70,8 +72,54 @@ def test_clang_passes_the_tests_with_either_standard_library(
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the compiler is a cross compiler")
-def test_another_processor_gives_the_same_bits(expected: str, tmp_path: Path) -> None:
-    compiler = program("aarch64-linux-gnu-g++", "g++-aarch64-linux-gnu")
-    emulator = program("qemu-aarch64", "qemu-user")
+@pytest.mark.parametrize("processor", ["aarch64", "s390x"], ids=["arm", "big_endian"])
+def test_another_processor_gives_the_same_bits(
+    processor: str, expected: str, tmp_path: Path
+) -> None:
+    compiler = program(f"{processor}-linux-gnu-g++", f"g++-{processor}-linux-gnu")
+    emulator = program(f"qemu-{processor}", "qemu-user")
     tests = build(tmp_path, [compiler, "-static"])
     assert run([emulator, str(tests)]) == expected
+
+
+def zig(target: str) -> list[str]:
+    """Return the compiler of the package ziglang, which brings the libraries of every system."""
+    importorskip("ziglang")
+    return [sys.executable, "-m", "ziglang", "c++", "-target", target]
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the program is for x86-64")
+def test_musl_gives_the_same_bits(expected: str, tmp_path: Path) -> None:
+    assert run([str(build(tmp_path, zig("x86_64-linux-musl")))]) == expected
+
+
+@pytest.mark.parametrize(
+    ("target", "magic"),
+    [
+        ("aarch64-macos", b"\xcf\xfa\xed\xfe"),
+        ("x86_64-macos", b"\xcf\xfa\xed\xfe"),
+        ("x86_64-windows-gnu", b"MZ"),
+    ],
+)
+def test_the_kernel_is_built_for_other_systems(target: str, magic: bytes, tmp_path: Path) -> None:
+    assert build(tmp_path, zig(target)).read_bytes().startswith(magic)
+
+
+HASHED = """
+#include <cstdio>
+#include "ids.hpp"
+int main() { std::printf("%llx\\n", (unsigned long long)paretocut::hash_id("document 1")); }
+"""
+
+
+def test_ids_are_hashed_with_another_secret_in_every_process(tmp_path: Path) -> None:
+    # Else a file could be prepared whose ids all land in one place of the table.
+    source, target = tmp_path / "hashed.cpp", tmp_path / "hashed"
+    source.write_text(HASHED)
+    compiler = [program("g++", "g++"), "-std=c++20", f"-I{ROOT / 'cpp'}"]
+    subprocess.run([*compiler, str(source), "-o", str(target)], check=True)
+    found = {
+        subprocess.run([str(target)], capture_output=True, text=True, check=True).stdout
+        for _ in range(4)
+    }
+    assert len(found) == 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 import paretocut as pc
 from paretocut.cli import main
+from paretocut.errors import InvalidParameterError
 from paretocut.truncators import Consensus, FixedK, Truncator, from_text
 from serving import ARROW, Running, running, samples, simulated, stream, until
 from support import importorskip
@@ -381,6 +383,9 @@ def test_logs_are_json_without_scores_ids_or_texts(service: Running, client: Any
         (["--model", "a=background.json"], 2, "a background"),
         (["--token-file", "empty"], 2, "the token must be"),
         (["--max-seconds", "0"], 2, "max_seconds"),
+        (["--port", "99999"], 2, "port must be at most 65535"),
+        (["--port", "-1"], 2, "port must be an integer of at least 0"),
+        (["--host", "192.0.2.1", "--no-token"], 1, "192.0.2.1:0: "),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else str(value),
 )
@@ -396,6 +401,38 @@ def test_bad_options_are_refused_at_the_start(
     monkeypatch.chdir(folder)
     assert main(["serve", "--port", "0", *options]) == code
     assert words in capsys.readouterr().err
+
+
+def test_an_address_that_is_taken_is_named(
+    service: Running, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["serve", "--port", str(service.port)]) == 1
+    told = capsys.readouterr().err
+    assert told == f"paretocut: 127.0.0.1:{service.port}: Address already in use\n"
+
+
+def test_without_its_packages_the_command_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    assert main(["serve"]) == 1
+    assert "pip install 'paretocut[serve]'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("host", "needed"),
+    [("127.0.0.1", False), ("127.0.0.9", False), ("::1", False), ("localhost", False),
+     ("0.0.0.0", True), ("::", True), ("10.0.0.1", True), ("example.org", True)],
+)  # fmt: skip
+def test_a_token_is_needed_where_others_can_reach_the_service(host: str, needed: bool) -> None:
+    from paretocut.web.server import Settings
+
+    assert Settings(host=host, no_token=True).token() is None
+    if needed:
+        with pytest.raises(InvalidParameterError, match="a token"):
+            Settings(host=host).token()
+    else:
+        assert Settings(host=host).token() is None
 
 
 def test_untrained_models_are_refused_at_the_start(tmp_path: Path) -> None:

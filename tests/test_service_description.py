@@ -1,14 +1,20 @@
-"""The description of the service: it is what the code says, and the service keeps to it."""
+"""The description of the service: it is what the code says, and the service keeps to it.
+
+This service listens beyond the machine, so it asks for a token.
+"""
 
 from __future__ import annotations
 
 import json
+import re
+import tomllib
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
+from paretocut.cli._main import build_parser
 from serving import Running, running
 from support import ROOT, importorskip
 
@@ -22,8 +28,10 @@ HEADERS = {"Authorization": f"Bearer {TOKEN}"}
 
 
 @pytest.fixture(scope="module")
-def service() -> Iterator[Running]:
-    with running("--max-seconds=5", PARETOCUT_TOKEN=TOKEN) as service:
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    file = tmp_path_factory.mktemp("service") / "token"
+    file.write_text(f"{TOKEN}\n")
+    with running("--max-seconds=5", "--host=0.0.0.0", f"--token-file={file}") as service:
         yield service
 
 
@@ -54,6 +62,36 @@ def test_the_examples_are_answered(service: Running) -> None:
         for example in described["components"]["schemas"][name]["examples"]:
             answer = httpx.post(service.url + path, json=example, headers=HEADERS, timeout=30)
             assert answer.status_code == 200, answer.text
+
+
+def test_a_token_is_asked_of_everything_but_health(service: Running) -> None:
+    def refused(answer: Any) -> bool:
+        error = answer.json()["error"]
+        return bool(answer.status_code == error["status"] == 401)
+
+    with httpx.Client(base_url=service.url, timeout=30) as client:
+        assert client.get("/healthz").status_code == 200
+        for path in ("/metrics", "/openapi.json", "/nothing"):
+            assert refused(client.get(path))
+        for given in (None, "", "Bearer", "Bearer x", f"Basic {TOKEN}", f"Bearer {TOKEN}x", TOKEN):
+            headers = {} if given is None else {"Authorization": given}
+            answer = client.post("/v1/cut", json={"scores": [1]}, headers=headers)
+            assert refused(answer)
+            assert answer.headers["www-authenticate"] == "Bearer"
+        assert client.post("/v1/cut", json={"scores": [1]}, headers=HEADERS).status_code == 200
+        assert client.get("/metrics", headers=HEADERS).status_code == 200
+
+
+def test_the_container_installs_extras_that_exist_and_starts_the_service() -> None:
+    text = (ROOT / "Containerfile").read_text(encoding="utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (extras,) = re.findall(r"/source\[([\w,-]+)\]", text)
+    assert "serve" in extras.split(",")
+    assert set(extras.split(",")) <= project["optional-dependencies"].keys()
+    program, *words = json.loads(re.findall(r"^ENTRYPOINT (.+)$", text, re.MULTILINE)[0])
+    assert program in project["scripts"]
+    assert build_parser().parse_args(words).host == "0.0.0.0"
+    assert re.findall(r"^USER (\d+)$", text, re.MULTILINE) != ["0"]
 
 
 @pytest.mark.slow

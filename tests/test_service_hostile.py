@@ -24,10 +24,9 @@ pa = importorskip("pyarrow")
 for needed in ("fastapi", "uvicorn", "prometheus_client"):
     importorskip(needed)
 
-TOKEN = "correct-horse-battery-staple"
 PATHS = ("/v1/cut", "/v1/score", "/v1/fuse", "/v1/evaluate")
 HARSH = settings(
-    max_examples=60,
+    max_examples=40,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
@@ -52,6 +51,7 @@ def alive(service: Running, client: Any) -> Iterator[None]:
     yield
     assert client.get("/healthz").status_code == 200
     assert service.process.poll() is None
+    assert not [line for line in service.lines if "not json" in line]
     assert not [line for line in service.requests() if line["status"] >= 500 and "at" in line]
 
 
@@ -156,7 +156,7 @@ def test_damaged_arrow_streams_are_answered_or_refused(client: Any) -> None:
     lists = simulated(3, depth=8, hits=2).tolist()
     whole = stream(pa.table({"scores": lists, "query": ["a", "b", "c"]}))
     generator = random.Random(0)
-    for _ in range(150):
+    for _ in range(60):
         damaged = bytearray(whole)
         for _ in range(generator.randint(1, 4)):
             damaged[generator.randrange(len(damaged))] = generator.randrange(256)
@@ -228,6 +228,7 @@ def resident(pid: int) -> int:
     return 1024 * int(status.partition("VmHWM:")[2].split()[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["with its length", "in chunks"])
 def test_a_body_of_100_megabytes_is_refused_and_not_kept(
     service: Running, client: Any, form: str
@@ -251,6 +252,7 @@ def test_a_body_that_says_it_is_too_large_is_refused_unread(service: Running) ->
         assert b"413" in connection.recv(1000).partition(b"\r\n")[0]
 
 
+@pytest.mark.slow
 def test_a_slow_client_is_refused_while_others_are_answered(service: Running, client: Any) -> None:
     with socket.create_connection(service.address, timeout=10) as connection:
         connection.sendall(
@@ -303,6 +305,7 @@ def test_too_much_at_once_is_refused_and_health_is_still_answered(
             assert answer.headers["retry-after"] == "1"
 
 
+@pytest.mark.slow
 def test_work_that_takes_too_long_is_given_up(client: Any) -> None:
     answer = client.post("/v1/cut", json={"lists": slow_lists(10), "evalue": 0.05})
     assert refused(answer, 503)["code"] == "out_of_time"
@@ -313,25 +316,6 @@ def test_unknown_addresses_and_methods_have_the_same_shape(client: Any) -> None:
     assert refused(client.get("/etc/passwd"), 404)["code"] == "not_found"
     assert refused(client.get("/v1/cut"), 405)["code"] == "method_not_allowed"
     assert refused(client.get("/docs"), 404)
-
-
-def test_a_token_is_asked_of_everything_but_health(tmp_path: Path) -> None:
-    (tmp_path / "token").write_text(f"{TOKEN}\n")
-    with (
-        running("--host", "0.0.0.0", f"--token-file={tmp_path / 'token'}") as service,
-        httpx.Client(base_url=service.url, timeout=30) as client,
-    ):
-        assert client.get("/healthz").status_code == 200
-        for path in ("/metrics", "/openapi.json", "/nothing"):
-            refused(client.get(path), 401)
-        for given in (None, "", "Bearer", "Bearer x", f"Basic {TOKEN}", f"Bearer {TOKEN}x", TOKEN):
-            headers = {} if given is None else {"Authorization": given}
-            answer = client.post("/v1/cut", json={"scores": [1]}, headers=headers)
-            refused(answer, 401)
-            assert answer.headers["www-authenticate"] == "Bearer"
-        headers = {"Authorization": f"Bearer {TOKEN}"}
-        assert client.post("/v1/cut", json={"scores": [1]}, headers=headers).status_code == 200
-        assert client.get("/metrics", headers=headers).status_code == 200
 
 
 def test_many_threads_get_their_own_answers(service: Running) -> None:

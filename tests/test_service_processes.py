@@ -40,7 +40,7 @@ def metrics(service: Running) -> dict[str, float]:
     return samples(httpx.get(f"{service.url}/metrics", timeout=30).text)
 
 
-@pytest.mark.parametrize("count", ["1", "2"])
+@pytest.mark.parametrize("count", ["1", pytest.param("2", marks=pytest.mark.slow)])
 def test_sigterm_lets_requests_under_way_be_answered(count: str) -> None:
     lists = slow_lists(2)
     expected = [cut.k for cut in pc.truncators.Surprise(evalue=0.05).cut_batch(lists)]

@@ -5,29 +5,28 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import json
-import lzma
 import re
-import warnings
 import zipfile
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from experiments.data import RUNS, data_dir, load, query_texts
-from paretocut.io import CoverageWarning, read_qrels, read_trec
+from experiments.data import (
+    COLLECTION_RUNS,
+    FOLDERS,
+    RUNS,
+    data_dir,
+    json_rows,
+    judged,
+    load,
+    query_texts,
+)
 from paretocut.lists import RankedLists
 
 __all__ = ["TEXTS", "Query", "documents", "queries", "systems"]
 
-_FOLDERS = (
-    *("2wiki", "hotpotqa500", "squad2", "clinc150", "contractnli", "nfcorpus"),
-    *("cranfield", "cisi", "med", "time", "adi"),
-)
-TEXTS = (*_FOLDERS, "scifact", "vaswani")
+TEXTS = (*FOLDERS, "scifact", "vaswani")
 """Collections with texts and queries."""
 _FAMILIES = {
     "Robust04": "robust04",
@@ -59,11 +58,6 @@ class Query:
     document: str | None = None
 
 
-def _rows(path: Path) -> list[dict[str, Any]]:
-    with lzma.open(path, "rt", encoding="utf-8") as file:
-        return [json.loads(line) for line in file]
-
-
 @cache
 def documents(name: str) -> dict[str, str]:
     """Return the text of each document of a collection, with its title in front.
@@ -88,7 +82,7 @@ def documents(name: str) -> dict[str, str]:
             return {row["doc_id"]: f"{row['title']} {_abstract(row['abstract'])}" for row in rows}
     return {
         row["id"]: f"{row['title']}. {row['text']}" if row["title"] else row["text"]
-        for row in _rows(folder / "corpus.jsonl.xz")
+        for row in json_rows(f"{name}/corpus.jsonl.xz")
     }
 
 
@@ -108,10 +102,10 @@ def queries(name: str) -> list[Query]:
         One of `TEXTS`.
     """
     folder = data_dir() / name
-    if name in _FOLDERS:
+    if name in FOLDERS:
         return [
             Query(row["id"], row["text"], row.get("answerable", True), row.get("document"))
-            for row in _rows(folder / "queries.jsonl.xz")
+            for row in json_rows(f"{name}/queries.jsonl.xz")
         ]
     if name == "vaswani":
         texts = query_texts("vaswani/query-text.trec.gz")
@@ -133,16 +127,7 @@ def systems(most: int | None = None) -> list[tuple[str, str, RankedLists]]:
         Draw so many queries from runs with more; None takes all.
     """
     found = [(_FAMILIES[run.family], run.name, load(run)) for run in RUNS]
-    for name in _FOLDERS:
-        qrels = read_qrels(data_dir() / name / "qrels.txt.gz")
-        good = {query.id for query in queries(name) if query.answerable}
-        for system in ("bm25", "minilm"):
-            with warnings.catch_warnings():
-                # Queries without a judgement are those that are left out here.
-                warnings.simplefilter("ignore", CoverageWarning)
-                lists = read_trec(data_dir() / name / f"{system}.run.gz", qrels)
-            own = [i for i, query in enumerate(lists.query_ids.tolist()) if query in good]
-            found.append((name, f"{name}-{system}", lists[own]))
+    found += [(run.family, run.name, judged(run)) for run in COLLECTION_RUNS]
     if most is None:
         return found
     return [(family, name, _drawn(lists, most)) for family, name, lists in found]

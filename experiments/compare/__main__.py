@@ -1,4 +1,4 @@
-"""Run every truncator on every judged run, and write ``docs/results.md`` and ``.json``.
+"""Run every truncator on every judged run, and write ``docs/results*.md`` and ``.json``.
 
 What was computed before is read from ``build/compare``, so the command can be stopped and
 started again, and a change of a truncator costs only that truncator's part. The cuts of the
@@ -20,10 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.compare import cache, networks, report
+from experiments.compare import cache, networks, ours, report
 from experiments.compare.methods import BASELINE, CEILING, NEURAL, PROTOCOL, methods
-from experiments.compare.orientation import orientation
-from experiments.data import RUNS, Run, load
+from experiments.data import COLLECTION_RUNS, RUNS, Run, load
 from paretocut.evaluation import Evaluation, evaluate
 from paretocut.lists import RankedLists
 from paretocut.truncators import Truncator
@@ -31,34 +30,34 @@ from paretocut.truncators import Truncator
 __all__ = ["PROTOCOL", "main", "table"]
 
 
-def table(run: Run, lists: RankedLists, *, jobs: int) -> Evaluation:
+def table(run: Run, lists: RankedLists, known: Any, *, jobs: int) -> Evaluation:
     """Return the evaluation of all truncators on a run, from disk where it is there.
 
     Parameters
     ----------
     run, lists
         The run and what it holds. The neural truncators take part where they were trained.
+    known
+        What `Consensus` may know of other collections.
     jobs
         How many processes share the work.
     """
     # The splits follow from the seed alone: truncators evaluated one by one share them.
     ceiling = evaluate([CEILING], lists, **PROTOCOL)
-    names, cuts, values = [], [ceiling.k], [ceiling.values]
+    found: dict[str, Any] = ours.rows(run, lists, known, ceiling.query)
     for name, truncator in methods(lists).items():
         if name in NEURAL:
-            stored = networks.stored(run, lists, name)
+            found[name] = networks.stored(run, lists, name)
         else:
-            stored = _computed(run, lists, name, truncator, jobs)
-        if stored is not None:
-            names.append(name)
-            cuts.insert(-1, stored["k"])
-            values.insert(-1, stored["values"])
+            found[name] = _computed(run, lists, name, truncator, jobs)
+    found = {name: stored for name, stored in found.items() if stored is not None}
+    found[CEILING] = {"k": ceiling.k, "values": ceiling.values}
     return replace(
         ceiling,
-        truncators=(*names, CEILING),
+        truncators=tuple(found),
         baseline=BASELINE,
-        k=np.concatenate(cuts, axis=1),
-        values=np.concatenate(values, axis=1),
+        k=np.concatenate([stored["k"] for stored in found.values()], axis=1),
+        values=np.concatenate([stored["values"] for stored in found.values()], axis=1),
     )
 
 
@@ -83,12 +82,12 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="processes (default: 1)")
     parser.add_argument("--device", default="cpu", help="where networks are trained (default: cpu)")
     options = parser.parse_args()
-    lists = {run: load(run) for run in RUNS}
-    check = orientation(next(lists[run] for run in RUNS if run.name == "bm25-top150"))
+    lists = {run: load(run) for run in (*RUNS, *COLLECTION_RUNS)}
+    known = ours.elsewhere(lists)
 
     def write() -> None:
-        tables = {run: table(run, lists[run], jobs=options.jobs) for run in RUNS}
-        report.write(tables, lists, PROTOCOL, check)
+        tables = {run: table(run, own, known[run], jobs=options.jobs) for run, own in lists.items()}
+        report.write(tables, lists, PROTOCOL)
 
     write()
     chosen = [run for run in RUNS if run.name in options.neural]

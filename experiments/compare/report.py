@@ -1,4 +1,4 @@
-"""The results as a page for people and as JSON for programs."""
+"""The full tables as a page, and all numbers as JSON."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import json
 from collections.abc import Iterator
 from importlib.metadata import version
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from experiments.compare import cache, networks
-from experiments.compare.methods import BASELINE, CEILING, METRICS, NEURAL
-from experiments.compare.orientation import Orientation
+from experiments.compare import cache, networks, summary
+from experiments.compare.methods import BASELINE, CEILING, KINDS, METRICS, NEURAL
 from experiments.data import ROOT, Run, sha256
 from paretocut.evaluation import Evaluation, Summary
 from paretocut.lists import RankedLists
@@ -27,83 +27,38 @@ SIMPLE = "minmax"
 # Queries of a run, in the wide gap between 54 and 93.
 MANY = 75
 TITLES = {"f1": "F1", "dcg": "DCG"}
-INTRODUCTION = """\
-# Results
-
-Every truncator of the library on {runs} judged runs. `make compare` makes this page and
-`docs/results.json` from the runs; nothing here is written by hand but the words.
-
-**Protocol.** {protocol}: every query is tested five times, each time by truncators fitted on the
-other half of the queries. Those that learn are fitted for the metric of the table. A number is
-the mean over queries (each query being the mean of its five tests), in brackets its 95 %
-bootstrap interval over queries. ▲ and ▼ mark truncators that are better or worse than
-`{baseline}` in a paired sign-flip test at the 5 % level, corrected (Holm) for the number of
-truncators in the column. The best truncator of a column is bold; `{ceiling}` sees the judgements
-and is the ceiling.
-
-**Metrics.** F1 with recall over the relevant results *in the list*, as in the literature on
-truncation: no cut brings back what the retriever missed. DCG is the one of the Surprise paper:
-+1 / log2(i + 1) for a relevant result at rank i and -1 / log2(i + 1) for another, 0 for an empty
-list.
-
-**Names** are those of `paretocut.truncators.names()`, see [methods](methods.md), and variants of
-them: `surprise` fits the tail to the window it selected, `surprise_all` to everything above it
-(the paper's Algorithm 1); both learn a threshold. `surprise_alpha` (p-value at most 0.05),
-`surprise_evalue` (E-value at most 0.05) and `minmax_half` (upper half of the score range) learn
-nothing. `fixed_k` keeps 10. `conformal` is not made for these metrics: it promises to lose at
-most 10 % of the relevant results, on average, whatever that costs in precision. The `_local`
-methods need query embeddings: TF-IDF of the query texts here, where there are texts. `consensus`
-is not in these tables: what it ships was learned from these runs, so it is measured elsewhere,
-without them ([lead](lead.md)).
-"""
-NOTES = """\
-What to keep in mind:
-
-- The runs are not independent: those of a family share queries and judgements. Counts of runs
-  are a summary, not a test.
-- `tar2019-DTA` has 8 queries, so no difference on it can be significant after the correction: the
-  smallest p-value 8 queries can give is 2 / 256. Each truncator learned from 4 lists there.
-- Learning from half of the queries is hard on methods with much to learn. With 4 to 150 training
-  lists, one number (`global_k`, `minmax`) is about what can be learned well.
-- Half of the scores of `drmm-sigmoid-trec8` are above 0.999, with many ties: a test of methods that
-  read the shape of the score curve. Which topics the two DRMM rankers were trained on is not
-  documented.
-- Documents that nobody judged count as not relevant (in CLEF TAR all are judged).
-- Methods without a `metric` parameter (all label-free ones) make the same cut in both tables;
-  DCG, in which each wrong result costs, punishes those that keep many.
-"""
 
 
-def write(
-    tables: Tables, lists: dict[Run, RankedLists], protocol: dict[str, Any], check: Orientation
-) -> None:
-    """Write ``docs/results.md`` and ``docs/results.json``."""
+def write(tables: Tables, lists: dict[Run, RankedLists], protocol: dict[str, Any]) -> None:
+    """Write ``docs/results.md``, ``docs/results-tables.md`` and ``docs/results.json``."""
     docs = ROOT / "docs"
-    page = "\n".join(_page(tables, lists, check))
-    (docs / "results.md").write_text(page + "\n", encoding="utf-8")
-    data = _data(tables, lists, protocol, check)
+    data = _data(tables, lists, protocol)
     (docs / "results.json").write_text(_json(data) + "\n", encoding="utf-8")
+    (docs / "results-tables.md").write_text(_tables(tables, lists), encoding="utf-8")
+    (docs / "results.md").write_text(summary.page(data), encoding="utf-8")
+    summary.draw(data)
 
 
-def _page(tables: Tables, lists: dict[Run, RankedLists], check: Orientation) -> Iterator[str]:
+def _tables(tables: Tables, lists: dict[Run, RankedLists]) -> str:
+    words = Path(__file__).with_name("tables.md").read_text(encoding="utf-8")
     protocol = next(iter(tables.values())).protocol
-    yield INTRODUCTION.format(
+    return words.format(
         runs=len(tables),
         protocol=protocol[0].upper() + protocol[1:],
         baseline=BASELINE,
         ceiling=CEILING,
+        overview="\n".join(line for metric in METRICS for line in _overview(tables, metric)),
+        counted="\n".join(_counted(tables)),
+        networks="\n".join(_trained(tables)),
+        tables="\n".join(line for metric in METRICS for line in _by_run(tables, lists, metric)),
     )
-    yield "## In short\n"
-    for metric in METRICS:
-        yield from _overview(tables, metric)
-    yield from _findings(tables)
-    for metric in METRICS:
-        yield f"## {TITLES[metric]}, run by run\n"
-        for family, group in groupby(tables, key=lambda run: run.family):
-            runs = list(group)
-            yield f"### {TITLES[metric]}: {family}\n"
-            yield from _family(tables, lists, runs, metric)
-    yield from check.lines()
+
+
+def _by_run(tables: Tables, lists: dict[Run, RankedLists], metric: str) -> Iterator[str]:
+    yield f"## {TITLES[metric]}, run by run\n"
+    for family, group in groupby(tables, key=lambda run: run.family):
+        yield f"### {TITLES[metric]}: {family}\n"
+        yield from _family(tables, lists, list(group), metric)
 
 
 def _overview(tables: Tables, metric: str) -> Iterator[str]:
@@ -131,9 +86,8 @@ def _overview(tables: Tables, metric: str) -> Iterator[str]:
     yield ""
 
 
-def _findings(tables: Tables) -> Iterator[str]:
-    """Yield what the tables say, counted and not claimed, and what they cannot say."""
-    yield "Counted over the runs:\n"
+def _counted(tables: Tables) -> Iterator[str]:
+    """Yield what the tables say, counted and not claimed."""
     for metric in METRICS:
         winners: dict[str, int] = {}
         for table in tables.values():
@@ -150,24 +104,18 @@ def _findings(tables: Tables) -> Iterator[str]:
             f"- {TITLES[metric]}: any truncator significantly better than `{BASELINE}`: "
             f"{clear} of {len(tables)} runs."
         )
-    yield ""
-    yield NOTES
-    yield from _trained(tables)
 
 
 def _trained(tables: Tables) -> Iterator[str]:
-    """Yield how the networks were trained, and how they compare with one learned number."""
+    """Yield on which runs the networks were trained, and how they compare with one number."""
     shown = [table for table in tables.values() if set(NEURAL) <= set(table.truncators)]
     if not shown:
         return
-    yield "### Networks\n"
     yield (
-        f"The neural truncators were trained on {len(shown)} of {len(tables)} runs with their "
-        "default settings, on the very halves of the queries that the others learned from "
-        f"({'; '.join(networks.origins())}). Another device or version of torch trains other "
-        "networks, so their cuts are kept, in `experiments/compare/networks.npz`. Mean over the "
-        f"runs, difference to `{SIMPLE}`, the same on runs with fewer than {MANY} queries and on "
-        f"the others, and on how many runs the mean is higher than that of `{SIMPLE}`:\n"
+        f"They were trained on {len(shown)} of {len(tables)} runs "
+        f"({'; '.join(networks.origins())}). Mean over these runs, difference to `{SIMPLE}`, the "
+        f"same on runs with fewer than {MANY} queries and on the others, and on how many runs the "
+        f"mean is above that of `{SIMPLE}`:\n"
     )
     large = np.array([len(table.query_ids) >= MANY for table in shown])
     yield (
@@ -225,15 +173,15 @@ def _best(table: Evaluation, metric: str) -> list[str]:
 
 
 def _mark(line: Summary) -> str:
-    if line.p_value is None or line.gain is None or line.p_value >= LEVEL:
+    if line.pvalue is None or line.gain is None or line.pvalue >= LEVEL:
         return ""
     return "▲" if line.gain > 0 else "▼"
 
 
 def _data(
-    tables: Tables, lists: dict[Run, RankedLists], protocol: dict[str, Any], check: Orientation
+    tables: Tables, lists: dict[Run, RankedLists], protocol: dict[str, Any]
 ) -> dict[str, Any]:
-    columns = ["metric", "truncator", "mean", "std", "low", "high", "p_value", "mean_k", "empty"]
+    columns = ["metric", "truncator", "mean", "std", "low", "high", "pvalue", "mean_k", "empty"]
     return {
         "protocol": protocol | {"baseline": BASELINE, "confidence": 0.95},
         "commit": cache.commit(),
@@ -243,13 +191,14 @@ def _data(
             {
                 "run": run.name,
                 "family": run.family,
+                "kind": KINDS[run.family],
                 "queries": len(lists[run]),
                 "sha256": {name: sha256(name)[:16] for name in run.files},
                 "rows": [[_short(getattr(line, c)) for c in columns] for line in table.summary],
             }
             for run, table in tables.items()
         ],
-        "orientation": check.to_dict(),
+        "gains": summary.gains(tables),
     }
 
 

@@ -30,6 +30,7 @@ from paretocut.truncators import (
     Surprise,
     TailAware,
     Truncator,
+    make,
 )
 
 __all__ = ["measure"]
@@ -41,6 +42,9 @@ SHALLOW = 100
 TIMED = 100
 SCIPY_LISTS = 3
 FOLDS = 5
+NETWORKS = "hotpotqa500, MiniLM"
+FIRST = 50
+SMALL = {"width": 32, "max_epochs": 15}
 
 CUTS: dict[str, Truncator] = {
     "LargestGap()": LargestGap(),
@@ -95,6 +99,7 @@ def measure() -> dict[str, Any]:
         "cuts": {name: _cuts(own) for name, own in lists.items()},
         "readings": {name: _readings(own) for name, own in lists.items()},
         "speed": _speed(next(iter(lists.values()))),
+        "networks": _networks(lists[NETWORKS]),
         "answers": _answers(),
     }
 
@@ -150,6 +155,21 @@ def _speed(lists: pc.RankedLists) -> dict[str, float]:
     few = [np.asarray(scores) for scores in part.scores][:SCIPY_LISTS]
     total = _seconds(lambda: [scipy_surprise(scores) for scores in few])
     result["global fit, SciPy"] = 1e6 * total / len(few)
+    return result
+
+
+def _networks(lists: pc.RankedLists) -> dict[str, float]:
+    """Return mean F1 on the first results of each list, learned on the other half."""
+    first = lists.truncate(np.minimum(lists.scores.lengths, FIRST))
+    result = {"oracle": float(metrics.f1(first, Oracle().predict(first)).mean())}
+    for name in ("global_k", "minmax", "attncut", "mtcut"):
+        total = 0.0
+        for train, test in first.folds(2, seed=0):
+            made = make(name)
+            if name in ("attncut", "mtcut"):
+                made.set_params(**SMALL)
+            total += float(metrics.f1(test, made.fit(train).predict(test)).sum())
+        result[name] = total / len(first)
     return result
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from experiments.rivals.measure import CONFIDENCES
+from experiments.rivals.measure import CONFIDENCES, NETWORKS
 
 __all__ = ["page"]
 
@@ -35,7 +35,9 @@ def page(content: Mapping[str, Any]) -> str:
         steady=_percents([own["TailAware()"]["steady"] for own in cuts.values()]),
         steady_surprise=_percents([own["Surprise(alpha=0.05)"]["steady"] for own in cuts.values()]),
         steady_one=_percents([own['Consensus(expect="one")']["steady"] for own in cuts.values()]),
+        networks_list=NETWORKS,
         answers=_answers(content["answers"]),
+        **{f"f1_{name}": f"{value:.3f}" for name, value in content["networks"].items()},
         tasks=len(content["answers"]),
         ahead=ahead,
     )

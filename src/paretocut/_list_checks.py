@@ -28,12 +28,16 @@ _UNSORTED = 8  # this many scores do not stand worst first by accident
 def query_names(query_ids: ArrayLike | None, n: int) -> NDArray[np.str_]:
     if query_ids is None:
         return np.arange(n).astype(np.str_)
-    names = np.asarray(query_ids)
+    try:
+        names = np.asarray(query_ids)
+        texts = names.astype(np.str_)
+    except ValueError:  # lists among the names
+        names = np.empty((n, 0))
     if names.shape != (n,):
         raise InvalidScoresError(
             f"RankedLists: query_ids must be {n} names, one per list, got shape {names.shape}"
         )
-    return names.astype(np.str_)
+    return texts
 
 
 def refuse_not_finite(column: Ragged, query_ids: NDArray[np.str_], what: str) -> None:

@@ -105,11 +105,11 @@ def _refuse(constant: str) -> float:
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file in one step: a reader sees the old content or the new one, never a part."""
     final = Path(os.path.realpath(path))  # a link keeps pointing to the file that is replaced
-    if final.exists() and not final.is_file():
-        path.write_bytes(data)  # a pipe or a device cannot be replaced, only written to
-        return
     temporary = final.with_name(f"{final.name}.{os.urandom(4).hex()}.tmp")
     try:
+        if final.exists() and not final.is_file():
+            path.write_bytes(data)  # a pipe or a device cannot be replaced, only written to
+            return
         temporary.write_bytes(data)
         temporary.replace(final)
     except OSError as error:

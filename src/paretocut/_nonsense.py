@@ -70,7 +70,6 @@ def nonsense(
     """
     check_positive_int(n, who="nonsense", name="n")
     check_positive_int(length, who="nonsense", name="length")
-    check_int(seed, who="nonsense", name="seed")
     counts, _ = frequencies(texts)
     # Numbers and single letters are seldom words.
     known = sorted(word for word in counts if len(word) > 1 and word.isalpha())
@@ -81,7 +80,7 @@ def nonsense(
     weight = np.array([counts[word] for word in known], dtype=np.float64) ** 0.5
     if not lexical:
         weight[:] = 1.0
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(check_int(seed, who="nonsense", name="seed"))
     draws = [
         rng.choice(len(known), length, replace=False, p=weight / weight.sum()) for _ in range(n)
     ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterable
+from numbers import Real
 from typing import Any, Literal
 
 from paretocut.errors import InvalidParameterError, InvalidScoresError
@@ -63,7 +64,9 @@ def check_real(
     left, right = _BRACKETS[closed]
     above = number >= low if left == "[" else number > low
     below = number <= high if right == "]" else number < high
-    if isinstance(value, (str, bytes, bool)) or not (above and below):
+    # Decimals convert, but refuse to be added to floats later.
+    plain = isinstance(value, Real) or hasattr(value, "dtype")
+    if isinstance(value, bool) or not (plain and above and below):
         raise InvalidParameterError(
             f"{who}: {name} must be in {left}{low:g}, {high:g}{right}, got {shown(value)}"
         )

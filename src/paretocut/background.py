@@ -22,7 +22,6 @@ from paretocut._validation import (
     check_numbers,
     check_positive_int,
     check_probability,
-    check_real,
     shown,
 )
 from paretocut.errors import InvalidParameterError, InvalidScoresError
@@ -33,9 +32,10 @@ __all__ = ["Background", "fit_gev", "gev_log_cdf"]
 
 FORMAT = "paretocut-background"
 _FEWEST = 10
+_LARGEST = 1e150  # squares of larger scores overflow
 # What a file may hold.
 _STATE: dict[str, Kind] = {
-    "shape": Real(),
+    "shape": Real(-20, 1),
     "loc": Real(),
     "scale": Real(above=0),
     "size": Either(Whole(1)),
@@ -71,6 +71,10 @@ def fit_gev(maxima: ArrayLike) -> tuple[float, float, float]:
             f"fit_gev: maxima must be at least {_FEWEST} finite numbers, not all equal, "
             f"got {np.array2string(x, threshold=6)}"
         )
+    if max(-x[0], x[-1]) > _LARGEST:
+        raise InvalidScoresError(
+            f"fit_gev: maxima must be within {_LARGEST:g} of 0, got {x[0]:g} to {x[-1]:g}"
+        )
     rank = np.arange(n)
     b0 = x.mean()
     b1 = np.mean(rank / (n - 1) * x)
@@ -100,7 +104,8 @@ def gev_log_cdf(x: ArrayLike, *, shape: float, loc: float, scale: float) -> Floa
     shape, loc, scale
         Of the generalized extreme value law, as `fit_gev` gives them.
     """
-    z = (np.asarray(x, dtype=np.float64) - loc) / scale
+    with np.errstate(over="ignore"):
+        z = (np.asarray(x, dtype=np.float64) - loc) / scale
     if abs(shape) < 1e-9:
         return np.asarray(-np.exp(np.minimum(-z, 700.0)))
     inner = np.maximum(1 + shape * z, 0.0)
@@ -207,6 +212,11 @@ class Background:
         if context is None:
             return cls(*(shape, loc, scale, size), higher_is_better=higher_is_better, groups=groups)
         x, y = level[filled], top[filled]
+        if np.abs(x).max() > _LARGEST:
+            raise InvalidScoresError(
+                f"Background.fit: scores must be within {_LARGEST:g} of 0, got {x.min():g} to "
+                f"{x.max():g} at rank {context}"
+            )
         spread = x.var()
         slope = float(np.mean((x - x.mean()) * (y - y.mean())) / spread) if spread > 0 else 0.0
         intercept = float(y.mean() - slope * x.mean())
@@ -311,7 +321,9 @@ class Background:
         else:
             # The score at rank ``context`` grows with the index as the best one does: in the
             # limit all upper order statistics share one location and scale.
-            rest = top[filled] - self.intercept - self.slope * level[filled]
+            with np.errstate(over="ignore"):
+                near = np.clip(self.slope * level[filled], -_LARGEST, _LARGEST)
+            rest = np.clip(top[filled], -_LARGEST, _LARGEST) - self.intercept - near
             shape, loc, scale = self.residual
             log_cdf = gev_log_cdf(rest, shape=shape, loc=loc, scale=scale)
         pvalues[filled] = -np.expm1(log_cdf)
@@ -347,9 +359,11 @@ class Background:
         """
         check_probability(alpha, who="Background.limit", name="alpha")
         # F ** growth = 1 - alpha, and F = exp(-exp(-z)) on the scale of the law.
-        z = -math.log(-math.log1p(-alpha) / self._growth(size))
+        z = math.log(self._growth(size)) - math.log(-math.log1p(-alpha))
         shape = self.shape
-        top = self.loc + self.scale * (z if abs(shape) < 1e-9 else math.expm1(shape * z) / shape)
+        if abs(shape) >= 1e-9:
+            z = math.expm1(min(shape * z, 700.0)) / shape
+        top = self.loc + self.scale * z
         return top if self.higher_is_better else -top
 
     def _repr_html_(self) -> str:
@@ -405,7 +419,7 @@ class Background:
                 f"Background.pvalue: size must be None when fit was not told the size of the "
                 f"index, got {shown(size)}"
             )
-        return check_real(size, who="Background.pvalue", name="size", low=0) / self.size
+        return check_positive_int(size, who="Background.pvalue", name="size") / self.size
 
 
 def _tops(

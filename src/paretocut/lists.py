@@ -195,7 +195,10 @@ class RankedLists:
                 return None
             unknown = self.relevance.count(np.isnan(self.relevance.values)) > 0
             return np.where(unknown, _UNKNOWN, retrieved)
-        given = np.asarray(num_relevant)
+        try:
+            given = np.asarray(num_relevant)
+        except ValueError:  # lists among the numbers
+            given = np.empty(0)
         if given.shape != (len(self),) or given.dtype.kind not in "iu":
             raise InvalidScoresError(
                 f"RankedLists: num_relevant must be {len(self)} integers, one per list, "
@@ -445,12 +448,12 @@ class RankedLists:
         return pairs()
 
     def _shuffled(self, needed: int, what: str, seed: int) -> IntArray:
-        check_int(seed, who="RankedLists", name="seed")
         if len(self) < needed:
             raise InvalidParameterError(
                 f"RankedLists: {what} needs at least {needed} lists, got {len(self)}"
             )
-        return np.random.default_rng(seed).permutation(len(self))
+        start = check_int(seed, who="RankedLists", name="seed")
+        return np.random.default_rng(start).permutation(len(self))
 
     def truncate(self, k: ArrayLike) -> RankedLists:
         """Return the lists cut to their first ``k`` results; ``num_relevant`` stays as it was.

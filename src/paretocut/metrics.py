@@ -41,6 +41,7 @@ __all__ = [
     "precision",
     "recall",
     "reranked_ndcg",
+    "signed_dcg",
     "utility",
 ]
 
@@ -158,13 +159,15 @@ MetricLike: TypeAlias = str | Metric | CurveFunction
 
 
 def _cuts(k: ArrayLike, n: int) -> Any:
-    cuts = np.asarray(k)
+    try:
+        cuts = np.asarray(k)
+    except ValueError:  # lists of unequal length
+        cuts = np.empty(0)
     if cuts.dtype.kind not in "iu" or cuts.shape not in ((), (n,)) or np.any(cuts < 0):
         raise InvalidParameterError(
-            f"Metric: k must be one integer or {n} of them, 0 or more, "
-            f"got {np.array2string(cuts, threshold=8)}"
+            f"Metric: k must be one integer or {n} of them, 0 or more, got {shown(k)}"
         )
-    return cuts
+    return np.minimum(cuts, np.iinfo(np.int64).max).astype(np.int64)
 
 
 def _flags(relevant: ArrayLike) -> BoolArray:
@@ -333,8 +336,14 @@ def settings_of(metric: Metric) -> dict[str, Any]:
 
 f1 = f_beta(1)
 """Harmonic mean of precision and recall, recall over the relevant results in the list."""
-dcg = Metric("dcg", _dcg)
-"""Sum of ``+1 / log2(i + 1)`` for relevant and ``-1 / log2(i + 1)`` for other results kept."""
+signed_dcg = Metric("dcg", _dcg)
+"""Sum of ``+1 / log2(i + 1)`` for relevant and ``-1 / log2(i + 1)`` for other results kept.
+
+The DCG of the papers on truncation, in which results that are not relevant count against a cut.
+It is not the DCG of trec_eval, which has no negative gains and so never speaks for a cut.
+"""
+dcg = signed_dcg
+"""Another name of `signed_dcg`, the one that the papers and all tables here use."""
 accuracy = Metric("accuracy", _accuracy)
 """1 when nothing is kept and nothing is relevant, or when a relevant result is kept; else 0."""
 precision = Metric("precision", _precision)
@@ -343,6 +352,7 @@ recall = Metric("recall", _recall)
 """Share of the relevant documents of the collection that are kept."""
 
 _NAMED = {metric.name: metric for metric in (f1, dcg, accuracy, precision, recall)}
+_NAMED["signed_dcg"] = signed_dcg
 _F_BETA = re.compile(r"f(\d+\.?\d*(?:e[+-]?\d+)?)(/collection)?")
 _UTILITY = re.compile(r"utility\(([^,]+),([^,]+)\)")
 _RERANKED = re.compile(r"reranked_ndcg@(\d+)\(([^,]+)\)")
@@ -359,9 +369,9 @@ def get(metric: MetricLike) -> Metric:
     Parameters
     ----------
     metric
-        A name ("f1", "dcg", "accuracy", "precision", "recall", "f2", "f1/collection",
-        "utility(1,0.5)"), a `Metric`, or a function of (relevant, num_relevant) that gives the
-        values at ``k = 0..n``.
+        A name ("f1", "signed_dcg" or "dcg", "accuracy", "precision", "recall", "f2",
+        "f1/collection", "utility(1,0.5)"), a `Metric`, or a function of (relevant, num_relevant)
+        that gives the values at ``k = 0..n``.
 
     Examples
     --------

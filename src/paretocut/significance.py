@@ -12,13 +12,14 @@ from paretocut._validation import (
     check_positive_int,
     check_probability,
 )
-from paretocut.errors import InvalidScoresError
+from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.ragged import FloatArray
 
 __all__ = ["bootstrap_interval", "holm", "sign_flip_test"]
 
 # Random draws are made in blocks of about this many numbers, so that memory stays small.
 _BLOCK = 1 << 22
+_MOST = 10_000_000
 
 
 def bootstrap_interval(
@@ -44,14 +45,13 @@ def bootstrap_interval(
     (array([44.]), array([55.]))
     """
     table = _table(values, "bootstrap_interval", "values")
-    check_probability(confidence, who="bootstrap_interval", name="confidence")
-    check_positive_int(resamples, who="bootstrap_interval", name="resamples")
-    check_int(seed, who="bootstrap_interval", name="seed")
+    coverage = check_probability(confidence, who="bootstrap_interval", name="confidence")
+    total = _total(resamples, "bootstrap_interval")
+    rng = np.random.default_rng([check_int(seed, who="bootstrap_interval", name="seed"), 1])
     n = len(table)
-    rng = np.random.default_rng([seed, 1])
     chance = np.full(n, 1 / n)
-    means = _in_blocks(lambda size: rng.multinomial(n, chance, size=size) @ table / n, n, resamples)
-    tail = (1 - confidence) / 2
+    means = _in_blocks(lambda size: rng.multinomial(n, chance, size=size) @ table / n, n, total)
+    tail = (1 - coverage) / 2
     low, high = np.quantile(means, [tail, 1 - tail], axis=0)
     return low, high
 
@@ -80,27 +80,26 @@ def sign_flip_test(
     array([0.125])
     """
     table = _table(differences, "sign_flip_test", "differences")
-    check_positive_int(resamples, who="sign_flip_test", name="resamples")
-    check_int(seed, who="sign_flip_test", name="seed")
+    total = _total(resamples, "sign_flip_test")
+    rng = np.random.default_rng([check_int(seed, who="sign_flip_test", name="seed"), 2])
     n = len(table)
     observed = np.abs(table.sum(axis=0))
     # Patterns that give the same sum up to rounding are as extreme as the one observed.
     limit = observed - 1e-12 * np.abs(table).sum(axis=0)
-    exact = n < 63 and 2**n <= resamples
+    exact = n < 63 and 2**n <= total
     if exact:
         patterns = np.arange(2**n)[:, None] >> np.arange(n) & 1
         sums = (1 - 2 * patterns) @ table
     else:
-        rng = np.random.default_rng([seed, 2])
         sums = _in_blocks(
-            lambda size: (1.0 - 2.0 * rng.integers(0, 2, (size, n))) @ table, n, resamples
+            lambda size: (1.0 - 2.0 * rng.integers(0, 2, (size, n))) @ table, n, total
         )
     hits = np.count_nonzero(np.abs(sums) >= limit, axis=0)
-    p_values: FloatArray = hits / len(sums) if exact else (hits + 1) / (resamples + 1)
-    return p_values
+    pvalues: FloatArray = hits / len(sums) if exact else (hits + 1) / (total + 1)
+    return pvalues
 
 
-def holm(p_values: FloatArray) -> FloatArray:
+def holm(pvalues: FloatArray) -> FloatArray:
     """Return p-values corrected for their number by Holm's step-down method.
 
     Examples
@@ -108,9 +107,9 @@ def holm(p_values: FloatArray) -> FloatArray:
     >>> holm(np.array([0.01, 0.04, 0.03]))
     array([0.03, 0.06, 0.06])
     """
-    order = np.argsort(p_values)
-    scaled = p_values[order] * np.arange(len(p_values), 0, -1)
-    corrected = np.empty(len(p_values))
+    order = np.argsort(pvalues)
+    scaled = pvalues[order] * np.arange(len(pvalues), 0, -1)
+    corrected = np.empty(len(pvalues))
     corrected[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
     return corrected
 
@@ -123,6 +122,14 @@ def _table(values: FloatArray, who: str, name: str) -> FloatArray:
     if not len(table):
         raise InvalidScoresError(f"{who}: {name} must have at least one row, got none")
     return table
+
+
+def _total(resamples: int, who: str) -> int:
+    """Return the number of draws, after a check that it can be made in minutes."""
+    total = check_positive_int(resamples, who=who, name="resamples")
+    if total > _MOST:
+        raise InvalidParameterError(f"{who}: resamples must be at most {_MOST}, got {total}")
+    return total
 
 
 def _in_blocks(draw: Callable[[int], FloatArray], width: int, total: int) -> FloatArray:

@@ -33,20 +33,24 @@ SECONDS = 20  # for one call; the slowest takes some milliseconds
 Draw = random.Random
 
 NUMBERS: list[Any] = [
-    None, True, False, 0, 1, 2, 3, 5, 10, 50, -1, -5, 2**31, 2**62, 2**63, -(2**63), 10**30, 10**400,
-    10**5000, 0.0, -0.0, 0.05, 0.5, 0.999, 1.0, 1.5, 3.0, 1e-300, 5e-324, 1e300, -1e300, math.nan,
-    math.inf, -math.inf, "", "x", "0.5", "few", b"1", [], [1], (1, 2), (0.0, 8.0), {}, {"a": 1}, set(),
-    1j, np.float32(0.5), np.float64("nan"), np.int8(3), np.uint64(2**63), np.bool_(True),
+    None, True, False, 0, 1, 2, 3, 5, 10, 50, -1, -5, 2**31, 2**62, 2**63, -(2**63), 10**30,
+    10**400, 10**5000, 0.0, -0.0, 0.05, 0.5, 0.999, 1.0, 1.5, 3.0, 1e-300, 5e-324, 1e300, -1e300,
+    math.nan, math.inf, -math.inf, "", "x", "0.5", "few", b"1", [], [1], (1, 2), (0.0, 8.0), {},
+    {"a": 1}, set(), 1j, np.float32(0.5), np.float64("nan"), np.int8(3), np.uint64(2**63),
+    np.bool_(True),
     np.array(3), np.array([0.1]), np.array(["x"]), decimal.Decimal("0.5"), decimal.Decimal("nan"),
     fractions.Fraction(1, 3), object(), print, ..., range(3), np.datetime64("2020"), np.str_("f1"),
 ]  # fmt: skip
 VALUES = [
-    0.0, -0.0, 1.0, 2.0, -1.0, 0.5, 5e-324, 1e-300, 1e300, -1e300, 1.7e308, -1.7e308, 1e-8, 0.999999,
+    0.0, -0.0, 1.0, 2.0, -1.0, 0.5, 5e-324, 1e-300, 1e300, -1e300, 1.7e308, -1.7e308, 1e-8,
+    0.999999,
 ]  # fmt: skip
-METRICS: list[Any] = ["f1", "dcg", "accuracy", "recall", "precision", "f2", "f1e200", "f0", "f1e-300",
-    "utility(1,1)", "utility(1e308,1e308)", "utility(-1,0)", "f1/collection", "", "F1", "f", None, 3,
-    pc.metrics.f1, print, lambda relevant, n: np.zeros(len(relevant) + 1), lambda *a: [math.nan],
-    lambda *a: "x", lambda *a: 3]  # fmt: skip
+METRICS: list[Any] = [
+    "f1", "dcg", "accuracy", "recall", "precision", "f2", "f1e200", "f0", "f1e-300", "utility(1,1)",
+    "utility(1e308,1e308)", "utility(-1,0)", "f1/collection", "", "F1", "f", None, 3, pc.metrics.f1,
+    lambda relevant, n: np.zeros(len(relevant) + 1), lambda *a: None, lambda *a: [math.nan],
+    lambda *a: "x", lambda *a: 3,
+]  # fmt: skip
 
 
 def odd_array(draw: Draw) -> Any:
@@ -76,7 +80,7 @@ def odd_array(draw: Draw) -> Any:
     if what == 13:
         return [draw.choice(NUMBERS) for _ in range(draw.randrange(6))]
     if what == 14:
-        return plain.tolist() + [draw.choice((math.nan, math.inf, None, "x", 10**400))]
+        return [*plain.tolist(), draw.choice((math.nan, math.inf, None, "x", 10**400))]
     if what == 15:
         return draw.choice([iter([1.0]), "scores", b"", {1.0, 2.0}, {"a": 1.0}, None, 5, math.nan])
     if what == 16:
@@ -158,7 +162,8 @@ PARAMS: dict[str, Callable[[Draw], Any]] = {
     "threshold": of(0.5, -math.inf), "bounds": of((0, 8), (8, 0), (1,), 3), "extra": of(0, 2),
     "ignore_head": of(0.0, 0.5), "ignore_tail": of(0.3, 0.9), "jumps": of(1, 3), "p": of(0.9, 1e-9),
     "temperature": of(1.0, 1e-300, 1e300), "sensitivity": of(0.0, 1.0), "expect": of("one", 3, 0.1),
-    "level": of(0.1, 0.9), "loss": of("fnr", "fdr"), "seed": of(0, 7), "train": of(0.5, 1e-9),
+    "level": of(0.1, 0.9), "loss": of("fnr", "fdr"), "seed": of(0, 7),
+    "train": of(0.5, 1e-9),
     "truncated": of(True, False), "max_iter": of(1, 5), "if_shallow": of("keep", "drop"),
     "pretrained": of(None), "base": of(None, "minmax", "global_k", "knee"),
     **RULE, **{name: FIT[name] for name in ("transform", "selection", "refit", "min_window")},
@@ -201,8 +206,10 @@ def _decide(draw: Draw) -> Any:
 
 
 def _cut(draw: Draw) -> Any:
-    pools: dict[str, Any] = {**FIT, **RULE, **BOUNDS, "expect": of("one", "few", 3.0), "truncator": truncator,
-             "if_shallow": of("keep", "drop")}  # fmt: skip
+    pools: dict[str, Any] = {
+        **FIT, **RULE, **BOUNDS, "expect": of("one", "few", 3.0), "truncator": truncator,
+        "if_shallow": of("keep", "drop"),
+    }  # fmt: skip
     cut = pc.cut(odd_array(draw), **some(draw, **pools))
     assert 0 <= cut.k <= cut.n, "cut outside 0..n"
     return [cut.k, cut.indices, cut.reason, cut.evalues, cut.to_dict()]
@@ -290,8 +297,10 @@ def _fuse(draw: Draw) -> Any:
 
 
 def _read(draw: Draw) -> Any:
-    words = ["q1", "q2", "Q0", "d1", "1", "0.5", "nan", "1e400", "-1e-400", "", "{", "}", '"scores"',
-             ":", "[", "]", ",", "\0", "\xff", "9" * 5000, '{"query_id": 1, "scores": [1, 2]}']  # fmt: skip
+    words = [
+        "q1", "q2", "Q0", "d1", "1", "0.5", "nan", "1e400", "-1e-400", "", "{", "}", ":",
+        '"scores"', "[", "]", ",", "\0", "\xff", "9" * 5000, '{"query_id": 1, "scores": [1, 2]}',
+    ]  # fmt: skip
     lines = [
         draw.choice([" ", "\t", ",", ""]).join(draw.choices(words, k=draw.randrange(8)))
         for _ in range(draw.randrange(5))

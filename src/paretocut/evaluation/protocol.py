@@ -13,7 +13,7 @@ import numpy as np
 
 from paretocut import metrics as metric_functions
 from paretocut import truncators as registry
-from paretocut._validation import check_int, check_positive_int, check_probability
+from paretocut._validation import check_int, check_positive_int, check_probability, shown
 from paretocut.errors import (
     InvalidParameterError,
     InvalidScoresError,
@@ -111,9 +111,9 @@ def evaluate(
             "evaluate: baseline must be None for lists judged in part, of which values are "
             f"estimates that cannot be tested, got {baseline!r}"
         )
-    if baseline is not None and baseline not in chosen:
+    if baseline is not None and not (isinstance(baseline, str) and baseline in chosen):
         raise InvalidParameterError(
-            f"evaluate: baseline must be one of {', '.join(chosen)}, got {baseline!r}"
+            f"evaluate: baseline must be one of {', '.join(chosen)}, got {shown(baseline)}"
         )
     check_probability(confidence, who="evaluate", name="confidence")
     check_positive_int(resamples, who="evaluate", name="resamples")
@@ -262,7 +262,7 @@ def _named(truncators: TruncatorsLike, *, ceiling: bool) -> dict[str, Truncator]
     else:
         raise InvalidParameterError(
             "evaluate: truncators must be a mapping of names to truncators or a sequence of "
-            f"them, got {truncators!r}"
+            f"them, got {shown(truncators)}"
         )
     named: dict[str, Truncator] = {}
     for name, item in pairs:
@@ -285,9 +285,9 @@ def _named(truncators: TruncatorsLike, *, ceiling: bool) -> dict[str, Truncator]
 
 
 def _measures(metrics: Sequence[MetricLike]) -> tuple[Metric, ...]:
-    if isinstance(metrics, (str, Metric)) or callable(metrics):
+    if isinstance(metrics, (str, Metric)) or callable(metrics) or not np.iterable(metrics):
         raise InvalidParameterError(
-            f"evaluate: metrics must be a sequence of metrics, got {metrics!r}"
+            f"evaluate: metrics must be a sequence of metrics, got {shown(metrics)}"
         )
     measures = tuple(metric_functions.get(metric) for metric in metrics)
     names = [measure.name for measure in measures]

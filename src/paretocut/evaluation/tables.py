@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from paretocut import metrics
 from paretocut.errors import InvalidParameterError
 from paretocut.ragged import FloatArray, IntArray
 from paretocut.significance import bootstrap_interval, holm, sign_flip_test
@@ -35,7 +36,7 @@ class Summary:
         Bootstrap interval of the mean, over queries.
     gain
         Mean minus that of the baseline; None without one.
-    p_value
+    pvalue
         Of a paired sign-flip test against the baseline, Holm-corrected over the truncators of
         the metric; None for the baseline itself and the ceiling.
     mean_k
@@ -51,7 +52,7 @@ class Summary:
     low: float
     high: float
     gain: float | None
-    p_value: float | None
+    pvalue: float | None
     mean_k: float
     empty: float
 
@@ -179,7 +180,9 @@ class Evaluation:
     # The numbers.
 
     def _metric(self, name: str) -> int:
-        return _position(name, self.metrics, "metric")
+        # The table knows a metric by one name, its users perhaps by another.
+        known = metrics.get(name).name if name in metrics.names() else name
+        return _position(known, self.metrics, "metric")
 
     def _truncator(self, name: str) -> int:
         return _position(name, self.truncators, "truncator")
@@ -203,7 +206,7 @@ class Evaluation:
             wide = NormalDist().inv_cdf(0.5 + 0.5 * self.confidence) * self.unknown[i]
             low = means - np.hypot(means - low, wide)
             high = means + np.hypot(high - means, wide)
-        p_values: dict[int, float] = {}
+        pvalues: dict[int, float] = {}
         base = None if self.baseline is None else self._truncator(self.baseline)
         if base is not None:
             rivals = [
@@ -214,7 +217,7 @@ class Evaluation:
             raw = sign_flip_test(
                 values[:, rivals] - values[:, [base]], resamples=self.resamples, seed=self.seed
             )
-            p_values = dict(zip(rivals, holm(raw).tolist(), strict=True))
+            pvalues = dict(zip(rivals, holm(raw).tolist(), strict=True))
         for j, name in enumerate(self.truncators):
             by_split = self._split_means(self.values[i, j])
             cuts = self.k[i, j]
@@ -226,7 +229,7 @@ class Evaluation:
                 low=float(low[j]),
                 high=float(high[j]),
                 gain=None if base is None else float(means[j] - means[base]),
-                p_value=p_values.get(j),
+                pvalue=pvalues.get(j),
                 mean_k=float(self._query_means(cuts).mean()),
                 empty=float(self._query_means(cuts == 0).mean()),
             )
@@ -253,7 +256,7 @@ class Evaluation:
         for line in lines:
             test = []
             if self.baseline is not None:
-                test = [_number(line.gain, "+.3f"), _p_value(line.p_value)]
+                test = [_number(line.gain, "+.3f"), _pvalue(line.pvalue)]
             cells = [
                 line.truncator + (" (ceiling)" if line.truncator in self.ceiling else ""),
                 f"{line.mean:.3f}",
@@ -337,7 +340,7 @@ def _number(value: float | None, spec: str) -> str:
     return "" if value is None else format(value, spec)
 
 
-def _p_value(value: float | None) -> str:
+def _pvalue(value: float | None) -> str:
     if value is None:
         return ""
     return "<0.001" if value < 0.001 else f"{value:.3f}"

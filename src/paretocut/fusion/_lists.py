@@ -182,7 +182,11 @@ def _ranked(item: Any, name: str, who: str) -> RankedLists:
         lists = item
     elif isinstance(item, tuple) and len(item) == 2:
         scores, ids = item
-        one = len(scores) > 0 and np.ndim(scores[0]) == 0
+        if not hasattr(scores, "__getitem__") or not hasattr(scores, "__len__"):
+            raise InvalidParameterError(
+                f"{who}: the scores of {name} must be a list or an array, got {shown(scores)}"
+            )
+        one = len(scores) > 0 and np.isscalar(scores[0])
         lists = RankedLists([scores], doc_ids=[ids]) if one else RankedLists(scores, doc_ids=ids)
     else:
         raise InvalidParameterError(

@@ -9,7 +9,7 @@ import numpy as np
 
 from paretocut import metrics
 from paretocut._state import Fitted, Items, Kind, Real
-from paretocut._validation import check_choice, check_int, check_probability, check_real
+from paretocut._validation import check_choice, check_int, check_probability, check_real, shown
 from paretocut.decisions import Cuts
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import RankedLists
@@ -112,7 +112,7 @@ class Confidence(Truncator):
         if self.base is not None:
             if not isinstance(self.base, Truncator):
                 raise InvalidParameterError(
-                    f"Confidence: base must be a truncator or None, got {self.base!r}"
+                    f"Confidence: base must be a truncator or None, got {shown(self.base)}"
                 )
             self.base._validate()
         if self.abstain is not None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from paretocut._state import Fitted, Kind, Real
-from paretocut._validation import check_choice, check_int, check_probability
+from paretocut._validation import check_choice, check_int, check_probability, shown
 from paretocut.decisions import Cuts
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import RankedLists
@@ -118,7 +118,9 @@ class Conformal(Truncator):
 
     def _validate(self) -> None:
         if not isinstance(self.base, Truncator):
-            raise InvalidParameterError(f"Conformal: base must be a truncator, got {self.base!r}")
+            raise InvalidParameterError(
+                f"Conformal: base must be a truncator, got {shown(self.base)}"
+            )
         if not callable(self.loss):
             check_choice(self.loss, _LOSSES, who="Conformal", name="loss")
         check_probability(self.level, who="Conformal", name="level")

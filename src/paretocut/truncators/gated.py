@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from paretocut._state import Fitted, Kind
-from paretocut._validation import check_probability
+from paretocut._validation import check_probability, shown
 from paretocut.background import Background
 from paretocut.decisions import Cuts
 from paretocut.errors import InvalidParameterError
@@ -73,15 +73,15 @@ class Gated(Truncator):
 
     def _validate(self) -> None:
         if not isinstance(self.base, Truncator):
-            raise InvalidParameterError(f"Gated: base must be a truncator, got {self.base!r}")
+            raise InvalidParameterError(f"Gated: base must be a truncator, got {shown(self.base)}")
         if self.base._needs_query():
             raise InvalidParameterError(
-                f"Gated: base must do without the query, got {self.base!r}, which has a gate of "
-                "its own"
+                f"Gated: base must do without the query, got {shown(self.base)}, which has a gate "
+                "of its own"
             )
         if not isinstance(self.background, Background):
             raise InvalidParameterError(
-                f"Gated: background must be a Background, got {self.background!r}"
+                f"Gated: background must be a Background, got {shown(self.background)}"
             )
         if self.alpha is not None:
             check_probability(self.alpha, who=type(self).__name__, name="alpha")

@@ -164,7 +164,8 @@ class ScoreThreshold(Truncator):
         if self.threshold is None:
             return self.threshold_
         as_given = lists.higher_is_better or self.normalize != "raw"
-        return self.threshold if as_given else -self.threshold
+        threshold = float(self.threshold)
+        return threshold if as_given else -threshold
 
     def keys(self, lists: RankedLists) -> Ragged:
         """Return the normalised score of each result; see `Truncator.keys`.

@@ -11,7 +11,7 @@ import numpy as np
 from fastapi import APIRouter, Request, Response
 from pydantic_core import to_json
 
-from paretocut.errors import InvalidScoresError
+from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.evaluation import evaluate
 from paretocut.io.trec import Qrels, read_qrels, read_trec, with_qrels
 from paretocut.lists import RankedLists
@@ -24,6 +24,8 @@ from paretocut.web.schemas import EvaluateRequest, EvaluationAnswer
 from paretocut.web.service import Answer, Service
 
 __all__ = ["router"]
+
+_PARTS = 50  # parts of the queries that each method may be asked to learn from
 
 
 def router(service: Service) -> APIRouter:
@@ -52,6 +54,11 @@ def router(service: Service) -> APIRouter:
 
 def _evaluate(service: Service, body: bytes) -> Answer:
     asked = EvaluateRequest.model_validate_json(body)
+    if asked.splits * (asked.folds or 1) > _PARTS:
+        raise InvalidParameterError(
+            f"evaluate: splits times folds must be at most {_PARTS}, "
+            f"got {asked.splits * (asked.folds or 1)}"
+        )
     methods = {text: method_of(text, asked.metrics[0]) for text in asked.methods}
     run = _run(asked, service.limits)
     qrels = _qrels(asked, service.limits)

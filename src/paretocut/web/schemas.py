@@ -268,7 +268,7 @@ class SummaryLine(BaseModel):
     low: float
     high: float
     gain: float | None
-    p_value: float | None
+    pvalue: float | None
     mean_k: float
     empty: float
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import os
+import socket
 import tempfile
+import warnings
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
@@ -13,6 +16,7 @@ from pathlib import Path
 import uvicorn
 from fastapi import FastAPI
 
+from paretocut._validation import check_int
 from paretocut.errors import InvalidParameterError
 from paretocut.web.app import create_app
 from paretocut.web.limits import Limits
@@ -25,7 +29,6 @@ TOKEN = "PARETOCUT_TOKEN"
 """Environment variable of the bearer token."""
 
 _SETTINGS = "PARETOCUT_SERVE"
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 @dataclass(frozen=True)
@@ -78,12 +81,32 @@ class Settings:
                 "serve: the token must be a word of printable ASCII, got "
                 f"{'other characters' if token else 'an empty file'}"
             )
-        if self.host not in _LOOPBACK:
+        if not _is_loopback(self.host):
             raise InvalidParameterError(
                 f"serve: a token (--token-file, or {TOKEN}) must be given to listen on "
                 f"{self.host}, which others can reach; or --no-token to let everybody in"
             )
         return None
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:  # a name
+        return host == "localhost"
+
+
+def _check_address(host: str, port: int) -> None:
+    check_int(port, who="serve", name="port")
+    if port > 65535:
+        raise InvalidParameterError(f"serve: port must be at most 65535, got {port}")
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        socket.create_server((host, port), family=family).close()
+    except OSError as error:
+        # Python adds the address to the words; it is told once, in front.
+        problem = str(error.strerror).partition(" (while")[0]
+        raise OSError(error.errno, problem, f"{host}:{port}") from None
 
 
 def run(settings: Settings) -> None:
@@ -94,8 +117,9 @@ def run(settings: Settings) -> None:
     settings
         How.
     """
-    # What is wrong with a model or the token is found here, before any process starts.
+    # What is wrong with a model, the token or the address is found here, before anything starts.
     settings.token()
+    _check_address(settings.host, settings.port)
     load_models(settings.models, settings.fusions)
     with ExitStack() as stack:
         if settings.workers > 1:
@@ -118,6 +142,8 @@ def run(settings: Settings) -> None:
 
 def app() -> FastAPI:
     """Return the application that the environment describes; each worker calls this."""
+    # They would be text among the lines of JSON, and some of them name queries.
+    warnings.simplefilter("ignore")
     given = json.loads(os.environ[_SETTINGS])
     settings = Settings(**given | {"limits": Limits(**given["limits"])})
     return create_app(

@@ -13,7 +13,7 @@ import numpy as np
 
 from paretocut import metrics
 from paretocut._state import Either, Fitted, Flag, Instance, Kind, Made, Real, Text
-from paretocut._validation import check_int, check_real
+from paretocut._validation import check_int, check_real, shown
 from paretocut.decisions import Cuts
 from paretocut.errors import InvalidParameterError, NotFittedError
 from paretocut.lists import RankedLists
@@ -260,12 +260,12 @@ class Consensus(Truncator):
         if self.base is not None:
             if not isinstance(self.base, Truncator):
                 raise InvalidParameterError(
-                    f"Consensus: base must be a truncator, got {self.base!r}"
+                    f"Consensus: base must be a truncator, got {shown(self.base)}"
                 )
             if metrics.get(self.metric) != metrics.accuracy:
                 raise InvalidParameterError(
                     "Consensus: base must be left out unless the metric is accuracy, "
-                    f"got {self.base!r}"
+                    f"got {shown(self.base)}"
                 )
         if not isinstance(self.pretrained, (str, os.PathLike, Pretrained, NoneType)):
             raise InvalidParameterError(
