@@ -340,7 +340,7 @@ def test_what_is_shipped_was_learned_from_these_lists(shared_data: Path) -> None
 def test_two_families_in_miniature_go_through_all_tables(shared_data: Path) -> None:
     chosen = ("vaswani-bm25", "vaswani-minilm-dense", "dl2019-bm25", "dl2019-ance")
     lists = {run: load(run)[:24] for run in RUNS if run.name in chosen}
-    known = runs.elsewhere({runs.JUDGED: lists, runs.MADE: {}})
+    known = pretrain.elsewhere(lists)
     assert known.keys() == {"Vaswani", "TREC"}
     some = {run: part for run, part in lists.items() if run.family == "Vaswani"}
     found = variants.measure({runs.JUDGED: some}, known)

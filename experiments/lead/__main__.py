@@ -13,6 +13,7 @@ from typing import Any
 from experiments.data import ROOT
 from experiments.lead import answers, gap, nested, report, runs, summary, variants
 from experiments.lead.cache import remembered
+from experiments.lead.pretrain import elsewhere
 from experiments.results import rounded, stamp
 
 
@@ -34,7 +35,7 @@ def main() -> None:
         say(name)
         return done
 
-    known = runs.elsewhere(groups)
+    known = elsewhere(both)
     say("other collections learned")
     values = runs.table(groups, known)
     say("tuned, told and untrained")

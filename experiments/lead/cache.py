@@ -99,7 +99,7 @@ def _key(lists: pc.RankedLists, truncator: Truncator, protocol: dict[str, Any]) 
 
 
 def _plain(value: Any) -> Any:
-    """Return what JSON has no form for; the repr of `Pretrained` hides its numbers."""
+    """Return what JSON cannot say otherwise: all that was learned elsewhere, not its short name."""
     return value.to_dict() if isinstance(value, Pretrained) else repr(value)
 
 

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 import paretocut as pc
 from experiments.data import Run
 from experiments.lead.cache import remembered, tuned
-from experiments.lead.pretrain import corpus
-from experiments.lead.runs import FEW, found, protocol_of, taught_without
+from experiments.lead.pretrain import corpus, elsewhere
+from experiments.lead.runs import FEW, found, protocol_of
 from experiments.lead.variants import KEYS, Varied, drawn_lists, halves
 from paretocut import metrics
 from paretocut.truncators import Oracle
@@ -154,7 +154,7 @@ def measure(
     values: dict[str, dict[str, dict[str, Array]]] = {run.name: {} for run in runs}
     for fold in folds(runs):
         inside = {run: lists for run, lists in small.items() if corpus(run.family) not in fold}
-        teach = _taught(inside)
+        teach = elsewhere(inside)
         best: dict[str, dict[str, Any]] = {}
         for strategy in RANGES:
             shares = {
@@ -169,12 +169,6 @@ def measure(
                 values[run.name] = _tested(lists, known[corpus(run.family)], best)
         say(f"tested on {', '.join(fold)}")
     return values, picked
-
-
-def _taught(inside: Lists) -> dict[str, Pretrained]:
-    """Return what the corpora teach, each left out in turn."""
-    pairs = [(run.family, lists) for run, lists in inside.items()]
-    return {name: taught_without(name, pairs) for name in sorted({corpus(f) for f, _ in pairs})}
 
 
 def _shares(

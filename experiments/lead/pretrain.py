@@ -9,9 +9,10 @@ never use it for them: each is tested with what the others taught.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from experiments.data import ROOT, RUNS, Run, load
+from experiments.lead.cache import remembered
 from experiments.lead.collections import made
 from paretocut.lists import RankedLists
 from paretocut.truncators.consensus import Pretrained, pretrain
@@ -60,6 +61,25 @@ def learned(
         if corpus(family) not in without:
             groups.setdefault(collection(family), []).append(lists)
     return pretrain(groups)
+
+
+def elsewhere(runs: Mapping[Run, RankedLists]) -> dict[str, Pretrained]:
+    """Return what all other corpora teach, for each corpus; from disk if there.
+
+    Parameters
+    ----------
+    runs
+        Judged lists.
+    """
+    pairs = [(run.family, lists) for run, lists in runs.items()]
+
+    def without(name: str) -> Pretrained:
+        def make() -> dict[str, object]:
+            return learned(pairs, without=[name]).to_dict()
+
+        return Pretrained(**remembered(f"without {name}", runs.values(), make))
+
+    return {name: without(name) for name in sorted({corpus(family) for family, _ in pairs})}
 
 
 def main() -> None:

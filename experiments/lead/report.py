@@ -66,7 +66,7 @@ def _wrapped(block: str) -> str:
 
 def numbers(content: Mapping[str, Any]) -> dict[str, str]:
     """Return what page.md asks for, by name."""
-    every, judged, made = (content["sets"][name] for name in ("all", JUDGED, MADE))
+    every, made = content["sets"]["all"], content["sets"][MADE]
     new, later = content["sets"][NEW], content["sets"][LATER]
     f1 = {name: own["f1"] for name, own in content["sets"].items()}
     dcg = {name: own["dcg"] for name, own in content["sets"].items()}
@@ -74,21 +74,18 @@ def numbers(content: Mapping[str, Any]) -> dict[str, str]:
     return {
         **answers_report.facts(content["answers"]),
         **{f"lists_{key}": str(own["lists"]) for key, own in
-           (("all", every), ("judged", judged), ("made", made), ("later", later), ("new", new))},
+           (("all", every), ("made", made), ("later", later), ("new", new))},
         "commit": content["made"]["commit"],
         "margin": f"{content['margin']:.0%}",
         "families": str(sum(len(names) for names in groups.values())),
         "main_table": _sets(content, "f1"),
         "all_fixed": _gain(f1["all"]["over the best rule"]["mean"]),
-        "all_fixed_median": _gain(f1["all"]["over the best rule"]["median"]),
-        "all_rule": f"`{f1['all']['best rule']}`",
         "all_hindsight": _gain(f1["all"]["over the best of each list"]["mean"]),
-        "all_hindsight_median": _gain(f1["all"]["over the best of each list"]["median"]),
         "ahead_lists": str(f1["all"]["ahead"]),
-        "new_fixed": _gain(f1[NEW]["over the best rule"]["mean"]),
-        "new_hindsight": _gain(f1[NEW]["over the best of each list"]["mean"]),
         **{verdict.replace(" ", "_"): _counted(groups[verdict]) for verdict in VERDICTS},
-        "dcg_table": _sets(content, "dcg"),
+        "below": _listed_below(content),
+        "nested_judged": _gain(f1[JUDGED]["nested"]["mean"]),
+        "nested_made": _gain(f1[MADE]["nested"]["mean"]),
         "dcg_fixed": _gain(dcg["all"]["over the best rule"]["mean"]),
         "dcg_hindsight": _gain(dcg["all"]["over the best of each list"]["mean"]),
         "dcg_rule": f"`{dcg['all']['best rule']}`",
@@ -102,8 +99,6 @@ def numbers(content: Mapping[str, Any]) -> dict[str, str]:
         "over_half_median": _gain(
             f1["all"]["untrained, over untrained rules"]["minmax_half"]["median"]
         ),
-        "untrained_tuned": _gain(f1["all"]["untrained"]["mean"]),
-        "word": _gain(f1["all"]["told a word"]["mean"]),
         "number": _gain(f1["all"]["told the number"]["mean"]),
         "number_median": _gain(f1["all"]["told the number"]["median"]),
         "told": f"{f1['all']['mean']['told the number']:.3f}",
@@ -111,9 +106,19 @@ def numbers(content: Mapping[str, Any]) -> dict[str, str]:
         "told_half": f"{f1['all']['mean']['told half of it']:.3f}",
         "told_twice": f"{f1['all']['mean']['told twice of it']:.3f}",
         "rule_f1": f"{f1['all']['mean'][f1['all']['best rule']]:.3f}",
-        "global_k": f"{f1['all']['mean']['global_k']:.3f}",
-        **_closed(content["bounds"]),
+        "own_number": _closed(content["bounds"])["own_number"],
     }  # fmt: skip
+
+
+def _listed_below(content: Mapping[str, Any]) -> str:
+    """Return the families whose whole interval is below 0, whatever the margin."""
+    names = [
+        f"{family} (later)" if name == LATER else family
+        for name in SETS
+        for family, own in content["sets"][name]["families"].items()
+        if own["f1"]["over it"]["mean"][2] < 0
+    ]
+    return ", ".join(names) or "none"
 
 
 def _verdicts(content: Mapping[str, Any], metric: str) -> dict[str, list[str]]:

@@ -7,7 +7,7 @@ tested on the other, five times both ways; twenty times where queries are few an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,9 +18,9 @@ from experiments.calibrate.collections import systems
 from experiments.compare import networks
 from experiments.compare.methods import CEILING, NEURAL, PROTOCOL
 from experiments.data import Run
-from experiments.lead.cache import by_repeat, remembered, tuned
+from experiments.lead.cache import by_repeat, tuned
 from experiments.lead.collections import fresh
-from experiments.lead.pretrain import all_lists, corpus, learned
+from experiments.lead.pretrain import all_lists, corpus
 from paretocut import metrics
 from paretocut.truncators import (
     Consensus,
@@ -78,34 +78,6 @@ def sets() -> dict[str, dict[Run, pc.RankedLists]]:
     }
 
 
-def elsewhere(groups: Mapping[str, Lists]) -> dict[str, Pretrained]:
-    """Return what all other collections teach, for each corpus of the first two sets.
-
-    Parameters
-    ----------
-    groups
-        What `sets` returned.
-    """
-    pairs = [(run.family, lists) for name in (JUDGED, MADE) for run, lists in groups[name].items()]
-    corpora = {corpus(family) for family, _ in pairs}
-    return {name: taught_without(name, pairs) for name in sorted(corpora)}
-
-
-def taught_without(name: str, pairs: Sequence[tuple[str, pc.RankedLists]]) -> Pretrained:
-    """Return what collections teach, those of one corpus left out; from disk if there.
-
-    Parameters
-    ----------
-    name
-        The corpus.
-    pairs
-        Family and lists of each run.
-    """
-    parts = [lists for _, lists in pairs]
-    content = remembered(f"without {name}", parts, lambda: learned(pairs, without=[name]).to_dict())
-    return Pretrained(**content)
-
-
 def taught(run: Run, known: Mapping[str, Pretrained]) -> Pretrained:
     """Return what may be known where a run is tested: what is shipped, for a new collection."""
     return known.get(corpus(run.family), shipped())
@@ -122,7 +94,7 @@ def table(groups: Mapping[str, Lists], known: Mapping[str, Pretrained]) -> dict[
     Parameters
     ----------
     groups, known
-        What `sets` and `elsewhere` returned.
+        What `sets` returned, and what all other corpora teach, for each corpus.
     """
     out: dict[str, Values] = {}
     for members in groups.values():
@@ -186,7 +158,7 @@ def curves(groups: Mapping[str, Lists], known: Mapping[str, Pretrained]) -> dict
     Parameters
     ----------
     groups, known
-        What `sets` and `elsewhere` returned.
+        What `sets` returned, and what all other corpora teach, for each corpus.
     """
     rivals: dict[str, Truncator] = {name: SIMPLE[name] for name in ("global_k", "minmax", "z")}
     out: dict[str, Any] = {}

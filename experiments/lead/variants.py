@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import paretocut as pc
 from experiments.compare.methods import CEILING
@@ -83,7 +82,7 @@ def halves(lists: pc.RankedLists) -> Iterator[tuple[pc.RankedLists, pc.RankedLis
     yield lists[half:], lists[:half]
 
 
-def measure(groups: Mapping[str, Lists], known: Mapping[str, Any]) -> dict[str, Any]:
+def measure(groups: Mapping[str, Lists], known: Mapping[str, Pretrained]) -> dict[str, Any]:
     """Return the mean of each variant over each set: metric -> variant -> set.
 
     Parameters
@@ -100,9 +99,8 @@ def measure(groups: Mapping[str, Lists], known: Mapping[str, Any]) -> dict[str, 
             own, some = known[corpus(run.family)], drawn_lists(lists)
             for metric, table in (("f1", _votes(own)), ("dcg", _regressions(own))):
                 for row, options in table.items():
-                    tested = _plain(some) if row == NOT_LOGIT else some
                     truncator = Varied(metric, **options)
-                    cells.setdefault((metric, row), []).append(_value(tested, truncator))
+                    cells.setdefault((metric, row), []).append(_value(some, truncator))
                 best = metrics.get(metric)(some, Oracle(metric).predict(some))
                 cells.setdefault((metric, CEILING), []).append(float(best.mean()))
         for (metric, row), numbers in cells.items():
@@ -114,15 +112,6 @@ def _value(lists: pc.RankedLists, truncator: Consensus) -> float:
     value = metrics.get(truncator.metric)
     found = [value(test, truncator.fit(train).predict(test)) for train, test in halves(lists)]
     return float(np.concatenate(found).mean())
-
-
-def _plain(lists: pc.RankedLists) -> pc.RankedLists:
-    """Return the lists on a scale on which nothing looks like a probability."""
-    doubled: NDArray[Any] = 3 * lists.merit.values + 2
-    return pc.RankedLists(lists.merit.with_values(doubled), lists.relevance)
-
-
-NOT_LOGIT = "saturated scores not as logits"
 
 
 def _votes(own: Pretrained) -> dict[str, dict[str, Any]]:
@@ -145,8 +134,7 @@ def _votes(own: Pretrained) -> dict[str, dict[str, Any]]:
         "other collections worth 12 queries": {"pseudo_queries": 12.0},
         "other collections worth 25 queries": {"pseudo_queries": 25.0},
     }
-    rows = {name: {"pretrained": own, "changed": changed} for name, changed in changes.items()}
-    return rows | {NOT_LOGIT: {"pretrained": own}}
+    return {name: {"pretrained": own, "changed": changed} for name, changed in changes.items()}
 
 
 def _regressions(own: Pretrained) -> dict[str, dict[str, Any]]:

@@ -426,7 +426,7 @@ class Consensus(Truncator):
     def _judged_cuts(self, merit: Ragged) -> IntArray:
         metric, model = metrics.get(self.metric), self._relevance()
         if is_f_beta(metric):
-            return believed_cuts(merit, model.beliefs(merit), self._beta())
+            return believed_cuts(merit, model.beliefs(merit), self._beta(), self.constants)
         caution = self.constants.caution if is_linear(metric) else 0.0
         return best_expected(model.probabilities(merit, caution), metric, seed=self.seed)
 
@@ -467,7 +467,8 @@ class Consensus(Truncator):
         elif self.expect is not None:
             clause = f"highest expected {metric.name} if the list holds {self._expected()}"
         elif metric == metrics.f1:
-            return half_clauses(cuts, self._scale().apply(cuts.lists.merit), self.constants)
+            merit = self._scale().apply(cuts.lists.merit)
+            return half_clauses(cuts, merit, self.constants)
         else:
             clause = f"highest expected {metric.name}, by what other collections taught"
         return [clause] * len(cuts)

@@ -166,8 +166,7 @@ def half_clauses(cuts: Cuts, merit: Ragged, constants: Constants = CONSTANTS) ->
     """
     raw = cuts.lists.merit
     logit = np.zeros(len(raw), dtype=bool) if merit is raw else saturated(raw)
-    halves = middle(merit, constants).tolist()
-    columns = (cuts.chosen.tolist(), merit, halves, logit.tolist())
+    columns = (cuts.chosen.tolist(), merit, middle(merit, constants).tolist(), logit.tolist())
     clauses = []
     for k, values, half, as_logit in zip(*columns, strict=True):
         if values.size == 0:
