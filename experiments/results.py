@@ -1,19 +1,29 @@
-"""What the measured pages share: how numbers are kept, and which commit made them."""
+"""What the measured pages share: plain numbers, where they come from, what they depend on."""
 
 from __future__ import annotations
 
+import inspect
+import json
 import platform
 import subprocess
+from collections.abc import Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import paretocut
 from experiments.data import ROOT
+from paretocut.truncators import Truncator
 
-__all__ = ["commit", "rounded", "stamp"]
+__all__ = ["commit", "rounded", "sources", "stamp"]
 
+PACKAGE = Path(paretocut.__file__).parent
 LIBRARIES = ("paretocut", "numpy", "scipy", "scikit-learn", "torch", "matplotlib")
+# Files that a measurement writes itself, or that only show what was measured.
+_WRITTEN = (":!docs", ":!*.md", ":!*.json", ":!*.npz", ":!tests")
+_FACES = {"plots.py", "__main__.py"}
 
 
 def rounded(value: Any) -> Any:
@@ -28,11 +38,9 @@ def rounded(value: Any) -> Any:
 
 
 def commit() -> str:
-    """Return the commit that is checked out, in short."""
-    found = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True
-    )
-    return found.stdout.strip() or "unknown"
+    """Return the commit that is checked out; "-dirty" follows it where code differs from it."""
+    name = _git("rev-parse", "--short=12", "HEAD") or "unknown"
+    return name + ("-dirty" if _git("status", "--porcelain", "--", ".", *_WRITTEN) else "")
 
 
 def stamp() -> dict[str, Any]:
@@ -44,3 +52,39 @@ def stamp() -> dict[str, Any]:
         except PackageNotFoundError:
             continue
     return {"commit": commit(), "versions": versions}
+
+
+def sources(truncator: Truncator) -> Iterator[Path]:
+    """Yield the source files that can change a truncator's cuts or what they are worth.
+
+    Everything of the package below the faces that all truncators share, the truncator's own
+    module (with its folder where it has one), those of the truncators inside it, and the kernel.
+    """
+    yield from sorted(path for path in PACKAGE.glob("*.py") if path.name not in _FACES)
+    yield from sorted((PACKAGE / "evaluation").glob("*.py"))
+    yield from sorted((PACKAGE / "io").rglob("*.py"))
+    yield from sorted((PACKAGE / "truncators").glob("_[a-z]*.py"))
+    for module in sorted({Path(inspect.getfile(type(part))) for part in _parts(truncator)}):
+        own_folder = module.parent.name != "truncators"
+        yield from sorted(module.parent.glob("*.py")) if own_folder else [module]
+    yield PACKAGE / "truncators" / "threshold.py"  # normalises the scores of several others
+    yield from sorted((ROOT / "cpp").glob("*.[ch]pp"))
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """Write results as JSON, the same bytes for the same content."""
+    path.parent.mkdir(exist_ok=True)
+    text = json.dumps(content, indent=1, allow_nan=False) + "\n"
+    path.write_text(text, encoding="utf-8")
+
+
+def _parts(truncator: Truncator) -> Iterable[Truncator]:
+    yield truncator
+    for value in truncator.get_params().values():
+        if isinstance(value, Truncator):
+            yield value
+
+
+def _git(*arguments: str) -> str:
+    found = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True)
+    return found.stdout.strip()

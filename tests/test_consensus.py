@@ -16,6 +16,7 @@ from paretocut.errors import DataFormatError, InvalidParameterError, InvalidScor
 from paretocut.lists import RankedLists
 from paretocut.truncators import Consensus, GlobalK, ScoreThreshold
 from paretocut.truncators.consensus import Pretrained, pretrain
+from paretocut.truncators.consensus.constants import Constants
 from paretocut.truncators.consensus.expected import expected_curve
 from paretocut.truncators.consensus.features import DESIGN
 
@@ -239,6 +240,28 @@ def test_a_model_file_cannot_name_a_path_to_be_read(tmp_path: Path) -> None:
     (tmp_path / "model.json").write_text(json.dumps(content))
     with pytest.raises(DataFormatError, match="pretrained must be a Pretrained, got"):
         pc.load(tmp_path / "model.json")
+
+
+def test_a_subclass_may_have_other_constants() -> None:
+    class Fewer(Consensus):
+        constants = Constants(many=5.0, number_spread=0.0)
+
+    flat = np.linspace(1.0, 0.4, 400)
+    k = Fewer().cut(flat).k
+    assert k == Fewer().predict([flat])[0] < Consensus().cut(flat).k
+    assert "more than 5 relevant results" in Fewer().cut(flat).reason
+    beliefs = [kind(expect=20.0).predict([flat])[0] for kind in (Fewer, Consensus)]
+    assert beliefs[0] != beliefs[1]
+
+
+@pytest.mark.parametrize("without", [("minmax", "top"), ("z", "z-0.3log", "raw")])
+def test_keys_that_are_left_out_are_not_elected(without: tuple[str, ...]) -> None:
+    class Without(Consensus):
+        constants = Constants(without=without, draws=200)
+
+    model = Without().fit(simulated(30, 0))
+    assert not {key for key, *_ in model.rules_} & set(without)
+    assert model.votes_.sum() == 200
 
 
 @pytest.mark.parametrize("metric", ["f1", "f2", "dcg", "accuracy", "recall", "utility(1,0.2)"])

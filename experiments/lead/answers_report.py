@@ -1,4 +1,4 @@
-"""The section of ``docs/lead.md`` on answers and none, from the measurements alone."""
+"""Tables and facts on "is there an answer at all", from the measurements alone."""
 
 from __future__ import annotations
 
@@ -8,20 +8,16 @@ from typing import Any
 from experiments.lead.answers import MODEL, REGRESSION
 
 
-def section(content: Mapping[str, Any]) -> str:
-    """Return the section in Markdown."""
+def tables(content: Mapping[str, Any]) -> dict[str, str]:
+    """Return the tables of the section, by name."""
     tasks, growth = content["tasks"], content["growth"]
-    parts = [
-        _INTRODUCTION,
-        _summary(tasks),
-        _FEWER,
-        _curves(tasks),
-        _METHODS,
-        *(_methods(name, task) for name, task in tasks.items()),
-        _GROWTH.format(**growth["index"]),
-        _growth(growth),
-    ]
-    return "\n\n".join(part.strip("\n") for part in parts)
+    return {
+        "answers": _summary(tasks),
+        "answers_fewer": _curves(tasks),
+        "answers_methods": "\n".join(_methods(name, task) for name, task in tasks.items()),
+        "answers_growth": _growth(growth),
+        **{f"index_{when}": f"{size:,}" for when, size in growth["index"].items()},
+    }
 
 
 def facts(content: Mapping[str, Any]) -> dict[str, str]:
@@ -29,7 +25,7 @@ def facts(content: Mapping[str, Any]) -> dict[str, str]:
     leads = {name: _best(task)[1]["lead"] for name, task in content["tasks"].items()}
     sure = [name for name, (_, low, _) in leads.items() if low > 0]
     return {
-        "ahead": str(sum(mean > 0 for mean, _, _ in leads.values())),
+        "signals_ahead": str(sum(mean > 0 for mean, _, _ in leads.values())),
         "tasks": str(len(leads)),
         "sure": "; ".join(sure) or "none",
         "smallest": f"{min(mean for mean, _, _ in leads.values()):+.1%}",
@@ -107,58 +103,3 @@ def _growth(rows: Mapping[str, Any]) -> str:
         if method != "index":
             text += row([method, *(f"{own[name]:.3f}" for name in names)])
     return text
-
-
-_INTRODUCTION = """
-## Is there an answer at all?
-
-Each method is one number per list, larger where an answer is more likely. `Consensus("accuracy")`
-is a logistic regression on the scores at ranks 1, 2, 3, 5, 10, 20, 50 and 100, the log of their
-range, and their normal scores: the average of one on the best score alone, one on scores and range
-and one on all columns. Penalties and weights are chosen by cross-validation within the judged
-lists, and few lists are drawn towards the best score with a fixed slope.
-
-**Protocol.** Lists are parted into halves at random, ten times, and each half is judged by what
-was learned on the other. No two lists are of one query, character or document; a claim whose
-documents are not among the results was left out. Leads are differences in accuracy, with 95 %
-bootstrap intervals over lists and partings. The best other method is best with hindsight. The
-regression is one on the numbers of all other methods, and not part of the library. The ranks, the
-three sets of columns and the penalties were chosen while looking at these tasks, in other random
-halves; variants (products of columns, the shape of the list, other penalties, folds and averages)
-differed by about 0.01 in mean accuracy at most, from 50 lists on.
-
-![ROC curves of six methods on each of the five tasks](images/lead-answers-roc.svg)
-"""
-
-_FEWER = """
-### Fewer judged lists
-
-Accuracy of `Consensus("accuracy")` when so many lists are judged, and its lead over the best of
-the six signals that need no background, with hindsight for each number of lists.
-"""
-
-_METHODS = """
-### All methods
-
-"Tuned" has its threshold from judged lists; "at 0.05" has seen lists without an answer only
-(background) or nothing (E-value of surprise). `Background` without context orders lists as the
-best score does: within one index it adds a meaning (the share of unanswerable queries that would
-get an answer), not power. With context it asks how good the best score is given another one of
-the list. At 0.05 the best context was a rank just behind the relevant results that a query may
-have: the 2nd for one match (Same Document, SciFact), the 100th for sixteen (Omniglot) or up to
-thirty (digits). The mean of the best 2, 3 or 10 scores in place of the best one was no better.
-"""
-
-_GROWTH = """
-### When the index grows
-
-Omniglot, encoder after 51 epochs: thresholds and backgrounds set in an index of {before}
-drawings, used in one of {after}; the queries are the same. A threshold on the best score lets
-false answers grow with the index, and what is learned from several scores suffers more: after
-growth, learn again. Following the size keeps false answers below the level of 0.05, here far
-below, at the price of the answers: `F ** (N / N0)` is exact when all queries have one law of
-scores; when they differ, it bounds the p-value from above (the mean of powers is at least the
-power of the mean), and a threshold for 0.05 then lies far out in the tail of what was seen. The
-score given as context moves with the index only if its rank is small beside the index: the 10th
-of 1,296 does, the 100th does not. After tenfold growth, fit the background again.
-"""

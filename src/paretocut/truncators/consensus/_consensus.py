@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from functools import cache
 from types import NoneType
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from paretocut.metrics import MetricLike
 from paretocut.ragged import FloatArray, IntArray, Ragged, RaggedLike
 from paretocut.truncators._base import Truncator
 from paretocut.truncators.consensus.answer import AnswerModel
-from paretocut.truncators.consensus.constants import CONSTANTS, EXPECT
+from paretocut.truncators.consensus.constants import CONSTANTS, EXPECT, Constants
 from paretocut.truncators.consensus.expected import best_expected, is_f_beta, is_linear
 from paretocut.truncators.consensus.features import Scale
 from paretocut.truncators.consensus.judged import Relevance, check_errors, learn_from
@@ -60,8 +60,8 @@ class Consensus(Truncator):
     expect
         How many relevant results a list holds on average, as far as you know your questions:
         ``"one"`` (a fact: one or two), ``"few"`` (a how-to: three to ten), ``"many"`` (a
-        literature search: a dozen or more), or a number; None for no idea. Judgements overrule
-        it.
+        literature search: a dozen or more), or a number; None for no idea. Full judgements
+        overrule it; with lists judged in part it is one more estimate.
     base
         For accuracy only: what cuts the lists that hold an answer, learned along with the rest;
         None keeps all of such a list.
@@ -161,6 +161,9 @@ class Consensus(Truncator):
     >>> Consensus(expect=1.5).predict([[9.0, 8.5, 2.0, 1.5, 1.2, 1.0], [5.0, 2.0, 1.9, 1.0]])
     array([2, 1])
     """
+
+    constants: ClassVar[Constants] = CONSTANTS
+    """Numbers that no user need know; a subclass may have others, to measure what they give."""
 
     strategy_: str
     weights_: FloatArray
@@ -321,7 +324,7 @@ class Consensus(Truncator):
         if lists.relevance is not None and not lists.fully_judged:
             judged = lists.judged
             whole = judged.filled & (judged.count(judged.values) == judged.lengths)
-            if np.count_nonzero(whole) < CONSTANTS.whole:
+            if np.count_nonzero(whole) < self.constants.whole:
                 self._fit_in_part(lists)
                 return
             lists = lists[whole]
@@ -343,7 +346,9 @@ class Consensus(Truncator):
         metric, known = metrics.get(self.metric), self._elsewhere()
         design, weight = standardised(merit, scale, known), 1 / (merit.ranks + 1.0)
         towards = np.array(known.coef)
-        self.coef_, self.covariance_ = regress(design, relevant.values, weight, towards)
+        self.coef_, self.covariance_ = regress(
+            design, relevant.values, weight, towards, self.constants
+        )
         if metric == metrics.accuracy:
             self.strategy_ = "answer"
             if self.base is not None:
@@ -355,17 +360,19 @@ class Consensus(Truncator):
         elif is_linear(metric):
             self.strategy_ = "regression"
             self.gain_, self.error_ = cross_validated(
-                lists, metric, design, weight, towards, self.seed
+                lists, metric, design, weight, towards, self.seed, self.constants
             )
         else:
             self.strategy_ = "vote"
             curves = metric.curves(lists)
             rng = np.random.default_rng(self.seed)
-            totals = len(lists) * drawn(rule_values(merit, scale, curves), rng)
+            totals = len(lists) * drawn(
+                rule_values(merit, scale, curves), rng, self.constants.draws
+            )
             if metric == metrics.f1:
-                elsewhere = values_elsewhere(known, "f1", rng)
-                totals += CONSTANTS.pseudo_queries * unit(curves) * elsewhere
-            self.weights_, self.thresholds_, self.votes_ = elected(totals)
+                elsewhere = values_elsewhere(known, "f1", rng, self.constants.draws)
+                totals += self.constants.pseudo_queries * unit(curves) * elsewhere
+            self.weights_, self.thresholds_, self.votes_ = elected(totals, self.constants)
 
     def _fit_in_part(self, lists: RankedLists) -> None:
         judged = lists.judged
@@ -382,6 +389,8 @@ class Consensus(Truncator):
         self.logit_, self.center_, self.spread_ = bool(scale.logit), scale.center, scale.spread
         self.strategy_ = "judged"
         _, model = learn_from(lists, errors=self.judge_errors)
+        if self.expect is not None:
+            model = model.told(self.expect)
         self.relevance_ = dataclasses.asdict(model)
         self.queries_ = int(np.count_nonzero(judged.count(judged.values)))
 
@@ -389,7 +398,7 @@ class Consensus(Truncator):
         if self.metric != "f1" or self.expect is not None or hasattr(self, "strategy_"):
             return None
         self._validate()
-        return quick_half(scores, higher_is_better)
+        return quick_half(scores, higher_is_better, self.constants)
 
     def _predict(self, lists: RankedLists) -> IntArray:
         scale = self._scale()
@@ -400,12 +409,13 @@ class Consensus(Truncator):
         if strategy == "judged":
             return self._judged_cuts(merit)
         if strategy == "estimate":
-            return believed_cuts(merit, estimated(merit, self.typical_), self._beta())
+            beliefs = estimated(merit, self.typical_)
+            return believed_cuts(merit, beliefs, self._beta(), self.constants)
         if strategy == "regression":
             if self._loses():
                 return np.zeros(len(lists), dtype=np.int64)
             design = standardised(merit, scale, self._elsewhere())
-            p = merit.with_values(careful(design, self.coef_, self.covariance_))
+            p = merit.with_values(careful(design, self.coef_, self.covariance_, self.constants))
             return best_expected(p, metrics.get(self.metric))
         if strategy == "answer":
             answered = self._answered(lists) >= 0.5
@@ -416,22 +426,23 @@ class Consensus(Truncator):
     def _judged_cuts(self, merit: Ragged) -> IntArray:
         metric, model = metrics.get(self.metric), self._relevance()
         if is_f_beta(metric):
-            return believed_cuts(merit, model.beliefs(merit), self._beta())
-        caution = CONSTANTS.caution if is_linear(metric) else 0.0
+            return believed_cuts(merit, model.beliefs(merit), self._beta(), self.constants)
+        caution = self.constants.caution if is_linear(metric) else 0.0
         return best_expected(model.probabilities(merit, caution), metric, seed=self.seed)
 
     def _untrained(self, lists: RankedLists, merit: Ragged) -> IntArray:
         metric = metrics.get(self.metric)
         if self.expect is not None and is_f_beta(metric):
-            return believed_cuts(merit, told(len(merit), self.expect), self._beta())
+            beliefs = told(len(merit), self.expect, self.constants)
+            return believed_cuts(merit, beliefs, self._beta(), self.constants)
         if metric == metrics.f1:
-            return upper_half(merit)
+            return upper_half(merit, self.constants)
         if metric == metrics.dcg and self.expect is None:
             if self.pretrained is None:
                 rules = _dcg_rules(self.seed)
             else:
                 rules = elected(_dcg_values(self._elsewhere(), self.seed))
-            return winner(rules.counts(merit, Scale()), rules.votes, CONSTANTS.unsure)
+            return winner(rules.counts(merit, Scale()), rules.votes, self.constants.unsure)
         return best_expected(self.predict_proba(lists), metric, seed=self.seed)
 
     def _because(self, cuts: Cuts) -> list[str]:
@@ -456,7 +467,8 @@ class Consensus(Truncator):
         elif self.expect is not None:
             clause = f"highest expected {metric.name} if the list holds {self._expected()}"
         elif metric == metrics.f1:
-            return half_clauses(cuts, self._scale().apply(cuts.lists.merit))
+            merit = self._scale().apply(cuts.lists.merit)
+            return half_clauses(cuts, merit, self.constants)
         else:
             clause = f"highest expected {metric.name}, by what other collections taught"
         return [clause] * len(cuts)
@@ -493,7 +505,7 @@ class Consensus(Truncator):
         return Relevance.from_dict(self.relevance_)
 
     def _loses(self) -> bool:
-        return self.gain_ < -CONSTANTS.loss * self.error_
+        return self.gain_ < -self.constants.loss * self.error_
 
     def _rules(self) -> Rules:
         return Rules(self.weights_, self.thresholds_, self.votes_)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["EXPECT", "Constants"]
+__all__ = ["CONSTANTS", "EXPECT", "Constants"]
 
 EXPECT = {"one": 1.2, "few": 5.0, "many": 25.0}
 """The words that `expect` takes, and the mean number of relevant results each stands for."""
@@ -12,12 +12,15 @@ EXPECT = {"one": 1.2, "few": 5.0, "many": 25.0}
 
 @dataclass(frozen=True)
 class Constants:
-    """Numbers chosen on judged runs; see docs/lead.md for how."""
+    """Numbers chosen on judged runs; docs/lead.md says what other choices would have given.
 
-    thresholds: int = 100
-    """Thresholds tried on each key."""
+    A truncator takes them from its class attribute ``constants``.
+    """
+
     draws: int = 100
-    """Draws of the Bayesian bootstrap."""
+    """Draws of the Bayesian bootstrap; 0 for the plain mean over queries, which elects one rule."""
+    without: tuple[str, ...] = ()
+    """Keys that may not be elected; see ``vote.py`` for their names."""
     pseudo_queries: float = 6.0
     """Judged queries that all other collections together count for. This steadies the vote of
     ten or twenty queries; fifty hardly need it."""
@@ -61,6 +64,9 @@ class Constants:
     """Shares of the irrelevant results that a judge may call relevant; the judgements decide."""
     false_prior: tuple[float, ...] = (0.16, 0.16, 0.16, 0.16, 0.14, 0.12, 0.10)
     """How likely each of them is beforehand."""
+    told_error: float = 0.6
+    """Standard deviation of the logarithm of the mean number, where a word or number was told and
+    some results were judged too."""
     judged_plain: float = 0.1
     """Share of the belief that stays with the upper half of the range if some results were judged:
     lists of one system differ more than their mean number tells."""

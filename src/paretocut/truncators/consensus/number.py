@@ -11,8 +11,8 @@ import numpy as np
 
 from paretocut import _kernel
 from paretocut.ragged import FloatArray, IntArray, Ragged
-from paretocut.truncators.consensus.constants import CONSTANTS, EXPECT
-from paretocut.truncators.consensus.untrained import middle
+from paretocut.truncators.consensus.constants import CONSTANTS, EXPECT, Constants
+from paretocut.truncators.consensus.untrained import middle, odds
 
 __all__ = [
     "beliefs_about",
@@ -26,10 +26,10 @@ __all__ = [
     "typical",
 ]
 
-_ODDS = (CONSTANTS.slope, CONSTANTS.rank_weight, CONSTANTS.reach)
 
-
-def believed_cuts(merit: Ragged, beliefs: FloatArray, beta: float = 1.0) -> IntArray:
+def believed_cuts(
+    merit: Ragged, beliefs: FloatArray, beta: float = 1.0, constants: Constants = CONSTANTS
+) -> IntArray:
     """Return the cuts with the highest expected F-beta under a belief about the number.
 
     Parameters
@@ -41,13 +41,15 @@ def believed_cuts(merit: Ragged, beliefs: FloatArray, beta: float = 1.0) -> IntA
         of the number of relevant results.
     beta
         Of the metric.
+    constants
+        They hold the slopes of the log-odds.
     """
     cuts = np.empty(len(merit), dtype=np.int64)
-    _kernel.believed_cuts(merit.values, merit.offsets, *_ODDS, beliefs, beta**2, cuts)
+    _kernel.believed_cuts(merit.values, merit.offsets, *odds(constants), beliefs, beta**2, cuts)
     return cuts
 
 
-def told(count: int, expect: str | float) -> FloatArray:
+def told(count: int, expect: str | float, constants: Constants = CONSTANTS) -> FloatArray:
     """Return the belief of a user who said a word or a number, the same for each list.
 
     Parameters
@@ -57,10 +59,12 @@ def told(count: int, expect: str | float) -> FloatArray:
     expect
         One of the words, or a number. A number leaves room for lists that differ from the mean;
         a word leaves more.
+    constants
+        They say how much more.
     """
     word = isinstance(expect, str)
     number = EXPECT[expect] if isinstance(expect, str) else float(expect)
-    spread = CONSTANTS.word_spread if word else CONSTANTS.number_spread
+    spread = constants.word_spread if word else constants.number_spread
     # The logarithm of 0 is minus infinity; the kernel then takes the least a list can hold.
     mean = math.log(max(number, 1e-3))
     return np.tile([1.0, mean, spread, 0.0, 0.0, 1.0], (count, 1))

@@ -130,7 +130,12 @@ def shipped() -> Pretrained:
     return Pretrained(**content)  # not from_dict: what is shipped is tested, and import is quick
 
 
-def values_elsewhere(known: Pretrained, metric: str, rng: np.random.Generator) -> FloatArray:
+def values_elsewhere(
+    known: Pretrained,
+    metric: str,
+    rng: np.random.Generator,
+    draws: int = CONSTANTS.draws,
+) -> FloatArray:
     """Return the value of each rule (rows) in each draw of other collections (columns).
 
     Parameters
@@ -139,15 +144,15 @@ def values_elsewhere(known: Pretrained, metric: str, rng: np.random.Generator) -
         What `pretrain` returned.
     metric
         "f1" or "dcg".
-    rng
-        Source of the draws.
+    rng, draws
+        Source and number of the draws.
     """
     values = known.values[metric]
     learned = where(LEARNED[metric])
     table = np.full((len(values), learned.size), -1.0)
     for row, name in zip(table, sorted(values), strict=True):
         row[learned] = values[name]
-    return drawn(table, rng)
+    return drawn(table, rng, draws)
 
 
 def pretrain(collections: Mapping[str, Sequence[RankedLists]]) -> Pretrained:

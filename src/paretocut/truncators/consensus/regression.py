@@ -11,7 +11,7 @@ from paretocut._state import Array
 from paretocut.lists import RankedLists
 from paretocut.metrics import Metric
 from paretocut.ragged import FloatArray, IntArray, Ragged
-from paretocut.truncators.consensus.constants import CONSTANTS
+from paretocut.truncators.consensus.constants import CONSTANTS, Constants
 from paretocut.truncators.consensus.expected import best_expected
 from paretocut.truncators.consensus.features import DESIGN, Features, Scale
 from paretocut.truncators.consensus.logistic import curvature, ridge_logistic, sigmoid
@@ -40,7 +40,11 @@ def standardised(merit: Ragged, scale: Scale, known: Pretrained) -> FloatArray:
 
 
 def regress(
-    design: FloatArray, relevant: Any, weight: FloatArray, towards: FloatArray
+    design: FloatArray,
+    relevant: Any,
+    weight: FloatArray,
+    towards: FloatArray,
+    constants: Constants = CONSTANTS,
 ) -> tuple[FloatArray, FloatArray]:
     """Return the coefficients of the log-odds of relevance, and their covariance.
 
@@ -54,17 +58,24 @@ def regress(
         How much each counts.
     towards
         Coefficients of other collections; with few judgements the result stays close to them.
+    constants
+        They say how close.
     """
-    penalty = np.full(towards.size, CONSTANTS.ridge)
+    penalty = np.full(towards.size, constants.ridge)
     coef = ridge_logistic(design, relevant, penalty=penalty, towards=towards, weight=weight)
     matrix = curvature(design, sigmoid(design @ coef), weight, penalty)
     return coef, np.asarray(np.linalg.inv(matrix), dtype=np.float64)
 
 
-def careful(design: FloatArray, coef: FloatArray, covariance: FloatArray) -> FloatArray:
+def careful(
+    design: FloatArray,
+    coef: FloatArray,
+    covariance: FloatArray,
+    constants: Constants = CONSTANTS,
+) -> FloatArray:
     """Return probabilities from log-odds lowered by a part of their standard error."""
     errors = np.sqrt(((design @ covariance) * design).sum(axis=1))
-    return sigmoid(design @ coef - CONSTANTS.caution * errors)
+    return sigmoid(design @ coef - constants.caution * errors)
 
 
 def cross_validated(
@@ -74,6 +85,7 @@ def cross_validated(
     weight: FloatArray,
     towards: FloatArray,
     seed: int,
+    constants: Constants = CONSTANTS,
 ) -> tuple[float, float]:
     """Return the mean metric of lists cut by what other folds taught, and its standard error.
 
@@ -87,15 +99,18 @@ def cross_validated(
         As for `regress`, for all results of the lists.
     seed
         Of the division into folds.
+    constants
+        They say how many folds, and what `regress` and `careful` need.
     """
     relevant, rows = lists.relevant.values, lists.scores.rows
-    folds = min(CONSTANTS.folds, len(lists))
+    folds = min(constants.folds, len(lists))
     fold = np.random.default_rng(seed).permutation(len(lists)) % folds
     cuts: IntArray = np.zeros(len(lists), dtype=np.int64)
     for own in (fold == k for k in range(folds)):
         inside = own[rows]
-        fitted = regress(design[~inside], relevant[~inside], weight[~inside], towards)
+        fitted = regress(design[~inside], relevant[~inside], weight[~inside], towards, constants)
         scores = lists.scores.take(np.flatnonzero(own))
-        cuts[own] = best_expected(scores.with_values(careful(design[inside], *fitted)), metric)
+        p = scores.with_values(careful(design[inside], *fitted, constants))
+        cuts[own] = best_expected(p, metric)
     values = metric(lists, cuts)
     return float(values.mean()), float(values.std() / math.sqrt(len(values)))

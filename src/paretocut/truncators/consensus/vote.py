@@ -11,7 +11,7 @@ import numpy as np
 from paretocut import _kernel
 from paretocut._state import Array, Kind
 from paretocut.ragged import BoolArray, FloatArray, IntArray, Ragged
-from paretocut.truncators.consensus.constants import CONSTANTS
+from paretocut.truncators.consensus.constants import CONSTANTS, Constants
 from paretocut.truncators.consensus.features import Scale
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "winner",
 ]
 
+_THRESHOLDS = 100  # tried on each key; what is shipped holds the values of these very rules
 _COLUMNS = ("rank", "log_rank", "minmax", "top", "z", "raw")  # the order of the kernel
 
 # The keys of rules: weights of columns, and the range of thresholds.
@@ -111,9 +112,9 @@ def _grid(name: str) -> FloatArray:
     """Return the thresholds tried on a key, falling from one that keeps nothing."""
     _, top, bottom = _KEYS[name]
     if name == "rank":
-        steps = np.geomspace(0.5 - top, 0.5 - bottom, CONSTANTS.thresholds)
+        steps = np.geomspace(0.5 - top, 0.5 - bottom, _THRESHOLDS)
         return np.concatenate([[top], -0.5 - np.unique(np.round(steps))])
-    return np.concatenate([[np.inf], np.linspace(top, bottom, CONSTANTS.thresholds)])
+    return np.concatenate([[np.inf], np.linspace(top, bottom, _THRESHOLDS)])
 
 
 @cache
@@ -150,7 +151,7 @@ def unit(curves: Ragged) -> float:
     return best if best > 0 else 1.0
 
 
-def drawn(values: FloatArray, rng: np.random.Generator) -> FloatArray:
+def drawn(values: FloatArray, rng: np.random.Generator, draws: int = CONSTANTS.draws) -> FloatArray:
     """Return the mean of each rule (rows) in each draw of a Bayesian bootstrap (columns).
 
     Parameters
@@ -159,17 +160,32 @@ def drawn(values: FloatArray, rng: np.random.Generator) -> FloatArray:
         One row per query, one column per rule.
     rng
         Source of the draws.
+    draws
+        How many; 0 for one column with the plain mean.
     """
-    weights = rng.exponential(size=(len(values), CONSTANTS.draws))
+    if draws == 0:
+        return np.asarray(values.mean(axis=0)[:, None])
+    weights = rng.exponential(size=(len(values), draws))
     means: FloatArray = values.T @ (weights / weights.sum(axis=0))
     return means
 
 
-def elected(totals: FloatArray) -> Rules:
-    """Return the rules that are the best in some draw, with the number of draws as votes."""
+def elected(totals: FloatArray, constants: Constants = CONSTANTS) -> Rules:
+    """Return the rules that are the best in some draw, with the number of draws as votes.
+
+    Parameters
+    ----------
+    totals
+        Value of each rule (rows) in each draw (columns).
+    constants
+        They say which keys may not be elected.
+    """
+    rules = all_rules()
+    if constants.without:
+        open_to = where(lambda key: key not in constants.without)
+        totals = np.where(open_to[:, None], totals, -np.inf)
     votes = np.bincount(np.argmax(totals, axis=0), minlength=len(totals))
     chosen = np.flatnonzero(votes)
-    rules = all_rules()
     return Rules(rules.weights[chosen], rules.thresholds[chosen], votes[chosen])
 
 
