@@ -273,7 +273,7 @@ def test_local_methods_work_with_embeddings() -> None:
         ({"metrics": ["f1", metrics.f1]}, "different names"),
         ({"baseline": "x"}, "baseline must be one of fixed_k, oracle, got 'x'"),
         ({"splits": 0}, "splits must be an integer of at least 1"),
-        ({"folds": 1}, "k must be at least 2 folds"),
+        ({"folds": 1}, "k must be an integer of at least 2, got 1"),
         ({"train": 1.0}, r"train must be in \(0, 1\)"),
         ({"confidence": 95}, r"confidence must be in \(0, 1\)"),
         ({"n_jobs": 0}, "n_jobs must be an integer of at least 1"),
