@@ -39,7 +39,7 @@ std::size_t split(const char* p, const char* end, std::span<std::string_view> fi
     }
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
     constexpr std::size_t shown = 60;
     std::string out = "'";
     out += text.substr(0, shown);
@@ -182,7 +182,7 @@ bool Reader::parse_value(std::string_view text) {
         problem = in_digits ? " does not fit a double" : " is not finite";
     }
     if (problem != nullptr) {
-        return fail(lines_, (is_run ? "score " : "grade ") + quoted(text) + problem);
+        return fail(lines_, (is_run ? "score " : "grade ") + in_quotes(text) + problem);
     }
     value_.push_back(sign_ * value);
     return true;
@@ -244,8 +244,8 @@ bool Reader::refuse_duplicates() {
     }
     order_.resize(kept);
     if (again == IdTable::none) return true;
-    return fail(line_of(again), "document " + quoted(doc_id(again)) + " comes twice for query " +
-                                    quoted(query_ids_[query]) + ", first on line " +
+    return fail(line_of(again), "document " + in_quotes(doc_id(again)) + " comes twice for query " +
+                                    in_quotes(query_ids_[query]) + ", first on line " +
                                     std::to_string(line_of(first)));
 }
 

@@ -393,6 +393,12 @@ def test_distance_and_chance_are_those_of_scipy() -> None:
     assert _chance(exact.statistic, 180, 140) == pytest.approx(exact.pvalue, rel=0.15)
 
 
+def test_lists_can_be_measured_one_by_one_and_compared_together(made: Calibrated) -> None:
+    lists = good_lists(np.random.default_rng(3), 60) * 0.9
+    rows = [made.measure(lists[i : i + 1]) for i in range(60)]
+    assert made.compare(np.concatenate(rows)) == made.check(lists)
+
+
 def test_check_sees_another_model_and_nothing_in_its_own_lists(made: Calibrated) -> None:
     rng = np.random.default_rng(12)
     assert made.check(good_lists(rng, 150)).verdict == "same"

@@ -362,3 +362,15 @@ def test_bounds_and_positions_are_integers() -> None:
             pc.cut([0.9, 0.1], min_k=bad)
     with pytest.raises(TypeError, match="slice"):
         Consensus().cut_batch([[0.9, 0.1]])[0:1]  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("up", [True, False])
+def test_indices_of_many_lists_are_those_of_each(up: bool) -> None:
+    rng = np.random.default_rng(0)
+    lists = [rng.normal(size=n) for n in (30, 0, 1, 12)]
+    for given_lists in (lists, [np.sort(x)[:: -1 if up else 1] for x in lists]):
+        cuts = pc.truncators.FixedK(5).cut_batch(given_lists, higher_is_better=up)
+        found = [row.tolist() for row in cuts.indices]
+        assert found == [cut.indices.tolist() for cut in cuts]
+        best = [np.argsort(-x if up else x, kind="stable")[:5].tolist() for x in given_lists]
+        assert found == best

@@ -28,6 +28,9 @@ from experiments.data import RUNS, Run, load
 from experiments.paper import (
     authorship,
     cache,
+    draws,
+    encoders,
+    figures,
     omniglot,
     omniglot_train,
     readings,
@@ -36,9 +39,29 @@ from experiments.paper import (
     same_document,
     tables,
 )
+from experiments.paper import networks as paper_networks
+from experiments.paper.draws import OMNIGLOT, Draw
 from experiments.paper.retrieval import Task, ranked_lists, search
-from experiments.paper.rows import ORACLE, Row, local_rows
-from paretocut.truncators import BiCut, GlobalK, Isotonic, LocalK, Surprise
+from experiments.paper.rows import (
+    ORACLE,
+    RIVALS,
+    SURPRISE,
+    Row,
+    bicut_rows,
+    table1_rows,
+    table2_rows,
+)
+from experiments.paper.tables import Column
+from experiments.results import sources, stamp
+from paretocut.truncators import (
+    BiCut,
+    Conformal,
+    GlobalK,
+    Isotonic,
+    LocalK,
+    Oracle,
+    Surprise,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -51,36 +74,47 @@ def _one_thread() -> None:
     torch.set_num_threads(1)
 
 
-SMALL = [
-    Row(ORACLE, local_rows()[0].make),
+SMALL = (
+    Row(ORACLE, Oracle),
     Row("Global-k", GlobalK),
-    Row("Local-k", lambda metric: LocalK(metric, neighbors=5)),
-    Row("Isotonic", lambda metric: Isotonic(metric, neighbors=5)),
-    Row("Surprise, refit on window", lambda metric: Surprise(metric, neighbors=5)),
-]
+    Row("Local-k", LocalK, {"neighbors": 5}),
+    Row("Isotonic", Isotonic, {"neighbors": 5}),
+    Row("Surprise, refit on window", Surprise, {"neighbors": 5}),
+)
 
 
-def check_column(tasks: list[Task], metric: str) -> None:
-    """Every row is there, none is better than the ceiling, and all queries are counted."""
-    column = tables.summarize("column", "Omniglot", tasks, SMALL, [metric])
+def column_of(tasks: list[Task], metric: str, monkeypatch: pytest.MonkeyPatch) -> Column:
+    """Return a column whose draws are these tasks."""
+    monkeypatch.setattr(draws, "_task", lambda draw, device: tasks[draw.seed])
+    some = tuple(Draw(OMNIGLOT, i, stage=omniglot.STAGES[0]) for i in range(len(tasks)))
+    return Column("column", "Omniglot", some, SMALL, (metric,))
+
+
+def check_column(tasks: list[Task], metric: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every row is there, none is better than the ceiling, and differences are those of means."""
+    column = tables.summarize(column_of(tasks, metric, monkeypatch))
     rows = {row["row"]: row["mean"] for row in column["metrics"][metric]["rows"]}
     assert rows.keys() == {row.name for row in SMALL}
     assert all(np.isfinite(mean) and mean <= rows[ORACLE] + 1e-12 for mean in rows.values())
-    assert {test["rival"] for test in column["metrics"][metric]["tests"]} == {
-        "Global-k",
-        "Local-k",
-        "Isotonic",
-    }
+    tests = column["metrics"][metric]["tests"]
+    assert [test["rival"] for test in tests] == ["Global-k", "Local-k", "Isotonic"]
+    for test in tests:
+        gap = rows[test["surprise"]] - rows[test["rival"]]
+        assert test["difference"] == pytest.approx(gap, abs=1e-12)
     json.dumps(column, allow_nan=False)
 
 
-def test_same_document_keeps_the_match_of_half_of_the_test_queries(shared_data: Path) -> None:
+def test_same_document_keeps_the_match_of_half_of_the_test_queries(
+    shared_data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     documents = same_document.read_documents(shared_data)
     assert len(documents) == 3343
     assert {len(text) for text in documents} == {800}
     features = same_document.featurize(documents[:120], "word")
     assert features.shape == (120, 2, 1024)
-    (embeddings,) = same_document.train_encoder(features, epochs=[2], seed=0).values()
+    (half,) = same_document.train_encoder(features, epochs=[2], seed=0).values()
+    assert half.dtype == np.float16
+    embeddings = half.astype(np.float32)
     tasks = [same_document.make_task(embeddings, seed) for seed in (0, 1)]
     for task in tasks:
         assert len(task.test) == 36
@@ -90,10 +124,25 @@ def test_same_document_keeps_the_match_of_half_of_the_test_queries(shared_data: 
     mismatch = same_document.make_task(embeddings, 0, training="half matched").train
     assert mismatch.num_relevant.mean() == 0.5
     assert [row.sum() for row in mismatch.relevant] == mismatch.num_relevant.tolist()
-    check_column(tasks, "accuracy")
+    check_column(tasks, "accuracy", monkeypatch)
+    # By which features and epochs are chosen: test documents have no part in it.
+    rest = np.delete(embeddings, same_document.choose_split(120, 1)[0], axis=0)
+    flat = rest.reshape(2 * len(rest), -1)
+    nearest = NearestNeighbors(n_neighbors=2).fit(flat).kneighbors(return_distance=False)
+    share = np.mean(nearest[:, 0] // 2 == np.arange(len(flat)) // 2)
+    assert same_document.nearest_share(embeddings, 1) == pytest.approx(share)
+    # The library's rule for ties is the first of those that are compared.
+    ties = readings.by_tie(tasks[0], neighbors=5)
+    for row in (*SMALL[1:4], Row(SURPRISE[1], Surprise, {"neighbors": 5, "refit": "all"})):
+        options = row.options | ({"bounds": (0.0, 8.0)} if row.of is Surprise else {})
+        cuts = row.of(metric="accuracy", **options).fit(tasks[0].train).predict(tasks[0].test)
+        accuracy = pc.metrics.accuracy(tasks[0].test, cuts).mean()
+        assert ties[row.name]["keeps least"] == pytest.approx(accuracy)
 
 
-def test_authorship_indexes_ten_to_fifty_articles_of_an_author(shared_data: Path) -> None:
+def test_authorship_indexes_ten_to_fifty_articles_of_an_author(
+    shared_data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     articles = authorship.read_articles(shared_data)
     assert len(articles) == 48
     few = dict(list(articles.items())[:5])
@@ -114,10 +163,12 @@ def test_authorship_indexes_ten_to_fifty_articles_of_an_author(shared_data: Path
     np.testing.assert_allclose(
         products[np.arange(len(nearest)), nearest], products.max(axis=1), rtol=1e-4
     )
-    check_column(tasks, "f1")
+    check_column(tasks, "f1", monkeypatch)
 
 
-def test_omniglot_reads_its_artifact_and_never_finds_the_query_itself() -> None:
+def test_omniglot_reads_its_artifact_and_never_finds_the_query_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     embeddings, train = omniglot.read_embeddings(omniglot.STAGES[0])
     assert embeddings.shape == (1623, 20, 64)
     assert (train.sum(axis=1) == 16).all()
@@ -125,17 +176,23 @@ def test_omniglot_reads_its_artifact_and_never_finds_the_query_itself() -> None:
     task = tasks[0]
     assert np.unique(task.test.num_relevant, return_counts=True)[0].tolist() == [4, 7, 10, 13, 16]
     assert task.train.doc_ids is not None
-    own = np.arange(len(task.train))[:, None] == task.train.doc_ids.values.reshape(-1, 200)
+    found = task.train.doc_ids.values.reshape(-1, 200).astype(np.int64)
+    own = np.arange(len(task.train))[:, None] == found
     assert not own.any()
-    check_column([replace(task, test=task.test[::4]) for task in tasks], "dcg")
+    check_column([replace(task, test=task.test[::4]) for task in tasks], "dcg", monkeypatch)
 
 
 def test_omniglot_artifacts_are_those_their_provenance_describes() -> None:
-    record = json.loads((omniglot.ARTIFACTS / "omniglot.json").read_text(encoding="utf-8"))
-    known = {entry["file"]: entry["sha256"] for entry in record["checkpoints"]}
-    files = [omniglot.artifact(stage) for stage in omniglot.STAGES]
-    assert cache.hash_files(files) == {path.name: known[path.name] for path in files}
-    assert sum(path.stat().st_size for path in files) < 10_000_000
+    files = {stage: omniglot.artifact(stage) for stage in omniglot.STAGES}
+    found = list(cache.hash_files(files.values()).values())
+    assert found == [omniglot.known_hash(stage) for stage in omniglot.STAGES]
+    assert sum(path.stat().st_size for path in files.values()) < 10_000_000
+    # Of the other encoders there is the record of the training, and the seed differs.
+    for encoder in omniglot.ENCODERS:
+        assert omniglot.record(encoder)["seed"] == encoder
+        assert len(omniglot.known_hash(omniglot.STAGES[0], encoder)) == 64
+    with pytest.raises(FileNotFoundError, match="--seed 7"):
+        omniglot.read_embeddings(10, 7)
 
 
 def test_omniglot_encoder_trains_at_a_reduced_size(shared_data: Path, tmp_path: Path) -> None:
@@ -160,13 +217,30 @@ def test_contrastive_loss_is_the_textbook_formula() -> None:
 
 
 @pytest.mark.usefixtures("shared_data")
-def test_robust04_splits_by_query() -> None:
-    tasks = [robust04.make_task("drmm-trec8", seed) for seed in (0, 1)]
-    assert [len(tasks[0].train), len(tasks[0].test)] == [40, 10]
-    assert not set(tasks[0].train.query_ids) & set(tasks[0].test.query_ids)
-    rows = [row for row in readings.whole_rows() if "Isotonic" not in row.name]
-    column = tables.summarize("drmm-trec8", "DRMM", tasks, rows, ["f1"])
-    assert {row["paper"] for row in column["metrics"]["f1"]["rows"]} == {0.263, 0.268, None}
+def test_robust04_tests_every_query_equally_often() -> None:
+    tasks = [robust04.make_task("drmm-trec8", seed) for seed in tables.SPLITS]
+    assert {(len(task.train), len(task.test)) for task in tasks} == {(40, 10)}
+    tested = [name for task in tasks for name in task.test.query_ids.tolist()]
+    names, counts = np.unique(tested, return_counts=True)
+    assert len(names) == 50
+    assert set(counts) == {tables.DIVISIONS}
+    for task in tasks:
+        assert not set(task.train.query_ids) & set(task.test.query_ids)
+    some = tuple(Draw("drmm-trec8", seed) for seed in (0, 6))
+    rows = (Row(ORACLE, Oracle), *(row for row in readings.whole_rows() if row.of is not Isotonic))
+    column = tables.summarize(Column("drmm-trec8", "DRMM", some, rows, ("f1",)))
+    shown = {row["row"]: row["paper"] for row in column["metrics"]["f1"]["rows"]}
+    assert {shown[name] for name in SURPRISE} == {0.268}
+    assert shown["Global-k"] == 0.263
+
+
+def test_bicut_is_the_papers_and_min_max_is_an_extra() -> None:
+    for rows in (table1_rows(bicut_rows()), table2_rows()):
+        networks_ = [row.make("f1") for row in rows if row.neural and row.paper]
+        assert {network.normalize for network in networks_} == {"raw"}
+        assert {network.layers for network in networks_} == {2}
+        (extra,) = [row.make("f1") for row in rows if row.neural and not row.paper]
+        assert extra.normalize == "minmax"
 
 
 def test_search_agrees_with_scikit_learn() -> None:
@@ -179,6 +253,10 @@ def test_search_agrees_with_scikit_learn() -> None:
     scores, found = search(queries, index, "cosine", 1)
     cosines = (queries @ index.T) / np.linalg.norm(index, axis=1)
     np.testing.assert_array_equal(found[:, 0], cosines.argmax(axis=1))
+    # Equal scores come in the order of the index.
+    again = np.concatenate([index[:3], index[:3]])
+    found = search(index[:1], again, "euclidean", 2)[1]
+    assert found.tolist() == [[0, 3]]
 
 
 def test_lists_leave_the_query_out_and_count_what_is_left() -> None:
@@ -198,23 +276,144 @@ def test_results_are_made_once_for_the_same_inputs() -> None:
     assert calls == [1, 2]
 
 
-def test_paired_tests_compare_the_same_queries() -> None:
-    def draw(seed: int, shift: float) -> dict[str, object]:
-        queries = np.random.default_rng(seed).permutation(30).astype(str)
+def test_results_depend_on_every_source_that_matters(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    names = {path.name for path in sources(Surprise())}
+    needed = "metrics.py lists.py ragged.py gpd.py surprise.py _results.py _search.py _rules.py"
+    assert names >= {*needed.split(), "protocol.py", "engine.cpp", "trec.py", "_transforms.py"}
+    assert not names & {"plots.py", "choppy.py"}
+    assert "isotonic.py" in {path.name for path in sources(Isotonic())}
+    inside = {path.name for path in sources(Conformal(Surprise()))}
+    assert {"conformal.py", "surprise.py"} <= inside
+    assert {"bicut.py", "_train.py"} <= {path.name for path in sources(BiCut())}
+    made = {path.name for path in Path(draws.__file__).parent.glob("*.py")}
+    assert {name.split("/")[1] for name in draws.code()} - {"data.py"} <= made
+    # Another content gives another key.
+    (tmp_path / "a.py").write_text("1")
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "a.py").write_text("2")
+    hashes = cache.hash_files([tmp_path / "a.py", tmp_path / "b" / "a.py"])
+    assert len(hashes) == len(set(hashes.values())) == 2
+
+
+def test_paired_tests_flip_a_query_with_all_its_draws() -> None:
+    def draw(seed: int, shift: float, size: int = 30) -> dict[str, object]:
+        queries = np.random.default_rng(seed).permutation(40).astype(str)[:size]
         return {"queries": queries, "values": queries.astype(float) + shift}
 
     found = {
-        "Surprise, refit on window": [draw(seed, 0.5) for seed in range(3)],
+        SURPRISE[0]: [draw(seed, 0.5) for seed in range(3)],
         "Global-k": [draw(seed, 0.0) for seed in range(3)],
     }
     (test,) = tables._tests(found)
     assert test["difference"] == pytest.approx(0.5)
     assert test["p"] < 0.001
+    # Ten queries in a hundred draws are ten pieces of evidence, not a thousand.
+    gaps = np.where(np.arange(10) < 7, 1.0, -1.0)
+    names = np.arange(10).astype(str)
+    many = {
+        SURPRISE[0]: [{"queries": names, "values": gaps}] * 100,
+        "Global-k": [{"queries": names, "values": 0 * gaps}] * 100,
+    }
+    (test,) = tables._tests(many)
+    # Seven or more heads of ten, or three or fewer: 352 of 1024.
+    assert test["p"] == pytest.approx(352 / 1024)
 
 
-def test_report_is_what_the_result_files_give() -> None:
-    assert (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8") == report.text()
-    assert pc.__version__
+def test_pages_are_what_the_result_files_give() -> None:
+    for page, text in report.pages().items():
+        assert (ROOT / "docs" / page).read_text(encoding="utf-8") == text
+
+
+def test_no_number_of_the_pages_is_left_open_or_unused() -> None:
+    results = {name: tables.need(name) for name in report.PARTS}
+    folder = Path(report.__file__).parent
+    facts = {"page.md": report._short(results), "tables.md": report._long(results)}
+    for words, numbers in facts.items():
+        text = (folder / words).read_text(encoding="utf-8")
+        for name in numbers:
+            assert f"{{{name}" in text, f"{words}: {name} is worked out and not used"
+
+
+def test_result_files_say_which_clean_commit_and_versions_made_them() -> None:
+    for name in report.PARTS:
+        content = tables.need(name)
+        assert content["commit"].isalnum(), f"{name}: {content['commit']}"
+        assert content["versions"].keys() >= {"python", "numpy", "paretocut"}
+    assert stamp()["versions"]["numpy"] == np.__version__
+
+
+def test_the_short_page_is_short() -> None:
+    words = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8").split()
+    assert len(words) < 1300
+
+
+def test_figures_say_which_points_they_leave_out() -> None:
+    facts = tables.need("figures")["figures"]
+    assert facts.keys() == figures.FIGURES.keys()
+    # Bins end at the quantiles 0.001 and 0.999.
+    for part in facts["paper-figure-1"].values():
+        assert part["outside the bins"] == pytest.approx(0.002, abs=2e-4)
+    one = facts["paper-figure-2"]
+    assert abs(one["best F1"] - one["mean best F1"]) < 0.01
+
+
+@pytest.mark.usefixtures("shared_data")
+@pytest.mark.parametrize("name", robust04.COLUMNS)
+def test_rows_of_bicut_follow_from_the_cuts_that_are_kept(name: str) -> None:
+    (column,) = [c for c in tables.need("table2")["columns"] if c["column"] == name]
+    shown = {row["row"]: row for row in column["metrics"]["f1"]["rows"]}
+    for row in bicut_rows(encodings=False):
+        for seed in (0, 9):
+            draw = Draw(name, seed)
+            cuts = paper_networks.stored(draw, row, "f1")
+            assert cuts is not None
+            f1 = [
+                2 * part[:k].sum() / max(k + part.sum(), 1)
+                for part, k in zip(draw.task().test.relevant, cuts, strict=True)
+            ]
+            assert shown[row.name]["by_draw"][seed] == pytest.approx(np.mean(f1))
+    # Other settings are other networks.
+    (first, *_) = bicut_rows(encodings=False)
+    other = replace(first, options=first.options | {"layers": 3})
+    assert paper_networks.stored(Draw(name, 0), other, "f1") is None
+
+
+@pytest.mark.usefixtures("shared_data")
+def test_networks_of_the_paper_are_kept_and_found_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paper_networks, "FILE", tmp_path / "networks.npz")
+    paper_networks._read.cache_clear()
+    small = {"width": 2, "layers": 2, "max_steps": 10, "max_epochs": 1, "normalize": "raw"}
+    row, draw = Row(RIVALS[3], BiCut, small), Draw("drmm-trec8", 3)
+    assert paper_networks.stored(draw, row, "f1") is None
+    found = tables.values_of(draw, row, "f1")
+    paper_networks.keep([(draw, row, "f1", found)])
+    kept = paper_networks.stored(draw, row, "f1")
+    assert kept is not None
+    np.testing.assert_array_equal(kept, found["k"])
+    assert paper_networks.origins() == [f"cpu, torch {torch.__version__}"]
+    # From an empty cache the values come out of the kept cuts, without training.
+    monkeypatch.setattr(cache, "FOLDER", tmp_path / "empty")
+    again = tables.values_of(draw, row, "f1")
+    assert "made" not in again
+    np.testing.assert_array_equal(again["values"], found["values"])
+    paper_networks._read.cache_clear()
+
+
+def test_same_document_chooses_among_all_candidates() -> None:
+    (column,) = [c for c in tables.need("table1")["columns"] if c["column"] == "Same Document"]
+    assert len(column["choice"]) == column["draws"]
+    names = {
+        encoders.name_of((*features, epoch))
+        for features in encoders.FEATURES
+        for epoch in encoders.EPOCHS
+    }
+    for shares in column["choice"]:
+        assert shares.keys() == names
+    assert column["facts"]["encoder"] == max(column["choice"][0], key=column["choice"][0].get)
 
 
 @pytest.mark.usefixtures("shared_data")

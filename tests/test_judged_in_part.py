@@ -172,6 +172,21 @@ def test_cuts_are_nearly_those_of_the_true_number() -> None:
     assert np.abs(np.log((cuts + 1) / (truth + 1))).mean() < 0.35
 
 
+def test_a_word_counts_as_one_more_estimate() -> None:
+    lists, relevant = drawn(30, 15)
+    known, said = asked(lists, relevant, 60)
+    part = partly(lists, known, said)
+    alone, both = Consensus().fit(part), Consensus(expect="many").fit(part)
+    # Two estimates of a logarithm, weighed by their precisions: that of a word is 1 / 0.6^2.
+    spread = np.log(alone.interval_[1] / alone.number_) / 1.959964
+    expected = (np.log(alone.number_) / spread**2 + np.log(25) / 0.36) / (spread**-2 + 1 / 0.36)
+    assert np.log(both.number_) == pytest.approx(expected, rel=1e-6)
+    assert alone.number_ < both.number_ < 25
+    low, high = both.interval_
+    assert high / low < alone.interval_[1] / alone.interval_[0]
+    assert both.predict_proba(lists).values.sum() > alone.predict_proba(lists).values.sum()
+
+
 def test_nothing_judged_and_impossible_errors_are_refused() -> None:
     lists, relevant = drawn(5, 9)
     nothing = lists.with_relevance(np.full((5, DEPTH), np.nan))

@@ -302,6 +302,14 @@ def test_a_cut_does_not_depend_on_the_lists_beside_it(kind: type[NeuralTruncator
     assert truncator.predict(together)[-1] == 0
 
 
+def test_other_devices_predict_in_batches_and_cut_alike(kind: type[NeuralTruncator]) -> None:
+    train, test = step_lists(1, 20), step_lists(2, 30)
+    one = kind(**SMALL).fit(train)
+    # Torch takes this for the processor; the truncator, for something that is no plain "cpu".
+    many = kind(**SMALL | {"device": "cpu:0"}).fit(train)
+    assert many.predict(test).tolist() == one.predict(test).tolist()
+
+
 # Long lists.
 
 

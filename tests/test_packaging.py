@@ -236,6 +236,38 @@ def test_lowest_numpy_is_enough(builder: Builder, tmp_path: Path) -> None:
     assert "passed" in run(python, "-m", "pytest", "-q", "test_minimal.py", cwd=tmp_path)
 
 
+FRAMES = """
+import warnings
+import numpy, pandas, polars
+import paretocut as pc
+import paretocut.adapters.polars
+from paretocut.adapters import pandas as frames
+from paretocut.io import read_lists, write_lists
+
+warnings.simplefilter("ignore", UserWarning)  # one list is short
+noise = -numpy.log(numpy.linspace(0.005, 0.995, 197))
+scores = [12.0, *noise.tolist(), 11.0]
+expected = pc.cut(scores, evalue=0.05).k
+rows = pandas.DataFrame({"query_id": "q1", "score": scores})
+assert int(frames.cut_rows(rows, evalue=0.05).kept.sum()) == expected == 2
+lists = pandas.DataFrame({"scores": [scores, [1.0]]})
+assert frames.cut_lists(lists, evalue=0.05).k.tolist()[0] == expected
+series = polars.Series("scores", [scores, scores])
+assert series.paretocut.k(evalue=0.05).to_list() == [expected, expected]
+ranked = pc.RankedLists([scores, [3.0, 1.0]], doc_ids=[[str(i) for i in range(199)], ["a", "b"]])
+for name in ("lists.parquet", "lists.arrow"):
+    write_lists(name, ranked)
+    assert read_lists(name).scores.values.tolist() == ranked.scores.values.tolist()
+print(numpy.__version__, pandas.__version__, polars.__version__)
+"""
+
+
+def test_lowest_versions_of_frames_are_enough(builder: Builder, tmp_path: Path) -> None:
+    lowest = ("numpy==1.26.0", "pandas==2.0.0", "polars==1.20.0", "pyarrow==15.0.0")
+    python = environment(tmp_path / "venv", "3.11", *lowest, builder.wheel("3.11"))
+    assert run(python, "-c", FRAMES, cwd=tmp_path).split()[-3:] == ["1.26.0", "2.0.0", "1.20.0"]
+
+
 def test_an_index_takes_what_is_built(builder: Builder) -> None:
     importorskip("twine")
     run(sys.executable, "-m", "twine", "check", "--strict", builder.sdist, builder.wheel("3.12"))

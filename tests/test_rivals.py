@@ -188,3 +188,12 @@ def test_a_confidence_must_be_fitted_and_its_options_checked() -> None:
         Confidence("max", 3).fit(questions(0))  # type: ignore[arg-type]
     with pytest.raises(InvalidParameterError, match="at least one result"):
         Confidence("max").fit(RankedLists([[], []], [[], []]))
+
+
+def test_huge_and_tiny_scores_are_scaled_without_overflow() -> None:
+    huge = [1.7e308, 1.6e308, 0.0, -1.5e308, -1.6e308, -1.7e308, -1.7e308]
+    tiny = [1e-323, 5e-324, 0.0, 0.0, 0.0, 0.0, 0.0]
+    for rule in (TailAware(), ClusterGap()):
+        k = rule.predict([huge, tiny])
+        assert ((k >= 1) & (k <= 7)).all()
+    assert ClusterGap(0.0).cut(huge).k == ClusterGap(0.0).cut(np.array(huge) * 1e-308).k

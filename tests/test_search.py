@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from paretocut.ragged import Ragged
-from paretocut.truncators._search import Sweep, best_cut, best_threshold, count_kept
+from paretocut.truncators._search import best_cut, best_threshold, count_kept
 
 Case = list[tuple[list[float], list[float]]]
 
@@ -68,15 +68,6 @@ def test_no_threshold_within_bounds_beats_the_one_found(case: Case, low: int, wi
     assert mean_value(case, best.threshold) == pytest.approx(best.value)
     for threshold in all_thresholds(case, *bounds):
         assert mean_value(case, threshold) <= best.value + 1e-9
-
-
-@given(cases(), st.data())
-def test_a_subset_of_the_lists_is_searched_as_if_alone(case: Case, data: st.DataObject) -> None:
-    rows = data.draw(st.lists(st.integers(0, len(case) - 1), min_size=1, unique=True))
-    found = Sweep(*ragged(case)).best(np.array(rows))
-    alone = best_threshold(*ragged([case[i] for i in rows]))
-    assert found.threshold == alone.threshold
-    assert found.value == pytest.approx(alone.value)
 
 
 @given(cases())

@@ -9,11 +9,13 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator
+from dataclasses import fields
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
+import paretocut as pc
 from paretocut.cli._main import build_parser
 from serving import Running, running
 from support import ROOT, importorskip
@@ -50,6 +52,15 @@ def test_every_error_has_a_schema_and_an_example() -> None:
             content = responses[status]["content"]["application/json"]
             assert content["schema"] == {"$ref": "#/components/schemas/ErrorAnswer"}
             assert content["example"]["error"]["status"] == int(status)
+
+
+def test_answers_that_the_library_makes_are_described_field_by_field() -> None:
+    from paretocut.web import schemas
+
+    line = schemas.SummaryLine.model_fields.keys()
+    assert line == {field.name for field in fields(pc.evaluation.tables.Summary)}
+    decision = schemas.Decision.model_fields.keys()
+    assert decision == pc.cut([3.0, 2.0, 1.0]).to_dict().keys()
 
 
 def test_the_examples_are_answered(service: Running) -> None:

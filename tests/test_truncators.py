@@ -15,6 +15,7 @@ from paretocut.errors import (
     NotFittedError,
 )
 from paretocut.lists import RankedLists
+from paretocut.ragged import Ragged
 from paretocut.surprise import fit_batch
 from paretocut.truncators import (
     Autocut,
@@ -31,6 +32,7 @@ from paretocut.truncators import (
     Surprise,
     TopP,
 )
+from paretocut.truncators.threshold import normalize_scores
 
 score_lists = st.lists(
     st.lists(st.floats(-100, 100, allow_subnormal=False), max_size=12), min_size=1, max_size=4
@@ -390,3 +392,14 @@ def test_a_missing_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPat
         Knee().predict([[3.0, 2.0, 1.0]])
     with pytest.raises(MissingExtraError, match=r"Isotonic needs .*paretocut\[sklearn\]"):
         Isotonic().fit(random_lists(0, count=3))
+
+
+@pytest.mark.parametrize("how", ["max", "minmax", "z"])
+@pytest.mark.parametrize("power", [-1000, -500, 500, 1000])
+def test_normalised_scores_do_not_depend_on_the_size_of_scores(how: str, power: int) -> None:
+    # Squares and differences of such scores overflowed, or vanished, and z was NaN.
+    rng = np.random.default_rng(0)
+    plain = Ragged.from_any([-np.sort(-rng.normal(size=n)) for n in (9, 1, 0, 5)])
+    moved = plain.with_values(np.ldexp(plain.values, power))
+    expected = normalize_scores(plain, how).values
+    np.testing.assert_allclose(normalize_scores(moved, how).values, expected, rtol=1e-12)

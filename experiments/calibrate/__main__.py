@@ -11,7 +11,7 @@ import numpy as np
 
 from experiments.calibrate import number, report, searches, whether
 from experiments.data import ROOT
-from experiments.results import commit, rounded
+from experiments.results import rounded, stamp
 
 
 def main() -> None:
@@ -27,7 +27,7 @@ def main() -> None:
     values["judged"] = np.concatenate([number.tuned(lists) for _, _, lists in bench.systems])
     say("tuned on judgements")
     content: dict[str, Any] = {
-        "commit": commit(),
+        **stamp(),
         "systems": len(bench.systems),
         "number": {kind: bench.by_collection(part) for kind, part in values.items()},
         "whether": {},

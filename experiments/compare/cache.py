@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
-import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-import paretocut
 from experiments.data import ROOT, Run, sha256
+from experiments.results import sources
 from paretocut.truncators import Truncator
 
-__all__ = ["commit", "key", "key_of", "read", "save", "write"]
+__all__ = ["key", "key_of", "read", "save", "write"]
 
 FOLDER = ROOT / "build" / "compare"
-PACKAGE = Path(paretocut.__file__).parent
 
 
 def key_of(run: Run, truncator: Truncator, protocol: dict[str, Any]) -> str:
     """Return the hash of the data, the truncator, the protocol and the code behind them."""
-    code = {path.name: _hash(path) for path in _code(truncator)}
+    code = {f"{path.parent.name}/{path.name}": _hash(path) for path in sources(truncator)}
     return key(run, protocol, truncator=repr(truncator), code=code)
 
 
@@ -60,38 +57,6 @@ def save(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     temporary = path.with_suffix(".tmp.npz")
     np.savez_compressed(temporary, **dict(arrays))
     temporary.replace(path)
-
-
-def commit() -> str:
-    """Return the commit that is checked out, with a mark when files differ from it."""
-    done = subprocess.run(
-        ["git", "describe", "--always", "--dirty", "--abbrev=12"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return done.stdout.strip()
-
-
-def _code(truncator: Truncator) -> Iterator[Path]:
-    """Yield the sources that can change the truncator's cuts."""
-    modules = {Path(inspect.getfile(type(part))) for part in _parts(truncator)}
-    for module in sorted(modules):
-        # A family with a folder of its own shares code within it.
-        own_folder = module.parent.name not in ("truncators", "paretocut")
-        yield from sorted(module.parent.glob("*.py")) if own_folder else [module]
-    yield from sorted((PACKAGE / "truncators").glob("_[a-z]*.py"))
-    if any(type(part).__name__ == "Surprise" for part in _parts(truncator)):
-        yield from (PACKAGE / "surprise.py", PACKAGE / "_transforms.py", PACKAGE / "_rules.py")
-        yield from sorted((ROOT / "cpp").glob("*.[ch]pp"))
-
-
-def _parts(truncator: Truncator) -> Iterator[Truncator]:
-    yield truncator
-    for value in truncator.get_params().values():
-        if isinstance(value, Truncator):
-            yield value
 
 
 def _hash(path: Path) -> str:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from experiments.compare import cache
 from experiments.compare.methods import METRICS, NEURAL, PROTOCOL
 from experiments.data import Run, load
+from experiments.results import commit
 from paretocut import metrics, truncators
 from paretocut.evaluation import evaluate
 from paretocut.lists import RankedLists
@@ -102,7 +103,7 @@ def _train(run: Run, name: str, device: str) -> dict[str, Any]:
     return {
         "k": done.k[:, 0],
         "query": done.query,
-        "made": {"device": on, "torch": torch.__version__, "commit": cache.commit()},
+        "made": {"device": on, "torch": torch.__version__, "commit": commit()},
     }
 
 

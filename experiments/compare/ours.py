@@ -37,7 +37,7 @@ def elsewhere(lists: Mapping[Run, RankedLists]) -> dict[Run, Pretrained | None]:
     """Return what `Consensus` may know of other collections, for each run; None is what ships."""
     pairs = [(run.family, lists[run]) for run in RUNS]
     pairs += [(run.family, own) for run, own in made().items()]
-    by_corpus = {name: learned(pairs, without=name) for name in {corpus(r.family) for r in RUNS}}
+    by_corpus = {name: learned(pairs, without=[name]) for name in {corpus(r.family) for r in RUNS}}
     return {run: by_corpus[corpus(run.family)] if run in RUNS else None for run in lists}
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from importlib.metadata import version
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from experiments.compare import cache, networks, summary
+from experiments.compare import networks, summary
 from experiments.compare.methods import BASELINE, CEILING, KINDS, METRICS, NEURAL
 from experiments.data import ROOT, Run, sha256
+from experiments.results import stamp
 from paretocut.evaluation import Evaluation, Summary
 from paretocut.lists import RankedLists
 
@@ -184,8 +184,7 @@ def _data(
     columns = ["metric", "truncator", "mean", "std", "low", "high", "pvalue", "mean_k", "empty"]
     return {
         "protocol": protocol | {"baseline": BASELINE, "confidence": 0.95},
-        "commit": cache.commit(),
-        "version": version("paretocut"),
+        **stamp(),
         "columns": columns,
         "runs": [
             {

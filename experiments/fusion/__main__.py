@@ -15,7 +15,7 @@ from experiments.data import ROOT, sha256
 from experiments.fusion import nothing, report, weights
 from experiments.fusion.measure import measure
 from experiments.fusion.pairs import PAIRS, Pair, load
-from experiments.results import rounded
+from experiments.results import rounded, stamp
 
 CACHE = ROOT / "build" / "fusion"
 
@@ -33,7 +33,7 @@ def main() -> None:
         lists[pair.name] = load(pair)
         values[pair.name] = _kept(pair, lambda pair=pair: measure(pair, lists[pair.name]))
         say(pair.name)
-    content: dict[str, Any] = report.summary(values, lists)
+    content: dict[str, Any] = stamp() | report.summary(values, lists)
     content["nothing"] = nothing.run()
     say("off-topic questions")
     content |= weights.guessed(lists)
@@ -55,7 +55,8 @@ def _kept(pair: Pair, make: Any) -> Any:
     code = [
         *sorted(package.glob("fusion/*.py")),
         *sorted(package.glob("truncators/**/*.py")),
-        package / "metrics.py",
+        *sorted(package.glob("*.py")),
+        *sorted((ROOT / "cpp").glob("*.[ch]pp")),
         Path(__file__).with_name("measure.py"),
         Path(__file__).with_name("pairs.py"),
     ]

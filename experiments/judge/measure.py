@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from experiments.judge.prior import coefficients, prior_of, runs
 from paretocut import metrics
 from paretocut.judging import JudgingSession
 from paretocut.lists import RankedLists
+from paretocut.ragged import Ragged
 from paretocut.truncators import Consensus
 from paretocut.truncators.consensus.constants import EXPECT
 from paretocut.truncators.consensus.features import Scale
@@ -27,7 +29,7 @@ JUDGES = {"clean": (1.0, 0.0), "80 %, 3 %": (0.8, 0.03), "95 %, 1 %": (0.95, 0.0
 LENIENT = (0.98, 0.15)
 REPEATS = 0.1
 _MOST = 200  # queries of one run
-_DIVISIONS = 2
+_DIVISIONS = 1
 _USUAL = 200  # judgements of the rows that have no curve
 
 Bools = NDArray[np.bool_]
@@ -49,15 +51,27 @@ class Part:
     test: RankedLists
     seed: int
 
-    @property
+    @cached_property
     def number(self) -> float:
         """The true mean number of relevant results of a list that is judged."""
         return float(self.judge.relevant.values.sum() / len(self.judge))
 
-    @property
+    @cached_property
     def scale(self) -> Scale:
         """The scale of the half that is judged."""
         return Scale.of(self.judge.merit)
+
+    @cached_property
+    def merit(self) -> Ragged:
+        """The half that is judged, on that scale."""
+        return self.scale.apply(self.judge.merit)
+
+    @cached_property
+    def exact(self) -> float:
+        """The mean F1 of the half that is judged, if the mean number is told."""
+        bare = RankedLists(self.judge.scores)
+        cuts = Consensus(expect=self.number).fit(bare).predict(bare)
+        return float(metrics.f1(self.judge, cuts).mean())
 
     def f1(self, cuts: NDArray[np.int64]) -> float:
         """Return the mean F1 of the half that is cut."""
@@ -121,7 +135,7 @@ def model_of(
     """Return the model of relevance that these answers teach."""
     judged = np.zeros(said.size, dtype=bool)
     judged[places] = True
-    return learn(part.scale.apply(part.judge.merit), judged, said, errors=errors, known=known)
+    return learn(part.merit, judged, said, errors=errors, known=known)
 
 
 def plain_number(lists: RankedLists, places: list[int], said: Bools) -> float:
@@ -183,7 +197,7 @@ def _measured(part: Part, known: Any) -> dict[str, Any]:
     for name, judge in JUDGES.items():
         _, places, said = answered(part, judge, max(BUDGETS))
         row["judges"][name] = {
-            str(budget): _taught(part, places[:budget], said, known) for budget in BUDGETS
+            str(budget): _taught(part, places[:budget], said, known, word) for budget in BUDGETS
         }
         plain = plain_number(part.judge, places[:_USUAL], said)
         cuts = Consensus(expect=max(plain, 0.3)).fit(RankedLists(part.judge.scores))
@@ -197,17 +211,15 @@ def _measured(part: Part, known: Any) -> dict[str, Any]:
     return row
 
 
-def _taught(part: Part, places: list[int], said: Bools, known: Any) -> dict[str, Any]:
+def _taught(part: Part, places: list[int], said: Bools, known: Any, word: str) -> dict[str, Any]:
     model = model_of(part, places, said, known, None)
-    merit = part.scale.apply(part.judge.merit)
-    # What the cuts lose on the judged half against the number known exactly, beside the bound.
-    exact = Consensus(expect=part.number).fit(RankedLists(part.judge.scores))
-    best = metrics.f1(part.judge, exact.predict(RankedLists(part.judge.scores))).mean()
-    own = metrics.f1(part.judge, believed_cuts(merit, model.beliefs(merit))).mean()
+    own = metrics.f1(part.judge, believed_cuts(part.merit, model.beliefs(part.merit))).mean()
     return {
         "f1": part.by(model),
+        "with word": part.by(model.told(word)),
         "number": model.number,
         "interval": list(model.interval),
-        "lost": float(best - own),
-        "loss": model.loss(merit.take(np.flatnonzero(merit.filled)[:50])),
+        # What the cuts lose on the judged half against the number known exactly; the bound.
+        "lost": part.exact - float(own),
+        "loss": model.loss(part.merit.take(np.flatnonzero(part.merit.filled)[:50])),
     }

@@ -44,9 +44,19 @@ def _mean(content: Mapping[str, Any], value: Callable[[Mapping[str, Any]], float
     return float(np.mean(list(by_collection(content, value).values())))
 
 
-def mean_f1(content: Mapping[str, Any], judge: str, budget: str) -> float:
-    """Return the mean F1 over collections with so many answers of a judge."""
-    return _mean(content, lambda half: half["judges"][judge][budget]["f1"])
+def mean_f1(content: Mapping[str, Any], judge: str, budget: str, kind: str = "f1") -> float:
+    """Return the mean F1 over collections with so many answers of a judge.
+
+    Parameters
+    ----------
+    content
+        The measurements.
+    judge, budget
+        Who judged, and how much.
+    kind
+        "f1", or "with word" if the right word was said too.
+    """
+    return _mean(content, lambda half: half["judges"][judge][budget][kind])
 
 
 def _covered(content: Mapping[str, Any], judge: str, budget: str) -> float:
@@ -83,9 +93,10 @@ def _facts(content: Mapping[str, Any]) -> dict[str, str]:
     clean = mean_f1(content, "clean", _USUAL)
     noisy = [mean_f1(content, judge, _USUAL) for judge in JUDGES if judge != "clean"]
     word = by_collection(content, lambda half: half["word"])
-    judged = by_collection(content, lambda half: half["judges"]["clean"][_USUAL]["f1"])
-    below = {name: word[name] - judged[name] for name in word if judged[name] < word[name]}
+    both = by_collection(content, lambda half: half["judges"]["clean"][_USUAL]["with word"])
+    below = {name: word[name] - both[name] for name in word if both[name] < word[name]}
     worst = max(below, key=lambda name: below[name]) if below else "none"
+    least = min(mean_f1(content, judge, str(b), "with word") for judge in JUDGES for b in BUDGETS)
     curve = {b: mean_f1(content, "clean", str(b)) for b in BUDGETS}
     enough = [b for b in BUDGETS if curve[b] >= fixed["word"]]
     covered = [_covered(content, judge, str(b)) for judge in JUDGES for b in BUDGETS]
@@ -99,7 +110,7 @@ def _facts(content: Mapping[str, Any]) -> dict[str, str]:
         **{f"{name}_f1": f"{value:.3f}" for name, value in fixed.items()},
         "clean_f1": f"{clean:.3f}",
         "clean_gap": _percent(1 - clean / fixed["full"]),
-        "clean_twenty": _percent(1 - clean / fixed["twenty"]),
+        "clean_twenty": _against(clean, fixed["twenty"]),
         "five_gap": _percent(1 - mean_f1(content, "clean", "500") / fixed["full"]),
         "noisy_gap": _percent(1 - min(noisy) / fixed["full"]),
         "noisy_f1": f"{min(noisy):.3f}",
@@ -110,7 +121,10 @@ def _facts(content: Mapping[str, Any]) -> dict[str, str]:
         "worst_by": f"{below.get(worst, 0.0):.3f}",
         "clean_verdict": _verdict(clean >= 0.99 * fixed["full"]),
         "noisy_verdict": _verdict(min(noisy) >= 0.96 * fixed["full"]),
-        "word_verdict": _verdict(not below),
+        "word_verdict": _verdict(least >= fixed["word"]),
+        "both_f1": f"{mean_f1(content, 'clean', _USUAL, 'with word'):.3f}",
+        "both_noisy": f"{mean_f1(content, '80 %, 3 %', _USUAL, 'with word'):.3f}",
+        "both_least": _against(least, fixed["word"]),
         "enough": f"from {min(enough)} answers on" if enough else "with none of these numbers",
         "few_f1": f"{mean_f1(content, 'clean', '25'):.3f}",
         "least_cover": f"{100 * min(covered):.0f} %",
@@ -126,6 +140,11 @@ def _verdict(met: bool) -> str:
     return "met" if met else "missed"
 
 
+def _against(value: float, other: float) -> str:
+    side = "above" if value >= other else "below"
+    return f"{_percent(abs(value / other - 1))} {side}"
+
+
 def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
@@ -137,7 +156,8 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _curve(content: Mapping[str, Any]) -> str:
     rows = [
-        [label, *(f"{mean_f1(content, judge, str(budget)):.3f}" for budget in BUDGETS)]
+        [label + more, *(f"{mean_f1(content, judge, str(b), kind):.3f}" for b in BUDGETS)]
+        for kind, more in (("f1", ""), ("with word", ", and the word"))
         for judge, label in _NAMES.items()
     ]
     return _table(["judge", *(f"{budget} answers" for budget in BUDGETS)], rows)

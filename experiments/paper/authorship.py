@@ -66,7 +66,12 @@ def featurize(train: list[str], test: list[str]) -> tuple[NDArray[np.float32], N
 
 
 def train_encoder(
-    features: NDArray[np.float32], *, epochs: int, seed: int, batch: int = 256
+    features: NDArray[np.float32],
+    *,
+    epochs: int,
+    seed: int,
+    batch: int = 256,
+    device: str = "cpu",
 ) -> nn.Sequential:
     """Return the encoder, trained on articles that come in runs of 50 by one author.
 
@@ -75,12 +80,13 @@ def train_encoder(
     """
     torch.manual_seed(seed)
     generator = np.random.default_rng(seed)
-    data = torch.from_numpy(features)
+    data = torch.from_numpy(features).to(device)
     rows = np.arange(len(features))
     # Steps of 1..49 around the circle of the author's articles: never the article itself.
     steps = generator.random((len(rows), TRAIN - 1)).argsort(axis=1)[:, :PARTNERS] + 1
     partners = rows[:, None] // TRAIN * TRAIN + (rows[:, None] % TRAIN + steps) % TRAIN
     model = nn.Sequential(nn.Linear(features.shape[1], 256), nn.ReLU(), nn.Linear(256, 128))
+    model = model.to(device)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.001)
     torch.set_flush_denormal(True)  # weights that die out would slow every later step
     try:
@@ -88,17 +94,20 @@ def train_encoder(
             order = generator.permutation(len(rows))
             right = partners[order, generator.integers(PARTNERS, size=len(rows))]
             for start in range(0, len(rows), batch):
-                pair = [torch.from_numpy(side[start : start + batch]) for side in (order, right)]
+                pair = [
+                    torch.from_numpy(side[start : start + batch]).to(device)
+                    for side in (order, right)
+                ]
                 left, other = (model(data[side]) for side in pair)
                 loss = nn.functional.cross_entropy(
-                    left @ other.T, torch.arange(len(left)), reduction="sum"
+                    left @ other.T, torch.arange(len(left), device=device), reduction="sum"
                 )
                 optimizer.zero_grad(set_to_none=True)
                 loss.backward()
                 optimizer.step()
     finally:
         torch.set_flush_denormal(False)  # it holds for all arithmetic of the thread, not only ours
-    return model
+    return model.cpu()
 
 
 def encode(model: nn.Sequential, features: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -6,13 +6,11 @@ import hashlib
 import json
 import pickle
 from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
-
 from experiments.data import ROOT
-from paretocut import RankedLists
 
 FOLDER = ROOT / "build" / "paper"
 
@@ -27,13 +25,11 @@ def remember(name: str, inputs: dict[str, Any], make: Callable[[], _T]) -> _T:
     name
         Begin of the file's name, for people.
     inputs
-        Everything the result depends on, as plain data; `digest` and `hash_files` help.
+        Everything the result depends on, as plain data; `hash_files` helps.
     make
         Does the work. Only ever called here, so the files are our own.
     """
-    text = json.dumps(inputs, sort_keys=True)
-    key = hashlib.sha256(text.encode()).hexdigest()[:20]
-    path = FOLDER / f"{name.replace(' ', '_')}-{key}.pickle"
+    path = place(name, inputs)
     if path.is_file():
         with path.open("rb") as file:
             found: _T = pickle.load(file)
@@ -47,16 +43,22 @@ def remember(name: str, inputs: dict[str, Any], make: Callable[[], _T]) -> _T:
     return result
 
 
-def digest(lists: RankedLists) -> str:
-    """Return a hash of the lists' scores, judgements and embeddings."""
-    total = hashlib.sha256()
-    columns = [lists.scores.values, lists.scores.offsets, lists.relevant.values, lists.num_relevant]
-    for column in (*columns, lists.query_embeddings, lists.doc_embeddings):
-        if column is not None:
-            total.update(np.ascontiguousarray(column).tobytes())
-    return total.hexdigest()
+def place(name: str, inputs: dict[str, Any]) -> Path:
+    """Return the file in which the result of these inputs is kept."""
+    return FOLDER / f"{name.replace(' ', '_')}-{key_of(inputs)}.pickle"
+
+
+def key_of(inputs: dict[str, Any]) -> str:
+    """Return a short hash of plain data."""
+    text = json.dumps(inputs, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
 def hash_files(paths: Iterable[Path]) -> dict[str, str]:
-    """Return the SHA-256 of each file by its name."""
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(paths)}
+    """Return the SHA-256 of each file by its name and folder."""
+    return {f"{path.parent.name}/{path.name}": _hash(path) for path in sorted(set(paths))}
+
+
+@cache
+def _hash(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

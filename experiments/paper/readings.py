@@ -2,160 +2,170 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 import paretocut as pc
-from experiments.paper import omniglot, robust04, same_document
+from experiments.paper import draws, omniglot, robust04, same_document
+from experiments.paper.cache import hash_files, remember
+from experiments.paper.draws import OMNIGLOT, SAME_DOCUMENT, Draw
 from experiments.paper.retrieval import Similarity, Task
-from experiments.paper.rows import BOUNDS, NEIGHBORS, Row
+from experiments.paper.rows import BOUNDS, NEIGHBORS, SURPRISE, Row, surprise_rows
 from experiments.paper.tables import (
-    OMNIGLOT_TEST,
-    OMNIGLOT_TRAIN,
     SEEDS,
     SPLITS,
     progress,
     provenance,
-    same_document_embeddings,
     values_of,
 )
+from experiments.results import sources
+from paretocut.ragged import Ragged
 from paretocut.truncators import GlobalK, Isotonic, LocalK, Oracle, ScoreThreshold, Surprise
+from paretocut.truncators._neighbors import nearest
+from paretocut.truncators._search import Sweep
+from paretocut.truncators.isotonic import _calibrate
 
-DRAWS = 2
-TEST = 300
+Cell = tuple[Draw, Row, str]
+Refit = Literal["window", "all"]
+
 SIMILARITIES: tuple[Similarity, ...] = ("euclidean", "cosine")
 TRAININGS: tuple[same_document.Training, ...] = ("all matched", "whole index", "half matched")
-REFITS: tuple[Literal["window", "all"], ...] = ("window", "all")
-
-
-def mean_of(tasks: Iterable[Task], row: Row, metric: str) -> float:
-    """Return a row's mean over draws."""
-    return float(np.mean([values_of(task, row, metric)["values"].mean() for task in tasks]))
-
-
-def _row(name: str, make: Callable[[str], Any]) -> Row:
-    return Row(name, make)
-
-
-def _surprise(**options: Any) -> Callable[[str], Surprise]:
-    return lambda metric: Surprise(metric, **options)
+REFITS: tuple[Refit, ...] = ("window", "all")
+TIES = ("keeps least", "middle", "keeps most")
+"""Which of equally good cuts or thresholds is taken; the library takes the first."""
 
 
 def neighbour_rows(neighbors: int) -> list[Row]:
     """Return the local methods with this many neighbours."""
+    near = {"neighbors": neighbors}
     return [
-        _row("Local-k", lambda metric: LocalK(metric, neighbors=neighbors)),
-        _row("Isotonic", lambda metric: Isotonic(metric, neighbors=neighbors)),
-        *(
-            _row(
-                f"Surprise, refit on {refit}",
-                _surprise(bounds=BOUNDS, neighbors=neighbors, refit=refit),
-            )
-            for refit in REFITS
-        ),
+        Row("Local-k", LocalK, near),
+        Row("Isotonic", Isotonic, near),
+        *surprise_rows(neighbors),
     ]
 
 
 def whole_rows() -> list[Row]:
     """Return the same methods learning from all training queries."""
     return [
-        _row("Global-k", GlobalK),
-        _row("Isotonic", Isotonic),
-        *(
-            _row(f"Surprise, refit on {refit}", _surprise(bounds=BOUNDS, refit=refit))
-            for refit in REFITS
-        ),
-        _row("Min-max threshold", lambda metric: ScoreThreshold("minmax", metric=metric)),
+        Row("Global-k", GlobalK),
+        Row("Isotonic", Isotonic),
+        *surprise_rows(None),
+        Row("Min-max threshold", ScoreThreshold, {"normalize": "minmax"}),
     ]
+
+
+GROUPS: dict[str, list[Row]] = {
+    "all": whole_rows(),
+    "10": neighbour_rows(10),
+    str(NEIGHBORS): neighbour_rows(NEIGHBORS),
+}
+
+
+def robust_rows(**options: Any) -> list[Row]:
+    """Return the rows of Robust04's readings, Surprise with these options."""
+    return [
+        *(
+            Row(name, Surprise, {"refit": refit, **options})
+            for name, refit in zip(SURPRISE, REFITS, strict=True)
+        ),
+        Row("Global-k", GlobalK),
+        Row("Isotonic", Isotonic, {"normalize": "max"}),
+        Row("Oracle", Oracle),
+    ]
+
+
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "as in Table 2": ("f1", {"bounds": BOUNDS}),
+    "recall over collection": (
+        pc.metrics.f_beta(1, recall_base="collection").name,
+        {"bounds": BOUNDS},
+    ),
+    "any threshold": ("f1", {}),
+    "window by goodness of fit": ("f1", {"bounds": BOUNDS, "selection": "gof"}),
+    "as in Table 2, DCG": ("dcg", {"bounds": BOUNDS}),
+    "any threshold, DCG": ("dcg", {}),
+}
+
+
+def cells() -> Iterator[Cell]:
+    """Yield every draw, row and metric the readings need."""
+    for similarity in SIMILARITIES:
+        for training in TRAININGS:
+            for rows in GROUPS.values():
+                for draw in documents(similarity, training):
+                    yield from ((draw, row, "accuracy") for row in rows)
+    for unseen in (False, True):
+        for draw in drawings(unseen):
+            for metric in ("f1", "dcg"):
+                yield from ((draw, row, metric) for row in whole_rows())
+    for name in robust04.COLUMNS:
+        for metric, options in VARIANTS.values():
+            for seed in SPLITS:
+                yield from ((Draw(name, seed), row, metric) for row in robust_rows(**options))
+
+
+def documents(similarity: Similarity, training: same_document.Training) -> list[Draw]:
+    """Return the draws of Same Document under one reading."""
+    return [Draw(SAME_DOCUMENT, s, similarity=similarity, training=training) for s in SEEDS]
+
+
+def drawings(unseen: bool) -> list[Draw]:
+    """Return the draws of Omniglot with half of the test drawings set apart."""
+    return [Draw(OMNIGLOT, seed, stage=omniglot.STAGES[0], unseen=unseen) for seed in SEEDS]
+
+
+def mean_of(some: list[Draw], row: Row, metric: str) -> float:
+    """Return a row's mean over all values of some draws."""
+    return float(np.concatenate([values_of(draw, row, metric)["values"] for draw in some]).mean())
 
 
 def same_document_readings() -> list[dict[str, Any]]:
     """Return accuracies by distance, training queries and size of the neighbourhood."""
-    embeddings, _ = same_document_embeddings()
-    out = []
-    for similarity in SIMILARITIES:
-        for training in TRAININGS:
-            tasks = [
-                task.sample(len(task.train), TEST)
-                for task in (
-                    same_document.make_task(
-                        embeddings, seed, similarity=similarity, training=training
-                    )
-                    for seed in range(DRAWS)
-                )
-            ]
-            groups = {
-                "all": whole_rows(),
-                "10": neighbour_rows(10),
-                str(NEIGHBORS): neighbour_rows(NEIGHBORS),
-            }
-            for size, rows in groups.items():
-                progress(f"Same Document, {similarity}, {training}, neighbours: {size}")
-                out.append(
-                    {
-                        "similarity": similarity,
-                        "training": training,
-                        "neighbours": size,
-                        "accuracy": {row.name: mean_of(tasks, row, "accuracy") for row in rows},
-                    }
-                )
-    return out
+    return [
+        {
+            "similarity": similarity,
+            "training": training,
+            "neighbours": size,
+            "accuracy": {
+                row.name: mean_of(documents(similarity, training), row, "accuracy") for row in rows
+            },
+        }
+        for similarity in SIMILARITIES
+        for training in TRAININGS
+        for size, rows in GROUPS.items()
+    ]
 
 
 def held_out_drawings() -> list[dict[str, Any]]:
     """Return Omniglot learned from indexed drawings, and from drawings the encoder never saw."""
-    embeddings, train = omniglot.read_embeddings(omniglot.STAGES[0])
-    pairs = []
-    for seed in SEEDS:
-        task = omniglot.make_task(embeddings, train, seed)
-        # Test queries come four to a character: two of them to learn from, two to test on.
-        learn = np.arange(len(task.test)) % 4 < 2
-        sampled = task.sample(OMNIGLOT_TRAIN, 0).train
-        test = replace(task, test=task.test[~learn]).sample(0, OMNIGLOT_TEST).test
-        pairs.append(
-            (
-                replace(task, train=sampled, test=test),
-                replace(task, train=task.test[learn], test=test),
-            )
-        )
-    out = []
-    for name, i in (("indexed drawings", 0), ("drawings the encoder never saw", 1)):
-        tasks = [pair[i] for pair in pairs]
-        for metric in ("f1", "dcg"):
-            progress(f"Omniglot, learned from {name}, {metric}")
-            rows = {row.name: mean_of(tasks, row, metric) for row in whole_rows()}
-            out.append({"learned from": name, "metric": metric, "values": rows})
-    return out
+    return [
+        {
+            "learned from": "drawings the encoder never saw" if unseen else "indexed drawings",
+            "metric": metric,
+            "values": {row.name: mean_of(drawings(unseen), row, metric) for row in whole_rows()},
+        }
+        for unseen in (False, True)
+        for metric in ("f1", "dcg")
+    ]
 
 
 def robust_readings() -> list[dict[str, Any]]:
     """Return Robust04 under other choices: recall base, bounds, window selection."""
-    collection = pc.metrics.f_beta(1, recall_base="collection").name
-    variants = {
-        "as in Table 2": ("f1", {"bounds": BOUNDS}),
-        "recall over collection": (collection, {"bounds": BOUNDS}),
-        "any threshold": ("f1", {}),
-        "window by goodness of fit": ("f1", {"bounds": BOUNDS, "selection": "gof"}),
-        "as in Table 2, DCG": ("dcg", {"bounds": BOUNDS}),
-        "any threshold, DCG": ("dcg", {}),
-    }
     out = []
     for name in robust04.COLUMNS:
-        tasks = [robust04.make_task(name, seed) for seed in SPLITS]
-        for variant, (metric, options) in variants.items():
+        folds = [Draw(name, seed) for seed in SPLITS]
+        for variant, (metric, options) in VARIANTS.items():
             progress(f"{name}, {variant}")
-            rows = [
-                *(_row(f"Surprise, refit on {r}", _surprise(refit=r, **options)) for r in REFITS),
-                _row("Global-k", GlobalK),
-                _row("Isotonic", lambda metric: Isotonic(metric, normalize="max")),
-                _row("Oracle", Oracle),
-            ]
-            values = {row.name: mean_of(tasks, row, metric) for row in rows}
+            values = {row.name: mean_of(folds, row, metric) for row in robust_rows(**options)}
             out.append({"run": name, "variant": variant, "values": values})
     return out
+
+
+# Among equally good choices of the training queries.
 
 
 def placements() -> list[dict[str, Any]]:
@@ -165,40 +175,135 @@ def placements() -> list[dict[str, Any]]:
     between the break points around the best cut, and a grid in steps of 0.01 of which the
     smallest or the largest best value is taken.
     """
+    return [
+        {"run": name, "refit": refit, "f1": _kept(f"placement {name}", [name, refit], _placed)}
+        for name in robust04.COLUMNS
+        for refit in REFITS
+    ]
+
+
+def _placed(name: str, refit: Refit) -> dict[str, float]:
     grid = np.linspace(*BOUNDS, 801)
-    out = []
-    for name in robust04.COLUMNS:
-        for refit in REFITS:
-            values: dict[str, list[float]] = {
-                "exact": [],
-                "grid, smallest": [],
-                "grid, largest": [],
-            }
-            for seed in SPLITS:
-                task = robust04.make_task(name, seed)
-                learned = Surprise("f1", bounds=BOUNDS, refit=refit).fit(task.train).threshold_
-                curves = pc.metrics.f1.curves(task.train)
-                surprise = pc.fit_batch(task.train, refit=refit).surprise
-                kept = np.stack([np.searchsorted(-row, -grid, side="right") for row in surprise])
-                totals = curves.values[curves.offsets[:-1, None] + kept].mean(axis=0)
-                best = grid[totals >= totals.max() - 1e-12]
-                choices = {"exact": learned, "grid, smallest": best[0], "grid, largest": best[-1]}
-                for place, threshold in choices.items():
-                    cut = Surprise(min_surprise=float(threshold), refit=refit).predict(task.test)
-                    values[place].append(float(pc.metrics.f1(task.test, cut).mean()))
-            means = {place: float(np.mean(found)) for place, found in values.items()}
-            out.append({"run": name, "refit": refit, "f1": means})
-    return out
+    values: dict[str, list[Any]] = {"exact": [], "grid, smallest": [], "grid, largest": []}
+    for seed in SPLITS:
+        task = robust04.make_task(name, seed)
+        learned = Surprise("f1", bounds=BOUNDS, refit=refit).fit(task.train).threshold_
+        curves = pc.metrics.f1.curves(task.train)
+        surprise = pc.fit_batch(task.train, refit=refit).surprise
+        kept = np.stack([np.searchsorted(-row, -grid, side="right") for row in surprise])
+        totals = curves.values[curves.offsets[:-1, None] + kept].mean(axis=0)
+        best = grid[totals >= totals.max() - 1e-12]
+        choices = {"exact": learned, "grid, smallest": best[0], "grid, largest": best[-1]}
+        for place, threshold in choices.items():
+            cut = Surprise(min_surprise=float(threshold), refit=refit).predict(task.test)
+            values[place].append(pc.metrics.f1(task.test, cut))
+    return {place: float(np.concatenate(found).mean()) for place, found in values.items()}
 
 
-def readings(networks: bool = True) -> dict[str, Any]:
+def ties() -> dict[str, dict[str, float]]:
+    """Return the accuracy on Same Document by which of equally good choices is taken."""
+    found = [tie_of(seed) for seed in SEEDS]
+    return {
+        row: {rule: float(np.mean([one[row][rule] for one in found])) for rule in TIES}
+        for row in found[0]
+    }
+
+
+def tie_of(seed: int) -> dict[str, dict[str, float]]:
+    """Return the same for one draw."""
+    return _kept("ties", [seed], lambda seed: by_tie(Draw(SAME_DOCUMENT, seed).task()))
+
+
+def by_tie(task: Task, neighbors: int = NEIGHBORS) -> dict[str, dict[str, float]]:
+    """Return the mean accuracy of each method and rule on one task.
+
+    Parameters
+    ----------
+    task
+        Lists to learn from and to test on.
+    neighbors
+        How many training queries the local methods learn from.
+    """
+    train, test = task.train, task.test
+    assert train.query_embeddings is not None
+    near = nearest(train.query_embeddings, test, neighbors, who="ties")
+    curves = pc.metrics.accuracy.curves(train)
+    depth = int(train.scores.lengths.max())
+    padded = np.stack([np.append(c, np.full(depth + 1 - len(c), c[-1])) for c in curves])
+    whole = padded.mean(axis=0)
+    cuts: dict[str, list[list[int]]] = {
+        "Global-k": [_tied(whole)] * len(test),
+        "Local-k": [_tied(padded[rows].mean(axis=0)) for rows in near],
+        "Isotonic": [],
+        **{name: [] for name in SURPRISE},
+    }
+    merit = train.merit
+    keys = {
+        name: pc.fit_batch(train, refit=r).surprise
+        for name, r in zip(SURPRISE, REFITS, strict=True)
+    }
+    own = {
+        name: pc.fit_batch(test, refit=r).surprise for name, r in zip(SURPRISE, REFITS, strict=True)
+    }
+    for i, rows in enumerate(near):
+        part = curves.take(rows)
+        knots = _calibrate(merit.take(rows), train.relevant.take(rows))
+        calibrated = merit.take(rows).with_values(np.interp(merit.take(rows).values, *knots))
+        cuts["Isotonic"].append(_thresholded(calibrated, part, np.interp(test.merit[i], *knots)))
+        for name in SURPRISE:
+            cuts[name].append(_thresholded(keys[name].take(rows), part, own[name][i], BOUNDS))
+    return {
+        name: {
+            rule: float(pc.metrics.accuracy(test, np.minimum(k, test.scores.lengths)).mean())
+            for rule, k in zip(TIES, np.array(found).T, strict=True)
+        }
+        for name, found in cuts.items()
+    }
+
+
+def _tied(totals: NDArray[np.float64]) -> list[int]:
+    """Return the first, middle and last of the best positions."""
+    best = np.flatnonzero(totals >= totals.max() - 1e-10 * max(1.0, abs(totals.max())))
+    return [int(best[0]), int(best[len(best) // 2]), int(best[-1])]
+
+
+def _thresholded(
+    keys: Ragged,
+    curves: Ragged,
+    own: NDArray[np.float64],
+    bounds: tuple[float, float] = (-np.inf, np.inf),
+) -> list[int]:
+    """Return how many of a list's own keys the first, middle and last best threshold keeps."""
+    low, high = bounds
+    upper, totals = Sweep(keys, curves).totals()
+    lower = np.append(upper[1:], -np.inf)
+    reachable = np.flatnonzero((lower < high) & (upper >= low))
+    kept = []
+    for place in _tied(totals[reachable]):
+        i = reachable[place]
+        threshold = 0.5 * max(lower[i], low) + 0.5 * min(upper[i], high)
+        kept.append(int(np.count_nonzero(own >= threshold)))
+    return kept
+
+
+def _kept(name: str, arguments: list[Any], make: Callable[..., dict[str, Any]]) -> dict[str, Any]:
+    """Return what a function gives for these arguments, from disk where code and data agree."""
+    data = arguments[0] if name.startswith("placement") else SAME_DOCUMENT
+    inputs = {
+        "arguments": arguments,
+        "draw": Draw(data, 0).key(),
+        "code": draws.code() | hash_files([*sources(Surprise()), *sources(Isotonic())]),
+    }
+    return remember(name, inputs, lambda: make(*arguments))
+
+
+def readings() -> dict[str, Any]:
     """Return all of them; networks have no part in it."""
     return {
         "robust04": robust_readings(),
         "placement": placements(),
         "omniglot": held_out_drawings(),
         "same_document": same_document_readings(),
-        "draws of Same Document": DRAWS,
-        "test queries per draw of Same Document": TEST,
+        "ties": ties(),
         **provenance(),
     }

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import faiss
 import numpy as np
 from numpy.typing import NDArray
 
 import paretocut as pc
 
 DEPTH = 200
+BLOCK = 64
+"""Queries searched at once, so that memory stays small."""
 
 Similarity = Literal["euclidean", "cosine", "dot"]
 
@@ -55,15 +56,6 @@ class Task:
             self.vectors[lists.doc_ids.values.astype(np.int64)],
         )
 
-    def sample(self, train: int, test: int) -> Task:
-        """Return the task with at most this many training and test queries, drawn at random."""
-        generator = np.random.default_rng(self.seed)
-
-        def some(lists: pc.RankedLists, size: int) -> pc.RankedLists:
-            return lists[np.sort(generator.permutation(len(lists))[:size])]
-
-        return replace(self, train=some(self.train, train), test=some(self.test, test))
-
 
 def search(
     queries: NDArray[np.float32],
@@ -72,6 +64,8 @@ def search(
     depth: int = DEPTH,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return scores (higher is closer) and positions of the nearest ``depth`` of the index.
+
+    The search is exact and in double precision; equal scores come in the order of the index.
 
     Parameters
     ----------
@@ -84,20 +78,24 @@ def search(
     """
     if similarity == "cosine":
         queries, index = unit(queries), unit(index)
-    kind = faiss.IndexFlatL2 if similarity == "euclidean" else faiss.IndexFlatIP
-    flat = kind(index.shape[1])
-    flat.add(np.ascontiguousarray(index, dtype=np.float32))
-    found = flat.search(np.ascontiguousarray(queries, dtype=np.float32), min(depth, len(index)))[1]
-    # FAISS expands squared distances in single precision, which loses small ones: only its choice
-    # of neighbours is used, and the scores are recomputed in double precision.
     left, right = queries.astype(np.float64), index.astype(np.float64)
-    scores = np.empty(found.shape)
-    for i, row in enumerate(found):
+    depth = min(depth, len(right))
+    squares = np.square(right).sum(axis=1) if similarity == "euclidean" else np.zeros(len(right))
+    scores = np.empty((len(left), depth))
+    found = np.empty((len(left), depth), dtype=np.int64)
+    for start in range(0, len(left), BLOCK):
+        part = left[start : start + BLOCK]
+        far = squares - (2 if similarity == "euclidean" else 1) * (part @ right.T)
+        near = np.sort(np.argpartition(far, depth - 1, axis=1)[:, :depth], axis=1)
         if similarity == "euclidean":
-            scores[i] = -np.sqrt(np.square(right[row] - left[i]).sum(1))
+            # Differences, not the expanded square: that loses the digits of small distances.
+            close = -np.sqrt(np.square(right[near] - part[:, None]).sum(axis=2))
         else:
-            scores[i] = right[row] @ left[i]
-    return scores, found.astype(np.int64)
+            close = np.einsum("ijk,ik->ij", right[near], part)
+        order = np.argsort(-close, axis=1, kind="stable")
+        scores[start : start + BLOCK] = np.take_along_axis(close, order, axis=1)
+        found[start : start + BLOCK] = np.take_along_axis(near, order, axis=1)
+    return scores, found
 
 
 def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:

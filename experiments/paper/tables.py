@@ -2,309 +2,295 @@
 
 from __future__ import annotations
 
-import hashlib
-import inspect
 import json
-import platform
 import sys
 import time
-from collections.abc import Iterable
-from importlib.metadata import version
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 import paretocut as pc
-from experiments.data import ROOT, data_dir, sha256
-from experiments.paper import authorship, omniglot, robust04, same_document
-from experiments.paper.cache import digest, hash_files, remember
-from experiments.paper.retrieval import Task
+from experiments.data import sha256
+from experiments.paper import draws, encoders, networks, omniglot, robust04
+from experiments.paper.cache import hash_files, remember
+from experiments.paper.draws import AUTHORSHIP, OMNIGLOT, SAME_DOCUMENT, Draw
 from experiments.paper.rows import (
     BOUNDS,
+    LARGE_NETWORK,
     NEIGHBORS,
-    NEURAL,
-    NEURAL_DEPTH,
-    NEURAL_DRAWS,
-    NEURAL_LISTS,
-    SAMPLED_NEIGHBORS,
+    NETWORK,
+    ORACLE,
+    RIVALS,
     SURPRISE,
     Row,
-    global_rows,
+    bicut_rows,
     local_rows,
     paper_value,
+    table1_rows,
+    table2_rows,
 )
+from experiments.results import sources, stamp, write_json
 from paretocut.significance import holm, sign_flip_test
-from paretocut.truncators import Truncator
 
 RESULTS = Path(__file__).parent / "results"
 SEEDS = range(5)
-SPLITS = range(10)
-EPOCHS = (15, 30, 60)
-FEATURES: list[tuple[same_document.Analyzer, same_document.Norm]] = [
-    ("word", "l2"),
-    ("word", None),
-    ("char", "l2"),
-]
-OMNIGLOT_TRAIN, OMNIGLOT_TEST = 4056, 500
-"""Queries per draw, of 16,221 and 6,492: the local methods take their time."""
-RIVALS = ("Global-k", "Local-k", "Isotonic", "BiCut, scores", "BiCut, encodings")
-
-# The tasks.
+DIVISIONS = 2
+SPLITS = range(DIVISIONS * robust04.FOLDS)
+ENCODERS = omniglot.ENCODERS
 
 
-def same_document_embeddings() -> tuple[np.ndarray[Any, np.dtype[np.float32]], dict[str, Any]]:
-    """Return the embeddings of the chosen encoder, and how it was chosen."""
-    inputs = {
-        "data": sha256("reuters/aptemod.jsonl.xz"),
-        "code": _source(
-            same_document.read_documents, same_document.featurize, same_document.train_encoder
-        ),
-        "seed": 0,
-    }
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: its draws, rows and metrics, and the paper's column beside it."""
 
-    def features(analyzer: same_document.Analyzer, norm: same_document.Norm) -> Any:
-        documents = same_document.read_documents(data_dir())
-        return same_document.featurize(documents, analyzer, norm)
+    name: str
+    paper: str
+    draws: tuple[Draw, ...]
+    rows: tuple[Row, ...]
+    metrics: tuple[str, ...]
 
-    def candidate(analyzer: same_document.Analyzer, norm: same_document.Norm) -> float:
-        say(f"Same Document: encoder on {analyzer} n-grams, normalised by {norm}")
-        stages = same_document.train_encoder(features(analyzer, norm), epochs=EPOCHS[:1], seed=0)
-        return same_document.nearest_share(stages[EPOCHS[0]])
-
-    shares = {
-        f"{analyzer} n-grams, {'length 1' if norm else 'not normalised'}": remember(
-            "candidate",
-            inputs | {"features": [analyzer, norm], "epochs": EPOCHS[0]},
-            lambda analyzer=analyzer, norm=norm: candidate(analyzer, norm),  # type: ignore[misc]
-        )
-        for analyzer, norm in FEATURES
-    }
-    best = FEATURES[int(np.argmax(list(shares.values())))]
-
-    def longer() -> Any:
-        say(f"Same Document: {max(EPOCHS)} epochs of the encoder on {best[0]} n-grams")
-        return same_document.train_encoder(features(*best), epochs=EPOCHS, seed=0)
-
-    stages = remember("encoder", inputs | {"features": best, "epochs": EPOCHS}, longer)
-    by_epoch = {str(epoch): same_document.nearest_share(out) for epoch, out in stages.items()}
-    chosen = max(EPOCHS, key=lambda epoch: by_epoch[str(epoch)])
-    choice = {
-        f"features, {EPOCHS[0]} epochs": shares,
-        "epochs": by_epoch,
-        "chosen": [*best, chosen],
-    }
-    return stages[chosen], choice
+    def cells(self) -> Iterator[tuple[Draw, Row, str]]:
+        """Yield every draw, row and metric."""
+        for metric in self.metrics:
+            for row in self.rows:
+                if metric in row.metrics:
+                    for draw in self.draws:
+                        yield draw, row, metric
 
 
-def authorship_embeddings(epochs: int = 300) -> tuple[Any, Any, list[str]]:
-    """Return the embeddings of training and test articles, and the names of the latter."""
-    articles = authorship.read_articles(data_dir())
-    train, test, names = authorship.draw(articles, seed=0)
+def values_of(draw: Draw, row: Row, metric: str, device: str = "cpu") -> dict[str, Any]:
+    """Return cuts, metric values and query names of a row on a draw's test lists.
 
-    def encode() -> Any:
-        say(f"News Authorship: {epochs} epochs of the encoder")
-        features = authorship.featurize(train, test)
-        model = authorship.train_encoder(features[0], epochs=epochs, seed=0)
-        return tuple(authorship.encode(model, part) for part in features)
-
-    inputs = {
-        "data": sha256("c50/c50.tar.xz"),
-        "code": _source(
-            authorship.read_articles,
-            authorship.draw,
-            authorship.featurize,
-            authorship.train_encoder,
-        ),
-        "seed": 0,
-        "epochs": epochs,
-    }
-    return *remember("authors", inputs, encode), names
+    Parameters
+    ----------
+    draw, row, metric
+        What to measure.
+    device
+        Where networks and encoders are trained that are not on disk.
+    """
+    make = _network if row.neural else _rule
+    return remember(*address(draw, row, metric), lambda: make(draw, row, metric, device))
 
 
-def _source(*functions: Any) -> str:
-    return "".join(inspect.getsource(function) for function in functions)
-
-
-# One row on one task.
-
-
-def values_of(task: Task, row: Row, metric: str) -> dict[str, Any]:
-    """Return cuts, metric values and query names of a row on a task's test lists."""
+def address(draw: Draw, row: Row, metric: str) -> tuple[str, dict[str, Any]]:
+    """Return under which name and inputs the cache keeps the values of a row."""
+    name = f"{draw.data} {row.name.partition(',')[0]}"
+    if row.neural:
+        return name, networks.inputs_of(draw, row, metric)
     truncator = row.make(metric)
-    inputs = {
+    return name, {
+        "draw": draw.key(),
         "truncator": repr(truncator),
-        # What the name means now, so that a change of the metric is not missed.
-        "metric": [metric, pc.metrics.get(metric).curve([True, False, True], 5).tolist()],
-        "train": digest(task.train),
-        "test": digest(task.test),
-        "limit": [NEURAL_LISTS, NEURAL_DEPTH] if row.neural else None,
-        "code": hash_files(_code(truncator)),
+        "metric": metric,
+        "code": draws.code() | hash_files(sources(truncator)),
     }
+
+
+def _rule(draw: Draw, row: Row, metric: str, device: str) -> dict[str, Any]:
+    task = draw.task(device)
+    start = time.perf_counter()
+    k = row.make(metric).fit(task.train).predict(task.test)
+    return _judged(draw, k, metric, device) | {"seconds": time.perf_counter() - start}
+
+
+def _network(draw: Draw, row: Row, metric: str, device: str) -> dict[str, Any]:
+    """Return the same of a network: its cuts as they were kept, or of one trained now."""
+    k = networks.stored(draw, row, metric)
+    if k is not None:
+        return _judged(draw, k, metric, device)
+    task = draw.task(device)
+    train, test = task.train, task.test
     if row.encodings:
-        assert task.vectors is not None
-        inputs["encodings"] = hashlib.sha256(task.vectors.tobytes()).hexdigest()
-
-    def work() -> dict[str, Any]:
-        start = time.perf_counter()
-        train, test = task.train, task.test
-        if row.neural:
-            train = task.sample(NEURAL_LISTS, 0).train.truncate(NEURAL_DEPTH)
-            test = test.truncate(NEURAL_DEPTH)
-        if row.encodings:
-            train, test = task.encoded(train), task.encoded(test)
-        k = truncator.fit(train).predict(test)
-        return {"k": k, "seconds": time.perf_counter() - start}
-
-    found = remember(f"{task.name} {row.name.partition(',')[0]}", inputs, work)
-    # Judged on the whole lists, also where a network saw only the first results.
-    values = pc.metrics.get(metric)(task.test, found["k"])
-    return found | {"values": values, "queries": task.test.query_ids}
+        train, test = task.encoded(train), task.encoded(test)
+    start = time.perf_counter()
+    truncator: Any = row.make(metric).set_params(device=device)
+    k = truncator.fit(train).predict(test)
+    on = torch.cuda.get_device_name(device) if device.startswith("cuda") else device
+    return _judged(draw, k, metric, device) | {
+        "seconds": time.perf_counter() - start,
+        "epoch": truncator.epoch_,
+        "lists": draw.fingerprint(device),
+        "made": {"device": on, "torch": torch.__version__},
+    }
 
 
-def _code(truncator: Truncator) -> Iterable[Path]:
-    """Return the sources that decide about a truncator's cuts."""
-    package = Path(inspect.getfile(pc)).parent
-    yield Path(inspect.getfile(type(truncator)))
-    yield package / "truncators" / "_search.py"
-    if type(truncator).__module__.startswith("paretocut.truncators.neural"):
-        yield from (package / "truncators" / "neural").glob("_*.py")
-    if type(truncator).__name__ == "Surprise":
-        yield from (ROOT / "cpp").glob("*.[ch]pp")
+def _judged(draw: Draw, k: NDArray[np.int64], metric: str, device: str) -> dict[str, Any]:
+    task = draw.task(device)
+    return {
+        "k": np.asarray(k, dtype=np.int16),
+        "values": pc.metrics.get(metric)(task.test, k),
+        "queries": task.test.query_ids,
+        "facts": task.facts,
+        "seconds": 0.0,
+    }
 
 
-def summarize(
-    column: str, paper_column: str, tasks: list[Task], rows: list[Row], metrics: Iterable[str]
-) -> dict[str, Any]:
-    """Return the column of a table: every row's mean and deviation over draws, and paired tests."""
+def summarize(column: Column) -> dict[str, Any]:
+    """Return a column: every row's mean, its deviation over draws, and paired tests.
+
+    Every value of every draw has the same weight, in the means as in the differences, so a
+    difference is exactly that of two means.
+    """
     out: dict[str, Any] = {
-        "column": column,
-        "paper_column": paper_column,
-        "draws": len(tasks),
-        "facts": tasks[0].facts,
-        "test_queries_per_draw": len(tasks[0].test),
+        "column": column.name,
+        "paper_column": column.paper,
+        "draws": len(column.draws),
         "metrics": {},
     }
-    for metric in metrics:
-        found, lines = {}, []
-        for row in rows:
-            if metric not in row.metrics:
-                continue
-            draws = []
-            for task in tasks[: NEURAL_DRAWS if row.neural else None]:
-                progress(f"{column}, {metric}, {row.name}, draw {task.seed}")
-                draws.append(values_of(task, row, metric))
-            found[row.name] = draws
-            means = np.array([draw["values"].mean() for draw in draws])
-            cuts = np.concatenate([draw["k"] for draw in draws])
-            lines.append(
-                {
-                    "row": row.name,
-                    "in_paper": row.paper,
-                    "paper": paper_value(paper_column, metric, row.name),
-                    "mean": float(means.mean()),
-                    "sd": float(means.std(ddof=1)) if len(means) > 1 else None,
-                    "by_draw": means.tolist(),
-                    "mean_k": float(cuts.mean()),
-                    "empty": float((cuts == 0).mean()),
-                    "seconds": float(sum(draw["seconds"] for draw in draws)),
-                }
-            )
+    for metric in column.metrics:
+        found: dict[str, list[dict[str, Any]]] = {}
+        for draw, row, of in column.cells():
+            if of == metric:
+                progress(f"{column.name}, {metric}, {row.name}, draw {draw.seed}")
+                found.setdefault(row.name, []).append(values_of(draw, row, metric))
+        rows = {row.name: row for row in column.rows}
+        out["facts"] = found[ORACLE][0]["facts"]
+        out["test_queries"] = [len(one["values"]) for one in found[ORACLE]]
+        lines = [_line(rows[name], column.paper, metric, parts) for name, parts in found.items()]
         out["metrics"][metric] = {"rows": lines, "tests": _tests(found)}
     progress("")
     return out
 
 
+def _line(row: Row, paper: str, metric: str, parts: list[dict[str, Any]]) -> dict[str, Any]:
+    by_draw = [float(part["values"].mean()) for part in parts]
+    cuts = np.concatenate([part["k"] for part in parts])
+    return {
+        "row": row.name,
+        "in_paper": row.paper,
+        "paper": paper_value(paper, metric, row.name),
+        "mean": float(np.concatenate([part["values"] for part in parts]).mean()),
+        "sd": float(np.std(by_draw, ddof=1)) if len(by_draw) > 1 else None,
+        "by_draw": by_draw,
+        "mean_k": float(cuts.mean()),
+        "empty": float((cuts == 0).mean()),
+        "seconds": float(sum(part["seconds"] for part in parts)),
+    }
+
+
 def _tests(found: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Return paired tests of both forms of Surprise against the paper's other rows."""
+    """Return paired tests of both readings of Surprise against the paper's other rows."""
     pairs = [(own, rival) for own in SURPRISE for rival in RIVALS if {own, rival} <= found.keys()]
     if not pairs:
         return []
-    differences = []
-    for own, rival in pairs:
-        common = min(len(found[own]), len(found[rival]))
-        differences.append(_by_query(found[own][:common]) - _by_query(found[rival][:common]))
-    # Networks may have seen fewer draws, and so fewer queries, than the others.
-    raw = [float(sign_flip_test(gap[:, None], resamples=10_000, seed=0)[0]) for gap in differences]
+    gaps = [by_query(found[own]) - by_query(found[rival]) for own, rival in pairs]
+    count = sum(len(part["values"]) for part in found[pairs[0][0]])
+    raw = sign_flip_test(np.stack(gaps, axis=1), resamples=10_000, seed=0)
     return [
-        {"surprise": own, "rival": rival, "difference": float(gap.mean()), "p": float(p)}
-        for (own, rival), gap, p in zip(pairs, differences, holm(np.array(raw)), strict=True)
+        {"surprise": own, "rival": rival, "difference": float(gap.sum() / count), "p": float(p)}
+        for (own, rival), gap, p in zip(pairs, gaps, holm(raw), strict=True)
     ]
 
 
-def _by_query(draws: list[dict[str, Any]]) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return each query's value, averaged over the draws it is in."""
-    names = np.concatenate([draw["queries"] for draw in draws])
-    values = np.concatenate([draw["values"] for draw in draws])
+def by_query(parts: list[dict[str, Any]]) -> NDArray[np.float64]:
+    """Return the sum of each query's values over the draws it is in.
+
+    A query is one piece of evidence, however many draws it is in: its draws are flipped together.
+    """
+    names = np.concatenate([part["queries"] for part in parts])
+    values = np.concatenate([part["values"] for part in parts])
     _, position = np.unique(names, return_inverse=True)
-    return np.bincount(position, weights=values) / np.bincount(position)
+    return np.asarray(np.bincount(position, weights=values), dtype=np.float64)
 
 
 # The tables.
 
 
-def table1(networks: bool = True) -> dict[str, Any]:
-    """Return Table 1: Same Document, Omniglot at two stages of training, News Authorship."""
-    rows = [row for row in local_rows() if networks or not row.neural]
-    embeddings, choice = same_document_embeddings()
-    columns = [
-        summarize(
+def columns1() -> list[Column]:
+    """Return the columns of Table 1: Same Document, Omniglot at two stages, News Authorship."""
+    large = bicut_rows(LARGE_NETWORK)
+    return [
+        Column(
             "Same Document",
             "Same Document",
-            [same_document.make_task(embeddings, seed) for seed in SEEDS],
-            rows,
-            ["accuracy"],
-        )
-    ]
-    columns[0]["choice"] = choice
-    for stage in omniglot.STAGES:
-        arrays = omniglot.read_embeddings(stage)
-        tasks = [omniglot.make_task(*arrays, seed) for seed in SEEDS]
-        columns.append(
-            summarize(
+            tuple(Draw(SAME_DOCUMENT, seed) for seed in SEEDS),
+            tuple(table1_rows(bicut_rows())),
+            ("accuracy",),
+        ),
+        *(
+            Column(
                 f"Omniglot, {stage} epochs",
                 "Omniglot",
-                [task.sample(OMNIGLOT_TRAIN, OMNIGLOT_TEST) for task in tasks],
-                [
-                    row
-                    for row in local_rows(SAMPLED_NEIGHBORS)
-                    if not row.neural or (networks and stage == omniglot.STAGES[0])
-                ],
-                ["f1", "dcg"],
+                tuple(Draw(OMNIGLOT, seed, stage=stage) for seed in SEEDS),
+                tuple(table1_rows(large)),
+                ("f1", "dcg"),
             )
-        )
-    articles = authorship_embeddings()
-    columns.append(
-        summarize(
+            for stage in omniglot.STAGES
+        ),
+        Column(
             "News Authorship (C50)",
             "News Authorship",
-            [authorship.make_task(*articles, seed) for seed in SEEDS],
-            rows,
-            ["f1", "dcg"],
-        )
-    )
-    return {"table": 1, "columns": columns, **provenance()}
+            tuple(Draw(AUTHORSHIP, seed) for seed in SEEDS),
+            tuple(table1_rows(bicut_rows(metrics=("f1", "dcg")))),
+            ("f1", "dcg"),
+        ),
+    ]
 
 
-def table2(networks: bool = True) -> dict[str, Any]:
-    """Return Table 2: the runs of Robust04."""
-    rows = [row for row in global_rows() if networks or not row.neural]
-    columns = [
-        summarize(
+def columns2() -> list[Column]:
+    """Return the columns of Table 2: the runs of Robust04."""
+    return [
+        Column(
             name,
             paper,
-            [robust04.make_task(name, seed) for seed in SPLITS],
-            rows,
-            ["f1", "dcg"],
+            tuple(Draw(name, seed) for seed in SPLITS),
+            tuple(table2_rows()),
+            ("f1", "dcg"),
         )
         for name, paper in robust04.COLUMNS.items()
     ]
-    return {"table": 2, "columns": columns, **provenance()}
+
+
+def columns_by_encoder() -> list[Column]:
+    """Return Table 1 once more for each seed of the encoder, with the paper's rows but BiCut."""
+    data = (
+        (SAME_DOCUMENT, 0, ("accuracy",)),
+        (OMNIGLOT, omniglot.STAGES[0], ("f1", "dcg")),
+        (AUTHORSHIP, 0, ("f1", "dcg")),
+    )
+    return [
+        Column(
+            f"{name}, encoder {encoder}",
+            name,
+            tuple(Draw(name, seed, encoder=encoder, stage=stage) for seed in SEEDS),
+            tuple(local_rows()),
+            metrics,
+        )
+        for name, stage, metrics in data
+        for encoder in ENCODERS
+    ]
+
+
+def table1() -> dict[str, Any]:
+    """Return Table 1."""
+    columns = [summarize(column) for column in columns1()]
+    columns[0]["choice"] = [
+        {
+            encoders.name_of(at): share
+            for at, share in encoders.same_document_shares(0, seed).items()
+        }
+        for seed in SEEDS
+    ]
+    return {"table": 1, "columns": columns, **provenance()}
+
+
+def table2() -> dict[str, Any]:
+    """Return Table 2."""
+    return {"table": 2, "columns": [summarize(column) for column in columns2()], **provenance()}
+
+
+def by_encoder() -> dict[str, Any]:
+    """Return Table 1 for three seeds of the encoder."""
+    return {"columns": [summarize(column) for column in columns_by_encoder()], **provenance()}
 
 
 def provenance() -> dict[str, Any]:
-    """Return what a rerun needs to know: settings, data hashes, versions."""
+    """Return what a rerun needs to know: settings, data hashes, commit and versions."""
     files = [
         "reuters/aptemod.jsonl.xz",
         "c50/c50.tar.xz",
@@ -313,33 +299,40 @@ def provenance() -> dict[str, Any]:
         "robust04/qrels.robust04.txt.gz",
         *(f"robust04/runs/{name}.run.gz" for name in robust04.COLUMNS),
     ]
+    artifacts = {
+        f"omniglot, encoder 0, {s} epochs": omniglot.known_hash(s) for s in omniglot.STAGES
+    }
+    first = omniglot.STAGES[0]
+    for encoder in ENCODERS[1:]:
+        artifacts[f"omniglot, encoder {encoder}, {first} epochs"] = omniglot.known_hash(
+            first, encoder
+        )
     return {
         "settings": {
             "neighbours of the local methods": NEIGHBORS,
-            "the same on Omniglot, of a quarter of the training queries": SAMPLED_NEIGHBORS,
             "bounds of the Surprise threshold": BOUNDS,
-            "networks": NEURAL
-            | {"training lists at most": NEURAL_LISTS, "results at most": NEURAL_DEPTH},
+            "BiCut": NETWORK,
+            "BiCut on Omniglot": LARGE_NETWORK,
+            "BiCut trained on": networks.origins(),
             "seeds of Table 1": list(SEEDS),
-            "seeds of Table 2": list(SPLITS),
+            "seeds of encoders": list(ENCODERS),
+            "folds of Table 2": f"{robust04.FOLDS}, {DIVISIONS} divisions",
         },
         "data": {name: sha256(name) for name in files},
-        "artifacts": hash_files(omniglot.artifact(stage) for stage in omniglot.STAGES),
-        "versions": {
-            "python": platform.python_version(),
-            **{
-                name: version(name)
-                for name in ("paretocut", "numpy", "scikit-learn", "torch", "faiss-cpu")
-            },
-        },
+        "artifacts": artifacts,
+        **stamp(),
     }
+
+
+def keep_networks() -> None:
+    """Write the cuts of all trained networks to the file that is part of the project."""
+    cells = [cell for column in (*columns1(), *columns2()) for cell in column.cells()]
+    networks.keep((*cell, values_of(*cell)) for cell in cells if cell[1].neural)
 
 
 def write(name: str, content: dict[str, Any]) -> None:
     """Write a result file."""
-    RESULTS.mkdir(exist_ok=True)
-    text = json.dumps(content, indent=1, allow_nan=False) + "\n"
-    (RESULTS / f"{name}.json").write_text(text, encoding="utf-8")
+    write_json(RESULTS / f"{name}.json", content)
 
 
 def read(name: str) -> dict[str, Any] | None:
@@ -348,9 +341,12 @@ def read(name: str) -> dict[str, Any] | None:
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
 
 
-def say(line: str) -> None:
-    """Show a line of progress."""
-    sys.stderr.write(line + "\n")
+def need(name: str) -> dict[str, Any]:
+    """Return what a result file holds, or say which command makes it."""
+    content = read(name)
+    if content is None:
+        raise FileNotFoundError(f"results/{name}.json is not there: run make {name}")
+    return content
 
 
 def progress(line: str) -> None:
@@ -361,8 +357,5 @@ def progress(line: str) -> None:
 
 
 def one_thread() -> None:
-    """Keep torch and FAISS to one thread: results then do not depend on the machine's cores."""
-    import faiss
-
+    """Keep torch to one thread: results then do not depend on the machine's cores."""
     torch.set_num_threads(1)
-    faiss.omp_set_num_threads(1)

@@ -20,6 +20,7 @@ __all__ = ["bootstrap_interval", "holm", "sign_flip_test"]
 # Random draws are made in blocks of about this many numbers, so that memory stays small.
 _BLOCK = 1 << 22
 _MOST = 10_000_000
+_LARGEST = 1e150
 
 
 def bootstrap_interval(
@@ -121,6 +122,10 @@ def _table(values: FloatArray, who: str, name: str) -> FloatArray:
         raise InvalidScoresError(f"{who}: {name} must be a table, got {table.ndim} dimensions")
     if not len(table):
         raise InvalidScoresError(f"{who}: {name} must have at least one row, got none")
+    if np.abs(table).max(initial=0.0) > _LARGEST:
+        raise InvalidScoresError(
+            f"{who}: {name} must be within {_LARGEST:g} of 0, so that sums stay finite, got more"
+        )
     return table
 
 

@@ -8,7 +8,7 @@ is kept.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from paretocut._list_checks import check_direction
 from paretocut._validation import check_bool
 from paretocut.adapters._base import CutOptions, Cutter
-from paretocut.adapters._fused import Fuser
+from paretocut.adapters._fused import Fuser, arms_by_name
 from paretocut.adapters._telling import tell, warn_of_scores
 from paretocut.decisions import Cuts
 from paretocut.errors import InvalidParameterError, InvalidScoresError
@@ -25,7 +25,7 @@ from paretocut.lists import RankedLists
 from paretocut.ragged import BoolArray, FloatArray, Ragged, best_first, offsets_of
 from paretocut.surprise import limited_threads
 
-__all__ = ["Decided", "FrameCutter", "Options", "RowsDecided", "check_columns", "fused_columns"]
+__all__ = ["Decided", "FrameCutter", "Options", "RowsDecided", "check_columns", "fused_frames"]
 
 
 class Options(CutOptions, total=False):
@@ -161,7 +161,39 @@ def check_columns(
             )
 
 
-def fused_columns(
+def fused_frames(
+    frames: Any,
+    names: tuple[str, str, str],
+    higher_is_better: Mapping[str, bool] | None,
+    options: Mapping[str, Any],
+    check: Callable[[Any], object],
+) -> dict[str, NDArray[Any]]:
+    """Return the columns of a frame of fused results, from frames with one row per result.
+
+    Parameters
+    ----------
+    frames
+        By name of the retriever, or in a row; each column has ``to_numpy``.
+    names
+        Of the columns with queries, documents and scores.
+    higher_is_better
+        By name of the retriever; True where nothing is said.
+    options
+        Of `paretocut.fuse`, or ``fusion``.
+    check
+        Raises an error for what is not a frame of the library.
+    """
+    columns = {}
+    for name, frame in arms_by_name(frames, "fuse_rows", "frames").items():
+        check(frame)
+        there = dict(zip(("query", "doc", "score"), names, strict=True))
+        check_columns("fuse_rows", frame.columns, there=there, new={})
+        query, doc, score = (frame[own].to_numpy() for own in names)
+        columns[name] = (query, doc, score)
+    return _fused_columns(columns, names, higher_is_better or {}, options, who="fuse_rows")
+
+
+def _fused_columns(
     frames: Mapping[str, tuple[NDArray[Any], NDArray[Any], NDArray[Any]]],
     names: tuple[str, str, str],
     higher_is_better: Mapping[str, bool],

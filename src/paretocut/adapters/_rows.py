@@ -11,7 +11,7 @@ from paretocut.adapters._fused import Arm, Fuser, arms_by_name
 from paretocut.adapters._telling import KEY, warn_of_shortfall
 from paretocut.errors import InvalidParameterError
 
-__all__ = ["cut_of_rows", "cut_of_table", "fuse_of_rows"]
+__all__ = ["cut_of_rows", "cut_of_table", "fuse_of_columns", "fuse_of_rows"]
 
 Row = TypeVar("Row")
 
@@ -77,6 +77,24 @@ def fuse_of_rows(
         arms[name] = Arm(found, [str(i) for i in found], [values[i] for i in found], up)
     kept = Fuser(who, options).answer(arms, lambda i, score, mark: i)
     return CutList([rows[i] for i in kept], kept.cut)
+
+
+def fuse_of_columns(
+    rows: Sequence[Row], scores: Mapping[Any, bool], options: Mapping[str, Any]
+) -> CutList[Row]:
+    """Return the rows of a hybrid search in SQL kept, best first by their fused score.
+
+    Parameters
+    ----------
+    rows
+        As for `fuse_of_rows`.
+    scores
+        The columns of scores, and whether higher is better there; each column names a search.
+    options
+        How the searches are fused and who decides.
+    """
+    arms = {str(column): (column, up) for column, up in scores.items()}
+    return fuse_of_rows(rows, arms, options, who="fuse_rows")
 
 
 def cut_of_table(

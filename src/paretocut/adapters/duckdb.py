@@ -10,7 +10,7 @@ from typing import Any, TypeVar, Unpack
 
 from paretocut.adapters._base import CutList, CutOptions, Cutter
 from paretocut.adapters._fused import FuseOptions
-from paretocut.adapters._rows import cut_of_rows, cut_of_table, fuse_of_rows
+from paretocut.adapters._rows import cut_of_rows, cut_of_table, fuse_of_columns
 
 __all__ = ["cut_arrow", "cut_rows", "fuse_rows"]
 
@@ -71,13 +71,8 @@ def cut_arrow(
         What ``to_arrow_table()`` returned of such a query.
     score
         Name of the column with the scores.
-    higher_is_better
+    higher_is_better, asked, **options
         As in `cut_rows`.
-    asked
-        How many results the search asked for, if you want to be warned when it got less than
-        half of them.
-    **options
-        Who decides and within which bounds, as in `paretocut.cut`.
     """
     return cut_of_table(
         table,
@@ -111,5 +106,4 @@ def fuse_rows(
         How the searches are fused, as in `paretocut.fuse` (or ``fusion``, a fitted
         `paretocut.Fusion` or the path of a saved one), and who decides, as in `paretocut.cut`.
     """
-    arms = {str(column): (column, up) for column, up in scores.items()}
-    return fuse_of_rows(rows, arms, options, who="fuse_rows")
+    return fuse_of_columns(rows, scores, options)

@@ -8,8 +8,7 @@ from typing import Any, TypeAlias, Unpack
 import numpy as np
 
 from paretocut._extras import require
-from paretocut.adapters._frames import FrameCutter, Options, check_columns, fused_columns
-from paretocut.adapters._fused import arms_by_name
+from paretocut.adapters._frames import FrameCutter, Options, check_columns, fused_frames
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.ragged import Ragged
 
@@ -156,16 +155,12 @@ def fuse_rows(
     >>> fuse_rows({"words": words, "vectors": vectors}, method="rrf").doc_id.tolist()
     ['b', 'a', 'c']
     """
-    columns = {}
-    for name, frame in arms_by_name(frames, "fuse_rows", "frames").items():
-        _pandas(frame, "fuse_rows")
-        there = {"query": query, "doc": doc, "score": score}
-        check_columns("fuse_rows", frame.columns, there=there, new={})
-        columns[name] = tuple(frame[own].to_numpy() for own in (query, doc, score))
     pd = require("pandas", feature="fuse_rows", extra="pandas")
-    better = higher_is_better or {}
     names = (query, doc, score)
-    return pd.DataFrame(fused_columns(columns, names, better, options, who="fuse_rows"))
+    found = fused_frames(
+        frames, names, higher_is_better, options, lambda frame: _pandas(frame, "fuse_rows")
+    )
+    return pd.DataFrame(found)
 
 
 def _pandas(frame: Frame, who: str) -> Any:

@@ -7,7 +7,7 @@ from typing import TypeVar, Unpack
 
 from paretocut.adapters._base import CutList, CutOptions, Cutter
 from paretocut.adapters._fused import FuseOptions
-from paretocut.adapters._rows import cut_of_rows, fuse_of_rows
+from paretocut.adapters._rows import cut_of_rows, fuse_of_columns
 
 __all__ = ["cut_rows", "fuse_rows"]
 
@@ -39,11 +39,8 @@ def cut_rows(
     higher_is_better
         False for all of pgvector's operators, ``<#>`` (a negative inner product) among them; True
         if the query turns them into similarities, as ``1 - (embedding <=> %s)`` does.
-    asked
-        How many results the search asked for, if you want to be warned when it got less than
-        half of them.
-    **options
-        Who decides and within which bounds, as in `paretocut.cut`.
+    asked, **options
+        As for `paretocut.adapters.duckdb.cut_rows`.
     """
     return cut_of_rows(
         rows,
@@ -63,8 +60,7 @@ def fuse_rows(
 ) -> CutList[Row]:
     """Return the rows of a hybrid search worth keeping, best first, with the decision.
 
-    One statement does both searches: two subqueries with ``ORDER BY`` and ``LIMIT 200``, joined by
-    ``FULL JOIN ... USING (id)``. A document that one of them did not find has NULL there.
+    The statement joins two searches; see `paretocut.adapters.duckdb.fuse_rows`.
 
     Parameters
     ----------
@@ -74,8 +70,6 @@ def fuse_rows(
         The columns of scores, by place or name, and whether higher is better there: True for
         ``ts_rank_cd``, False for pgvector's operators. ``{"rank": True, "distance": False}``.
     **options
-        How the searches are fused, as in `paretocut.fuse` (or ``fusion``, a fitted
-        `paretocut.Fusion` or the path of a saved one), and who decides, as in `paretocut.cut`.
+        As for `paretocut.adapters.duckdb.fuse_rows`.
     """
-    arms = {str(column): (column, up) for column, up in scores.items()}
-    return fuse_of_rows(rows, arms, options, who="fuse_rows")
+    return fuse_of_columns(rows, scores, options)

@@ -15,8 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 from paretocut._extras import require
-from paretocut.adapters._frames import FrameCutter, Options, check_columns, fused_columns
-from paretocut.adapters._fused import arms_by_name
+from paretocut.adapters._frames import FrameCutter, Options, fused_frames
 from paretocut.adapters.arrow import cut_with
 from paretocut.errors import InvalidParameterError
 
@@ -103,21 +102,14 @@ def fuse_rows(
 ) -> Any:
     """Return one frame of fused results, best first for each query.
 
-    Columns: query, document, fused score and rank, and what each retriever said, ``score_words``
-    and ``rank_words`` for a retriever called ``words`` (ranks count from 1; 0 and null where it
-    did not find the document).
+    What a retriever did not find has rank 0 and a null for its score.
 
     Parameters
     ----------
     frames
         Frames of two or more retrievers, by name or not, one row per result.
-    query, doc, score
-        Names of their columns. Names of queries and documents come back as strings.
-    higher_is_better
-        By name of the retriever, False for distances.
-    **options
-        ``method``, ``weights`` and ``depth`` of `paretocut.fuse`; or ``fusion``, a fitted
-        `paretocut.Fusion` or the path of a saved one.
+    query, doc, score, higher_is_better, **options
+        As for `paretocut.adapters.pandas.fuse_rows`, which names the columns of the result too.
 
     Examples
     --------
@@ -127,22 +119,19 @@ def fuse_rows(
     >>> fuse_rows({"words": words, "vectors": vectors}, method="rrf")["doc_id"].to_list()
     ['b', 'a', 'c']
     """
-    columns = {}
-    for name, frame in arms_by_name(frames, "fuse_rows", "frames").items():
-        if not isinstance(frame, pl.DataFrame):
-            kind = type(frame)
-            raise InvalidParameterError(
-                f"fuse_rows: frames must be polars.DataFrame (collect lazy ones), "
-                f"got {kind.__module__}.{kind.__qualname__}"
-            )
-        there = {"query": query, "doc": doc, "score": score}
-        check_columns("fuse_rows", frame.columns, there=there, new={})
-        columns[name] = tuple(frame[own].to_numpy() for own in (query, doc, score))
-    names, better = (query, doc, score), higher_is_better or {}
-    found = fused_columns(columns, names, better, options, who="fuse_rows")
+    found = fused_frames(frames, (query, doc, score), higher_is_better, options, _check_polars)
     return pl.DataFrame(
         {name: pl.Series(name, _strings(values)) for name, values in found.items()}
     ).with_columns(pl.selectors.float().fill_nan(None))
+
+
+def _check_polars(frame: Any) -> None:
+    if not isinstance(frame, pl.DataFrame):
+        kind = type(frame)
+        raise InvalidParameterError(
+            "fuse_rows: frames must be polars.DataFrame (collect lazy ones), "
+            f"got {kind.__module__}.{kind.__qualname__}"
+        )
 
 
 def _strings(values: Any) -> Any:

@@ -17,8 +17,7 @@ from paretocut.judging.plan import known_relevance, planned
 from paretocut.judging.record import Record, fingerprint
 from paretocut.lists import RankedLists
 from paretocut.ragged import BoolArray, FloatArray, IntArray, Ragged
-from paretocut.truncators.consensus.constants import CONSTANTS
-from paretocut.truncators.consensus.judged import Relevance
+from paretocut.truncators.consensus.judged import Relevance, learn_from
 
 __all__ = ["JudgingSession", "Question"]
 
@@ -28,7 +27,8 @@ _SHOWN = 50  # lists that the expected loss is worked out on
 _CHECK = 10  # answers between two looks at the expected loss
 _FIRST = 50  # answers before the first one
 _APART = 10  # answers between a question and its repetition
-_MISSED = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4])  # shares that a judge may miss
+_MISSED = np.array([0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4])  # shares that a judge may miss
+_FALSE = np.array([0.001, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.065, 0.08, 0.1, 0.15, 0.2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,27 +242,20 @@ class JudgingSession:
 
         They are estimated from questions that were asked twice, for
         ``Consensus(judge_errors=...)``; None without any. Twenty pairs tell little, so both are
-        drawn towards what is likely beforehand, and the second is 8 % at most. A judge who always
-        makes the same errors is not found out.
+        drawn towards what is likely beforehand. A judge who always makes the same errors is not
+        found out.
         """
         pairs, found = self._known_pairs(), self._known(1)
         if not pairs or found is None:
             return None
         merit, model = found
-        p = model.probabilities(merit).values
-        at = [merit.offsets[i] + rank for i, rank in pairs]
-        said = np.array(list(pairs.values()))
-        false = np.array(CONSTANTS.false_rates)
-        prior = np.log(np.array(CONSTANTS.false_prior))[:, None] - 0.5 * (_MISSED / 0.15) ** 2
-        likely = prior.copy()
-        yes, no = said.sum(axis=1), 2 - said.sum(axis=1)
-        for chance, ones, zeros in zip(p[at], yes, no, strict=True):
-            hit = (1 - _MISSED) ** ones * _MISSED**zeros
-            noise = false[:, None] ** ones * (1 - false[:, None]) ** zeros
-            likely += np.log(chance * hit + (1 - chance) * noise)
-        weight = np.exp(likely - likely.max())
-        weight /= weight.sum()
-        return float(weight.sum(axis=0) @ _MISSED), float(weight.sum(axis=1) @ false)
+        at = [int(merit.offsets[i]) + rank for i, rank in pairs]
+        yes = np.array(list(pairs.values())).sum(axis=1)
+        rates = _rates(model.probabilities(merit).values[at], yes)
+        for _ in range(3):  # how likely results are relevant depends on the errors in turn
+            _, model = learn_from(self._pooled(), errors=rates)
+            rates = _rates(model.probabilities(merit).values[at], yes)
+        return rates
 
     def summary(self) -> str:
         """Return one line on what was learned so far."""
@@ -383,11 +376,14 @@ class JudgingSession:
 
     def _known(self, least: int) -> tuple[Ragged, Relevance] | None:
         if self._fitted is None or self._fitted[0] != self._version:
-            column = self._given.scores.with_values(self._state.grades)
-            self._fitted = self._version, known_relevance(self._given.with_relevance(column), 1)
+            self._fitted = self._version, known_relevance(self._pooled(), 1)
         if np.count_nonzero(~np.isnan(self._state.grades)) < least:
             return None
         return self._fitted[1]
+
+    def _pooled(self) -> RankedLists:
+        """Return the lists that are asked about, with the judgements so far."""
+        return self._given.with_relevance(self._given.scores.with_values(self._state.grades))
 
     def _question(self, pair: tuple[int, int] | None, repeated: bool) -> Question:
         assert pair is not None
@@ -422,3 +418,23 @@ class JudgingSession:
         raise InvalidParameterError(
             f"judge: an answer must be True, False, a finite number or None, got {value!r}"
         )
+
+
+def _rates(chances: FloatArray, yes: IntArray) -> tuple[float, float]:
+    """Return the error rates of a judge who was asked some questions twice.
+
+    Parameters
+    ----------
+    chances
+        How likely each of these results is relevant.
+    yes
+        How often it was called so, of two times.
+    """
+    likely = -_FALSE[:, None] / 0.05 - 0.5 * (_MISSED / 0.15) ** 2
+    for chance, ones in zip(chances.tolist(), yes.tolist(), strict=True):
+        hit = (1 - _MISSED) ** ones * _MISSED ** (2 - ones)
+        noise = _FALSE[:, None] ** ones * (1 - _FALSE[:, None]) ** (2 - ones)
+        likely += np.log(chance * hit + (1 - chance) * noise)
+    weight = np.exp(likely - likely.max())
+    weight /= weight.sum()
+    return float(weight.sum(axis=0) @ _MISSED), float(weight.sum(axis=1) @ _FALSE)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from paretocut.ragged import BoolArray, FloatArray, IntArray, Ragged
+from paretocut.ragged import FloatArray, IntArray, Ragged
 
 __all__ = ["Best", "Sweep", "best_cut", "best_threshold", "count_kept"]
 
@@ -42,44 +42,28 @@ class Sweep:
         order = np.argsort(-keys.values, kind="stable")
         self._keys: FloatArray = keys.values[order]
         self._steps: FloatArray = _steps(curves)[order]
-        self._rows: IntArray = keys.rows[order]
         self._start: FloatArray = curves.values[curves.offsets[:-1]]
 
-    def totals(self, members: IntArray | None = None) -> tuple[FloatArray, FloatArray]:
-        """Return the break points, falling from +inf, and the total metric from each one on.
-
-        Parameters
-        ----------
-        members
-            Which lists take part; by default all.
-        """
-        keys, steps, start = self._keys, self._steps, self._start
-        if members is not None:
-            chosen: BoolArray = np.zeros(len(start), dtype=bool)
-            chosen[members] = True
-            kept = chosen[self._rows]
-            keys, steps, start = keys[kept], steps[kept], start[chosen]
+    def totals(self) -> tuple[FloatArray, FloatArray]:
+        """Return the break points, falling from +inf, and the total metric from each one on."""
+        keys = self._keys
         # Equal keys are passed together: only the last of them is an outcome.
         last = np.flatnonzero(np.append(keys[1:] != keys[:-1], keys.size > 0))
         points = np.concatenate([[np.inf], keys[last]])
-        totals = start.sum() + np.concatenate([[0.0], np.cumsum(steps)[last]])
+        totals = self._start.sum() + np.concatenate([[0.0], np.cumsum(self._steps)[last]])
         return points, totals
 
-    def best(
-        self, members: IntArray | None = None, *, bounds: tuple[float, float] | None = None
-    ) -> Best:
+    def best(self, *, bounds: tuple[float, float] | None = None) -> Best:
         """Return the threshold with the highest mean metric, as large as that allows.
 
         Parameters
         ----------
-        members
-            Which lists take part; by default all.
         bounds
             Lowest and highest threshold allowed; by default any, with ``inf`` for keeping
             nothing and ``-inf`` for keeping everything.
         """
         low, high = bounds if bounds is not None else (-np.inf, np.inf)
-        upper, totals = self.totals(members)
+        upper, totals = self.totals()
         # An outcome holds for thresholds above the next break point, up to its own.
         lower = np.append(upper[1:], -np.inf)
         reachable = np.flatnonzero((lower < high) & (upper >= low))
@@ -92,8 +76,7 @@ class Sweep:
             middle = 0.5 * left + 0.5 * right
         if middle == lower[i] > -np.inf:  # neighbouring floats have nothing between them
             middle = right
-        count = len(self._start) if members is None else len(np.unique(members))
-        return Best(float(middle), float(totals[i] / count))
+        return Best(float(middle), float(totals[i] / len(self._start)))
 
 
 def best_threshold(keys: Ragged, curves: Ragged, bounds: tuple[float, float] | None = None) -> Best:

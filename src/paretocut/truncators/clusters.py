@@ -7,7 +7,7 @@ import numpy as np
 from paretocut._validation import check_int, check_real
 from paretocut._wording import ordinal
 from paretocut.ragged import FloatArray, IntArray
-from paretocut.truncators.gaps import ShapeRule
+from paretocut.truncators.gaps import ShapeRule, scaled
 
 __all__ = ["ClusterGap"]
 
@@ -60,7 +60,7 @@ class ClusterGap(ShapeRule):
         check_int(self.max_clusters, who="ClusterGap", name="max_clusters", low=2)
 
     def _shape_cut(self, scores: FloatArray) -> int:
-        values = (scores - scores[-1]) / (scores[0] - scores[-1])
+        values = scaled(scores)
         borders = _borders(values, self.max_clusters)
         gaps = values[borders - 1] - values[borders]
         worth = gaps / gaps.max() + self.position_weight * borders / values.size
@@ -115,6 +115,7 @@ def _silhouette(values: FloatArray, starts: IntArray) -> float:
     # All of a neighbouring group lies on one side, so the mean distance is that to its mean.
     padded = np.concatenate([[np.inf], mean, [-np.inf]])
     other = np.minimum(padded[group] - values, values - padded[group + 2])
-    with np.errstate(invalid="ignore"):
-        each = np.where(size[group] > 1, (other - own) / np.maximum(own, other), 0.0)
-    return float(np.nan_to_num(each).mean())
+    # A value alone in its group counts 0, as does one that no distance tells from another group.
+    larger = np.maximum(own, other)
+    counts = (size[group] > 1) & (larger > 0)
+    return float(np.sum((other - own)[counts] / larger[counts]) / values.size)

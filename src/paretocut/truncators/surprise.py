@@ -22,7 +22,7 @@ from paretocut.surprise import SurpriseFits, fit, fit_lists
 from paretocut.truncators._base import Truncator
 from paretocut.truncators._neighbors import EMBEDDINGS, embeddings_of, nearest
 from paretocut.truncators._reasons import against_limit
-from paretocut.truncators._search import Sweep, best_threshold, count_kept
+from paretocut.truncators._search import best_threshold, count_kept
 
 __all__ = ["Surprise"]
 
@@ -209,9 +209,9 @@ class Surprise(Truncator):
         """Return the learned threshold of each list."""
         if self.neighbors is None:
             return np.full(len(lists), self.threshold_)
-        sweep = Sweep(self.keys_, self.curves_)
         found = nearest(self.embeddings_, lists, self.neighbors, who="Surprise")
-        return np.array([sweep.best(rows, bounds=self.bounds).threshold for rows in found])
+        near = ((self.keys_.take(rows), self.curves_.take(rows)) for rows in found)
+        return np.array([best_threshold(*part, self.bounds).threshold for part in near])
 
     def _tails(self, lists: RankedLists) -> SurpriseFits:
         return fit_lists(lists, options=self._options())

@@ -11,7 +11,7 @@ from paretocut._validation import check_probability
 from paretocut._wording import ordinal
 from paretocut.gpd import gof_pvalue
 from paretocut.ragged import FloatArray
-from paretocut.truncators.gaps import ShapeRule
+from paretocut.truncators.gaps import ShapeRule, scaled
 
 __all__ = ["TailAware"]
 
@@ -66,16 +66,16 @@ class TailAware(ShapeRule):
         check_probability(self.level, who="TailAware", name="level")
 
     def _shape_cut(self, scores: FloatArray) -> int:
+        above = scaled(scores)[::-1]
         knee = _knee(scores)
         half = math.ceil(math.sqrt(scores.size * math.log(scores.size)) / 2)
         # The results after the cut must be a tail, and not all of one score.
-        last = min(knee + half, scores.size - _LEAST, int(np.sum(scores > scores[-1])) - 1)
+        last = min(knee + half, scores.size - _LEAST, int(np.count_nonzero(above)) - 1)
         first = max(knee - half, 1)
         if last < 1:
             return scores.size
         candidates = np.arange(min(first, last), last + 1)
         statistic, shape, scale = np.empty((3, candidates.size))
-        above = scores[::-1] - scores[-1]
         for i, k in enumerate(candidates.tolist()):
             tail = above[: scores.size - k]
             at = slice(i, i + 1)
@@ -96,6 +96,5 @@ class TailAware(ShapeRule):
 
 def _knee(scores: FloatArray) -> int:
     """Return the rank of the result furthest below the chord of the falling curve."""
-    scaled = (scores - scores[-1]) / (scores[0] - scores[-1])
     chord = np.linspace(1.0, 0.0, scores.size)
-    return int(np.argmax(chord - scaled)) + 1
+    return int(np.argmax(chord - scaled(scores))) + 1

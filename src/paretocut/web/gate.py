@@ -72,6 +72,7 @@ class Gate:
             told.setdefault("code", refused.code)
             if not seen.status:
                 await answer_for(refused)(scope, receive, seen)
+            del refused  # it may be the exception, which knows this frame
         finally:
             self._under_way -= 1
             self._telemetry.under_way(-1)
@@ -147,7 +148,8 @@ class Gate:
                     else:
                         parts.clear()
         except TimeoutError:
-            raise Refused(408, *CODES[408], {"Connection": "close"}) from None
+            if size <= most:
+                raise Refused(408, *CODES[408], {"Connection": "close"}) from None
         if size > most:
             raise Refused(
                 413,

@@ -52,7 +52,12 @@ class Workshop:
                 "the request took longer than max_seconds; send fewer or shorter lists",
                 {"Retry-After": "1"},
             )
-        return future.result()
+        try:
+            return future.result()
+        finally:
+            # An exception knows this frame, and the future the exception: a circle that would
+            # keep the whole body until the next collection of garbage.
+            del future, done
 
     def close(self) -> None:
         """Take no more work; what is under way goes on."""

@@ -60,8 +60,8 @@ class Consensus(Truncator):
     expect
         How many relevant results a list holds on average, as far as you know your questions:
         ``"one"`` (a fact: one or two), ``"few"`` (a how-to: three to ten), ``"many"`` (a
-        literature search: a dozen or more), or a number; None for no idea. Judgements overrule
-        it.
+        literature search: a dozen or more), or a number; None for no idea. Full judgements
+        overrule it; with lists judged in part it is one more estimate.
     base
         For accuracy only: what cuts the lists that hold an answer, learned along with the rest;
         None keeps all of such a list.
@@ -389,6 +389,8 @@ class Consensus(Truncator):
         self.logit_, self.center_, self.spread_ = bool(scale.logit), scale.center, scale.spread
         self.strategy_ = "judged"
         _, model = learn_from(lists, errors=self.judge_errors)
+        if self.expect is not None:
+            model = model.told(self.expect)
         self.relevance_ = dataclasses.asdict(model)
         self.queries_ = int(np.count_nonzero(judged.count(judged.values)))
 

@@ -64,6 +64,9 @@ class Constants:
     """Shares of the irrelevant results that a judge may call relevant; the judgements decide."""
     false_prior: tuple[float, ...] = (0.16, 0.16, 0.16, 0.16, 0.14, 0.12, 0.10)
     """How likely each of them is beforehand."""
+    told_error: float = 0.6
+    """Standard deviation of the logarithm of the mean number, where a word or number was told and
+    some results were judged too."""
     judged_plain: float = 0.1
     """Share of the belief that stays with the upper half of the range if some results were judged:
     lists of one system differ more than their mean number tells."""

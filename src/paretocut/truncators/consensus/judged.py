@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -15,7 +15,7 @@ from paretocut._validation import check_real
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import RankedLists
 from paretocut.ragged import BoolArray, FloatArray, IntArray, Ragged
-from paretocut.truncators.consensus.constants import CONSTANTS
+from paretocut.truncators.consensus.constants import CONSTANTS, EXPECT
 from paretocut.truncators.consensus.features import Scale
 from paretocut.truncators.consensus.logistic import sigmoid
 from paretocut.truncators.consensus.number import beliefs_about, believed_cuts, told
@@ -112,6 +112,24 @@ class Relevance:
             math.exp(self.log_number - _Z * self.spread),
             math.exp(self.log_number + _Z * self.spread),
         )
+
+    def told(self, expect: str | float) -> Relevance:
+        """Return the model of someone who was told how many results are relevant, too.
+
+        The number told is one more estimate, with a standard error of its own. The log-odds
+        rise or fall by as much as the number does.
+
+        Parameters
+        ----------
+        expect
+            One of the words, or a number.
+        """
+        number = EXPECT[expect] if isinstance(expect, str) else max(float(expect), 1e-3)
+        precise, other = max(self.spread, 1e-9) ** -2, CONSTANTS.told_error**-2
+        both = (precise * self.log_number + other * math.log(number)) / (precise + other)
+        coef = self.coef.copy()
+        coef[0] += both - self.log_number
+        return replace(self, coef=coef, log_number=both, spread=(precise + other) ** -0.5)
 
     def probabilities(self, merit: Ragged, caution: float = 0.0) -> Ragged:
         """Return the probability that each result is relevant; it never rises down a list.

@@ -190,13 +190,15 @@ function drawFlags(methods, view, at, left, right, narrow, reach, chosen) {
   }
   const step = narrow ? 0 : 17;
   const height = narrow ? 14 : rows.length * step + 4;
-  const drawn = flags.map(({ m, px, text, row, end }) => {
-    const y = narrow ? 6 : row * step + 8;
-    const own = m.key === chosen ? " chosen" : "";
-    return svg("g", { class: `flag c${m.i % 8}${own}` },
-      svg("line", { x1: px, x2: px, y1: y, y2: height + (narrow ? 200 : 260) }),
-      svg("circle", { cx: px, cy: y, r: 4 }),
-      !narrow && svg("text", { x: end ? px - 8 : px + 8, y: y + 4, "text-anchor": end ? "end" : "start" }, text));
-  });
+  const kind = (m) => `flag c${m.i % 8}${m.key === chosen ? " chosen" : ""}`;
+  const y = (row) => (narrow ? 6 : row * step + 8);
+  // Names stand on all lines, not only on those drawn before them.
+  const drawn = [
+    flags.map(({ m, px, row }) => svg("g", { class: kind(m) },
+      svg("line", { x1: px, x2: px, y1: y(row), y2: height + (narrow ? 200 : 260) }))),
+    flags.map(({ m, px, text, row, end }) => svg("g", { class: kind(m) },
+      svg("circle", { cx: px, cy: y(row), r: 4 }),
+      !narrow && svg("text", { x: end ? px - 8 : px + 8, y: y(row) + 4, "text-anchor": end ? "end" : "start" }, text))),
+  ];
   return { flags: drawn, height };
 }
