@@ -47,6 +47,8 @@ def models() -> dict[str, Callable[[], Any]]:
     """Return what makes each kind of model, by name; the neural ones are in a test of their own."""
     lists = judged()
     bare = pc.RankedLists(lists.scores)
+    grades = [[None, 1, 0, None] * 3 for _ in range(len(lists))]
+    in_part = pc.RankedLists(lists.scores, grades)
     words = {
         "a": pc.RankedLists(lists.scores, lists.relevance, doc_ids=[list("abcdefghijkl")] * 24)
     }
@@ -74,6 +76,7 @@ def models() -> dict[str, Callable[[], Any]]:
         "regression": lambda: tr.Consensus("dcg").fit(lists),
         "answer": lambda: tr.Consensus("accuracy", base=tr.GlobalK()).fit(lists),
         "estimate": lambda: tr.Consensus().fit(bare),
+        "judged in part": lambda: tr.Consensus().fit(in_part),
         "number": lambda: tr.Consensus(expect=3.0).fit(bare),
         "pretrained": lambda: tr.Consensus("dcg", pretrained=pretrain({"x": [lists]})),
         "conformal": lambda: tr.Conformal(tr.GlobalK(), level=0.3).fit(lists),
