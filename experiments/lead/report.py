@@ -367,6 +367,7 @@ def draw(content: Mapping[str, Any]) -> None:
     axes.xaxis.label.set_color(grey)
     for spine in axes.spines.values():
         spine.set_color(grey)
-    for text in axes.legend(frameon=False, loc="best").get_texts():
+    legend = axes.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncol=4)
+    for text in legend.get_texts():
         text.set_color(grey)
     figure.savefig(FIGURE, metadata={"Date": None}, transparent=True)
