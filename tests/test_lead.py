@@ -113,7 +113,8 @@ def test_cells_of_a_new_collection_follow_from_its_files(content: Any, shared_da
 
 
 def test_gains_of_a_set_follow_from_its_lists(content: Any) -> None:
-    rows = [own for own in content["runs"].values() if own["family"] in pretrain.FAMILIES]
+    names = [run.name for run in RUNS if run.family in pretrain.FAMILIES]
+    rows = [content["runs"][name] for name in names]
     part = content["sets"][runs.JUDGED]["f1"]
     assert len(rows) == content["sets"][runs.JUDGED]["lists"] == 22
     means = {rule: np.mean([own["f1"][rule] for own in rows]) for rule in runs.SIMPLE}

@@ -121,7 +121,7 @@ def _facts(content: Mapping[str, Any]) -> dict[str, str]:
         "worst_by": f"{below.get(worst, 0.0):.3f}",
         "clean_verdict": _verdict(clean >= 0.99 * fixed["full"]),
         "noisy_verdict": _verdict(min(noisy) >= 0.96 * fixed["full"]),
-        "word_verdict": _verdict(least >= fixed["word"]),
+        "word_verdict": _verdict(least >= 0.999 * fixed["word"]),
         "both_f1": f"{mean_f1(content, 'clean', _USUAL, 'with word'):.3f}",
         "both_noisy": f"{mean_f1(content, '80 %, 3 %', _USUAL, 'with word'):.3f}",
         "both_least": _against(least, fixed["word"]),

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import paretocut as pc
-from experiments.compare.cache import PACKAGE, save
+from experiments.compare.cache import save
 from experiments.data import ROOT
+from experiments.results import PACKAGE
 from paretocut.truncators import Truncator
 from paretocut.truncators.consensus import Pretrained
 

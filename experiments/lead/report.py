@@ -84,12 +84,10 @@ def numbers(content: Mapping[str, Any]) -> dict[str, str]:
         "ahead_lists": str(f1["all"]["ahead"]),
         **{verdict.replace(" ", "_"): _counted(groups[verdict]) for verdict in VERDICTS},
         "below": _listed_below(content),
-        "nested_judged": _gain(f1[JUDGED]["nested"]["mean"]),
-        "nested_made": _gain(f1[MADE]["nested"]["mean"]),
+        **_chosen_elsewhere(content["sets"]),
         "dcg_fixed": _gain(dcg["all"]["over the best rule"]["mean"]),
         "dcg_hindsight": _gain(dcg["all"]["over the best of each list"]["mean"]),
         "dcg_rule": f"`{dcg['all']['best rule']}`",
-        "nested_table": _nested_gains(content),
         "folds": str(FOLDS),
         "untrained": f"{f1['all']['mean']['untrained']:.3f}",
         "untrained_half": f"{f1['all']['mean']['minmax_half']:.3f}",
@@ -108,6 +106,16 @@ def numbers(content: Mapping[str, Any]) -> dict[str, str]:
         "rule_f1": f"{f1['all']['mean'][f1['all']['best rule']]:.3f}",
         "own_number": _closed(content["bounds"])["own_number"],
     }  # fmt: skip
+
+
+def _chosen_elsewhere(sets: Mapping[str, Any]) -> dict[str, str]:
+    """Return the gains of tuned cuts with constants as shipped and as chosen elsewhere."""
+    return {
+        f"{kind}_{'dcg_' if metric == 'dcg' else ''}{name}": _gain(sets[group][metric][key]["mean"])
+        for kind, key in (("nested", "nested"), ("shipped", "over the best rule"))
+        for metric in ("f1", "dcg")
+        for name, group in (("judged", JUDGED), ("made", MADE))
+    }
 
 
 def _listed_below(content: Mapping[str, Any]) -> str:
@@ -367,6 +375,7 @@ def draw(content: Mapping[str, Any]) -> None:
     axes.xaxis.label.set_color(grey)
     for spine in axes.spines.values():
         spine.set_color(grey)
-    for text in axes.legend(frameon=False, loc="best").get_texts():
+    legend = axes.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncol=4)
+    for text in legend.get_texts():
         text.set_color(grey)
     figure.savefig(FIGURE, metadata={"Date": None}, transparent=True)
