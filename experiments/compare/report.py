@@ -27,16 +27,22 @@ SIMPLE = "minmax"
 # Queries of a run, in the wide gap between 54 and 93.
 MANY = 75
 TITLES = {"f1": "F1", "dcg": "DCG"}
+_BEGIN, _END = "<!-- by `make compare` -->\n", "<!-- end -->\n"
 
 
 def write(tables: Tables, lists: dict[Run, RankedLists], protocol: dict[str, Any]) -> None:
-    """Write ``docs/results.md``, ``docs/results-tables.md`` and ``docs/results.json``."""
+    """Write ``docs/results.md``, ``results-tables.md``, ``results.json``, and README's table."""
     docs = ROOT / "docs"
     data = _data(tables, lists, protocol)
     (docs / "results.json").write_text(_json(data) + "\n", encoding="utf-8")
     (docs / "results-tables.md").write_text(_tables(tables, lists), encoding="utf-8")
     (docs / "results.md").write_text(summary.page(data), encoding="utf-8")
     summary.draw(data)
+    readme = ROOT / "README.md"
+    before, begin, rest = readme.read_text(encoding="utf-8").partition(_BEGIN)
+    _, end, after = rest.partition(_END)
+    shown = summary.table(summary.by_kind(data))
+    readme.write_text(f"{before}{begin}\n{shown}\n\n{end}{after}", encoding="utf-8")
 
 
 def _tables(tables: Tables, lists: dict[Run, RankedLists]) -> str:
