@@ -334,7 +334,11 @@ def test_what_is_shipped_was_learned_from_these_lists(shared_data: Path) -> None
     for metric, rows in shipped["values"].items():
         assert rows.keys() == made.values[metric].keys()
         for family, values in rows.items():
-            np.testing.assert_allclose(made.values[metric][family], values, atol=0.01)
+            apart = np.abs(np.subtract(made.values[metric][family], values))
+            # Stories printed twice have one score up to rounding, which differs between machines:
+            # a threshold at exactly the best score keeps both or one of them.
+            assert apart.max() < 0.05
+            assert np.mean(apart > 0.01) < 0.01
 
 
 @pytest.mark.usefixtures("_own_cache")
