@@ -239,6 +239,17 @@ def test_a_cut_by_eye_becomes_a_threshold_that_gives_it_back(k: int, sign: float
     assert scope["cuts"].k[1] == k
 
 
+@pytest.mark.parametrize("up", [True, False], ids=["scores", "distances"])
+@pytest.mark.parametrize("scores", [[0.5], [0.5, 0.5]], ids=["one", "constant"])
+def test_nothing_is_kept_of_a_flat_list_by_the_threshold_for_none(
+    up: bool, scores: list[float]
+) -> None:
+    session = Session(pc.RankedLists([scores], higher_is_better=up))
+    scope: dict[str, Any] = {"lists": session.lists, "pc": pc}
+    exec(views.copy_view(session, None, 0, 0)["python"].splitlines()[-1], scope)
+    assert scope["cuts"].k.tolist() == [0]
+
+
 def test_pasted_texts_are_told_apart() -> None:
     assert pasted_lists("0.9, 0.5\n[0.7]; 1e-3")[0].scores.tolist() == [
         0.9, 0.7, 0.5, 0.001,
@@ -280,6 +291,23 @@ def test_judgements_of_the_page_teach_what_they_teach_the_library() -> None:
     assert "learned" in plain(views.run_view(session))["queries"]["k"]
     model = views.copy_view(session, "learned", 0, 0)["model"]
     assert model["class"] == "Consensus"
+
+
+def test_judgements_that_come_with_the_run_are_learned_from_at_the_start(tmp_path: Path) -> None:
+    run, qrels, out = (str(tmp_path / name) for name in ("run.txt", "qrels.txt", "out.html"))
+    lists = planted(6)
+    pc.write_trec(run, lists)
+    Path(qrels).write_text(
+        "".join(f"q{i} 0 d{i}-{j} {int(j < 2)}\n" for i in range(6) for j in (0, 9))
+    )
+    assert main(["report", run, qrels, "--unjudged", "unknown", "-o", out, "-q"]) == 0
+    told = embedded(Path(out))["run"]["queries"]["k"]["learned"]
+    known = pc.read_trec(run, qrels, unjudged="unknown")
+    assert told == pc.truncators.Consensus().fit(known).predict(known).tolist()
+    # What learned from all the lists would be measured on them, too.
+    session = Session(lists)
+    judging.learn_at_start(session)
+    assert "learned" not in session.methods
 
 
 def test_a_judgement_can_be_taken_back() -> None:

@@ -169,6 +169,49 @@ def test_code_can_be_copied(client: TestClient) -> None:
     assert "method must be one of consensus" in message(answer)
 
 
+@pytest.mark.parametrize("k", [-3, 121, 99999])
+@pytest.mark.parametrize("method", [{}, {"method": "autocut"}], ids=["eye", "method"])
+def test_a_cut_beyond_the_list_is_refused(
+    k: int, method: dict[str, str], client: TestClient
+) -> None:
+    answer = client.get("/api/run/copy", params={"i": 0, "k": k, **method})
+    assert answer.status_code == 422
+    assert f"k must be in 0..120, got {k}" in message(answer)
+
+
+def test_given_judgements_are_learned_from_before_the_first_click(client: TestClient) -> None:
+    run = '{"query_id": "a", "scores": [0.9, 0.8, 0.2], "relevance": [1, null, 0]}\n'
+    name = client.post("/api/upload", json={"run": run}).json()["session"]
+    view = client.get(f"/api/{name}/judging/0").json()
+    assert view["judged"] == 2
+    assert view["learned"]["reason"]
+
+
+def test_an_error_that_nobody_foresaw_leaves_its_trace() -> None:
+    httpx = importorskip("httpx")
+    code = (
+        "import paretocut as pc\n"
+        "from paretocut.web.explorer.server import serve\n"
+        "from paretocut.web.explorer.session import Session\n"
+        "session = Session(pc.RankedLists([[0.9, 0.1]]))\n"
+        "session.lists = None\n"
+        "serve(session, port=0, ready=lambda address: print(address, flush=True))\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        address = process.stdout.readline().strip()
+        try:
+            assert httpx.get(address + "api/run/run", timeout=30).status_code == 500
+        finally:
+            process.terminate()
+            _, log = process.communicate(timeout=30)
+    (line,) = [json.loads(text) for text in log.splitlines()]
+    assert (line["status"], line["error"]) == (500, "AttributeError")
+    assert "run_view" in line["at"][-1]
+
+
 def test_the_command_serves_until_it_is_interrupted(tmp_path: Path) -> None:
     pc.write_trec(tmp_path / "run.txt", planted())
     httpx = importorskip("httpx")

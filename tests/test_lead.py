@@ -68,6 +68,14 @@ def test_every_number_that_is_worked_out_is_told(content: Any) -> None:
         assert not unused, f"{name} does not use {unused}"
 
 
+def test_names_of_families_that_hold_a_comma_stay_whole(content: Any) -> None:
+    families = [name for own in content["sets"].values() for name in own.get("families", ())]
+    assert any(", " in name for name in families)
+    told = " ".join(report.page(content).split())
+    for name in (name for name in families if ", " in name):
+        assert f"({name};" in told or f"; {name}" in told
+
+
 def test_the_page_takes_three_minutes(content: Any) -> None:
     assert len(report.page(content).split()) < 1200
 

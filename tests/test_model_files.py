@@ -403,6 +403,13 @@ def test_damaged_arrays_are_refused(lists: RankedLists, tmp_path: Path) -> None:
     attempt(safetensors.save({**good, "curves_.values": good["curves_.values"] > 0}))
 
 
+@pytest.mark.parametrize("path", [None, 3, b"model.json", ["model.json"]], ids=repr)
+def test_a_model_is_loaded_from_a_path(path: Any) -> None:
+    for read in (pc.load, load, pc.Fusion.load):
+        with pytest.raises(InvalidParameterError, match="load: path must be the path of a model"):
+            read(path)
+
+
 def test_a_fusion_is_loaded_like_all_models(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     ids = [list("abcdefgh")] * 9

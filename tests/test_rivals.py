@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
@@ -99,6 +101,13 @@ def test_a_later_border_wins_by_the_weight_of_its_position() -> None:
     assert ClusterGap(1.0).cut(scores).k == 4  # 0.28 / 0.30 + 4 / 6 is over 1 + 2 / 6
 
 
+def test_a_long_list_is_grouped_in_a_second() -> None:
+    scores = np.sort(np.random.default_rng(0).exponential(size=40_000))[::-1]
+    began = time.process_time()
+    assert 0 < ClusterGap().cut(scores).k < scores.size
+    assert time.process_time() - began < 10  # joining the groups one search at a time took 16 s
+
+
 def test_equal_scores_stay_in_one_group() -> None:
     assert ClusterGap().predict([[2.0, 2.0, 1.0, 1.0, 1.0]]).tolist() == [2]
     assert ClusterGap(0.0).predict([[2.0, 1.0], [1.0, 1.0]]).tolist() == [1, 2]
@@ -165,6 +174,14 @@ def test_a_share_of_the_training_lists_is_left_without_an_answer() -> None:
         gate = Confidence("gap", abstain=share).fit(lists)
         assert (gate.predict(lists) == 0).mean() == pytest.approx(share)
     assert "unjudged" in gate.cut_batch(lists).reasons[0]
+
+
+@pytest.mark.parametrize(("relevant", "which"), [(1, "every"), (0, "no")])
+def test_a_threshold_without_bound_is_told_in_words(relevant: int, which: str) -> None:
+    lists = RankedLists([[5.9, 2.0], [4.0, 3.0], [3.0, 1.0]], [[relevant, 0]] * 3)
+    cut = Confidence("max").fit(lists).cut([5.9, 1.0])
+    assert cut.k == (2 if relevant else 0)
+    assert cut.reason.endswith(f"to answer {which} list was best, learned from 3 judged queries")
 
 
 def test_a_distance_is_told_as_a_distance() -> None:

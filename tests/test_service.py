@@ -122,6 +122,54 @@ def test_a_method_is_named_as_on_the_command_line(client: Any) -> None:
     assert found == from_text("minmax:threshold=0.4").cut(scores).to_dict()
 
 
+def works_untrained(text: str, scores: list[float]) -> bool:
+    try:
+        from_text(text).cut(scores)
+    except pc.errors.ParetocutError:
+        return False
+    return True
+
+
+def test_methods_are_those_that_the_library_can_use_untrained(client: Any) -> None:
+    scores = simulated(1)[0].tolist()
+    allowed = set()
+    for name in pc.truncators.names():
+        # Parameters of a method may stand in for training.
+        texts = [name, f"{name}:threshold=0.5"]
+        works = [text for text in texts if works_untrained(text, scores)]
+        for text in works:
+            found = post(client, "/v1/cut", {"scores": scores, "method": text})
+            assert found == from_text(text).cut(scores).to_dict()
+            allowed.add(name)
+        refused = client.post("/v1/cut", json={"scores": scores, "method": name})
+        assert refused.status_code == (200 if name in works else 422)
+    assert {"tail_aware", "knee", "cluster_gap", "minmax"} <= allowed
+    told = client.post("/v1/cut", json={"scores": scores, "method": "global_k"}).json()
+    listed = told["error"]["message"].removeprefix("method must be one of ")
+    names = listed.removesuffix(", got 'global_k'").replace(" (with threshold)", "").split(", ")
+    assert set(names) == allowed
+
+
+def test_methods_that_learn_can_be_compared(client: Any) -> None:
+    run, qrels = run_and_qrels()
+    given: dict[str, Any] = {"run": run, "qrels": qrels, "metrics": ["f1"], "folds": 2, "splits": 1}
+    told = client.post("/v1/evaluate", json=given | {"methods": ["choppy"]}).json()
+    listed = told["error"]["message"].removeprefix("method must be one of ")
+    names = listed.removesuffix(", got 'choppy'").split(", ")
+    assert {"global_k", "isotonic", "minmax", "oracle", "tail_aware"} <= set(names)
+    assert not {"local_k", "isotonic_local", "surprise_local", "mtcut"} & set(names)
+    found = post(client, "/v1/evaluate", given | {"methods": names})
+    assert [line["truncator"] for line in found["summary"]] == names
+
+
+def test_a_method_names_no_file(client: Any, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("secret")
+    method = f"consensus:metric=dcg,pretrained={tmp_path / 'file'}"
+    answer = client.post("/v1/cut", json={"scores": simulated(1)[0].tolist(), "method": method})
+    assert answer.status_code == 422
+    assert "pretrained must be left out" in answer.json()["error"]["message"]
+
+
 def test_a_model_decides_under_its_name(client: Any, folder: Path) -> None:
     lists = simulated(5, seed=9).tolist()
     model = pc.load(folder / "fitted.json")

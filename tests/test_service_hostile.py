@@ -116,6 +116,30 @@ def test_bodies_that_make_no_sense_are_refused(client: Any, body: bytes, status:
     refused(client.post("/v1/cut", content=body), status)
 
 
+@pytest.mark.parametrize("expect", [-1, 0, "lots", [1], True])
+def test_a_wrong_number_to_expect_is_told_what_is_allowed(client: Any, expect: Any) -> None:
+    error = refused(client.post("/v1/cut", json={"scores": [1.0], "expect": expect}), 422)
+    assert error["message"] == "expect: must be 'one', 'few', 'many' or a number above 0"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("qrels", {"q1": {"d1": 1, "d2": None}}, "query 'q1', document 'd2': a grade must be"),
+        ("qrels", {"q1": {"d1": 1}, "q2": 3}, "query 'q2': must be an object of documents"),
+        ("qrels", 5, "must be TREC text, or an object of queries, documents and grades"),
+        ("run", {"q1": {"d1": "x"}}, "query 'q1', document 'd1': a score must be a number"),
+    ],
+    ids=["grade", "query", "kind", "score"],
+)
+def test_what_is_wrong_with_a_run_or_its_judgements_is_told(
+    client: Any, name: str, value: Any, told: str
+) -> None:
+    given = {"run": {"q1": {"d1": 0.5}}, "qrels": {"q1": {"d1": 1}}, name: value}
+    error = refused(client.post("/v1/evaluate", json=given), 422)
+    assert error["message"].startswith(f"{name}: {told}")
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
     lambda inner: (

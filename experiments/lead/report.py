@@ -126,7 +126,7 @@ def _listed_below(content: Mapping[str, Any]) -> str:
         for family, own in content["sets"][name]["families"].items()
         if own["f1"]["over it"]["mean"][2] < 0
     ]
-    return ", ".join(names) or "none"
+    return "; ".join(names) or "none"
 
 
 def _verdicts(content: Mapping[str, Any], metric: str) -> dict[str, list[str]]:
@@ -159,7 +159,7 @@ def _gain(gain: Iterable[float]) -> str:
 
 
 def _counted(names: list[str]) -> str:
-    return f"{len(names)} ({', '.join(names)})" if names else "none"
+    return f"{len(names)} ({'; '.join(names)})" if names else "none"
 
 
 def _sets(content: Mapping[str, Any], metric: str) -> str:

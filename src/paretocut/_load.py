@@ -29,6 +29,8 @@ def load(path: str | os.PathLike[str]) -> Truncator | Background | Fusion:
     ------
     DataFormatError
         For a file that holds none of these.
+    InvalidParameterError
+        For anything but a path.
 
     Examples
     --------

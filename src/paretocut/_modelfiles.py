@@ -7,7 +7,8 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from paretocut.errors import DataFormatError
+from paretocut._validation import shown
+from paretocut.errors import DataFormatError, InvalidParameterError
 
 __all__ = ["read_model", "read_whole", "write_model", "write_whole"]
 
@@ -48,9 +49,15 @@ def read_model(path: str | os.PathLike[str], formats: tuple[str, ...]) -> dict[s
     ------
     DataFormatError
         For a file that is not such a model.
+    InvalidParameterError
+        For anything but a path.
     """
     import json
 
+    if not isinstance(path, (str, os.PathLike)):
+        raise InvalidParameterError(
+            f"load: path must be the path of a model file, got {shown(path)}"
+        )
     try:
         content = json.loads(read_whole(path), parse_constant=_refuse)
     except (ValueError, RecursionError) as error:  # also an integer of 5,000 digits

@@ -27,6 +27,7 @@ from paretocut.io import read_texts
 from paretocut.io._files import open_target
 from paretocut.lists import RankedLists
 from paretocut.truncators import Truncator
+from paretocut.web.explorer.judging import learn_at_start
 from paretocut.web.explorer.session import Session
 
 
@@ -122,6 +123,7 @@ def _session(args: argparse.Namespace) -> Session:
         doc_texts=documents,
         source=Path(args.run).name,
     )
+    learn_at_start(session)
     for key in session.methods:
         session.cuts(key)  # what a model does not suit is told before anything is shown
     return session

@@ -196,10 +196,14 @@ class Confidence(Truncator):
                 clauses.append("the list is empty")
                 continue
             side = high if value >= self.threshold_ else low
-            clause = (
-                f"{CONFIDENCES[self.by]}, {sign * value:.3g}, is {side} "
-                f"{sign * self.threshold_:.3g}, {self._taught()}"
-            )
+            if np.isinf(self.threshold_):
+                which = "every" if self.threshold_ < 0 else "no"
+                clause = f"to answer {which} list was best, {self._taught()}"
+            else:
+                clause = (
+                    f"{CONFIDENCES[self.by]}, {sign * value:.3g}, is {side} "
+                    f"{sign * self.threshold_:.3g}, {self._taught()}"
+                )
             if inner is not None and value >= self.threshold_:
                 clause = f"{inner[i]} ({clause})"
             clauses.append(clause)

@@ -18,7 +18,7 @@ from paretocut.lists import RankedLists
 from paretocut.ragged import Ragged
 from paretocut.web.limits import Limits
 from paretocut.web.lists import check_ids, check_words, limited
-from paretocut.web.models import method_of
+from paretocut.web.models import learning_methods, method_of
 from paretocut.web.openapi import errors, takes
 from paretocut.web.schemas import EvaluateRequest, EvaluationAnswer
 from paretocut.web.service import Answer, Service
@@ -59,7 +59,8 @@ def _evaluate(service: Service, body: bytes) -> Answer:
             f"evaluate: splits times folds must be at most {_PARTS}, "
             f"got {asked.splits * (asked.folds or 1)}"
         )
-    methods = {text: method_of(text, asked.metrics[0]) for text in asked.methods}
+    known = learning_methods()
+    methods = {text: method_of(text, known, asked.metrics[0]) for text in asked.methods}
     run = _run(asked, service.limits)
     qrels = _qrels(asked, service.limits)
     judged = set(qrels.query_ids.tolist())

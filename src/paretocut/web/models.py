@@ -4,37 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TypeVar
 
 from paretocut._cut import choose
 from paretocut._options import RULES
-from paretocut.errors import InvalidParameterError
+from paretocut.errors import InvalidParameterError, NotFittedError, ParetocutError
 from paretocut.fusion import Fusion
-from paretocut.truncators import Truncator, from_text, load
+from paretocut.truncators import _NEURAL, _REGISTRY, Truncator, from_text, load, make
 from paretocut.web.schemas import Deciding
 
-__all__ = ["METHODS", "Models", "chosen", "load_models", "method_of"]
+__all__ = ["Models", "chosen", "learning_methods", "load_models", "method_of", "ready_methods"]
 
 _Model = TypeVar("_Model")
 
-METHODS = (
-    "autocut",
-    "consensus",
-    "distribution",
-    "distribution_truncated",
-    "fixed_k",
-    "global_k",
-    "isotonic",
-    "isotonic_max",
-    "largest_gap",
-    "max",
-    "minmax",
-    "raw",
-    "surprise",
-    "top_p",
-    "z",
-)
-"""Methods that a request may name: those that are quick to learn and need scores alone."""
+_COSTLY = ("confidence",)
+"""Methods with a parameter that makes them take as much memory as a request likes."""
 
 
 @dataclass(frozen=True)
@@ -99,26 +84,66 @@ def chosen(models: Models, asked: Deciding) -> tuple[str, Truncator]:
         choice["truncator"] = models.truncator(asked.model)
         return f"model:{asked.model}", choose("cut", **choice)
     if asked.method is not None:
-        choice["truncator"] = method_of(asked.method)
+        choice["truncator"] = method_of(asked.method, ready_methods())
     return deciders[0] if deciders else "default", choose("cut", **choice)
 
 
-def method_of(text: str, metric: str = "f1") -> Truncator:
+@cache
+def learning_methods() -> dict[str, str]:
+    """Return the methods that can be compared on judged lists, each with what it needs: nothing.
+
+    They are quick to learn and need scores alone: no networks, and no embeddings of queries.
+    """
+    quick = (name for name, (kind, _) in _REGISTRY.items() if kind not in _NEURAL)
+    return {
+        name: ""
+        for name in quick
+        if name not in _COSTLY and getattr(make(name), "neighbors", None) is None
+    }
+
+
+@cache
+def ready_methods() -> dict[str, str]:
+    """Return the methods that cut without training, each with the parameter it needs for that."""
+    found = {}
+    for name in learning_methods():
+        truncator = make(name)
+        try:
+            truncator.cut([3.0, 2.0, 1.0])
+        except NotFittedError:
+            if truncator._in_place_of_fit:
+                found[name] = truncator._in_place_of_fit
+        except ParetocutError:
+            continue  # it needs judgements of the list that it cuts
+        else:
+            found[name] = ""
+    return found
+
+
+def method_of(text: str, known: Mapping[str, str], metric: str = "f1") -> Truncator:
     """Return the truncator that a request describes by words.
 
     Parameters
     ----------
     text
         Short name and parameters, as on the command line: ``surprise:alpha=0.05``.
+    known
+        Methods that this request may name, each with the parameter it needs, if any.
     metric
         What it shall learn, where it learns.
     """
     name = text.partition(":")[0]
-    if name not in METHODS:
-        raise InvalidParameterError(
-            f"method must be one of {', '.join(METHODS)}, got {name[:60]!r}"
+    if name not in known:
+        listed = ", ".join(
+            one + (f" (with {needs})" if needs else "") for one, needs in known.items()
         )
+        raise InvalidParameterError(f"method must be one of {listed}, got {name[:60]!r}")
     truncator = from_text(text, metric)
+    if getattr(truncator, "pretrained", None) is not None:
+        # No path of a request reaches the file system.
+        raise InvalidParameterError(
+            "method: pretrained must be left out, got a file; load it as a model at the start"
+        )
     truncator._validate()
     return truncator
 

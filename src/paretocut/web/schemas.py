@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, WrapValidator
 
 from paretocut._options import IF_SHALLOW, RULES, TRANSFORMS
 from paretocut.fusion import METHODS
@@ -48,6 +49,35 @@ def one_of(*names: str) -> dict[str, Any]:
     return {"oneOf": [{"required": [name]} for name in names]}
 
 
+# Of a value that may be of two kinds, pydantic names the kind it is not; these say what is allowed.
+
+
+def _expected(value: Any, handler: Callable[[Any], Any]) -> Any:
+    try:
+        return handler(value)
+    except ValidationError:
+        raise ValueError("must be 'one', 'few', 'many' or a number above 0") from None
+
+
+def _by_query(one: str, many: str) -> WrapValidator:
+    """Return a check that says which query and document have no such number."""
+
+    def check(value: Any, handler: Callable[[Any], Any]) -> Any:
+        try:
+            return handler(value)
+        except ValidationError as error:
+            _, *place = max((found["loc"] for found in error.errors()), key=len)
+        if len(place) > 1:
+            told = f"query {place[0]!r:.60}, document {place[1]!r:.60}: {one}"
+        elif place:
+            told = f"query {place[0]!r:.60}: must be an object of documents and {many}"
+        else:
+            told = f"must be TREC text, or an object of queries, documents and {many}"
+        raise ValueError(told)
+
+    return WrapValidator(check)
+
+
 class FitOptions(_Strict):
     """How the tail is fitted; see `paretocut.fit`."""
 
@@ -69,9 +99,12 @@ class Deciding(FitOptions):
     method: str | None = Field(
         None, description="A method, as on the command line: largest_gap, minmax:threshold=0.5."
     )
-    expect: Literal["one", "few", "many"] | Annotated[float, Field(gt=0)] | None = Field(
-        None, description="Relevant results a query has, about."
-    )
+    expect: (
+        Annotated[
+            Literal["one", "few", "many"] | Annotated[float, Field(gt=0)], WrapValidator(_expected)
+        ]
+        | None
+    ) = Field(None, description="Relevant results a query has, about.")
     alpha: Annotated[float, Field(gt=0, lt=1)] | None = Field(None, description="p-value <= alpha.")
     evalue: Annotated[float, Field(gt=0)] | None = Field(
         None, description="Chance alone would bring at most so many such results."
@@ -239,8 +272,12 @@ class EvaluateRequest(_Strict):
         }
     )
 
-    run: str | dict[str, dict[str, float]]
-    qrels: str | dict[str, dict[str, int]]
+    run: Annotated[
+        str | dict[str, dict[str, float]], _by_query("a score must be a number", "scores")
+    ]
+    qrels: Annotated[
+        str | dict[str, dict[str, int]], _by_query("a grade must be a whole number", "grades")
+    ]
     methods: Annotated[list[str], Field(min_length=1, max_length=30)] = [
         "global_k",
         "minmax",

@@ -15,9 +15,23 @@ from paretocut.judging import plan_judgements
 from paretocut.truncators import Consensus
 from paretocut.web.explorer.session import LEARNED, Method, Session
 
-__all__ = ["judge", "judging_view", "qrels_text"]
+__all__ = ["judge", "judging_view", "learn_at_start", "qrels_text"]
 
 _PLANNED = 50  # then the answers say where the next questions belong
+
+
+def learn_at_start(session: Session) -> None:
+    """Learn from the judgements that came with lists which are judged in part.
+
+    Lists judged in full are measured, and what learned from them would look too good.
+
+    Parameters
+    ----------
+    session
+        What is looked at.
+    """
+    if session.lists.relevance is not None and not session.lists.fully_judged:
+        _learn(session)
 
 
 def judge(session: Session, i: int, rank: int, relevant: bool | None) -> None:

@@ -18,7 +18,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from paretocut.errors import InvalidParameterError
-from paretocut.web.explorer.judging import judge, judging_view, qrels_text
+from paretocut.web.explorer.judging import judge, judging_view, learn_at_start, qrels_text
 from paretocut.web.explorer.pasted import pasted_lists
 from paretocut.web.explorer.session import Session
 from paretocut.web.explorer.views import copy_view, frontier_view, query_view, run_view
@@ -192,6 +192,7 @@ def _uploaded(given: dict[str, Any], sessions: _Sessions) -> Response:
         warnings.simplefilter("always")
         lists = pasted_lists(given["run"], given["qrels"], higher_is_better=not given["distances"])
     session = Session(lists, name=name, source=name)
+    learn_at_start(session)
     run_view(session)  # what is wrong is told now
     notes = [str(warning.message) for warning in caught]
     return _answer({"session": sessions.add(session), "notes": notes})

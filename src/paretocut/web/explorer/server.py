@@ -13,6 +13,7 @@ from paretocut.web.app import create_app
 from paretocut.web.explorer.routes import MAX_BYTES, router
 from paretocut.web.explorer.session import Session
 from paretocut.web.limits import Limits
+from paretocut.web.logs import configuration
 
 __all__ = ["explorer_app", "serve"]
 
@@ -49,7 +50,7 @@ def serve(session: Session | None, *, port: int, ready: Callable[[str], None]) -
     with socket.create_server((_HOST, port)) as listening:
         config = uvicorn.Config(
             explorer_app(session),
-            log_level="warning",
+            log_config=configuration("warning"),
             access_log=False,
             server_header=False,
             timeout_graceful_shutdown=2,

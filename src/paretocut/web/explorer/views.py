@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from paretocut._diagnostics import WARNINGS
 from paretocut.background import gev_log_cdf
+from paretocut.errors import InvalidParameterError
 from paretocut.lists import RankedList
 from paretocut.plots import frontier_points, tail_histogram
 from paretocut.ragged import FloatArray, IntArray
@@ -317,14 +318,17 @@ def copy_view(session: Session, key: str | None, i: int, k: int) -> dict[str, An
     i, k
         The list and its cut.
     """
+    scores = session.lists[i].scores
+    if not 0 <= k <= scores.size:
+        raise InvalidParameterError(f"copy: k must be in 0..{scores.size}, got {k}")
     if key is not None:
         method = session.methods[key]
         return _as_code(session, method.python, method.command, method.truncator)
-    scores = session.lists[i].scores
     if not scores.size:
         threshold = 0.0
     elif k == 0:
-        threshold = float(np.nextafter(scores[0], np.inf * (scores[0] - scores[-1] or 1.0)))
+        better = np.inf if session.lists.higher_is_better else -np.inf
+        threshold = float(np.nextafter(scores[0], better))
     else:
         threshold = float(scores[k - 1])
     truncator = ScoreThreshold("raw", threshold)
