@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import time
 import urllib.error
@@ -36,8 +37,8 @@ def judged(query: str, text: str) -> bool | None:
         "max_tokens": 3,
     }
     answer = posted(os.environ["JUDGE_URL"].rstrip("/") + "/chat/completions", body)
-    word = str(answer["choices"][0]["message"]["content"]).strip().lower()
-    return True if word.startswith("yes") else False if word.startswith("no") else None
+    said = re.findall(r"[a-z]+", str(answer["choices"][0]["message"]["content"]).lower())
+    return {"yes": True, "no": False}.get(said[0]) if said else None
 
 
 def posted(url: str, body: dict[str, object]) -> dict[str, list[dict[str, dict[str, str]]]]:

@@ -93,7 +93,7 @@ def test_the_number_is_the_sum_of_the_probabilities() -> None:
 def test_probabilities_never_rise_down_a_list() -> None:
     lists, _ = drawn(5, 3)
     # Rising at deep ranks, if nothing were done.
-    model = Relevance(np.array([1.0, -6.0, 0.5, 2.5]), np.eye(4), 0.0, 0.0, 1.0)
+    model = Relevance(np.array([1.0, -6.0, 0.5, 2.5]), np.eye(4), 0.0, 0.0, 1.0, 1e9)
     raw = lists.merit.with_values(shape(lists.merit) @ model.coef)
     assert any((np.diff(part) > 0).any() for part in raw)
     assert all((np.diff(part) <= 0).all() for part in model.probabilities(lists.merit))
@@ -209,14 +209,14 @@ def test_the_loss_falls_with_what_is_known() -> None:
         known, said = asked(lists, relevant, budget)
         losses.append(learn(lists.merit, known, said).loss(lists.merit))
     assert losses[0] > losses[1] > losses[2] >= 0
-    sure = Relevance(np.zeros(4), np.eye(4), 0.0, 1.0, 0.0)
+    sure = Relevance(np.zeros(4), np.eye(4), 0.0, 1.0, 0.0, 1e9)
     # What is left is the tenth of the belief that stays with the upper half.
     assert sure.loss(lists.merit) < 0.003
 
 
 def test_the_loss_is_that_of_the_cuts_under_the_number_at_either_end() -> None:
     lists, _ = drawn(4, 11)
-    model = Relevance(np.zeros(4), np.eye(4), 0.0, np.log(5.0), 0.4)
+    model = Relevance(np.zeros(4), np.eye(4), 0.0, np.log(5.0), 0.4, 1e9)
     now = Consensus(expect=5.0).predict(lists)
     values = module._expected(lists.merit, np.log(model.interval[1]))
     best = Consensus(expect=model.interval[1]).predict(lists)
@@ -313,3 +313,43 @@ def test_intervals_of_estimates_cover_what_they_promise() -> None:
             inside[name].append(line.low <= value <= line.high)
     assert np.mean(inside["f1"]) > 0.87
     assert np.mean(inside["dcg"]) > 0.87
+
+
+def test_short_lists_that_are_soon_complete_do_not_stand_for_the_long_ones() -> None:
+    rng = np.random.default_rng(0)
+    sizes = [5] * 22 + [200] * 40
+    scores = [-np.sort(-rng.gumbel(size=size)) for size in sizes]
+    relevant = [np.arange(size) < (1 if size == 5 else 40) for size in sizes]
+    docs = [[f"{i}-{j}" for j in range(size)] for i, size in enumerate(sizes)]
+    good = {
+        name: bool(yes)
+        for part, own in zip(docs, relevant, strict=True)
+        for name, yes in zip(part, own, strict=True)
+    }
+    judged = pc.judge(pc.RankedLists(scores, doc_ids=docs), lambda q, d: good[d], 320)
+    truncator = Consensus().fit(judged)
+    assert truncator.strategy_ == "judged"
+    assert 10 < truncator.number_ < 60
+    whole = pc.RankedLists(scores, relevance=relevant)
+    grades = [list(own) if i < 50 else [None] * len(own) for i, own in enumerate(relevant)]
+    assert Consensus().fit(whole.with_relevance(grades)).strategy_ == "vote"
+
+
+def test_no_estimate_goes_beyond_the_lists() -> None:
+    rng = np.random.default_rng(0)
+    scores = -np.sort(-rng.gumbel(size=(30, 20)), axis=1)
+    docs = [[f"{i}-{j}" for j in range(20)] for i in range(30)]
+    judged = pc.judge(pc.RankedLists(scores, doc_ids=docs), lambda q, d: True, 60)
+    truncator = Consensus().fit(judged)
+    assert truncator.number_ <= truncator.interval_[1] <= 20
+
+
+@pytest.mark.parametrize("share", [0.0, 0.15])
+def test_whether_there_is_an_answer_keeps_all_or_nothing(share: float) -> None:
+    rng = np.random.default_rng(0)
+    scores = -np.sort(-rng.gumbel(size=(40, 100)), axis=1)
+    docs = [[f"{i}-{j}" for j in range(100)] for i in range(40)]
+    lists = pc.RankedLists(scores, doc_ids=docs)
+    judged = pc.judge(lists, lambda q, d: int(d.split("-")[1]) < 100 * share, 300)
+    cuts = Consensus("accuracy").fit(judged).predict(lists)
+    assert set(cuts.tolist()) == {100 if share else 0}

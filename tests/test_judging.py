@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -144,12 +145,38 @@ def test_unsure_results_stay_unknown_and_are_not_asked_again() -> None:
     assert not judged.judged.values.any()
 
 
-@pytest.mark.parametrize("answer", ["yes", float("nan"), float("inf"), [1], object()])
+@pytest.mark.parametrize(
+    "answer", ["yes", float("nan"), float("inf"), 10**400, 0.9, [1], ["no grade"]]
+)
 def test_an_answer_that_is_none_is_refused_and_not_kept(answer: Any, tmp_path: Path) -> None:
     path = tmp_path / "answers.jsonl"
-    with pytest.raises(InvalidParameterError, match="an answer must be True, False, a finite"):
+    with pytest.raises(InvalidParameterError, match="an answer must be True, False, None or a"):
         pc.judge(LISTS, lambda q, d: answer, 5, path=path)
     assert len(path.read_text().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"query": "zzz"}, "query must be '.*', got 'zzz'"),
+        ({"doc": "other"}, "doc must be '.*', got 'other'"),
+        ({"answer": "NaN"}, "answer must be a finite number or null"),
+        ({"answer": float("inf")}, "answer must be a finite number or null"),
+        ({"rank": 10**6}, "rank must be one of the list's"),
+        ({"list": -1}, "list must be one of 60"),
+    ],
+)
+def test_a_file_with_answers_about_something_else_is_refused_by_line(
+    change: dict[str, Any], problem: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "answers.jsonl"
+    pc.judge(LISTS, truth, 3, path=path)
+    lines = path.read_text().splitlines()
+    lines[2] = json.dumps(json.loads(lines[2]) | change)
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(DataFormatError, match=problem) as caught:
+        JudgingSession(LISTS, 9, path=path)
+    assert caught.value.line == 3
 
 
 def test_yes_counts_as_relevant_whatever_the_smallest_relevant_grade() -> None:

@@ -321,7 +321,7 @@ def test_bad_options_of_the_methods_are_refused(lists: RankedLists) -> None:
         lists.split(1)
     with pytest.raises(InvalidParameterError, match="at least 2 lists, got 1"):
         lists[:1].split()
-    with pytest.raises(InvalidParameterError, match="at least 2 folds, got 1"):
+    with pytest.raises(InvalidParameterError, match="k must be an integer of at least 2, got 1"):
         lists.folds(1)
     with pytest.raises(InvalidParameterError, match="at least 4 lists, got 3"):
         lists.folds(4)

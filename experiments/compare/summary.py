@@ -206,6 +206,7 @@ def page(data: Mapping[str, Any]) -> str:
                 "half": "minmax_half",
                 "ten": "fixed_k",
                 "alpha": "surprise_alpha",
+                "gap": "largest_gap",
             }.items()
         },
         **{

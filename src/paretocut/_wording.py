@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from paretocut.lists import RankedLists
 
-__all__ = ["amount", "edge", "ordinal", "sentence"]
+__all__ = ["amount", "edge", "ordinal", "rounded", "sentence"]
 
 _LONGEST = 40  # letters of a document's name in a sentence
 
@@ -14,6 +14,11 @@ def amount(k: int, n: int) -> str:
     if k == n > 0:
         return f"kept all {n}"
     return f"kept {k or 'none'} of {n}"
+
+
+def rounded(number: float) -> str:
+    """Return a number with two digits, or all digits before the point: "0.94", "4.2", "130"."""
+    return f"{number:.0f}" if number >= 100 else f"{number:.2g}"
 
 
 def ordinal(number: int) -> str:

@@ -15,6 +15,8 @@ from paretocut.errors import InvalidParameterError, ParetocutError
 
 __all__ = ["AskedProgram"]
 
+_HIGHEST = 1e9  # of grades
+
 
 class AskedProgram:
     """A program that runs beside us and answers questions, one line each way.
@@ -69,7 +71,7 @@ class AskedProgram:
             self._process.wait()
         self._listener.join(5)  # a child of the program may hold its output open
 
-    def __call__(self, question: Mapping[str, str]) -> bool | float | None:
+    def __call__(self, question: Mapping[str, str]) -> bool | int | None:
         """Return what the program says of one result.
 
         Parameters
@@ -97,16 +99,18 @@ class AskedProgram:
             )
         return self._answer(line)
 
-    def _answer(self, line: bytes) -> bool | float | None:
+    def _answer(self, line: bytes) -> bool | int | None:
         try:
             row: Any = json.loads(line)
             said = row["relevant"]
         except (ValueError, TypeError, KeyError, RecursionError):
             said = line
-        if said is None or isinstance(said, (bool, int, float)):
+        if said is None or isinstance(said, bool):
             return said
+        if isinstance(said, (int, float)) and abs(said) < _HIGHEST and said == int(said):
+            return int(said)
         raise ParetocutError(
             f"judge: {self._command!r} must write lines such as "
-            '{"relevant": true}, with true, false, a grade or null, got '
+            '{"relevant": true}, with true, false, a whole grade or null, got '
             f"{line[:80]!r}"
         )

@@ -45,6 +45,12 @@ _METHODS = (
 )
 """What ``compare`` compares by default: one of each kind that needs no extra and no embeddings."""
 
+_IN_PART = (
+    *("consensus", "fixed_k", "minmax:threshold=0.5", "surprise:alpha=0.05"),
+    *("distribution", "largest_gap", "autocut", "top_p"),
+)
+"""The same for lists judged in part: `Consensus` learns from them, the others learn nothing."""
+
 _DEPTHS = (
     *(f"fixed_k:k={k}" for k in (10, 20, 50, 100, 200)),
     *("global_k", "minmax", "consensus", "surprise"),
@@ -143,13 +149,6 @@ def add_commands(commands: Commands) -> None:
         metavar="METHOD",
         help="what to learn (default: consensus)",
     )
-    fit.add_argument(
-        "--unjudged",
-        choices=("nonrelevant", "unknown"),
-        default="nonrelevant",
-        help="results that QRELS does not name: not relevant, as in TREC pools, or unknown, as "
-        "after `paretocut judge` (default: nonrelevant)",
-    )
     add_expect(fit)
     fit.add_argument(
         "--keep-recall",
@@ -187,6 +186,13 @@ def _add_judged(parser: argparse.ArgumentParser, *, needed: bool = True) -> None
         metavar="G",
         help="smallest grade that counts as relevant (default: 1)",
     )
+    parser.add_argument(
+        "--unjudged",
+        choices=("nonrelevant", "unknown"),
+        default="nonrelevant",
+        help="results that QRELS does not name: not relevant, as in TREC pools, or unknown, as "
+        "after `paretocut judge` (default: nonrelevant)",
+    )
     add_quiet(parser)
 
 
@@ -216,17 +222,21 @@ def _compare(args: argparse.Namespace) -> None:
     # Bad words are found before any file is read.
     named = args.metrics or ["f1", "dcg"]
     metrics = [pc.metrics.get(metric) for metric in named]
-    chosen = args.methods or (_DEPTHS if args.reranked else _METHODS)
+    in_part = args.unjudged == "unknown"
+    usual = _DEPTHS if args.reranked else _IN_PART if in_part else _METHODS
+    chosen = args.methods or usual
     methods = {text: from_text(text, named[0]) for text in chosen}
     _check_reranked(args)
-    lists = _read(args, missing="empty" if args.fuse else "drop")
+    judged = {"missing": "empty" if args.fuse else "drop", "unjudged": args.unjudged}
+    lists = _read(args, **judged)
     if args.reranked:
         metrics = [_reranked(args)]
     protocol: dict[str, Any] = {
         "splits": args.splits,
         "train": args.train,
         "folds": args.folds,
-        "baseline": args.baseline or chosen[0],
+        # Values of lists judged in part are estimates, which no test compares.
+        "baseline": args.baseline or (chosen[0] if lists.fully_judged else None),
         "seed": args.seed,
         "n_jobs": args.jobs,
         "progress": not args.quiet,
@@ -235,7 +245,7 @@ def _compare(args: argparse.Namespace) -> None:
         runs: dict[str, RankedLists] = {}
         for name, run in names_of([args.run, *args.fuse]).items():
             args.run = run
-            runs[name] = _read(args, missing="empty") if runs else lists
+            runs[name] = _read(args, **judged) if runs else lists
         result = compared(runs, methods, metrics, **protocol)
     else:
         result = evaluate(methods, lists, metrics, **protocol)

@@ -216,7 +216,7 @@ def with_qrels(
         What becomes of results that the judgements do not name: "nonrelevant" gives them grade 0,
         as trec_eval does, which suits pools judged in depth; "unknown" gives them NaN, which suits
         a few judgements of each query. Then the number of relevant documents of a list that is not
-        judged in full is unknown too.
+        judged in full is unknown too, and queries without judgements stay.
 
     Examples
     --------
@@ -246,6 +246,11 @@ def _judge(
     judged_as = np.array([position.get(name, -1) for name in names], dtype=np.int64)
     absent = list(position.keys() - set(names))
     absent.sort(key=position.__getitem__)
+    offsets = qrels.doc_ids.offsets
+    if unjudged == "unknown":
+        # A query without judgements is one whose results are all unknown.
+        judged_as[judged_as < 0] = len(qrels)
+        offsets = np.append(offsets, offsets[-1])
     left_out = lists.query_ids[judged_as < 0].tolist()
     if absent or left_out:
         warnings.warn(CoverageWarning(left_out, absent, missing == "empty"), stacklevel=3)
@@ -256,9 +261,7 @@ def _judge(
 
     def looked_up(values: NDArray[np.int32]) -> NDArray[Any]:
         """Return the value of each result's document, 0 where the judgements do not name it."""
-        return trec_judge(
-            documents, lists.scores.offsets, judged_as, known, qrels.doc_ids.offsets, values
-        )
+        return trec_judge(documents, lists.scores.offsets, judged_as, known, offsets, values)
 
     grades = looked_up(qrels.grades.values)
     number: IntArray | None = qrels.num_relevant(min_grade=min_grade)
@@ -266,20 +269,20 @@ def _judge(
         named = looked_up(np.ones_like(qrels.grades.values)) == 1
         grades = np.where(named, grades, np.nan)
         number = None
-    offsets, query_ids = lists.scores.offsets, lists.query_ids
+    layout, query_ids = lists.scores.offsets, lists.query_ids
     if absent and missing == "empty":
         if lists.query_embeddings is not None:
             raise InvalidParameterError(
                 "with_qrels: missing must be 'drop' for lists with query_embeddings, got 'empty'"
             )
-        offsets = np.concatenate([offsets, np.full(len(absent), offsets[-1])])
+        layout = np.concatenate([layout, np.full(len(absent), layout[-1])])
         query_ids = np.concatenate([query_ids, np.array(absent)])
         judged_as = np.concatenate([judged_as, [position[name] for name in absent]])
     return RankedLists(
-        Ragged(lists.scores.values, offsets),
-        relevance=Ragged(grades, offsets),
+        Ragged(lists.scores.values, layout),
+        relevance=Ragged(grades, layout),
         query_ids=query_ids,
-        doc_ids=Ragged(lists.doc_ids.values, offsets),
+        doc_ids=Ragged(lists.doc_ids.values, layout),
         num_relevant=None if number is None else number[judged_as],
         query_embeddings=lists.query_embeddings,
         doc_embeddings=lists.doc_embeddings,
@@ -369,6 +372,10 @@ def write_qrels(path: Target, lists: RankedLists) -> int:
     >>> write_qrels(path, lists), path.read_text()
     (1, 'q1 0 d1 1\n')
     """
+    if not isinstance(lists, RankedLists):
+        raise InvalidParameterError(
+            f"write_qrels: lists must be RankedLists, got {type(lists).__name__}"
+        )
     if lists.doc_ids is None:
         raise InvalidParameterError("write_qrels: lists must have doc_ids, got lists without")
     known = lists.judged.values

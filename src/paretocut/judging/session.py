@@ -12,6 +12,7 @@ import numpy as np
 
 from paretocut._list_checks import known_or_nan
 from paretocut._validation import check_int, check_real
+from paretocut._wording import rounded
 from paretocut.errors import DataFormatError, InvalidParameterError
 from paretocut.judging.plan import known_relevance, planned
 from paretocut.judging.record import Record, fingerprint
@@ -26,6 +27,7 @@ _POOL = 500  # lists that are asked about at most
 _SHOWN = 50  # lists that the expected loss is worked out on
 _CHECK = 10  # answers between two looks at the expected loss
 _FIRST = 50  # answers before the first one
+_HIGHEST = 1e9  # of grades
 _APART = 10  # answers between a question and its repetition
 _MISSED = np.array([0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4])  # shares that a judge may miss
 _FALSE = np.array([0.001, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.065, 0.08, 0.1, 0.15, 0.2])
@@ -136,6 +138,7 @@ class JudgingSession:
         self._record = Record(None if path is None else Path(path), head)
         for number, event in enumerate(self._record.events, 2):
             try:
+                self._check(event)
                 self._take(event)
             except (KeyError, TypeError, ValueError, IndexError) as error:
                 raise DataFormatError(str(path), number, f"not a judgement: {error}") from None
@@ -266,8 +269,8 @@ class JudgingSession:
         yes = int(np.count_nonzero(self._state.grades >= self._given.min_grade))
         low, high = model.interval
         line = (
-            f"{known} judged, {yes} relevant: about {model.number:.2g} relevant results a list "
-            f"(95 %: {low:.2g} to {high:.2g}), loss of F1 at most {self.loss:.3f}"
+            f"{known} judged, {yes} relevant: about {rounded(model.number)} relevant results a "
+            f"list (95 %: {rounded(low)} to {rounded(high)}), loss of F1 at most {self.loss:.3f}"
         )
         pairs = self._known_pairs()
         if pairs:
@@ -307,6 +310,27 @@ class JudgingSession:
                 column = known_or_nan(column.tolist(), self._given.min_grade)
             grades = column.astype(np.float64)
         return _State(grades, ~np.isnan(grades))
+
+    def _check(self, event: dict[str, Any]) -> None:
+        """Refuse an event of a file that is not about these lists."""
+        if "undo" in event:
+            return
+        i = event["list"]
+        if type(i) is not int or not 0 <= i < len(self._all):
+            raise ValueError(f"list must be one of {len(self._all)}, got {i!r}")
+        query = "skip" if "skip" in event else "query"
+        names: dict[str, str | None] = {query: str(self._all.query_ids[i])}
+        if "skip" not in event:
+            rank, value = event["rank"], event["answer"]
+            if type(rank) is not int or not 0 <= rank < self._all.scores.lengths[i]:
+                raise ValueError(f"rank must be one of the list's, got {rank!r}")
+            docs = self._all.doc_ids
+            names["doc"] = None if docs is None else str(docs[i][rank])
+            if value is not None and not (type(value) in (int, float) and math.isfinite(value)):
+                raise ValueError(f"answer must be a finite number or null, got {value!r}")
+        for key, name in names.items():
+            if event[key] != name:
+                raise ValueError(f"{key} must be {name!r}, got {event[key]!r}")
 
     def _take(self, event: dict[str, Any]) -> None:
         """Let one event change what is known."""
@@ -413,11 +437,16 @@ class JudgingSession:
             return math.nan
         if isinstance(value, (bool, np.bool_)):
             return float(max(1, self._given.min_grade)) if value else 0.0
-        if isinstance(value, (int, float, np.number)) and math.isfinite(value):
-            return float(value)
-        raise InvalidParameterError(
-            f"judge: an answer must be True, False, a finite number or None, got {value!r}"
-        )
+        grade = math.nan
+        value = value.item() if isinstance(value, np.number) else value
+        if isinstance(value, (int, float)) and abs(value) < _HIGHEST:
+            grade = float(value)
+        if math.isnan(grade) or 0 < grade < 1:
+            raise InvalidParameterError(
+                "judge: an answer must be True, False, None or a grade, 0 or 1 and more (make "
+                f"True or False of a probability), got {value!r:.60}"
+            )
+        return grade
 
 
 def _rates(chances: FloatArray, yes: IntArray) -> tuple[float, float]:

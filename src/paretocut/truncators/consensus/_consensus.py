@@ -14,6 +14,7 @@ import numpy as np
 from paretocut import metrics
 from paretocut._state import Either, Fitted, Flag, Instance, Kind, Made, Real, Text
 from paretocut._validation import check_int, check_real, shown
+from paretocut._wording import rounded
 from paretocut.decisions import Cuts
 from paretocut.errors import InvalidParameterError, NotFittedError
 from paretocut.lists import RankedLists
@@ -323,8 +324,12 @@ class Consensus(Truncator):
     def _fit(self, lists: RankedLists) -> None:
         if lists.relevance is not None and not lists.fully_judged:
             judged = lists.judged
-            whole = judged.filled & (judged.count(judged.values) == judged.lengths)
-            if np.count_nonzero(whole) < self.constants.whole:
+            counts, lengths = judged.count(judged.values), judged.lengths
+            whole = judged.filled & (counts == lengths)
+            # Short lists are soon judged in full, and do not stand for the long ones.
+            alike = 2 * lengths[whole].mean() >= lengths.mean() if whole.any() else False
+            most = 2 * counts[whole].sum() >= counts.sum()
+            if np.count_nonzero(whole) < self.constants.whole or not (alike and most):
                 self._fit_in_part(lists)
                 return
             lists = lists[whole]
@@ -427,6 +432,10 @@ class Consensus(Truncator):
         metric, model = metrics.get(self.metric), self._relevance()
         if is_f_beta(metric):
             return believed_cuts(merit, model.beliefs(merit), self._beta(), self.constants)
+        if metric == metrics.accuracy:  # whether there is an answer: all of the list, or nothing
+            p = model.probabilities(merit)
+            none = np.bincount(merit.rows, np.log1p(-np.minimum(p.values, 1 - 1e-12)), len(merit))
+            return np.where(np.exp(none) <= 0.5, merit.lengths, 0)
         caution = self.constants.caution if is_linear(metric) else 0.0
         return best_expected(model.probabilities(merit, caution), metric, seed=self.seed)
 
@@ -453,8 +462,8 @@ class Consensus(Truncator):
         elif strategy == "judged":
             low, high = self.interval_
             clause = (
-                f"highest expected {metric.name} if a list holds about {self.number_:.2g} relevant "
-                f"results ({low:.2g} to {high:.2g}), {self._taught()}"
+                f"highest expected {metric.name} if a list holds about {rounded(self.number_)} "
+                f"relevant results ({rounded(low)} to {rounded(high)}), {self._taught()}"
             )
         elif strategy == "estimate":
             return self._estimate_clauses(cuts)
@@ -521,8 +530,8 @@ class Consensus(Truncator):
         return EXPECT[self.expect] if isinstance(self.expect, str) else float(self.expect)
 
     def _expected(self) -> str:
-        number = f"{self._number():g} relevant result{'s' if self._number() != 1 else ''}"
-        return f"{self.expect} (about {number})" if isinstance(self.expect, str) else number
+        number = f"about {self._number():g} relevant result{'s' if self._number() != 1 else ''}"
+        return f"{self.expect} ({number})" if isinstance(self.expect, str) else number
 
     def _beta(self) -> float:
         return float(metrics.settings_of(metrics.get(self.metric))["beta"])

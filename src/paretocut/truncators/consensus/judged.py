@@ -32,6 +32,7 @@ _STATE = {
     "false": Real(0, 1),
     "log_number": Real(-50, 50),
     "spread": Real(0, 50),
+    "length": Real(above=0),
 }
 
 
@@ -81,6 +82,8 @@ class Relevance:
         Share of irrelevant results that the judge calls relevant, estimated or stated.
     log_number, spread
         Logarithm of the mean number of relevant results of a list, and its standard error.
+    length
+        Mean number of results of a list: no estimate goes beyond it.
     """
 
     coef: FloatArray
@@ -88,6 +91,7 @@ class Relevance:
     false: float
     log_number: float
     spread: float
+    length: float
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Relevance:
@@ -103,14 +107,14 @@ class Relevance:
     @property
     def number(self) -> float:
         """The number of relevant results to expect in a list."""
-        return math.exp(self.log_number)
+        return min(math.exp(self.log_number), self.length)
 
     @property
     def interval(self) -> tuple[float, float]:
         """The 95 % interval of the mean number of relevant results."""
         return (
-            math.exp(self.log_number - _Z * self.spread),
-            math.exp(self.log_number + _Z * self.spread),
+            min(math.exp(self.log_number - _Z * self.spread), self.length),
+            min(math.exp(self.log_number + _Z * self.spread), self.length),
         )
 
     def told(self, expect: str | float) -> Relevance:
@@ -272,7 +276,8 @@ def learn(
     apart = np.array(coefs) - coef
     covariance = np.tensordot(weight, inverses, axes=1) + (apart * weight[:, None]).T @ apart
     variance = float(weight @ (np.array(variances) + (np.array(numbers) - number) ** 2))
-    return Relevance(coef, covariance, float(weight @ rates), number, math.sqrt(variance))
+    length = merit.values.size / max(int(merit.filled.sum()), 1)
+    return Relevance(coef, covariance, float(weight @ rates), number, math.sqrt(variance), length)
 
 
 def learn_from(
