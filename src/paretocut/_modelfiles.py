@@ -7,7 +7,6 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from paretocut._validation import shown
 from paretocut.errors import DataFormatError, InvalidParameterError
 
 __all__ = ["read_model", "read_whole", "write_model", "write_whole"]
@@ -56,7 +55,7 @@ def read_model(path: str | os.PathLike[str], formats: tuple[str, ...]) -> dict[s
 
     if not isinstance(path, (str, os.PathLike)):
         raise InvalidParameterError(
-            f"load: path must be the path of a model file, got {shown(path)}"
+            f"load: path must be the path of a model file, got {path!r:.60}"
         )
     try:
         content = json.loads(read_whole(path), parse_constant=_refuse)
