@@ -84,6 +84,24 @@ def add_input(parser: argparse.ArgumentParser, *, needed: bool = True) -> None:
     )
 
 
+def add_grading(parser: argparse.ArgumentParser) -> None:
+    """Add what a grade means, and what the lack of one means."""
+    parser.add_argument(
+        "--min-grade",
+        type=float,
+        default=1,
+        metavar="G",
+        help="smallest grade that counts as relevant (default: 1)",
+    )
+    parser.add_argument(
+        "--unjudged",
+        choices=("nonrelevant", "unknown"),
+        default="nonrelevant",
+        help="results that QRELS does not name: not relevant, as in TREC pools, or unknown, as "
+        "after `paretocut judge` (default: nonrelevant)",
+    )
+
+
 def add_quiet(parser: argparse.ArgumentParser) -> None:
     """Add the option that silences notes, warnings and progress."""
     parser.add_argument(

@@ -14,6 +14,7 @@ from paretocut._extras import require
 from paretocut.background import Background
 from paretocut.cli._common import (
     Commands,
+    add_grading,
     add_input,
     add_quiet,
     note,
@@ -69,19 +70,7 @@ def add_commands(commands: Commands) -> None:
 def _add_looked_at(parser: argparse.ArgumentParser, *, needed: bool = True) -> None:
     add_input(parser, needed=needed)
     parser.add_argument("qrels", metavar="QRELS", nargs="?", help="judgements in TREC format")
-    parser.add_argument(
-        "--min-grade",
-        type=float,
-        default=1,
-        metavar="G",
-        help="smallest grade that counts as relevant (default: 1)",
-    )
-    parser.add_argument(
-        "--unjudged",
-        choices=("nonrelevant", "unknown"),
-        default="nonrelevant",
-        help="what results are that QRELS does not name (default: nonrelevant)",
-    )
+    add_grading(parser)
     parser.add_argument(
         "--model",
         action="append",

@@ -13,6 +13,7 @@ from paretocut import truncators
 from paretocut.cli._common import (
     Commands,
     add_expect,
+    add_grading,
     add_input,
     add_quiet,
     expect_of,
@@ -179,20 +180,7 @@ def _add_judged(parser: argparse.ArgumentParser, *, needed: bool = True) -> None
         nargs=None if needed else "?",
         help="judgements in TREC format",
     )
-    parser.add_argument(
-        "--min-grade",
-        type=float,
-        default=1,
-        metavar="G",
-        help="smallest grade that counts as relevant (default: 1)",
-    )
-    parser.add_argument(
-        "--unjudged",
-        choices=("nonrelevant", "unknown"),
-        default="nonrelevant",
-        help="results that QRELS does not name: not relevant, as in TREC pools, or unknown, as "
-        "after `paretocut judge` (default: nonrelevant)",
-    )
+    add_grading(parser)
     add_quiet(parser)
 
 
