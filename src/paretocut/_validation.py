@@ -81,7 +81,8 @@ def check_probability(value: Any, *, who: str, name: str) -> float:
 def check_int(value: Any, *, who: str, name: str, low: int = 0) -> int:
     """Return the value as an int that is ``low`` or more, and that an array can hold."""
     try:
-        number = operator.index(value)
+        # True counts as 1 in Python, but nobody means it.
+        number = low - 1 if isinstance(value, bool) else operator.index(value)
     except TypeError:
         number = low - 1
     if number > _LARGEST_INT:

@@ -1,0 +1,1 @@
+"""Speed against the bars that the project sets itself; `python -m benchmarks`."""
