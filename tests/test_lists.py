@@ -348,6 +348,8 @@ def test_checks_say_who_what_is_allowed_and_what_came() -> None:
         check_choice("c", ["a", "b"], who="T", name="x")
     with pytest.raises(InvalidParameterError, match=r"^T: x must be an integer of at least 1, got"):
         check_positive_int(0, who="T", name="x")
+    with pytest.raises(InvalidParameterError, match=r"^T: x must be an integer .*, got True$"):
+        check_positive_int(True, who="T", name="x")
     with pytest.raises(InvalidParameterError, match=r"at least 0, got 1.5$"):
         check_int(1.5, who="T", name="x")
     for bad in (float("nan"), "0.5", None, float("inf")):

@@ -7,9 +7,8 @@ which argument, what is allowed, what came.
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Iterable
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, Literal
 
 from paretocut.errors import InvalidParameterError, InvalidScoresError
@@ -80,11 +79,9 @@ def check_probability(value: Any, *, who: str, name: str) -> float:
 
 def check_int(value: Any, *, who: str, name: str, low: int = 0) -> int:
     """Return the value as an int that is ``low`` or more, and that an array can hold."""
-    try:
-        # True counts as 1 in Python, but nobody means it.
-        number = low - 1 if isinstance(value, bool) else operator.index(value)
-    except TypeError:
-        number = low - 1
+    # True counts as 1 in Python, but nobody means it.
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    number = int(value) if whole else low - 1
     if number > _LARGEST_INT:
         raise InvalidParameterError(
             f"{who}: {name} must be an integer of at most {_LARGEST_INT}, got {shown(value)}"

@@ -14,7 +14,7 @@ from paretocut.web import cutting, evaluating, fusing, scoring
 from paretocut.web.errors import answer_for, as_refused
 from paretocut.web.gate import Gate
 from paretocut.web.limits import Limits
-from paretocut.web.models import Models
+from paretocut.web.models import Models, ready_methods
 from paretocut.web.openapi import describe, errors
 from paretocut.web.schemas import Health
 from paretocut.web.service import Service
@@ -52,6 +52,7 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        ready_methods()  # imports what the first request would wait for
         yield
         service.workshop.close()
 
