@@ -12,7 +12,6 @@ import paretocut as pc
 from paretocut.background import Background, fit_gev, gev_log_cdf
 from paretocut.errors import DataFormatError, InvalidParameterError, InvalidScoresError
 from paretocut.lists import RankedLists
-from paretocut.truncators import load
 from support import importorskip
 
 
@@ -144,15 +143,15 @@ def test_distances_are_judged_by_the_smallest() -> None:
 def test_saved_backgrounds_come_back_equal(tmp_path: Path) -> None:
     background = Background.fit(unanswered(50, 100, 0), size=100, context=5)
     background.save(tmp_path / "background.json")
-    assert load(tmp_path / "background.json") == background
+    assert pc.load(tmp_path / "background.json") == background
     (tmp_path / "other.json").write_text("{}")
     with pytest.raises(DataFormatError, match=r'expected "format": .*background'):
-        load(tmp_path / "other.json")
+        pc.load(tmp_path / "other.json")
     content = json.loads((tmp_path / "background.json").read_text())
     for name, value in (("scale", 0), ("shape", "x"), ("residual", [1]), ("loc", None)):
         (tmp_path / "other.json").write_text(json.dumps(content | {name: value}))
         with pytest.raises(DataFormatError, match="not a background"):
-            load(tmp_path / "other.json")
+            pc.load(tmp_path / "other.json")
 
 
 def test_bad_input_is_named() -> None:

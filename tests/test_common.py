@@ -326,7 +326,7 @@ def test_save_and_load_keep_what_was_learned(
     truncator = make(name).fit(train)
     path = tmp_path / "model.json"
     truncator.save(path)
-    again = truncators.load(path)
+    again = pc.load(path)
     assert type(again) is type(truncator)
     assert repr(again) == repr(truncator)
     np.testing.assert_array_equal(again.predict(test), truncator.predict(test))
@@ -336,7 +336,7 @@ def test_save_and_load_keep_what_was_learned(
 def test_an_unfitted_truncator_can_be_saved(name: str, tmp_path: Path) -> None:
     truncator = make(name)
     truncator.save(tmp_path / "model.json")
-    assert repr(truncators.load(tmp_path / "model.json")) == repr(truncator)
+    assert repr(pc.load(tmp_path / "model.json")) == repr(truncator)
 
 
 @pytest.mark.parametrize("metric", ["f1", "dcg", "accuracy"])

@@ -225,6 +225,9 @@ def test_a_port_in_use_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str
         port = str(taken.getsockname()[1])
         assert main(["explore", str(tmp_path / "run.txt"), "--port", port]) == 2
     assert f"--port must be free, got {port}" in capsys.readouterr().err
+    for wrong, problem in (("99999", "port must be at most 65535"), ("-1", "at least 0")):
+        assert main(["explore", str(tmp_path / "run.txt"), "--port", wrong]) == 2
+        assert problem in capsys.readouterr().err
 
 
 def test_options_of_a_run_need_one(capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,7 @@ import paretocut as pc
 from paretocut import metrics
 from paretocut.errors import DataFormatError, InvalidParameterError
 from paretocut.lists import RankedLists
-from paretocut.truncators import Conformal, FixedK, GlobalK, LocalK, ScoreThreshold, Surprise, load
+from paretocut.truncators import Conformal, FixedK, GlobalK, LocalK, ScoreThreshold, Surprise
 from paretocut.truncators._base import Truncator
 from support import importorskip
 
@@ -46,16 +46,16 @@ def test_the_file_is_json_that_a_person_can_read(lists: RankedLists, tmp_path: P
 def test_numbers_come_back_to_the_last_bit(lists: RankedLists, tmp_path: Path) -> None:
     truncator = ScoreThreshold("z").fit(lists)
     truncator.save(tmp_path / "model.json")
-    assert load(tmp_path / "model.json").threshold_ == truncator.threshold_
+    assert pc.load(tmp_path / "model.json").threshold_ == truncator.threshold_
     truncator.threshold_ = np.inf
     truncator.save(tmp_path / "model.json")
-    assert load(tmp_path / "model.json").threshold_ == np.inf
+    assert pc.load(tmp_path / "model.json").threshold_ == np.inf
 
 
 def test_parameters_of_every_kind_come_back(tmp_path: Path) -> None:
     before = Surprise(metrics.f_beta(2), bounds=(0, 8), neighbors=3, refit="all")
     before.save(tmp_path / "model.json")
-    after = load(tmp_path / "model.json")
+    after = pc.load(tmp_path / "model.json")
     assert after.get_params() == before.get_params()
     assert isinstance(after.bounds, tuple)
 
@@ -68,7 +68,7 @@ def test_large_arrays_of_an_inner_truncator_lie_beside_the_file(
     truncator = Conformal(LocalK(neighbors=3), level=0.3).fit(lists)
     truncator.save(tmp_path / "a.json")
     assert sorted(file.name for file in tmp_path.iterdir()) == ["a.json", "a.safetensors"]
-    assert load(tmp_path / "a.json").predict(lists).tolist() == truncator.predict(lists).tolist()
+    assert pc.load(tmp_path / "a.json").predict(lists).tolist() == truncator.predict(lists).tolist()
 
 
 def test_arrays_of_another_model_are_refused(lists: RankedLists, tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_arrays_of_another_model_are_refused(lists: RankedLists, tmp_path: Path)
     LocalK().fit(lists[:6]).save(tmp_path / "b.json")
     (tmp_path / "b.safetensors").replace(tmp_path / "a.safetensors")
     with pytest.raises(DataFormatError, match=r"does not belong to a\.json"):
-        load(tmp_path / "a.json")
+        pc.load(tmp_path / "a.json")
 
 
 def test_a_function_cannot_be_saved_and_the_old_file_stays(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_a_file_that_is_no_truncator_is_refused(text: str, message: str, tmp_pat
     path = tmp_path / "model.json"
     path.write_text(text)
     with pytest.raises(DataFormatError, match=message):
-        load(path)
+        pc.load(path)
 
 
 def test_a_users_own_truncator_is_saved_like_any_other(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_a_users_own_truncator_is_saved_like_any_other(tmp_path: Path) -> None:
             return lists.scores.lengths // self.step
 
     EveryOther(3).save(tmp_path / "model.json")
-    assert load(tmp_path / "model.json").predict([[3.0, 2.0, 1.0]]).tolist() == [1]
+    assert pc.load(tmp_path / "model.json").predict([[3.0, 2.0, 1.0]]).tolist() == [1]
 
 
 def change(path: Path, *way: str | int, to: Any) -> None:
@@ -405,7 +405,7 @@ def test_damaged_arrays_are_refused(lists: RankedLists, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", [None, 3, b"model.json", ["model.json"]], ids=repr)
 def test_a_model_is_loaded_from_a_path(path: Any) -> None:
-    for read in (pc.load, load, pc.Fusion.load):
+    for read in (pc.load, pc.Fusion.load):
         with pytest.raises(InvalidParameterError, match="load: path must be the path of a model"):
             read(path)
 
@@ -428,4 +428,4 @@ def test_a_fusion_is_loaded_like_all_models(tmp_path: Path) -> None:
             pc.load(path)
     fusion.save(path)
     with pytest.raises(DataFormatError, match='expected "format"'):
-        load(path)  # of truncators, which fusions are not
+        pc.load(path)  # of truncators, which fusions are not

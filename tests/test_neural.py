@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from paretocut import metrics, truncators
+import paretocut as pc
+from paretocut import metrics
 from paretocut.errors import InvalidParameterError, InvalidScoresError, MissingExtraError
 from paretocut.lists import RankedLists
 from paretocut.truncators import Conformal, GlobalK, Truncator
@@ -384,7 +385,7 @@ def test_training_leaves_the_state_of_torch_alone(kind: type[NeuralTruncator]) -
 def test_files_hold_every_weight(kind: type[NeuralTruncator], tmp_path: Path) -> None:
     truncator = kind(**SMALL).fit(step_lists(1, 10))
     truncator.save(tmp_path / "model.json")
-    again = truncators.load(tmp_path / "model.json")
+    again = pc.load(tmp_path / "model.json")
     assert isinstance(again, kind)
     assert again.weights_.keys() == truncator.weights_.keys()
     for name, value in truncator.weights_.items():
@@ -397,7 +398,7 @@ def test_a_network_inside_another_truncator_is_saved_with_it(tmp_path: Path) -> 
     truncator = Conformal(Choppy(**SMALL), level=0.3).fit(step_lists(1, 20))
     truncator.save(tmp_path / "model.json")
     test = step_lists(2, 10)
-    again = truncators.load(tmp_path / "model.json")
+    again = pc.load(tmp_path / "model.json")
     assert again.predict(test).tolist() == truncator.predict(test).tolist()
 
 

@@ -107,8 +107,9 @@ def test_names_are_found_again_and_saved_only_without_a_re_ranker() -> None:
 
 def test_what_cannot_be_re_ranked_is_refused() -> None:
     lists = judged()
-    with pytest.raises(InvalidScoresError, match="reranked must have doc_ids"):
-        metrics.reranked_ndcg(RankedLists([[1.0]]))
+    for wrong, got in ((RankedLists([[1.0]]), "none"), ("run.txt", "str")):
+        with pytest.raises(InvalidScoresError, match=f"RankedLists with doc_ids, got {got}"):
+            metrics.reranked_ndcg(wrong)  # type: ignore[arg-type]
     bare = RankedLists(lists.scores, lists.relevance)
     with pytest.raises(InvalidScoresError, match="lists must have doc_ids"):
         metrics.reranked_ndcg(second()).curves(bare)

@@ -13,7 +13,8 @@ from paretocut._validation import check_choice
 from paretocut.decisions import Cut, Cuts
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import RankedLists
-from paretocut.truncators import Consensus, Surprise, Truncator, load
+from paretocut.truncators import Consensus, Surprise, Truncator
+from paretocut.truncators._persistence import load
 
 __all__ = ["Choice", "choose", "cut", "cut_lists"]
 
@@ -124,7 +125,7 @@ def cut(
 ) -> Cut:
     """Return how many results of one list to keep, and why.
 
-    Without any other argument it is the best cut that the scores alone allow: untrained
+    Without any other argument the scores alone decide: untrained
     `paretocut.truncators.Consensus`. A word about the questions makes it better. A rule keeps the
     results that chance explains badly. A truncator uses what it has learned.
 

@@ -136,8 +136,11 @@ def scores_by_document(reranked: RankedLists) -> dict[str, dict[str, float]]:
     reranked
         Lists with document ids.
     """
-    if reranked.doc_ids is None:
-        raise InvalidScoresError("reranked_ndcg: reranked must have doc_ids, got none")
+    if not isinstance(reranked, RankedLists) or reranked.doc_ids is None:
+        got = "none" if isinstance(reranked, RankedLists) else type(reranked).__name__
+        raise InvalidScoresError(
+            f"reranked_ndcg: reranked must be RankedLists with doc_ids, got {got}"
+        )
     rows = zip(reranked.query_ids.tolist(), reranked.doc_ids, reranked.merit, strict=True)
     return {
         name: dict(zip(documents.tolist(), merit.tolist(), strict=True))

@@ -24,6 +24,7 @@ __all__ = [
     "shown",
 ]
 
+_LARGEST_PORT = 65535
 _LARGEST_INT = 2**63 - 1
 _BRACKETS = {"both": ("[", "]"), "neither": ("(", ")"), "low": ("[", ")"), "high": ("(", "]")}
 
@@ -96,6 +97,14 @@ def check_int(value: Any, *, who: str, name: str, low: int = 0) -> int:
 def check_positive_int(value: Any, *, who: str, name: str) -> int:
     """Return the value as an int that is 1 or more."""
     return check_int(value, who=who, name=name, low=1)
+
+
+def check_port(value: Any, *, who: str) -> int:
+    """Return the value as the number of a port; 0 stands for any that is free."""
+    port = check_int(value, who=who, name="port")
+    if port > _LARGEST_PORT:
+        raise InvalidParameterError(f"{who}: port must be at most {_LARGEST_PORT}, got {port}")
+    return port
 
 
 def check_numbers(value: Any, *, who: str, name: str, ndim: int | None = None) -> Any:

@@ -26,7 +26,7 @@ _EPILOG = """\
 examples:
   paretocut demo                                 see what it does, on digits
   paretocut score run.txt | head                 surprise, p-value and E-value of each result
-  paretocut cut run.txt -o cut.txt               the best cut that the scores alone allow
+  paretocut cut run.txt -o cut.txt               by the scores alone
   paretocut cut run.txt --expect few             better, with a word about the questions
   paretocut cut run.txt --evalue 0.05            only what is beyond doubt; often nothing
   paretocut cut run.jsonl.gz --json              decisions and reasons, one object per query

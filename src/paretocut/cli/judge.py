@@ -109,7 +109,8 @@ def _judge(args: argparse.Namespace) -> None:
     if not args.quiet:
         note(f"{written} judgements in {args.output}: {session.stopped or 'stopped'}")
         note(session.summary())
-        note(f"next: paretocut fit {args.run} {args.output} --unjudged unknown -o model.json")
+        if written:
+            note(f"next: paretocut fit {args.run} {args.output} --unjudged unknown -o model.json")
 
 
 def _texts(path: str, names: list[str], option: str) -> dict[str, str]:

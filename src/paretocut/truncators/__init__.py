@@ -1,8 +1,9 @@
 """Every way to choose how many results to keep, under one contract.
 
 Each class learns with ``fit(lists)`` (where it learns anything), decides with ``cut(scores)`` and
-``cut_batch(lists)``, and is saved with ``save(path)``; `load` reads it back. `make` builds one by
-its short name, and `names` lists those; `from_text` takes the words of the command line.
+``cut_batch(lists)``, and is saved with ``save(path)``; `paretocut.load` reads it back. `make`
+builds one by its short name, and `names` lists those; `from_text` takes the words of the command
+line.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from paretocut.errors import InvalidParameterError
 from paretocut.truncators._base import Truncator
-from paretocut.truncators._persistence import load
 from paretocut.truncators.calibrated import Calibrated
 from paretocut.truncators.clusters import ClusterGap
 from paretocut.truncators.confidence import Confidence
@@ -57,7 +57,6 @@ __all__ = [
     "TopP",
     "Truncator",
     "from_text",
-    "load",
     "make",
     "names",
 ]

@@ -55,20 +55,12 @@ def save(truncator: Truncator, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Truncator | Background:
-    """Return the truncator or the background that ``save`` wrote.
-
-    A file from a stranger can do no harm: it is plain data, every value in it is checked, nothing
-    in it is run, and no file is read but this one and the ``.safetensors`` file beside it.
+    """Return the truncator or the background that ``save`` wrote; see `paretocut.load`.
 
     Parameters
     ----------
     path
-        The JSON file; its ``.safetensors`` file, where it has one, must lie beside it.
-
-    Raises
-    ------
-    DataFormatError
-        For a file that holds neither.
+        The JSON file.
     """
     return restored(path, read_model(path, FORMATS))
 

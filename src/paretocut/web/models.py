@@ -8,10 +8,11 @@ from functools import cache
 from typing import TypeVar
 
 from paretocut._cut import choose
+from paretocut._load import load
 from paretocut._options import RULES
 from paretocut.errors import InvalidParameterError, NotFittedError, ParetocutError
 from paretocut.fusion import Fusion
-from paretocut.truncators import _NEURAL, _REGISTRY, Truncator, from_text, load, make
+from paretocut.truncators import _NEURAL, _REGISTRY, Truncator, from_text, make
 from paretocut.web.schemas import Deciding
 
 __all__ = ["Models", "chosen", "learning_methods", "load_models", "method_of", "ready_methods"]
@@ -53,8 +54,9 @@ def load_models(truncators: Mapping[str, str], fusions: Mapping[str, str]) -> Mo
         found = load(path)
         if not isinstance(found, Truncator):
             raise InvalidParameterError(
-                f"serve: model {name} must be a saved truncator, got a background in {path}; "
-                "a background needs a truncator to gate: `paretocut fit --unanswered`"
+                f"serve: model {name} must be a saved truncator, got a "
+                f"{type(found).__name__} in {path} (a fusion is given by --fusion, a background "
+                "needs a truncator to gate: `paretocut fit --unanswered`)"
             )
         found._validate()
         found._require_fitted()

@@ -16,7 +16,7 @@ from pathlib import Path
 import uvicorn
 from fastapi import FastAPI
 
-from paretocut._validation import check_int
+from paretocut._validation import check_port
 from paretocut.errors import InvalidParameterError
 from paretocut.web.app import create_app
 from paretocut.web.limits import Limits
@@ -97,9 +97,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def _check_address(host: str, port: int) -> None:
-    check_int(port, who="serve", name="port")
-    if port > 65535:
-        raise InvalidParameterError(f"serve: port must be at most 65535, got {port}")
+    check_port(port, who="serve")
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         socket.create_server((host, port), family=family).close()

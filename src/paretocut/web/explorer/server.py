@@ -9,6 +9,7 @@ import uvicorn
 from fastapi import FastAPI
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
+from paretocut._validation import check_port
 from paretocut.web.app import create_app
 from paretocut.web.explorer.routes import MAX_BYTES, router
 from paretocut.web.explorer.session import Session
@@ -47,7 +48,7 @@ def serve(session: Session | None, *, port: int, ready: Callable[[str], None]) -
     ready
         Told the address, once it is taken.
     """
-    with socket.create_server((_HOST, port)) as listening:
+    with socket.create_server((_HOST, check_port(port, who="explore"))) as listening:
         config = uvicorn.Config(
             explorer_app(session),
             log_config=configuration("warning"),
