@@ -13,7 +13,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest
 # Whose sanitizers come as libraries that can be loaded into Python, and the tests to run there.
 SANITIZE_CXX ?= g++
-SANITIZE_TESTS := $(wildcard $(addprefix tests/test_,kernel.py gpd.py surprise.py io.py minimal.py))
+SANITIZE_TESTS := tests/test_minimal.py tests/tail/test_kernel.py tests/tail/test_goodness_of_fit.py tests/tail/test_surprise.py tests/io/test_io.py
 CXX_FILES := $(wildcard cpp/*.cpp cpp/*.hpp cpp/tests/*.cpp cpp/tests/*.hpp)
 
 .DEFAULT_GOAL := help

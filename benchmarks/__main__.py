@@ -119,12 +119,12 @@ def against_scipy(depth: int, quick: bool) -> list[Row]:
     for name, lists in sources.items():
         sample = lists[: 2 if quick else 8]
         batch = np.tile(sample, (200 // len(sample), 1))
-        (ours,) = best(lambda batch=batch: pc.fit_batch(batch, threads=1), rounds=100)
+        (ours,) = best(lambda batch=batch: pc.fit_tails(batch, threads=1), rounds=100)
         ours /= len(batch)
         start = time.thread_time()
         windows = [scipy_version.surprise(scores)[1] for scores in sample]
         theirs = (time.thread_time() - start) / len(sample)
-        search = pc.fit_batch(sample, threads=1).search.mean(axis=0)
+        search = pc.fit_tails(sample, threads=1).search.mean(axis=0)
         rows.append(
             Row(
                 f"SciPy's time over ours, {depth} results, {name}",
@@ -155,12 +155,12 @@ def in_passes_of_exp(rounds: int) -> list[Row]:
         negative = (lists - highest) / (highest - lowest)
         out, one, one_out = np.empty_like(lists), negative[0].copy(), np.empty(200)
         ours, exp, call = best(
-            lambda lists=lists: pc.fit_batch(lists, threads=1),
+            lambda lists=lists: pc.fit_tails(lists, threads=1),
             lambda a=negative, b=out: np.exp(a, out=b),
             lambda a=one, b=one_out: [np.exp(a, out=b) for _ in range(50)],
             rounds=rounds,
         )
-        search = pc.fit_batch(lists, threads=1).search.sum(axis=0)
+        search = pc.fit_tails(lists, threads=1).search.sum(axis=0)
         per_list = ours / len(lists)
         detail = (
             f"{1e6 * per_list:.2f} us a list; {search[0] / len(lists):.1f} windows a list, "
@@ -180,8 +180,8 @@ def threads(rounds: int) -> list[Row]:
         return []
     lists = simulated(200, 5, 500)
     one, two = best(
-        lambda: pc.fit_batch(lists, threads=1),
-        lambda: pc.fit_batch(lists, threads=2),
+        lambda: pc.fit_tails(lists, threads=1),
+        lambda: pc.fit_tails(lists, threads=2),
         rounds=10 * rounds,
         clock=time.perf_counter,
     )
@@ -193,15 +193,16 @@ def single_calls(rounds: int) -> list[Row]:
     """Time one call from Python."""
     long, short = simulated(200, 0, 1)[0], simulated(20, 0, 1)[0]
     fit, cut, fit_hits, sort = best(
-        lambda: pc.fit(long),
+        lambda: pc.fit_tail(long),
         lambda: pc.cut(short),
-        lambda: pc.fit(simulated_hits),
+        lambda: pc.fit_tail(simulated_hits),
         lambda: np.sort(long),
         rounds=100 * rounds,
     )
     return [
-        Row("one pc.fit, 200 results", 1e6 * fit, "us", 20, detail=f"{fit / sort:.1f} np.sort"),
-        Row("one pc.fit, 200 results, 5 hits", 1e6 * fit_hits, "us", 20,
+        Row("one pc.fit_tail, 200 results", 1e6 * fit, "us", 20,
+            detail=f"{fit / sort:.1f} np.sort"),
+        Row("one pc.fit_tail, 200 results, 5 hits", 1e6 * fit_hits, "us", 20,
             detail=f"{fit_hits / sort:.1f} np.sort"),
         Row("one pc.cut, 20 results", 1e6 * cut, "us", 15, detail=f"{cut / sort:.1f} np.sort"),
     ]  # fmt: skip
@@ -236,7 +237,7 @@ def vector_search(quick: bool) -> list[Row]:
         lists = scores.astype(np.float64)
         (searched,) = best(lambda index=index: index.search(queries, 200), rounds=3)
         (ours,) = best(
-            lambda lists=lists: pc.fit_batch(lists, threads=1).cut(evalue=0.05), rounds=200
+            lambda lists=lists: pc.fit_tails(lists, threads=1).cut(evalue=0.05), rounds=200
         )
         rows.append(
             Row(
@@ -286,9 +287,9 @@ def peak():
     with open("/proc/self/status") as status:
         return 1024 * int(status.read().partition("VmHWM:")[2].split()[0])
 lists = np.random.default_rng(0).exponential(size=(50_000, 200))
-pc.fit_batch(lists[:10])
+pc.fit_tails(lists[:10])
 before = peak()
-fits = pc.fit_batch(lists, threads=2)
+fits = pc.fit_tails(lists, threads=2)
 print((peak() - before) / lists.nbytes)
 """
 

@@ -112,7 +112,7 @@ def measure_engine(folder: str, threads: int, rounds: int) -> dict[str, Any]:
     column = parquet.read_table(folder)["scores"].combine_chunks()
     scores = column.flatten().to_numpy().reshape(-1, DEPTH)
     return measured(
-        lambda: int(pc.fit_batch(scores, threads=threads).cut(alpha=0.05).k.sum()), rounds
+        lambda: int(pc.fit_tails(scores, threads=threads).cut(alpha=0.05).k.sum()), rounds
     )
 
 

@@ -36,7 +36,7 @@ import numpy as np
 import pyarrow as pa
 
 import paretocut as pc
-from paretocut.surprise import limited_threads
+from paretocut.tail import limited_threads
 
 LISTS, DEPTH = 1000, 200
 BARS = {"json": 3.0, "arrow": 1.3}
@@ -137,7 +137,7 @@ def best(
 def batches(port: int, pid: int, rounds: int) -> dict[str, dict[str, float]]:
     """Return the time of a batch in the engine and through the service, by decider."""
     scores = simulated()
-    lists = pc.Ragged(scores.reshape(-1), np.arange(LISTS + 1) * DEPTH)
+    lists = pc.lists.Ragged(scores.reshape(-1), np.arange(LISTS + 1) * DEPTH)
     sink = pa.BufferOutputStream()
     table = pa.table({"scores": pa.ListArray.from_arrays(lists.offsets.astype("i4"), lists.values)})
     with pa.ipc.new_stream(sink, table.schema) as out:

@@ -46,7 +46,7 @@ def main() -> None:
     words, meaning = lexical(questions, documents), search(questions, documents, depth=DEPTH)
 
     warnings = [
-        pc.fit(fused([a, b])[0]).warnings for a, b in zip(words[1], meaning[1], strict=True)
+        pc.fit_tail(fused([a, b])[0]).warnings for a, b in zip(words[1], meaning[1], strict=True)
     ]
     rank_only = np.mean(["rank_only_scores" in names for names in warnings])
     print(f"fused lists whose scores are found to carry rank only: {100 * rank_only:.0f}%\n")

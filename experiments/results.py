@@ -23,7 +23,8 @@ PACKAGE = Path(paretocut.__file__).parent
 LIBRARIES = ("paretocut", "numpy", "scipy", "scikit-learn", "torch", "matplotlib")
 # Files that a measurement writes itself, or that only show what was measured.
 _WRITTEN = (":!docs", ":!*.md", ":!*.json", ":!*.npz", ":!tests")
-_FACES = {"plots.py", "__main__.py"}
+_ROOMS = ("schema", "lists", "decisions", "tail", "metrics", "background", "evaluation", "io")
+_FACES = {"__main__.py"}
 
 
 def rounded(value: Any) -> Any:
@@ -60,9 +61,8 @@ def sources(truncator: Truncator) -> Iterator[Path]:
     Everything of the package below the faces that all truncators share, the truncator's own
     module (with its folder where it has one), those of the truncators inside it, and the kernel.
     """
-    yield from sorted(path for path in PACKAGE.glob("*.py") if path.name not in _FACES)
-    yield from sorted((PACKAGE / "evaluation").glob("*.py"))
-    yield from sorted((PACKAGE / "io").rglob("*.py"))
+    for room in ("", *_ROOMS):
+        yield from sorted(path for path in (PACKAGE / room).glob("*.py") if path.name not in _FACES)
     yield from sorted((PACKAGE / "truncators").glob("_[a-z]*.py"))
     for module in sorted({Path(inspect.getfile(type(part))) for part in _parts(truncator)}):
         own_folder = module.parent.name != "truncators"

@@ -137,7 +137,7 @@ def noise_cell(noise: str, collection: int, depth: int, lists: int = LISTS) -> N
     """Simulate one row of the table of noise."""
     rng = generator("noise", noise, collection, depth)
     scores = top(NOISE[noise], collection=collection, depth=depth, lists=lists, rng=rng)
-    fits = {refit: pc.fit_batch(scores, refit=refit) for refit in ("window", "all")}
+    fits = {refit: pc.fit_tails(scores, refit=refit) for refit in ("window", "all")}
     kept = {
         name: fits[refit].cut(**{rule: LEVEL}, if_shallow="drop").k
         for name, (rule, refit) in RULES.items()
@@ -164,7 +164,7 @@ def discovery_cell(noise: str, hits: int, depth: int, lists: int = LISTS) -> Dis
     scores = np.concatenate([planted, chance], axis=1)
     order = np.argsort(-scores, axis=1)
     true = np.cumsum(order < hits, axis=1)
-    fits = pc.fit_batch(np.take_along_axis(scores, order, axis=1))
+    fits = pc.fit_tails(np.take_along_axis(scores, order, axis=1))
     kept = fits.cut(fdr=LEVEL).k
     right = np.where(kept > 0, true[np.arange(lists), np.maximum(kept, 1) - 1], 0)
     false_share = (kept - right) / np.maximum(kept, 1)
@@ -191,7 +191,7 @@ def hit_cell(hits: int, depth: int, lists: int = LISTS) -> HitCell:
     scores = hit_lists(hits, depth, lists)
     found, median = {}, {}
     for name, (rule, refit) in RULES.items():
-        kept = pc.fit_batch(scores, refit=refit).cut(**{rule: LEVEL}, if_shallow="drop").k
+        kept = pc.fit_tails(scores, refit=refit).cut(**{rule: LEVEL}, if_shallow="drop").k
         # Within one, or within a tenth; nothing is never a find.
         close = (np.abs(kept - hits) <= max(1, hits // 10)) & (kept > 0)
         found[name] = float(close.mean())

@@ -24,7 +24,7 @@ def draw() -> Figure:
     rng = np.random.default_rng(1)
     index = rng.normal(0.25, 0.06, 100_000)
     scores = np.sort(np.append(rng.normal(0.65, 0.03, 5), np.sort(index)[-195:]))[::-1]
-    fit = pc.fit(scores)
+    fit = pc.fit_tail(scores)
     cut = fit.cut(evalue=0.05)
 
     figure = Figure(figsize=(8.4, 3.4), layout="constrained")

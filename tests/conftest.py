@@ -9,7 +9,6 @@ from typing import TypeVar
 
 import pytest
 from hypothesis import settings
-
 from support import data_dir, missing
 
 # Workers of pytest-xdist that each keep a pool of threads per core spend their time on waiting.

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import paretocut as pc
-from paretocut._extras import require
+from paretocut.schema.extras import require
 
 # Two results stand out from 198 quantiles of the exponential distribution.
 BACKGROUND = -np.log((np.arange(1, 199) - 0.5) / 198)
@@ -21,7 +21,7 @@ SCORES = np.concatenate([[14.0, 13.0], BACKGROUND])
 
 def test_every_module_imports_without_extras() -> None:
     names = [module.name for module in pkgutil.walk_packages(pc.__path__, "paretocut.")]
-    assert "paretocut.surprise" in names
+    assert "paretocut.tail" in names
     for name in names:
         if name.endswith("__main__"):
             continue
@@ -30,7 +30,7 @@ def test_every_module_imports_without_extras() -> None:
         except pc.errors.MissingExtraError:
             # An adapter may be a part of another library, which is then there to begin with; so
             # is the notebook's slider.
-            assert name.startswith(("paretocut.adapters.", "paretocut.notebook"))
+            assert name.startswith(("paretocut.adapters.", "paretocut.show"))
         except ModuleNotFoundError:
             # So may what only such a part imports; anything public must say what is missing. The
             # service is started by commands, and these say it.
@@ -44,7 +44,7 @@ def test_a_missing_extra_is_named() -> None:
 
 
 def test_an_exponential_tail_is_fitted_and_rescored() -> None:
-    fit = pc.fit(SCORES)
+    fit = pc.fit_tail(SCORES)
     assert (fit.lower, fit.upper, fit.n) == (0, 198, 200)
     assert fit.shape == 0.0
     # The maximum likelihood scale of an exponential tail is the mean excess.
@@ -59,7 +59,7 @@ def test_an_exponential_tail_is_fitted_and_rescored() -> None:
 
 
 def test_a_heavy_tail_solves_the_likelihood_equations() -> None:
-    fit = pc.fit(np.sinh(BACKGROUND) ** 2, refit="all")
+    fit = pc.fit_tail(np.sinh(BACKGROUND) ** 2, refit="all")
     ascending = np.sort(np.sinh(BACKGROUND) ** 2)[fit.lower :]
     ratio = 1 + fit.shape / fit.scale * (ascending - ascending[0])
     assert fit.shape > 0.5
@@ -68,7 +68,7 @@ def test_a_heavy_tail_solves_the_likelihood_equations() -> None:
 
 
 def test_the_rules_cut_where_they_say() -> None:
-    fit = pc.fit(SCORES)
+    fit = pc.fit_tail(SCORES)
     assert fit.cut(alpha=0.05).k == np.count_nonzero(fit.pvalues <= 0.05)
     assert fit.cut(evalue=0.05).k == 2
     assert fit.cut(min_surprise=10.0).k == 2
@@ -80,15 +80,15 @@ def test_the_rules_cut_where_they_say() -> None:
 
 def test_batches_equal_single_lists() -> None:
     lists = [SCORES, BACKGROUND[::-1], BACKGROUND[:3], []]
-    fits = pc.fit_batch(lists, threads=2)
+    fits = pc.fit_tails(lists, threads=2)
     for one, scores in zip(fits, lists, strict=True):
-        np.testing.assert_array_equal(one.surprise, pc.fit(scores).surprise)
+        np.testing.assert_array_equal(one.surprise, pc.fit_tail(scores).surprise)
     assert fits.cut(evalue=0.05).k.tolist() == [2, 0, 3, 0]
 
 
 def test_scores_that_are_not_finite_are_refused_by_index() -> None:
     with pytest.raises(pc.errors.InvalidScoresError, match="nan at index 2"):
-        pc.fit([1.0, 0.5, np.nan, 0.2])
+        pc.fit_tail([1.0, 0.5, np.nan, 0.2])
 
 
 def test_a_run_is_read(tmp_path: Path) -> None:

@@ -16,8 +16,7 @@ from scipy.optimize import minimize
 from experiments.calibrate.collections import systems
 from experiments.data import ROOT
 from paretocut import metrics
-from paretocut.lists import RankedLists
-from paretocut.ragged import Ragged
+from paretocut.lists import Ragged, RankedLists
 from paretocut.truncators.consensus import number
 from paretocut.truncators.consensus.constants import EXPECT
 from paretocut.truncators.consensus.features import Scale

@@ -68,8 +68,10 @@ def question_sets(seed: int = 0) -> dict[str, dict[str, list[Question]]]:
             "good": some(True, _GOOD),
             "own": some(False, _OWN),
             "letters": anywhere([_letters(rng) for _ in range(100)]),
-            "nonsense": anywhere(pc.nonsense(texts, _NONSENSE, seed=seed)),
-            "lexical": anywhere(pc.nonsense(texts, _NONSENSE, lexical=True, seed=seed)),
+            "nonsense": anywhere(pc.calibration.nonsense_queries(texts, _NONSENSE, seed=seed)),
+            "lexical": anywhere(
+                pc.calibration.nonsense_queries(texts, _NONSENSE, lexical=True, seed=seed)
+            ),
         }
     for name in TEXTS:
         places = sorted({d for _, d in sets[name]["good"] if d is not None})

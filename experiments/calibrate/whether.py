@@ -43,19 +43,19 @@ def _collection(system: str, name: str, asked: dict[str, Asked]) -> dict[str, An
         texts = list(documents(name).values())
         rng = np.random.default_rng(0)
         sample = [texts[i] for i in rng.permutation(len(texts))[:_SAMPLE]]
-        scale = pc.QueryScale.from_texts(sample)
+        scale = pc.background.QueryScale.from_texts(sample)
         kinds = {kind: _divided(part, scale) for kind, part in asked.items()}
     nonsense = kinds["nonsense" if system == "MiniLM" else "lexical"].lists
     tops = {kind: _tops(part.lists) for kind, part in kinds.items()}
     row: dict[str, Any] = {"alpha": {}, "splits": []}
     for alpha in _ALPHAS:
-        t = pc.calibrated(nonsense, alpha=alpha)
+        t = pc.calibration.calibrated(nonsense, alpha=alpha)
         row["alpha"][str(alpha)] = {kind: _empty(t, part.lists) for kind, part in kinds.items()}
     good, other = kinds["good"].lists, kinds["other"].lists
     for split in range(_SPLITS):
         row["splits"].append(_split(split, nonsense, good, other, tops, kinds["own"].lists))
     start = time.perf_counter()
-    pc.calibrated(nonsense, good[: len(good) // 2])
+    pc.calibration.calibrated(nonsense, good[: len(good) // 2])
     row["seconds"] = time.perf_counter() - start
     surprise = pc.truncators.Surprise(evalue=0.05)
     row["surprise"] = {kind: _empty(surprise, kinds[kind].lists) for kind in ("good", "other")}
@@ -87,16 +87,16 @@ def _split(
     held = [good[i] for i in test]
     row = {"tuned": _tuned(tops, log, test, seen, new)}
     row["regression"] = _regression(good, other, log, test, seen, new)
-    t = pc.calibrated(nonsense, [good[i] for i in log])
+    t = pc.calibration.calibrated(nonsense, [good[i] for i in log])
     row["log"] = {"good": _empty(t, held), "other": _empty(t, rest)}
     if own:
         row["log"]["own"] = _empty(t, own)
     for share in (0.1, 0.3):
         extra = [other[i] for i in seen[: round(len(log) * share / (1 - share))]]
         for label, told in (("", 0.05), (", told", share)):
-            t = pc.calibrated(nonsense, [good[i] for i in log] + extra, unanswered=told)
+            t = pc.calibration.calibrated(nonsense, [good[i] for i in log] + extra, unanswered=told)
             row[f"log {share:.0%}{label}"] = {"good": _empty(t, held), "other": _empty(t, rest)}
-    t = pc.calibrated(nonsense)
+    t = pc.calibration.calibrated(nonsense)
     row["nonsense"] = {"good": _empty(t, held), "other": _empty(t, rest)}
     return row
 
@@ -133,7 +133,7 @@ def _sorted(lists: list[Array]) -> Array:
     return np.stack([np.concatenate([x, np.zeros(10)])[:10] for x in lists])
 
 
-def _divided(asked: Asked, scale: pc.QueryScale) -> Asked:
+def _divided(asked: Asked, scale: pc.background.QueryScale) -> Asked:
     divisors = scale(asked.texts)
     return Asked(asked.texts, [x / d for x, d in zip(asked.lists, divisors, strict=True)])
 

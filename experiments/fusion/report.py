@@ -17,8 +17,8 @@ import paretocut as pc
 from experiments.data import ROOT
 from experiments.fusion.measure import LEARNED, METRICS, SINGLE, UNJUDGED, two_fold
 from experiments.fusion.pairs import NEW, OLD, Judged
-from paretocut import plots
 from paretocut.fusion import Fusion, QueryCoverageWarning
+from paretocut.show import plots
 
 __all__ = ["page", "picture", "summary", "tables", "write"]
 

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from experiments.judge.prior import coefficients, prior_of, runs
 from paretocut import metrics
 from paretocut.judging import JudgingSession
-from paretocut.lists import RankedLists
-from paretocut.ragged import Ragged
+from paretocut.lists import Ragged, RankedLists
 from paretocut.truncators import Consensus
 from paretocut.truncators.consensus.constants import EXPECT
 from paretocut.truncators.consensus.features import Scale

@@ -69,10 +69,10 @@ SIGNALS: dict[str, Method] = {
         [(part[0] - part.mean()) / (part.std() or 1) for part in lists.merit]
     ),
     "surprise of the best": lambda lists: np.array(
-        [part[0] for part in pc.fit_batch(lists).surprise]
+        [part[0] for part in pc.fit_tails(lists).surprise]
     ),
     "surprise, refit all": lambda lists: np.array(
-        [part[0] for part in pc.fit_batch(lists, refit="all").surprise]
+        [part[0] for part in pc.fit_tails(lists, refit="all").surprise]
     ),
 }
 
@@ -154,7 +154,7 @@ def measure(task: Answers) -> dict[str, Any]:
             rows[name]["at 0.05"] = float(np.mean(untuned[name]))
         if name != MODEL:
             rows[name]["lead"] = interval(right[MODEL] - own)
-    evalue = pc.fit_batch(task.lists).cut(evalue=ALPHA).k > 0
+    evalue = pc.fit_tails(task.lists).cut(evalue=ALPHA).k > 0
     rows["surprise of the best"]["at 0.05"] = float(np.mean(evalue == truth))
     return {
         "lists": len(truth),

@@ -113,11 +113,11 @@ def _at_counts(lists: pc.RankedLists, counts: Any) -> Any:
     return cuts_at(merit, levels, np.ones(levels.shape))
 
 
-def _minmax(lists: pc.RankedLists, scale: Scale) -> pc.Ragged:
+def _minmax(lists: pc.RankedLists, scale: Scale) -> pc.lists.Ragged:
     return normalize_scores(scale.apply(lists.merit), "minmax")
 
 
-def _counts(key: pc.Ragged, thresholds: NDArray[np.float64]) -> NDArray[np.int64]:
+def _counts(key: pc.lists.Ragged, thresholds: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return how many results of each list (rows) reach each threshold (columns)."""
     counts = [np.searchsorted(-values, -thresholds, side="right") for values in key]
     return np.array(counts, dtype=np.int64).reshape(len(key), thresholds.size)

@@ -94,12 +94,12 @@ def one_query() -> Drawn:
     test = Draw(OMNIGLOT, 0, stage=omniglot.STAGES[0]).task().test
     best = np.array([curve.max() for curve in pc.metrics.f1.curves(test)])
     i = int(np.argmin(np.abs(best - best.mean())))
-    fits = pc.fit_batch(test)
+    fits = pc.fit_tails(test)
     scores = np.sort(test[i].scores)
     relevant = test[i].relevant
     assert relevant is not None
     marks = relevant[::-1]
-    fit = pc.fit(scores)
+    fit = pc.fit_tail(scores)
     rank = np.arange(len(scores))
     inside = (rank >= fit.lower) & (rank < fit.upper)
     figure = Figure(figsize=(6.8, 2.9), layout="constrained")
@@ -108,7 +108,7 @@ def one_query() -> Drawn:
     bins = np.linspace(0, excess.max(), 31)
     left.hist(excess, bins.tolist(), density=True, color=BLUE, alpha=0.35, label="excesses")
     x = np.linspace(0, excess.max(), 300)
-    survival = pc.gpd.gpd_survival(x, shape=fit.shape, scale=fit.scale)
+    survival = pc.tail.gpd.gpd_survival(x, shape=fit.shape, scale=fit.scale)
     left.plot(x, survival / (fit.scale + fit.shape * x), color=ORANGE, label="fitted density")
     left.axvline(
         scores[fit.upper - 1] - fit.threshold, color=GREY, linestyle=":", label="end of window"
@@ -156,7 +156,7 @@ def ten_queries() -> Drawn:
     facts: dict[str, Any] = {"ceiling": CEILING}
     for line, (name, title) in zip(grid, RUNS.items(), strict=True):
         test = Draw(name, 0).task().test[:10]
-        fits = pc.fit_batch(test)
+        fits = pc.fit_tails(test)
         for scores, surprise, color in zip(test.scores, fits.surprise, colors, strict=True):
             rank = np.arange(1, len(scores) + 1)
             line[0].plot(rank, scores, color=color, linewidth=1)
@@ -191,7 +191,7 @@ def thresholds() -> Drawn:
             for seed in SPLITS:
                 task = Draw(name, seed).task()
                 curve = pc.metrics.f1.curves(task.test)
-                surprise = pc.fit_batch(task.test, refit=refit).surprise
+                surprise = pc.fit_tails(task.test, refit=refit).surprise
                 kept = np.stack(
                     [np.searchsorted(-row, -grid, side="right") for row in surprise], axis=1
                 )

@@ -22,7 +22,7 @@ from experiments.paper.tables import (
     values_of,
 )
 from experiments.results import sources
-from paretocut.ragged import Ragged
+from paretocut.lists import Ragged
 from paretocut.truncators import GlobalK, Isotonic, LocalK, Oracle, ScoreThreshold, Surprise
 from paretocut.truncators._neighbors import nearest
 from paretocut.truncators._search import Sweep
@@ -189,7 +189,7 @@ def _placed(name: str, refit: Refit) -> dict[str, float]:
         task = robust04.make_task(name, seed)
         learned = Surprise("f1", bounds=BOUNDS, refit=refit).fit(task.train).threshold_
         curves = pc.metrics.f1.curves(task.train)
-        surprise = pc.fit_batch(task.train, refit=refit).surprise
+        surprise = pc.fit_tails(task.train, refit=refit).surprise
         kept = np.stack([np.searchsorted(-row, -grid, side="right") for row in surprise])
         totals = curves.values[curves.offsets[:-1, None] + kept].mean(axis=0)
         best = grid[totals >= totals.max() - 1e-12]
@@ -239,11 +239,11 @@ def by_tie(task: Task, neighbors: int = NEIGHBORS) -> dict[str, dict[str, float]
     }
     merit = train.merit
     keys = {
-        name: pc.fit_batch(train, refit=r).surprise
+        name: pc.fit_tails(train, refit=r).surprise
         for name, r in zip(SURPRISE, REFITS, strict=True)
     }
     own = {
-        name: pc.fit_batch(test, refit=r).surprise for name, r in zip(SURPRISE, REFITS, strict=True)
+        name: pc.fit_tails(test, refit=r).surprise for name, r in zip(SURPRISE, REFITS, strict=True)
     }
     for i, rows in enumerate(near):
         part = curves.take(rows)

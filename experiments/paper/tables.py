@@ -35,7 +35,7 @@ from experiments.paper.rows import (
     table2_rows,
 )
 from experiments.results import sources, stamp, write_json
-from paretocut.significance import holm, sign_flip_test
+from paretocut.metrics.significance import holm, sign_flip_test
 
 RESULTS = Path(__file__).parent / "results"
 SEEDS = range(5)

@@ -16,8 +16,8 @@ import paretocut as pc
 from benchmarks.scipy_version import surprise as scipy_surprise
 from experiments.data import data_dir
 from paretocut import metrics
-from paretocut.gpd import fit_gpd
 from paretocut.io import CoverageWarning
+from paretocut.tail.gpd import fit_gpd
 from paretocut.truncators import (
     ClusterGap,
     Confidence,
@@ -149,7 +149,7 @@ def _speed(lists: pc.RankedLists) -> dict[str, float]:
     """Return microseconds a list; the smallest of five runs, for SciPy one run of few lists."""
     part = lists[np.arange(min(TIMED, len(lists)))]
     named = {name: (lambda rule=rule: rule.predict(part)) for name, rule in CUTS.items()}
-    named["global fit, ours"] = lambda: pc.fit_batch(part.scores, threads=1)
+    named["global fit, ours"] = lambda: pc.fit_tails(part.scores, threads=1)
     found = {name: min(_seconds(work) for _ in range(5)) for name, work in named.items()}
     result = {name: 1e6 * seconds / len(part) for name, seconds in found.items()}
     few = [np.asarray(scores) for scores in part.scores][:SCIPY_LISTS]

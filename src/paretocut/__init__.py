@@ -14,22 +14,20 @@
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from paretocut import errors
-from paretocut.decisions import Cut, Cuts
+from paretocut.decisions import WARNINGS, Cut, Cuts
 from paretocut.lists import RankedLists
-from paretocut.ragged import Ragged
-from paretocut.surprise import WARNINGS, SurpriseFit, SurpriseFits, fit, fit_batch
+from paretocut.tail import fit_tail, fit_tails
 
 if _TYPE_CHECKING:
-    from paretocut import gpd, io, metrics, plots, truncators
-    from paretocut._cut import cut
-    from paretocut._load import load
-    from paretocut._nonsense import QueryScale, nonsense
+    from paretocut import io, metrics, truncators
     from paretocut.background import Background
-    from paretocut.calibration import calibrate, calibrated
+    from paretocut.calibration import calibrate
     from paretocut.evaluation import Evaluation, evaluate
     from paretocut.fusion import Fusion, fuse
-    from paretocut.io import read_lists, read_trec, write_lists, write_qrels, write_trec
-    from paretocut.judging import JudgementPlan, JudgingSession, judge, plan_judgements
+    from paretocut.io import read_lists, read_trec, write_lists, write_trec
+    from paretocut.judging import judge, plan_judgements
+    from paretocut.loading import load
+    from paretocut.truncators.choose import cut, cut_batch
 
 __all__ = [
     "WARNINGS",
@@ -38,34 +36,24 @@ __all__ = [
     "Cuts",
     "Evaluation",
     "Fusion",
-    "JudgementPlan",
-    "JudgingSession",
-    "QueryScale",
-    "Ragged",
     "RankedLists",
-    "SurpriseFit",
-    "SurpriseFits",
     "calibrate",
-    "calibrated",
     "cut",
+    "cut_batch",
     "errors",
     "evaluate",
-    "fit",
-    "fit_batch",
+    "fit_tail",
+    "fit_tails",
     "fuse",
-    "gpd",
     "io",
     "judge",
     "load",
     "metrics",
-    "nonsense",
     "plan_judgements",
-    "plots",
     "read_lists",
     "read_trec",
     "truncators",
     "write_lists",
-    "write_qrels",
     "write_trec",
 ]
 
@@ -74,27 +62,20 @@ _LAZY = {
     "Background": "background",
     "Evaluation": "evaluation",
     "Fusion": "fusion",
-    "JudgementPlan": "judging",
-    "JudgingSession": "judging",
-    "QueryScale": "_nonsense",
     "calibrate": "calibration",
-    "calibrated": "calibration",
-    "cut": "_cut",
+    "cut": "truncators.choose",
+    "cut_batch": "truncators.choose",
     "evaluate": "evaluation",
     "fuse": "fusion",
-    "gpd": "",
     "io": "",
     "judge": "judging",
-    "load": "_load",
+    "load": "loading",
     "metrics": "",
-    "nonsense": "_nonsense",
     "plan_judgements": "judging",
-    "plots": "",
     "read_lists": "io",
     "read_trec": "io",
     "truncators": "",
     "write_lists": "io",
-    "write_qrels": "io",
     "write_trec": "io",
 }
 

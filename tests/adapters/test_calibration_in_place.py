@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import importorskip
 
 import paretocut as pc
 from paretocut.adapters._base import Cutter, cut_each, cut_scored
 from paretocut.errors import InvalidParameterError
 from paretocut.truncators import Calibrated, FixedK
-from support import importorskip
 
 pytestmark = [pytest.mark.heavy, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
@@ -153,7 +153,7 @@ def test_a_store_is_calibrated_on_the_texts_it_holds(store: Any, tmp_path: Path)
     assert len(ask("words of another world", truncator=truncator)) == 0
     assert len(ask("words of another world")) > 0
     # The nonsense is what the library makes of the same texts, and the scores are the store's.
-    near = 1 - embed(pc.nonsense(TEXTS, 60)) @ embed(TEXTS).T
+    near = 1 - embed(pc.calibration.nonsense(TEXTS, 60)) @ embed(TEXTS).T
     best = near.min(axis=1)
     sign = 1 if truncator.background.higher_is_better else -1
     tops = (1 - truncator.nonsense) if sign == 1 else -truncator.nonsense

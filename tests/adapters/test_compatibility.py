@@ -5,7 +5,6 @@ from __future__ import annotations
 from importlib.metadata import PackageNotFoundError, version
 
 import pytest
-
 from compatibility import PAGE, TESTED, TESTS, page, pins
 from support import missing
 
@@ -13,7 +12,7 @@ PACKAGES = sorted({package for group in TESTED.values() for package in group})
 
 
 def test_the_page_is_what_the_tests_make_of_it() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(), "run python tests/compatibility.py"
+    assert PAGE.read_text(encoding="utf-8") == page(), "run python tests/helpers/compatibility.py"
 
 
 def test_every_file_of_tests_is_on_the_page() -> None:

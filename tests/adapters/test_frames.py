@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-import paretocut as pc
 from columns import OPTIONS, expected, expected_rows, lists_of_scores, row_table
 from support import importorskip
+
+import paretocut as pc
 
 pa = importorskip("pyarrow")
 pd = importorskip("pandas")

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-import paretocut as pc
 from columns import decision
 from engines import chroma_client, vectors
+from support import importorskip
+
+import paretocut as pc
 from paretocut.adapters import ScoresWarning
 from paretocut.errors import InvalidParameterError, InvalidScoresError
-from support import importorskip
 
 pytestmark = [
     pytest.mark.heavy,
@@ -99,7 +99,7 @@ def retriever_over(store: Any, **options: Any) -> Any:
 def check(documents: list[Any], found: list[Any], up: bool, **options: Any) -> None:
     """Compare what was retrieved with what the engine says of the store's own numbers."""
     scores = [score for _, score in found]
-    fit = pc.fit(scores, higher_is_better=up)
+    fit = pc.fit_tail(scores, higher_is_better=up)
     cut = decision(scores, higher_is_better=up, **options)
     k = cut.k
     assert documents.cut.to_dict() == cut.to_dict()  # type: ignore[attr-defined]
@@ -238,7 +238,7 @@ def test_compressor_keeps_what_the_engine_says_in_the_order_it_came() -> None:
     documents = documents_with(scores)
     before = copy.deepcopy(documents)
     kept = ParetoCutCompressor(evalue=0.05).compress_documents(documents, "?")
-    fit = pc.fit(scores)
+    fit = pc.fit_tail(scores)
     expected = sorted(fit.cut(evalue=0.05).indices.tolist())
     assert len(expected) == 3
     assert [document.page_content for document in kept] == [f"d{i}" for i in expected]

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 import paretocut as pc
-from paretocut._cut import Choice
 from paretocut.adapters import CutList, ScoresWarning
 from paretocut.adapters._base import (
     CutOptions,
@@ -25,6 +24,7 @@ from paretocut.adapters._base import (
     filter_scored,
 )
 from paretocut.errors import InvalidScoresError, MissingExtraError
+from paretocut.truncators.choose import Choice
 
 FRAMEWORKS = {
     "haystack": "haystack",
@@ -95,7 +95,7 @@ def test_importing_paretocut_imports_no_adapter() -> None:
 def test_scores_that_are_not_there_take_no_part() -> None:
     holes = [None, SCORES[0], float("nan"), *SCORES[1:], None]
     decision = cut_scored(holes, cutter(evalue=0.05), who="test")
-    fit = pc.fit(SCORES)
+    fit = pc.fit_tail(SCORES)
     assert decision.cut.k == fit.cut(evalue=0.05).k == 3
     assert decision.kept.tolist() == [1, 3, 4]
     assert [marks["surprise"] for _, marks in decision.marks()] == fit.surprise[:3].tolist()

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from columns import decision
+from support import importorskip
 
 import paretocut as pc
-from columns import decision
 from paretocut.adapters import ScoresWarning
 from paretocut.errors import InvalidParameterError, InvalidScoresError
-from support import importorskip
 
 pytestmark = [
     pytest.mark.heavy,
@@ -55,7 +55,7 @@ def test_keeps_exactly_what_the_engine_says_of_each_query(options: dict[str, Any
     assert frame.equals(before)
     for qid, group in frame.groupby("qid"):
         group = group.sort_values("rank")
-        fit = pc.fit(group["score"].to_numpy())
+        fit = pc.fit_tail(group["score"].to_numpy())
         cut = decision(group["score"].tolist(), **options)
         k = cut.k
         assert made.decisions[qid].to_dict()["reason"] == cut.reason

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from columns import OPTIONS, expected, expected_rows, lists_of_scores, row_table, truncators_of
-from paretocut.errors import InvalidParameterError
 from processes import command, wait_for
 from support import importorskip
+
+from paretocut.errors import InvalidParameterError
 
 pytestmark = [
     pytest.mark.heavy,

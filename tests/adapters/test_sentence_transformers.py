@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-import paretocut as pc
 from columns import decision
 from engines import vectors
+from support import importorskip
+
+import paretocut as pc
 from paretocut.adapters import CutList, ScoresWarning
 from paretocut.adapters.sentence_transformers import cut_rank, cut_semantic_search
 from paretocut.errors import InvalidScoresError
-from support import importorskip
 
 pytestmark = [
     pytest.mark.heavy,
@@ -24,7 +24,7 @@ pytestmark = [
 
 
 def check(kept: CutList[Any], hits: list[Any], **options: Any) -> None:
-    fit = pc.fit([hit["score"] for hit in hits])
+    fit = pc.fit_tail([hit["score"] for hit in hits])
     cut = decision([hit["score"] for hit in hits], **options)
     assert kept == [
         {

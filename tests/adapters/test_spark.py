@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-import paretocut as pc
 from columns import OPTIONS, expected, expected_rows, lists_of_scores, row_table, truncators_of
 from processes import ancestors, command, descendants, wait_for
 from support import importorskip, missing
+
+import paretocut as pc
 
 pytestmark = [
     pytest.mark.heavy,

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import importorskip
 
 import paretocut as pc
 from paretocut.adapters import chroma, elasticsearch, faiss, hnswlib, qdrant, usearch
@@ -20,7 +21,6 @@ from paretocut.adapters import pgvector as of_pgvector
 from paretocut.adapters import sentence_transformers as of_sentences
 from paretocut.adapters._base import Cutter, cut_each, cut_scored, estimate_tokens
 from paretocut.errors import InvalidParameterError, InvalidScoresError
-from support import importorskip
 
 NOISE = np.sort(np.random.default_rng(0).exponential(0.05, size=98))[::-1].tolist()
 SCORES = [0.9, 0.85, *NOISE]
@@ -181,7 +181,7 @@ def test_hits_and_tables_carry_the_decision_but_never_over_a_users_key() -> None
     (kept,) = of_sentences.cut_semantic_search([hits])
     assert kept[0]["paretocut"] == {"reason": "mine"}
     mark = kept[1]["paretocut"]
-    fit = pc.fit(SCORES)
+    fit = pc.fit_tail(SCORES)
     assert mark == {
         "score": 0.85,
         "surprise": fit.surprise[1],
@@ -279,7 +279,7 @@ def test_cuts_of_many_point_into_the_callers_order() -> None:
     shuffled = np.array(SCORES)[order]
     (decision,), _ = cut_each([shuffled], Cutter.of("test", {}), who="test", best_first=False)
     assert sorted(order[decision.cut.indices].tolist()) == [0, 1]
-    assert decision.cut.surprise.tolist() == pc.fit(shuffled).surprise.tolist()
+    assert decision.cut.surprise.tolist() == pc.fit_tail(shuffled).surprise.tolist()
 
 
 @pytest.mark.heavy

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from columns import expected
 from engines import ENGINES, Engine, Postgres, Recorded, chroma_client, vectors
+from support import importorskip
+
 from paretocut.adapters import CutList, ScoresWarning
 from paretocut.errors import InvalidParameterError, InvalidScoresError
-from support import importorskip
 
 pytestmark = [
     pytest.mark.heavy,

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import importorskip
 
 import paretocut as pc
 from paretocut.adapters import CutList, ScoresWarning, chroma, elasticsearch, faiss, hnswlib
@@ -15,7 +16,6 @@ from paretocut.adapters import duckdb as of_duckdb
 from paretocut.adapters import lancedb as of_lancedb
 from paretocut.adapters import pgvector as of_pgvector
 from paretocut.adapters import sentence_transformers as of_sentences
-from support import importorskip
 
 pa = importorskip("pyarrow")
 pd = importorskip("pandas")

@@ -42,7 +42,7 @@ def fit(data: bytes) -> None:
     rest = provider.ConsumeBytes(len(data))
     scores = np.frombuffer(rest[: len(rest) // 8 * 8])
     try:
-        found = pc.fit(scores, **options)
+        found = pc.fit_tail(scores, **options)
     except InvalidScoresError:
         assert not np.isfinite(scores).all()
         return

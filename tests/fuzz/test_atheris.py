@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from support import importorskip
 
 TARGET = Path(__file__).with_name("atheris_target.py")

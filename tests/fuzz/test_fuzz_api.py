@@ -70,7 +70,7 @@ rules = st.one_of(
 )
 
 
-def check(fit: pc.SurpriseFit, n: int) -> None:
+def check(fit: pc.tail.SurpriseFit, n: int) -> None:
     """Check what holds of every fit."""
     assert fit.n == n
     for array in (fit.surprise, fit.pvalues, fit.evalues):
@@ -93,7 +93,7 @@ def test_lists_of_numbers_are_always_cut(
     scores: Any, options: dict[str, Any], rule: dict[str, float], low: int, high: int | None
 ) -> None:
     try:
-        fit = pc.fit(scores, **options)
+        fit = pc.fit_tail(scores, **options)
     except ParetocutError:
         assert options.get("transform") in ("log", "logit")
         return
@@ -104,7 +104,7 @@ def test_lists_of_numbers_are_always_cut(
     assert len(cut.indices) == cut.k
     assert "nan" not in cut.reason
     json.dumps(cut.to_dict(), allow_nan=False)
-    batch = pc.fit_batch([scores, [], scores], threads=2, **options)
+    batch = pc.fit_tails([scores, [], scores], threads=2, **options)
     for one in batch:
         check(one, one.n)
     assert batch.cut(**rule, min_k=low, max_k=high).k[2] == cut.k
@@ -114,7 +114,7 @@ def test_lists_of_numbers_are_always_cut(
 @given(st.one_of(nested, arrays))
 def test_anything_as_scores_is_fitted_or_refused_with_our_error(anything: Any) -> None:
     try:
-        fit = pc.fit(anything)
+        fit = pc.fit_tail(anything)
     except ParetocutError:
         return
     check(fit, len(anything))
@@ -124,7 +124,7 @@ def test_anything_as_scores_is_fitted_or_refused_with_our_error(anything: Any) -
 @given(st.one_of(nested, arrays, st.tuples(arrays, arrays), st.lists(arrays, max_size=4)))
 def test_anything_as_lists_is_fitted_or_refused_with_our_error(anything: Any) -> None:
     try:
-        fits = pc.fit_batch(anything)
+        fits = pc.fit_tails(anything)
     except ParetocutError:
         return
     for fit in fits:
@@ -176,5 +176,5 @@ def test_any_bytes_are_a_run_or_refused_with_the_line(content: bytes) -> None:
     except DataFormatError:
         return
     assert np.isfinite(lists.scores.values).all()
-    for fit in pc.fit_batch(lists):
+    for fit in pc.fit_tails(lists):
         check(fit, fit.n)

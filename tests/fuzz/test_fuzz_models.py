@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import importorskip
 
 import paretocut as pc
 from paretocut import truncators as tr
 from paretocut.errors import DataFormatError, ParetocutError
 from paretocut.truncators.consensus import pretrain
-from support import importorskip
 
 MUTANTS = 20_000
 SEED = 20260115
@@ -82,13 +82,13 @@ def models() -> dict[str, Callable[[], Any]]:
         "conformal": lambda: tr.Conformal(tr.GlobalK(), level=0.3).fit(lists),
         "gated": lambda: tr.Gated(tr.Consensus(), background()),
         "gated, fitted": lambda: tr.Gated(tr.GlobalK(), background(), alpha=None).fit(lists),
-        "calibrated": lambda: pc.calibrated(
+        "calibrated": lambda: pc.calibration.calibrated(
             -np.sort(-rng.normal(0.3, 0.1, (40, 20)), axis=1),
             -np.sort(-rng.normal(0.9, 0.2, (40, 20)), axis=1),
         ),
-        "lexical": lambda: pc.calibrated(
+        "lexical": lambda: pc.calibration.calibrated(
             -np.sort(-rng.normal(3, 1, (20, 20)), axis=1),
-            scale=pc.QueryScale.from_texts(["a cat sat", "a dog sat", "a cat ran"]),
+            scale=pc.background.QueryScale.from_texts(["a cat sat", "a dog sat", "a cat ran"]),
             texts=["a cat"] * 20,
         ),
         "background": background,

@@ -26,7 +26,7 @@ import paretocut as pc
 from paretocut import truncators as tr
 from paretocut.errors import ParetocutError
 from paretocut.io import read_lists, read_qrels, read_trec
-from paretocut.significance import bootstrap_interval, sign_flip_test
+from paretocut.metrics.significance import bootstrap_interval, sign_flip_test
 
 CALLS = 200_000
 SECONDS = 1200  # for a thousand calls; on an idle machine they take two
@@ -216,14 +216,14 @@ def _cut(draw: Draw) -> Any:
 
 
 def _fit(draw: Draw) -> Any:
-    fit = pc.fit(odd_array(draw), **some(draw, **FIT))
+    fit = pc.fit_tail(odd_array(draw), **some(draw, **FIT))
     cut = fit.cut(**some(draw, **RULE, **BOUNDS))
     return [fit.surprise, fit.pvalues, fit.evalues, fit.shape, fit.scale, fit.threshold, fit.cvm,
             fit.gof_pvalue, fit.warnings, cut.k, cut.reason]  # fmt: skip
 
 
 def _fit_batch(draw: Draw) -> Any:
-    fits = pc.fit_batch(odd_lists(draw), **some(draw, **FIT, threads=of(None, 1, 2)))
+    fits = pc.fit_tails(odd_lists(draw), **some(draw, **FIT, threads=of(None, 1, 2)))
     return [fits.surprise.values, fits.pvalues.values, fits.gof_pvalue, fits.warnings]
 
 
@@ -249,7 +249,7 @@ def _use_lists(draw: Draw) -> Any:
     if what == 3:
         return ranked.divided_by(odd_array(draw)).scores.values
     if what == 4:
-        return ranked.cut(**some(draw, **RULE, **BOUNDS, expect=of("one", 2))).k
+        return pc.cut_batch(ranked, **some(draw, **RULE, **BOUNDS, expect=of("one", 2))).k
     return ranked.with_relevance(odd_lists(draw)).scores.values
 
 
@@ -319,18 +319,20 @@ def _read(draw: Draw) -> Any:
 
 def _ragged(draw: Draw) -> Any:
     if draw.random() < 0.5:
-        return pc.Ragged.from_any(odd_lists(draw), dtype=draw.choice((None, np.float64))).lengths
-    return pc.Ragged(odd_array(draw), odd_array(draw)).lengths
+        return pc.lists.Ragged.from_any(
+            odd_lists(draw), dtype=draw.choice((None, np.float64))
+        ).lengths
+    return pc.lists.Ragged(odd_array(draw), odd_array(draw)).lengths
 
 
 def _gpd(draw: Draw) -> Any:
     what = draw.randrange(3)
     if what == 0:
-        return pc.gpd.gpd_survival(odd_array(draw), shape=number(draw), scale=number(draw))
+        return pc.tail.gpd.gpd_survival(odd_array(draw), shape=number(draw), scale=number(draw))
     if what == 1:
-        found = pc.gpd.fit_gpd(odd_array(draw))
+        found = pc.tail.gpd.fit_gpd(odd_array(draw))
         return [found.shape, found.scale]
-    return pc.gpd.gof_pvalue(odd_array(draw), odd_array(draw), odd_array(draw))
+    return pc.tail.gpd.gof_pvalue(odd_array(draw), odd_array(draw), odd_array(draw))
 
 
 def _words(draw: Draw) -> Any:
@@ -340,10 +342,10 @@ def _words(draw: Draw) -> Any:
     what = draw.randrange(3)
     if what == 0:
         pools = {"n": of(1, 3), "length": of(1, 3, 100), "seed": of(0), "lexical": of(True)}
-        return pc.nonsense(texts, **some(draw, **pools))
+        return pc.calibration.nonsense(texts, **some(draw, **pools))
     if what == 1:
-        return pc.QueryScale.from_texts(texts)(of(["cat"], ["", "dog dog"])(draw))
-    return pc.calibrated(
+        return pc.background.QueryScale.from_texts(texts)(of(["cat"], ["", "dog dog"])(draw))
+    return pc.calibration.calibrated(
         odd_lists(draw), **some(draw, queries=odd_lists, alpha=of(0.05), unanswered=of(0.1))
     ).background.scale
 

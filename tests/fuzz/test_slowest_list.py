@@ -6,10 +6,10 @@ import time
 
 import numpy as np
 import pytest
+import reference
 from numpy.typing import NDArray
 
 import paretocut as pc
-import reference
 
 Array = NDArray[np.float64]
 
@@ -29,7 +29,7 @@ def seconds(scores: Array, rounds: int) -> float:
     best = np.inf
     for _ in range(rounds):
         start = time.thread_time()
-        pc.fit(scores)
+        pc.fit_tail(scores)
         best = min(best, time.thread_time() - start)
     return best
 
@@ -94,7 +94,7 @@ def climb(n: int, cost: object, steps: int, seed: int) -> tuple[float, Array]:
 def test_no_list_takes_many_evaluations_for_its_length(n: int) -> None:
     # It was 700 for every score of the exponential of a line.
     def evaluations(scores: Array) -> float:
-        return pc.fit(scores).search[1] / n
+        return pc.fit_tail(scores).search[1] / n
 
     worst, _ = climb(n, evaluations, steps=20_000 // n, seed=n)
     print(f"{n}: {worst:.1f} evaluations a score")  # noqa: T201 - shown by pytest -s
@@ -104,7 +104,7 @@ def test_no_list_takes_many_evaluations_for_its_length(n: int) -> None:
 @pytest.mark.parametrize("span", [5, 20, 60, 200, 680])
 def test_exponentials_of_a_line_are_fitted_as_the_reference_does(span: float) -> None:
     scores = np.exp(np.arange(40) * span / 40 - span / 2)
-    fit, judge = pc.fit(scores), reference.surprise(scores)
+    fit, judge = pc.fit_tail(scores), reference.surprise(scores)
     assert (fit.lower, fit.upper) == (judge.lower, judge.upper)
     assert fit.shape == pytest.approx(judge.shape, rel=1e-7, abs=1e-9)
     assert fit.scale == pytest.approx(judge.scale, rel=1e-7)

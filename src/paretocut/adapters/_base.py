@@ -16,15 +16,15 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from paretocut._cut import Choice, choose
-from paretocut._list_checks import check_direction
-from paretocut._options import check_bounds
-from paretocut._validation import check_choice, check_positive_int
 from paretocut.adapters._telling import OWN, tell, told, warn_of_scores
 from paretocut.decisions import Cut, Cuts
+from paretocut.decisions.options import check_bounds
 from paretocut.errors import InvalidParameterError, InvalidScoresError
-from paretocut.ragged import FloatArray, IntArray, Ragged
+from paretocut.lists import FloatArray, IntArray, Ragged
+from paretocut.lists.columns import check_direction
+from paretocut.schema.parameters import check_choice, check_positive_int
 from paretocut.truncators import Truncator
+from paretocut.truncators.choose import Choice, choose
 
 __all__ = [
     "FETCH_K",

@@ -14,16 +14,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from paretocut._list_checks import check_direction
-from paretocut._validation import check_bool
 from paretocut.adapters._base import CutOptions, Cutter
 from paretocut.adapters._fused import Fuser, arms_by_name
 from paretocut.adapters._telling import tell, warn_of_scores
 from paretocut.decisions import Cuts
 from paretocut.errors import InvalidParameterError, InvalidScoresError
-from paretocut.lists import RankedLists
-from paretocut.ragged import BoolArray, FloatArray, Ragged, best_first, offsets_of
-from paretocut.surprise import limited_threads
+from paretocut.lists import BoolArray, FloatArray, Ragged, RankedLists, best_first, offsets_of
+from paretocut.lists.columns import check_direction
+from paretocut.schema.parameters import check_bool
+from paretocut.tail import limited_threads
 
 __all__ = ["Decided", "FrameCutter", "Options", "RowsDecided", "check_columns", "fused_frames"]
 

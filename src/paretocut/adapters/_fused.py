@@ -14,14 +14,13 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from paretocut._list_checks import check_direction
-from paretocut._validation import check_choice
 from paretocut.adapters._base import CutList, CutOptions, Cutter, Decision, TokenBudget
 from paretocut.adapters._telling import tell, warn_of_scores
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.fusion import METHODS, Fusion, fuse
-from paretocut.lists import RankedLists
-from paretocut.ragged import Ragged
+from paretocut.lists import Ragged, RankedLists
+from paretocut.lists.columns import check_direction
+from paretocut.schema.parameters import check_choice
 
 __all__ = ["Arm", "FuseOptions", "Fuser", "arms_by_name"]
 

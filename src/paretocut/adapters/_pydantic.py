@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_serializer, model_validator
 
-from paretocut._options import FitOptions
 from paretocut.adapters._base import CutOptions, Cutter, TokenBudget
+from paretocut.decisions.options import FitOptions
 from paretocut.errors import InvalidParameterError
 
 __all__ = ["DECIDERS", "REFUSE", "CutModel"]

@@ -12,10 +12,10 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from paretocut._diagnostics import ABOUT_SCORES, WARNINGS
-from paretocut._validation import check_positive_int
-from paretocut._wording import amount
 from paretocut.decisions import Cut, Cuts
+from paretocut.decisions.warnings import ABOUT_SCORES, WARNINGS
+from paretocut.decisions.wording import amount
+from paretocut.schema.parameters import check_positive_int
 
 __all__ = [
     "KEY",

@@ -11,10 +11,10 @@ from typing import Any, TypeAlias, Unpack
 
 import numpy as np
 
-from paretocut._extras import require
 from paretocut.adapters._frames import FrameCutter, Options, check_columns
 from paretocut.errors import InvalidParameterError, InvalidScoresError
-from paretocut.ragged import FloatArray, Ragged
+from paretocut.lists import FloatArray, Ragged
+from paretocut.schema.extras import require
 
 __all__ = ["cut_array", "cut_lists", "cut_rows", "cut_with", "lists_with", "rows_with"]
 

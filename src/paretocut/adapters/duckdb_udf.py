@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Unpack
 
-from paretocut._extras import require
 from paretocut.adapters._frames import FrameCutter, Options
 from paretocut.adapters.arrow import cut_with
 from paretocut.errors import InvalidParameterError
+from paretocut.schema.extras import require
 
 __all__ = ["register"]
 

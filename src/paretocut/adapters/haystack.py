@@ -7,8 +7,6 @@ import os
 from collections.abc import Callable, Iterable
 from typing import Any, Unpack
 
-from paretocut._extras import require
-from paretocut._validation import check_choice
 from paretocut.adapters._base import (
     UNSCORED,
     CutOptions,
@@ -21,6 +19,8 @@ from paretocut.adapters._fused import Arm, FuseOptions, Fuser
 from paretocut.adapters._telling import with_mark
 from paretocut.calibration import calibrate
 from paretocut.errors import InvalidParameterError
+from paretocut.schema.extras import require
+from paretocut.schema.parameters import check_choice
 
 require("haystack", feature="paretocut.adapters.haystack", extra="haystack")
 

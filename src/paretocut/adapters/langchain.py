@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from paretocut._extras import require
 from paretocut.adapters._base import FETCH_K, CutList, cut_scored, filter_scored, read_each
 from paretocut.adapters._fused import Arm, Fuser, arms_by_name
 from paretocut.adapters._telling import KEY, told, warn_of_shortfall, with_mark
 from paretocut.errors import InvalidParameterError, InvalidScoresError
+from paretocut.schema.extras import require
 
 require("langchain_core", feature="paretocut.adapters.langchain", extra="langchain")
 

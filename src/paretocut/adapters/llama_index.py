@@ -7,7 +7,6 @@ import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Unpack
 
-from paretocut._extras import require
 from paretocut.adapters._base import (
     FETCH_K,
     CutOptions,
@@ -18,6 +17,7 @@ from paretocut.adapters._base import (
 from paretocut.adapters._fused import Arm, FuseOptions, Fuser, arms_by_name
 from paretocut.adapters._telling import KEY, may_mark, warn_of_shortfall, with_mark
 from paretocut.errors import InvalidParameterError
+from paretocut.schema.extras import require
 
 require("llama_index.core", feature="paretocut.adapters.llama_index", extra="llama-index")
 

@@ -7,10 +7,10 @@ from typing import Any, TypeAlias, Unpack
 
 import numpy as np
 
-from paretocut._extras import require
 from paretocut.adapters._frames import FrameCutter, Options, check_columns, fused_frames
 from paretocut.errors import InvalidParameterError, InvalidScoresError
-from paretocut.ragged import Ragged
+from paretocut.lists import Ragged
+from paretocut.schema.extras import require
 
 __all__ = ["cut_lists", "cut_rows", "fuse_rows"]
 

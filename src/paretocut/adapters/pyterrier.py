@@ -7,11 +7,11 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from paretocut._extras import require
 from paretocut.adapters._base import CutOptions, Cutter, cut_each
 from paretocut.adapters._fused import Fuser, arms_by_name
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists import RankedLists
+from paretocut.schema.extras import require
 
 require("pyterrier", feature="paretocut.adapters.pyterrier", extra="pyterrier")
 

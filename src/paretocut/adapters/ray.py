@@ -11,10 +11,10 @@ import functools
 from collections.abc import Mapping
 from typing import Any, TypeAlias, Unpack
 
-from paretocut._extras import require
 from paretocut.adapters import arrow
 from paretocut.adapters._frames import FrameCutter, Options
 from paretocut.errors import InvalidParameterError
+from paretocut.schema.extras import require
 
 __all__ = ["cut_lists", "cut_rows"]
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias, Unpack
 
-from paretocut._extras import require
 from paretocut.adapters import arrow
 from paretocut.adapters._frames import FrameCutter, Options, check_columns
 from paretocut.errors import InvalidParameterError
+from paretocut.schema.extras import require
 
 __all__ = ["cut_lists", "cut_rows"]
 

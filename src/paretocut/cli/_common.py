@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeAlias, get_args
 import numpy as np
 
 import paretocut as pc
-from paretocut._options import TRANSFORMS, FitOptions
+from paretocut.decisions.options import TRANSFORMS, FitOptions
 from paretocut.errors import InvalidParameterError
 from paretocut.io import read_lists, read_texts
 from paretocut.io.tables import Format, format_of
@@ -110,7 +110,7 @@ def add_quiet(parser: argparse.ArgumentParser) -> None:
 
 
 def add_fit_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `paretocut.fit_batch`; left out, they are None."""
+    """Add the options of `paretocut.fit_tails`; left out, they are None."""
     group = parser.add_argument_group("how the tail is fitted")
     group.add_argument(
         "--transform",
@@ -134,7 +134,7 @@ def add_fit_options(parser: argparse.ArgumentParser) -> None:
 
 
 def fit_options(args: argparse.Namespace) -> dict[str, Any]:
-    """Return what `add_fit_options` read, as arguments of `paretocut.fit`."""
+    """Return what `add_fit_options` read, as arguments of `paretocut.fit_tail`."""
     given = {name: getattr(args, name) for name in FitOptions.names()}
     return {name: value for name, value in given.items() if value is not None}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from paretocut.ragged import BoolArray, FloatArray
+from paretocut.lists import BoolArray, FloatArray
 
 SHOWN = 70  # results drawn; with the axis and the cut they fill 78 columns
 _HEIGHT = 5

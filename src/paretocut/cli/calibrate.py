@@ -7,6 +7,7 @@ import json
 import sys
 
 import paretocut as pc
+from paretocut.calibration import nonsense_queries
 from paretocut.cli._common import (
     Commands,
     add_expect,
@@ -104,7 +105,7 @@ def add_commands(commands: Commands) -> None:
 def _nonsense(args: argparse.Namespace) -> None:
     with open(args.texts, encoding="utf-8") as file:
         try:
-            made = pc.nonsense(file, args.n, lexical=args.lexical, seed=args.seed)
+            made = nonsense_queries(file, args.n, lexical=args.lexical, seed=args.seed)
         except UnicodeDecodeError as error:
             raise DataFormatError(args.texts, 1, f"expected UTF-8 text, got {error}") from None
     with open_target(args.output) as out:
@@ -119,8 +120,8 @@ def _calibrate(args: argparse.Namespace) -> None:
     if args.lexical is not None:
         texts = query_texts(args, nonsense, *([] if queries is None else [queries]))
         with open(args.lexical, encoding="utf-8") as file:
-            scale = pc.QueryScale.from_texts(file)
-    t = pc.calibrated(
+            scale = pc.background.QueryScale.from_texts(file)
+    t = pc.calibration.calibrated(
         nonsense,
         queries,
         scale=scale,

@@ -14,11 +14,10 @@ import numpy as np
 
 import paretocut as pc
 from paretocut import metrics
-from paretocut._extras import require
 from paretocut.cli._common import Commands
 from paretocut.cli._draw import draw_list, symbols
-from paretocut.lists import RankedLists
-from paretocut.ragged import IntArray
+from paretocut.lists import IntArray, RankedLists
+from paretocut.schema.extras import require
 from paretocut.truncators import Consensus, Gated, GlobalK, ScoreThreshold, Surprise, Truncator
 
 DEPTH = 200
@@ -242,7 +241,7 @@ def _wrapped(text: str) -> list[str]:
 
 def _pictures(test: RankedLists) -> Iterator[str]:
     """Yield three queries as drawings, under the default."""
-    cuts = test.cut()
+    cuts = pc.cut_batch(test)
     fits, k = cuts.fits, cuts.k
     f1 = _F1(test, k)
     (answered,) = np.nonzero(test.num_relevant > 0)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import paretocut as pc
-from paretocut._extras import require
 from paretocut.background import Background
 from paretocut.cli._common import (
     Commands,
@@ -27,6 +26,7 @@ from paretocut.errors import InvalidParameterError
 from paretocut.io import read_texts
 from paretocut.io._files import open_target
 from paretocut.lists import RankedLists
+from paretocut.schema.extras import require
 from paretocut.truncators import Truncator
 from paretocut.web.explorer.judging import learn_at_start
 from paretocut.web.explorer.session import Session

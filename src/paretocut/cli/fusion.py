@@ -14,7 +14,6 @@ from typing import Any, get_args
 import numpy as np
 
 import paretocut as pc
-from paretocut._cut import choose
 from paretocut.cli._common import (
     Commands,
     add_quiet,
@@ -30,6 +29,7 @@ from paretocut.io._files import open_target
 from paretocut.io.tables import Format, format_of
 from paretocut.lists import RankedLists
 from paretocut.truncators import Truncator, from_text
+from paretocut.truncators.choose import choose
 from paretocut.truncators.consensus import EXPECT
 
 __all__ = ["add_commands", "compared", "names_of"]

@@ -202,7 +202,7 @@ def _read(args: argparse.Namespace, **judged: str) -> RankedLists:
     return lists
 
 
-def _any_relevant(grades: pc.Ragged, args: argparse.Namespace) -> bool:
+def _any_relevant(grades: pc.lists.Ragged, args: argparse.Namespace) -> bool:
     return bool((grades.values >= args.min_grade).any())
 
 

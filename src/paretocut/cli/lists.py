@@ -14,8 +14,6 @@ from typing import IO, Any, TypeAlias
 import numpy as np
 
 import paretocut as pc
-from paretocut._cut import choose
-from paretocut._options import IF_SHALLOW, RULES, FitOptions, check_bounds
 from paretocut.cli._common import (
     Commands,
     add_expect,
@@ -34,14 +32,15 @@ from paretocut.cli._common import (
     read,
     report_warnings,
 )
+from paretocut.decisions.options import IF_SHALLOW, RULES, FitOptions, check_bounds
 from paretocut.errors import InvalidParameterError
 from paretocut.io import write_lists
 from paretocut.io._files import open_target
 from paretocut.io.tables import Format, format_of
-from paretocut.lists import RankedList
-from paretocut.ragged import IntArray
-from paretocut.surprise import SurpriseFits, limited_threads
+from paretocut.lists import IntArray, RankedList
+from paretocut.tail import SurpriseFits, limited_threads
 from paretocut.truncators import Gated, Truncator, from_text
+from paretocut.truncators.choose import choose
 
 _COLUMNS = ("query_id", "rank", "doc_id", "score", "surprise", "pvalue", "evalue")
 _MOST_NAMED = 50
@@ -140,7 +139,7 @@ def _score(args: argparse.Namespace) -> None:
     with open_target(args.output) as out, progress(len(lists), "query", quiet=args.quiet) as bar:
         write = _json_writer(out) if args.json else _tsv_writer(out)
         for block in blocks(lists):
-            fits = pc.fit_batch(block, threads=args.threads, **fit_options(args))
+            fits = pc.fit_tails(block, threads=args.threads, **fit_options(args))
             for i, ranked in enumerate(block):
                 write(_rows(ranked, fits, i))
             found += fits.warnings

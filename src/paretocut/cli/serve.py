@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 
-from paretocut._extras import require
 from paretocut.cli._common import Commands, positive_int
 from paretocut.errors import InvalidParameterError
+from paretocut.schema.extras import require
 
 _LIMITS: dict[str, tuple[Callable[[str], float], str, str]] = {
     "max_body_bytes": (positive_int, "N", "bytes of a request's body (default: 32 MiB)"),

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from paretocut.lists import RankedLists
+from paretocut.lists import FloatArray, IntArray, RankedLists
 from paretocut.metrics import Metric
-from paretocut.ragged import FloatArray, IntArray
 from paretocut.truncators.consensus.judged import learn_from
 
 __all__ = ["estimated"]

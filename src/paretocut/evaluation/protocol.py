@@ -13,7 +13,6 @@ import numpy as np
 
 from paretocut import metrics as metric_functions
 from paretocut import truncators as registry
-from paretocut._validation import check_int, check_positive_int, check_probability, shown
 from paretocut.errors import (
     InvalidParameterError,
     InvalidScoresError,
@@ -22,9 +21,9 @@ from paretocut.errors import (
 )
 from paretocut.evaluation.partial import estimated
 from paretocut.evaluation.tables import Evaluation
-from paretocut.lists import RankedLists
+from paretocut.lists import IntArray, Ragged, RankedLists
 from paretocut.metrics import Metric, MetricLike
-from paretocut.ragged import IntArray, Ragged
+from paretocut.schema.parameters import check_int, check_positive_int, check_probability, shown
 from paretocut.truncators import Oracle, Truncator
 
 __all__ = ["evaluate"]

@@ -14,8 +14,8 @@ import numpy as np
 
 from paretocut import metrics
 from paretocut.errors import InvalidParameterError
-from paretocut.ragged import FloatArray, IntArray
-from paretocut.significance import bootstrap_interval, holm, sign_flip_test
+from paretocut.lists import FloatArray, IntArray
+from paretocut.metrics.significance import bootstrap_interval, holm, sign_flip_test
 
 __all__ = ["Evaluation", "Summary"]
 

@@ -7,6 +7,6 @@ where there are some.
 from paretocut.fusion._fitted import Fusion
 from paretocut.fusion._lists import QueryCoverageWarning
 from paretocut.fusion._methods import METHODS, fuse
-from paretocut.parts import Parts
+from paretocut.lists.parts import Parts
 
 __all__ = ["METHODS", "Fusion", "Parts", "QueryCoverageWarning", "fuse"]

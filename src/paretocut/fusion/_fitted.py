@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from paretocut._modelfiles import read_model, write_model
-from paretocut._state import Either, Flag, Items, Kind, Real, Text, Whole, checked
 from paretocut.errors import (
     DataFormatError,
     InvalidParameterError,
@@ -25,8 +23,9 @@ from paretocut.fusion._lists import (
     joined,
     matched,
 )
-from paretocut.lists import RankedLists
-from paretocut.ragged import FloatArray, IntArray, Ragged
+from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
+from paretocut.schema.files import read_model, write_model
+from paretocut.schema.kinds import Either, Flag, Items, Kind, Real, Text, Whole, checked
 from paretocut.truncators.consensus.logistic import ridge_logistic, sigmoid
 
 __all__ = ["Fusion"]

@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from paretocut import _kernel
-from paretocut._validation import check_positive_int, shown
-from paretocut.decisions import matching
+from paretocut.decisions.cuts import matching
 from paretocut.errors import InvalidParameterError
-from paretocut.lists import RankedLists
-from paretocut.parts import Parts
-from paretocut.ragged import FloatArray, IntArray, Ragged
+from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
+from paretocut.lists.parts import Parts
+from paretocut.schema.parameters import check_positive_int, shown
 
 __all__ = [
     "Affine",

@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from paretocut._validation import check_choice
 from paretocut.fusion._lists import (
     Affine,
     FuseLike,
@@ -16,9 +15,9 @@ from paretocut.fusion._lists import (
     joined,
     matched,
 )
-from paretocut.lists import RankedLists
-from paretocut.ragged import FloatArray, Ragged
-from paretocut.surprise import fit_batch
+from paretocut.lists import FloatArray, Ragged, RankedLists
+from paretocut.schema.parameters import check_choice
+from paretocut.tail import fit_tails
 from paretocut.truncators.consensus import Consensus
 from paretocut.truncators.threshold import normalize_scores
 
@@ -127,7 +126,7 @@ def _of_rank(one: OneRetriever, gain: Callable[[FloatArray], FloatArray]) -> Aff
 
 def _surprise(one: OneRetriever) -> Affine:
     trimmed = one.trimmed()
-    surprise = fit_batch(trimmed).surprise
+    surprise = fit_tails(trimmed).surprise
     # Below the threshold, and in short lists, surprise is 0: there the scores keep the order.
     order = normalize_scores(trimmed, "minmax").values
     return _of_values(one, surprise.with_values(surprise.values + _TIE * order))

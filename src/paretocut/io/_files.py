@@ -9,8 +9,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import IO, TypeAlias, cast
 
-from paretocut._validation import shown
 from paretocut.errors import DataFormatError, InvalidParameterError
+from paretocut.schema.parameters import shown
 
 Source: TypeAlias = str | os.PathLike[str] | IO[bytes]
 """A path, "-" for standard input, or an open binary file."""

@@ -9,11 +9,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from paretocut._list_checks import known_or_nan
 from paretocut.errors import DataFormatError, InvalidParameterError
 from paretocut.io._files import OpenSource
-from paretocut.lists import RankedLists
-from paretocut.ragged import IntArray, Ragged
+from paretocut.lists import IntArray, Ragged, RankedLists
+from paretocut.lists.columns import known_or_nan
 
 Row: TypeAlias = Mapping[str, Any]
 RowsByLine: TypeAlias = Generator[tuple[int, Row], None, None]

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any
 
-from paretocut._extras import require
 from paretocut.errors import DataFormatError
 from paretocut.io._files import OpenSource
 from paretocut.io._rows import OPTIONAL, RowsByLine, numbers_of_relevant, utf8_ids
-from paretocut.lists import RankedLists
-from paretocut.ragged import Ragged
+from paretocut.lists import Ragged, RankedLists
+from paretocut.schema.extras import require
 
 
 def read(source: OpenSource) -> RowsByLine:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import IO
 
-from paretocut._extras import require
 from paretocut.io._files import OpenSource
 from paretocut.io._rows import RowsByLine
 from paretocut.io.arrow import rows_of_batches, table_of
 from paretocut.lists import RankedLists
+from paretocut.schema.extras import require
 
 
 def read(source: OpenSource) -> RowsByLine:

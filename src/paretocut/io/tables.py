@@ -23,13 +23,13 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import IO, Literal, TypeAlias
 
-from paretocut._validation import shown
 from paretocut.errors import InvalidParameterError
 from paretocut.io import arrow, csv, jsonl, parquet
 from paretocut.io._files import OpenSource, Source, Target, open_source, open_target
 from paretocut.io._rows import RowGatherer, RowsByLine
 from paretocut.io.trec import Qrels, read_qrels, read_trec, with_qrels, write_trec
 from paretocut.lists import RankedLists
+from paretocut.schema.parameters import shown
 
 __all__ = ["Format", "read_lists", "write_lists"]
 

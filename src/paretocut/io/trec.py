@@ -22,12 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paretocut._kernel import TrecReader, trec_judge
-from paretocut._list_checks import as_text
-from paretocut._validation import check_choice
 from paretocut.errors import InvalidParameterError, TrecFormatError
 from paretocut.io._files import CHUNK_BYTES, Source, Target, open_source, open_target
-from paretocut.lists import RankedLists
-from paretocut.ragged import IntArray, Ragged
+from paretocut.lists import IntArray, Ragged, RankedLists
+from paretocut.lists.columns import as_text
+from paretocut.schema.parameters import check_choice
 
 __all__ = [
     "CoverageWarning",

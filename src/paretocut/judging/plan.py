@@ -7,10 +7,9 @@ from typing import Any, overload
 
 import numpy as np
 
-from paretocut._validation import check_int
 from paretocut.errors import InvalidParameterError
-from paretocut.lists import RankedLists
-from paretocut.ragged import BoolArray, FloatArray, Ragged
+from paretocut.lists import BoolArray, FloatArray, Ragged, RankedLists
+from paretocut.schema.parameters import check_int
 from paretocut.truncators.consensus.judged import Relevance, learn_from
 
 __all__ = ["JudgementPlan", "known_relevance", "plan_judgements", "planned"]

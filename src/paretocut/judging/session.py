@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from paretocut._list_checks import known_or_nan
-from paretocut._validation import check_int, check_real
-from paretocut._wording import rounded
+from paretocut.decisions.wording import rounded
 from paretocut.errors import DataFormatError, InvalidParameterError
 from paretocut.judging.plan import known_relevance, planned
 from paretocut.judging.record import Record, fingerprint
-from paretocut.lists import RankedLists
-from paretocut.ragged import BoolArray, FloatArray, IntArray, Ragged
+from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
+from paretocut.lists.columns import known_or_nan
+from paretocut.schema.parameters import check_int, check_real
 from paretocut.truncators.consensus.judged import Relevance, learn_from
 
 __all__ = ["JudgingSession", "Question"]

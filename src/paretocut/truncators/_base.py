@@ -14,12 +14,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from paretocut._diagnostics import diagnose, named
-from paretocut._list_checks import check_direction
-from paretocut._options import FitOptions, check_bounds
-from paretocut._state import Flag, Kind, Whole, checked
-from paretocut._validation import check_bool
-from paretocut.decisions import (
+from paretocut.decisions.cuts import (
     Cut,
     Cuts,
     as_scores,
@@ -28,10 +23,14 @@ from paretocut.decisions import (
     one_decided,
     one_list,
 )
+from paretocut.decisions.options import FitOptions, check_bounds
+from paretocut.decisions.warnings import diagnose, named
 from paretocut.errors import InvalidParameterError, InvalidScoresError, NotFittedError
-from paretocut.lists import RankedLists
-from paretocut.ragged import FloatArray, IntArray, Ragged, RaggedLike
-from paretocut.surprise import SurpriseFits, fit_lists
+from paretocut.lists import FloatArray, IntArray, Ragged, RaggedLike, RankedLists
+from paretocut.lists.columns import check_direction
+from paretocut.schema.kinds import Flag, Kind, Whole, checked
+from paretocut.schema.parameters import check_bool
+from paretocut.tail import SurpriseFits, fit_lists
 
 __all__ = ["Truncator"]
 

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paretocut._extras import require
-from paretocut._state import Array
 from paretocut.errors import InvalidScoresError
-from paretocut.lists import RankedLists
-from paretocut.ragged import IntArray
+from paretocut.lists import IntArray, RankedLists
+from paretocut.schema.extras import require
+from paretocut.schema.kinds import Array
 
 __all__ = ["EMBEDDINGS", "embeddings_of", "nearest"]
 

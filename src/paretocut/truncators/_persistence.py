@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paretocut import metrics
-from paretocut._extras import require
-from paretocut._modelfiles import read_model, read_whole, write_model, write_whole
-from paretocut._state import checked
-from paretocut.background import FORMAT as BACKGROUND
 from paretocut.background import Background
+from paretocut.background.law import FORMAT as BACKGROUND
 from paretocut.errors import DataFormatError, InvalidParameterError, MissingExtraError
 from paretocut.metrics import Metric
+from paretocut.schema.extras import require
+from paretocut.schema.files import read_model, read_whole, write_model, write_whole
+from paretocut.schema.kinds import checked
 from paretocut.truncators._base import Truncator
 from paretocut.truncators.consensus.pretrain import Pretrained
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from paretocut._wording import ordinal
 from paretocut.decisions import Cuts
-from paretocut.ragged import Ragged
+from paretocut.decisions.wording import ordinal
+from paretocut.lists import Ragged
 
 __all__ = ["against_limit"]
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from paretocut.ragged import FloatArray, IntArray, Ragged
+from paretocut.lists import FloatArray, IntArray, Ragged
 
 __all__ = ["Best", "Sweep", "best_cut", "best_threshold", "count_kept"]
 

@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from paretocut._nonsense import QueryScale
-from paretocut._state import Array, Either, Kind, Made
 from paretocut.background import Background
+from paretocut.background.query_scale import QueryScale
 from paretocut.decisions import Cut, Cuts
 from paretocut.errors import InvalidParameterError
-from paretocut.lists import RankedLists
-from paretocut.ragged import FloatArray, Ragged, RaggedLike
+from paretocut.lists import FloatArray, Ragged, RaggedLike, RankedLists
+from paretocut.schema.kinds import Array, Either, Kind, Made
 from paretocut.truncators._base import Truncator
 from paretocut.truncators.consensus.number import gaps, halves
 from paretocut.truncators.gated import Gated
@@ -256,7 +255,7 @@ class Calibrated(Gated):
         """
         from importlib import import_module
 
-        return import_module("paretocut.plots").calibration(self, ax=ax)
+        return import_module("paretocut.show.plots").calibration(self, ax=ax)
 
     def __repr__(self) -> str:
         # Its own arguments are thousands of numbers and words.

@@ -7,9 +7,9 @@ import math
 
 import numpy as np
 
-from paretocut._validation import check_int, check_real
-from paretocut._wording import ordinal
-from paretocut.ragged import FloatArray, IntArray
+from paretocut.decisions.wording import ordinal
+from paretocut.lists import FloatArray, IntArray
+from paretocut.schema.parameters import check_int, check_real
 from paretocut.truncators.gaps import ShapeRule, scaled
 
 __all__ = ["ClusterGap"]

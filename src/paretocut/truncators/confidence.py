@@ -8,13 +8,18 @@ from typing import Any, Literal
 import numpy as np
 
 from paretocut import metrics
-from paretocut._state import Fitted, Items, Kind, Real
-from paretocut._validation import check_choice, check_int, check_probability, check_real, shown
 from paretocut.decisions import Cuts
 from paretocut.errors import InvalidParameterError
-from paretocut.lists import RankedLists
+from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
 from paretocut.metrics import MetricLike
-from paretocut.ragged import FloatArray, IntArray, Ragged
+from paretocut.schema.kinds import Fitted, Items, Kind, Real
+from paretocut.schema.parameters import (
+    check_choice,
+    check_int,
+    check_probability,
+    check_real,
+    shown,
+)
 from paretocut.truncators._base import Truncator
 from paretocut.truncators._search import best_threshold
 

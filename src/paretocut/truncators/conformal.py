@@ -8,13 +8,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from paretocut._state import Fitted, Kind, Real
-from paretocut._validation import check_choice, check_int, check_probability, shown
 from paretocut.decisions import Cuts
 from paretocut.errors import InvalidParameterError
-from paretocut.lists import RankedLists
+from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
 from paretocut.metrics import Metric
-from paretocut.ragged import BoolArray, FloatArray, IntArray, Ragged
+from paretocut.schema.kinds import Fitted, Kind, Real
+from paretocut.schema.parameters import check_choice, check_int, check_probability, shown
 from paretocut.truncators._base import Truncator
 from paretocut.truncators._search import Sweep, count_kept
 

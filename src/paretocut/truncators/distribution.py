@@ -7,10 +7,9 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from paretocut._validation import check_positive_int
 from paretocut.decisions import Cuts
-from paretocut.lists import RankedLists
-from paretocut.ragged import BoolArray, FloatArray, IntArray, Ragged
+from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
+from paretocut.schema.parameters import check_positive_int
 from paretocut.truncators._base import Truncator
 
 __all__ = ["ScoreDistribution"]

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from paretocut import metrics
-from paretocut._state import Kind, Lists, Whole
-from paretocut._validation import check_int, check_positive_int
 from paretocut.decisions import Cuts
-from paretocut.lists import RankedLists
+from paretocut.lists import IntArray, RankedLists
 from paretocut.metrics import MetricLike
-from paretocut.ragged import IntArray
+from paretocut.schema.kinds import Kind, Lists, Whole
+from paretocut.schema.parameters import check_int, check_positive_int
 from paretocut.truncators._base import Truncator
 from paretocut.truncators._neighbors import EMBEDDINGS, embeddings_of, nearest
 from paretocut.truncators._search import best_cut

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from paretocut._extras import require
-from paretocut._validation import check_int, check_positive_int, check_real
-from paretocut._wording import ordinal
 from paretocut.decisions import Cuts
+from paretocut.decisions.wording import ordinal
 from paretocut.errors import InvalidParameterError
-from paretocut.lists import RankedLists
-from paretocut.ragged import FloatArray, IntArray
+from paretocut.lists import FloatArray, IntArray, RankedLists
+from paretocut.schema.extras import require
+from paretocut.schema.parameters import check_int, check_positive_int, check_real
 from paretocut.truncators._base import Truncator
 
 __all__ = ["Autocut", "Knee", "LargestGap", "ShapeRule", "TopP", "scaled"]

@@ -8,14 +8,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from paretocut._state import Fitted, Kind
-from paretocut._validation import check_probability, shown
 from paretocut.background import Background
 from paretocut.decisions import Cuts
 from paretocut.errors import InvalidParameterError
-from paretocut.lists import RankedLists
-from paretocut.ragged import FloatArray, IntArray, Ragged
-from paretocut.surprise import SurpriseFits
+from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
+from paretocut.schema.kinds import Fitted, Kind
+from paretocut.schema.parameters import check_probability, shown
+from paretocut.tail import SurpriseFits
 from paretocut.truncators._base import Truncator
 
 __all__ = ["Gated"]

@@ -8,13 +8,12 @@ from typing import Any, Literal
 import numpy as np
 
 from paretocut import metrics
-from paretocut._extras import require
-from paretocut._state import Array, Kind, Lists, Real
-from paretocut._validation import check_choice, check_positive_int
 from paretocut.decisions import Cuts
-from paretocut.lists import RankedLists
+from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
 from paretocut.metrics import MetricLike
-from paretocut.ragged import FloatArray, IntArray, Ragged
+from paretocut.schema.extras import require
+from paretocut.schema.kinds import Array, Kind, Lists, Real
+from paretocut.schema.parameters import check_choice, check_positive_int
 from paretocut.truncators._base import Truncator
 from paretocut.truncators._neighbors import EMBEDDINGS, embeddings_of, nearest
 from paretocut.truncators._reasons import against_limit

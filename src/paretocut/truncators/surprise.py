@@ -8,17 +8,16 @@ from typing import Any, Literal
 import numpy as np
 
 from paretocut import metrics
-from paretocut._diagnostics import SHALLOW
-from paretocut._options import IF_SHALLOW, RULES, FitOptions, Rule, choose_rule
-from paretocut._rules import RuleDecider, least_surprise
-from paretocut._state import Kind, Lists, Real
-from paretocut._validation import check_choice, check_positive_int, check_real, shown
 from paretocut.decisions import Cuts
+from paretocut.decisions.options import IF_SHALLOW, RULES, FitOptions, Rule, choose_rule
+from paretocut.decisions.warnings import SHALLOW
 from paretocut.errors import InvalidParameterError
-from paretocut.lists import RankedLists
+from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
 from paretocut.metrics import MetricLike
-from paretocut.ragged import FloatArray, IntArray, Ragged
-from paretocut.surprise import SurpriseFits, fit, fit_lists
+from paretocut.schema.kinds import Kind, Lists, Real
+from paretocut.schema.parameters import check_choice, check_positive_int, check_real, shown
+from paretocut.tail import SurpriseFits, fit_lists, fit_tail
+from paretocut.tail.rules import RuleDecider, least_surprise
 from paretocut.truncators._base import Truncator
 from paretocut.truncators._neighbors import EMBEDDINGS, embeddings_of, nearest
 from paretocut.truncators._reasons import against_limit
@@ -39,7 +38,7 @@ class Surprise(Truncator):
     alpha, evalue, fdr, min_surprise
         A rule, at most one of them; with it there is nothing to fit, and without any of them
         ``alpha=0.05`` is at work until ``fit`` has learned a threshold. See
-        `paretocut.SurpriseFit.cut`.
+        `paretocut.tail.SurpriseFit.cut`.
     if_shallow
         What a rule does with a list of fewer than 50 results, or of equal scores, of which it
         keeps none: ``"keep"`` all of it, or ``"drop"`` it.
@@ -49,7 +48,7 @@ class Surprise(Truncator):
     bounds
         Lowest and highest threshold that may be learned; the paper searches (0, 8).
     transform, selection, refit, min_window
-        As in `paretocut.fit`.
+        As in `paretocut.fit_tail`.
 
     Attributes
     ----------
@@ -179,7 +178,7 @@ class Surprise(Truncator):
         sign = 1.0 if higher_is_better else -1.0
         if scores[-1] == 0 or not (sign * scores[:-1] >= sign * scores[1:]).all():
             return None
-        fitted = fit(scores, higher_is_better=higher_is_better, **self._options().to_dict())
+        fitted = fit_tail(scores, higher_is_better=higher_is_better, **self._options().to_dict())
         if not fitted.fitted:
             return None
         return int(np.count_nonzero(fitted.surprise >= least_surprise(rule, fitted.tests)))

@@ -7,10 +7,10 @@ import math
 import numpy as np
 
 from paretocut import _kernel
-from paretocut._validation import check_probability
-from paretocut._wording import ordinal
-from paretocut.gpd import gof_pvalue
-from paretocut.ragged import FloatArray
+from paretocut.decisions.wording import ordinal
+from paretocut.lists import FloatArray
+from paretocut.schema.parameters import check_probability
+from paretocut.tail.gpd import gof_pvalue
 from paretocut.truncators.gaps import ShapeRule, scaled
 
 __all__ = ["TailAware"]

@@ -8,12 +8,11 @@ from typing import Any, Literal
 import numpy as np
 
 from paretocut import metrics
-from paretocut._state import Kind, Real
-from paretocut._validation import check_choice, check_real
 from paretocut.decisions import Cuts
-from paretocut.lists import RankedLists
+from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
 from paretocut.metrics import MetricLike
-from paretocut.ragged import FloatArray, IntArray, Ragged
+from paretocut.schema.kinds import Kind, Real
+from paretocut.schema.parameters import check_choice, check_real
 from paretocut.truncators._base import Truncator
 from paretocut.truncators._reasons import against_limit
 from paretocut.truncators._search import best_threshold, count_kept

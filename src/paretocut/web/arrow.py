@@ -6,8 +6,8 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
-from paretocut._extras import require
-from paretocut.ragged import Ragged
+from paretocut.lists import Ragged
+from paretocut.schema.extras import require
 from paretocut.web.decide import Decided
 from paretocut.web.limits import Limits, Refused
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from pydantic_core import to_json
 
-from paretocut.ragged import IntArray, Ragged
+from paretocut.lists import IntArray, Ragged
 from paretocut.web.limits import Refused
 from paretocut.web.lists import limited, one_or_many
 from paretocut.web.models import chosen

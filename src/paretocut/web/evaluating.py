@@ -14,8 +14,7 @@ from pydantic_core import to_json
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.evaluation import evaluate
 from paretocut.io.trec import Qrels, read_qrels, read_trec, with_qrels
-from paretocut.lists import RankedLists
-from paretocut.ragged import Ragged
+from paretocut.lists import Ragged, RankedLists
 from paretocut.web.limits import Limits
 from paretocut.web.lists import check_ids, check_words, limited
 from paretocut.web.models import learning_methods, method_of

@@ -11,8 +11,7 @@ from pydantic_core import to_json
 
 from paretocut.errors import InvalidParameterError
 from paretocut.fusion import fuse
-from paretocut.lists import RankedLists
-from paretocut.ragged import Ragged
+from paretocut.lists import Ragged, RankedLists
 from paretocut.web.limits import Limits, Refused
 from paretocut.web.lists import check_ids, limited
 from paretocut.web.models import chosen

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
-from paretocut._validation import check_positive_int, check_real
+from paretocut.schema.parameters import check_positive_int, check_real
 
 __all__ = ["Limits", "Refused"]
 

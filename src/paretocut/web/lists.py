@@ -8,7 +8,7 @@ from itertools import chain
 
 import numpy as np
 
-from paretocut.ragged import Ragged, offsets_of
+from paretocut.lists import Ragged, offsets_of
 from paretocut.web.limits import Limits, Refused
 
 __all__ = ["check_ids", "check_words", "limited", "one_or_many"]

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TypeVar
 
-from paretocut._cut import choose
-from paretocut._load import load
-from paretocut._options import RULES
+from paretocut.decisions.options import RULES
 from paretocut.errors import InvalidParameterError, NotFittedError, ParetocutError
 from paretocut.fusion import Fusion
+from paretocut.loading import load
 from paretocut.truncators import _NEURAL, _REGISTRY, Truncator, from_text, make
+from paretocut.truncators.choose import choose
 from paretocut.web.schemas import Deciding
 
 __all__ = ["Models", "chosen", "learning_methods", "load_models", "method_of", "ready_methods"]

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, WrapValidator
 
-from paretocut._options import IF_SHALLOW, RULES, TRANSFORMS
+from paretocut.decisions.options import IF_SHALLOW, RULES, TRANSFORMS
 from paretocut.fusion import METHODS
 
 __all__ = [
@@ -79,7 +79,7 @@ def _by_query(one: str, many: str) -> WrapValidator:
 
 
 class FitOptions(_Strict):
-    """How the tail is fitted; see `paretocut.fit`."""
+    """How the tail is fitted; see `paretocut.fit_tail`."""
 
     transform: Literal[TRANSFORMS] | None = None  # type: ignore[valid-type]
     selection: Literal["greedy", "gof"] | None = None
@@ -87,7 +87,7 @@ class FitOptions(_Strict):
     min_window: Annotated[int, Field(ge=3)] | None = None
 
     def fit_options(self) -> dict[str, Any]:
-        """Return the options of `paretocut.fit` that were given."""
+        """Return the options of `paretocut.fit_tail` that were given."""
         names = FitOptions.model_fields
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 

@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from pydantic_core import to_json
 
-from paretocut.surprise import fit_batch
+from paretocut.tail import fit_tails
 from paretocut.web.lists import limited, one_or_many
 from paretocut.web.openapi import errors, takes
 from paretocut.web.schemas import ScoredList, ScoreRequest
@@ -46,7 +46,7 @@ def _score(service: Service, body: bytes) -> Answer:
     asked = ScoreRequest.model_validate_json(body)
     given, single = one_or_many(asked.scores, asked.lists)
     lists = limited(given, service.limits)
-    fits = fit_batch(lists, higher_is_better=asked.higher_is_better, **asked.fit_options())
+    fits = fit_tails(lists, higher_is_better=asked.higher_is_better, **asked.fit_options())
     columns = [getattr(fits, name).tolist() for name in _OF_A_TAIL]
     tails = [dict(zip(_OF_A_TAIL, row, strict=True)) for row in zip(*columns, strict=True)]
     rows: list[dict[str, Any]] = [

@@ -16,8 +16,8 @@ from pathlib import Path
 import uvicorn
 from fastapi import FastAPI
 
-from paretocut._validation import check_port
 from paretocut.errors import InvalidParameterError
+from paretocut.schema.parameters import check_port
 from paretocut.web.app import create_app
 from paretocut.web.limits import Limits
 from paretocut.web.logs import configuration

@@ -22,8 +22,7 @@ from prometheus_client import (
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
-from paretocut.lists import RankedLists
-from paretocut.ragged import IntArray, Ragged
+from paretocut.lists import IntArray, Ragged, RankedLists
 from paretocut.truncators import Calibrated, Truncator
 
 __all__ = ["CONTENT_TYPE_LATEST", "Telemetry"]

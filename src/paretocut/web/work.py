@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from paretocut.surprise import limited_threads
+from paretocut.tail import limited_threads
 from paretocut.web.limits import Refused
 
 __all__ = ["Workshop"]

@@ -12,14 +12,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from paretocut import metrics
-from paretocut._state import Either, Fitted, Flag, Instance, Kind, Made, Real, Text
-from paretocut._validation import check_int, check_real, shown
-from paretocut._wording import rounded
 from paretocut.decisions import Cuts
+from paretocut.decisions.wording import rounded
 from paretocut.errors import InvalidParameterError, NotFittedError
-from paretocut.lists import RankedLists
+from paretocut.lists import FloatArray, IntArray, Ragged, RaggedLike, RankedLists
 from paretocut.metrics import MetricLike
-from paretocut.ragged import FloatArray, IntArray, Ragged, RaggedLike
+from paretocut.schema.kinds import Either, Fitted, Flag, Instance, Kind, Made, Real, Text
+from paretocut.schema.parameters import check_int, check_real, shown
 from paretocut.truncators._base import Truncator
 from paretocut.truncators.consensus.answer import AnswerModel
 from paretocut.truncators.consensus.constants import CONSTANTS, EXPECT, Constants

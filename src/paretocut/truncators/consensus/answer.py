@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from paretocut._state import Items, Kind, Real, checked
-from paretocut.ragged import BoolArray, FloatArray, IntArray, Ragged
+from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged
+from paretocut.schema.kinds import Items, Kind, Real, checked
 from paretocut.truncators.consensus.logistic import ridge_logistic, sigmoid
 
 __all__ = ["AnswerModel"]

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from paretocut import metrics
+from paretocut.lists import FloatArray, IntArray, Ragged
 from paretocut.metrics import Metric, MetricLike
-from paretocut.ragged import FloatArray, IntArray, Ragged
 
 __all__ = ["best_expected", "expected_curve", "is_f_beta", "is_linear"]
 

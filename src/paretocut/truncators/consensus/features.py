@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from paretocut._diagnostics import saturated
-from paretocut.ragged import BoolArray, FloatArray, Ragged
+from paretocut.decisions.warnings import saturated
+from paretocut.lists import BoolArray, FloatArray, Ragged
 from paretocut.truncators.threshold import normalize_scores
 
 __all__ = ["DESIGN", "Features", "Scale"]

@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from paretocut._state import Array, Real, checked
-from paretocut._validation import check_real
 from paretocut.errors import InvalidParameterError
-from paretocut.lists import RankedLists
-from paretocut.ragged import BoolArray, FloatArray, IntArray, Ragged
+from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
+from paretocut.schema.kinds import Array, Real, checked
+from paretocut.schema.parameters import check_real
 from paretocut.truncators.consensus.constants import CONSTANTS, EXPECT
 from paretocut.truncators.consensus.features import Scale
 from paretocut.truncators.consensus.logistic import sigmoid

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from paretocut.ragged import FloatArray
+from paretocut.lists import FloatArray
 
 __all__ = ["curvature", "ridge_logistic", "sigmoid"]
 

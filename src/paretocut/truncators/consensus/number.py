@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from paretocut import _kernel
-from paretocut.ragged import FloatArray, IntArray, Ragged
+from paretocut.lists import FloatArray, IntArray, Ragged
 from paretocut.truncators.consensus.constants import CONSTANTS, EXPECT, Constants
 from paretocut.truncators.consensus.untrained import middle, odds
 

@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 
 from paretocut import metrics
-from paretocut._modelfiles import read_model, write_model
-from paretocut._state import Items, Kind, Made, Real, checked
 from paretocut.errors import DataFormatError
-from paretocut.lists import RankedLists
-from paretocut.ragged import FloatArray
+from paretocut.lists import FloatArray, RankedLists
+from paretocut.schema.files import read_model, write_model
+from paretocut.schema.kinds import Items, Kind, Made, Real, checked
 from paretocut.truncators.consensus.constants import CONSTANTS
 from paretocut.truncators.consensus.features import DESIGN, Features, Scale
 from paretocut.truncators.consensus.logistic import ridge_logistic

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from paretocut._state import Array
-from paretocut.lists import RankedLists
+from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
 from paretocut.metrics import Metric
-from paretocut.ragged import FloatArray, IntArray, Ragged
+from paretocut.schema.kinds import Array
 from paretocut.truncators.consensus.constants import CONSTANTS, Constants
 from paretocut.truncators.consensus.expected import best_expected
 from paretocut.truncators.consensus.features import DESIGN, Features, Scale

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from paretocut import _kernel
-from paretocut._diagnostics import saturated
-from paretocut._wording import ordinal
 from paretocut.decisions import Cuts
-from paretocut.ragged import FloatArray, IntArray, Ragged
+from paretocut.decisions.warnings import saturated
+from paretocut.decisions.wording import ordinal
+from paretocut.lists import FloatArray, IntArray, Ragged
 from paretocut.truncators.consensus.constants import CONSTANTS, Constants
 
 __all__ = [

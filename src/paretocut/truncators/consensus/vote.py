@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from paretocut import _kernel
-from paretocut._state import Array, Kind
-from paretocut.ragged import BoolArray, FloatArray, IntArray, Ragged
+from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged
+from paretocut.schema.kinds import Array, Kind
 from paretocut.truncators.consensus.constants import CONSTANTS, Constants
 from paretocut.truncators.consensus.features import Scale
 

@@ -14,20 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paretocut import metrics
-from paretocut._extras import require
-from paretocut._state import Array, Items, Kind, Made, Real, Whole, checked
-from paretocut._validation import (
+from paretocut.decisions import Cuts
+from paretocut.errors import InvalidParameterError
+from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
+from paretocut.metrics import MetricLike
+from paretocut.schema.extras import require
+from paretocut.schema.kinds import Array, Items, Kind, Made, Real, Whole, checked
+from paretocut.schema.parameters import (
     check_choice,
     check_int,
     check_positive_int,
     check_probability,
     check_real,
 )
-from paretocut.decisions import Cuts
-from paretocut.errors import InvalidParameterError
-from paretocut.lists import RankedLists
-from paretocut.metrics import MetricLike
-from paretocut.ragged import FloatArray, IntArray, Ragged
 from paretocut.truncators._base import Truncator
 from paretocut.truncators.threshold import NORMALIZATIONS, normalize_scores
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from paretocut._validation import check_positive_int, check_real
 from paretocut.errors import InvalidParameterError
+from paretocut.lists import FloatArray, IntArray
 from paretocut.metrics import MetricLike
-from paretocut.ragged import FloatArray, IntArray
+from paretocut.schema.parameters import check_positive_int, check_real
 from paretocut.truncators.neural._shapes import bilstm, encoder, linear
 from paretocut.truncators.neural._train import Batch, NeuralTruncator, best_steps
 

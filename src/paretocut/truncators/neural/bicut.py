@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from paretocut._state import Items, Kind, Real
-from paretocut._validation import check_probability
 from paretocut.errors import InvalidScoresError
-from paretocut.lists import RankedLists
+from paretocut.lists import FloatArray, IntArray, RankedLists
 from paretocut.metrics import MetricLike
-from paretocut.ragged import FloatArray, IntArray
+from paretocut.schema.kinds import Items, Kind, Real
+from paretocut.schema.parameters import check_probability
 from paretocut.truncators.neural._shapes import bilstm, linear
 from paretocut.truncators.neural._train import Batch, NeuralTruncator
 

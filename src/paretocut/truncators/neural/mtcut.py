@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
-from paretocut._validation import check_positive_int, check_real
+from paretocut.lists import FloatArray, IntArray
 from paretocut.metrics import MetricLike
-from paretocut.ragged import FloatArray, IntArray
+from paretocut.schema.parameters import check_positive_int, check_real
 from paretocut.truncators.neural._shapes import bilstm, encoder, linear
 from paretocut.truncators.neural._train import Batch
 from paretocut.truncators.neural.attncut import AttnCut

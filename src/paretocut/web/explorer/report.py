@@ -78,7 +78,7 @@ def _interesting(session: Session) -> list[int]:
 
 
 def _static(name: str) -> str:
-    return files("paretocut.web").joinpath("static", name).read_text(encoding="utf-8")
+    return files("paretocut.web.explorer").joinpath("static", name).read_text(encoding="utf-8")
 
 
 def _bundle(main: str) -> str:

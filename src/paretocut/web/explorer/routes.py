@@ -155,7 +155,7 @@ def _answer(content: Any) -> Response:
 
 def _file(name: str) -> Response:
     # Only names that are in the folder: no path from a request reaches the file system.
-    for file in files("paretocut.web").joinpath("static").iterdir():
+    for file in files("paretocut.web.explorer").joinpath("static").iterdir():
         if file.name == name and (kind := _TYPES.get(f".{name.rpartition('.')[2]}")):
             return Response(file.read_bytes(), 200, _HEADERS, kind)
     raise Refused(404, "not_found", "there is no such file")

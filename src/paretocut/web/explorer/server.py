@@ -9,7 +9,7 @@ import uvicorn
 from fastapi import FastAPI
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-from paretocut._validation import check_port
+from paretocut.schema.parameters import check_port
 from paretocut.web.app import create_app
 from paretocut.web.explorer.routes import MAX_BYTES, router
 from paretocut.web.explorer.session import Session

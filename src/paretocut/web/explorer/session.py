@@ -17,9 +17,8 @@ from paretocut import metrics
 from paretocut.background import Background
 from paretocut.decisions import Cut, Cuts
 from paretocut.errors import InvalidParameterError
-from paretocut.lists import RankedLists
-from paretocut.ragged import FloatArray, IntArray, Ragged
-from paretocut.surprise import SurpriseFits, fit_batch
+from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
+from paretocut.tail import SurpriseFits, fit_tails
 from paretocut.truncators import (
     Autocut,
     Consensus,
@@ -70,13 +69,13 @@ class Method:
 def standard_methods() -> list[Method]:
     """Return the methods that need nothing: the default, the paper's rule and their rivals."""
     return [
-        Method("consensus", "Consensus", Consensus(), "ours", "lists.cut()", ""),
+        Method("consensus", "Consensus", Consensus(), "ours", "pc.cut_batch(lists)", ""),
         Method(
             "surprise",
             "Surprise, p ≤ 0.05",
             Surprise(alpha=0.05),
             "ours",
-            "lists.cut(alpha=0.05)",
+            "pc.cut_batch(lists, alpha=0.05)",
             "--alpha 0.05",
         ),
         _rival("first10", "First 10", FixedK(10), "fixed_k:k=10"),
@@ -146,7 +145,7 @@ class Session:
             label,
             truncator,
             "model",
-            f'lists.cut(truncator="{label}.json")'
+            f'pc.cut_batch(lists, truncator="{label}.json")'
             if option == "--model"
             else f'pc.truncators.Gated(pc.truncators.Consensus(), pc.load("{label}.json"))'
             ".cut_batch(lists)",
@@ -190,7 +189,7 @@ class Session:
     @cached_property
     def fits(self) -> SurpriseFits:
         """The tails of the lists."""
-        return fit_batch(self.lists)
+        return fit_tails(self.lists)
 
     @cached_property
     def warnings(self) -> list[tuple[str, ...]]:

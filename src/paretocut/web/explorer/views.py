@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paretocut._diagnostics import WARNINGS
 from paretocut.background import gev_log_cdf
+from paretocut.decisions.warnings import WARNINGS
 from paretocut.errors import InvalidParameterError
-from paretocut.lists import RankedList
-from paretocut.plots import frontier_points, tail_histogram
-from paretocut.ragged import FloatArray, IntArray
+from paretocut.lists import FloatArray, IntArray, RankedList
+from paretocut.show.plots import frontier_points, tail_histogram
 from paretocut.truncators import Calibrated, Gated, ScoreThreshold
 from paretocut.web.explorer.session import Method, Session, model_text
 

@@ -1,0 +1,417 @@
+"""The law of the best score of queries without an answer: a null for the top of a list."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from paretocut.background.two_groups import Groups
+from paretocut.errors import InvalidParameterError, InvalidScoresError
+from paretocut.lists import BoolArray, FloatArray, Ragged, RaggedLike, RankedLists
+from paretocut.lists.columns import check_direction
+from paretocut.schema.files import write_model
+from paretocut.schema.kinds import Either, Flag, Items, Kind, Made, Real, Whole, checked
+from paretocut.schema.parameters import (
+    check_numbers,
+    check_positive_int,
+    check_probability,
+    shown,
+)
+from paretocut.show.pictures import law_picture, number
+
+__all__ = ["Background", "fit_gev", "gev_log_cdf"]
+
+FORMAT = "paretocut-background"
+_FEWEST = 10
+_LARGEST = 1e150  # squares of larger scores overflow
+# What a file may hold.
+_STATE: dict[str, Kind] = {
+    "shape": Real(-20, 1),
+    "loc": Real(),
+    "scale": Real(above=0),
+    "size": Either(Whole(1)),
+    "context": Either(Whole(1)),
+    "intercept": Real(),
+    "slope": Real(),
+    "residual": Items(Real(), size=3),
+    "higher_is_better": Flag(),
+    "groups": Either(Made(Groups.from_dict)),
+}
+
+
+def fit_gev(maxima: ArrayLike) -> tuple[float, float, float]:
+    """Return shape, location and scale of a generalized extreme value law, from its L-moments.
+
+    The shape is the one of extreme value theory, ``xi``: positive for heavy tails, negative for
+    a bounded one (SciPy's ``genextreme`` has ``c = -xi``).
+
+    Parameters
+    ----------
+    maxima
+        At least 10 numbers, not all equal.
+
+    References
+    ----------
+    J. R. M. Hosking, J. R. Wallis, E. F. Wood, "Estimation of the generalized extreme-value
+    distribution by the method of probability-weighted moments", Technometrics 27, 1985.
+    """
+    x = np.sort(np.asarray(maxima, dtype=np.float64))
+    n = x.size
+    if x.ndim != 1 or n < _FEWEST or not np.isfinite(x).all() or x[0] == x[-1]:
+        raise InvalidScoresError(
+            f"fit_gev: maxima must be at least {_FEWEST} finite numbers, not all equal, "
+            f"got {np.array2string(x, threshold=6)}"
+        )
+    if max(-x[0], x[-1]) > _LARGEST:
+        raise InvalidScoresError(
+            f"fit_gev: maxima must be within {_LARGEST:g} of 0, got {x[0]:g} to {x[-1]:g}"
+        )
+    rank = np.arange(n)
+    b0 = x.mean()
+    b1 = np.mean(rank / (n - 1) * x)
+    b2 = np.mean(rank * (rank - 1) / ((n - 1) * (n - 2)) * x)
+    ratio = (3 * b2 - b0) / (2 * b1 - b0)
+    # (1 - 3^-k) / (1 - 2^-k) falls as k rises; k = -xi.
+    low, high = -0.95, 20.0
+    for _ in range(80):
+        k = 0.5 * (low + high)
+        value = math.log(3) / math.log(2) if abs(k) < 1e-9 else (1 - 3**-k) / (1 - 2**-k)
+        low, high = (k, high) if value > ratio else (low, k)
+    if abs(k) < 1e-6:
+        scale = (2 * b1 - b0) / math.log(2)
+        return 0.0, float(b0 - np.euler_gamma * scale), float(scale)
+    gamma = math.gamma(1 + k)
+    scale = (2 * b1 - b0) * k / (gamma * (1 - 2**-k))
+    return float(-k), float(b0 + scale * (gamma - 1) / k), float(scale)
+
+
+def gev_log_cdf(x: ArrayLike, *, shape: float, loc: float, scale: float) -> FloatArray:
+    """Return the logarithm of the probability not to exceed ``x``.
+
+    Parameters
+    ----------
+    x
+        Numbers.
+    shape, loc, scale
+        Of the generalized extreme value law, as `fit_gev` gives them.
+    """
+    with np.errstate(over="ignore"):
+        z = (np.asarray(x, dtype=np.float64) - loc) / scale
+    if abs(shape) < 1e-9:
+        return np.asarray(-np.exp(np.minimum(-z, 700.0)))
+    inner = np.maximum(1 + shape * z, 0.0)
+    with np.errstate(divide="ignore", over="ignore"):
+        return np.asarray(-(inner ** (-1 / shape)))
+
+
+@dataclass(frozen=True)
+class Background:
+    """The law of the best score of queries that have no answer in the index.
+
+    Made by `Background.fit`. Extreme value theory says that the best of many irrelevant scores
+    follows a generalized extreme value law, and how it moves when the index grows.
+
+    Attributes
+    ----------
+    shape, loc, scale
+        Of the best score, in the index it was fitted on.
+    size
+        Number of documents in that index; None if it is not known.
+    context
+        Rank of the score that stands for the query's own level, or None.
+    intercept, slope
+        Of the regression of the best score on the score at that rank.
+    residual
+        Shape, location and scale of what the regression leaves over.
+    higher_is_better
+        False for distances.
+    groups
+        The queries of a log with and without an answer, where unjudged queries were given;
+        their scores are those of `RankedLists.merit`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> unanswered = rng.normal(0.3, 0.1, (300, 1000)).max(axis=1)
+    >>> background = Background.fit(unanswered, size=1000)
+    >>> background.pvalue([0.62, 0.75]).round(3)
+    array([0.507, 0.004])
+    >>> background.pvalue([0.75], size=10_000).round(3)
+    array([0.036])
+    """
+
+    shape: float
+    loc: float
+    scale: float
+    size: int | None = None
+    context: int | None = None
+    intercept: float = 0.0
+    slope: float = 0.0
+    residual: tuple[float, float, float] = (0.0, 0.0, 1.0)
+    higher_is_better: bool = True
+    groups: Groups | None = None
+
+    @classmethod
+    def fit(
+        cls,
+        lists: RankedLists | RaggedLike,
+        *,
+        queries: RankedLists | RaggedLike | None = None,
+        unanswered: float = 0.05,
+        size: int | None = None,
+        context: int | None = None,
+        higher_is_better: bool = True,
+    ) -> Background:
+        """Return the background of an index, from queries without an answer in it.
+
+        Parameters
+        ----------
+        lists
+            Lists of queries that are known or presumed to have no answer, or only their best
+            scores (1-D). A document makes such a query if it is not in the index itself.
+        queries
+            Lists of real queries, unjudged: most of them have an answer, some may have none. They
+            show where answers begin, so that `answers` can weigh both errors.
+        unanswered
+            Share of ``queries`` that you believe to have no answer. This belief weighs as much
+            as 20 queries.
+        size
+            Documents in the index; needed to follow its growth.
+        context
+            Rank of a score that shows how high irrelevant scores are for this query; the best
+            score is then compared with it. Choose a rank just behind the relevant results, such
+            as 2 if a query has at most one match: a relevant result in that place hides the
+            answer. Needs whole lists.
+        higher_is_better
+            False for distances; `RankedLists` know their direction.
+        """
+        if size is not None:
+            check_positive_int(size, who="Background.fit", name="size")
+        if context is not None:
+            check_positive_int(context, who="Background.fit", name="context")
+        if isinstance(lists, RankedLists):
+            higher_is_better = lists.higher_is_better
+        top, level = _tops(lists, context, higher_is_better)
+        filled = np.isfinite(top)
+        shape, loc, scale = fit_gev(top[filled])
+        groups = None
+        if queries is not None:
+            check_probability(unanswered, who="Background.fit", name="unanswered")
+            log, _ = _tops(queries, None, higher_is_better)
+            groups = Groups.fit(log, top[filled], unanswered=unanswered)
+        if context is None:
+            return cls(*(shape, loc, scale, size), higher_is_better=higher_is_better, groups=groups)
+        x, y = level[filled], top[filled]
+        if np.abs(x).max() > _LARGEST:
+            raise InvalidScoresError(
+                f"Background.fit: scores must be within {_LARGEST:g} of 0, got {x.min():g} to "
+                f"{x.max():g} at rank {context}"
+            )
+        spread = x.var()
+        slope = float(np.mean((x - x.mean()) * (y - y.mean())) / spread) if spread > 0 else 0.0
+        intercept = float(y.mean() - slope * x.mean())
+        residual = fit_gev(y - intercept - slope * x)
+        return cls(
+            *(shape, loc, scale, size, context, intercept, slope, residual, higher_is_better),
+            groups=groups,
+        )
+
+    def posterior(self, lists: RankedLists | RaggedLike) -> FloatArray:
+        """Return the probability that each query has no answer, learned from unjudged queries.
+
+        Parameters
+        ----------
+        lists
+            As for `pvalue`; the query of an empty list has no answer.
+        """
+        if self.groups is None:
+            raise InvalidParameterError("Background.posterior: fit must be given queries, got none")
+        top, _ = _tops(lists, None, self.higher_is_better)
+        filled = np.isfinite(top)
+        chances = np.ones(top.size)
+        chances[filled] = self.groups.posterior(top[filled])
+        return chances
+
+    def answers(self, lists: RankedLists | RaggedLike, alpha: float | None = 0.05) -> BoolArray:
+        """Return whether the best score of each list counts as an answer.
+
+        Parameters
+        ----------
+        lists
+            As for `pvalue`.
+        alpha
+            Largest p-value of an answer; None for the threshold learned from unjudged queries.
+        """
+        if alpha is not None:
+            level = check_probability(alpha, who="Background.answers", name="alpha")
+            return np.asarray(self.pvalue(lists) <= level)
+        if self.groups is None:
+            raise InvalidParameterError(
+                "Background.answers: alpha must be a number when fit was given no queries, got None"
+            )
+        top, _ = _tops(lists, None, self.higher_is_better)
+        return np.asarray(top >= self.groups.threshold)
+
+    def pvalue(self, lists: RankedLists | RaggedLike, *, size: int | None = None) -> FloatArray:
+        """Return the probability that chance alone brings a best score as good as each list's.
+
+        Parameters
+        ----------
+        lists
+            As for `fit`; bare scores must have the direction of those it was fitted on. An empty
+            list has p-value 1.
+        size
+            Documents in the index now. If ``F`` is the law in an index of ``size0`` documents,
+            it is ``F ** (size / size0)`` in this one. If queries differ in their law, that is an
+            upper bound of the p-value. With a context nothing changes, because the score at that
+            rank grows along, as long as the rank is small compared with the index.
+        """
+        growth = self._growth(size)
+        top, level = _tops(lists, self.context, self.higher_is_better)
+        filled = np.isfinite(top)
+        pvalues = np.ones(top.size)
+        if self.context is None:
+            law = {"shape": self.shape, "loc": self.loc, "scale": self.scale}
+            log_cdf = growth * gev_log_cdf(top[filled], **law)
+        else:
+            # The score at rank ``context`` grows with the index as the best one does: in the
+            # limit all upper order statistics share one location and scale.
+            with np.errstate(over="ignore"):
+                near = np.clip(self.slope * level[filled], -_LARGEST, _LARGEST)
+            rest = np.clip(top[filled], -_LARGEST, _LARGEST) - self.intercept - near
+            shape, loc, scale = self.residual
+            log_cdf = gev_log_cdf(rest, shape=shape, loc=loc, scale=scale)
+        pvalues[filled] = -np.expm1(log_cdf)
+        return pvalues
+
+    def chance_of(self, best: float) -> float:
+        """Return the p-value of one best score, as `pvalue` does without a context, but quickly.
+
+        Parameters
+        ----------
+        best
+            The best score of a list, or its smallest distance.
+        """
+        z = ((best if self.higher_is_better else -best) - self.loc) / self.scale
+        if abs(self.shape) < 1e-9:
+            return -math.expm1(-math.exp(min(-z, 700.0)))
+        inner = 1 + self.shape * z
+        if inner <= 0:
+            return 1.0 if self.shape > 0 else 0.0
+        exponent = -math.log(inner) / self.shape
+        return -math.expm1(-math.exp(min(exponent, 700.0)))
+
+    def limit(self, alpha: float = 0.05, *, size: int | None = None) -> float:
+        """Return the best score that only this share of the queries without an answer exceeds.
+
+        Parameters
+        ----------
+        alpha
+            The share, in (0, 1).
+        size
+            Documents in the index now; see `pvalue`. With a context the limit differs from list
+            to list; this one is that of a list of mean context.
+        """
+        check_probability(alpha, who="Background.limit", name="alpha")
+        # F ** growth = 1 - alpha, and F = exp(-exp(-z)) on the scale of the law.
+        z = math.log(self._growth(size)) - math.log(-math.log1p(-alpha))
+        shape = self.shape
+        if abs(shape) >= 1e-9:
+            z = math.expm1(min(shape * z, 700.0)) / shape
+        top = self.loc + self.scale * z
+        return top if self.higher_is_better else -top
+
+    def _repr_html_(self) -> str:
+        sign = 1.0 if self.higher_is_better else -1.0
+        merit = np.linspace(sign * self.limit(0.999), sign * self.limit(0.001), 120)
+        rate = -gev_log_cdf(merit, shape=self.shape, loc=self.loc, scale=self.scale)
+        density = rate ** (self.shape + 1) * np.exp(-rate) / self.scale
+        marks = {"5 % are beyond": self.limit(0.05)}
+        if self.groups is not None:
+            marks["answers begin at"] = sign * self.groups.threshold
+        names = ("shape", "loc", "scale")
+        facts = {"Background": "scores" if self.higher_is_better else "distances"}
+        facts |= {name: number(getattr(self, name)) for name in names}
+        facts |= {} if self.size is None else {"documents": str(self.size)}
+        return law_picture(
+            sign * merit, density, marks=marks, facts=facts, higher_is_better=self.higher_is_better
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the background as JSON; `paretocut.load` reads it.
+
+        Parameters
+        ----------
+        path
+            The file. It is replaced in one step: a reader sees the old or the new one.
+        """
+        write_model(path, FORMAT, self.to_dict())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the background as plain data."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Background:
+        """Return the background that `to_dict` described, also if it went through JSON.
+
+        Parameters
+        ----------
+        content
+            What `to_dict` gave; other entries are ignored.
+        """
+        known = checked(_STATE, {name: content[name] for name in _STATE if name in content})
+        known["residual"] = tuple(known["residual"])
+        if known["residual"][2] <= 0:
+            raise ValueError(f"the scale of residual must be above 0, got {known['residual'][2]}")
+        return cls(**known)
+
+    def _growth(self, size: int | None) -> float:
+        if size is None:
+            return 1.0
+        if self.size is None:
+            raise InvalidParameterError(
+                f"Background.pvalue: size must be None when fit was not told the size of the "
+                f"index, got {shown(size)}"
+            )
+        return check_positive_int(size, who="Background.pvalue", name="size") / self.size
+
+
+def _tops(
+    lists: RankedLists | RaggedLike, context: int | None, higher_is_better: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Return the best score of each list, -inf of an empty one, and that at rank ``context``."""
+    if not isinstance(lists, RankedLists):
+        bare = isinstance(lists, (np.ndarray, list)) and len(lists) and np.isscalar(lists[0])
+        if bare and context is not None:
+            raise InvalidScoresError(
+                "Background: lists must be whole lists where there is a context, got best scores"
+            )
+        rows: Any = lists
+        if bare:
+            rows = check_numbers(lists, who="Background", name="best scores", ndim=1)[:, None]
+        column = Ragged.from_any(rows, dtype=np.float64)
+        check_direction(column, higher_is_better, who="Background")
+        lists = RankedLists(column, higher_is_better=higher_is_better)
+    if lists.higher_is_better != higher_is_better:
+        kinds = ("distances", "scores")
+        raise InvalidScoresError(
+            f"Background: lists must hold {kinds[higher_is_better]}, as those it was fitted on, "
+            f"got {kinds[lists.higher_is_better]}"
+        )
+    scores = lists.merit
+    filled = scores.filled
+    top = np.full(len(scores), -np.inf)
+    top[filled] = scores.values[scores.offsets[:-1][filled]]
+    level = np.zeros(len(scores))
+    if context is not None:
+        place = np.minimum(context, scores.lengths) - 1
+        level[filled] = scores.values[(scores.offsets[:-1] + place)[filled]]
+    return top, level

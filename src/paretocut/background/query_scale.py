@@ -1,0 +1,124 @@
+"""The scale of lexical scores: what each word of a query is worth."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from paretocut.errors import InvalidParameterError
+from paretocut.lists import FloatArray
+from paretocut.schema.kinds import Made, Whole, checked
+from paretocut.schema.parameters import shown
+
+__all__ = ["QueryScale", "frequencies", "words"]
+
+_WORD = re.compile(r"\w+")
+_POWER = 0.75
+
+
+def words(text: str) -> set[str]:
+    """Return the different words of a text, in lower case."""
+    return set(_WORD.findall(text.lower()))
+
+
+def frequencies(texts: Iterable[str]) -> tuple[Counter[str], int]:
+    """Return in how many texts each word occurs, and how many texts there are."""
+    counts: Counter[str] = Counter()
+    size = 0
+    if isinstance(texts, (str, bytes)) or not np.iterable(texts):
+        raise InvalidParameterError(f"nonsense: texts must be many strings, got {shown(texts)}")
+    for text in texts:
+        if not isinstance(text, str):
+            raise InvalidParameterError(f"nonsense: texts must be strings, got {shown(text)}")
+        counts.update(words(text))
+        size += 1
+    return counts, size
+
+
+@dataclass(frozen=True)
+class QueryScale:
+    """Divisors of lexical scores, which make long and short queries comparable.
+
+    A BM25 score grows with every word that matches. The scale of a query is the sum of the
+    inverse document frequencies of its words, to the power 0.75; a word the texts do not know
+    counts as the rarest.
+
+    Attributes
+    ----------
+    counts
+        Number of texts that hold each word; words of one text alone are left out.
+    size
+        Number of texts.
+
+    Examples
+    --------
+    >>> scale = QueryScale.from_texts(["the cat sat", "the dog ran", "the sun", "a cat"])
+    >>> scale(["the cat", "the purple cat"]).round(2)
+    array([1.04, 2.48])
+    """
+
+    counts: Mapping[str, int]
+    size: int
+
+    @classmethod
+    def from_texts(cls, texts: Iterable[str]) -> QueryScale:
+        """Return the scale of an index, from some hundred of its texts.
+
+        Parameters
+        ----------
+        texts
+            Texts of the index; the more, the better.
+        """
+        counts, size = frequencies(texts)
+        if size == 0:
+            raise InvalidParameterError("QueryScale: texts must hold at least one text, got none")
+        return cls({word: count for word, count in sorted(counts.items()) if count > 1}, size)
+
+    def __call__(self, queries: Sequence[str]) -> FloatArray:
+        """Return the scale of each query; 1 for a query without a word.
+
+        Parameters
+        ----------
+        queries
+            Texts of the queries.
+        """
+        if isinstance(queries, str) or not isinstance(queries, Sequence):
+            raise InvalidParameterError(
+                f"QueryScale: queries must be a list of texts, got {shown(queries)}"
+            )
+        for query in queries:
+            if not isinstance(query, str):
+                raise InvalidParameterError(
+                    f"QueryScale: queries must be texts, got {shown(query)}"
+                )
+        return np.array([self._mass(query) ** _POWER or 1.0 for query in queries])
+
+    def _mass(self, query: str) -> float:
+        counts = np.array([self.counts.get(word, 0) for word in words(query)], dtype=np.float64)
+        return float(np.log1p((self.size - counts + 0.5) / (counts + 0.5)).sum())
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> QueryScale:
+        """Return the scale that `to_dict` described, after a way through JSON.
+
+        Parameters
+        ----------
+        content
+            What `to_dict` gave.
+        """
+        known = checked({"size": Whole(1), "counts": Made(dict)}, content)
+        within = Whole(1, known["size"])
+        for word, count in known["counts"].items():
+            checked({"count of a word": within}, {"count of a word": count})
+            if not isinstance(word, str):
+                raise ValueError(f"words must be texts, got {word!r:.60}")
+        return cls(**known)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the scale as plain data."""
+        return {"counts": dict(self.counts), "size": self.size}

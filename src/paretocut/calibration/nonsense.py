@@ -1,0 +1,60 @@
+"""Nonsense queries made of the words of an index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from paretocut.background.query_scale import frequencies
+from paretocut.errors import InvalidParameterError
+from paretocut.schema.parameters import check_int, check_positive_int
+
+__all__ = ["nonsense_queries"]
+
+
+def nonsense_queries(
+    texts: Iterable[str], n: int = 100, *, length: int = 8, lexical: bool = False, seed: int = 0
+) -> list[str]:
+    """Return queries that mean nothing, made of words of these texts.
+
+    Each query is ``length`` different words. No document is about such a mixture, yet every word
+    is one that the index knows: its scores show what chance reaches.
+
+    Parameters
+    ----------
+    texts
+        Some hundred texts of the index.
+    n
+        Number of queries.
+    length
+        Words in each. Three words are close to a real query; twelve or twenty change little.
+    lexical
+        How words are drawn: False takes every word with the same chance, which suits embeddings.
+        True takes common words more often, by the square root of the number of texts they are
+        in: real questions off the topic share common words with any index.
+    seed
+        Of the draws.
+
+    Examples
+    --------
+    >>> nonsense_queries(["the cat sat on a mat", "dogs chase the cat"], 2, length=3)
+    ['on chase cat', 'cat sat the']
+    """
+    check_positive_int(n, who="nonsense", name="n")
+    check_positive_int(length, who="nonsense", name="length")
+    counts, _ = frequencies(texts)
+    # Numbers and single letters are seldom words.
+    known = sorted(word for word in counts if len(word) > 1 and word.isalpha())
+    if len(known) < length:
+        raise InvalidParameterError(
+            f"nonsense: texts must hold at least {length} different words, got {len(known)}"
+        )
+    weight = np.array([counts[word] for word in known], dtype=np.float64) ** 0.5
+    if not lexical:
+        weight[:] = 1.0
+    rng = np.random.default_rng(check_int(seed, who="nonsense", name="seed"))
+    draws = [
+        rng.choice(len(known), length, replace=False, p=weight / weight.sum()) for _ in range(n)
+    ]
+    return [" ".join(known[i] for i in draw) for draw in draws]

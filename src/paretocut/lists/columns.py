@@ -1,0 +1,196 @@
+"""Checks of the columns that ranked lists are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from paretocut.errors import InvalidScoresError
+from paretocut.lists.ragged import Ragged, RaggedLike
+
+__all__ = [
+    "aligned",
+    "as_text",
+    "check_direction",
+    "grades",
+    "known_or_nan",
+    "matrix",
+    "query_names",
+    "refuse_not_finite",
+]
+
+_UNSORTED = 8  # this many scores do not stand worst first by accident
+
+
+def query_names(query_ids: ArrayLike | None, n: int) -> NDArray[np.str_]:
+    if query_ids is None:
+        return np.arange(n).astype(np.str_)
+    try:
+        names = np.asarray(query_ids)
+        texts = names.astype(np.str_)
+    except ValueError:  # lists among the names
+        names = np.empty((n, 0))
+    if names.shape != (n,):
+        raise InvalidScoresError(
+            f"RankedLists: query_ids must be {n} names, one per list, got shape {names.shape}"
+        )
+    return texts
+
+
+def refuse_not_finite(column: Ragged, query_ids: NDArray[np.str_], what: str) -> None:
+    found = column.first_not_finite()
+    if found is not None:
+        i, place = found
+        raise InvalidScoresError(
+            f"RankedLists: query {str(query_ids[i])!r}: {what} at rank {place + 1} must be finite, "
+            f"got {column[i][place]}"
+        )
+
+
+def as_text(ids: NDArray[Any]) -> NDArray[np.str_]:
+    """Return document ids as strings; bytes that are no UTF-8 come back whole when encoded.
+
+    Parameters
+    ----------
+    ids
+        Strings, bytes or numbers.
+    """
+    try:
+        return ids.astype(np.str_, copy=False)  # bytes too, if they are ASCII
+    except UnicodeDecodeError:
+        return np.char.decode(ids, "utf-8", "surrogateescape")
+
+
+def aligned(column: RaggedLike | None, scores: Ragged, name: str) -> Ragged | None:
+    if column is None:
+        return None
+    ragged = Ragged.from_any(column)
+    if len(ragged) != len(scores):
+        raise InvalidScoresError(
+            f"RankedLists: {name} must have as many lists as scores, {len(scores)}, "
+            f"got {len(ragged)}"
+        )
+    different = np.flatnonzero(ragged.offsets != scores.offsets)
+    if different.size:
+        i = int(different[0]) - 1
+        raise InvalidScoresError(
+            f"RankedLists: {name} must be as long as scores in every list, "
+            f"got {ragged.lengths[i]} for {scores.lengths[i]} scores in list {i}"
+        )
+    return ragged
+
+
+def grades(
+    relevance: RaggedLike | None, scores: Ragged, names: NDArray[np.str_], min_grade: float
+) -> Ragged | None:
+    """Return the grades of the results, NaN where nobody judged; None without judgements.
+
+    Parameters
+    ----------
+    relevance
+        Booleans or numbers in the layout of ``scores``; None and NaN mean unknown.
+    scores
+        The scores of the same lists.
+    names
+        Names of the queries.
+    min_grade
+        Smallest grade that counts as relevant.
+    """
+    column = aligned(relevance, scores, "relevance")
+    if column is None:
+        return None
+    values = column.values
+    if values.dtype == object:
+        column = column.with_values(known_or_nan(values, min_grade))
+    if column.values.dtype.kind not in "biuf":
+        raise InvalidScoresError(
+            f"RankedLists: relevance must be numbers, got {column.values.dtype}"
+        )
+    if column.values.dtype.kind == "f":
+        known = np.where(np.isnan(column.values), 0, column.values)
+        refuse_not_finite(column.with_values(known), names, "relevance")
+    return column
+
+
+def known_or_nan(items: Iterable[Any], min_grade: float) -> NDArray[Any]:
+    """Return grades as floats, NaN in the place of None; as they are if some are no numbers.
+
+    Parameters
+    ----------
+    items
+        Grades of some results: booleans, numbers or None.
+    min_grade
+        Smallest grade that counts as relevant.
+    """
+    found = list(items)
+    if not all(item is None or isinstance(item, (bool, int, float, np.generic)) for item in found):
+        return np.asarray(found, dtype=object)
+    # True must count as relevant whatever min_grade was meant for in a graded run.
+    yes = float(max(1, min_grade))
+    try:
+        return np.array(
+            [yes if isinstance(item, (bool, np.bool_)) and item else item for item in found],
+            dtype=np.float64,
+        )
+    except (TypeError, ValueError, OverflowError):  # dates, integers without end
+        return np.asarray(found, dtype=object)
+
+
+def matrix(vectors: ArrayLike | None, rows: int, name: str, what: str) -> NDArray[Any] | None:
+    if vectors is None:
+        return None
+    try:
+        array = np.asarray(vectors)
+    except ValueError:  # rows of unequal length
+        array = np.empty(0)
+    if name == "doc_embeddings" and array.ndim == 3:
+        array = array.reshape(-1, array.shape[-1])
+    if array.ndim != 2 or len(array) != rows:
+        raise InvalidScoresError(
+            f"RankedLists: {name} must have one row for each of the {rows} {what}, "
+            f"got shape {array.shape}"
+        )
+    return array
+
+
+def check_direction(
+    scores: Ragged, higher_is_better: bool, *, who: str, least: int = _UNSORTED
+) -> None:
+    """Refuse lists that stand worst first: their direction must be wrong.
+
+    Parameters
+    ----------
+    scores
+        Lists as the user gave them; unsorted ones get the benefit of the doubt.
+    higher_is_better
+        The direction that the user named.
+    who
+        Who refuses.
+    least
+        Shortest list that is looked at: fewer results may stand worst first by accident.
+    """
+    values, offsets = scores.values, scores.offsets
+    long = scores.lengths >= max(least, 2)
+    if not long.any():
+        return
+    better, worse = np.zeros((2, values.size), dtype=bool)  # than the result before
+    np.greater(values[1:], values[:-1], out=better[1:])
+    np.less(values[1:], values[:-1], out=worse[1:])
+    if not higher_is_better:
+        better, worse = worse, better
+    first = offsets[:-1][scores.filled]  # nothing stands before the first of a list
+    better[first] = worse[first] = False
+    wrong = long & (scores.count(worse) == 0) & (scores.count(better) > 0)
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        runs = ("falling", "rise") if higher_is_better else ("rising", "fall")
+        where = "" if len(scores) == 1 else f" in list {i}"
+        raise InvalidScoresError(
+            f"{who}: results must come best first, with {runs[0]} scores because "
+            f"higher_is_better={higher_is_better}; got scores that {runs[1]} from "
+            f"{scores[i][0]:g} to {scores[i][-1]:g}{where} (merely unsorted scores must be "
+            "sorted first)"
+        )

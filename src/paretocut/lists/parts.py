@@ -1,0 +1,121 @@
+"""What each retriever said of the results of a fused list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from paretocut.errors import InvalidParameterError
+from paretocut.lists.ragged import IntArray, Ragged
+
+__all__ = ["Parts"]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Parts:
+    """Score and rank that each retriever gave each result of fused lists.
+
+    Attributes
+    ----------
+    names
+        Name of each retriever.
+    scores
+        One `Ragged` for each retriever, in the layout of the fused scores: the retriever's own
+        score, NaN where it did not return the document.
+    ranks
+        Likewise its rank, from 1, and 0 where it did not return the document.
+
+    Examples
+    --------
+    >>> import paretocut as pc
+    >>> words = pc.RankedLists([[7.0, 2.0]], doc_ids=[["a", "b"]])
+    >>> vectors = pc.RankedLists([[0.9, 0.5]], doc_ids=[["b", "c"]])
+    >>> fused = pc.fuse({"words": words, "vectors": vectors}, method="rrf")
+    >>> fused[0].doc_ids.tolist(), fused.parts.ranks[1][0].tolist()
+    (['b', 'a', 'c'], [1, 0, 2])
+    >>> fused.parts.describe(0, 1)
+    'words: 7, rank 1; vectors: not found'
+    """
+
+    names: tuple[str, ...]
+    scores: tuple[Ragged, ...]
+    ranks: tuple[Ragged, ...]
+
+    def describe(self, query: int, position: int) -> str:
+        """Return in words what each retriever said of one result.
+
+        Parameters
+        ----------
+        query
+            Position of the list.
+        position
+            Position of the result in it, from 0.
+        """
+        said = []
+        for name, scores, ranks in zip(self.names, self.scores, self.ranks, strict=True):
+            rank, score = int(ranks[query][position]), float(scores[query][position])
+            said.append(f"{name}: {score:.3g}, rank {rank}" if rank else f"{name}: not found")
+        return "; ".join(said)
+
+    def take(self, indices: ArrayLike) -> Parts:
+        """Return the parts of the lists at these positions, in this order."""
+        return self._each(lambda column: column.take(indices))
+
+    def keep(self, mask: NDArray[np.bool_], offsets: IntArray) -> Parts:
+        """Return the parts of some results.
+
+        Parameters
+        ----------
+        mask
+            Which results, over the flat values.
+        offsets
+            Where the lists begin among those kept.
+        """
+        return self._each(lambda column: Ragged(column.values[mask], offsets))
+
+    @staticmethod
+    def concat(parts: Iterable[Parts], offsets: IntArray) -> Parts:
+        """Return the parts of lists that are put one after the other.
+
+        Parameters
+        ----------
+        parts
+            Those of the pieces; all of the same retrievers.
+        offsets
+            Where the lists begin in the whole.
+        """
+        items = list(parts)
+        names = items[0].names
+        for item in items:
+            if item.names != names:
+                raise InvalidParameterError(
+                    f"RankedLists: concat needs the same retrievers in all parts, got {names} "
+                    f"and {item.names}"
+                )
+
+        def whole(columns: Iterable[tuple[Ragged, ...]]) -> tuple[Ragged, ...]:
+            return tuple(
+                Ragged(np.concatenate([column.values for column in same]), offsets)
+                for same in zip(*columns, strict=True)
+            )
+
+        return Parts(
+            names, whole(item.scores for item in items), whole(item.ranks for item in items)
+        )
+
+    def _each(self, change: Any) -> Parts:
+        return Parts(
+            self.names,
+            tuple(change(column) for column in self.scores),
+            tuple(change(column) for column in self.ranks),
+        )
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __repr__(self) -> str:
+        return f"Parts({', '.join(self.names)})"

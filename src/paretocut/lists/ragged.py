@@ -1,0 +1,272 @@
+"""Lists of unequal length in two arrays, without a Python object per value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from paretocut.errors import InvalidScoresError
+from paretocut.schema.parameters import shown
+
+__all__ = [
+    "BoolArray",
+    "FloatArray",
+    "IntArray",
+    "Ragged",
+    "RaggedLike",
+    "best_first",
+    "offsets_of",
+]
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
+BoolArray: TypeAlias = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Ragged:
+    """Lists of unequal length in two arrays: all values in a row, and where each list begins.
+
+    Parameters
+    ----------
+    values
+        1-D array with the values of every list, one list after the other.
+    offsets
+        ``len(ragged) + 1`` integers from 0 to ``len(values)``, never falling;
+        list ``i`` is ``values[offsets[i]:offsets[i + 1]]``.
+
+    Examples
+    --------
+    >>> ragged = Ragged.from_any([[3.0, 1.0], [], [2.0]])
+    >>> len(ragged), ragged[0].tolist(), ragged.lengths.tolist()
+    (3, [3.0, 1.0], [2, 0, 1])
+    """
+
+    values: NDArray[Any]
+    offsets: IntArray
+
+    def __post_init__(self) -> None:
+        values, offsets = _array(self.values), _array(self.offsets)
+        if values.ndim != 1:
+            raise InvalidScoresError(f"Ragged: values must be 1-D, got {values.ndim}-D")
+        if offsets.ndim != 1 or offsets.size == 0 or offsets.dtype.kind not in "iu":
+            raise InvalidScoresError(
+                "Ragged: offsets must be a 1-D array of at least one integer, "
+                f"got shape {offsets.shape} of {offsets.dtype}"
+            )
+        if offsets[0] != 0 or offsets[-1] != values.size or np.any(offsets[1:] < offsets[:-1]):
+            raise InvalidScoresError(
+                f"Ragged: offsets must rise from 0 to the number of values, {values.size}, "
+                f"got {np.array2string(offsets, threshold=8)}"
+            )
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "offsets", offsets.astype(np.int64, copy=False))
+
+    @classmethod
+    def from_any(cls, lists: RaggedLike, *, dtype: Any = None) -> Ragged:
+        """Return the lists as ``Ragged``, without a copy where the layout allows it.
+
+        Parameters
+        ----------
+        lists
+            A 2-D array, a sequence of 1-D arrays or lists, a tuple ``(values, offsets)``,
+            a pyarrow list array (chunked or not), or a ``Ragged``.
+        dtype
+            Type of the values; by default the one they came with.
+        """
+        if isinstance(lists, Ragged):
+            ragged = lists
+        elif type(lists).__module__.partition(".")[0] == "pyarrow":
+            ragged = _from_arrow(lists)
+        elif isinstance(lists, tuple) and len(lists) == 2:
+            ragged = cls(_array(lists[0]), _array(lists[1]))
+        else:
+            ragged = _from_sequence(lists, dtype)
+        if dtype is None or ragged.values.dtype == dtype:
+            return ragged
+        try:
+            # Strings, dates and complex numbers convert too, and should not.
+            if np.dtype(dtype).kind == "f" and ragged.values.dtype.kind not in "biufO":
+                raise TypeError
+            return ragged.with_values(ragged.values.astype(dtype))
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InvalidScoresError(
+                f"Ragged: values must convert to {np.dtype(dtype)}, got {ragged.values.dtype}"
+            ) from error
+
+    @property
+    def lengths(self) -> IntArray:
+        """Number of values in each list."""
+        return self.offsets[1:] - self.offsets[:-1]
+
+    @property
+    def rows(self) -> IntArray:
+        """Which list each value belongs to."""
+        return np.repeat(np.arange(len(self)), self.lengths)
+
+    @property
+    def ranks(self) -> IntArray:
+        """Place of each value in its list, from 0."""
+        return np.arange(self.values.size) - np.repeat(self.offsets[:-1], self.lengths)
+
+    @property
+    def filled(self) -> BoolArray:
+        """Which lists hold any value."""
+        return self.offsets[1:] > self.offsets[:-1]
+
+    def ends(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the first and the last value of each list; 0 of an empty one."""
+        starts, stops = self.offsets[:-1], self.offsets[1:]
+        filled = stops > starts
+        if filled.all():
+            return self.values[starts], self.values[stops - 1]
+        first, last = np.zeros((2, len(self)), dtype=self.values.dtype)
+        first[filled] = self.values[starts[filled]]
+        last[filled] = self.values[stops[filled] - 1]
+        return first, last
+
+    def count(self, mask: BoolArray) -> IntArray:
+        """Return how many values of each list the mask, one flag per value, marks."""
+        if len(self) == 1:
+            return np.array([np.count_nonzero(mask)])
+        total = np.zeros(mask.size + 1, dtype=np.int64)
+        np.cumsum(mask, out=total[1:])
+        return np.diff(total[self.offsets])
+
+    def spread(self, column: NDArray[Any]) -> NDArray[Any]:
+        """Return one number per value, from one number per list."""
+        return np.repeat(column, self.lengths)
+
+    def first_not_finite(self) -> tuple[int, int] | None:
+        """Return list and place of the first value that is NaN or infinite, or None."""
+        finite = np.isfinite(self.values)
+        if finite.all():
+            return None
+        at = int(np.argmin(finite))
+        i = int(np.searchsorted(self.offsets, at, side="right")) - 1
+        return i, at - int(self.offsets[i])
+
+    def with_values(self, values: NDArray[Any]) -> Ragged:
+        """Return other values of the same layout."""
+        if values.shape != self.values.shape:
+            raise InvalidScoresError(
+                f"Ragged: values must be {self.values.size} in a row, got shape {values.shape}"
+            )
+        return Ragged.unchecked(values, self.offsets)
+
+    @classmethod
+    def unchecked(cls, values: NDArray[Any], offsets: IntArray) -> Ragged:
+        """Return what is known to be a 1-D array and its offsets, without looking again."""
+        ragged = object.__new__(cls)
+        object.__setattr__(ragged, "values", values)
+        object.__setattr__(ragged, "offsets", offsets)
+        return ragged
+
+    def take(self, indices: ArrayLike) -> Ragged:
+        """Return the lists at these positions, in this order."""
+        index = np.asarray(indices, dtype=np.int64)
+        lengths = self.lengths[index]
+        offsets = offsets_of(lengths)
+        shift = self.offsets[:-1][index] - offsets[:-1]
+        return Ragged(self.values[np.arange(offsets[-1]) + np.repeat(shift, lengths)], offsets)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, index: int) -> NDArray[Any]:
+        i = range(len(self))[index]  # range gives negative indices and IndexError for free
+        return self.values[self.offsets[i] : self.offsets[i + 1]]
+
+    def __iter__(self) -> Iterator[NDArray[Any]]:
+        return (self[i] for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"Ragged({len(self)} lists, {self.values.size} values of {self.values.dtype})"
+
+
+RaggedLike: TypeAlias = (
+    "Ragged | NDArray[Any] | Sequence[ArrayLike] | tuple[ArrayLike, ArrayLike] | Any"
+)
+"""What ``Ragged.from_any`` takes; ``Any`` stands for pyarrow list arrays."""
+
+
+def best_first(scores: Ragged, higher_is_better: bool) -> IntArray | None:
+    """Return what sorts every list best first, or None when all of them are.
+
+    Parameters
+    ----------
+    scores
+        Lists in any order.
+    higher_is_better
+        False for distances.
+    """
+    values = scores.values
+    worse, better = (values[:-1], values[1:]) if higher_is_better else (values[1:], values[:-1])
+    rises = np.flatnonzero(better > worse) + 1
+    if not rises.size or np.isin(rises, scores.offsets).all():
+        return None
+    return np.lexsort((-values if higher_is_better else values, scores.rows))
+
+
+def offsets_of(lengths: IntArray) -> IntArray:
+    """Return where lists of these lengths begin, and where the last one ends."""
+    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
+
+
+def _array(values: Any) -> NDArray[Any]:
+    if isinstance(values, np.ma.MaskedArray):
+        raise InvalidScoresError(
+            "Ragged: values must not be masked, got a masked array; take .compressed() of it"
+        )
+    try:
+        return np.asarray(values)
+    except ValueError as error:  # lists of unequal length inside
+        raise InvalidScoresError(f"Ragged: values must be 1-D, got {shown(values):.60}") from error
+
+
+def _from_sequence(lists: Any, dtype: Any) -> Ragged:
+    problem = "Ragged: lists must be a 2-D array or a sequence of 1-D arrays (one: [scores]), got "
+    if hasattr(lists, "__array__"):
+        array = _array(lists)
+        if array.ndim == 2:
+            rows, columns = array.shape
+            return Ragged(array.reshape(-1), np.arange(rows + 1, dtype=np.int64) * columns)
+        if array.ndim != 1 or (array.size and array.dtype != object):
+            raise InvalidScoresError(f"{problem}a {array.ndim}-D array of {array.dtype}")
+    if isinstance(lists, (str, bytes, dict)) or not isinstance(lists, Iterable):
+        raise InvalidScoresError(f"{problem}{type(lists).__name__}")
+    parts = [_array(part) for part in lists]
+    for i, part in enumerate(parts):
+        if part.ndim != 1:
+            raise InvalidScoresError(f"{problem}{part.ndim}-D data at position {i}")
+    offsets = offsets_of(np.fromiter(map(len, parts), dtype=np.int64, count=len(parts)))
+    # An empty list has no type of its own: NumPy would call it float64 and so widen the others.
+    filled = [part for part in parts if part.size]
+    if not filled:
+        return Ragged(np.empty(0, dtype or np.float64), offsets)
+    try:
+        return Ragged(np.concatenate(filled), offsets)
+    except np.exceptions.DTypePromotionError:
+        kinds = " and ".join(sorted({str(part.dtype) for part in filled}))
+        raise InvalidScoresError(f"Ragged: lists must be of one type, got {kinds}") from None
+
+
+def _from_arrow(array: Any) -> Ragged:
+    if hasattr(array, "chunks"):
+        array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
+    if not hasattr(array, "flatten") or not hasattr(array, "value_lengths"):
+        raise InvalidScoresError(
+            f"Ragged: an Arrow array must be of lists, got {getattr(array, 'type', type(array))}"
+        )
+    if array.null_count:
+        first = int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
+        raise InvalidScoresError(f"Ragged: Arrow lists must not be null, got a null at {first}")
+    lengths = array.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64)
+    values = array.flatten().to_numpy(zero_copy_only=False)
+    return Ragged(values.astype(str) if values.dtype == object else values, offsets_of(lengths))

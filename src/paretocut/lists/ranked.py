@@ -1,0 +1,545 @@
+"""Ranked lists in columns, without a Python object per result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from paretocut.errors import InvalidParameterError, InvalidScoresError
+from paretocut.lists.columns import aligned, as_text, grades, matrix, query_names, refuse_not_finite
+from paretocut.lists.parts import Parts
+from paretocut.lists.ragged import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Ragged,
+    RaggedLike,
+    best_first,
+    offsets_of,
+)
+from paretocut.schema.parameters import check_bool, check_int, check_numbers, check_probability
+
+__all__ = ["RankedList", "RankedLists"]
+
+
+_UNKNOWN = -1  # in the place of a number of relevant documents
+_ONE_NAME = np.array(["0"])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RankedList:
+    """One ranked list, best first: a view into the columns of a `RankedLists`.
+
+    Attributes
+    ----------
+    query_id
+        Name of the query.
+    scores
+        Scores as they were given, best first: falling, or rising if they are distances.
+    relevance, relevant, num_relevant
+        Grades, which of them count as relevant, and the number of relevant documents in the
+        collection; None without judgements. Grades are NaN where nobody judged; then
+        ``relevant`` is None too.
+    doc_ids
+        Names of the results, or None.
+    """
+
+    query_id: str
+    scores: FloatArray
+    relevance: NDArray[Any] | None = None
+    relevant: BoolArray | None = None
+    doc_ids: NDArray[Any] | None = None
+    num_relevant: int | None = None
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+
+@dataclass(frozen=True, slots=True, eq=False, init=False, repr=False)
+class RankedLists:
+    """Many ranked lists in columns, every list best first.
+
+    Lists that arrive in another order are sorted (stably), and what belongs to the results
+    moves with them. The lists remember whether their scores are distances: `scores` gives them
+    back as they came, `merit` with higher always better. The caller's arrays are never changed.
+
+    Parameters
+    ----------
+    scores
+        Scores of each list: anything `Ragged.from_any` takes. NaN and infinity are refused.
+    relevance
+        Grades of the results, in the layout of ``scores``: booleans, integers or floats. None
+        and NaN mean that nobody judged the result: unknown is not irrelevant.
+    query_ids
+        One name per list; by default "0", "1", ...
+    doc_ids
+        Names of the results, in the layout of ``scores``.
+    num_relevant
+        Relevant documents in the collection, one number per list; by default those retrieved.
+    query_embeddings
+        One row per list, for the methods that look at neighbouring queries.
+    doc_embeddings
+        One row per result, in the order of the flat scores; or (lists, depth, dimensions).
+    higher_is_better
+        False for distances.
+    min_grade
+        Smallest grade that counts as relevant.
+
+    Attributes
+    ----------
+    scores, relevance, doc_ids
+        `Ragged` columns (the last two may be None). Document ids are strings.
+    query_ids, query_embeddings, doc_embeddings
+        Arrays (the embeddings may be None).
+    higher_is_better, min_grade
+        As given.
+    parts
+        What each retriever said of each result, in lists that `paretocut.fuse` made; else None.
+
+    Notes
+    -----
+    Lists may be judged in part. `judged` says which results have a grade, `fully_judged` whether
+    all have. What needs all grades (`relevant`, `num_relevant`, metrics, most truncators) refuses
+    lists that lack some, and never takes an unknown result for an irrelevant one.
+
+    Examples
+    --------
+    >>> lists = RankedLists([[0.9, 0.2, 0.4], [0.3]], relevance=[[1, 0, 1], [0]])
+    >>> lists
+    RankedLists(2 lists, 4 results, judged)
+    >>> lists[0].scores.tolist(), lists[0].relevance.tolist(), lists.num_relevant.tolist()
+    ([0.9, 0.4, 0.2], [1, 1, 0], [2, 0])
+    >>> distances = RankedLists([[0.7, 0.1]], higher_is_better=False)
+    >>> distances[0].scores.tolist(), distances.merit[0].tolist()
+    ([0.1, 0.7], [-0.1, -0.7])
+    >>> RankedLists([[0.9, 0.4, 0.2]], relevance=[[1, None, 0]])
+    RankedLists(1 lists, 3 results, 2 judged)
+    """
+
+    scores: Ragged
+    relevance: Ragged | None
+    query_ids: NDArray[np.str_]
+    doc_ids: Ragged | None
+    query_embeddings: NDArray[Any] | None
+    doc_embeddings: NDArray[Any] | None
+    higher_is_better: bool
+    min_grade: float
+    parts: Parts | None
+    _num_relevant: IntArray | None
+
+    def __init__(
+        self,
+        scores: RaggedLike,
+        relevance: RaggedLike | None = None,
+        query_ids: ArrayLike | None = None,
+        doc_ids: RaggedLike | None = None,
+        num_relevant: ArrayLike | None = None,
+        query_embeddings: ArrayLike | None = None,
+        doc_embeddings: ArrayLike | None = None,
+        *,
+        higher_is_better: bool = True,
+        min_grade: float = 1,
+    ) -> None:
+        higher_is_better = check_bool(higher_is_better, who="RankedLists", name="higher_is_better")
+        ragged = Ragged.from_any(scores, dtype=np.float64)
+        n = len(ragged)
+        names = query_names(query_ids, n)
+        refuse_not_finite(ragged, names, "score")
+        judgements = grades(relevance, ragged, names, min_grade)
+        documents = aligned(doc_ids, ragged, "doc_ids")
+        if documents is not None:
+            documents = documents.with_values(as_text(documents.values))
+        query_vectors = matrix(query_embeddings, n, "query_embeddings", "lists")
+        vectors = matrix(doc_embeddings, ragged.values.size, "doc_embeddings", "results")
+
+        order = best_first(ragged, higher_is_better)
+        if order is not None:
+            ragged = ragged.with_values(ragged.values[order])
+            judgements = (
+                None if judgements is None else judgements.with_values(judgements.values[order])
+            )
+            documents = (
+                None if documents is None else documents.with_values(documents.values[order])
+            )
+            vectors = _pick(vectors, order)
+
+        self._set(
+            scores=ragged,
+            relevance=judgements,
+            query_ids=names,
+            doc_ids=documents,
+            query_embeddings=query_vectors,
+            doc_embeddings=vectors,
+            higher_is_better=higher_is_better,
+            min_grade=min_grade,
+            parts=None,
+            _num_relevant=None,
+        )
+        object.__setattr__(self, "_num_relevant", self._checked_num_relevant(num_relevant))
+
+    def _set(self, **columns: Any) -> RankedLists:
+        for name, column in columns.items():
+            object.__setattr__(self, name, column)
+        return self
+
+    def _checked_num_relevant(self, num_relevant: ArrayLike | None) -> IntArray | None:
+        retrieved = np.zeros(len(self), dtype=np.int64)
+        if self.relevance is not None:
+            retrieved = self.relevance.count(self._counts(self.relevance.values))
+        if num_relevant is None:
+            if self.relevance is None:
+                return None
+            unknown = self.relevance.count(np.isnan(self.relevance.values)) > 0
+            return np.where(unknown, _UNKNOWN, retrieved)
+        try:
+            given = np.asarray(num_relevant)
+        except ValueError:  # lists among the numbers
+            given = np.empty(0)
+        if given.shape != (len(self),) or given.dtype.kind not in "iu":
+            raise InvalidScoresError(
+                f"RankedLists: num_relevant must be {len(self)} integers, one per list, "
+                f"got shape {given.shape} of {given.dtype}"
+            )
+        short = np.flatnonzero(given < retrieved)
+        if short.size:
+            i = int(short[0])
+            raise InvalidScoresError(
+                f"RankedLists: query {str(self.query_ids[i])!r}: num_relevant must be at least "
+                f"the relevant results retrieved, {retrieved[i]}, got {given[i]}"
+            )
+        return given.astype(np.int64)
+
+    @classmethod
+    def of_one(cls, scores: FloatArray, higher_is_better: bool) -> RankedLists:
+        """Return one list that is known to be finite and best first, without looking again.
+
+        Parameters
+        ----------
+        scores
+            Scores of the list, float64.
+        higher_is_better
+            False for distances.
+        """
+        offsets = np.array([0, scores.size])
+        return object.__new__(cls)._set(
+            scores=Ragged.unchecked(scores, offsets),
+            relevance=None,
+            query_ids=_ONE_NAME,
+            doc_ids=None,
+            query_embeddings=None,
+            doc_embeddings=None,
+            higher_is_better=higher_is_better,
+            min_grade=1,
+            parts=None,
+            _num_relevant=None,
+        )
+
+    @property
+    def merit(self) -> Ragged:
+        """The scores with higher always better, falling in every list: distances are negated."""
+        if self.higher_is_better:
+            return self.scores
+        return self.scores.with_values(-self.scores.values)
+
+    @property
+    def relevant(self) -> Ragged:
+        """Which results are relevant: those of grade ``min_grade`` or more."""
+        column = self._judgements("relevant")
+        if not self.fully_judged:
+            missing = np.flatnonzero(self.scores.count(np.isnan(column.values)))
+            i = int(missing[0])
+            raise InvalidScoresError(
+                "RankedLists: relevant needs a judgement of every result, but nobody judged "
+                f"{np.isnan(column[i]).sum()} of the {len(column[i])} results of query "
+                f"{str(self.query_ids[i])!r}; use a method that takes lists judged in part "
+                "(Consensus), or grade these results 0 if unjudged means not relevant"
+            )
+        return column.with_values(self._counts(column.values))
+
+    def _counts(self, column: NDArray[Any]) -> BoolArray:
+        """Return which grades count as relevant; unknown ones do not."""
+        if column.dtype == np.bool_:
+            # True must count as relevant whatever min_grade was meant for in a graded run.
+            return column
+        return column >= self.min_grade
+
+    @property
+    def judged(self) -> Ragged:
+        """Which results somebody judged."""
+        column = self._judgements("judged")
+        return column.with_values(~np.isnan(column.values))
+
+    @property
+    def fully_judged(self) -> bool:
+        """Whether there are judgements, and every result has one."""
+        column = self.relevance
+        if column is None:
+            return False
+        return column.values.dtype.kind != "f" or not np.isnan(column.values).any()
+
+    @property
+    def num_relevant(self) -> IntArray:
+        """Number of relevant documents in the collection, one per list."""
+        if self._num_relevant is None:
+            raise _without_judgements("num_relevant")
+        unknown = np.flatnonzero(self._num_relevant == _UNKNOWN)
+        if unknown.size:
+            raise InvalidScoresError(
+                "RankedLists: num_relevant must be given for lists that are judged in part, got "
+                f"none for query {str(self.query_ids[unknown[0]])!r}"
+            )
+        return self._num_relevant
+
+    def _judgements(self, name: str) -> Ragged:
+        if self.relevance is None:
+            raise _without_judgements(name)
+        return self.relevance
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    @overload
+    def __getitem__(self, index: int | np.integer[Any]) -> RankedList: ...
+    @overload
+    def __getitem__(self, index: slice | ArrayLike) -> RankedLists: ...
+    def __getitem__(self, index: Any) -> RankedList | RankedLists:
+        """Return one `RankedList` for an integer, and `RankedLists` for anything else.
+
+        Parameters
+        ----------
+        index
+            An integer, a slice, a boolean mask over the lists or a sequence of integers.
+        """
+        if isinstance(index, (int, np.integer)):
+            return self._one(range(len(self))[index])
+        positions = np.arange(len(self))[index if isinstance(index, slice) else _index(index)]
+        return self._take(positions)
+
+    def _one(self, i: int) -> RankedList:
+        judgements = relevant = None
+        if self.relevance is not None:
+            judgements = self.relevance[i]
+            relevant = None if np.isnan(judgements).any() else self._counts(judgements)
+        number = _UNKNOWN if self._num_relevant is None else int(self._num_relevant[i])
+        return RankedList(
+            query_id=str(self.query_ids[i]),
+            scores=self.scores[i],
+            relevance=judgements,
+            relevant=relevant,
+            doc_ids=None if self.doc_ids is None else self.doc_ids[i],
+            num_relevant=None if number == _UNKNOWN else number,
+        )
+
+    def _take(self, positions: IntArray) -> RankedLists:
+        vectors = self.doc_embeddings
+        if vectors is not None:
+            rows = self.scores.with_values(np.arange(self.scores.values.size))
+            vectors = vectors[rows.take(positions).values]
+        return self._like(
+            scores=self.scores.take(positions),
+            relevance=None if self.relevance is None else self.relevance.take(positions),
+            query_ids=self.query_ids[positions],
+            doc_ids=None if self.doc_ids is None else self.doc_ids.take(positions),
+            query_embeddings=_pick(self.query_embeddings, positions),
+            doc_embeddings=vectors,
+            parts=None if self.parts is None else self.parts.take(positions),
+            _num_relevant=_pick(self._num_relevant, positions),
+        )
+
+    def with_relevance(
+        self, relevance: RaggedLike, num_relevant: ArrayLike | None = None
+    ) -> RankedLists:
+        """Return the same lists with these judgements in place of those they had.
+
+        Parameters
+        ----------
+        relevance
+            Grades in the order of the results, best first; None and NaN mean unknown.
+        num_relevant
+            Relevant documents in the collection, one number per list; by default those retrieved.
+
+        Examples
+        --------
+        >>> lists = RankedLists([[0.9, 0.4, 0.2]])
+        >>> lists.with_relevance([[1, None, 0]]).judged[0].tolist()
+        [True, False, True]
+        """
+        column = grades(relevance, self.scores, self.query_ids, self.min_grade)
+        lists = self._like(relevance=column, _num_relevant=None)
+        return lists._like(_num_relevant=lists._checked_num_relevant(num_relevant))
+
+    def divided_by(self, divisors: ArrayLike) -> RankedLists:
+        """Return the same lists, the scores of each divided by a positive number.
+
+        Parameters
+        ----------
+        divisors
+            One number per list, such as `paretocut.background.QueryScale` gives for lexical scores.
+        """
+        given = check_numbers(divisors, who="RankedLists.divided_by", name="divisors")
+        if given.shape != (len(self),) or not (given > 0).all():
+            raise InvalidScoresError(
+                f"RankedLists.divided_by: divisors must be {len(self)} positive numbers, one per "
+                f"list, got {np.array2string(given, threshold=6)}"
+            )
+        with np.errstate(over="ignore"):
+            scaled = self.scores.values / self.scores.spread(given)
+        if not np.isfinite(scaled).all():
+            raise InvalidScoresError(
+                "RankedLists.divided_by: divisors must leave scores finite, got one so small that "
+                "a score overflows"
+            )
+        return self._like(scores=self.scores.with_values(scaled))
+
+    def _like(self, **columns: Any) -> RankedLists:
+        """Return lists with some columns replaced; they are known to keep the invariants."""
+        kept = {name: getattr(self, name) for name in self.__slots__}
+        return object.__new__(RankedLists)._set(**(kept | columns))
+
+    def __iter__(self) -> Iterator[RankedList]:
+        return (self._one(i) for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        judged = ""
+        if self.fully_judged:
+            judged = ", judged"
+        elif self.relevance is not None:
+            judged = f", {np.count_nonzero(self.judged.values)} judged"
+        return f"RankedLists({len(self)} lists, {self.scores.values.size} results{judged})"
+
+    def split(self, train: float = 0.8, *, seed: int = 0) -> tuple[RankedLists, RankedLists]:
+        """Return a random training part and the rest, divided by query.
+
+        Parameters
+        ----------
+        train
+            Share of the queries in the training part, in (0, 1); each part gets at least one.
+        seed
+            Seed of the random division.
+        """
+        check_probability(train, who="RankedLists", name="train")
+        shuffled = self._shuffled(2, "split", seed)
+        size = min(max(round(train * len(self)), 1), len(self) - 1)
+        return self._take(np.sort(shuffled[:size])), self._take(np.sort(shuffled[size:]))
+
+    def folds(self, k: int, *, seed: int = 0) -> Iterator[tuple[RankedLists, RankedLists]]:
+        """Return an iterator over ``k`` pairs (training part, test part) of a cross-validation.
+
+        Parameters
+        ----------
+        k
+            Number of folds, at least 2 and at most the number of lists.
+        seed
+            Seed of the random division.
+        """
+        check_int(k, who="RankedLists", name="k", low=2)
+        parts = np.array_split(self._shuffled(k, "folds", seed), k)
+
+        def pairs() -> Iterator[tuple[RankedLists, RankedLists]]:
+            for test in parts:
+                held_out = np.zeros(len(self), dtype=bool)
+                held_out[test] = True
+                yield self[~held_out], self[held_out]
+
+        return pairs()
+
+    def _shuffled(self, needed: int, what: str, seed: int) -> IntArray:
+        if len(self) < needed:
+            raise InvalidParameterError(
+                f"RankedLists: {what} needs at least {needed} lists, got {len(self)}"
+            )
+        start = check_int(seed, who="RankedLists", name="seed")
+        return np.random.default_rng(start).permutation(len(self))
+
+    def truncate(self, k: ArrayLike) -> RankedLists:
+        """Return the lists cut to their first ``k`` results; ``num_relevant`` stays as it was.
+
+        Parameters
+        ----------
+        k
+            One number for all lists or one per list, or the `Cuts` of the lists; more than a
+            list has keeps all of it.
+        """
+        try:
+            wanted = np.asarray(k)
+        except ValueError:  # lists of unequal length
+            wanted = np.empty(0)
+        if wanted.dtype.kind not in "iu" or wanted.shape not in ((), (len(self),)):
+            raise InvalidParameterError(
+                f"RankedLists: k must be one integer or {len(self)} of them, "
+                f"got shape {wanted.shape} of {wanted.dtype}"
+            )
+        if np.any(wanted < 0):
+            raise InvalidParameterError(f"RankedLists: k must be 0 or more, got {wanted.min()}")
+        lengths = np.minimum(np.broadcast_to(wanted, (len(self),)), self.scores.lengths)
+        offsets = offsets_of(lengths)
+        keep = self.scores.ranks < self.scores.spread(lengths)
+
+        def cut(column: Ragged | None) -> Ragged | None:
+            return None if column is None else Ragged(column.values[keep], offsets)
+
+        return self._like(
+            scores=cut(self.scores),
+            relevance=cut(self.relevance),
+            doc_ids=cut(self.doc_ids),
+            doc_embeddings=_pick(self.doc_embeddings, keep),
+            parts=None if self.parts is None else self.parts.keep(keep, offsets),
+        )
+
+    @staticmethod
+    def concat(parts: Iterable[RankedLists]) -> RankedLists:
+        """Return the lists of all parts, one after the other.
+
+        Parameters
+        ----------
+        parts
+            At least one; all with the same columns, direction and ``min_grade``.
+        """
+        items = list(parts)
+        if not items:
+            raise InvalidParameterError("RankedLists: concat needs at least one part, got none")
+        for name in ("min_grade", "higher_is_better"):
+            values = {getattr(item, name) for item in items}
+            if len(values) > 1:
+                raise InvalidParameterError(
+                    f"RankedLists: concat needs one {name} in all parts, got {sorted(values)}"
+                )
+        offsets = offsets_of(np.concatenate([item.scores.lengths for item in items]))
+        columns: dict[str, Any] = {}
+        for name in RankedLists.__slots__:
+            column = [getattr(item, name) for item in items]
+            if name in ("min_grade", "higher_is_better"):
+                continue
+            if any(part is None for part in column):
+                if not all(part is None for part in column):
+                    raise InvalidParameterError(
+                        f"RankedLists: concat needs {name.lstrip('_')} in all parts or in none, "
+                        f"got it in {sum(part is not None for part in column)} of {len(column)}"
+                    )
+                columns[name] = None
+            elif name == "parts":
+                columns[name] = column[0].concat(column, offsets)
+            elif isinstance(column[0], Ragged):
+                columns[name] = Ragged(np.concatenate([part.values for part in column]), offsets)
+            else:
+                columns[name] = np.concatenate(column)
+        return items[0]._like(**columns)
+
+
+def _without_judgements(name: str) -> InvalidScoresError:
+    return InvalidScoresError(
+        f"RankedLists: {name} needs judgements, but these lists were made without relevance"
+    )
+
+
+def _index(index: ArrayLike) -> NDArray[Any]:
+    array = np.asarray(index)
+    return array if array.size else array.astype(np.int64)
+
+
+def _pick(column: NDArray[Any] | None, positions: NDArray[Any]) -> NDArray[Any] | None:
+    return None if column is None else column[positions]

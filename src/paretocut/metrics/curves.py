@@ -1,0 +1,404 @@
+"""Metrics of a cut, each a curve over every possible cut ``k = 0..n`` of a list.
+
+A metric sees which results of a list are relevant, and how many relevant documents the
+collection holds; it gives the value of keeping the first ``k`` results for every ``k``. One
+number per cut is what choosing a cut needs: the best ``k`` is an argmax, the value of a
+prediction is a lookup.
+
+The recall base of `f1` and `f_beta` is what was *retrieved*: the relevant results in the list,
+as in the papers on truncation, since no cut brings back what the retriever missed. With
+``f_beta(beta, recall_base="collection")``, by name "f1/collection", it is all relevant documents
+that ``RankedLists.num_relevant`` counts, as in trec_eval; `recall` is trec_eval's too. Where a
+fraction would be 0/0 (nothing kept, nothing relevant) the value is 0, as in trec_eval.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from paretocut.errors import InvalidParameterError, InvalidScoresError
+from paretocut.lists import BoolArray, FloatArray, Ragged, RankedLists
+from paretocut.metrics.reranking import Reranking, scores_by_document
+from paretocut.schema.parameters import (
+    check_choice,
+    check_int,
+    check_positive_int,
+    check_real,
+    shown,
+)
+
+__all__ = [
+    "Metric",
+    "MetricLike",
+    "accuracy",
+    "dcg",
+    "f1",
+    "f_beta",
+    "get",
+    "names",
+    "precision",
+    "recall",
+    "reranked_ndcg",
+    "settings_of",
+    "utility",
+]
+
+CurveFunction: TypeAlias = Callable[[BoolArray, int], ArrayLike]
+
+
+@dataclass(frozen=True, repr=False)
+class Metric:
+    """A metric of cuts; call it with lists and cuts to get one value per list.
+
+    Parameters
+    ----------
+    name
+        What `get` finds it under, and what tables call it.
+    function
+        Takes the relevance of a list's results (booleans, best first) and the number of
+        relevant documents in the collection; returns the values at ``k = 0..n``. Two metrics
+        are the same if their functions, with what these were made with, are the same.
+
+    Examples
+    --------
+    >>> from paretocut.lists import RankedLists
+    >>> f1.curve([True, False, True], 2).round(2)
+    array([0.  , 0.67, 0.5 , 0.8 ])
+    >>> lists = RankedLists([[3.0, 2.0, 1.0]], relevance=[[1, 0, 1]])
+    >>> f1(lists, [1]).round(2)
+    array([0.67])
+    """
+
+    name: str = field(compare=False)
+    function: CurveFunction
+
+    def __post_init__(self) -> None:
+        if isinstance(self.function, partial):
+            object.__setattr__(self, "function", _Partial(self.function))
+
+    def curve(self, relevant: ArrayLike, num_relevant: int | None = None) -> FloatArray:
+        """Return the value of every cut ``k = 0..n`` of one list.
+
+        Parameters
+        ----------
+        relevant
+            Which results are relevant, best first.
+        num_relevant
+            Relevant documents in the collection; by default those in the list.
+        """
+        flags = _flags(relevant)
+        total = int(flags.sum())
+        if num_relevant is not None:
+            total = check_int(num_relevant, who="Metric", name="num_relevant")
+        given = self.function(flags, total)
+        try:
+            values = np.asarray(given, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            values = np.empty(0)
+        if values.shape != (flags.size + 1,) or not np.isfinite(values).all():
+            raise InvalidParameterError(
+                f"Metric: {self.name} must give {flags.size + 1} finite values, one for each cut "
+                f"0..{flags.size}, got {shown(given)}"
+            )
+        return values
+
+    def curves(self, lists: RankedLists) -> Ragged:
+        """Return the value of every cut of every list: ``n + 1`` values per list."""
+        if isinstance(self.function, Reranking):
+            return self.function.curves(lists)
+        parts = [
+            self.curve(relevant, total)
+            for relevant, total in zip(lists.relevant, lists.num_relevant, strict=True)
+        ]
+        return Ragged.from_any(parts, dtype=np.float64)
+
+    def __call__(self, lists: RankedLists, k: ArrayLike) -> FloatArray:
+        """Return the value of each list's cut.
+
+        Parameters
+        ----------
+        lists
+            Judged lists.
+        k
+            One cut for all lists or one per list; more than a list has means all of it.
+        """
+        curves = self.curves(lists)
+        cuts = np.minimum(_cuts(k, len(lists)), lists.scores.lengths)
+        values: FloatArray = curves.values[curves.offsets[:-1] + cuts]
+        return values
+
+    def __repr__(self) -> str:
+        return f"Metric({self.name!r})"
+
+
+class _Partial:
+    """A function with settled arguments that equals another one made alike."""
+
+    def __init__(self, made: partial[Any]) -> None:
+        self.func = made.func
+        self.args = made.args
+        self.keywords = dict(made.keywords)
+
+    def __call__(self, *args: Any) -> Any:
+        return self.func(*self.args, *args, **self.keywords)
+
+    def _identity(self) -> tuple[Any, ...]:
+        return self.func, self.args, tuple(sorted(self.keywords.items()))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Partial) and self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+
+MetricLike: TypeAlias = str | Metric | CurveFunction
+"""What `get` takes."""
+
+
+def _cuts(k: ArrayLike, n: int) -> Any:
+    try:
+        cuts = np.asarray(k)
+    except ValueError:  # lists of unequal length
+        cuts = np.empty(0)
+    if cuts.dtype.kind not in "iu" or cuts.shape not in ((), (n,)) or np.any(cuts < 0):
+        raise InvalidParameterError(
+            f"Metric: k must be one integer or {n} of them, 0 or more, got {shown(k)}"
+        )
+    return np.minimum(cuts, np.iinfo(np.int64).max).astype(np.int64)
+
+
+def _flags(relevant: ArrayLike) -> BoolArray:
+    """Return which results are relevant, as booleans in a row."""
+    try:
+        given = np.asarray(relevant)
+        if given.dtype.kind not in "biuf" and given.size:
+            raise TypeError
+        flags = given.astype(bool)
+    except (TypeError, ValueError):
+        flags = np.empty((0, 0), dtype=bool)
+    if flags.ndim != 1:
+        raise InvalidScoresError(
+            f"Metric: relevant must be true or false for each result, got {shown(relevant)}"
+        )
+    return flags
+
+
+def _hits(relevant: BoolArray) -> FloatArray:
+    """Return how many of the first k results are relevant, k = 0..n."""
+    hits = np.zeros(relevant.size + 1)
+    np.cumsum(relevant, out=hits[1:])
+    return hits
+
+
+def _ratio(numerator: FloatArray, denominator: FloatArray | float) -> FloatArray:
+    return np.divide(
+        numerator, denominator, out=np.zeros_like(numerator), where=np.asarray(denominator) > 0
+    )
+
+
+def _f_beta(relevant: BoolArray, num_relevant: int, *, beta: float, recall_base: str) -> FloatArray:
+    base = num_relevant if recall_base == "collection" else int(relevant.sum())
+    hits = _hits(relevant)
+    # (1 + b^2) P R / (b^2 P + R) with P = hits / k and R = hits / base.
+    square = beta * beta
+    return _ratio((1 + square) * hits, np.arange(hits.size, dtype=np.float64) + square * base)
+
+
+def _dcg(relevant: BoolArray, num_relevant: int) -> FloatArray:
+    values = np.zeros(relevant.size + 1)
+    gains = np.where(relevant, 1.0, -1.0) / np.log2(np.arange(2, relevant.size + 2))
+    np.cumsum(gains, out=values[1:])
+    return values
+
+
+def _accuracy(relevant: BoolArray, num_relevant: int) -> FloatArray:
+    right = _hits(relevant) > 0
+    right[0] = num_relevant == 0
+    return right.astype(np.float64)
+
+
+def _precision(relevant: BoolArray, num_relevant: int) -> FloatArray:
+    hits = _hits(relevant)
+    return _ratio(hits, np.arange(hits.size, dtype=np.float64))
+
+
+def _recall(relevant: BoolArray, num_relevant: int) -> FloatArray:
+    return _ratio(_hits(relevant), float(num_relevant))
+
+
+def _utility(relevant: BoolArray, num_relevant: int, *, gain: float, cost: float) -> FloatArray:
+    hits = _hits(relevant)
+    return gain * hits - cost * (np.arange(hits.size) - hits)
+
+
+def f_beta(beta: float, *, recall_base: Literal["retrieved", "collection"] = "retrieved") -> Metric:
+    """Return the F-beta metric: recall counts ``beta`` times as much as precision.
+
+    Parameters
+    ----------
+    beta
+        Positive weight; 1 is F1.
+    recall_base
+        "retrieved": recall is a share of the relevant results in the list; "collection": of
+        all relevant documents.
+
+    Examples
+    --------
+    >>> f_beta(2), f_beta(1, recall_base="collection")
+    (Metric('f2'), Metric('f1/collection'))
+    """
+    # Beyond these, the square is beyond what numbers can hold, and the metric is recall.
+    weight = check_real(beta, who="f_beta", name="beta", low=0, high=1e100)
+    base = check_choice(recall_base, ("retrieved", "collection"), who="f_beta", name="recall_base")
+    name = f"f{weight:.17g}" + ("/collection" if base == "collection" else "")
+    return Metric(name, partial(_f_beta, beta=weight, recall_base=base))
+
+
+def utility(gain: float = 1.0, cost: float = 1.0) -> Metric:
+    """Return a linear utility: ``gain`` for each relevant result kept, minus ``cost`` for others.
+
+    Parameters
+    ----------
+    gain
+        What a relevant result is worth, 0 or more.
+    cost
+        What reading a result that is not relevant costs, 0 or more.
+
+    Examples
+    --------
+    >>> utility(2, 1).curve([True, False, True])
+    array([0., 2., 1., 3.])
+    """
+    # Sums over a list must stay finite.
+    worth = check_real(gain, who="utility", name="gain", low=0, high=1e100, closed="low")
+    price = check_real(cost, who="utility", name="cost", low=0, high=1e100, closed="low")
+    return Metric(f"utility({worth:.17g},{price:.17g})", partial(_utility, gain=worth, cost=price))
+
+
+def reranked_ndcg(
+    reranked: RankedLists | None = None,
+    *,
+    at: int = 10,
+    cost: float = 0.0,
+    grades: Mapping[str, ArrayLike] | None = None,
+) -> Metric:
+    """Return the value of re-ranking the first k results: nDCG after it, minus what it costs.
+
+    Cut ``k`` means that a re-ranker sees the first ``k`` results and puts them into its own
+    order; the others stay behind them as they stood. So ``k = 0`` is the list as it came.
+
+    Parameters
+    ----------
+    reranked
+        The same results with the re-ranker's scores, found by query id and document id. Equal
+        scores keep the order of the list. None stands for a re-ranker that knows the grades:
+        what the best one could reach.
+    at
+        How many results nDCG looks at.
+    cost
+        What one call, the re-ranking of one result, costs in units of nDCG.
+    grades
+        The grades of all judged documents, by query id, for the ideal order that nDCG is a share
+        of. By default those in the list, since no re-ranking brings in what was not retrieved.
+
+    Examples
+    --------
+    >>> lists = RankedLists([[3.0, 2.0, 1.0]], [[0, 0, 1]], doc_ids=[["a", "b", "c"]])
+    >>> reranked_ndcg().curves(lists)[0].tolist()
+    [0.5, 0.5, 0.5, 1.0]
+    >>> second = RankedLists([[0.2, 0.9, 0.7]], doc_ids=[["a", "b", "c"]])
+    >>> reranked_ndcg(second, cost=0.01).curves(lists)[0].round(3).tolist()
+    [0.5, 0.49, 0.48, 0.601]
+    """
+    depth = check_positive_int(at, who="reranked_ndcg", name="at")
+    price = check_real(cost, who="reranked_ndcg", name="cost", low=0, closed="low")
+    scores = None if reranked is None else scores_by_document(reranked)
+    name = f"reranked_ndcg@{depth}({price:.17g})"
+    return Metric(name, Reranking(depth, price, scores, grades))
+
+
+def settings_of(metric: Metric) -> dict[str, Any]:
+    """Return what a built-in F-beta or utility was made with; of any other metric, nothing.
+
+    Parameters
+    ----------
+    metric
+        Any metric.
+    """
+    function = metric.function
+    if isinstance(function, _Partial) and function.func in (_f_beta, _utility):
+        return function.keywords
+    return {}
+
+
+f1 = f_beta(1)
+"""Harmonic mean of precision and recall, recall over the relevant results in the list."""
+dcg = Metric("dcg", _dcg)
+"""Sum of ``+1 / log2(i + 1)`` for relevant and ``-1 / log2(i + 1)`` for other results kept.
+
+The DCG of the papers on truncation, in which results that are not relevant count against a cut.
+It is not the DCG of trec_eval, which has no negative gains and so never speaks for a cut.
+"""
+accuracy = Metric("accuracy", _accuracy)
+"""1 when nothing is kept and nothing is relevant, or when a relevant result is kept; else 0."""
+precision = Metric("precision", _precision)
+"""Share of the results kept that are relevant."""
+recall = Metric("recall", _recall)
+"""Share of the relevant documents of the collection that are kept."""
+
+_NAMED = {metric.name: metric for metric in (f1, dcg, accuracy, precision, recall)}
+_F_BETA = re.compile(r"f(\d+\.?\d*(?:e[+-]?\d+)?)(/collection)?")
+_UTILITY = re.compile(r"utility\(([^,]+),([^,]+)\)")
+_RERANKED = re.compile(r"reranked_ndcg@(\d+)\(([^,]+)\)")
+
+
+def names() -> Iterable[str]:
+    """Return the names `get` knows, the last three being patterns."""
+    return [*_NAMED, "f<beta>[/collection]", "utility(<gain>,<cost>)", "reranked_ndcg@<at>(<cost>)"]
+
+
+def get(metric: MetricLike) -> Metric:
+    """Return the metric of this name, the metric itself, or a metric made of a function.
+
+    Parameters
+    ----------
+    metric
+        A name ("f1", "dcg", "accuracy", "precision", "recall", "f2",
+        "f1/collection", "utility(1,0.5)"), a `Metric`, or a function of (relevant, num_relevant)
+        that gives the values at ``k = 0..n``.
+
+    Examples
+    --------
+    >>> get("dcg")
+    Metric('dcg')
+    >>> get("f0.5") == f_beta(0.5)
+    True
+    """
+    if isinstance(metric, Metric):
+        return metric
+    if isinstance(metric, str):
+        if metric in _NAMED:
+            return _NAMED[metric]
+        if match := _F_BETA.fullmatch(metric):
+            return f_beta(float(match[1]), recall_base="collection" if match[2] else "retrieved")
+        try:
+            if match := _UTILITY.fullmatch(metric):
+                return utility(float(match[1]), float(match[2]))
+            if match := _RERANKED.fullmatch(metric):
+                return reranked_ndcg(at=int(match[1]), cost=float(match[2]))
+        except ValueError:
+            pass  # not numbers: fall through to the list of what is allowed
+    elif callable(metric):
+        return Metric(getattr(metric, "__name__", type(metric).__name__), metric)
+    raise InvalidParameterError(
+        f"metrics.get: metric must be a Metric, a function or one of {', '.join(names())}, "
+        f"got {shown(metric)}"
+    )

@@ -1,0 +1,1 @@
+"""Pictures of decisions: HTML for notebooks, plots, and a slider."""

@@ -1,0 +1,522 @@
+"""Calibration without a judgement: nonsense, two groups, drift, and the truncator made of them."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import pickle
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import paretocut as pc
+from paretocut.background.two_groups import Groups
+from paretocut.calibration import calibrated, nonsense_queries
+from paretocut.calibration.searches import run_searches, scores_of
+from paretocut.errors import DataFormatError, InvalidParameterError, InvalidScoresError
+from paretocut.lists import RankedLists
+from paretocut.truncators import Calibrated, FixedK, Gated
+from paretocut.truncators.calibrated import _chance, _distance
+
+TEXTS = [
+    "ferns and mosses grow in the shade of old trees",
+    "roses like full sun and rich soil",
+    "the soil of a garden should drain well",
+    "prune the trees in late winter",
+    "water the roses in the morning",
+]
+
+
+def null_lists(rng: np.random.Generator, n: int, size: int = 60) -> np.ndarray:
+    """Return lists without an answer: the best of 1,000 scores of chance."""
+    return -np.sort(-rng.normal(0.3, 0.08, size=(n, 1000)))[:, :size]
+
+
+def good_lists(rng: np.random.Generator, n: int, size: int = 60) -> np.ndarray:
+    """Return lists with three results that stand out."""
+    lists = null_lists(rng, n, size)
+    lists[:, :3] = rng.normal(0.8, 0.06, size=(n, 3))
+    return -np.sort(-lists)
+
+
+# Nonsense.
+
+
+def test_nonsense_is_made_of_different_words_of_the_texts() -> None:
+    known = {word for text in TEXTS for word in text.split()}
+    made = nonsense_queries(TEXTS, 50, length=6, seed=3)
+    assert len(made) == 50
+    for query in made:
+        words = query.split()
+        assert len(set(words)) == 6
+        assert set(words) <= known
+    assert made == nonsense_queries(TEXTS, 50, length=6, seed=3)
+    assert made != nonsense_queries(TEXTS, 50, length=6, seed=4)
+
+
+def test_lexical_nonsense_prefers_common_words() -> None:
+    texts = [f"common {chr(97 + i)}{chr(97 + i)}{chr(98 + i)}" for i in range(20)]
+    drawn = {
+        lexical: sum(
+            "common" in q.split() for q in nonsense_queries(texts, 400, length=2, lexical=lexical)
+        )
+        for lexical in (False, True)
+    }
+    # One of 21 words without preference: 2 draws of 21. With it, sqrt(20) against 1.
+    assert drawn[False] / 400 == pytest.approx(2 / 21, abs=0.05)
+    assert drawn[True] > 2.5 * drawn[False]
+
+
+def test_nonsense_needs_words() -> None:
+    with pytest.raises(InvalidParameterError, match="at least 8 different words, got 2"):
+        nonsense_queries(["one two", "two one"], 5)
+    with pytest.raises(InvalidParameterError, match="strings, got 7"):
+        nonsense_queries([7], 5)  # type: ignore[list-item]
+
+
+def test_query_scale_is_the_mass_of_inverse_frequencies() -> None:
+    scale = pc.background.QueryScale.from_texts(TEXTS)
+    # "the" is in 4 of 5 texts, "roses" in 2, "unicorn" in none.
+    mass = sum(math.log(1 + (5 - df + 0.5) / (df + 0.5)) for df in (4, 2, 0))
+    assert scale(["The roses, unicorn!"])[0] == pytest.approx(mass**0.75)
+    assert scale(["..."])[0] == 1.0
+
+
+# Searches.
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        [0.9, 0.5],
+        np.array([0.9, 0.5]),
+        [("a", 0.9), ("b", 0.5)],
+        [{"id": 1, "score": 0.9}, {"id": 2, "score": 0.5}],
+        [SimpleNamespace(score=0.9), SimpleNamespace(score=0.5)],
+    ],
+)
+def test_scores_are_found_in_what_searches_give(given: object) -> None:
+    np.testing.assert_array_equal(scores_of(given, "calibrate"), [0.9, 0.5])
+
+
+def test_a_search_without_scores_is_refused() -> None:
+    with pytest.raises(InvalidParameterError, match="results with a 'score', got 'a text'"):
+        scores_of(["a text"], "calibrate")
+
+
+def test_batch_and_threads_give_what_one_by_one_gives() -> None:
+    queries = [f"query {i}" for i in range(70)]
+
+    def search(query: str) -> list[float]:
+        return [len(query) / 3, int(query.split()[1]) / 100]
+
+    plain = run_searches(search, queries, who="test")
+    threads = run_searches(search, queries, who="test", threads=4)
+    batch = run_searches(lambda block: [search(q) for q in block], queries, who="test", batch=True)
+    np.testing.assert_array_equal(plain, threads)
+    np.testing.assert_array_equal(plain, batch)
+    with pytest.raises(InvalidParameterError, match="each of 32 queries, got 1"):
+        run_searches(lambda block: [[1.0]], queries, who="test", batch=True)
+
+
+def test_searches_go_on_where_they_stopped(tmp_path: Path) -> None:
+    seen: list[str] = []
+    file = tmp_path / "kept.jsonl"
+    queries = [f"query {i}" for i in range(10)]
+
+    def search(query: str) -> list[float]:
+        if len(seen) == 6:
+            raise ConnectionError("the engine went away")
+        seen.append(query)
+        return [float(query.split()[1])]
+
+    with pytest.raises(ConnectionError):
+        run_searches(search, queries, who="test", resume=file)
+    # A process that is killed may leave half a line.
+    with file.open("a") as out:
+        out.write('{"query": "query 6", "sc')
+    again: list[str] = []
+
+    def better(query: str) -> list[float]:
+        again.append(query)
+        return [float(query.split()[1])]
+
+    found = run_searches(better, queries, who="test", resume=file)
+    assert again == queries[6:]
+    np.testing.assert_array_equal(np.concatenate(found), np.arange(10.0))
+    assert [json.loads(line)["query"] for line in file.read_text().splitlines()] == queries
+    file.write_text("nonsense\n")
+    with pytest.raises(DataFormatError, match=r"kept\.jsonl:1"):
+        run_searches(better, queries, who="test", resume=file)
+
+
+# Two groups.
+
+
+def test_groups_find_the_share_and_weigh_both_errors() -> None:
+    rng = np.random.default_rng(0)
+    nonsense = rng.normal(0.40, 0.05, size=150)
+    log = np.concatenate([rng.normal(0.37, 0.06, size=300), rng.normal(0.70, 0.08, size=700)])
+    groups = Groups.fit(log, nonsense, unanswered=0.3)
+    assert groups.share == pytest.approx(0.3, abs=0.03)
+    assert groups.mean == pytest.approx(0.70, abs=0.02)
+    grid = np.linspace(0.3, 0.8, 5001)
+    errors = stats.norm.sf(grid, 0.37, 0.06) + stats.norm.cdf(grid, 0.70, 0.08)
+    assert groups.threshold == pytest.approx(grid[np.argmin(errors)], abs=0.03)
+    assert groups.lost == pytest.approx(stats.norm.cdf(groups.threshold, 0.70, 0.08), abs=0.02)
+    assert groups.passed == pytest.approx(stats.norm.sf(groups.threshold, 0.37, 0.06), abs=0.02)
+
+
+def test_posterior_is_bayes_rule_and_never_rises_with_the_score() -> None:
+    groups = Groups(0.2, 0.3, 0.05, 0.7, 0.1, 0.45, 0.01, 0.01)
+    x = np.linspace(0.32, 0.68, 7)
+    null, other = stats.norm.pdf(x, 0.3, 0.05), stats.norm.pdf(x, 0.7, 0.1)
+    expected = 0.2 * null / (0.2 * null + 0.8 * other)
+    np.testing.assert_allclose(groups.posterior(x), expected, rtol=1e-9)
+    wide = groups.posterior(np.linspace(-5, 5, 1001))
+    assert (np.diff(wide) <= 1e-12).all()
+
+
+def test_a_clean_log_loses_at_most_a_tenth() -> None:
+    rng = np.random.default_rng(1)
+    # Short queries: answers score hardly better than nonsense does.
+    nonsense, log = rng.normal(0.40, 0.06, size=150), rng.normal(0.46, 0.10, size=400)
+    groups = Groups.fit(log, nonsense)
+    assert groups.share < 0.1
+    assert np.mean(log < groups.threshold) <= 0.105
+    assert groups.lost <= 0.105
+
+
+def test_groups_refuse_logs_that_cannot_be_told_apart() -> None:
+    rng = np.random.default_rng(2)
+    nonsense = rng.normal(0.4, 0.05, size=100)
+    with pytest.raises(InvalidScoresError, match="at least 10 lists"):
+        Groups.fit(rng.normal(size=5), nonsense)
+    with pytest.raises(InvalidScoresError, match="must score higher than nonsense"):
+        Groups.fit(rng.normal(-3.0, 0.01, size=50), nonsense)
+
+
+# The truncator.
+
+
+@pytest.fixture(scope="module")
+def made() -> Calibrated:
+    rng = np.random.default_rng(7)
+    return calibrated(null_lists(rng, 150), good_lists(rng, 200))
+
+
+def test_calibrated_leaves_nothing_to_say_empty(made: Calibrated) -> None:
+    rng = np.random.default_rng(8)
+    assert (made.predict(null_lists(rng, 200)) == 0).mean() > 0.97
+    kept = made.predict(good_lists(rng, 200))
+    assert (kept == 0).mean() < 0.02
+    assert np.median(kept) == 3
+    assert isinstance(made, Gated)
+    assert "has no answer with probability" in made.cut(null_lists(rng, 1)[0]).reason
+    assert "unjudged queries suggest" in made.cut(good_lists(rng, 1)[0]).reason
+
+
+def test_calibrated_survives_a_file(made: Calibrated, tmp_path: Path) -> None:
+    made.save(tmp_path / "t.json")
+    loaded = pc.load(tmp_path / "t.json")
+    assert isinstance(loaded, Calibrated)
+    rng = np.random.default_rng(9)
+    lists = np.concatenate([null_lists(rng, 20), good_lists(rng, 20)])
+    np.testing.assert_array_equal(loaded.predict(lists), made.predict(lists))
+    assert loaded.report() == made.report()
+    assert loaded.check(good_lists(rng, 100)).verdict == "same"
+
+
+@pytest.fixture(scope="module")
+def lexical() -> Calibrated:
+    rng = np.random.default_rng(7)
+    texts = [" ".join(TEXTS[0].split()[:size]) for size in rng.integers(1, 9, 350)]
+    scale = pc.background.QueryScale.from_texts(TEXTS)
+    lists = np.concatenate([null_lists(rng, 150), good_lists(rng, 200)]) * scale(texts)[:, None]
+    return calibrated(lists[:150], lists[150:], scale=scale, texts=texts)
+
+
+@pytest.mark.parametrize("kind", ["with a log", "nonsense alone", "lexical"])
+def test_calibrated_keeps_the_contract_of_truncators(
+    kind: str, made: Calibrated, lexical: Calibrated, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(11)
+    null = null_lists(rng, 60)
+    t = {"with a log": made, "nonsense alone": calibrated(null), "lexical": lexical}[kind]
+    scores = np.concatenate([null_lists(rng, 10), good_lists(rng, 10)])
+    queries = [" ".join(TEXTS[0].split()[: 1 + i % 5]) for i in range(len(scores))]
+    many = {"queries": queries} if kind == "lexical" else {}
+    if many:
+        scores *= pc.background.QueryScale.from_texts(TEXTS)(queries)[:, None]
+    lists = RankedLists(scores)
+    cuts = t.cut_batch(lists, **many)
+    assert 0 < np.count_nonzero(cuts.k) < len(lists)
+    for i, own in enumerate(scores):
+        one = t.cut(own, **({"query": queries[i]} if many else {}))
+        assert (one.k, one.reason, one.warnings) == (cuts[i].k, cuts[i].reason, cuts[i].warnings)
+        assert json.loads(json.dumps(one.to_dict()))["method"].startswith("Calibrated(Consensus(")
+    bounded = t.cut_batch(lists, min_k=1, max_k=2, **many)
+    np.testing.assert_array_equal(bounded.k, np.clip(cuts.k, 1, 2))
+
+    t.save(tmp_path / "t.json")
+    for twin in (pc.load(tmp_path / "t.json"), pickle.loads(pickle.dumps(t)), copy.deepcopy(t)):
+        assert type(twin) is Calibrated
+        assert repr(twin) == repr(t)
+        assert twin.report() == t.report()
+        again = twin.cut_batch(lists, **many)
+        assert (again.k.tolist(), again.reasons) == (cuts.k.tolist(), cuts.reasons)
+    assert len(repr(t)) < 600
+    assert repr(t.base) in repr(t)
+    bare = t.clone()  # has the parameters, and nothing that was learned from lists
+    assert bare.get_params(deep=False).keys() == t.get_params(deep=False).keys()
+    assert bare.background == t.background
+    assert bare.scale == t.scale
+    assert bare._learned() == []
+    assert bare.base._learned() == []
+    assert t.get_params()["base__expect"] is None
+    if kind != "lexical":
+        np.testing.assert_array_equal(t.predict(lists), cuts.k)
+
+
+def test_distances_are_calibrated_as_their_mirror_image(made: Calibrated) -> None:
+    rng = np.random.default_rng(7)
+    mirror = calibrated(-null_lists(rng, 150), -good_lists(rng, 200), higher_is_better=False)
+    rng = np.random.default_rng(10)
+    lists = np.concatenate([null_lists(rng, 50), good_lists(rng, 50)])
+    below = mirror.cut_batch(-lists, higher_is_better=False).k
+    np.testing.assert_array_equal(below, made.predict(lists))
+    assert mirror.threshold() == pytest.approx(-made.threshold())
+    assert "is below" in mirror.report()
+
+
+def test_report_tells_what_was_found(made: Calibrated) -> None:
+    report = made.report()
+    assert "150 nonsense queries have a best score of" in report
+    assert f"is above {made.threshold():.3g}" in report
+    assert "relevant results in a typical list" in report
+    rng = np.random.default_rng(11)
+    bare = calibrated(null_lists(rng, 100), alpha=0.1)
+    assert "10 % of nonsense gets there" in bare.report()
+    share = (bare.predict(null_lists(rng, 400)) > 0).mean()
+    assert share == pytest.approx(0.1, abs=0.05)
+
+
+def test_plot_shows_both_distributions_and_the_threshold(made: Calibrated) -> None:
+    pytest.importorskip("matplotlib")
+    axes = made.plot()
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert set(labels) == {f"threshold {made.threshold():.3g}", "150 nonsense", "200 queries"}
+
+
+def test_calibrate_runs_the_users_search() -> None:
+    asked: list[str] = []
+
+    def search(query: str) -> list[float]:
+        asked.append(query)
+        known = [len(set(query.split()) & set(text.split())) for text in TEXTS]
+        noise = 0.01 * np.random.default_rng(len(query)).random(len(TEXTS))
+        return sorted(np.array(known) / len(query.split()) + noise, reverse=True)
+
+    queries = [text for text in TEXTS for _ in range(3)]
+    t = pc.calibrate(search, TEXTS, queries=queries, n=60, expect="one")
+    assert len(asked) == len(set(asked))
+    assert t.cut(search("water the roses in the morning")).k == 1
+    assert t.cut(search("morning shade late rich drain unknown words here")).k == 0
+    assert t.base.expect == "one"
+
+
+def test_lexical_scores_need_the_query() -> None:
+    def search(query: str) -> list[float]:
+        return sorted(
+            (float(len(set(query.split()) & set(t.split()))) for t in TEXTS), reverse=True
+        )
+
+    t = pc.calibrate(search, TEXTS, n=60, lexical=True)
+    with pytest.raises(InvalidParameterError, match="texts of 1 queries must be given, got none"):
+        t.cut([3.0, 1.0])
+    scale = pc.background.QueryScale.from_texts(TEXTS)(["roses like full sun"])[0]
+    plain = Gated(t.base, t.background).cut(np.array(search("roses like full sun")) / scale)
+    assert t.cut(search("roses like full sun"), query="roses like full sun").k == plain.k
+    lists = [search("roses like full sun"), search("the")]
+    cuts = t.cut_batch(lists, queries=["roses like full sun", "the"])
+    assert cuts.k[0] == plain.k
+
+
+def test_one_list_and_a_batch_are_gated_alike() -> None:
+    rng = np.random.default_rng(13)
+    background = pc.Background.fit(null_lists(rng, 100), queries=good_lists(rng, 100))
+    lists = np.concatenate([null_lists(rng, 30), good_lists(rng, 30)])
+    for base in (pc.truncators.Consensus(), FixedK(4)):
+        gated = Gated(base, background, alpha=None)
+        one_by_one = [gated.cut(scores).k for scores in lists]
+        np.testing.assert_array_equal(one_by_one, gated.predict(lists))
+        assert 0 in one_by_one
+
+
+def test_a_gate_without_queries_has_no_threshold_of_its_own() -> None:
+    background = pc.Background.fit(null_lists(np.random.default_rng(0), 50))
+    with pytest.raises(InvalidParameterError, match="given no queries, got None"):
+        Gated(FixedK(1), background, alpha=None).cut([0.9, 0.1])
+    with pytest.raises(InvalidParameterError, match="given queries, got none"):
+        background.posterior([[0.9, 0.1]])
+
+
+# Drift.
+
+
+def test_distance_and_chance_are_those_of_scipy() -> None:
+    rng = np.random.default_rng(3)
+    one, other = rng.normal(size=180), rng.normal(0.2, 1.0, size=140)
+    ours = stats.ks_2samp(one, other, method="asymp")
+    assert _distance(one, other) == pytest.approx(ours.statistic)
+    exact = stats.ks_2samp(one, other, method="exact")
+    assert _chance(exact.statistic, 180, 140) == pytest.approx(exact.pvalue, rel=0.15)
+
+
+def test_lists_can_be_measured_one_by_one_and_compared_together(made: Calibrated) -> None:
+    lists = good_lists(np.random.default_rng(3), 60) * 0.9
+    rows = [made.measure(lists[i : i + 1]) for i in range(60)]
+    assert made.compare(np.concatenate(rows)) == made.check(lists)
+
+
+def test_check_sees_another_model_and_nothing_in_its_own_lists(made: Calibrated) -> None:
+    rng = np.random.default_rng(12)
+    assert made.check(good_lists(rng, 150)).verdict == "same"
+    other = made.check(good_lists(rng, 150) * 0.8)
+    assert other.verdict == "changed"
+    assert "best score" in other.text
+    assert made.check(good_lists(rng, 8)).verdict == "unsure"
+    bare = calibrated(null_lists(rng, 100))
+    with pytest.raises(InvalidParameterError, match="given queries, got none"):
+        bare.check(good_lists(rng, 50))
+
+
+@pytest.mark.slow
+def test_no_drift_is_called_in_more_than_two_percent() -> None:
+    calls = 0
+    for seed in range(200):
+        rng = np.random.default_rng(1000 + seed)
+        t = calibrated(null_lists(rng, 60), good_lists(rng, 150))
+        calls += t.check(good_lists(rng, 150)).verdict == "changed"
+    assert calls <= 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("alpha", [0.01, 0.05, 0.1])
+def test_the_stated_share_of_nonsense_passes(alpha: float) -> None:
+    # Under its assumption (queries without an answer follow the law of the nonsense) the share
+    # that gets results is alpha, up to the error of 200 nonsense queries.
+    shares = []
+    for seed in range(40):
+        rng = np.random.default_rng(2000 + seed)
+        t = calibrated(null_lists(rng, 200), alpha=alpha)
+        shares.append((t.predict(null_lists(rng, 500)) > 0).mean())
+    assert np.mean(shares) == pytest.approx(alpha, abs=max(0.2 * alpha, 0.006))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shift", [-0.05, 0.0, 0.05])
+def test_estimated_errors_hold_when_the_two_groups_do(shift: float) -> None:
+    # Off-topic questions score below or above nonsense by one standard deviation; 20 % of the
+    # log has no answer, and that is said.
+    gaps = []
+    for seed in range(30):
+        rng = np.random.default_rng(3000 + seed)
+        nonsense = rng.normal(0.40, 0.05, size=150)
+        log = np.concatenate([rng.normal(0.40 + shift, 0.05, 80), rng.normal(0.70, 0.08, 320)])
+        groups = Groups.fit(log, nonsense, unanswered=0.2)
+        passed = stats.norm.sf(groups.threshold, 0.40 + shift, 0.05)
+        lost = stats.norm.cdf(groups.threshold, 0.70, 0.08)
+        gaps.append([groups.passed - passed, groups.lost - lost, groups.share - 0.2])
+    assert np.abs(np.mean(gaps, axis=0)).max() < 0.03
+
+
+# The command line.
+
+
+def write_run(path: Path, lists: np.ndarray, name: str = "q") -> None:
+    """Write lists as a TREC run."""
+    rows = [
+        f"{name}{i} Q0 d{j} {j + 1} {score:.6f} test\n"
+        for i, scores in enumerate(lists)
+        for j, score in enumerate(scores)
+    ]
+    path.write_text("".join(rows))
+
+
+def test_commands_do_what_the_library_does(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from paretocut.cli import main
+
+    (tmp_path / "texts.txt").write_text("\n".join(TEXTS))
+    made_up = tmp_path / "made-up.tsv"
+    assert main(["nonsense", str(tmp_path / "texts.txt"), "-n", "7", "-o", str(made_up)]) == 0
+    lines = [line.split("\t") for line in made_up.read_text().splitlines()]
+    assert [text for _, text in lines] == nonsense_queries(TEXTS, 7)
+    assert lines[6][0] == "nonsense-7"
+
+    rng = np.random.default_rng(4)
+    null, good = null_lists(rng, 80).round(6), good_lists(rng, 150).round(6)
+    write_run(tmp_path / "null.run", null)
+    write_run(tmp_path / "users.run", good)
+    model = tmp_path / "model.json"
+    call = ["calibrate", str(tmp_path / "null.run"), "--queries", str(tmp_path / "users.run")]
+    assert main([*call, "-o", str(model), "--json"]) == 0
+    told = json.loads(capfd.readouterr().out)
+    expected = calibrated(null, good)
+    assert told["threshold"] == pytest.approx(expected.threshold())
+    assert told["report"] == expected.report()
+    assert main(["check", str(tmp_path / "users.run"), "--model", str(model)]) == 0
+    assert capfd.readouterr().out.startswith("same: ")
+    FixedK(3).save(model)
+    assert main(["check", str(tmp_path / "users.run"), "--model", str(model)]) == 2
+    assert "got a FixedK" in capfd.readouterr().err
+
+
+def test_commands_scale_lexical_scores_by_the_query(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], lexical: Calibrated
+) -> None:
+    from paretocut.cli import main
+
+    rng = np.random.default_rng(7)  # the draws of `lexical`
+    texts = [" ".join(TEXTS[0].split()[:size]) for size in rng.integers(1, 9, 350)]
+    divisors = pc.background.QueryScale.from_texts(TEXTS)(texts)[:, None]
+    lists = np.concatenate([null_lists(rng, 150), good_lists(rng, 200)]) * divisors
+    index, model = tmp_path / "texts.txt", str(tmp_path / "model.json")
+    index.write_text("\n".join(TEXTS))
+    runs = {"null": (lists[:150], texts[:150]), "users": (lists[150:], texts[150:])}
+    for name, (scores, own) in runs.items():
+        write_run(tmp_path / f"{name}.run", scores, name)
+        lines = [f"{name}{i}\t{text}\n" for i, text in enumerate(own)]
+        (tmp_path / f"{name}.tsv").write_text("".join(lines))
+    null, users = (str(tmp_path / f"{name}.tsv") for name in runs)
+    users_run = str(tmp_path / "users.run")
+    call = ["calibrate", str(tmp_path / "null.run"), "--queries", users_run, "-o", model, "--json"]
+    call += ["--lexical", str(index)]
+    assert main(call) == 2
+    assert "--query-texts must name a file" in capfd.readouterr().err
+    assert main([*call, "--query-texts", null]) == 2
+    assert "got none for 200 of 350, such as users0" in capfd.readouterr().err
+    assert main([*call, "--query-texts", null, users]) == 0
+    told = json.loads(capfd.readouterr().out)
+    assert told["threshold"] == pytest.approx(lexical.threshold(), rel=1e-4)
+
+    cut = ["cut", users_run, "--model", model, "--json", "-q"]
+    assert main(cut) == 2
+    assert "--query-texts must name a file" in capfd.readouterr().err
+    assert main([*cut, "--query-texts", users]) == 0
+    kept = [json.loads(line)["k"] for line in capfd.readouterr().out.splitlines()]
+    expected = pc.load(model).cut_batch(lists[150:].round(6), queries=texts[150:]).k
+    assert kept == expected.tolist()
+    assert main(["check", users_run, "--model", model, "--query-texts", users]) == 0
+    assert capfd.readouterr().out.startswith("same: ")
+    (tmp_path / "bad.tsv").write_text("users0 no tab\n")
+    assert main([*cut, "--query-texts", str(tmp_path / "bad.tsv")]) != 0
+    assert "bad.tsv" in capfd.readouterr().err
+    with pytest.raises(InvalidParameterError, match="must do without the query"):
+        Gated(lexical, lexical.background).cut(lists[0])

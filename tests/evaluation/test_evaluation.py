@@ -1,0 +1,373 @@
+"""Evaluation: the statistics against SciPy and statsmodels, the protocol against plain loops."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support import importorskip
+
+from paretocut import metrics
+from paretocut.errors import InvalidParameterError, InvalidScoresError, ParetocutError
+from paretocut.evaluation import Evaluation, evaluate
+from paretocut.io import read_trec
+from paretocut.lists import RankedLists
+from paretocut.metrics.significance import bootstrap_interval, holm, sign_flip_test
+from paretocut.truncators import Conformal, FixedK, GlobalK, Oracle, ScoreThreshold, Surprise
+
+
+def judged_lists(count: int = 40, *, seed: int = 0, embeddings: bool = False) -> RankedLists:
+    """Return lists of 25 results, the best 1 to 8 of which tend to be relevant."""
+    rng = np.random.default_rng(seed)
+    relevant = np.arange(25) < rng.integers(1, 9, size=(count, 1))
+    relevant ^= rng.random(relevant.shape) < 0.1
+    scores = rng.normal(size=relevant.shape) + 2 * relevant
+    return RankedLists(
+        scores,
+        relevant,
+        query_ids=[f"q{i}" for i in range(count)],
+        query_embeddings=rng.normal(size=(count, 3)) if embeddings else None,
+    )
+
+
+@pytest.fixture(scope="module")
+def result() -> Evaluation:
+    return evaluate(
+        {"k": GlobalK(), "minmax": "minmax", "all": FixedK(99), "surprise": Surprise()},
+        judged_lists(),
+        baseline="k",
+        splits=3,
+    )
+
+
+# The statistics.
+
+
+def test_bootstrap_interval_agrees_with_scipy() -> None:
+    stats = importorskip("scipy.stats")
+    values = np.random.default_rng(3).gamma(2.0, size=(60, 2))
+    low, high = bootstrap_interval(values, confidence=0.9, resamples=20_000, seed=5)
+    judge = stats.bootstrap(
+        (values,),
+        np.mean,
+        confidence_level=0.9,
+        n_resamples=20_000,
+        method="percentile",
+        rng=np.random.default_rng(8),
+    ).confidence_interval
+    # Both are random; with 20,000 draws an end point has a standard error of about 0.003.
+    np.testing.assert_allclose(low, judge.low, atol=0.02)
+    np.testing.assert_allclose(high, judge.high, atol=0.02)
+
+
+def test_sign_flip_p_value_agrees_with_scipy_on_random_patterns() -> None:
+    stats = importorskip("scipy.stats")
+    rng = np.random.default_rng(4)
+    differences = rng.normal(0.25, 1.0, size=(50, 1))
+    judge = stats.permutation_test(
+        (differences[:, 0],),
+        np.mean,
+        permutation_type="samples",
+        n_resamples=20_000,
+        rng=np.random.default_rng(8),
+    )
+    ours = sign_flip_test(differences, resamples=20_000)
+    # Standard error of either: below 0.0036.
+    np.testing.assert_allclose(ours, judge.pvalue, atol=0.015)
+
+
+def test_sign_flip_p_value_is_scipys_where_all_patterns_are_tried() -> None:
+    stats = importorskip("scipy.stats")
+    differences = np.random.default_rng(4).normal(0.4, 1.0, size=(10, 3))
+    judge = [
+        stats.permutation_test((column,), np.mean, permutation_type="samples").pvalue
+        for column in differences.T
+    ]
+    np.testing.assert_allclose(sign_flip_test(differences), judge, rtol=1e-12)
+
+
+def test_sign_flip_p_values_are_uniform_without_a_difference() -> None:
+    stats = importorskip("scipy.stats")
+    differences = np.random.default_rng(0).standard_t(3, size=(30, 500))
+    # Fails by chance for one seed in 1000.
+    assert stats.kstest(sign_flip_test(differences, resamples=2000), "uniform").pvalue > 0.001
+
+
+def test_equal_truncators_have_p_value_one() -> None:
+    assert sign_flip_test(np.zeros((100, 1))).tolist() == [1.0]
+
+
+def test_holm_is_the_closure_of_bonferronis_test() -> None:
+    pvalues = np.random.default_rng(1).random(7) ** 3
+    # A hypothesis falls when Bonferroni rejects every group of hypotheses that it is in.
+    groups = [g for size in range(1, 8) for g in itertools.combinations(range(7), size)]
+    judge = [
+        max(min(1.0, len(g) * min(pvalues[j] for j in g)) for g in groups if i in g)
+        for i in range(7)
+    ]
+    np.testing.assert_allclose(holm(pvalues), judge, rtol=1e-12)
+
+
+def test_holm_by_hand() -> None:
+    # 4 x 0.01, 3 x 0.02, then 2 x 0.025 = 0.05 may not fall below 0.06.
+    assert holm(np.array([0.025, 0.02, 0.9, 0.01])).tolist() == [0.06, 0.06, 0.9, 0.04]
+    assert holm(np.zeros(0)).size == 0
+
+
+# The protocol.
+
+
+def test_values_are_those_of_a_plain_loop(result: Evaluation) -> None:
+    lists = judged_lists()
+    position = {name: i for i, name in enumerate(lists.query_ids.tolist())}
+    held_out = np.array([position[result.query_ids[q]] for q in result.query])
+    for split in range(3):
+        test = held_out[result.split == split]
+        train = np.setdiff1d(np.arange(len(lists)), test)
+        assert (len(train), len(test)) == (32, 8)
+        for metric in ("f1", "dcg"):
+            truncator = ScoreThreshold("minmax", metric=metric).fit(lists[train])
+            k = truncator.predict(lists[test])
+            mine = result.split == split
+            np.testing.assert_array_equal(result.cuts(metric, "minmax")[mine], k)
+            row = result.values[result.metrics.index(metric), 1, mine]
+            np.testing.assert_allclose(row, metrics.get(metric)(lists[test], k))
+
+
+def test_mean_is_over_queries_and_deviation_over_splits(result: Evaluation) -> None:
+    by_query: dict[str, list[float]] = {}
+    by_split: dict[int, list[float]] = {}
+    for record in result.to_records():
+        if (record["metric"], record["truncator"]) == ("f1", "surprise"):
+            by_query.setdefault(record["query_id"], []).append(record["value"])
+            by_split.setdefault(record["split"], []).append(record["value"])
+    line = result["f1", "surprise"]
+    assert line.mean == pytest.approx(np.mean([np.mean(v) for v in by_query.values()]))
+    assert line.std == pytest.approx(np.std([np.mean(v) for v in by_split.values()], ddof=1))
+    assert line.low < line.mean < line.high
+
+
+def test_every_query_is_tested_once_per_cross_validation() -> None:
+    done = evaluate([FixedK(3)], judged_lists(23), ["f1"], folds=4, splits=2)
+    assert np.bincount(done.query).tolist() == [2] * 23
+    assert np.bincount(done.split).tolist() == [6, 6, 6, 5] * 2
+
+
+def test_given_test_lists_are_used_and_all_others_train() -> None:
+    lists, test = judged_lists(), judged_lists(7, seed=1)
+    done = evaluate({"k": GlobalK()}, lists, ["dcg"], test=test)
+    expected = metrics.dcg(test, GlobalK("dcg").fit(lists).predict(test))
+    np.testing.assert_allclose(done.per_query("dcg", "k"), expected)
+    assert done["dcg", "k"].std is None
+    assert done.query_ids == tuple(test.query_ids)
+
+
+def test_metric_reaches_truncators_inside_truncators() -> None:
+    lists = judged_lists()
+    done = evaluate({"c": Conformal(GlobalK("recall"))}, lists, ["f1"], test=lists)
+    expected = Conformal(GlobalK("f1")).fit(lists).predict(lists)
+    np.testing.assert_array_equal(done.cuts("f1", "c"), expected)
+
+
+def test_oracle_is_never_beaten_on_any_query() -> None:
+    names = ["surprise", "global_k", "raw", "max", "minmax", "z", "distribution", "largest_gap"]
+    done = evaluate(
+        [*names, "autocut", "top_p", "fixed_k"], judged_lists(), ["f1", "dcg", "recall"]
+    )
+    ceiling = done.values[:, [done.truncators.index("oracle")], :]
+    assert np.all(done.values <= ceiling + 1e-12)
+
+
+def test_global_k_is_beaten_by_none_of_the_other_fixed_cuts_on_its_own_lists() -> None:
+    lists = judged_lists()
+    fixed: dict[str, Any] = {str(k): FixedK(k) for k in range(26)}
+    done = evaluate({"best": GlobalK(), **fixed}, lists, ["f1"], test=lists)
+    best = done["f1", "best"].mean
+    assert best == pytest.approx(max(done["f1", str(k)].mean for k in range(26)))
+
+
+@pytest.mark.filterwarnings("ignore::paretocut.io.CoverageWarning")
+def test_numbers_of_an_independent_evaluation_are_found_again(shared_data: Path) -> None:
+    # BM25 candidates of Robust04, depth 150, five random 80/20 splits, made with other code. The
+    # mean of five splits has a standard deviation of 0.012, measured over 40 sets of five.
+    folder = shared_data / "robust04"
+    lists = read_trec(folder / "runs" / "bm25-top150.run.gz", folder / "qrels.robust04.txt.gz")
+    named = {"global_k": GlobalK(), "all": Surprise(refit="all"), "minmax": "minmax"}
+    done = evaluate(named, lists, ["f1"])
+    expected = {"oracle": 0.465, "global_k": 0.324, "all": 0.326, "minmax": 0.350}
+    found = {name: done["f1", name].mean for name in expected}
+    assert found == pytest.approx(expected, abs=0.036)
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_result_is_the_same_with_more_processes(result: Evaluation) -> None:
+    again = evaluate(
+        {"k": GlobalK(), "minmax": "minmax", "all": FixedK(99), "surprise": Surprise()},
+        judged_lists(),
+        baseline="k",
+        splits=3,
+        n_jobs=2,
+    )
+    np.testing.assert_array_equal(again.k, result.k)
+    assert again.to_json() == result.to_json()
+
+
+def test_seed_changes_the_splits() -> None:
+    one, same, other = (
+        evaluate([FixedK(3)], judged_lists(), ["f1"], seed=seed).query_ids for seed in (0, 0, 1)
+    )
+    assert one == same != other
+
+
+def test_input_is_left_as_it_was() -> None:
+    lists, truncator = judged_lists(), GlobalK("recall")
+    before = lists.scores.values.copy()
+    evaluate([truncator], lists)
+    np.testing.assert_array_equal(lists.scores.values, before)
+    assert repr(truncator) == "GlobalK(metric='recall')"
+    assert not hasattr(truncator, "k_")
+
+
+# Errors.
+
+
+class Broken(FixedK):
+    def _predict(self, lists: RankedLists) -> Any:
+        raise ZeroDivisionError("nothing works")
+
+
+def test_failure_names_truncator_and_split() -> None:
+    message = r"evaluate: truncator 'bad' failed on split 1 of 2: nothing works"
+    with pytest.raises(ParetocutError, match=message) as info:
+        evaluate({"bad": Broken()}, judged_lists(), splits=2)
+    assert isinstance(info.value.__cause__, ZeroDivisionError)
+
+
+@pytest.mark.parametrize("name", ["local_k", "surprise_local", "isotonic_local"])
+def test_local_methods_ask_for_embeddings_before_any_work(name: str) -> None:
+    message = f"evaluate: lists must have query_embeddings for truncator '{name}'"
+    with pytest.raises(InvalidScoresError, match=message):
+        evaluate([name], judged_lists())
+
+
+def test_local_methods_work_with_embeddings() -> None:
+    importorskip("sklearn")
+    done = evaluate(["local_k"], judged_lists(embeddings=True), ["f1"], splits=2)
+    assert done["f1", "local_k"].mean > 0.3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"truncators": []}, "truncators must be at least one"),
+        ({"truncators": "surprise"}, "truncators must be a mapping of names"),
+        ({"truncators": [FixedK(1), FixedK(1)]}, r"different names, got 'FixedK\(k=1\)' twice"),
+        ({"truncators": [3]}, "truncators must be truncators or one of surprise"),
+        ({"truncators": ["nope"]}, "name must be one of surprise"),
+        ({"metrics": "f1"}, "metrics must be a sequence"),
+        ({"metrics": ["f1", metrics.f1]}, "different names"),
+        ({"baseline": "x"}, "baseline must be one of fixed_k, oracle, got 'x'"),
+        ({"splits": 0}, "splits must be an integer of at least 1"),
+        ({"folds": 1}, "k must be an integer of at least 2, got 1"),
+        ({"train": 1.0}, r"train must be in \(0, 1\)"),
+        ({"confidence": 95}, r"confidence must be in \(0, 1\)"),
+        ({"n_jobs": 0}, "n_jobs must be an integer of at least 1"),
+        ({"n_jobs": 2, "metrics": [lambda relevant, total: np.zeros(26)]}, "n_jobs must be 1"),
+    ],
+)
+def test_arguments_that_make_no_sense_are_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidParameterError, match=message):
+        evaluate(**({"truncators": ["fixed_k"], "lists": judged_lists()} | arguments))
+
+
+def test_lists_without_judgements_are_refused() -> None:
+    with pytest.raises(InvalidScoresError, match="lists must be RankedLists with relevance"):
+        evaluate(["fixed_k"], RankedLists([[1.0, 0.5]]))
+    with pytest.raises(InvalidScoresError, match="at least one list, got ndarray"):
+        evaluate(["fixed_k"], np.zeros((2, 3)))  # type: ignore[arg-type]
+
+
+def test_unknown_line_of_the_table_is_an_error(result: Evaluation) -> None:
+    with pytest.raises(InvalidParameterError, match="truncator must be one of k, minmax"):
+        result["f1", "nope"]
+
+
+# How it prints.
+
+
+def small() -> Evaluation:
+    lists = RankedLists([[4.0, 3.0, 2.0, 1.0]] * 3, [[1, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0]])
+    named = {"keep_2": FixedK(2), "none": FixedK(0)}
+    return evaluate(named, lists, ["f1"], test=lists, baseline="keep_2")
+
+
+def test_text_table() -> None:
+    # F1 of keeping 2: 2/3, 1 and 4/5. All of 2^3 sign patterns are tried: p = 2/8.
+    assert str(small()).splitlines() == [
+        "f1: 3 test queries, given test lists; 95 % intervals over queries; "
+        "p against keep_2, Holm-corrected",
+        "",
+        "truncator          mean  sd        interval    gain      p    k  empty",
+        "keep_2            0.822      0.667 to 1.000  +0.000         2.0    0 %",
+        "none              0.000      0.000 to 0.000  -0.822  0.250  0.0  100 %",
+        "oracle (ceiling)  1.000      1.000 to 1.000  +0.178         2.0    0 %",
+    ]
+
+
+def test_markdown_table_has_the_best_in_bold() -> None:
+    lines = small().to_markdown().splitlines()
+    assert lines[2] == "| truncator | mean | sd | interval | gain | p | k | empty |"
+    assert lines[3] == "|---|---:|---:|---:|---:|---:|---:|---:|"
+    expected = "| **keep_2** | **0.822** |  | 0.667 to 1.000 | +0.000 |  | 2.0 | 0 % |"
+    assert lines[4] == expected
+
+
+def test_latex_table_is_escaped() -> None:
+    text = small().to_latex()
+    assert (
+        r"\textbf{keep\_2} & \textbf{0.822} &  & 0.667 to 1.000 & +0.000 &  & 2.0 & 0 \% \\" in text
+    )
+    assert text.count(r"\\") == 4
+
+
+def test_html_table_is_escaped() -> None:
+    done = evaluate({"<k>": FixedK(2)}, judged_lists(), ["f1"])
+    assert "<b>&lt;k&gt;</b>" in done._repr_html_()
+
+
+def test_json_holds_the_table(result: Evaluation) -> None:
+    data = json.loads(result.to_json())
+    assert data["queries"] == len(result.query_ids)
+    assert len(data["summary"]) == 2 * 5
+    assert data["summary"][0]["mean"] == result["f1", "k"].mean
+    assert data["summary"][0]["pvalue"] is None
+
+
+def test_records_hold_every_value(result: Evaluation) -> None:
+    records = result.to_records()
+    assert len(records) == 2 * 5 * 3 * 8
+    assert set(records[0]) == {"query_id", "split", "truncator", "metric", "k", "value"}
+
+
+def test_no_baseline_means_no_test_columns() -> None:
+    done = evaluate([Oracle(), "fixed_k"], judged_lists(), ["f1"])
+    assert done["f1", "fixed_k"].pvalue is None
+    assert " p " not in str(done).splitlines()[2]
+    assert done.truncators == ("Oracle()", "fixed_k")
+
+
+def test_progress_bar_is_silent_when_piped(capsys: pytest.CaptureFixture[str]) -> None:
+    evaluate(["fixed_k"], judged_lists(), ["f1"], progress=True)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_progress_needs_no_tqdm_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    done = evaluate(["fixed_k"], judged_lists(), ["f1"], progress=True)
+    assert done.truncators == ("fixed_k", "oracle")

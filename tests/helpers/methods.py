@@ -1,0 +1,18 @@
+"""What the tests of all truncators need to know of some."""
+
+from __future__ import annotations
+
+NEURAL = {"bicut", "choppy", "attncut", "mtcut"}
+
+NEEDS = {
+    **dict.fromkeys(NEURAL, ("torch", "safetensors")),
+    **dict.fromkeys(("local_k", "isotonic_local"), ("sklearn", "safetensors")),
+    **dict.fromkeys(("isotonic", "isotonic_max"), ("sklearn",)),
+    "surprise_local": ("sklearn", "safetensors"),
+    "knee": ("kneed",),
+}
+# Learn nothing, so that predict works without fit.
+LABEL_FREE = {
+    *("oracle", "fixed_k", "distribution", "distribution_truncated"),
+    *("largest_gap", "autocut", "knee", "top_p", "tail_aware", "cluster_gap"),
+}

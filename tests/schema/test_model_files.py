@@ -1,0 +1,431 @@
+"""Saved truncators: what is in the files, and what is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support import importorskip
+
+import paretocut as pc
+from paretocut import metrics
+from paretocut.errors import DataFormatError, InvalidParameterError
+from paretocut.lists import RankedLists
+from paretocut.truncators import Conformal, FixedK, GlobalK, LocalK, ScoreThreshold, Surprise
+from paretocut.truncators._base import Truncator
+
+
+@pytest.fixture
+def lists() -> RankedLists:
+    rng = np.random.default_rng(0)
+    return RankedLists(
+        rng.normal(size=(12, 9)), rng.random((12, 9)) < 0.4, query_embeddings=rng.random((12, 2))
+    )
+
+
+def test_the_file_is_json_that_a_person_can_read(lists: RankedLists, tmp_path: Path) -> None:
+    truncator = GlobalK("dcg").fit(lists)
+    truncator.save(tmp_path / "model.json")
+    content = json.loads((tmp_path / "model.json").read_text())
+    assert content == {
+        "format": "paretocut-truncator",
+        "version": 1,
+        "class": "GlobalK",
+        "params": {"metric": "dcg"},
+        "learned": {"k_": truncator.k_, "queries_": 12},
+    }
+
+
+def test_numbers_come_back_to_the_last_bit(lists: RankedLists, tmp_path: Path) -> None:
+    truncator = ScoreThreshold("z").fit(lists)
+    truncator.save(tmp_path / "model.json")
+    assert pc.load(tmp_path / "model.json").threshold_ == truncator.threshold_
+    truncator.threshold_ = np.inf
+    truncator.save(tmp_path / "model.json")
+    assert pc.load(tmp_path / "model.json").threshold_ == np.inf
+
+
+def test_parameters_of_every_kind_come_back(tmp_path: Path) -> None:
+    before = Surprise(metrics.f_beta(2), bounds=(0, 8), neighbors=3, refit="all")
+    before.save(tmp_path / "model.json")
+    after = pc.load(tmp_path / "model.json")
+    assert after.get_params() == before.get_params()
+    assert isinstance(after.bounds, tuple)
+
+
+def test_large_arrays_of_an_inner_truncator_lie_beside_the_file(
+    lists: RankedLists, tmp_path: Path
+) -> None:
+    pytest.importorskip("safetensors")
+    pytest.importorskip("sklearn")
+    truncator = Conformal(LocalK(neighbors=3), level=0.3).fit(lists)
+    truncator.save(tmp_path / "a.json")
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["a.json", "a.safetensors"]
+    assert pc.load(tmp_path / "a.json").predict(lists).tolist() == truncator.predict(lists).tolist()
+
+
+def test_arrays_of_another_model_are_refused(lists: RankedLists, tmp_path: Path) -> None:
+    pytest.importorskip("safetensors")
+    pytest.importorskip("sklearn")
+    LocalK().fit(lists).save(tmp_path / "a.json")
+    LocalK().fit(lists[:6]).save(tmp_path / "b.json")
+    (tmp_path / "b.safetensors").replace(tmp_path / "a.safetensors")
+    with pytest.raises(DataFormatError, match=r"does not belong to a\.json"):
+        pc.load(tmp_path / "a.json")
+
+
+def test_a_function_cannot_be_saved_and_the_old_file_stays(tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    FixedK(3).save(path)
+    before = path.read_bytes()
+    with pytest.raises(InvalidParameterError, match="GlobalK: metric must be plain data or a metr"):
+        GlobalK(lambda relevant, num_relevant: np.zeros(relevant.size + 1)).save(path)
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["model.json"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", r"model\.json:1: not JSON"),
+        ("[]", 'expected "format": "paretocut-truncator"'),
+        ('{"format": "other"}', 'expected "format"'),
+        ('{"format": "paretocut-truncator", "version": 99}', "expected version 1, got 99"),
+        ('{"format": "paretocut-truncator", "version": 1}', "not a truncator: 'class'"),
+        (
+            '{"format": "paretocut-truncator", "version": 1, "class": "os", "params": {}}',
+            "class must be a known truncator, got 'os'",
+        ),
+        (
+            '{"format": "paretocut-truncator", "version": 1, "class": "FixedK",'
+            ' "params": {"q": 1}, "learned": {}}',
+            "not a truncator: .*'q'",
+        ),
+    ],
+)
+def test_a_file_that_is_no_truncator_is_refused(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    path.write_text(text)
+    with pytest.raises(DataFormatError, match=message):
+        pc.load(path)
+
+
+def test_a_users_own_truncator_is_saved_like_any_other(tmp_path: Path) -> None:
+    class EveryOther(Truncator):
+        def __init__(self, step: int = 2) -> None:
+            self.step = step
+
+        def _validate(self) -> None:
+            pass
+
+        def _learns(self) -> bool:
+            return False
+
+        def _predict(self, lists: RankedLists) -> np.ndarray:
+            return lists.scores.lengths // self.step
+
+    EveryOther(3).save(tmp_path / "model.json")
+    assert pc.load(tmp_path / "model.json").predict([[3.0, 2.0, 1.0]]).tolist() == [1]
+
+
+def change(path: Path, *way: str | int, to: Any) -> None:
+    """Change one value of a model file."""
+    content = owner = json.loads(path.read_text())
+    for step in way[:-1]:
+        owner = owner[step]
+    owner[way[-1]] = to
+    path.write_text(json.dumps(content))
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("0.5", "threshold_ must be a number, got '0.5'"),
+        (None, "threshold_ must be a number, got None"),
+        (True, "threshold_ must be a number, got True"),
+        ([0.5], "threshold_ must be a number, got list of 1"),
+        ({"$float": "nan"}, "threshold_ must be a number, got nan"),
+        ({"$float": "0x"}, "not a truncator: '0x'"),
+        ({"$array": [0.5], "dtype": "<f8"}, "got float64 of shape"),
+        (10**400, "threshold_ must be a number"),
+    ],
+)
+def test_a_wrong_threshold_is_refused_when_the_file_is_read(
+    lists: RankedLists, tmp_path: Path, value: Any, message: str
+) -> None:
+    # All of these were loaded once, and failed or cut nonsense later.
+    path = tmp_path / "model.json"
+    ScoreThreshold("z").fit(lists).save(path)
+    change(path, "learned", "threshold_", to=value)
+    with pytest.raises(DataFormatError, match=message):
+        pc.load(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("k_", -1, "k_ must be an integer of at least 0, got -1"),
+        ("k_", 2.5, "k_ must be an integer"),
+        ("k_", 2**63, "k_ must be an integer"),
+        ("queries_", 0, "queries_ must be an integer of at least 1, got 0"),
+        ("other_", 1, "values must be named queries_, k_, got 'other_'"),
+        ("_secret", 1, "learned names must end in an underscore, got '_secret'"),
+    ],
+)
+def test_learned_values_outside_their_range_are_refused(
+    lists: RankedLists, tmp_path: Path, name: str, value: Any, message: str
+) -> None:
+    path = tmp_path / "model.json"
+    GlobalK().fit(lists).save(path)
+    change(path, "learned", name, to=value)
+    with pytest.raises(DataFormatError, match=message):
+        pc.load(path)
+
+
+def test_learned_values_that_are_missing_or_of_another_length_are_refused(
+    lists: RankedLists, tmp_path: Path
+) -> None:
+    path = tmp_path / "model.json"
+    pc.truncators.Consensus().fit(lists).save(path)
+    content = json.loads(path.read_text())
+    votes = content["learned"]["votes_"]["$array"]
+    change(path, "learned", "votes_", "$array", to=votes[:-1])
+    with pytest.raises(DataFormatError, match=r"votes_ must be of size \d+ \(rules\), not"):
+        pc.load(path)
+    del content["learned"]["center_"]
+    path.write_text(json.dumps(content))
+    with pytest.raises(DataFormatError, match="center_ must be there, got nothing"):
+        pc.load(path)
+
+
+def test_every_truncator_that_learns_says_what() -> None:
+    importorskip("torch")
+    for name in pc.truncators.names():
+        params = {"base": "global_k"} if name == "conformal" else {}
+        truncator = pc.truncators.make(name, **params)
+        assert truncator._state({}) is not None, f"{name} has no _state"
+
+
+@pytest.mark.parametrize("name", ["bicut", "choppy", "attncut", "mtcut"])
+def test_names_and_shapes_of_a_network_are_those_that_torch_makes(name: str) -> None:
+    torch = importorskip("torch")
+    for width, layers, columns in ((8, 1, 1), (16, 3, 4)):
+        truncator = pc.truncators.make(name, width=width, layers=layers, max_steps=20)
+        truncator.network_ = truncator._settings(columns + 1)
+        with torch.device("meta"):
+            tensors = truncator._network().state_dict()
+        made = {key: tuple(tensor.shape) for key, tensor in tensors.items()}
+        assert dict(truncator._shapes(columns + 1)) == made
+
+
+def test_a_network_that_promises_a_billion_layers_is_refused_at_once(
+    lists: RankedLists, tmp_path: Path
+) -> None:
+    importorskip("torch")
+    path = tmp_path / "model.json"
+    pc.truncators.BiCut(width=4, layers=1, max_epochs=1).fit(lists).save(path)
+    assert pc.load(path).predict(lists).tolist()
+    before = path.read_text()
+    for setting, value in (("layers", 10**9), ("width", 10**9), ("layers", 2)):
+        path.write_text(before)
+        change(path, "params", setting, to=value)
+        with pytest.raises(DataFormatError, match="network_ must be such that the network has"):
+            pc.load(path)
+        change(path, "learned", "network_", setting, to=value)
+        with pytest.raises(DataFormatError, match="weights_ must be such that"):
+            pc.load(path)
+    path.write_text(before)
+    change(path, "learned", "output_", to=99)
+    with pytest.raises(DataFormatError, match="output_ must be an integer of at least 0 and at"):
+        pc.load(path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 100_000,
+        '{"a":' * 100_000,
+        '{"format": "paretocut-truncator", "version": ' + "9" * 10_000 + "}",
+        '{"format": "paretocut-truncator", "version": 1e999}',
+        '{"format": ["paretocut-truncator"], "version": 1}',
+        '{"format": "paretocut-truncator", "version": NaN}',
+        "\x00",
+    ],
+    ids=["lists", "objects", "digits", "infinite", "kind", "NaN", "NUL"],
+)
+def test_odd_json_is_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "model.json").write_text(text)
+    with pytest.raises(DataFormatError):
+        pc.load(tmp_path / "model.json")
+
+
+def test_truncators_nested_without_end_are_refused(tmp_path: Path) -> None:
+    content: Any = {"class": "FixedK", "params": {"k": 1}, "learned": {}}
+    for depth in (4, 40, 120):
+        nested = content
+        for _ in range(depth):
+            inner = {"base": {"$truncator": nested}}
+            nested = {"class": "Conformal", "params": inner, "learned": {}}
+        named = {"format": "paretocut-truncator", "version": 1, **nested}
+        (tmp_path / "model.json").write_text(json.dumps(named))
+        if depth == 4:
+            pc.load(tmp_path / "model.json")
+        else:
+            with pytest.raises(DataFormatError, match="at most 8 deep"):
+                pc.load(tmp_path / "model.json")
+
+
+@pytest.mark.parametrize("dtype", ["|S1000000000", "<U1000000000", "|O", "<M8[s]", "f8,f8", "V9"])
+def test_arrays_of_other_types_are_refused(lists: RankedLists, tmp_path: Path, dtype: str) -> None:
+    path = tmp_path / "model.json"
+    pc.truncators.Consensus().fit(lists).save(path)
+    change(path, "learned", "votes_", "dtype", to=dtype)
+    with pytest.raises(DataFormatError):
+        pc.load(path)
+
+
+PEAK = """
+import resource, sys, time
+import numpy as np, safetensors.numpy
+import paretocut as pc
+from paretocut.errors import DataFormatError
+
+pc.truncators.make("consensus")
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+start = time.perf_counter()
+for path in sys.argv[1:]:
+    try:
+        pc.load(path)
+    except DataFormatError:
+        pass
+    else:
+        sys.exit(f"{path} was loaded")
+grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+print(grown >> 10, time.perf_counter() - start)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is counted in kilobytes on Linux only")
+def test_a_small_file_costs_little_memory_whatever_it_promises(
+    lists: RankedLists, tmp_path: Path
+) -> None:
+    importorskip("safetensors")
+    importorskip("sklearn")
+    paths = []
+    for i, (way, value) in enumerate(
+        [
+            (("learned", "votes_", "dtype"), "|S1000000000"),
+            (("learned", "weights_", "$array"), [[[[[[[]]]]]]] * 10_000),
+            (("learned", "votes_", "$array"), "9" * 100_000),
+            (("params", "seed"), "x" * 100_000),
+        ]
+    ):
+        paths.append(tmp_path / f"{i}.json")
+        pc.truncators.Consensus().fit(lists).save(paths[-1])
+        change(paths[-1], *way, to=value)
+    done = subprocess.run(
+        [sys.executable, "-c", PEAK, *map(str, paths)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    megabytes, seconds = map(float, done.stdout.split())
+    assert megabytes < 60
+    assert seconds < 10
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with a name")
+@pytest.mark.parametrize("beside", [False, True], ids=["json", "arrays"])
+def test_a_link_to_a_file_is_read_and_anything_else_is_refused(
+    lists: RankedLists, tmp_path: Path, beside: bool
+) -> None:
+    # A pipe without a writer was waited for without end, and a device was read without end.
+    importorskip("safetensors")
+    importorskip("sklearn")
+    LocalK().fit(lists).save(tmp_path / "a.json")
+    target = tmp_path / ("a.safetensors" if beside else "a.json")
+    real = tmp_path / "real"
+    target.rename(real)
+    target.symlink_to(real)
+    assert isinstance(pc.load(tmp_path / "a.json"), LocalK)
+    os.mkfifo(tmp_path / "pipe")
+    for other in (tmp_path / "pipe", Path("/dev/zero"), tmp_path, target):
+        target.unlink()
+        target.symlink_to(other)
+        with pytest.raises(DataFormatError, match="expected a file, got"):
+            pc.load(tmp_path / "a.json")
+    target.unlink()
+    if beside:
+        with pytest.raises(DataFormatError, match="beside it, got nothing"):
+            pc.load(tmp_path / "a.json")
+
+
+@pytest.mark.parametrize("name", ["../secret.safetensors", "/etc/passwd", "..", "", "a\0b", 3])
+def test_arrays_are_read_from_the_folder_of_the_model_only(
+    lists: RankedLists, tmp_path: Path, name: Any
+) -> None:
+    importorskip("safetensors")
+    importorskip("sklearn")
+    folder = tmp_path / "models"
+    folder.mkdir()
+    LocalK().fit(lists).save(folder / "a.json")
+    (folder / "a.safetensors").rename(tmp_path / "secret.safetensors")
+    change(folder / "a.json", "tensors", "file", to=name)
+    with pytest.raises(DataFormatError):
+        pc.load(folder / "a.json")
+
+
+def test_damaged_arrays_are_refused(lists: RankedLists, tmp_path: Path) -> None:
+    safetensors = importorskip("safetensors.numpy")
+    importorskip("sklearn")
+    LocalK().fit(lists).save(tmp_path / "a.json")
+    good = safetensors.load((tmp_path / "a.safetensors").read_bytes())
+
+    def attempt(data: bytes) -> None:
+        (tmp_path / "a.safetensors").write_bytes(data)
+        change(tmp_path / "a.json", "tensors", "sha256", to=hashlib.sha256(data).hexdigest())
+        with pytest.raises(DataFormatError):
+            pc.load(tmp_path / "a.json")
+
+    attempt(b"")
+    attempt(b"\xff" * 100)
+    attempt((1 << 40).to_bytes(8, "little") + b"{}")
+    attempt(safetensors.save({}))
+    attempt(safetensors.save({**good, "embeddings_": np.full((12, 2), np.nan)}))
+    attempt(safetensors.save({**good, "embeddings_": np.zeros((5, 2))}))
+    attempt(safetensors.save({**good, "embeddings_": np.zeros(12)}))
+    attempt(safetensors.save({**good, "curves_.offsets": good["curves_.offsets"][::-1].copy()}))
+    attempt(safetensors.save({**good, "curves_.values": good["curves_.values"] > 0}))
+
+
+@pytest.mark.parametrize("path", [None, 3, b"model.json", ["model.json"]], ids=repr)
+def test_a_model_is_loaded_from_a_path(path: Any) -> None:
+    for read in (pc.load, pc.Fusion.load):
+        with pytest.raises(InvalidParameterError, match="load: path must be the path of a model"):
+            read(path)
+
+
+def test_a_fusion_is_loaded_like_all_models(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    ids = [list("abcdefgh")] * 9
+    both = {name: RankedLists(rng.random((9, 8)), doc_ids=ids) for name in ("one", "two")}
+    path = tmp_path / "fusion.json"
+    fusion = pc.Fusion().fit(both)
+    fusion.save(path)
+    loaded = pc.load(path)
+    assert isinstance(loaded, pc.Fusion)
+    expected = fusion.fuse(both).scores.values
+    np.testing.assert_array_equal(loaded.fuse(both).scores.values, expected)
+    for name, value in (("scale_", [0.0, 1.0]), ("weights_", [1.0]), ("location_", ["x", 1.0])):
+        fusion.save(path)
+        change(path, "learned", name, to=value)
+        with pytest.raises(DataFormatError, match=f"not a fusion: {name} must be"):
+            pc.load(path)
+    fusion.save(path)
+    with pytest.raises(DataFormatError, match='expected "format"'):
+        pc.cut([0.9, 0.1], truncator=path)

@@ -1,0 +1,138 @@
+"""Plots draw the numbers they are about, and leave matplotlib as they found it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from support import importorskip
+
+import paretocut as pc
+from paretocut import metrics
+from paretocut.errors import InvalidParameterError
+from paretocut.evaluation import Evaluation, evaluate
+from paretocut.lists import RankedLists
+from paretocut.truncators import FixedK, GlobalK, ScoreThreshold, Surprise
+
+matplotlib = importorskip("matplotlib")
+matplotlib.use("Agg")
+plt = importorskip("matplotlib.pyplot")
+from paretocut.show import plots  # noqa: E402 (after the skip above)
+
+
+@pytest.fixture(autouse=True)
+def clean() -> Iterator[None]:
+    """Close all figures, and see that no setting was changed."""
+    before = dict(matplotlib.rcParams)
+    yield
+    plt.close("all")
+    assert dict(matplotlib.rcParams) == before
+
+
+@pytest.fixture(scope="module")
+def lists() -> RankedLists:
+    rng = np.random.default_rng(0)
+    relevant = np.arange(30) < rng.integers(1, 9, size=(40, 1))
+    return RankedLists(rng.normal(size=relevant.shape) + 2 * relevant, relevant)
+
+
+@pytest.fixture(scope="module")
+def result(lists: RankedLists) -> Evaluation:
+    named = {"k": GlobalK(), "nothing": FixedK(0), "minmax": "minmax", "surprise": Surprise()}
+    return evaluate(named, lists, baseline="k", folds=2, splits=1)
+
+
+def hits_and_noise(hits: int = 5) -> np.ndarray:
+    rng = np.random.default_rng(1)
+    noise = np.sort(rng.normal(0.25, 0.06, 100_000))[hits - 200 :]
+    return np.concatenate([rng.normal(0.65, 0.03, hits), noise])
+
+
+@pytest.mark.parametrize("transform", ["identity", "log", "logit"])
+@pytest.mark.parametrize("higher_is_better", [True, False])
+def test_fit_plot_marks_cut_threshold_and_window(transform: str, higher_is_better: bool) -> None:
+    scores = hits_and_noise() if higher_is_better else 1 - hits_and_noise()
+    fit = pc.fit_tail(scores, transform=transform, higher_is_better=higher_is_better)
+    cut = fit.cut(evalue=0.05)
+    left, right = plots.fit_plot(fit, cut).axes
+    others, kept = left.collections
+    assert (len(kept.get_offsets()), len(others.get_offsets())) == (cut.k, 200 - cut.k)
+    np.testing.assert_allclose(np.sort(kept.get_offsets()[:, 1]), np.sort(scores[cut.indices]))
+    vertical, horizontal = left.lines
+    assert vertical.get_xdata()[0] == cut.k + 0.5
+    assert horizontal.get_ydata()[0] == pytest.approx(fit.threshold)
+    (window,) = left.patches
+    assert window.get_width() == fit.upper - fit.lower
+    # As many chance results as the tail was fitted on lie under its curve, but for its far end.
+    curve = right.lines[-1]
+    bin_width = right.patches[0].get_height()
+    counts, heights = curve.get_xdata(), np.abs(curve.get_ydata() - curve.get_ydata()[0])
+    total = np.sum((counts[1:] + counts[:-1]) / 2 * np.diff(heights)) / bin_width
+    assert total == pytest.approx(fit.upper - fit.lower, rel=0.02)
+
+
+@pytest.mark.parametrize("scores", [[], [1.0], [2.0] * 9, [3.0, 1.0, 0.5]])
+def test_fit_plot_draws_lists_that_have_no_fit(scores: list[float]) -> None:
+    figure = plots.fit_plot(pc.fit_tail(scores))
+    figure.savefig(io.BytesIO(), format="png")
+
+
+def test_metric_against_threshold_is_the_metric_of_each_threshold(lists: RankedLists) -> None:
+    train, test = lists[:25], lists[25:]
+    axes = plots.metric_against_threshold(ScoreThreshold("minmax"), train, test=test)
+    learned, seen, best = axes.lines
+    for line, part in ((learned, train), (seen, test)):
+        x, y = line.get_data()
+        for i in range(1, x.size, 50):
+            k = ScoreThreshold("minmax", x[i]).predict(part)
+            assert y[i] == pytest.approx(metrics.f1(part, k).mean())
+    assert best.get_xdata()[0] == ScoreThreshold("minmax").fit(train).threshold_
+
+
+def test_metric_against_threshold_takes_another_metric(lists: RankedLists) -> None:
+    axes = plots.metric_against_threshold(Surprise(), lists, metric="dcg")
+    assert axes.get_ylabel() == "mean dcg"
+    assert axes.lines[0].get_ydata()[0] == 0  # keeping nothing
+
+
+def test_metric_against_threshold_needs_a_threshold(lists: RankedLists) -> None:
+    with pytest.raises(InvalidParameterError, match=r"Surprise or a ScoreThreshold, got GlobalK"):
+        plots.metric_against_threshold(GlobalK(), lists)  # type: ignore[arg-type]
+
+
+def test_k_distribution_shows_quantiles_and_empty_lists(result: Evaluation) -> None:
+    axes = plots.k_distribution(result, "dcg", truncators=["minmax", "nothing"])
+    medians = [line.get_xdata()[0] for line in axes.lines[2::3]]
+    assert medians == [np.median(result.cuts("dcg", "minmax")), 0]
+    assert [text.get_text() for text in axes.texts][1] == "100%"
+
+
+def test_per_query_gain_sorts_the_differences(result: Evaluation) -> None:
+    axes = plots.per_query_gain(result, truncators=["minmax"])
+    _, line = axes.lines
+    gain = result.per_query("f1", "minmax") - result.per_query("f1", "k")
+    np.testing.assert_allclose(line.get_ydata(), np.sort(gain)[::-1])
+    assert line.get_label() == f"minmax ({gain.mean():+.3f})"
+
+
+def test_per_query_gain_leaves_out_baseline_and_ceiling(result: Evaluation) -> None:
+    labels = [line.get_label() for line in plots.per_query_gain(result).lines[1:]]
+    expected = sorted(["minmax", "surprise", "nothing"], key=lambda t: -result["f1", t].mean)
+    assert [label.split()[0] for label in labels] == expected
+
+
+def test_per_query_gain_asks_for_what_it_needs(result: Evaluation, lists: RankedLists) -> None:
+    with pytest.raises(InvalidParameterError, match="truncators must be 1 to 6 names, got 7"):
+        plots.per_query_gain(result, truncators=["k"] * 7)
+    without = evaluate(["fixed_k"], lists, ["f1"])
+    with pytest.raises(InvalidParameterError, match="baseline must be one of fixed_k, oracle"):
+        plots.per_query_gain(without)
+
+
+def test_given_axes_are_used(result: Evaluation, lists: RankedLists) -> None:
+    _, axes = plt.subplots()
+    assert plots.per_query_gain(result, ax=axes) is axes
+    assert plots.k_distribution(result, ax=axes) is axes
+    assert plots.metric_against_threshold(Surprise(), lists, ax=axes) is axes

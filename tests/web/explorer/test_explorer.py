@@ -1,0 +1,428 @@
+"""The explorer's numbers are the engine's, and its server gives away nothing else."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from samples import planted
+
+import paretocut as pc
+from paretocut.calibration import calibrated, nonsense_queries
+from paretocut.cli import main
+from paretocut.truncators import Gated, ScoreThreshold
+from paretocut.web.explorer import judging, report, views
+from paretocut.web.explorer.pasted import pasted_lists
+from paretocut.web.explorer.session import Session
+
+
+def plain(view: Any) -> Any:
+    """Return a view after a way through strict JSON."""
+    return json.loads(json.dumps(view, allow_nan=False))
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0], ids=["scores", "distances"])
+def test_every_number_of_a_query_is_the_librarys(sign: float) -> None:
+    lists = planted(sign=sign)
+    view = plain(views.query_view(Session(lists), 2))
+    ranked = lists[2]
+    fit = pc.fit_tail(ranked.scores, higher_is_better=sign > 0)
+    assert view["ks"] == list(range(len(ranked) + 1))
+    for name, values in [
+        ("score", ranked.scores),
+        ("surprise", fit.surprise),
+        ("pvalue", fit.pvalues),
+        ("evalue", fit.evalues),
+    ]:
+        np.testing.assert_allclose(view[name], values, rtol=1e-6)
+    assert ranked.relevant is not None
+    hits = np.concatenate([[0], np.cumsum(ranked.relevant)])
+    k = np.arange(len(ranked) + 1)
+    np.testing.assert_allclose(view["curves"]["recall"], hits / ranked.num_relevant, rtol=1e-6)
+    np.testing.assert_allclose(view["curves"]["precision"], hits / np.maximum(k, 1), rtol=1e-6)
+    np.testing.assert_allclose(
+        view["curves"]["f1"], 2 * hits / (k + ranked.relevant.sum()), rtol=1e-6
+    )
+    assert view["relevance"] == ranked.relevant.astype(int).tolist()
+    own = pc.cut(ranked.scores, higher_is_better=sign > 0)
+    assert (view["methods"]["consensus"]["k"], view["methods"]["consensus"]["reason"]) == (
+        own.k,
+        own.reason,
+    )
+    assert view["methods"]["first10"]["k"] == 10
+    half = ScoreThreshold("minmax", 0.5).cut(ranked.scores, higher_is_better=sign > 0)
+    assert view["methods"]["upper-half"]["k"] == half.k
+    assert view["results"][0]["id"] == str(ranked.doc_ids[0])
+
+
+def test_expected_surprise_is_that_of_a_sample_of_chance() -> None:
+    rng = np.random.default_rng(5)
+    view = views.query_view(Session(pc.RankedLists([rng.exponential(size=2000)])), 0)
+    qq = view["tail"]["qq"]
+    # Under the null the points lie on the diagonal; the last few scatter.
+    middle = [i for i, rank in enumerate(qq["rank"]) if rank >= 50]
+    observed, expected = (np.array(qq[name])[middle] for name in ("observed", "expected"))
+    np.testing.assert_allclose(observed, expected, atol=0.35)
+    assert sum(view["tail"]["counts"]) == view["tail"]["tests"]
+
+
+def test_a_long_list_is_thinned_but_keeps_its_head_and_all_cuts() -> None:
+    rng = np.random.default_rng(0)
+    session = Session(pc.RankedLists([rng.exponential(size=200_000)]))
+    view = views.query_view(session, 0, most_cuts=1000)
+    ks = view["ks"]
+    assert len(ks) < 1100
+    assert ks[:500] == list(range(500))
+    assert ks[-1] == 200_000
+    assert ks == sorted(set(ks))
+    assert {method["k"] for method in view["methods"].values()} <= set(ks)
+    fit = session.fits[0]
+    np.testing.assert_allclose(view["surprise"], fit.surprise[np.array(ks[1:]) - 1], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "scores", [[], [0.5], [1.0] * 30, [3.0, 2.0, 1.0]], ids=["empty", "one", "constant", "three"]
+)
+def test_strange_lists_have_views(scores: list[float]) -> None:
+    session = Session(pc.RankedLists([scores, [0.9, 0.1]]))
+    view = plain(views.query_view(session, 0))
+    assert view["n"] == len(scores)
+    assert len(view["ks"]) == len(scores) + 1
+    assert plain(views.run_view(session))["lists"] == 2
+    assert plain(views.frontier_view(session)) == {"kept": [], "recall": [], "precision": []}
+
+
+def test_the_run_in_numbers() -> None:
+    lists = planted(6)
+    session = Session(lists)
+    run = plain(views.run_view(session))
+    k = {key: np.array(values) for key, values in run["queries"]["k"].items()}
+    np.testing.assert_array_equal(k["consensus"], pc.cut_batch(lists).k)
+    for method in run["methods"]:
+        assert sum(method["histogram"]) == len(lists)
+        assert method["kept"] == pytest.approx(k[method["key"]].mean())
+        assert method["f1"] == pytest.approx(pc.metrics.f1(lists, k[method["key"]]).mean())
+        assert method["recall"] == pytest.approx(pc.metrics.recall(lists, k[method["key"]]).mean())
+    for i in range(len(lists)):
+        of_list = [int(values[i]) for values in k.values()]
+        apart = math.log2((1 + max(of_list)) / (1 + min(of_list)))
+        assert run["queries"]["disagreement"][i] == pytest.approx(apart, abs=0.01)
+    assert run["bins"][:5] == [0, 1, 2, 3, 5]
+
+
+def test_lists_judged_in_part_show_what_is_known_and_measure_nothing() -> None:
+    whole = planted(2, 20, judged=False)
+    lists = whole.with_relevance([[1, 0, *[None] * 18], [None] * 20])
+    session = Session(lists)
+    assert not views.run_view(session)["measured"]
+    view = plain(views.query_view(session, 0))
+    assert view["relevance"][:3] == [1, 0, None]
+    assert view["curves"] is None
+
+
+def test_deep_results_are_sent_when_they_are_judged_or_asked_for() -> None:
+    lists = planted(1, 500, judged=False)
+    grades: list[Any] = [None] * 500
+    grades[300] = 1
+    session = Session(lists.with_relevance([grades]))
+    results = views.query_view(session, 0, also=450)["results"]
+    assert [row["rank"] for row in results] == [*range(200), 300, 450]
+    assert results[200] == {
+        "rank": 300, "id": str(lists[0].doc_ids[300]), "relevant": 1,
+        "score": pytest.approx(lists[0].scores[300]),
+    }  # fmt: skip
+
+
+def test_fused_lists_show_what_each_retriever_said() -> None:
+    words = pc.RankedLists([[7.0, 2.0]], doc_ids=[["a", "b"]])
+    vectors = pc.RankedLists([[0.9, 0.5]], doc_ids=[["b", "c"]])
+    session = Session(pc.fuse({"words": words, "vectors": vectors}))
+    assert views.run_view(session)["retrievers"] == ["words", "vectors"]
+    results = {row["id"]: row["parts"] for row in plain(views.query_view(session, 0))["results"]}
+    assert results["b"] == [{"score": 2.0, "rank": 2}, {"score": 0.9, "rank": 1}]
+    assert results["c"] == [{"score": None, "rank": 0}, {"score": 0.5, "rank": 2}]
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0], ids=["scores", "distances"])
+def test_the_gate_shows_where_the_best_score_lies_among_nonsense(sign: float) -> None:
+    rng = np.random.default_rng(1)
+    up = sign > 0
+    background = pc.Background.fit(sign * rng.normal(0.4, 0.05, 200), higher_is_better=up)
+    lists = planted(sign=sign)
+    session = Session(lists, models={"mine": background})
+    (gate,) = plain(views.query_view(session, 1))["gates"]
+    assert gate["pvalue"] == pytest.approx(float(background.pvalue(lists[1:2])[0]), rel=1e-6)
+    assert gate["threshold"] == pytest.approx(background.limit(0.05), rel=1e-6)
+    assert gate["best"] == pytest.approx(float(lists[1].scores[0]), rel=1e-6)
+    assert gate["answers"]
+    assert sum(gate["share"]) == pytest.approx(1.0, abs=0.01)
+    gated = Gated(pc.truncators.Consensus(), background)
+    np.testing.assert_array_equal(session.cuts("model-mine").k, gated.predict(lists))
+
+
+def test_a_model_of_word_scores_needs_the_texts() -> None:
+    texts = ["ferns grow in the shade of trees", "roses like full sun and rich soil"] * 20
+    rng = np.random.default_rng(0)
+    scale, asked = (
+        pc.background.QueryScale.from_texts(texts),
+        nonsense_queries(texts, 40, lexical=True),
+    )
+    model = calibrated(rng.exponential(1.0, (40, 60)), scale=scale, texts=asked)
+    lists = planted(2)
+    with pytest.raises(
+        pc.errors.InvalidParameterError, match="text of every query, got none for 2"
+    ):
+        Session(lists, models={"words": model})
+    known = {"q0": "rich soil for roses", "q1": "trees in the shade"}
+    session = Session(lists, models={"words": model}, query_texts=known)
+    cuts = model.cut_batch(lists, queries=list(known.values()))
+    np.testing.assert_array_equal(session.cuts("model-words").k, cuts.k)
+    (gate,) = plain(views.query_view(session, 1))["gates"]
+    best = float(lists[1].scores[0]) / float(scale([known["q1"]])[0])
+    assert gate["best"] == pytest.approx(best, rel=1e-6)
+    assert len(gate["nonsense"]) == 40
+
+
+def test_copied_code_cuts_as_the_page_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lists = planted()
+    pc.write_trec(tmp_path / "run.txt", lists)
+    monkeypatch.chdir(tmp_path)
+    session = Session(pc.read_trec("run.txt"), source="run.txt")
+    for key in session.methods:
+        code = views.copy_view(session, key, 0, 0)
+        scope: dict[str, Any] = {}
+        exec(code["python"], scope)
+        np.testing.assert_array_equal(scope["cuts"].k, session.cuts(key).k)
+        Path("model.json").write_text(json.dumps(code["model"]))
+        loaded = pc.load("model.json")
+        np.testing.assert_array_equal(loaded.predict(session.lists), session.cuts(key).k)
+        done = subprocess.run(
+            [sys.executable, "-m", *code["command"].split(), "--json", "-q"],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        told = [json.loads(line)["k"] for line in done.stdout.splitlines()]
+        assert told == session.cuts(key).k.tolist()
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0], ids=["scores", "distances"])
+@pytest.mark.parametrize("k", [0, 1, 7, 120])
+def test_a_cut_by_eye_becomes_a_threshold_that_gives_it_back(k: int, sign: float) -> None:
+    session = Session(planted(sign=sign))
+    scope: dict[str, Any] = {"lists": session.lists, "pc": pc}
+    code = views.copy_view(session, None, 1, k)["python"].splitlines()[-1]
+    exec(code, scope)
+    assert scope["cuts"].k[1] == k
+
+
+@pytest.mark.parametrize("up", [True, False], ids=["scores", "distances"])
+@pytest.mark.parametrize("scores", [[0.5], [0.5, 0.5]], ids=["one", "constant"])
+def test_nothing_is_kept_of_a_flat_list_by_the_threshold_for_none(
+    up: bool, scores: list[float]
+) -> None:
+    session = Session(pc.RankedLists([scores], higher_is_better=up))
+    scope: dict[str, Any] = {"lists": session.lists, "pc": pc}
+    exec(views.copy_view(session, None, 0, 0)["python"].splitlines()[-1], scope)
+    assert scope["cuts"].k.tolist() == [0]
+
+
+def test_pasted_texts_are_told_apart() -> None:
+    assert pasted_lists("0.9, 0.5\n[0.7]; 1e-3")[0].scores.tolist() == [
+        0.9, 0.7, 0.5, 0.001,
+    ]  # fmt: skip
+    run = "q1 Q0 d1 1 0.5 me\nq1 Q0 d2 2 0.4 me\n"
+    judged = pasted_lists(run, "q1 0 d2 1\n")
+    assert judged[0].relevance is not None
+    assert judged[0].relevance.tolist() == [0, 1]
+    jsonl = '{"query_id": "a", "scores": [3, 2]}\n'
+    assert pasted_lists(jsonl).query_ids.tolist() == ["a"]
+    csv = "query_id,score,doc_id\na,3,x\na,2,y\n"
+    assert pasted_lists(csv)[0].scores.tolist() == [3, 2]
+    for text, told in [("", "no text"), ("1.2.3 4", "'1.2.3'"), ("a b c", "expected 6 fields")]:
+        with pytest.raises(pc.errors.ParetocutError, match=re.escape(told)):
+            pasted_lists(text)
+
+
+# Judgements.
+
+
+def test_judgements_of_the_page_teach_what_they_teach_the_library() -> None:
+    lists, truth = planted(12, 100, judged=False), planted(12, 100)
+    session = Session(lists)
+    grades: list[list[Any]] = [[None] * 100 for _ in range(12)]
+    asked = set()
+    for _ in range(20):
+        i, rank = judging.judging_view(session, 0)["next"]
+        asked.add((i, rank))
+        grades[i][rank] = bool(truth.relevant[i][rank])
+        judging.judge(session, i, rank, grades[i][rank])
+    assert len(asked) == 20
+    assert len({rank for _, rank in asked}) > 8  # all over the list, not one corner of it
+    learned = pc.truncators.Consensus().fit(lists.with_relevance(grades))
+    np.testing.assert_array_equal(session.cuts("learned").k, learned.predict(lists))
+    view = plain(judging.judging_view(session, 3))
+    hits = sum(map(sum, ([grade is True for grade in row] for row in grades)))
+    assert (view["judged"], view["relevant"]) == (20, hits)
+    assert view["learned"]["k"] == [int(pc.cut_batch(lists).k[3]), int(learned.predict(lists)[3])]
+    assert "learned" in plain(views.run_view(session))["queries"]["k"]
+    model = views.copy_view(session, "learned", 0, 0)["model"]
+    assert model["class"] == "Consensus"
+
+
+def test_judgements_that_come_with_the_run_are_learned_from_at_the_start(tmp_path: Path) -> None:
+    run, qrels, out = (str(tmp_path / name) for name in ("run.txt", "qrels.txt", "out.html"))
+    lists = planted(6)
+    pc.write_trec(run, lists)
+    Path(qrels).write_text(
+        "".join(f"q{i} 0 d{i}-{j} {int(j < 2)}\n" for i in range(6) for j in (0, 9))
+    )
+    assert main(["report", run, qrels, "--unjudged", "unknown", "-o", out, "-q"]) == 0
+    told = embedded(Path(out))["run"]["queries"]["k"]["learned"]
+    known = pc.read_trec(run, qrels, unjudged="unknown")
+    assert told == pc.truncators.Consensus().fit(known).predict(known).tolist()
+    # What learned from all the lists would be measured on them, too.
+    session = Session(lists)
+    judging.learn_at_start(session)
+    assert "learned" not in session.methods
+
+
+def test_a_judgement_can_be_taken_back() -> None:
+    session = Session(planted(3, judged=False))
+    judging.judge(session, 1, 4, True)
+    judging.judge(session, 1, 4, None)
+    assert "learned" not in session.methods
+    assert judging.judging_view(session, 1)["judged"] == 0
+
+
+def test_judging_again_keeps_the_relevant_documents_that_were_not_retrieved() -> None:
+    lists = planted()  # one more relevant document than was retrieved
+    session = Session(lists)
+    place = int(np.flatnonzero(lists.relevant[1])[0])
+    judging.judge(session, 1, place, False)
+    assert session.lists.num_relevant[1] == lists.num_relevant[1] - 1
+    judging.judge(session, 1, place, True)
+    np.testing.assert_array_equal(session.lists.num_relevant, lists.num_relevant)
+    with pytest.raises(pc.errors.InvalidParameterError, match=r"rank must be in 0\.\.119, got 120"):
+        judging.judge(session, 1, 120, True)
+
+
+def test_saved_judgements_are_qrels(tmp_path: Path) -> None:
+    session = Session(planted(3, judged=False))
+    with pytest.raises(pc.errors.InvalidParameterError, match="got none"):
+        judging.qrels_text(session)
+    judging.judge(session, 1, 0, True)
+    judging.judge(session, 2, 3, False)
+    (tmp_path / "qrels.txt").write_text(judging.qrels_text(session), encoding="utf-8")
+    pc.write_trec(tmp_path / "run.txt", session.lists)
+    again = pc.read_trec(tmp_path / "run.txt", tmp_path / "qrels.txt", unjudged="unknown")
+    assert again.judged.values.sum() == 2
+    assert again.relevance is not None
+    assert (again.relevance[1][0], again.relevance[2][3]) == (1, 0)
+
+
+# The report.
+
+
+def test_the_report_is_one_file_of_its_own_and_says_what_it_leaves_out() -> None:
+    lists = planted(250, 1000)
+    page = report.render(Session(lists, name="a <b> run"))
+    assert len(page) < 2_000_000
+    text = page.decode()
+    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", text)
+    assert not re.search(r"(?:src|href)=\"(?!data:,|#main)", text)
+    found = re.search(r'<script type="application/json" id="report">(.*?)</script>', text, re.S)
+    assert found is not None
+    content = json.loads(found[1])
+    assert len(content["run"]["queries"]["id"]) == 250
+    assert 20 <= len(content["queries"]) < 250
+    assert f"{len(content['queries'])} of 250 come with their lists" in content["note"]
+    assert content["run"]["name"] == "a <b> run"
+    some = next(iter(content["queries"].values()))
+    fit = pc.fit_tail(lists[some["index"]].scores)
+    np.testing.assert_allclose(some["surprise"][:200], fit.surprise[:200], rtol=1e-4)
+
+
+def test_a_text_cannot_leave_its_place_in_the_report() -> None:
+    bad = "</script><script>alert(1)</script>"
+    lists = pc.RankedLists([[0.9, 0.2]], query_ids=[bad], doc_ids=[[bad, "d"]])
+    text = report.render(Session(lists, name=bad, query_texts={bad: bad})).decode()
+    assert "alert(1)</script>" not in text
+    assert text.count("<script") == 2
+
+
+def test_a_report_that_is_too_small_is_refused() -> None:
+    with pytest.raises(pc.errors.InvalidParameterError, match="max_size must leave room"):
+        report.render(Session(planted()), max_size=80_000)
+
+
+def test_modules_of_the_page_have_no_name_in_common() -> None:
+    # In a report they share one scope.
+    names: list[str] = []
+    folder = Path(report.__file__).parent / "static"
+    for path in folder.glob("*.js"):
+        text = path.read_text(encoding="utf-8")
+        names += re.findall(
+            r"^(?:export )?(?:async )?(?:function|const|let|class) (\w+)", text, re.M
+        )
+        assert not re.search(r"\b(?:innerHTML|outerHTML|insertAdjacentHTML|eval)\b", text), path
+    assert len(names) == len(set(names)), sorted(names)
+
+
+def test_the_command_writes_the_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run, qrels, out = (tmp_path / name for name in ("run.txt", "qrels.txt", "report.html"))
+    lists = planted()
+    pc.write_trec(run, lists)
+    pc.io.write_qrels(qrels, lists)
+    assert main(["report", str(run), str(qrels), "-o", str(out)]) == 0
+    assert b'"measured":true' in out.read_bytes()
+    assert main(["report", str(run), "-o", str(out), "--model", "x", "-q"]) == 2
+    assert "--model must have the form NAME=FILE, got 'x'" in capsys.readouterr().err
+
+
+def embedded(path: Path) -> dict[str, Any]:
+    """Return the data of a report."""
+    text = path.read_text(encoding="utf-8")
+    found = re.search(r'<script type="application/json" id="report">(.*?)</script>', text, re.S)
+    assert found is not None
+    content: dict[str, Any] = json.loads(found[1])
+    return content
+
+
+def test_the_command_fuses_runs_and_reads_texts(tmp_path: Path) -> None:
+    words, vectors, queries, corpus, qrels, out = (
+        str(tmp_path / name)
+        for name in ("words.run", "vectors.run", "queries.tsv", "corpus.jsonl", "qrels", "out.html")
+    )
+    pc.write_trec(words, planted(3, seed=1))
+    pc.write_trec(vectors, planted(3, seed=2))
+    Path(queries).write_text("q0\tfirst question\n", encoding="utf-8")
+    Path(corpus).write_text('{"id": "d0-0", "text": "a text"}\n', encoding="utf-8")
+    Path(qrels).write_text("q0 0 d0-0 1\nq1 0 d1-1 0\nq2 0 d2-0 1\n", encoding="utf-8")
+    options = ["--fuse", vectors, "--queries", queries, "--corpus", corpus, "-o", out, "-q"]
+    assert main(["report", words, qrels, "--unjudged", "unknown", *options]) == 0
+    content = embedded(Path(out))
+    assert content["run"]["retrievers"] == ["words", "vectors"]
+    assert content["run"]["name"] == "words.run + vectors.run"
+    view = content["queries"]["0"]
+    assert view["text"] == "first question"
+    assert {row.get("text") for row in view["results"]} == {None, "a text"}
+    known = {row["id"]: row["relevant"] for row in view["results"]}
+    assert known.pop("d0-0") == 1
+    assert set(known.values()) == {None}
+
+
+def test_a_model_for_scores_is_refused_for_distances_before_anything_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, model = str(tmp_path / "run.txt"), str(tmp_path / "background.json")
+    pc.write_trec(run, planted())
+    pc.Background.fit(np.linspace(0.1, 0.4, 50)).save(model)
+    options = ["--model", f"mine={model}", "-o", str(tmp_path / "out.html")]
+    assert main(["report", run, "--distances", *options]) == 1
+    assert "lists must hold scores" in capsys.readouterr().err

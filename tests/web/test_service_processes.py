@@ -1,0 +1,132 @@
+"""The processes of the service: signals, several workers, one of them killed."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+from serving import Running, running, samples, simulated, slow_lists, until
+from support import importorskip
+
+import paretocut as pc
+
+httpx = importorskip("httpx")
+for needed in ("fastapi", "uvicorn", "prometheus_client"):
+    importorskip(needed)
+
+
+def ready(service: Running) -> bool:
+    """Return whether somebody answers; the parent of several workers says so too early."""
+    try:
+        return bool(httpx.get(f"{service.url}/healthz", timeout=30).status_code == 200)
+    except httpx.TransportError:
+        return False
+
+
+def workers(service: Running) -> list[int]:
+    """Return the processes that have said that they serve."""
+    started = [re.search(r"Started server process \[(\d+)\]", str(line)) for line in service.lines]
+    return [int(found[1]) for found in started if found]
+
+
+def metrics(service: Running) -> dict[str, float]:
+    return samples(httpx.get(f"{service.url}/metrics", timeout=30).text)
+
+
+@pytest.mark.parametrize("count", ["1", pytest.param("2", marks=pytest.mark.slow)])
+def test_sigterm_lets_requests_under_way_be_answered(count: str) -> None:
+    lists = slow_lists(2)
+    expected = [cut.k for cut in pc.truncators.Surprise(evalue=0.05).cut_batch(lists)]
+    with running("--workers", count) as service, ThreadPoolExecutor(1) as pool:
+        until(lambda: ready(service))
+        began = time.monotonic()
+        pending = pool.submit(
+            httpx.post,
+            f"{service.url}/v1/cut",
+            json={"lists": lists, "evalue": 0.05},
+            timeout=60,
+        )
+        until(lambda: metrics(service)["paretocut_requests_under_way"] >= 2)  # with this one
+        service.process.send_signal(signal.SIGTERM)
+        answer = pending.result()
+        assert answer.status_code == 200
+        assert [row["k"] for row in answer.json()] == expected
+        assert service.process.wait(timeout=30) in (0, -signal.SIGTERM)
+        assert time.monotonic() - began < 30
+        assert not ready(service)
+    assert not [line for line in service.lines if line["level"] == "error"]
+
+
+@pytest.mark.slow
+def test_metrics_are_the_sum_over_workers() -> None:
+    with running("--workers", "2") as service:
+        until(lambda: ready(service) and len(workers(service)) == 2)
+        by_process: set[int] = set()
+        asked = 0
+        while len(by_process) < 2 and asked < 500:
+            asked += 1
+            answer = httpx.post(f"{service.url}/v1/cut", json={"scores": [3, 2, 1]}, timeout=30)
+            assert answer.status_code == 200
+            by_process = {line["process"] for line in service.requests()}
+        assert by_process == set(workers(service))
+        assert metrics(service)['paretocut_lists_total{decider="default"}'] == asked
+        assert service.stop() == 0
+
+
+@pytest.mark.slow
+def test_a_killed_worker_gives_no_wrong_answer_and_the_rest_go_on() -> None:
+    scores = simulated(40, depth=100)
+    expected = pc.truncators.Surprise(evalue=0.05).cut_batch(scores).k
+    enough = threading.Event()
+    right, lost, wrong = [0] * 6, [0] * 6, []
+
+    def ask(me: int) -> None:
+        generator = np.random.default_rng(me)
+        client = httpx.Client(base_url=service.url, timeout=30)
+        while not enough.is_set():
+            i = int(generator.integers(40))
+            content: dict[str, Any] = {"scores": scores[i].tolist(), "evalue": 0.05}
+            try:
+                answer = client.post("/v1/cut", json=content)
+            except httpx.TransportError:
+                lost[me] += 1
+                client.close()
+                client = httpx.Client(base_url=service.url, timeout=30)
+                continue
+            if answer.status_code == 200 and answer.json()["k"] == expected[i]:
+                right[me] += 1
+            else:
+                wrong.append(answer.text)
+        client.close()
+
+    with running("--workers", "2") as service:
+        until(lambda: ready(service) and len(workers(service)) == 2)
+        victim = workers(service)[0]
+        threads = [threading.Thread(target=ask, args=(i,)) for i in range(6)]
+        for thread in threads:
+            thread.start()
+        try:
+            until(lambda: sum(right) > 100)
+            os.kill(victim, signal.SIGKILL)
+            at_the_kill = sum(right)
+            until(lambda: sum(right) > at_the_kill + 100)
+            until(lambda: len(workers(service)) == 3)
+            at_the_return = sum(right)
+            until(lambda: sum(right) > at_the_return + 100)
+        finally:
+            enough.set()
+            for thread in threads:
+                thread.join()
+        assert wrong == []
+        assert sum(lost) <= 12  # connections that the victim held, and no more
+        # What the dead worker counted is still there; what it had under way is not.
+        shown = metrics(service)
+        assert shown["paretocut_requests_under_way"] == 1
+        assert shown['paretocut_lists_total{decider="evalue"}'] >= sum(right)
