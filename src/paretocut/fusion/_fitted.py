@@ -24,9 +24,9 @@ from paretocut.fusion._lists import (
     matched,
 )
 from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
+from paretocut.relevance.logistic import ridge_logistic, sigmoid
 from paretocut.schema.files import read_model, write_model
 from paretocut.schema.kinds import Either, Flag, Items, Kind, Real, Text, Whole, checked
-from paretocut.truncators.consensus.logistic import ridge_logistic, sigmoid
 
 __all__ = ["Fusion"]
 

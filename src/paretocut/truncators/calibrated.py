@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from paretocut.background import Background
+from paretocut.background.drift import gaps, halves
 from paretocut.background.query_scale import QueryScale
 from paretocut.decisions import Cut, Cuts
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import FloatArray, Ragged, RaggedLike, RankedLists
 from paretocut.schema.kinds import Array, Either, Kind, Made
 from paretocut.truncators._base import Truncator
-from paretocut.truncators.consensus.number import gaps, halves
 from paretocut.truncators.gated import Gated
 
 __all__ = ["Calibrated", "Drift"]

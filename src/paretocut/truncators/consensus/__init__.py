@@ -4,8 +4,8 @@
 accuracy; ``untrained`` cuts without any judgement. ``pretrain`` is what other collections taught.
 """
 
+from paretocut.relevance.constants import EXPECT
 from paretocut.truncators.consensus._consensus import Consensus
-from paretocut.truncators.consensus.constants import EXPECT
 from paretocut.truncators.consensus.pretrain import Pretrained, pretrain
 
 __all__ = ["EXPECT", "Consensus", "Pretrained", "pretrain"]

@@ -17,16 +17,17 @@ from paretocut.decisions.wording import rounded
 from paretocut.errors import InvalidParameterError, NotFittedError
 from paretocut.lists import FloatArray, IntArray, Ragged, RaggedLike, RankedLists
 from paretocut.metrics import MetricLike
+from paretocut.relevance.beliefs import believed_cuts, stated
+from paretocut.relevance.constants import CONSTANTS, EXPECT, Constants
+from paretocut.relevance.judged import Relevance, check_errors, learn_from
+from paretocut.relevance.logistic import sigmoid
+from paretocut.relevance.scale import Scale
 from paretocut.schema.kinds import Either, Fitted, Flag, Instance, Kind, Made, Real, Text
 from paretocut.schema.parameters import check_int, check_real, shown
 from paretocut.truncators._base import Truncator
 from paretocut.truncators.consensus.answer import AnswerModel
-from paretocut.truncators.consensus.constants import CONSTANTS, EXPECT, Constants
 from paretocut.truncators.consensus.expected import best_expected, is_f_beta, is_linear
-from paretocut.truncators.consensus.features import Scale
-from paretocut.truncators.consensus.judged import Relevance, check_errors, learn_from
-from paretocut.truncators.consensus.logistic import sigmoid
-from paretocut.truncators.consensus.number import believed_cuts, estimated, told, typical
+from paretocut.truncators.consensus.number import estimated, typical
 from paretocut.truncators.consensus.pretrain import Pretrained, shipped, values_elsewhere
 from paretocut.truncators.consensus.regression import (
     COEF,
@@ -389,12 +390,11 @@ class Consensus(Truncator):
             raise InvalidParameterError(
                 f"Consensus: lists must be judged in full where there is a base, got {lists!r}"
             )
-        scale = Scale.of(lists.merit)
+        scale, _, model = learn_from(lists, errors=self.judge_errors)
         self.logit_, self.center_, self.spread_ = bool(scale.logit), scale.center, scale.spread
         self.strategy_ = "judged"
-        _, model = learn_from(lists, errors=self.judge_errors)
         if self.expect is not None:
-            model = model.told(self.expect)
+            model = model.expecting(self.expect)
         self.relevance_ = dataclasses.asdict(model)
         self.queries_ = int(np.count_nonzero(judged.count(judged.values)))
 
@@ -441,7 +441,7 @@ class Consensus(Truncator):
     def _untrained(self, lists: RankedLists, merit: Ragged) -> IntArray:
         metric = metrics.get(self.metric)
         if self.expect is not None and is_f_beta(metric):
-            beliefs = told(len(merit), self.expect, self.constants)
+            beliefs = stated(len(merit), self.expect, self.constants)
             return believed_cuts(merit, beliefs, self._beta(), self.constants)
         if metric == metrics.f1:
             return upper_half(merit, self.constants)

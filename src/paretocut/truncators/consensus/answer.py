@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged
+from paretocut.relevance.logistic import ridge_logistic, sigmoid
 from paretocut.schema.kinds import Items, Kind, Real, checked
-from paretocut.truncators.consensus.logistic import ridge_logistic, sigmoid
 
 __all__ = ["AnswerModel"]
 

@@ -13,11 +13,13 @@ import numpy as np
 from paretocut import metrics
 from paretocut.errors import DataFormatError
 from paretocut.lists import FloatArray, RankedLists
+from paretocut.relevance import constants
+from paretocut.relevance.constants import CONSTANTS
+from paretocut.relevance.logistic import ridge_logistic
+from paretocut.relevance.scale import Scale
 from paretocut.schema.files import read_model, write_model
 from paretocut.schema.kinds import Items, Kind, Made, Real, checked
-from paretocut.truncators.consensus.constants import CONSTANTS
-from paretocut.truncators.consensus.features import DESIGN, Features, Scale
-from paretocut.truncators.consensus.logistic import ridge_logistic
+from paretocut.truncators.consensus.features import DESIGN, Features
 from paretocut.truncators.consensus.vote import LEARNED, drawn, rule_values, unit, where
 
 __all__ = ["Pretrained", "pretrain", "shipped", "values_elsewhere"]
@@ -121,12 +123,8 @@ def _state() -> dict[str, Kind]:
 @cache
 def shipped() -> Pretrained:
     """Return what was learned from the collections that the project was made with."""
-    import importlib.resources
-    import json
-
-    source = importlib.resources.files("paretocut").joinpath("data/zero_shot.json")
-    content: dict[str, Any] = json.loads(source.read_text(encoding="utf-8"))
-    return Pretrained(**content)  # not from_dict: what is shipped is tested, and import is quick
+    # Not from_dict: what is shipped is tested, and import is quick.
+    return Pretrained(**constants.shipped("zero_shot.json"))
 
 
 def values_elsewhere(

@@ -9,11 +9,12 @@ import numpy as np
 
 from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
 from paretocut.metrics import Metric
+from paretocut.relevance.constants import CONSTANTS, Constants
+from paretocut.relevance.logistic import curvature, ridge_logistic, sigmoid
+from paretocut.relevance.scale import Scale
 from paretocut.schema.kinds import Array
-from paretocut.truncators.consensus.constants import CONSTANTS, Constants
 from paretocut.truncators.consensus.expected import best_expected
-from paretocut.truncators.consensus.features import DESIGN, Features, Scale
-from paretocut.truncators.consensus.logistic import curvature, ridge_logistic, sigmoid
+from paretocut.truncators.consensus.features import DESIGN, Features
 from paretocut.truncators.consensus.pretrain import Pretrained
 
 __all__ = ["COEF", "COVARIANCE", "careful", "cross_validated", "regress", "standardised"]

@@ -1,4 +1,4 @@
-"""Cuts without a judgement: from the list alone, or from how many results are expected."""
+"""Cuts from the list alone, without a judgement."""
 
 from __future__ import annotations
 
@@ -9,102 +9,10 @@ from paretocut.decisions import Cuts
 from paretocut.decisions.warnings import saturated
 from paretocut.decisions.wording import ordinal
 from paretocut.lists import FloatArray, IntArray, Ragged
-from paretocut.truncators.consensus.constants import CONSTANTS, Constants
+from paretocut.relevance.beliefs import above_middle, cuts_at, levels_for
+from paretocut.relevance.constants import CONSTANTS, Constants
 
-__all__ = [
-    "cuts_at",
-    "half_clauses",
-    "levels_for",
-    "low_ends",
-    "middle",
-    "odds",
-    "quick_half",
-    "upper_half",
-]
-
-
-def odds(constants: Constants) -> tuple[float, float, float]:
-    """Return what the kernel needs to know of the log-odds inside a list."""
-    return constants.slope, constants.rank_weight, constants.reach
-
-
-def levels_for(merit: Ragged, expected: FloatArray, constants: Constants = CONSTANTS) -> FloatArray:
-    """Return the shifts of the log-odds at which probabilities sum to the expected numbers.
-
-    Parameters
-    ----------
-    merit
-        Lists in falling order.
-    expected
-        Numbers of relevant results: one row per list, one column per possible number.
-    constants
-        They hold the slopes of the log-odds.
-    """
-    levels = np.empty(expected.shape)
-    _kernel.find_levels(merit.values, merit.offsets, *odds(constants), expected, levels)
-    return levels
-
-
-def cuts_at(
-    merit: Ragged,
-    levels: FloatArray,
-    weights: FloatArray,
-    beta: float = 1.0,
-    constants: Constants = CONSTANTS,
-) -> IntArray:
-    """Return the cuts with the highest expected F-beta, the log-odds being at these levels.
-
-    Parameters
-    ----------
-    merit
-        Lists in falling order.
-    levels, weights
-        Possible levels of each list and how likely each is: one row per list.
-    beta
-        Of the metric.
-    constants
-        As for `levels_for`.
-    """
-    cuts = np.empty(len(merit), dtype=np.int64)
-    _kernel.expected_cuts(
-        merit.values, merit.offsets, *odds(constants), levels, weights, beta**2, cuts
-    )
-    return cuts
-
-
-def _above_middle(merit: Ragged, constants: Constants) -> tuple[IntArray, FloatArray]:
-    """Return how many results reach the middle of each list's range, and that middle."""
-    counts, middles = np.empty(len(merit), dtype=np.int64), np.empty(len(merit))
-    _kernel.above_middle(merit.values, merit.offsets, constants.reach, counts, middles)
-    return counts, middles
-
-
-def middle(merit: Ragged, constants: Constants = CONSTANTS) -> FloatArray:
-    """Return the middle of the range of each list.
-
-    The range begins a little below the lowest score: the few results of a short list do not show
-    how low scores can be.
-
-    Parameters
-    ----------
-    merit
-        Lists in falling order.
-    constants
-        They say how far the range reaches.
-    """
-    return _above_middle(merit, constants)[1]
-
-
-def low_ends(merit: Ragged) -> FloatArray:
-    """Return where the range of each list begins: a little below its lowest score.
-
-    Parameters
-    ----------
-    merit
-        Lists in falling order.
-    """
-    top, _ = merit.ends()
-    return np.asarray(2 * middle(merit) - top, dtype=np.float64)
+__all__ = ["half_clauses", "quick_half", "upper_half"]
 
 
 def quick_half(
@@ -141,7 +49,7 @@ def upper_half(merit: Ragged, constants: Constants = CONSTANTS) -> IntArray:
     constants
         They say how far the range reaches, and how many results are many.
     """
-    cuts, _ = _above_middle(merit, constants)
+    cuts, _ = above_middle(merit, constants)
     if cuts.max(initial=0) > constants.many:
         top, bottom = merit.ends()
         over = np.flatnonzero((cuts > constants.many) & (top > bottom))  # equal results stay
@@ -166,7 +74,8 @@ def half_clauses(cuts: Cuts, merit: Ragged, constants: Constants = CONSTANTS) ->
     """
     raw = cuts.lists.merit
     logit = np.zeros(len(raw), dtype=bool) if merit is raw else saturated(raw)
-    columns = (cuts.chosen.tolist(), merit, middle(merit, constants).tolist(), logit.tolist())
+    _, middles = above_middle(merit, constants)
+    columns = (cuts.chosen.tolist(), merit, middles.tolist(), logit.tolist())
     clauses = []
     for k, values, half, as_logit in zip(*columns, strict=True):
         if values.size == 0:

@@ -10,9 +10,9 @@ import numpy as np
 
 from paretocut import _kernel
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged
+from paretocut.relevance.constants import CONSTANTS, Constants
+from paretocut.relevance.scale import Scale
 from paretocut.schema.kinds import Array, Kind
-from paretocut.truncators.consensus.constants import CONSTANTS, Constants
-from paretocut.truncators.consensus.features import Scale
 
 __all__ = [
     "LEARNED",

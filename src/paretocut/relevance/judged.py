@@ -12,13 +12,18 @@ import numpy as np
 
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
+from paretocut.relevance.beliefs import (
+    beliefs_about,
+    believed_cuts,
+    levels_for,
+    low_ends,
+    stated,
+)
+from paretocut.relevance.constants import CONSTANTS, EXPECT, shipped
+from paretocut.relevance.logistic import sigmoid
+from paretocut.relevance.scale import Scale
 from paretocut.schema.kinds import Array, Real, checked
 from paretocut.schema.parameters import check_real
-from paretocut.truncators.consensus.constants import CONSTANTS, EXPECT
-from paretocut.truncators.consensus.features import Scale
-from paretocut.truncators.consensus.logistic import sigmoid
-from paretocut.truncators.consensus.number import beliefs_about, believed_cuts, told
-from paretocut.truncators.consensus.untrained import levels_for, low_ends
 
 __all__ = ["Relevance", "check_errors", "learn", "learn_from", "shape", "shipped_judged"]
 
@@ -40,11 +45,6 @@ def shape(merit: Ragged) -> FloatArray:
 
     The columns are 1, a third of the log rank, the score within the range of its list (that of
     untrained cuts), and the square of the second column.
-
-    Parameters
-    ----------
-    merit
-        Lists in falling order.
     """
     top, _ = merit.ends()
     low = low_ends(merit)
@@ -61,12 +61,7 @@ def shipped_judged() -> dict[str, Any]:
 
     ``experiments.judge.prior`` learned them, one vector of coefficients for each judged run.
     """
-    import importlib.resources
-    import json
-
-    source = importlib.resources.files("paretocut").joinpath("data/judged.json")
-    content: dict[str, Any] = json.loads(source.read_text(encoding="utf-8"))
-    return content
+    return shipped("judged.json")
 
 
 @dataclass(frozen=True)
@@ -94,13 +89,7 @@ class Relevance:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Relevance:
-        """Return the model of these attributes.
-
-        Parameters
-        ----------
-        content
-            The attributes, also if they went through a file.
-        """
+        """Return the model of these attributes."""
         return cls(**checked(_STATE, content))
 
     @property
@@ -116,34 +105,21 @@ class Relevance:
             min(math.exp(self.log_number + _Z * self.spread), self.length),
         )
 
-    def told(self, expect: str | float) -> Relevance:
-        """Return the model of someone who was told how many results are relevant, too.
+    def expecting(self, expect: str | float) -> Relevance:
+        """Return the model that also takes `expect` into account, a word or a number.
 
-        The number told is one more estimate, with a standard error of its own. The log-odds
+        It is one more estimate of the number, with a standard error of its own. The log-odds
         rise or fall by as much as the number does.
-
-        Parameters
-        ----------
-        expect
-            One of the words, or a number.
         """
         number = EXPECT[expect] if isinstance(expect, str) else max(float(expect), 1e-3)
-        precise, other = max(self.spread, 1e-9) ** -2, CONSTANTS.told_error**-2
+        precise, other = max(self.spread, 1e-9) ** -2, CONSTANTS.expect_error**-2
         both = (precise * self.log_number + other * math.log(number)) / (precise + other)
         coef = self.coef.copy()
         coef[0] += both - self.log_number
         return replace(self, coef=coef, log_number=both, spread=(precise + other) ** -0.5)
 
     def probabilities(self, merit: Ragged, caution: float = 0.0) -> Ragged:
-        """Return the probability that each result is relevant; it never rises down a list.
-
-        Parameters
-        ----------
-        merit
-            Lists in falling order.
-        caution
-            Standard errors that the log-odds give away.
-        """
+        """Return the probability that each result is relevant; it never rises down a list."""
         design = shape(merit)
         logits = design @ self.coef
         if caution:
@@ -151,27 +127,13 @@ class Relevance:
         return merit.with_values(_falling(merit, sigmoid(logits)))
 
     def drawn(self, merit: Ragged, rng: np.random.Generator) -> BoolArray:
-        """Return which results are relevant in one draw: of the coefficients, then of each result.
-
-        Parameters
-        ----------
-        merit
-            Lists in falling order.
-        rng
-            Source of the draws.
-        """
+        """Return which results are relevant, drawing the coefficients, then each result."""
         coef = rng.multivariate_normal(self.coef, self.covariance, method="cholesky")
         p = _falling(merit, sigmoid(shape(merit) @ coef))
         return np.asarray(rng.random(p.size) < p)
 
     def beliefs(self, merit: Ragged) -> FloatArray:
-        """Return what is believed of the number in each list, as `believed_cuts` takes it.
-
-        Parameters
-        ----------
-        merit
-            Lists in falling order.
-        """
+        """Return what is believed of the number in each list, as `believed_cuts` takes it."""
         spread = math.hypot(CONSTANTS.number_spread, self.spread)
         mean = np.full(len(merit), self.log_number)
         return beliefs_about(merit, mean, spread, CONSTANTS.judged_plain)
@@ -181,31 +143,18 @@ class Relevance:
 
         It is the larger one of two losses: that of the cuts made now against the best ones, were
         the number at the lower or at the upper end of its interval.
-
-        Parameters
-        ----------
-        merit
-            Lists in falling order, at least one of them with results.
         """
         now = believed_cuts(merit, self.beliefs(merit))
         losses = []
         for end in self.interval:
-            best = believed_cuts(merit, told(len(merit), end))
+            best = believed_cuts(merit, stated(len(merit), end))
             value = _expected(merit, math.log(end))
             losses.append(float(np.mean(value(best) - value(now))))
         return max(*losses, 0.0)
 
 
 def check_errors(given: Any, *, who: str, name: str) -> tuple[float, float]:
-    """Return the two error rates of a judge, checked.
-
-    Parameters
-    ----------
-    given
-        Share of relevant results missed, and share of irrelevant ones called relevant.
-    who, name
-        Who takes them, and as what.
-    """
+    """Return the two error rates of a judge, checked."""
     try:
         missed, false = (
             check_real(value, who=who, name=name, low=0, closed="low") for value in given
@@ -235,18 +184,6 @@ def learn(
     rate of false answers a discrete one; the posterior is normal around its mode for each rate,
     and rates are weighed by their evidence. What was judged may depend on ranks, on scores and on
     earlier answers: given these, it says nothing more about relevance, so it needs no correction.
-
-    Parameters
-    ----------
-    merit
-        Lists in falling order.
-    judged, relevant
-        For each result whether it was judged, and whether it was called relevant.
-    errors
-        Shares of relevant results that the judge misses and of irrelevant ones that he calls
-        relevant, if known; None estimates the second and takes 5 % for the first.
-    known
-        Mean and covariance of the coefficients beforehand; None for what is shipped.
     """
     prior = known or shipped_judged()
     mean = np.asarray(prior["mean"], dtype=np.float64)
@@ -281,23 +218,16 @@ def learn(
 
 def learn_from(
     lists: RankedLists, *, errors: tuple[float, float] | None = None
-) -> tuple[Ragged, Relevance]:
-    """Return lists on the scale of their system, and the model that their judgements teach.
-
-    Parameters
-    ----------
-    lists
-        Lists with judgements, of some results or of all.
-    errors
-        As for `learn`.
-    """
+) -> tuple[Scale, Ragged, Relevance]:
+    """Return the scale of the system, the lists on it, and the model their judgements teach."""
     judged = lists.judged.values
     assert lists.relevance is not None
     grades = lists.relevance.values
     # True counts as relevant whatever min_grade was meant for in a graded run.
     relevant = grades if grades.dtype == np.bool_ else grades >= lists.min_grade
-    merit = Scale.of(lists.merit).apply(lists.merit)
-    return merit, learn(merit, judged, relevant, errors=errors)
+    scale = Scale.of(lists.merit)
+    merit = scale.apply(lists.merit)
+    return scale, merit, learn(merit, judged, relevant, errors=errors)
 
 
 def _mode(
