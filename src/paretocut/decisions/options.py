@@ -22,6 +22,7 @@ __all__ = [
     "OPTIONS",
     "RULES",
     "Bounds",
+    "Choice",
     "DecisionOptions",
     "FitOptions",
     "Fitting",
@@ -138,8 +139,8 @@ class Bounds(TypedDict, total=False):
     max_k: Annotated[int | None, Option(Either(Whole()), None, "largest number of results to keep")]
 
 
-class DecisionOptions(RuleOptions, FitOptions, Bounds, total=False):
-    """Who decides (at most one of truncator, expect and the rules), and within which bounds."""
+class Choice(RuleOptions, FitOptions, total=False):
+    """Who decides: at most one of truncator, expect and the rules."""
 
     truncator: "Decider | str | os.PathLike[str] | None"
     expect: Annotated[
@@ -150,6 +151,10 @@ class DecisionOptions(RuleOptions, FitOptions, Bounds, total=False):
             f"how many relevant results a list holds: {', '.join(EXPECT)}, or a number",
         ),
     ]
+
+
+class DecisionOptions(Choice, Bounds, total=False):
+    """Who decides, and within which bounds."""
 
 
 def _declared(*groups: type) -> dict[str, Option]:
@@ -164,7 +169,7 @@ def _declared(*groups: type) -> dict[str, Option]:
 FITTING = _declared(FitOptions)
 """The options of a fit."""
 OPTIONS: Mapping[str, Option] = {
-    "expect": get_args(DecisionOptions.__annotations__["expect"])[1],
+    "expect": get_args(Choice.__annotations__["expect"])[1],
     **_declared(RuleOptions, FitOptions, Bounds),
 }
 """Every option of a decision but the truncator, by name."""

@@ -245,12 +245,12 @@ class Array(Kind):
 class Instance(Kind):
     """An object of a class of ours, which has checked itself."""
 
-    type: type
+    type: type | tuple[type, ...]
     name: str = ""
 
     def check(self, value: Any, sizes: Sizes) -> Any:
         if not isinstance(value, self.type):
-            raise ValueError(f"a {self.name or self.type.__name__}")
+            raise ValueError(f"a {self.name or getattr(self.type, '__name__', 'model')}")
         return value
 
 

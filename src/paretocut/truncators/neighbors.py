@@ -26,11 +26,12 @@ class Lists(Kind):
     rows: str
     layout: str
     longer: int = 0
+    kind: str = "f"
 
     def check(self, value: Any, sizes: Sizes) -> Ragged:
         if not isinstance(value, Ragged):
             raise ValueError("lists of unequal length")
-        Array(("",)).check(value.values, sizes)
+        Array(("",), self.kind).check(value.values, sizes)
         lengths = value.lengths - self.longer
         match_sizes((self.rows,), (len(value),), sizes)
         known = sizes.setdefault(self.layout, lengths)
