@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-NEURAL = {"bicut", "choppy", "attncut", "mtcut"}
+NEURAL = {"bicut", "choppy", "attncut"}
 
 NEEDS = {
     **dict.fromkeys(NEURAL, ("torch", "safetensors")),
@@ -14,5 +14,5 @@ NEEDS = {
 # Learn nothing, so that predict works without fit.
 LABEL_FREE = {
     *("oracle", "fixed_k", "distribution", "distribution_truncated"),
-    *("largest_gap", "autocut", "knee", "top_p", "tail_aware", "cluster_gap"),
+    *("largest_gap", "autocut", "knee", "top_p"),
 }

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from paretocut.errors import InvalidParameterError
 from paretocut.truncators._base import Truncator
 from paretocut.truncators.calibrated import Calibrated
-from paretocut.truncators.clusters import ClusterGap
 from paretocut.truncators.confidence import Confidence
 from paretocut.truncators.conformal import Conformal
 from paretocut.truncators.consensus import Consensus
@@ -25,11 +24,10 @@ from paretocut.truncators.gaps import Autocut, Knee, LargestGap, TopP
 from paretocut.truncators.gated import Gated
 from paretocut.truncators.isotonic import Isotonic
 from paretocut.truncators.surprise import Surprise
-from paretocut.truncators.tailaware import TailAware
 from paretocut.truncators.threshold import ScoreThreshold
 
 if TYPE_CHECKING:
-    from paretocut.truncators.neural import AttnCut, BiCut, Choppy, MtCut
+    from paretocut.truncators.neural import AttnCut, BiCut, Choppy, Training
 
 __all__ = [
     "AttnCut",
@@ -37,7 +35,6 @@ __all__ = [
     "BiCut",
     "Calibrated",
     "Choppy",
-    "ClusterGap",
     "Confidence",
     "Conformal",
     "Consensus",
@@ -48,20 +45,19 @@ __all__ = [
     "Knee",
     "LargestGap",
     "LocalK",
-    "MtCut",
     "Oracle",
     "ScoreDistribution",
     "ScoreThreshold",
     "Surprise",
-    "TailAware",
     "TopP",
+    "Training",
     "Truncator",
     "from_text",
     "make",
     "names",
 ]
 
-_NEURAL = ("AttnCut", "BiCut", "Choppy", "MtCut")
+_NEURAL = ("AttnCut", "BiCut", "Choppy", "Training")
 
 # Short name -> class and the parameters that make it what the name says. Neural classes are
 # named, not imported: they load with their first use.
@@ -85,15 +81,12 @@ _REGISTRY: dict[str, tuple[str, dict[str, Any]]] = {
     "autocut": ("Autocut", {}),
     "knee": ("Knee", {}),
     "top_p": ("TopP", {}),
-    "tail_aware": ("TailAware", {}),
-    "cluster_gap": ("ClusterGap", {}),
     "confidence": ("Confidence", {}),
     "consensus": ("Consensus", {}),
     "conformal": ("Conformal", {"base": "minmax"}),
     "bicut": ("BiCut", {}),
     "choppy": ("Choppy", {}),
     "attncut": ("AttnCut", {}),
-    "mtcut": ("MtCut", {}),
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from paretocut.schema.files import read_model, read_whole, write_model, write_wh
 from paretocut.schema.kinds import checked
 from paretocut.truncators._base import Truncator
 from paretocut.truncators.consensus.pretrain import Pretrained
+from paretocut.truncators.neural.training import Training
 
 __all__ = ["FORMATS", "load", "restored", "save"]
 
@@ -146,6 +148,8 @@ def _describe(
             return {"$background": value.to_dict()}
         if isinstance(value, Pretrained):
             return {"$pretrained": value.to_dict()}
+        if isinstance(value, Training):
+            return {"$training": asdict(value)}
         raise InvalidParameterError(
             f"{who}: {name} must be plain data or a metric known by name to be saved, got {value!r}"
         )
@@ -191,6 +195,8 @@ def _restore(content: Any, prefix: str, tensors: dict[str, NDArray[Any]], depth:
             return Background.from_dict(value["$background"])
         if "$pretrained" in value:
             return Pretrained.from_dict(value["$pretrained"])
+        if "$training" in value:
+            return Training(**value["$training"])
         return {key: decode(item, name) for key, item in value.items()}
 
     name = content["class"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,13 @@ from paretocut.lists import FloatArray, IntArray, RankedLists
 from paretocut.metrics import MetricLike
 from paretocut.schema.kinds import Items, Kind, Real
 from paretocut.schema.parameters import check_probability
-from paretocut.truncators.neural._shapes import bilstm, linear
-from paretocut.truncators.neural._train import Batch, NeuralTruncator
+from paretocut.truncators.neural.batches import Batch
+from paretocut.truncators.neural.tensor_shapes import bilstm, linear
+from paretocut.truncators.neural.training import Training
+from paretocut.truncators.neural.truncator import NeuralTruncator, Normalization
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from torch import Tensor, nn
 
 __all__ = ["BiCut"]
 
@@ -46,18 +48,8 @@ class BiCut(NeuralTruncator):
     width, layers, dropout
         The LSTM's units in each direction, its layers, and the share of units left out while
         training.
-    learning_rate, batch_size, max_epochs, patience
-        Adam's step, lists in a step (fewer where an epoch would have under eight steps), passes
-        over the training lists at most, and how many of these without a better value on the
-        held-out lists end the training.
-    held_out
-        Share of the training lists that are only checked.
-    seed
-        Fixes the weights at the start, the order of the lists and which are held out.
-    device
-        Where torch computes. Only "cpu" gives the same weights each time.
-    progress
-        Show a bar while training, when tqdm is installed and stderr is a terminal.
+    training
+        How it is trained, for at most 40 epochs by default.
 
     Attributes
     ----------
@@ -102,36 +94,14 @@ class BiCut(NeuralTruncator):
         *,
         alpha: float | None = None,
         encodings: bool = False,
-        normalize: Literal["raw", "max", "minmax", "z"] = "minmax",
+        normalize: Normalization = "minmax",
         max_steps: int = 300,
         width: int = 128,
         layers: int = 2,
         dropout: float = 0.1,
-        learning_rate: float = 1e-3,
-        batch_size: int = 20,
-        max_epochs: int = 40,
-        patience: int = 10,
-        held_out: float = 0.2,
-        seed: int = 0,
-        device: str = "cpu",
-        progress: bool = False,
+        training: Training = Training(max_epochs=40),
     ) -> None:
-        super().__init__(
-            metric=metric,
-            normalize=normalize,
-            max_steps=max_steps,
-            width=width,
-            layers=layers,
-            dropout=dropout,
-            learning_rate=learning_rate,
-            batch_size=batch_size,
-            max_epochs=max_epochs,
-            patience=patience,
-            held_out=held_out,
-            seed=seed,
-            device=device,
-            progress=progress,
-        )
+        super().__init__(metric, normalize, max_steps, width, layers, dropout, training)
         self.alpha = alpha
         self.encodings = encodings
 
@@ -150,8 +120,13 @@ class BiCut(NeuralTruncator):
     def _outputs(self) -> int:
         return len(self._alphas())
 
-    def _own_settings(self) -> dict[str, int]:
-        return {"outputs": self._outputs()}
+    def _settings(self, inputs: int) -> dict[str, Any]:
+        return {**super()._settings(inputs), "outputs": self._outputs()}
+
+    def _network(self) -> nn.Module:
+        from paretocut.truncators.neural.networks import BiCutNetwork
+
+        return BiCutNetwork(**self.network_)
 
     def _shapes(self, inputs: int) -> Iterator[tuple[str, tuple[int, ...]]]:
         yield from bilstm("lstm", inputs, self.width, self.layers)

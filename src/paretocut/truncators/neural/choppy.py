@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,11 +11,13 @@ from paretocut.errors import InvalidParameterError
 from paretocut.lists import FloatArray, IntArray
 from paretocut.metrics import MetricLike
 from paretocut.schema.parameters import check_int, check_positive_int
-from paretocut.truncators.neural._shapes import encoder, linear
-from paretocut.truncators.neural._train import Batch, NeuralTruncator, best_steps
+from paretocut.truncators.neural.batches import Batch
+from paretocut.truncators.neural.tensor_shapes import encoder, linear
+from paretocut.truncators.neural.training import Training
+from paretocut.truncators.neural.truncator import NeuralTruncator, Normalization, best_steps
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from torch import Tensor, nn
 
 __all__ = ["Choppy"]
 
@@ -34,8 +36,8 @@ class Choppy(NeuralTruncator):
     width, layers, heads, dropout
         The transformer's width, its layers, attention heads in each (they must divide the
         width), and the share of units left out while training.
-    learning_rate, batch_size, max_epochs, patience, held_out, seed, device, progress
-        The training; see `BiCut`.
+    training
+        How it is trained, for at most 20 epochs by default.
 
     Attributes
     ----------
@@ -71,37 +73,15 @@ class Choppy(NeuralTruncator):
         self,
         metric: MetricLike = "f1",
         *,
-        normalize: Literal["raw", "max", "minmax", "z"] = "minmax",
+        normalize: Normalization = "minmax",
         max_steps: int = 300,
         width: int = 128,
         layers: int = 3,
         heads: int = 8,
         dropout: float = 0.1,
-        learning_rate: float = 1e-3,
-        batch_size: int = 20,
-        max_epochs: int = 20,
-        patience: int = 10,
-        held_out: float = 0.2,
-        seed: int = 0,
-        device: str = "cpu",
-        progress: bool = False,
+        training: Training = Training(max_epochs=20),
     ) -> None:
-        super().__init__(
-            metric=metric,
-            normalize=normalize,
-            max_steps=max_steps,
-            width=width,
-            layers=layers,
-            dropout=dropout,
-            learning_rate=learning_rate,
-            batch_size=batch_size,
-            max_epochs=max_epochs,
-            patience=patience,
-            held_out=held_out,
-            seed=seed,
-            device=device,
-            progress=progress,
-        )
+        super().__init__(metric, normalize, max_steps, width, layers, dropout, training)
         self.heads = heads
 
     def _validate(self) -> None:
@@ -111,8 +91,14 @@ class Choppy(NeuralTruncator):
         if width % check_positive_int(self.heads, who="Choppy", name="heads"):
             raise InvalidParameterError(f"Choppy: heads must divide {width}, got {self.heads}")
 
-    def _own_settings(self) -> dict[str, int]:
-        return {"heads": self.heads, "positions": self.max_steps + 1}
+    def _settings(self, inputs: int) -> dict[str, Any]:
+        own = {"heads": self.heads, "positions": self.max_steps + 1}
+        return {**super()._settings(inputs), **own}
+
+    def _network(self) -> nn.Module:
+        from paretocut.truncators.neural.networks import ChoppyNetwork
+
+        return ChoppyNetwork(**self.network_)
 
     def _shapes(self, inputs: int) -> Iterator[tuple[str, tuple[int, ...]]]:
         yield "start", (inputs,)
