@@ -26,11 +26,11 @@ class MtCut(AttnCut):
     Parameters
     ----------
     metric
-        What is maximised: a name, a `Metric` or a function; see `paretocut.metrics.get`.
+        Metric to maximise: a name, a `Metric` or a function; see `paretocut.metrics.get`.
     experts
         Number of transformers that all tasks share.
     relevance_weight, order_weight
-        What the two other tasks count in the loss, against 1 for the cut.
+        Weights of the two other tasks in the loss; the cut has weight 1.
     tau
         Temperature of the cut's target; see `AttnCut`.
     normalize, max_steps
@@ -39,7 +39,7 @@ class MtCut(AttnCut):
         The LSTM's units in each direction, its layers, attention heads of each expert (they
         must divide twice the width), and the share of units left out while training.
     training
-        How it is trained, for at most 30 epochs by default.
+        How the network is trained.
 
     Attributes
     ----------

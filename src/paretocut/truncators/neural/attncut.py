@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from paretocut.errors import InvalidParameterError
-from paretocut.lists import FloatArray, IntArray
 from paretocut.metrics import MetricLike
 from paretocut.schema.parameters import check_positive_int, check_real
 from paretocut.truncators.neural.batches import Batch
 from paretocut.truncators.neural.tensor_shapes import bilstm, encoder, linear
 from paretocut.truncators.neural.training import Training
-from paretocut.truncators.neural.truncator import NeuralTruncator, Normalization, best_steps
+from paretocut.truncators.neural.truncator import NeuralTruncator, Normalization
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -28,18 +27,18 @@ class AttnCut(NeuralTruncator):
     Parameters
     ----------
     metric
-        What is maximised: a name, a `Metric` or a function; see `paretocut.metrics.get`.
+        Metric to maximise: a name, a `Metric` or a function; see `paretocut.metrics.get`.
     tau
         Temperature, in units of the metric: a small one makes the best cut the only target.
     normalize
-        How scores are seen: "raw", "max", "minmax" or "z"; see `BiCut`.
+        Scale of the scores: "raw", "max", "minmax" or "z"; see `BiCut`.
     max_steps
-        Results the network looks at one by one, at most; see `BiCut`.
+        Largest number of results that the network sees one by one; see `BiCut`.
     width, layers, heads, dropout
         The LSTM's units in each direction, its layers, attention heads over its output (they
         must divide twice the width), and the share of units left out while training.
     training
-        How it is trained, for at most 30 epochs by default.
+        How the network is trained.
 
     Attributes
     ----------
@@ -55,11 +54,11 @@ class AttnCut(NeuralTruncator):
     probable ``k``. Unlike the loss of `Choppy` it has a slope everywhere. With metrics of a wide
     range, such as DCG, ``tau`` should grow with it: at 0.95 the target is nearly the best cut
     alone, the most frequent best cut wins, and that is often "nothing". The published model has
-    no ``k = 0`` and sees statistics of the documents too; here a learned row before the list
-    stands for "nothing", and scores are all it needs.
+    no ``k = 0`` and also sees statistics of the documents; here a learned row before the list
+    stands for "nothing", and scores are the only input.
 
-    Settings are the published ones but for the step (3e-5 there, with many more epochs) and the
-    hidden layer (four times its input).
+    The defaults are the published settings, except for the learning rate (3e-5 there, with many
+    more epochs) and the hidden layer (four times its input).
 
     References
     ----------
@@ -117,6 +116,3 @@ class AttnCut(NeuralTruncator):
         chance = output.masked_fill(beyond, -np.inf).log_softmax(dim=1)
         # 0 * -inf is nan, and so is its gradient.
         return -(target * chance.masked_fill(beyond, 0.0)).sum(dim=1).mean()
-
-    def _steps(self, output: FloatArray, lengths: IntArray) -> IntArray:
-        return best_steps(output, lengths)

@@ -32,24 +32,24 @@ class BiCut(NeuralTruncator):
     Parameters
     ----------
     metric
-        What the weight of the loss and the epoch are chosen by; the loss itself knows no metric.
+        Metric that chooses the weight of the loss and the epoch. The loss itself has no metric.
     alpha
         Weight of non-relevant against relevant results in the loss, in (0, 1): a higher one
         cuts earlier. None chooses among 0.2, 0.35, 0.5, 0.65, 0.8 and 0.9.
     encodings
-        Look at ``doc_embeddings`` too, not at scores alone.
+        Whether the network also sees ``doc_embeddings``.
     normalize
-        How scores are seen: "raw", "max", "minmax" or "z"; see `ScoreThreshold`. The published
+        Scale of the scores: "raw", "max", "minmax" or "z"; see `ScoreThreshold`. The published
         model takes them raw, which tells good lists from bad where scores are comparable across
-        queries; "minmax" sees the shape of each list and does better on TREC runs.
+        queries; "minmax" shows the shape of each list and does better on TREC runs.
     max_steps
-        Results the network looks at one by one, at most. Longer lists are seen whole, but from
-        half of this on at ranks of a constant ratio, and cut only there.
+        Largest number of results that the network sees one by one. In longer lists, the second
+        half of the steps are at ranks of a constant ratio; the list is cut only at a step.
     width, layers, dropout
         The LSTM's units in each direction, its layers, and the share of units left out while
         training.
     training
-        How it is trained, for at most 40 epochs by default.
+        How the network is trained; by default for at most 40 epochs.
 
     Attributes
     ----------
@@ -65,14 +65,13 @@ class BiCut(NeuralTruncator):
     Result ``i`` gets a probability ``p_i`` to continue; the loss is ``sum_i w_{y_i} |y_i - p_i|``
     with ``w_0 = alpha / (1 - r)`` and ``w_1 = (1 - alpha) / r``, ``r`` being the share of relevant
     results. The cut is before the first ``p_i < 0.5``, so it can be 0. All candidate weights are
-    trained at once, as outputs of one network. The paper that brings Surprise leaves DCG out for
-    this method, whose loss cannot express it; here any metric can choose the weight.
+    trained at once, as outputs of one network. The Surprise paper leaves DCG out for this method,
+    whose loss cannot express it; here any metric can choose the weight.
 
     Training takes minutes and needs hundreds of judged lists; with fewer, the held-out lists are
     too few to choose by. One doubtful result near the top ends the list, so DCG is low on lists of
-    mixed quality.
-    Settings are the published ones but for the step (1e-4 there, with many more epochs) and the
-    weight (0.65 for F1).
+    mixed quality. The defaults are the published settings, except for the learning rate (1e-4
+    there, with many more epochs) and the weight (0.65 for F1).
 
     References
     ----------

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from paretocut.errors import InvalidParameterError
-from paretocut.lists import FloatArray, IntArray
 from paretocut.metrics import MetricLike
 from paretocut.schema.parameters import check_int, check_positive_int
 from paretocut.truncators.neural.batches import Batch
 from paretocut.truncators.neural.tensor_shapes import encoder, linear
 from paretocut.truncators.neural.training import Training
-from paretocut.truncators.neural.truncator import NeuralTruncator, Normalization, best_steps
+from paretocut.truncators.neural.truncator import NeuralTruncator, Normalization
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -28,16 +27,16 @@ class Choppy(NeuralTruncator):
     Parameters
     ----------
     metric
-        What is maximised: a name, a `Metric` or a function; see `paretocut.metrics.get`.
+        Metric to maximise: a name, a `Metric` or a function; see `paretocut.metrics.get`.
     normalize
-        How scores are seen: "raw", "max", "minmax" or "z"; see `BiCut`.
+        Scale of the scores: "raw", "max", "minmax" or "z"; see `BiCut`.
     max_steps
-        Results the network looks at one by one, at most; see `BiCut`.
+        Largest number of results that the network sees one by one; see `BiCut`.
     width, layers, heads, dropout
         The transformer's width, its layers, attention heads in each (they must divide the
         width), and the share of units left out while training.
     training
-        How it is trained, for at most 20 epochs by default.
+        How the network is trained; by default for at most 20 epochs.
 
     Attributes
     ----------
@@ -50,12 +49,12 @@ class Choppy(NeuralTruncator):
     -----
     The loss is minus the expected metric, ``-sum_k p_k metric(k)`` over ``k = 0..n``; the cut is
     the most probable ``k``. The published model has no ``k = 0``; here a learned row before the
-    list stands for it. Of the neural truncators this is the one for DCG and other metrics that
-    punish: it weighs a cut by what it brings, not by how often it is the best. Once one cut has
-    all the probability the loss has no slope left, so it can get stuck at one cut for all lists.
+    list stands for it. Choose this network for DCG and other metrics that punish: it weighs a cut
+    by its value, not by how often it is the best. Once one cut has all the probability, the loss
+    has no slope left, so training can get stuck at one cut for all lists.
 
-    Settings are the published ones but for the batch (64 there, with many more epochs), the
-    hidden layers (four times the width) and the vectors of the ranks, which start small: at
+    The defaults are the published settings, except for the batch (64 there, with many more epochs),
+    the hidden layers (four times the width) and the vectors of the ranks, which start small: at
     torch's usual size they drown the scores, and every list gets the same cut.
 
     References
@@ -109,6 +108,3 @@ class Choppy(NeuralTruncator):
     def _loss(self, output: Tensor, batch: Batch) -> Tensor:
         chance = output.masked_fill(batch.beyond(), -np.inf).softmax(dim=1)
         return -(chance * batch.worth).sum(dim=1).mean()
-
-    def _steps(self, output: FloatArray, lengths: IntArray) -> IntArray:
-        return best_steps(output, lengths)

@@ -35,7 +35,7 @@ from paretocut.truncators.threshold import NORMALIZATIONS, normalize_scores
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-__all__ = ["NeuralTruncator", "Normalization", "best_steps"]
+__all__ = ["NeuralTruncator", "Normalization"]
 
 Normalization = Literal["raw", "max", "minmax", "z"]
 
@@ -47,7 +47,8 @@ _NESTED = "training__"
 class NeuralTruncator(Truncator):
     """Base of the truncators that are neural networks.
 
-    A subclass builds its network, and says what its loss is and which cuts its output means.
+    A subclass builds its network and has its loss. Unless it says otherwise, the output has a
+    number for each cut, and the highest one wins.
     """
 
     weights_: dict[str, NDArray[Any]]
@@ -92,9 +93,11 @@ class NeuralTruncator(Truncator):
     def _loss(self, output: Tensor, batch: Batch) -> Tensor:
         """Return the mean loss of a batch's lists."""
 
-    @abstractmethod
     def _steps(self, output: FloatArray, lengths: IntArray) -> IntArray:
         """Return how many steps to keep: a row per list, a column per way to read the output."""
+        beyond = np.arange(output.shape[1]) > lengths[:, None]
+        best: IntArray = np.where(beyond, -np.inf, output).argmax(axis=1)[:, None]
+        return best
 
     def _settings(self, inputs: int) -> dict[str, Any]:
         """Return the arguments of the network."""
@@ -237,7 +240,7 @@ class NeuralTruncator(Truncator):
         # Every stop but the first, which is rank 0, shows the last result before it.
         rank = stops.values[stops.values > 0]
         result = lists.scores.offsets[:-1][stops.rows[stops.values > 0]] + rank - 1
-        # Optimisers want unit scale; what is far from all training data says no more than "far".
+        # Optimisers want unit scale; values far from all training data only mean "far".
         known = ((self._columns(lists)[result] - self.center_) / self.spread_).clip(-10, 10)
         # The rank spares a recurrent network the counting; the divisor makes it about 1.
         features = np.column_stack([known, np.log(rank) / 5]).astype(np.float32)
@@ -348,13 +351,6 @@ class NeuralTruncator(Truncator):
         chosen = np.concatenate(kept)[np.argsort(order)]
         cuts: IntArray = stops.values[stops.offsets[:-1, None] + chosen]
         return cuts
-
-
-def best_steps(output: FloatArray, lengths: IntArray) -> IntArray:
-    """Return, in one column, the first best of the numbers that each list has for its cuts."""
-    beyond = np.arange(output.shape[1]) > lengths[:, None]
-    best: IntArray = np.where(beyond, -np.inf, output).argmax(axis=1)[:, None]
-    return best
 
 
 @contextmanager
