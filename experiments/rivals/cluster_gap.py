@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import heapq
 import math
+from typing import ClassVar
 
 import numpy as np
 
 from paretocut.decisions.wording import ordinal
 from paretocut.lists import FloatArray, IntArray
-from paretocut.schema.parameters import check_int, check_real
+from paretocut.schema.kinds import Real, Whole
 from paretocut.truncators.gaps import ShapeRule, scaled
 
 __all__ = ["ClusterGap"]
@@ -46,15 +47,11 @@ class ClusterGap(ShapeRule):
     Retrieval: Dynamic Context Selection for RAG Applications", 2025 (arXiv 2511.14769).
     """
 
+    _parameters: ClassVar = {"position_weight": Real(0), "max_clusters": Whole(2)}
+
     def __init__(self, position_weight: float = 1.0, *, max_clusters: int = 10) -> None:
         self.position_weight = position_weight
         self.max_clusters = max_clusters
-
-    def _validate(self) -> None:
-        check_real(
-            self.position_weight, who="ClusterGap", name="position_weight", low=0, closed="low"
-        )
-        check_int(self.max_clusters, who="ClusterGap", name="max_clusters", low=2)
 
     def _shape_cut(self, scores: FloatArray) -> int:
         values = scaled(scores)

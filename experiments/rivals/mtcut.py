@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from paretocut.lists import FloatArray, IntArray
 from paretocut.metrics import MetricLike
-from paretocut.schema.parameters import check_positive_int, check_real
+from paretocut.schema.kinds import Real, Whole
 from paretocut.truncators import AttnCut, Training
 from paretocut.truncators.neural.batches import Batch
 from paretocut.truncators.neural.networks import BiLSTM, CutNetwork, Encoder, inside
@@ -68,6 +68,13 @@ class MtCut(AttnCut):
     Multi-task Learning with Multi-gate Mixture-of-Experts", KDD 2018.
     """
 
+    _parameters: ClassVar = {
+        **AttnCut._parameters,
+        "experts": Whole(1),
+        "relevance_weight": Real(0),
+        "order_weight": Real(0),
+    }
+
     def __init__(
         self,
         metric: MetricLike = "f1",
@@ -98,12 +105,6 @@ class MtCut(AttnCut):
         self.experts = experts
         self.relevance_weight = relevance_weight
         self.order_weight = order_weight
-
-    def _validate(self) -> None:
-        super()._validate()
-        check_positive_int(self.experts, who="MtCut", name="experts")
-        for name in ("relevance_weight", "order_weight"):
-            check_real(getattr(self, name), who="MtCut", name=name, low=0, closed="low")
 
     def _settings(self, inputs: int) -> dict[str, Any]:
         return {**super()._settings(inputs), "experts": self.experts}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import numpy as np
 
 from paretocut import _kernel
 from paretocut.decisions.wording import ordinal
 from paretocut.lists import FloatArray
-from paretocut.schema.parameters import check_probability
+from paretocut.schema.kinds import Real
 from paretocut.tail.gpd import gof_pvalue
 from paretocut.truncators.gaps import ShapeRule, scaled
 
@@ -52,11 +53,10 @@ class TailAware(ShapeRule):
     Selection for Retrieval-Augmented Generation", ECML PKDD 2026 (arXiv 2606.11907).
     """
 
+    _parameters: ClassVar = {"level": Real(above=0, below=1)}
+
     def __init__(self, level: float = 0.1) -> None:
         self.level = level
-
-    def _validate(self) -> None:
-        check_probability(self.level, who="TailAware", name="level")
 
     def _shape_cut(self, scores: FloatArray) -> int:
         above = scaled(scores)[::-1]

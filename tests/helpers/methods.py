@@ -5,7 +5,7 @@ from __future__ import annotations
 NEURAL = {"bicut", "choppy", "attncut"}
 
 NEEDS = {
-    **dict.fromkeys(NEURAL, ("torch", "safetensors")),
+    **dict.fromkeys(NEURAL, ("torch",)),
     **dict.fromkeys(("local_k", "isotonic_local"), ("sklearn", "safetensors")),
     **dict.fromkeys(("isotonic", "isotonic_max"), ("sklearn",)),
     "surprise_local": ("sklearn", "safetensors"),

@@ -97,7 +97,7 @@ def test_a_confidence_must_be_fitted_and_its_options_checked() -> None:
         Confidence("max").cut([0.3, 0.2])
     with pytest.raises(InvalidParameterError, match=r"by must be .*, got 'median'"):
         Confidence("median").fit(questions(0))  # type: ignore[arg-type]
-    with pytest.raises(InvalidParameterError, match=r"base must be a truncator or None, got 3"):
+    with pytest.raises(InvalidParameterError, match=r"base must be a truncator, got 3"):
         Confidence("max", 3).fit(questions(0))  # type: ignore[arg-type]
     with pytest.raises(InvalidParameterError, match="at least one result"):
         Confidence("max").fit(RankedLists([[], []], [[], []]))

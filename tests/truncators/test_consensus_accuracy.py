@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from paretocut.truncators.consensus.answer import AnswerModel
 from support import importorskip
 
 from paretocut.lists import Ragged
-from paretocut.truncators.consensus.answer import AnswerModel
-from paretocut.truncators.consensus.logistic import ridge_logistic
+from paretocut.relevance.logistic import ridge_logistic
 
 
 def best_first(scores: np.ndarray) -> Ragged:

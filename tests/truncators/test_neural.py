@@ -278,7 +278,7 @@ def test_parameters_out_of_range_are_refused(truncator: Truncator, message: str)
         ({"learning_rate": 0}, r"^Training: learning_rate must be in \(0, inf\), got 0"),
         ({"held_out": 0}, r"^Training: held_out must be in \(0, 1\), got 0"),
         ({"seed": -1}, r"^Training: seed must be an integer of at least 0, got -1"),
-        ({"device": 0}, r"^Training: device must be a name such as 'cpu' or 'cuda', got 0"),
+        ({"device": 0}, r"^Training: device must be a text, got 0"),
         ({"progress": "yes"}, r"^Training: progress must be True or False, got 'yes'"),
     ],
 )

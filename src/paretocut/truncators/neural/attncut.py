@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from paretocut.errors import InvalidParameterError
 from paretocut.metrics import MetricLike
-from paretocut.schema.parameters import check_positive_int, check_real
+from paretocut.schema.kinds import Real, Whole
 from paretocut.truncators.neural.batches import Batch
 from paretocut.truncators.neural.tensor_shapes import bilstm, encoder, linear
 from paretocut.truncators.neural.training import Training
@@ -71,6 +71,12 @@ class AttnCut(NeuralTruncator):
     AttnCut(metric='dcg', tau=0.5)
     """
 
+    _parameters: ClassVar = {
+        **NeuralTruncator._parameters,
+        "tau": Real(above=0),
+        "heads": Whole(1),
+    }
+
     def __init__(
         self,
         metric: MetricLike = "f1",
@@ -90,10 +96,10 @@ class AttnCut(NeuralTruncator):
 
     def _validate(self) -> None:
         super()._validate()
-        check_real(self.tau, who="AttnCut", name="tau", low=0)
-        if 2 * self.width % check_positive_int(self.heads, who="AttnCut", name="heads"):
+        if 2 * self.width % self.heads:
             raise InvalidParameterError(
-                f"AttnCut: heads must divide {2 * self.width}, twice the width, got {self.heads}"
+                f"{type(self).__name__}: heads must divide {2 * self.width}, twice the width, "
+                f"got {self.heads}"
             )
 
     def _settings(self, inputs: int) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from paretocut.errors import InvalidScoresError
 from paretocut.lists import FloatArray, IntArray, RankedLists
 from paretocut.metrics import MetricLike
-from paretocut.schema.kinds import Items, Kind, Real
-from paretocut.schema.parameters import check_probability
+from paretocut.schema.kinds import Either, Flag, Items, Kind, Real
 from paretocut.truncators.neural.batches import Batch
 from paretocut.truncators.neural.tensor_shapes import bilstm, linear
 from paretocut.truncators.neural.training import Training
@@ -87,6 +86,12 @@ class BiCut(NeuralTruncator):
     alpha_: float
     balance_: list[list[float]]
 
+    _parameters: ClassVar = {
+        **NeuralTruncator._parameters,
+        "alpha": Either(Real(above=0, below=1)),
+        "encodings": Flag(),
+    }
+
     def __init__(
         self,
         metric: MetricLike = "f1",
@@ -103,11 +108,6 @@ class BiCut(NeuralTruncator):
         super().__init__(metric, normalize, max_steps, width, layers, dropout, training)
         self.alpha = alpha
         self.encodings = encodings
-
-    def _validate(self) -> None:
-        super()._validate()
-        if self.alpha is not None:
-            check_probability(self.alpha, who="BiCut", name="alpha")
 
     def _fit(self, lists: RankedLists) -> None:
         super()._fit(lists)

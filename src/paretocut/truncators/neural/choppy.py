@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from paretocut.errors import InvalidParameterError
 from paretocut.metrics import MetricLike
-from paretocut.schema.parameters import check_int, check_positive_int
+from paretocut.schema.kinds import Whole
 from paretocut.truncators.neural.batches import Batch
 from paretocut.truncators.neural.tensor_shapes import encoder, linear
 from paretocut.truncators.neural.training import Training
@@ -68,6 +68,12 @@ class Choppy(NeuralTruncator):
     Choppy(metric='dcg', layers=1)
     """
 
+    _parameters: ClassVar = {
+        **NeuralTruncator._parameters,
+        "width": Whole(3),  # a score, a rank, and room for the learned vector of the rank
+        "heads": Whole(1),
+    }
+
     def __init__(
         self,
         metric: MetricLike = "f1",
@@ -85,10 +91,8 @@ class Choppy(NeuralTruncator):
 
     def _validate(self) -> None:
         super()._validate()
-        # A score and a rank, and room for the learned vector of the rank.
-        width = check_int(self.width, who="Choppy", name="width", low=3)
-        if width % check_positive_int(self.heads, who="Choppy", name="heads"):
-            raise InvalidParameterError(f"Choppy: heads must divide {width}, got {self.heads}")
+        if self.width % self.heads:
+            raise InvalidParameterError(f"Choppy: heads must divide {self.width}, got {self.heads}")
 
     def _settings(self, inputs: int) -> dict[str, Any]:
         own = {"heads": self.heads, "positions": self.max_steps + 1}

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 
-from paretocut.errors import InvalidParameterError
-from paretocut.schema.parameters import (
-    check_bool,
-    check_int,
-    check_positive_int,
-    check_probability,
-    check_real,
-)
+from paretocut.schema.files import register
+from paretocut.schema.kinds import Flag, Real, Text, Whole
+from paretocut.schema.parameters import check
 
 __all__ = ["Training"]
+
+_KINDS = {
+    "max_epochs": Whole(1),
+    "patience": Whole(1),
+    "learning_rate": Real(above=0),
+    "batch_size": Whole(1),
+    "held_out": Real(above=0, below=1),
+    "seed": Whole(),
+    "device": Text(),
+    "progress": Flag(),
+}
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,19 +61,14 @@ class Training:
     progress: bool = False
 
     def __post_init__(self) -> None:
-        who = "Training"
-        for name in ("max_epochs", "patience", "batch_size"):
-            check_positive_int(getattr(self, name), who=who, name=name)
-        check_real(self.learning_rate, who=who, name="learning_rate", low=0)
-        check_probability(self.held_out, who=who, name="held_out")
-        check_int(self.seed, who=who, name="seed")
-        check_bool(self.progress, who=who, name="progress")
-        if not isinstance(self.device, str):
-            raise InvalidParameterError(
-                f"{who}: device must be a name such as 'cpu' or 'cuda', got {self.device!r}"
-            )
+        for name, kind in _KINDS.items():
+            value = check(kind, getattr(self, name), who="Training", name=name)
+            object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
         own = ((field.name, getattr(self, field.name), field.default) for field in fields(self))
         changed = [f"{name}={value!r}" for name, value, default in own if value != default]
         return f"Training({', '.join(changed)})"
+
+
+register("training", Training, asdict, lambda content: Training(**content))

@@ -8,26 +8,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paretocut import metrics
-from paretocut.decisions import Cuts
+from paretocut.decisions.cuts import Evidence
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
 from paretocut.metrics import MetricLike
 from paretocut.schema.extras import require
-from paretocut.schema.kinds import Array, Items, Kind, Made, Real, Whole, checked
-from paretocut.schema.parameters import (
-    check_choice,
-    check_int,
-    check_positive_int,
-    check_real,
-    shown,
-)
-from paretocut.truncators._base import Truncator
+from paretocut.schema.kinds import Array, Instance, Items, Kind, Made, Real, Text, Whole, checked
+from paretocut.truncators.base import METRIC, Truncator
+from paretocut.truncators.evidence import Clause
 from paretocut.truncators.neural.batches import Batch, groups, padded, steps_of
 from paretocut.truncators.neural.training import Training
 from paretocut.truncators.threshold import NORMALIZATIONS, normalize_scores
@@ -59,7 +53,15 @@ class NeuralTruncator(Truncator):
     epoch_: int
     output_: int
 
-    _tensor_names = ("weights_",)
+    _parameters: ClassVar[Mapping[str, Kind]] = {
+        "metric": METRIC,
+        "normalize": Text(NORMALIZATIONS),
+        "max_steps": Whole(2),
+        "width": Whole(1),
+        "layers": Whole(1),
+        "dropout": Real(0, below=1),
+        "training": Instance(Training),
+    }
 
     def __init__(
         self,
@@ -134,19 +136,6 @@ class NeuralTruncator(Truncator):
         self.training = replace(self.training, **changes)
         return self
 
-    def _validate(self) -> None:
-        who = type(self).__name__
-        metrics.get(self.metric)
-        check_choice(self.normalize, NORMALIZATIONS, who=who, name="normalize")
-        check_int(self.max_steps, who=who, name="max_steps", low=2)
-        check_positive_int(self.width, who=who, name="width")
-        check_positive_int(self.layers, who=who, name="layers")
-        check_real(self.dropout, who=who, name="dropout", low=0, high=1, closed="low")
-        if not isinstance(self.training, Training):
-            raise InvalidParameterError(
-                f"{who}: training must be a Training, got {shown(self.training)}"
-            )
-
     def _fit(self, lists: RankedLists) -> None:
         torch = self._torch()
         filled = lists.relevant.filled
@@ -163,11 +152,12 @@ class NeuralTruncator(Truncator):
         with _isolated(torch, self.training):
             self._train(torch, lists)
 
-    def _predict(self, lists: RankedLists) -> IntArray:
+    def _decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
+        why = Clause(f"the network {type(self).__name__}, {self._taught()}")
         filled = np.flatnonzero(lists.scores.filled)
         cuts = np.zeros(len(lists), dtype=np.int64)
         if filled.size == 0:
-            return cuts
+            return cuts, why
         torch = self._torch()
         with torch.device("meta"):  # builds the network without drawing random weights for it
             network = self._network()
@@ -179,10 +169,7 @@ class NeuralTruncator(Truncator):
         # no digits, is many times faster in batches.
         size = 1 if self.training.device == "cpu" else self.training.batch_size
         cuts[filled] = self._read(torch, network, lists[filled], size)[:, self.output_]
-        return cuts
-
-    def _because(self, cuts: Cuts) -> list[str]:
-        return [f"the network {type(self).__name__}, {self._taught()}"] * len(cuts)
+        return cuts, why
 
     # Files.
 
@@ -215,14 +202,6 @@ class NeuralTruncator(Truncator):
             found += 1
         if found != len(value):
             raise ValueError(f"there are {found} tensors, not {len(value)}")
-
-    def _tensors(self) -> dict[str, NDArray[Any]]:
-        weights = getattr(self, "weights_", {})
-        return {f"weights_.{name}": array for name, array in weights.items()}
-
-    def _from_tensors(self, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
-        weights = {key.removeprefix("weights_."): value for key, value in arrays.items()}
-        return {"weights_": weights} if weights else {}
 
     # What the network sees.
 
