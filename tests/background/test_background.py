@@ -159,7 +159,7 @@ def test_bad_input_is_named() -> None:
         Background.fit([1.0, 2.0])
     with pytest.raises(InvalidScoresError, match="whole lists where there is a context"):
         Background.fit(np.arange(20.0), context=2)
-    with pytest.raises(InvalidParameterError, match="fit was not told the size"):
+    with pytest.raises(InvalidParameterError, match="unless fit was given the size"):
         Background.fit(np.arange(20.0)).pvalue([1.0], size=5)
 
 

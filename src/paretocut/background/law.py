@@ -15,6 +15,7 @@ from paretocut.background.two_groups import Groups
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists import BoolArray, FloatArray, Ragged, RaggedLike, RankedLists
 from paretocut.lists.columns import check_direction
+from paretocut.schema.drawn import Drawn
 from paretocut.schema.files import write_model
 from paretocut.schema.kinds import Either, Flag, Items, Kind, Made, Real, Whole, checked
 from paretocut.schema.parameters import (
@@ -23,7 +24,6 @@ from paretocut.schema.parameters import (
     check_probability,
     shown,
 )
-from paretocut.show.pictures import law_picture, number
 
 __all__ = ["Background", "fit_gev", "gev_log_cdf"]
 
@@ -111,7 +111,7 @@ def gev_log_cdf(x: ArrayLike, *, shape: float, loc: float, scale: float) -> Floa
 
 
 @dataclass(frozen=True)
-class Background:
+class Background(Drawn):
     """The law of the best score of queries that have no answer in the index.
 
     Made by `Background.fit`. Extreme value theory says that the best of many irrelevant scores
@@ -328,22 +328,6 @@ class Background:
         top = self.loc + self.scale * z
         return top if self.higher_is_better else -top
 
-    def _repr_html_(self) -> str:
-        sign = 1.0 if self.higher_is_better else -1.0
-        merit = np.linspace(sign * self.limit(0.999), sign * self.limit(0.001), 120)
-        rate = -gev_log_cdf(merit, shape=self.shape, loc=self.loc, scale=self.scale)
-        density = rate ** (self.shape + 1) * np.exp(-rate) / self.scale
-        marks = {"5 % are beyond": self.limit(0.05)}
-        if self.groups is not None:
-            marks["answers begin at"] = sign * self.groups.threshold
-        names = ("shape", "loc", "scale")
-        facts = {"Background": "scores" if self.higher_is_better else "distances"}
-        facts |= {name: number(getattr(self, name)) for name in names}
-        facts |= {} if self.size is None else {"documents": str(self.size)}
-        return law_picture(
-            sign * merit, density, marks=marks, facts=facts, higher_is_better=self.higher_is_better
-        )
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the background as JSON; `paretocut.load` reads it.
 
@@ -378,40 +362,48 @@ class Background:
             return 1.0
         if self.size is None:
             raise InvalidParameterError(
-                f"Background.pvalue: size must be None when fit was not told the size of the "
-                f"index, got {shown(size)}"
+                "Background.pvalue: size must be None unless fit was given the size of the index, "
+                f"got {shown(size)}"
             )
         return check_positive_int(size, who="Background.pvalue", name="size") / self.size
 
 
+def as_lists(given: RankedLists | RaggedLike, higher_is_better: bool, *, who: str) -> RankedLists:
+    """Return bare scores as lists, after a check of their direction; lists as they are."""
+    if isinstance(given, RankedLists):
+        return given
+    bare = Ragged.from_any(given, dtype=np.float64)
+    check_direction(bare, higher_is_better, who=who)
+    return RankedLists(bare, higher_is_better=higher_is_better)
+
+
+def score_at(merit: Ragged, rank: int) -> FloatArray:
+    """Return the score at a rank, the last one of a shorter list, 0 of an empty one."""
+    filled = merit.filled
+    values = np.zeros(len(merit))
+    place = merit.offsets[:-1] + np.minimum(rank, merit.lengths) - 1
+    values[filled] = merit.values[place[filled]]
+    return values
+
+
 def _tops(
-    lists: RankedLists | RaggedLike, context: int | None, higher_is_better: bool
+    given: RankedLists | RaggedLike, context: int | None, higher_is_better: bool
 ) -> tuple[FloatArray, FloatArray]:
     """Return the best score of each list, -inf of an empty one, and that at rank ``context``."""
-    if not isinstance(lists, RankedLists):
-        bare = isinstance(lists, (np.ndarray, list)) and len(lists) and np.isscalar(lists[0])
-        if bare and context is not None:
+    rows: Any = given
+    if isinstance(given, (np.ndarray, list)) and len(given) and np.isscalar(given[0]):
+        if context is not None:
             raise InvalidScoresError(
                 "Background: lists must be whole lists where there is a context, got best scores"
             )
-        rows: Any = lists
-        if bare:
-            rows = check_numbers(lists, who="Background", name="best scores", ndim=1)[:, None]
-        column = Ragged.from_any(rows, dtype=np.float64)
-        check_direction(column, higher_is_better, who="Background")
-        lists = RankedLists(column, higher_is_better=higher_is_better)
+        rows = check_numbers(given, who="Background", name="best scores", ndim=1)[:, None]
+    lists = as_lists(rows, higher_is_better, who="Background")
     if lists.higher_is_better != higher_is_better:
         kinds = ("distances", "scores")
         raise InvalidScoresError(
             f"Background: lists must hold {kinds[higher_is_better]}, as those it was fitted on, "
             f"got {kinds[lists.higher_is_better]}"
         )
-    scores = lists.merit
-    filled = scores.filled
-    top = np.full(len(scores), -np.inf)
-    top[filled] = scores.values[scores.offsets[:-1][filled]]
-    level = np.zeros(len(scores))
-    if context is not None:
-        place = np.minimum(context, scores.lengths) - 1
-        level[filled] = scores.values[(scores.offsets[:-1] + place)[filled]]
-    return top, level
+    merit = lists.merit
+    top = np.where(merit.filled, merit.ends()[0], -np.inf)
+    return top, np.zeros(len(merit)) if context is None else score_at(merit, context)
