@@ -101,10 +101,8 @@ def halves(merit: Ragged) -> FloatArray:
 def _distance(one: FloatArray, other: FloatArray) -> float:
     """Return the largest difference of two empirical distributions (Kolmogorov, Smirnov)."""
     points = np.concatenate([one, other])
-    below = [
-        np.searchsorted(np.sort(x), points, side="right") / max(x.size, 1) for x in (one, other)
-    ]
-    return float(np.abs(below[0] - below[1]).max(initial=0.0))
+    shares = [np.searchsorted(np.sort(x), points, "right") / max(x.size, 1) for x in (one, other)]
+    return float(np.abs(shares[0] - shares[1]).max(initial=0.0))
 
 
 def _chance(distance: float, n: int, m: int) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -177,8 +177,8 @@ class Background(Drawn):
             Lists of queries that are known or presumed to have no answer, or only their best
             scores (1-D). A document makes such a query if it is not in the index itself.
         queries
-            Lists of real queries, unjudged: most of them have an answer, some may have none. They
-            show where answers begin, so that `answers` can weigh both errors.
+            Lists of real queries, unjudged: most have an answer, some may have none. They show
+            where answers begin, so that `answers` can weigh both errors.
         unanswered
             Share of ``queries`` that you believe to have no answer. This belief weighs as much
             as 20 queries.
@@ -187,8 +187,8 @@ class Background(Drawn):
         context
             Rank of a score that shows how high irrelevant scores are for this query; the best
             score is then compared with it. Choose a rank just behind the relevant results, such
-            as 2 if a query has at most one match: a relevant result in that place hides the
-            answer. Needs whole lists.
+            as 2 if a query has at most one match: a relevant result at that rank hides the
+            answer. It needs whole lists.
         higher_is_better
             False for distances; `RankedLists` know their direction.
         """
@@ -206,8 +206,9 @@ class Background(Drawn):
             check_probability(unanswered, who="Background.fit", name="unanswered")
             log, _ = _tops(queries, None, higher_is_better)
             groups = Groups.fit(log, top[filled], unanswered=unanswered)
+        law = cls(shape, loc, scale, size, higher_is_better=higher_is_better, groups=groups)
         if context is None:
-            return cls(*(shape, loc, scale, size), higher_is_better=higher_is_better, groups=groups)
+            return law
         x, y = level[filled], top[filled]
         if np.abs(x).max() > _LARGEST:
             raise InvalidScoresError(
@@ -218,10 +219,7 @@ class Background(Drawn):
         slope = float(np.mean((x - x.mean()) * (y - y.mean())) / spread) if spread > 0 else 0.0
         intercept = float(y.mean() - slope * x.mean())
         residual = fit_gev(y - intercept - slope * x)
-        return cls(
-            *(shape, loc, scale, size, context, intercept, slope, residual, higher_is_better),
-            groups=groups,
-        )
+        return replace(law, context=context, intercept=intercept, slope=slope, residual=residual)
 
     def posterior(self, lists: RankedLists | RaggedLike) -> FloatArray:
         """Return the probability that each query has no answer, learned from unjudged queries.
@@ -234,10 +232,7 @@ class Background(Drawn):
         if self.groups is None:
             raise InvalidParameterError("Background.posterior: fit must be given queries, got none")
         top, _ = _tops(lists, None, self.higher_is_better)
-        filled = np.isfinite(top)
-        chances = np.ones(top.size)
-        chances[filled] = self.groups.posterior(top[filled])
-        return chances
+        return np.where(np.isfinite(top), self.groups.posterior(top), 1.0)
 
     def answers(self, lists: RankedLists | RaggedLike, alpha: float | None = 0.05) -> BoolArray:
         """Return whether the best score of each list counts as an answer.
@@ -292,13 +287,7 @@ class Background(Drawn):
         return pvalues
 
     def chance_of(self, best: float) -> float:
-        """Return the p-value of one best score, as `pvalue` does without a context, but quickly.
-
-        Parameters
-        ----------
-        best
-            The best score of a list, or its smallest distance.
-        """
+        """Return the p-value of one best score, as `pvalue` does without a context, but faster."""
         z = ((best if self.higher_is_better else -best) - self.loc) / self.scale
         if abs(self.shape) < 1e-9:
             return -math.expm1(-math.exp(min(-z, 700.0)))
@@ -344,13 +333,7 @@ class Background(Drawn):
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Background:
-        """Return the background that `to_dict` described, also if it went through JSON.
-
-        Parameters
-        ----------
-        content
-            What `to_dict` gave; other entries are ignored.
-        """
+        """Return the background that `to_dict` described; other entries are ignored."""
         known = checked(_STATE, {name: content[name] for name in _STATE if name in content})
         known["residual"] = tuple(known["residual"])
         if known["residual"][2] <= 0:

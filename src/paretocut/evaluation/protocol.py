@@ -20,7 +20,7 @@ from paretocut.errors import (
     ParetocutError,
 )
 from paretocut.evaluation.partial import estimated
-from paretocut.evaluation.tables import Evaluation
+from paretocut.evaluation.result import Evaluation
 from paretocut.lists import IntArray, Ragged, RankedLists
 from paretocut.metrics import Metric, MetricLike
 from paretocut.schema.parameters import check_int, check_positive_int, check_probability, shown

@@ -15,7 +15,7 @@ from paretocut.errors import (
     InvalidScoresError,
     NotFittedError,
 )
-from paretocut.fusion._lists import (
+from paretocut.fusion.joining import (
     Affine,
     FuseLike,
     Retrievers,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from paretocut.fusion._lists import (
+from paretocut.fusion.joining import (
     Affine,
     FuseLike,
     OneRetriever,

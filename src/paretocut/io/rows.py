@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from array import array
 from collections.abc import Generator, Iterator, Mapping
 from typing import Any, TypeAlias
@@ -10,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paretocut.errors import DataFormatError, InvalidParameterError
-from paretocut.io._files import OpenSource
-from paretocut.lists import IntArray, Ragged, RankedLists
+from paretocut.io.streams import OpenSource
+from paretocut.lists import IntArray, Ragged, RankedLists, offsets_of
 from paretocut.lists.columns import known_or_nan
 
 Row: TypeAlias = Mapping[str, Any]
 RowsByLine: TypeAlias = Generator[tuple[int, Row], None, None]
-OPTIONAL = ("doc_ids", "relevance", "num_relevant")
+COLUMNS = ("query_id", "scores", "doc_ids", "relevance", "num_relevant")
 
 
 class RowGatherer:
@@ -56,20 +57,17 @@ class RowGatherer:
             raise refuse("scores", allowed, row.get("scores"))
         n = len(scores)
 
-        given = {name for name in OPTIONAL if row.get(name) is not None}
+        given = {name for name in COLUMNS[2:] if row.get(name) is not None}
         if self._optional is None:
             self._optional = given
         for name in sorted(given ^ self._optional):
             raise refuse(name, "in all rows or in none", row.get(name))
 
         if "doc_ids" in given:
-            ids = (
-                list(map(id_as_bytes, row["doc_ids"]))
-                if isinstance(row["doc_ids"], list)
-                else [None]
-            )
+            given_ids = row["doc_ids"]
+            ids = [*map(id_as_bytes, given_ids)] if isinstance(given_ids, list) else [None]
             if len(ids) != n or None in ids:
-                raise refuse("doc_ids", f"a list of {n} strings or integers", row["doc_ids"])
+                raise refuse("doc_ids", f"a list of {n} strings or integers", given_ids)
             self._doc_ids.append(np.array(ids, dtype=np.bytes_))
         relevant = 0
         if "relevance" in given:
@@ -78,8 +76,8 @@ class RowGatherer:
                 allowed = f"a list of {n} finite numbers, or null where nobody judged"
                 raise refuse("relevance", allowed, row["relevance"])
             self._grades.append(grades)
-            is_relevant = grades if grades.dtype == bool else grades >= self._min_grade
-            relevant = int(np.count_nonzero(is_relevant))
+            counts = grades if grades.dtype == bool else grades >= self._min_grade
+            relevant = int(np.count_nonzero(counts))
         if "num_relevant" in given:
             count = row["num_relevant"]
             if type(count) is not int or not relevant <= count < 2**63:
@@ -99,9 +97,9 @@ class RowGatherer:
 
     def build(self, *, higher_is_better: bool) -> RankedLists:
         """Return the rows as ranked lists."""
-        offsets = np.zeros(len(self._lengths) + 1, dtype=np.int64)
-        np.cumsum(np.frombuffer(self._lengths, dtype=np.int64), out=offsets[1:])
+        offsets = offsets_of(np.frombuffer(self._lengths, dtype=np.int64))
         optional = self._optional or ()
+        numbers = np.frombuffer(self._num_relevant, dtype=np.int64)
 
         def ragged(name: str, parts: list[NDArray[Any]], empty: str) -> Ragged | None:
             # An empty list has no type of its own and must not widen the others.
@@ -113,11 +111,7 @@ class RowGatherer:
             relevance=ragged("relevance", self._grades, "i8"),
             query_ids=np.array(list(self._first_line), dtype=np.str_),
             doc_ids=ragged("doc_ids", self._doc_ids, "S1"),
-            num_relevant=(
-                np.frombuffer(self._num_relevant, dtype=np.int64)
-                if "num_relevant" in optional
-                else None
-            ),
+            num_relevant=numbers if "num_relevant" in optional else None,
             higher_is_better=higher_is_better,
             min_grade=self._min_grade,
         )
@@ -159,6 +153,20 @@ def text_lines(source: OpenSource) -> Iterator[str]:
             raise DataFormatError(
                 source.name, source.line, f"expected UTF-8 text, got {got!r}"
             ) from None
+
+
+def json_object(source: OpenSource, line: str) -> dict[str, Any]:
+    """Return the object that a line of a file holds."""
+    try:
+        found = json.loads(line)
+        got = type(found).__name__
+    except (ValueError, RecursionError) as error:
+        found, got = None, str(error)
+    if not isinstance(found, dict):
+        raise DataFormatError(
+            source.name, source.line, f"expected one JSON object on the line, got {got}"
+        )
+    return found
 
 
 def rows_of(lists: RankedLists) -> Iterator[dict[str, Any]]:
