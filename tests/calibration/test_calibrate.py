@@ -285,11 +285,11 @@ def test_calibrated_keeps_the_contract_of_truncators(
         assert (again.k.tolist(), again.reasons) == (cuts.k.tolist(), cuts.reasons)
     assert len(repr(t)) < 600
     assert repr(t.base) in repr(t)
-    bare = t.clone()  # has the parameters, and nothing that was learned from lists
+    bare = t.clone()  # has the parameters and the calibration, but no fitted base
     assert bare.get_params(deep=False).keys() == t.get_params(deep=False).keys()
     assert bare.background == t.background
-    assert bare.scale == t.scale
-    assert bare._learned() == []
+    assert bare.scale_ is t.scale_
+    assert {*bare._learned()} == {"nonsense_", "log_", "shapes_", "scale_"}
     assert bare.base._learned() == []
     assert t.get_params()["base__expect"] is None
     if kind != "lexical":

@@ -14,9 +14,8 @@ from numpy.typing import ArrayLike
 from paretocut.background.two_groups import Groups
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists import BoolArray, FloatArray, Ragged, RaggedLike, RankedLists
-from paretocut.lists.columns import check_direction
 from paretocut.schema.drawn import Drawn
-from paretocut.schema.files import write_model
+from paretocut.schema.files import register, save_model
 from paretocut.schema.kinds import Either, Flag, Items, Kind, Made, Real, Whole, checked
 from paretocut.schema.parameters import (
     check_numbers,
@@ -27,7 +26,6 @@ from paretocut.schema.parameters import (
 
 __all__ = ["Background", "fit_gev", "gev_log_cdf"]
 
-FORMAT = "paretocut-background"
 _FEWEST = 10
 _LARGEST = 1e150  # squares of larger scores overflow
 # What a file may hold.
@@ -325,7 +323,7 @@ class Background(Drawn):
         path
             The file. It is replaced in one step: a reader sees the old or the new one.
         """
-        write_model(path, FORMAT, self.to_dict())
+        save_model(path, "background", self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the background as plain data."""
@@ -355,9 +353,7 @@ def as_lists(given: RankedLists | RaggedLike, higher_is_better: bool, *, who: st
     """Return bare scores as lists, after a check of their direction; lists as they are."""
     if isinstance(given, RankedLists):
         return given
-    bare = Ragged.from_any(given, dtype=np.float64)
-    check_direction(bare, higher_is_better, who=who)
-    return RankedLists(bare, higher_is_better=higher_is_better)
+    return RankedLists.of_scores(Ragged.from_any(given, dtype=float), higher_is_better, who=who)[0]
 
 
 def score_at(merit: Ragged, rank: int) -> FloatArray:
@@ -390,3 +386,6 @@ def _tops(
     merit = lists.merit
     top = np.where(merit.filled, merit.ends()[0], -np.inf)
     return top, np.zeros(len(merit)) if context is None else score_at(merit, context)
+
+
+register("background", Background, Background.to_dict, Background.from_dict)

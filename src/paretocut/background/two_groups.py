@@ -113,7 +113,7 @@ class Groups:
             threshold = min(threshold, _quantile(log, answered, _LOST))
         lost = float((answered * (log < threshold)).sum() / answered.sum())
         passed = float(_above(np.array([threshold]), law[1], law[2])[0])
-        return cls(*law.tolist(), threshold, lost, passed)
+        return cls(*map(float, (*law, threshold, lost, passed)))
 
     def posterior(self, tops: FloatArray) -> FloatArray:
         """Return the probability that queries with these best scores have no answer."""

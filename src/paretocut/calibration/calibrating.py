@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Unpack
+from typing import Unpack
 
 from paretocut.background import Background, QueryScale
 from paretocut.background.drift import shapes_of
@@ -141,15 +141,10 @@ def calibrated(
     base._validate()
     if log is not None:
         base.fit(log._like(relevance=None, _num_relevant=None))
-    kept: dict[str, Any] = {}
-    if log is not None:
-        shapes = shapes_of(log)
-        kept = {"queries": shapes[:, 0], "shapes": shapes}
-    return Calibrated(
-        base,
-        background,
-        alpha=alpha if log is None else None,
+    shapes = None if log is None else shapes_of(log)
+    return Calibrated(base, background, alpha=alpha if log is None else None).record(
         nonsense=null.merit.ends()[0][null.scores.filled],
-        scale=None if scale is None else scale.to_dict(),
-        **kept,
+        log=None if shapes is None else shapes[:, 0],
+        shapes=shapes,
+        scale=scale,
     )

@@ -158,7 +158,7 @@ def read_trec(
     # The kernel has refused scores that are not finite, and has sorted the results.
     lists = RankedLists([])._like(
         scores=Ragged.unchecked(scores if higher_is_better else -scores, offsets),
-        query_ids=query_ids,
+        _query_ids=query_ids,
         doc_ids=Ragged.unchecked(doc_ids, offsets),
         higher_is_better=higher_is_better,
         min_grade=min_grade,
@@ -282,7 +282,7 @@ def judge_lists(
     number = None if unjudged == "unknown" else qrels.num_relevant(min_grade=min_grade)[judged_as]
     bare = lists._like(
         scores=Ragged.unchecked(lists.scores.values, layout),
-        query_ids=query_ids,
+        _query_ids=query_ids,
         doc_ids=Ragged.unchecked(lists.doc_ids.values, layout),
         min_grade=min_grade,
         parts=None,

@@ -7,10 +7,9 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["CONSTANTS", "EXPECT", "Constants", "shipped"]
+from paretocut.decisions.options import EXPECT
 
-EXPECT = {"one": 1.2, "few": 5.0, "many": 25.0}
-"""The words that `expect` takes, and the mean number of relevant results each stands for."""
+__all__ = ["CONSTANTS", "EXPECT", "Constants", "shipped"]
 
 
 @dataclass(frozen=True)

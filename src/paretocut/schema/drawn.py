@@ -1,4 +1,4 @@
-"""Values that notebooks draw. `paretocut.show` says how, from above."""
+"""Values with a picture. `paretocut.show` says how to draw them, from above."""
 
 from __future__ import annotations
 
@@ -9,15 +9,23 @@ __all__ = ["Drawn"]
 
 
 class Drawn:
-    """A value with a picture."""
+    """A value that notebooks draw as HTML; some have a plot too."""
 
     __slots__ = ()
-    _drawings: ClassVar[dict[str, Callable[[Any], str]]] = {}
+    _html: ClassVar[dict[str, Callable[[Any], str]]] = {}
+    _plots: ClassVar[dict[str, Callable[..., Any]]] = {}
 
     @staticmethod
-    def register(name: str, draw: Callable[[Any], str]) -> None:
-        """Let ``draw`` make the HTML of the class of this name; classes may be loaded later."""
-        Drawn._drawings[name] = draw
+    def register(
+        name: str,
+        html: Callable[[Any], str] | None = None,
+        plot: Callable[..., Any] | None = None,
+    ) -> None:
+        """Say how values of the class of this name are drawn; the class may be loaded later."""
+        if html is not None:
+            Drawn._html[name] = html
+        if plot is not None:
+            Drawn._plots[name] = plot
 
     def _repr_html_(self) -> str:
-        return self._drawings[type(self).__name__](self)
+        return self._html[type(self).__name__](self)

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -166,7 +166,7 @@ def fit_html(fit: SurpriseFit) -> str:
 
 def fits_html(fits: SurpriseFits) -> str:
     """Return the picture of many fits: how surprising the best result of each list is."""
-    best = fits._best[fits.n > 0]
+    best = fits.best[fits.n > 0]
     counts = {
         "lists": len(fits),
         "results": fits.surprise.values.size,
@@ -384,6 +384,12 @@ def _text(text: str) -> str:
     return html.escape(_FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", short))
 
 
+def _calibration(calibrated: Any, *, ax: Any = None) -> Any:
+    from paretocut.show.plots import calibration
+
+    return calibration(calibrated, ax=ax)
+
+
 def register() -> None:
     """Let notebooks draw what the package returns."""
     Drawn.register("Cut", cut_html)
@@ -392,3 +398,4 @@ def register() -> None:
     Drawn.register("SurpriseFits", fits_html)
     Drawn.register("Background", background_html)
     Drawn.register("Evaluation", evaluation_html)
+    Drawn.register("Calibrated", plot=_calibration)
