@@ -15,6 +15,7 @@ from hypothesis.extra.numpy import arrays
 from support import ROOT
 
 import paretocut as pc
+from paretocut.lists import RankedLists
 from paretocut.truncators import FixedK, Gated
 from paretocut.truncators.evidence import Clause
 
