@@ -7,7 +7,7 @@ import json
 import math
 import os
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -18,7 +18,8 @@ from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
 from paretocut.lists.columns import known_or_nan
 from paretocut.relevance.judged import Relevance, learn_from
 from paretocut.schema.journal import Journal
-from paretocut.schema.parameters import check_int, check_real
+from paretocut.schema.kinds import Either, Real
+from paretocut.schema.parameters import check, check_int, check_real
 
 __all__ = ["JudgingSession", "Question"]
 
@@ -29,6 +30,7 @@ _CHECK = 10  # answers between two checks of the expected loss
 _FIRST = 50  # answers before the first check
 _HIGHEST = 1e9  # grade
 _APART = 10  # answers between a question and its repetition
+_TOLERANCE = Either(Real(0))
 # Error rates that a judge may have: relevant results missed, irrelevant ones called relevant.
 _MISSED = np.array([0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4])
 _FALSE = np.array([0.001, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.065, 0.08, 0.1, 0.15, 0.2])
@@ -55,19 +57,25 @@ class Question:
     repeated: bool = False
 
 
+_Pair: TypeAlias = tuple[int, int]  # a list and a rank
+
+
 @dataclass
 class _State:
     """What follows from the events so far; an undo builds it again."""
 
     grades: FloatArray
     closed: BoolArray
-    queue: list[tuple[int, int]] = field(default_factory=list)
-    asked: list[tuple[int, int]] = field(default_factory=list)
-    pairs: dict[tuple[int, int], tuple[float, float]] = field(default_factory=dict)
+    queue: list[_Pair] = field(default_factory=list)
+    asked: list[_Pair] = field(default_factory=list)
+    pairs: dict[_Pair, tuple[float, float]] = field(default_factory=dict)
     skipped: set[int] = field(default_factory=set)
     rounds: int = 0
     answers: int = 0
-    pending: tuple[tuple[int, int] | None, bool] | None = None  # what `_next` found
+    # Computed when asked for, until the next event.
+    pending: tuple[_Pair | None, bool] | None = None
+    model: tuple[Ragged, Relevance] | None = None
+    loss: float | None = None
 
 
 class JudgingSession:
@@ -122,20 +130,13 @@ class JudgingSession:
         self.budget = check_int(budget, who="judge", name="budget")
         self.seed = check_int(seed, who="judge", name="seed")
         self.repeats = check_real(repeats, who="judge", name="repeats", low=0, high=1, closed="low")
-        self.tolerance = tolerance
-        if tolerance is not None:
-            self.tolerance = check_real(
-                tolerance, who="judge", name="tolerance", low=0, closed="low"
-            )
+        self.tolerance = check(_TOLERANCE, tolerance, who="judge", name="tolerance")
         self.stopped: str | None = None
         self._all = lists
         self._pool = self._drawn_pool()
         self._given = lists if len(self._pool) == len(lists) else lists[self._pool]
         self._events: list[dict[str, Any]] = []
         self._state = self._new_state()
-        self._version = 0
-        self._loss: tuple[int, float] | None = None
-        self._fitted: tuple[int, tuple[Ragged, Relevance] | None] | None = None
         head = {"lists": _fingerprint(lists), "seed": self.seed, "repeats": self.repeats}
         self._journal = Journal(path, holds="judgements", head=head, who="judge", name="path")
         for number, event in enumerate(self._journal.entries, 2):
@@ -216,7 +217,7 @@ class JudgingSession:
     @property
     def relevance(self) -> Relevance | None:
         """The model of relevance so far; None before the first judgement."""
-        found = self._known(1)
+        found = self._known()
         return None if found is None else found[1]
 
     @property
@@ -225,14 +226,12 @@ class JudgingSession:
 
         They are compared with cuts that know the mean number of relevant results exactly.
         """
-        found = self._known(1)
-        if found is None:
-            return None
-        if self._loss is None or self._loss[0] != self._version:
+        found = self._known()
+        if found is not None and self._state.loss is None:
             merit, model = found
             some = merit.take(np.flatnonzero(merit.filled)[:_SAMPLE])
-            self._loss = self._version, model.loss(some)
-        return self._loss[1]
+            self._state.loss = model.loss(some)
+        return self._state.loss
 
     @property
     def errors(self) -> tuple[float, float] | None:
@@ -242,7 +241,7 @@ class JudgingSession:
         ``Consensus(judge_errors=...)``; None without any. Twenty pairs say little, so both shares
         are drawn towards likely ones. A judge who always makes the same errors goes unnoticed.
         """
-        pairs, found = self._known_pairs(), self._known(1)
+        pairs, found = self._known_pairs(), self._known()
         if not pairs or found is None:
             return None
         merit, model = found
@@ -284,7 +283,7 @@ class JudgingSession:
         first = drawn[np.argsort(~known[drawn], kind="stable")]
         return np.sort(first[: max(_POOL, np.count_nonzero(known))])
 
-    def _known_pairs(self) -> dict[tuple[int, int], tuple[bool, bool]]:
+    def _known_pairs(self) -> dict[_Pair, tuple[bool, bool]]:
         """Return both answers, relevant or not, to each question that was answered twice."""
         least = self._given.min_grade
         return {
@@ -330,7 +329,6 @@ class JudgingSession:
 
     def _take(self, event: dict[str, Any]) -> None:
         """Let one event change what is known."""
-        self._version += 1
         if "undo" in event:
             if self._events:
                 kept = self._events[:-1]
@@ -342,7 +340,7 @@ class JudgingSession:
         if i == len(self._pool) or self._pool[i] != event["list"]:
             raise ValueError(f"list must be one that is asked about, got {event['list']}")
         self._next()  # the plan must be where it was when the answer was given
-        state.pending = None
+        state.pending = state.model = state.loss = None
         if "skip" in event:
             state.skipped.add(i)
             start, stop = self._given.scores.offsets[i : i + 2]
@@ -362,15 +360,16 @@ class JudgingSession:
             state.answers += 1
         self._events.append(event)
 
-    def _next(self) -> tuple[tuple[int, int] | None, bool]:
+    def _next(self) -> tuple[_Pair | None, bool]:
         """Return the next pair of list and rank, and whether it is a repetition."""
         state = self._state
         if state.pending is None:
             again = self._repetition()
             if again is None and not state.queue:
                 rng = np.random.default_rng([self.seed, 1, state.rounds])
-                known = self._known(_FIRST) if state.rounds else None
                 judged = ~np.isnan(state.grades)
+                enough = state.rounds and np.count_nonzero(judged) >= _FIRST
+                known = self._known() if enough else None
                 scores = self._given.scores
                 state.queue = list(planned(scores, judged, state.closed, _ROUND, rng, known))
                 state.rounds += 1
@@ -378,7 +377,7 @@ class JudgingSession:
             state.pending = (first, False) if again is None else (again, True)
         return state.pending
 
-    def _repetition(self) -> tuple[int, int] | None:
+    def _repetition(self) -> _Pair | None:
         """Return what to ask a second time now, or None."""
         state = self._state
         due = math.floor((state.answers + 1) * self.repeats)
@@ -386,28 +385,26 @@ class JudgingSession:
             return None
         grades, offsets = state.grades, self._given.scores.offsets
         old = [
-            pair
-            for pair in state.asked[:-_APART]
-            if pair not in state.pairs
-            and pair[0] not in state.skipped
-            and not np.isnan(grades[offsets[pair[0]] + pair[1]])
+            (i, rank)
+            for i, rank in state.asked[:-_APART]
+            if (i, rank) not in state.pairs
+            and i not in state.skipped
+            and not np.isnan(grades[offsets[i] + rank])
         ]
         if not old:
             return None
         return old[np.random.default_rng([self.seed, 2, state.answers]).integers(len(old))]
 
-    def _known(self, least: int) -> tuple[Ragged, Relevance] | None:
-        if self._fitted is None or self._fitted[0] != self._version:
-            self._fitted = self._version, known_relevance(self._pooled(), 1)
-        if np.count_nonzero(~np.isnan(self._state.grades)) < least:
-            return None
-        return self._fitted[1]
+    def _known(self) -> tuple[Ragged, Relevance] | None:
+        if self._state.model is None:
+            self._state.model = known_relevance(self._pooled(), 1)
+        return self._state.model
 
     def _pooled(self) -> RankedLists:
         """Return the lists that are asked about, with the judgements so far."""
         return self._given.with_relevance(self._given.scores.with_values(self._state.grades))
 
-    def _enough(self, pair: tuple[int, int] | None) -> str | None:
+    def _enough(self, pair: _Pair | None) -> str | None:
         """Return why to stop, or None; ``pair`` is what would be asked next."""
         answers = self.answers
         if answers >= self.budget:
