@@ -19,17 +19,6 @@ from paretocut.lists.columns import code_points
 from paretocut.lists.parts import Parts
 from paretocut.schema.parameters import check_positive_int, shown
 
-__all__ = [
-    "Affine",
-    "FuseLike",
-    "OneRetriever",
-    "QueryCoverageWarning",
-    "Retrievers",
-    "checked_weights",
-    "joined",
-    "matched",
-]
-
 FuseLike: TypeAlias = "Sequence[Any] | Mapping[str, Any]"
 """Lists of each retriever, by name or not: `RankedLists`, or pairs (scores, document ids)."""
 

@@ -84,13 +84,9 @@ def read_lists(
         "trec", "jsonl", "csv", "parquet" or "arrow"; by default the end of the name decides, and
         TREC is taken where there is no name.
     qrels
-        Judgements in TREC format; they replace relevance from the file. See `with_qrels`.
-    min_grade
-        Smallest grade that counts as relevant.
-    missing
-        What becomes of judged queries without results; see `with_qrels`.
-    unjudged
-        What becomes of results that ``qrels`` does not name; see `with_qrels`.
+        Judgements in TREC format; they replace relevance from the file.
+    min_grade, missing, unjudged
+        As for `with_qrels`.
     higher_is_better
         False for distances.
     max_bytes
@@ -99,8 +95,8 @@ def read_lists(
     Raises
     ------
     DataFormatError
-        What the file holds is not what its format asks for; the message gives path and line (for
-        Parquet and Arrow the row, counted from 1).
+        The content does not fit the format; the message gives path and line (for Parquet and Arrow
+        the row, counted from 1).
 
     Examples
     --------

@@ -28,16 +28,6 @@ from paretocut.lists import IntArray, Ragged, RankedLists
 from paretocut.lists.columns import as_text, code_points
 from paretocut.schema.parameters import check_bool, check_choice
 
-__all__ = [
-    "CoverageWarning",
-    "Qrels",
-    "read_qrels",
-    "read_trec",
-    "with_qrels",
-    "write_qrels",
-    "write_trec",
-]
-
 
 class CoverageWarning(UserWarning):
     """The queries of a run and of its judgements are not the same.
@@ -126,12 +116,8 @@ def read_trec(
         Path, "-" for standard input, or an open binary file; plain, gzip or xz.
     qrels
         Judgements, likewise, or already read by `read_qrels`.
-    min_grade
-        Smallest grade that counts as relevant.
-    missing
-        What becomes of judged queries without results; see `with_qrels`.
-    unjudged
-        What becomes of results that the judgements do not name; see `with_qrels`.
+    min_grade, missing, unjudged
+        As for `with_qrels`.
     higher_is_better
         False when the file holds distances.
     max_bytes

@@ -40,7 +40,7 @@ def judge(
         The judge: a person, a language model, a click log. It takes query and document; it
         returns True or False, a grade, or None if unsure.
     budget
-        Answers to collect.
+        Answers to collect, including those of earlier runs in the file.
     texts, queries
         Texts of the documents and of the queries, by id; ``ask`` gets them in place of the ids.
     path

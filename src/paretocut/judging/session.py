@@ -83,20 +83,8 @@ class JudgingSession:
 
     Parameters
     ----------
-    lists
-        The lists; judgements that they hold count and are not asked for again.
-    budget
-        Answers to collect, including those of earlier runs in the file.
-    path
-        File of JSON lines. Each answer is in it before the next question. A second session with
-        the same lists, ``seed`` and ``repeats`` goes on where the first one stopped.
-    repeats
-        Share of questions, in [0, 1), that are asked a second time, for `errors`.
-    tolerance
-        Stop when the cuts lose at most this much F1, with 95 % confidence. None uses the whole
-        budget.
-    seed
-        Of the plan.
+    lists, budget, path, repeats, tolerance, seed
+        As for `paretocut.judge`; lists without document ids are allowed here.
 
     Attributes
     ----------

@@ -27,18 +27,6 @@ if TYPE_CHECKING:
     from paretocut.background import Background
     from paretocut.evaluation import Evaluation
 
-__all__ = [
-    "KEPT",
-    "NULL",
-    "background_html",
-    "cut_html",
-    "cuts_html",
-    "evaluation_html",
-    "fit_html",
-    "fits_html",
-    "register",
-]
-
 # Colours of Okabe and Ito: of results that are kept, and of what chance would bring.
 KEPT, NULL = "#D55E00", "#0072B2"
 _WIDTH, _HEIGHT = 560, 220
