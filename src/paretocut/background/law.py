@@ -17,12 +17,7 @@ from paretocut.lists import BoolArray, FloatArray, Ragged, RaggedLike, RankedLis
 from paretocut.schema.drawn import Drawn
 from paretocut.schema.files import register, save_model
 from paretocut.schema.kinds import Either, Flag, Items, Kind, Made, Real, Whole, checked
-from paretocut.schema.parameters import (
-    check_numbers,
-    check_positive_int,
-    check_probability,
-    shown,
-)
+from paretocut.schema.parameters import check_numbers, check_positive_int, check_probability, shown
 
 __all__ = ["Background", "fit_gev", "gev_log_cdf"]
 

@@ -10,14 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from paretocut.errors import InvalidParameterError, InvalidScoresError, NotFittedError
-from paretocut.fusion.joining import (
-    Affine,
-    FuseLike,
-    Retrievers,
-    checked_weights,
-    joined,
-    matched,
-)
+from paretocut.fusion.joining import Affine, FuseLike, Retrievers, checked_weights, joined, matched
 from paretocut.lists import FloatArray, Ragged, RankedLists
 from paretocut.relevance.logistic import ridge_logistic, sigmoid
 from paretocut.schema.files import register, save_model

@@ -12,13 +12,7 @@ import numpy as np
 
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
-from paretocut.relevance.beliefs import (
-    beliefs_about,
-    believed_cuts,
-    levels_for,
-    low_ends,
-    stated,
-)
+from paretocut.relevance.beliefs import beliefs_about, believed_cuts, levels_for, low_ends, stated
 from paretocut.relevance.constants import CONSTANTS, EXPECT, shipped
 from paretocut.relevance.logistic import climb, sigmoid
 from paretocut.relevance.scale import Scale
