@@ -462,7 +462,7 @@ def test_a_file_that_is_no_fusion_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "other.json"
     named = '{"format": "paretocut-fusion", "version": 1'
     for content, problem in (
-        ("{}", 'or "paretocut-fusion"'),
+        ("{}", 'expected "format": .* or "paretocut-fusion"'),
         ("no json", "not JSON"),
         (named + "}", "not a fusion"),
         (

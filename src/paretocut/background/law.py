@@ -279,17 +279,6 @@ class Background(Drawn):
         pvalues[filled] = -np.expm1(log_cdf)
         return pvalues
 
-    def chance_of(self, best: float) -> float:
-        """Return the p-value of one best score, as `pvalue` does without a context, but faster."""
-        z = ((best if self.higher_is_better else -best) - self.loc) / self.scale
-        if abs(self.shape) < 1e-9:
-            return -math.expm1(-math.exp(min(-z, 700.0)))
-        inner = 1 + self.shape * z
-        if inner <= 0:
-            return 1.0 if self.shape > 0 else 0.0
-        exponent = -math.log(inner) / self.shape
-        return -math.expm1(-math.exp(min(exponent, 700.0)))
-
     def limit(self, alpha: float = 0.05, *, size: int | None = None) -> float:
         """Return the best score that only this share of the queries without an answer exceeds.
 
