@@ -84,7 +84,7 @@ def plan_judgements(lists: RankedLists, budget: int = 200, *, seed: int = 0) -> 
 
 
 def known_relevance(lists: RankedLists, least: int = _ENOUGH) -> tuple[Ragged, Relevance] | None:
-    """Return the lists on their scale and the model of their judgements; None if they are too few."""
+    """Return the lists on their scale and the model of their judgements; None if too few."""
     if lists.relevance is None or np.count_nonzero(lists.judged.values) < least:
         return None
     return learn_from(lists)[1:]
