@@ -485,7 +485,7 @@ def test_a_token_is_needed_where_others_can_reach_the_service(host: str, needed:
 
 def test_untrained_models_are_refused_at_the_start(tmp_path: Path) -> None:
     from paretocut.errors import NotFittedError
-    from paretocut.web.models import load_models
+    from paretocut.web.deciders import load_models
 
     pc.truncators.GlobalK().save(tmp_path / "untrained.json")
     with pytest.raises(NotFittedError):

@@ -25,20 +25,20 @@ importorskip("prometheus_client")
 from fastapi.testclient import TestClient  # noqa: E402
 
 from paretocut.web.explorer import routes  # noqa: E402
+from paretocut.web.explorer.exploration import Exploration  # noqa: E402
 from paretocut.web.explorer.server import explorer_app  # noqa: E402
-from paretocut.web.explorer.session import Session  # noqa: E402
 from paretocut.web.explorer.views import query_view, run_view  # noqa: E402
 
 RUN = "q1 Q0 d1 1 0.9 me\nq1 Q0 d2 2 0.4 me\n"
 
 
 @pytest.fixture
-def session() -> Session:
-    return Session(planted())
+def session() -> Exploration:
+    return Exploration(planted())
 
 
 @pytest.fixture
-def client(session: Session) -> Iterator[TestClient]:
+def client(session: Exploration) -> Iterator[TestClient]:
     with TestClient(explorer_app(session), base_url="http://127.0.0.1:8765") as found:
         yield found
 
@@ -51,7 +51,7 @@ def message(answer: Any) -> str:
     return str(answer.json()["error"]["message"])
 
 
-def test_views_are_sent_as_they_are(client: TestClient, session: Session) -> None:
+def test_views_are_sent_as_they_are(client: TestClient, session: Exploration) -> None:
     assert client.get("/api/run/run").json() == as_sent(run_view(session))
     assert client.get("/api/run/query/3").json() == as_sent(query_view(session, 3))
     assert len(client.get("/api/run/frontier").json()["kept"]) == 41
@@ -140,7 +140,7 @@ def test_a_form_of_another_page_is_refused(client: TestClient) -> None:
 
 
 def test_a_body_that_is_too_large_is_refused(
-    session: Session, monkeypatch: pytest.MonkeyPatch
+    session: Exploration, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("paretocut.web.explorer.server.MAX_BYTES", 1000)
     with TestClient(explorer_app(session), base_url="http://127.0.0.1") as client:
@@ -156,7 +156,7 @@ def test_without_a_run_the_page_asks_for_one() -> None:
 
 def test_ids_that_are_no_utf8_do_not_break_the_page() -> None:
     lists = pc.RankedLists([[0.9, 0.1]], doc_ids=[[b"\xff", b"d"]])
-    with TestClient(explorer_app(Session(lists)), base_url="http://127.0.0.1") as client:
+    with TestClient(explorer_app(Exploration(lists)), base_url="http://127.0.0.1") as client:
         assert len(client.get("/api/run/query/0").json()["results"]) == 2
 
 
@@ -192,8 +192,8 @@ def test_an_error_that_nobody_foresaw_leaves_its_trace() -> None:
     code = (
         "import paretocut as pc\n"
         "from paretocut.web.explorer.server import serve\n"
-        "from paretocut.web.explorer.session import Session\n"
-        "session = Session(pc.RankedLists([[0.9, 0.1]]))\n"
+        "from paretocut.web.explorer.exploration import Exploration\n"
+        "session = Exploration(pc.RankedLists([[0.9, 0.1]]))\n"
         "session.lists = None\n"
         "serve(session, port=0, ready=lambda address: print(address, flush=True))\n"
     )

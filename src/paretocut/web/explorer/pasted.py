@@ -1,4 +1,4 @@
-"""Runs that are pasted or uploaded: what the text is, and the lists in it."""
+"""Pasted or uploaded runs: the format of the text, and the lists in it."""
 
 from __future__ import annotations
 
@@ -19,17 +19,7 @@ _SCORES = re.compile(r"[\s,;\[\]]*(?:[+-]?[\d.][\d.eE+-]*[\s,;\[\]]*)+")
 def pasted_lists(
     run: str, qrels: str | None = None, *, higher_is_better: bool = True
 ) -> RankedLists:
-    """Return the lists of a text: bare scores of one list, a TREC run, JSONL or CSV.
-
-    Parameters
-    ----------
-    run
-        The text; what it begins with says which it is.
-    qrels
-        Judgements in TREC's format.
-    higher_is_better
-        False for distances.
-    """
+    """Return the lists of a text: bare scores of one list, a TREC run, JSONL or CSV."""
     if not run.strip():
         raise InvalidParameterError("upload: the run must have at least one score, got no text")
     if _SCORES.fullmatch(run):

@@ -1,7 +1,7 @@
-"""The explorer over HTTP: its page, and the views of the sessions it has open.
+"""The explorer over HTTP: its page, and views of the runs that are open.
 
-A session lives in the memory of this process. It is for the person at the machine: one worker,
-bound to the loopback.
+Runs live in the memory of this process. It is for the person at the machine: one worker, bound to
+the loopback.
 """
 
 from __future__ import annotations
@@ -17,12 +17,17 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from paretocut.errors import InvalidParameterError
-from paretocut.web.explorer.judging import judge, judging_view, learn_at_start, qrels_text
+from paretocut.web.explorer.exploration import Exploration
 from paretocut.web.explorer.pasted import pasted_lists
-from paretocut.web.explorer.session import Session
-from paretocut.web.explorer.views import copy_view, frontier_view, query_view, run_view
-from paretocut.web.limits import Refused
+from paretocut.web.explorer.views import (
+    copy_view,
+    frontier_view,
+    judging_view,
+    qrels_view,
+    query_view,
+    run_view,
+)
+from paretocut.web.refusals import Refused
 
 __all__ = ["MAX_BYTES", "POLICY", "router"]
 
@@ -30,12 +35,12 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-"""Content-Security-Policy of the page: nothing but what this server sends."""
+"""Content-Security-Policy of the page: everything comes from this server."""
 
 MAX_BYTES = 200_000_000
 """Size of a run that can be uploaded."""
 
-_MOST_SESSIONS = 8
+_MOST_RUNS = 8
 _TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 _HEADERS = {
     "Content-Security-Policy": POLICY,
@@ -45,43 +50,37 @@ _HEADERS = {
 }
 
 
-class _Sessions:
-    """The sessions that are open; of those uploaded, the oldest is forgotten first."""
+class _OpenRuns:
+    """The runs that are open; of those uploaded, the oldest is closed first."""
 
-    def __init__(self, first: Session | None) -> None:
+    def __init__(self, first: Exploration | None) -> None:
         self.first = first
-        self._uploaded: OrderedDict[str, Session] = OrderedDict()
+        self._uploaded: OrderedDict[str, Exploration] = OrderedDict()
 
-    def add(self, session: Session) -> str:
+    def add(self, run: Exploration) -> str:
+        """Return the name of a newly opened run."""
         name = secrets.token_urlsafe(9)
-        self._uploaded[name] = session
-        if len(self._uploaded) > _MOST_SESSIONS:
+        self._uploaded[name] = run
+        if len(self._uploaded) > _MOST_RUNS:
             self._uploaded.popitem(last=False)
         return name
 
-    def get(self, name: str) -> Session:
+    def view(self, name: str, view: Callable[[Exploration], Any]) -> Response:
+        """Answer with a view of an open run."""
         found = self.first if name == "run" else self._uploaded.get(name)
         if found is None:
-            raise Refused(404, "not_found", "this run is not open any more: open it again")
-        return found
-
-
-def router(session: Session | None) -> APIRouter:
-    """Return the explorer: its page at ``/``, its data below ``/api``.
-
-    Parameters
-    ----------
-    session
-        What is looked at first; None shows the box to upload or paste a run.
-    """
-    sessions = _Sessions(session)
-    routes = APIRouter(include_in_schema=False)
-
-    def viewed(name: str, view: Callable[[Session], Any]) -> Response:
-        """Answer with a view of an open session."""
-        found = sessions.get(name)
+            raise Refused(404, message="this run is not open any more: open it again")
         with found.lock:
             return _answer(view(found))
+
+
+def router(first: Exploration | None) -> APIRouter:
+    """Return the explorer: its page at ``/``, its data below ``/api``.
+
+    Without a first run, the page shows the box to upload or paste one.
+    """
+    runs = _OpenRuns(first)
+    routes = APIRouter(include_in_schema=False)
 
     @routes.get("/")
     def page() -> Response:
@@ -92,58 +91,51 @@ def router(session: Session | None) -> APIRouter:
         return _file(name)
 
     @routes.get("/api/{name}/run")
-    def run(name: str) -> Response:
-        if name == "run" and sessions.first is None:
+    def whole(name: str) -> Response:
+        if name == "run" and runs.first is None:
             return _answer(None)
-        return viewed(name, run_view)
+        return runs.view(name, run_view)
 
     @routes.get("/api/{name}/frontier")
     def frontier(name: str) -> Response:
-        return viewed(name, frontier_view)
-
-    @routes.get("/api/{name}/query/{i}")
-    def query(name: str, i: int, also: int | None = None) -> Response:
-        return viewed(name, lambda found: query_view(found, _checked(found, i), also=also))
-
-    @routes.get("/api/{name}/judging/{i}")
-    def judging(name: str, i: int) -> Response:
-        return viewed(name, lambda found: judging_view(found, _checked(found, i)))
+        return runs.view(name, frontier_view)
 
     @routes.get("/api/{name}/qrels")
     def qrels(name: str) -> Response:
-        return viewed(name, qrels_text)
+        return runs.view(name, qrels_view)
+
+    @routes.get("/api/{name}/query/{i}")
+    def query(name: str, i: int, also: int | None = None) -> Response:
+        return runs.view(name, lambda run: query_view(run, _checked(run, i), also=also))
+
+    @routes.get("/api/{name}/judging/{i}")
+    def judging(name: str, i: int) -> Response:
+        return runs.view(name, lambda run: judging_view(run, _checked(run, i)))
 
     @routes.get("/api/{name}/copy")
     def copy(name: str, i: int, k: int, method: str | None = None) -> Response:
-        def view(found: Session) -> Any:
-            if method is not None and method not in found.methods:
-                raise InvalidParameterError(
-                    f"copy: method must be one of {', '.join(found.methods)}, got {method!r}"
-                )
-            return copy_view(found, method, _checked(found, i), k)
-
-        return viewed(name, view)
+        return runs.view(name, lambda run: copy_view(run, method, _checked(run, i), k))
 
     @routes.post("/api/{name}/judge")
-    async def judged(name: str, request: Request) -> Response:
+    async def judge(name: str, request: Request) -> Response:
         given = await _body(request, {"i": int, "rank": int, "relevant": bool | None})
 
-        def view(found: Session) -> Any:
-            i = _checked(found, given["i"])
-            judge(found, i, given["rank"], given["relevant"])
+        def view(run: Exploration) -> Any:
+            i, rank = _checked(run, given["i"]), given["rank"]
+            run.judge(i, rank, given["relevant"])
             return {
-                "run": run_view(found),
-                "query": query_view(found, i, also=given["rank"]),
-                "judging": judging_view(found, i),
+                "run": run_view(run),
+                "query": query_view(run, i, also=rank),
+                "judging": judging_view(run, i),
             }
 
-        return await run_in_threadpool(viewed, name, view)
+        return await run_in_threadpool(runs.view, name, view)
 
     @routes.post("/api/upload")
     async def upload(request: Request) -> Response:
         kinds = {"run": str, "qrels": str | None, "name": str | None, "distances": bool | None}
         given = await _body(request, kinds)
-        return await run_in_threadpool(_uploaded, given, sessions)
+        return await run_in_threadpool(_uploaded, given, runs)
 
     return routes
 
@@ -158,12 +150,12 @@ def _file(name: str) -> Response:
     for file in files("paretocut.web.explorer").joinpath("static").iterdir():
         if file.name == name and (kind := _TYPES.get(f".{name.rpartition('.')[2]}")):
             return Response(file.read_bytes(), 200, _HEADERS, kind)
-    raise Refused(404, "not_found", "there is no such file")
+    raise Refused(404, message="there is no such file")
 
 
-def _checked(session: Session, i: int) -> int:
-    if not 0 <= i < len(session.lists):
-        raise Refused(404, "not_found", f"this run has queries 0 to {len(session.lists) - 1}")
+def _checked(run: Exploration, i: int) -> int:
+    if not 0 <= i < len(run.lists):
+        raise Refused(404, message=f"this run has queries 0 to {len(run.lists) - 1}")
     return i
 
 
@@ -175,9 +167,9 @@ async def _body(request: Request, kinds: dict[str, Any]) -> dict[str, Any]:
     try:
         content = json.loads(await request.body())
     except (ValueError, RecursionError):
-        raise Refused(400, "invalid_body", "the body is not JSON") from None
+        raise Refused(400, message="the body is not JSON") from None
     if not isinstance(content, dict):
-        raise Refused(400, "invalid_body", "the body must be a JSON object")
+        raise Refused(400, message="the body must be a JSON object")
     found = {name: content.get(name) for name in kinds}
     for name, value in found.items():
         if not isinstance(value, kinds[name]) or (kinds[name] is int and value is True):
@@ -185,14 +177,13 @@ async def _body(request: Request, kinds: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _uploaded(given: dict[str, Any], sessions: _Sessions) -> Response:
-    """Open what was uploaded, and answer how it is called from now on."""
+def _uploaded(given: dict[str, Any], runs: _OpenRuns) -> Response:
+    """Open an uploaded run, and return its name and what the user should know of it."""
     name = (given["name"] or "pasted")[:200]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         lists = pasted_lists(given["run"], given["qrels"], higher_is_better=not given["distances"])
-    session = Session(lists, name=name, source=name)
-    learn_at_start(session)
-    run_view(session)  # what is wrong is told now
+    run = Exploration(lists, name=name, source=name)
+    run_view(run)  # problems show up now
     notes = [str(warning.message) for warning in caught]
-    return _answer({"session": sessions.add(session), "notes": notes})
+    return _answer({"session": runs.add(run), "notes": notes})

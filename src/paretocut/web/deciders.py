@@ -1,4 +1,4 @@
-"""Models by name, loaded at the start, and the choice of who decides a request."""
+"""Who may decide a request: the models loaded at the start, and methods named by words."""
 
 from __future__ import annotations
 
@@ -7,25 +7,21 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TypeVar
 
-from paretocut.decisions.options import RULES
 from paretocut.errors import InvalidParameterError, NotFittedError, ParetocutError
 from paretocut.fusion import Fusion
 from paretocut.loading import load
 from paretocut.truncators import _NEURAL, _REGISTRY, Truncator, from_text, make
-from paretocut.truncators.choose import choose
-from paretocut.web.schemas import Deciding
 
-__all__ = ["Models", "chosen", "learning_methods", "load_models", "method_of", "ready_methods"]
+__all__ = ["Models", "learning_methods", "load_models", "method_of", "ready_methods"]
 
 _Model = TypeVar("_Model")
 
-_COSTLY = ("confidence",)
-"""Methods with a parameter that makes them take as much memory as a request likes."""
+_COSTLY = ("confidence",)  # a parameter of it takes as much memory as a request likes
 
 
 @dataclass(frozen=True)
 class Models:
-    """Truncators and fusions by name; nothing else can be named by a request."""
+    """Truncators and fusions by name; a request can name no other."""
 
     truncators: Mapping[str, Truncator] = field(default_factory=dict)
     fusions: Mapping[str, Fusion] = field(default_factory=dict)
@@ -39,16 +35,17 @@ class Models:
         return _named(self.fusions, name, "fusion")
 
 
-def load_models(truncators: Mapping[str, str], fusions: Mapping[str, str]) -> Models:
-    """Return the models of these files, which must be able to decide at once.
+def _named(known: Mapping[str, _Model], name: str, what: str) -> _Model:
+    if name not in known:
+        loaded = ", ".join(sorted(known)) or "none"
+        raise InvalidParameterError(
+            f"{what} must be one of those loaded at the start ({loaded}), got {name[:60]!r}"
+        )
+    return known[name]
 
-    Parameters
-    ----------
-    truncators
-        Files of saved truncators, by the name that requests give.
-    fusions
-        Files of saved fusions, likewise.
-    """
+
+def load_models(truncators: Mapping[str, str], fusions: Mapping[str, str]) -> Models:
+    """Return the models of these files, by name; each must be ready to decide."""
     loaded: dict[str, Truncator] = {}
     for name, path in truncators.items():
         found = load(path)
@@ -64,37 +61,11 @@ def load_models(truncators: Mapping[str, str], fusions: Mapping[str, str]) -> Mo
     return Models(loaded, {name: Fusion.load(path) for name, path in fusions.items()})
 
 
-def chosen(models: Models, asked: Deciding) -> tuple[str, Truncator]:
-    """Return who decides, by a name for the metrics, and the truncator itself.
-
-    Parameters
-    ----------
-    models
-        What a request may name.
-    asked
-        What it says.
-    """
-    choice = asked.choice()
-    named = [name for name in ("model", "method") if getattr(asked, name) is not None]
-    deciders = [*named, *(name for name in ("expect", *RULES) if name in choice)]
-    if len(deciders) > 1:
-        raise InvalidParameterError(
-            f"cut: at most one of model, method, expect, {', '.join(RULES)} may be given, "
-            f"got {' and '.join(deciders)}"
-        )
-    if asked.model is not None:
-        choice["truncator"] = models.truncator(asked.model)
-        return f"model:{asked.model}", choose("cut", **choice)
-    if asked.method is not None:
-        choice["truncator"] = method_of(asked.method, ready_methods())
-    return deciders[0] if deciders else "default", choose("cut", **choice)
-
-
 @cache
 def learning_methods() -> dict[str, str]:
-    """Return the methods that can be compared on judged lists, each with what it needs: nothing.
+    """Return the methods that requests may compare; the parameter that each needs is empty.
 
-    They are quick to learn and need scores alone: no networks, and no embeddings of queries.
+    They learn quickly and from scores alone: no networks, no embeddings of queries.
     """
     quick = (name for name, (kind, _) in _REGISTRY.items() if kind not in _NEURAL)
     return {
@@ -106,7 +77,7 @@ def learning_methods() -> dict[str, str]:
 
 @cache
 def ready_methods() -> dict[str, str]:
-    """Return the methods that cut without training, each with the parameter it needs for that."""
+    """Return the methods that cut without training, with the parameter that each needs for it."""
     found = {}
     for name in learning_methods():
         truncator = make(name)
@@ -123,17 +94,7 @@ def ready_methods() -> dict[str, str]:
 
 
 def method_of(text: str, known: Mapping[str, str], metric: str = "f1") -> Truncator:
-    """Return the truncator that a request describes by words.
-
-    Parameters
-    ----------
-    text
-        Short name and parameters, as on the command line: ``surprise:alpha=0.05``.
-    known
-        Methods that this request may name, each with the parameter it needs, if any.
-    metric
-        What it shall learn, where it learns.
-    """
+    """Return the truncator that words describe: ``surprise:alpha=0.05``; it must be known."""
     name = text.partition(":")[0]
     if name not in known:
         listed = ", ".join(
@@ -148,12 +109,3 @@ def method_of(text: str, known: Mapping[str, str], metric: str = "f1") -> Trunca
         )
     truncator._validate()
     return truncator
-
-
-def _named(known: Mapping[str, _Model], name: str, what: str) -> _Model:
-    if name not in known:
-        raise InvalidParameterError(
-            f"{what} must be one of those loaded at the start, "
-            f"{', '.join(sorted(known)) or 'of which there are none'}, got {name[:60]!r}"
-        )
-    return known[name]

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, Any, Literal
+import inspect
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from typing import Annotated, Any, Literal, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, WrapValidator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, WrapValidator, create_model
 
+from paretocut.decisions import Cut
 from paretocut.decisions.options import IF_SHALLOW, RULES, TRANSFORMS
+from paretocut.evaluation import Evaluation
+from paretocut.evaluation.tables import Summary
 from paretocut.fusion import METHODS
+from paretocut.lists import FloatArray, IntArray
+from paretocut.tail import SurpriseFit
+from paretocut.web.refusals import Refused
 
 __all__ = [
-    "REQUESTS",
+    "DECIDERS",
     "CutOptions",
     "CutRequest",
     "Deciding",
@@ -19,19 +28,15 @@ __all__ = [
     "ErrorAnswer",
     "EvaluateRequest",
     "EvaluationAnswer",
-    "FitOptions",
     "FuseRequest",
     "FusedList",
-    "FusedResult",
     "Health",
-    "Problem",
     "RetrieverList",
-    "Said",
     "ScoreRequest",
     "ScoredList",
     "SummaryLine",
     "Tail",
-    "one_of",
+    "one_or_many",
 ]
 
 Scores = Annotated[list[float], Field(description="Scores of one list, in any order.")]
@@ -44,12 +49,21 @@ class _Strict(BaseModel):
     model_config = ConfigDict({"strict": True, "extra": "forbid"})
 
 
-def one_of(*names: str) -> dict[str, Any]:
-    """Return the piece of a schema that asks for exactly one of these fields."""
-    return {"oneOf": [{"required": [name]} for name in names]}
+def _either(one: str, many: str, example: dict[str, Any]) -> ConfigDict:
+    """Return the configuration of a body that must have exactly one of two fields."""
+    extra = {"oneOf": [{"required": [one]}, {"required": [many]}], "examples": [example]}
+    return ConfigDict(json_schema_extra=extra)
 
 
-# Of a value that may be of two kinds, pydantic names the kind it is not; these say what is allowed.
+def one_or_many(asked: BaseModel, one: str, many: str) -> tuple[list[Any], bool]:
+    """Return what a body has in one of two fields as a list, and whether it was a single one."""
+    single, several = getattr(asked, one), getattr(asked, many)
+    if (single is None) == (several is None):
+        raise Refused(422, "invalid_body", f"exactly one of {one} and {many} must be given")
+    return ([single], True) if several is None else (several, False)
+
+
+# Where a value may be of two kinds, pydantic names only one of them; these checks name both.
 
 
 def _expected(value: Any, handler: Callable[[Any], Any]) -> Any:
@@ -60,7 +74,7 @@ def _expected(value: Any, handler: Callable[[Any], Any]) -> Any:
 
 
 def _by_query(one: str, many: str) -> WrapValidator:
-    """Return a check that says which query and document have no such number."""
+    """Return a check that names the query and the document of a wrong value."""
 
     def check(value: Any, handler: Callable[[Any], Any]) -> Any:
         try:
@@ -68,14 +82,17 @@ def _by_query(one: str, many: str) -> WrapValidator:
         except ValidationError as error:
             _, *place = max((found["loc"] for found in error.errors()), key=len)
         if len(place) > 1:
-            told = f"query {place[0]!r:.60}, document {place[1]!r:.60}: {one}"
+            problem = f"query {place[0]!r:.60}, document {place[1]!r:.60}: {one}"
         elif place:
-            told = f"query {place[0]!r:.60}: must be an object of documents and {many}"
+            problem = f"query {place[0]!r:.60}: must be an object of documents and {many}"
         else:
-            told = f"must be TREC text, or an object of queries, documents and {many}"
-        raise ValueError(told)
+            problem = f"must be TREC text, or an object of queries, documents and {many}"
+        raise ValueError(problem)
 
     return WrapValidator(check)
+
+
+DECIDERS = ("expect", *RULES)
 
 
 class FitOptions(_Strict):
@@ -127,7 +144,7 @@ class Deciding(FitOptions):
 
 
 class CutOptions(Deciding):
-    """Who decides on lists of which direction, and how much is told of it."""
+    """Who decides, in which direction the scores go, and whether reasons come back."""
 
     higher_is_better: bool = Field(True, description="False for distances.")
     explain: bool = Field(True, description="False leaves reason and warnings out: faster.")
@@ -136,9 +153,7 @@ class CutOptions(Deciding):
 class CutRequest(CutOptions):
     """One list (`scores`) or several (`lists`)."""
 
-    model_config = ConfigDict(
-        json_schema_extra=one_of("scores", "lists") | {"examples": [{"scores": _SCORES}]}
-    )
+    model_config = _either("scores", "lists", {"scores": _SCORES})
 
     scores: Scores | None = None
     lists: list[Scores] | None = None
@@ -146,80 +161,35 @@ class CutRequest(CutOptions):
     queries: list[str] | None = Field(None, description="The same for each of the lists.")
 
 
-class Decision(BaseModel):
-    """How many results of a list to keep, and why."""
-
-    k: int = Field(description="Results to keep; 0 is a possible answer.")
-    n: int = Field(description="Results there were.")
-    indices: list[int] = Field(description="Positions of the kept results, best first.")
-    method: str = Field(description="What decided.")
-    reason: str | None = Field(None, description="One sentence that says what decided.")
-    warnings: list[str] | None = Field(None, description="Names of what the user should know.")
-
-
 class ScoreRequest(FitOptions):
     """One list (`scores`) or several (`lists`)."""
 
-    model_config = ConfigDict(
-        json_schema_extra=one_of("scores", "lists") | {"examples": [{"scores": _SCORES}]}
-    )
+    model_config = _either("scores", "lists", {"scores": _SCORES})
 
     scores: Scores | None = None
     lists: list[Scores] | None = None
     higher_is_better: bool = Field(True, description="False for distances.")
 
 
-class Tail(BaseModel):
-    """The generalized Pareto tail of a list; a scale of 0 means that nothing was fitted."""
-
-    shape: float
-    scale: float
-    threshold: float
-    lower: int
-    upper: int
-    cvm: float
-    gof_pvalue: float
-    transform: str
-
-
-class ScoredList(BaseModel):
-    """How unusual each result of a list is; numbers are in the order of the scores."""
-
-    surprise: list[float] = Field(description="-log of the p-value.")
-    pvalues: list[float] = Field(description="Chance that a result which does not matter does it.")
-    evalues: list[float] = Field(description="How many such results chance brings to this list.")
-    fit: Tail
-    warnings: list[str]
-
-
 class RetrieverList(_Strict):
-    """What one retriever found for one query."""
+    """The results of one retriever for one query."""
 
     ids: list[str]
     scores: list[float]
     higher_is_better: bool = Field(True, description="False for distances.")
 
 
+_RETRIEVED = {
+    "words": {"ids": ["a", "b", "c"], "scores": [9.0, 7.0, 1.0]},
+    "vectors": {"ids": ["b", "a", "d"], "scores": [0.2, 0.3, 0.9], "higher_is_better": False},
+}
+
+
 class FuseRequest(_Strict):
     """The lists of several retrievers for one query (`retrievers`) or for several (`queries`)."""
 
-    model_config = ConfigDict(
-        json_schema_extra=one_of("retrievers", "queries")
-        | {
-            "examples": [
-                {
-                    "retrievers": {
-                        "words": {"ids": ["a", "b", "c"], "scores": [9.0, 7.0, 1.0]},
-                        "vectors": {
-                            "ids": ["b", "a", "d"],
-                            "scores": [0.2, 0.3, 0.9],
-                            "higher_is_better": False,
-                        },
-                    },
-                    "cut": {"expect": "few"},
-                }
-            ]
-        }
+    model_config = _either(
+        "retrievers", "queries", {"retrievers": _RETRIEVED, "cut": {"expect": "few"}}
     )
 
     retrievers: dict[str, RetrieverList] | None = None
@@ -227,32 +197,10 @@ class FuseRequest(_Strict):
     method: Literal[tuple(METHODS)] | None = Field(None, description="By default z.")  # type: ignore[valid-type]
     weights: dict[str, float] | None = Field(None, description="One for each retriever.")
     depth: Annotated[int, Field(ge=1)] | None = Field(
-        None, description="Use the first so many results of each list."
+        None, description="Use only the first results of each list, this many."
     )
     fusion: str | None = Field(None, description="Name of a fusion that was loaded at the start.")
     cut: Deciding | None = Field(None, description="Cut the fused lists; {} is the default cut.")
-
-
-class Said(BaseModel):
-    """What one retriever said of a result."""
-
-    score: float
-    rank: int
-
-
-class FusedResult(BaseModel):
-    """A result, its fused score, and what each retriever that found it said."""
-
-    id: str
-    score: float
-    parts: dict[str, Said]
-
-
-class FusedList(BaseModel):
-    """A fused list, best first; only the results that the cut keeps, where there is one."""
-
-    results: list[FusedResult]
-    cut: Decision | None
 
 
 class EvaluateRequest(_Strict):
@@ -295,32 +243,96 @@ class EvaluateRequest(_Strict):
     higher_is_better: bool = Field(True, description="False for distances.")
 
 
-class SummaryLine(BaseModel):
-    """A method under a metric; see `paretocut.evaluate`."""
+# Answers copy what the library returns, with its types and words.
 
-    metric: str
-    truncator: str
-    mean: float
-    std: float | None
-    low: float
-    high: float
-    gain: float | None
-    pvalue: float | None
-    mean_k: float
-    empty: float
+_PLAIN: dict[Any, Any] = {FloatArray: list[float], IntArray: list[int]}
 
 
-class EvaluationAnswer(BaseModel):
-    """How well each method cuts lists it has not learned from."""
+def _copied(
+    name: str, words: str, source: type, names: Sequence[str], *, optional: int = 0, **more: Any
+) -> Any:
+    """Return a model of these fields and properties of a class; the last ones may be optional."""
+    hints: dict[str, Any] = get_type_hints(source)
+    # The docstring describes its fields in lines of names, each followed by indented words.
+    lines = re.findall(
+        r"^([a-z_, ]+)\n((?:    .*\n?)+)", inspect.getdoc(source) or "", re.MULTILINE
+    )
+    about: dict[str, Any] = {
+        own: " ".join(text.split()) for listed, text in lines for own in listed.split(", ")
+    }
+    found: dict[str, Any] = {}
+    for i, field in enumerate(names):
+        own = getattr(source, field, None)
+        if isinstance(own, property):
+            hints[field], about[field] = get_type_hints(own.fget)["return"], own.__doc__
+        kind: Any = _PLAIN.get(hints[field], hints[field])
+        if i >= len(names) - optional:
+            found[field] = (kind | None, Field(None, description=about.get(field)))
+        else:
+            found[field] = (kind, Field(description=about.get(field)))
+    return create_model(name, __doc__=words, **found, **more)
 
-    protocol: str
-    queries: int
-    baseline: str | None
-    confidence: float
-    resamples: int
-    seed: int
-    summary: list[SummaryLine]
-    left_out: dict[str, int] = Field(description="Queries that only the run or the qrels have.")
+
+Decision = _copied(
+    "Decision",
+    "How many results of a list to keep, and why.",
+    Cut,
+    ("k", "n", "indices", "method", "reason", "warnings"),
+    optional=2,
+)
+Tail = _copied(
+    "Tail",
+    "The generalized Pareto tail of a list; scale 0 means that nothing was fitted.",
+    SurpriseFit,
+    ("shape", "scale", "threshold", "lower", "upper", "cvm", "gof_pvalue", "transform"),
+)
+ScoredList = _copied(
+    "ScoredList",
+    "How unusual each result of a list is; numbers are in the order of the scores.",
+    SurpriseFit,
+    ("surprise", "pvalues", "evalues", "warnings"),
+    fit=(Tail, ...),
+)
+SummaryLine = _copied(
+    "SummaryLine",
+    "A method under a metric; see `paretocut.evaluate`.",
+    Summary,
+    [field.name for field in fields(Summary)],
+)
+EvaluationAnswer = _copied(
+    "EvaluationAnswer",
+    "How well each method cuts lists it has not learned from.",
+    Evaluation,
+    ("protocol", "baseline", "confidence", "resamples", "seed"),
+    queries=(int, ...),
+    summary=(list[SummaryLine], ...),  # type: ignore[valid-type]
+    left_out=(
+        dict[str, int],
+        Field(description="How many queries only the run has, and how many only the qrels."),
+    ),
+)
+
+
+class Part(BaseModel):
+    """Score and rank of a result in one retriever's list."""
+
+    score: float
+    rank: int
+
+
+class FusedResult(BaseModel):
+    """A result, its fused score, and its place in the list of each retriever that found it."""
+
+    id: str
+    score: float
+    parts: dict[str, Part]
+
+
+class FusedList(BaseModel):
+    """A fused list, best first; after a cut, only the results that it keeps."""
+
+    results: list[FusedResult]
+    cut: Decision | None  # type: ignore[valid-type]
 
 
 class Problem(BaseModel):
@@ -343,7 +355,3 @@ class Health(BaseModel):
     status: Literal["ok"]
     version: str
     models: list[str]
-
-
-REQUESTS = (CutRequest, ScoreRequest, FuseRequest, EvaluateRequest)
-"""Bodies that routes read by themselves."""
