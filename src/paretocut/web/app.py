@@ -59,6 +59,7 @@ def create_app(
     # FastAPI's pages load scripts from other hosts, so they are off.
     app = FastAPI(
         title="paretocut",
+        summary="How many results of a ranked list to return, or none.",
         version=version("paretocut"),
         docs_url=None,
         redoc_url=None,

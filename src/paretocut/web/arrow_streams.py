@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from paretocut.decisions import Cuts
@@ -62,7 +61,7 @@ def _pyarrow() -> Any:
 def _check_buffers(pa: Any, body: bytes) -> None:
     """Refuse compressed buffers, which could unpack to any size, before anything is unpacked."""
     schema = pa.schema([])
-    for message in _messages(pa, body):
+    for message in pa.ipc.MessageReader.open_stream(body):
         if message.type == "schema":
             schema = pa.ipc.read_schema(message)
         elif message.type == "dictionary":
@@ -78,15 +77,6 @@ def _check_buffers(pa: Any, body: bytes) -> None:
                 if "decompress" not in str(error):
                     raise
                 raise Refused(415, message="Arrow buffers must not be compressed") from None
-
-
-def _messages(pa: Any, body: bytes) -> Iterator[Any]:
-    reader = pa.ipc.MessageReader.open_stream(body)
-    while True:
-        try:
-            yield reader.read_next_message()
-        except StopIteration:
-            return
 
 
 def _column(pa: Any, table: Any, name: str, what: str, *, needed: bool = False) -> Any:

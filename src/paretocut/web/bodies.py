@@ -43,7 +43,7 @@ Scores = Annotated[list[float], Field(description="Scores of one list, in any or
 _SCORES = [0.71, 0.68, 0.41, 0.40, 0.38, 0.37, 0.35, 0.33]
 
 
-class _Strict(BaseModel):
+class Strict(BaseModel):
     """Numbers must be numbers, and unknown names are refused."""
 
     model_config = ConfigDict({"strict": True, "extra": "forbid"})
@@ -95,7 +95,7 @@ def _by_query(one: str, many: str) -> WrapValidator:
 DECIDERS = ("expect", *RULES)
 
 
-class FitOptions(_Strict):
+class FitOptions(Strict):
     """How the tail is fitted; see `paretocut.fit_tail`."""
 
     transform: Literal[TRANSFORMS] | None = None  # type: ignore[valid-type]
@@ -171,7 +171,7 @@ class ScoreRequest(FitOptions):
     higher_is_better: bool = Field(True, description="False for distances.")
 
 
-class RetrieverList(_Strict):
+class RetrieverList(Strict):
     """The results of one retriever for one query."""
 
     ids: list[str]
@@ -185,7 +185,7 @@ _RETRIEVED = {
 }
 
 
-class FuseRequest(_Strict):
+class FuseRequest(Strict):
     """The lists of several retrievers for one query (`retrievers`) or for several (`queries`)."""
 
     model_config = _either(
@@ -203,7 +203,7 @@ class FuseRequest(_Strict):
     cut: Deciding | None = Field(None, description="Cut the fused lists; {} is the default cut.")
 
 
-class EvaluateRequest(_Strict):
+class EvaluateRequest(Strict):
     """A run and its judgements, as TREC text or by query and document, and what to compare."""
 
     model_config = ConfigDict(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from fastapi import FastAPI
-from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
@@ -70,26 +69,21 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
 
 def describe(app: FastAPI, bodies: list[type[BaseModel]], *, secured: bool) -> None:
     """Add to the app's description the bodies that FastAPI does not parse itself, and the token."""
+    plain = app.openapi
 
     def openapi() -> dict[str, Any]:
-        if app.openapi_schema is None:
-            found = get_openapi(
-                title=app.title,
-                version=app.version,
-                summary="How many results of a ranked list to return, or none.",
-                routes=app.routes,
-            )
-            _, schemas = models_json_schema(
+        known = app.openapi_schema is not None
+        description = plain()
+        if not known:
+            components = description["components"]
+            _, found = models_json_schema(
                 [(model, "validation") for model in bodies], ref_template=_TEMPLATE
             )
-            components = found.setdefault("components", {})
-            components["schemas"] = dict(
-                sorted((components.get("schemas", {}) | schemas["$defs"]).items())
-            )
+            schemas = components["schemas"] | found["$defs"]
+            components["schemas"] = dict(sorted(schemas.items()))
             if secured:
                 components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-                found["security"] = [{"token": []}]
-            app.openapi_schema = found
-        return app.openapi_schema
+                description["security"] = [{"token": []}]
+        return description
 
     app.openapi = openapi  # type: ignore[method-assign]

@@ -112,9 +112,9 @@ def test_the_oldest_upload_is_forgotten_first(client: TestClient) -> None:
     ("body", "status", "told"),
     [
         (b"no json", 400, "the body is not JSON"),
-        (b"[]", 400, "the body must be a JSON object"),
-        (b"{}", 422, "run is missing"),
-        (b'{"run": 5}', 422, "run is missing or of the wrong kind"),
+        (b"[]", 422, "should be an object"),
+        (b"{}", 422, "run: Field required"),
+        (b'{"run": 5}', 422, "run: Input should be a valid string"),
         (b'{"run": ""}', 422, "got no text"),
         (b'{"run": "a b c"}', 422, "expected 6 fields"),
         (b'{"run": "q Q0 d 1 nan t"}', 422, "finite"),
@@ -267,9 +267,9 @@ def test_a_judgement_is_answered_with_what_it_taught(client: TestClient) -> None
     [
         ({"i": 0, "rank": 500, "relevant": True}, 422, "rank must be in 0..119, got 500"),
         ({"i": 9, "rank": 0, "relevant": True}, 404, "queries 0 to 3"),
-        ({"i": True, "rank": 0, "relevant": True}, 422, "i is missing or of the wrong kind"),
-        ({"i": 0, "rank": 0, "relevant": "yes"}, 422, "relevant is missing"),
-        ({"rank": 0, "relevant": True}, 422, "i is missing"),
+        ({"i": True, "rank": 0, "relevant": True}, 422, "i: Input should be a valid integer"),
+        ({"i": 0, "rank": 0, "relevant": "yes"}, 422, "relevant: Input should be a valid boolean"),
+        ({"rank": 0, "relevant": True}, 422, "i: Field required"),
     ],
 )
 def test_bad_judgements_are_refused(

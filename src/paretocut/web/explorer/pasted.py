@@ -23,12 +23,13 @@ def pasted_lists(
     if not run.strip():
         raise InvalidParameterError("upload: the run must have at least one score, got no text")
     if _SCORES.fullmatch(run):
-        words = re.sub(r"[\[\],;]", " ", run).split()
-        try:
-            scores = [float(word) for word in words]
-        except ValueError:
-            bad = next(word for word in words if not _is_number(word))
-            raise InvalidParameterError(f"upload: scores must be numbers, got {bad!r}") from None
+        scores = []
+        for word in re.sub(r"[\[\],;]", " ", run).split():
+            try:
+                scores.append(float(word))
+            except ValueError:
+                problem = f"upload: scores must be numbers, got {word!r}"
+                raise InvalidParameterError(problem) from None
         return RankedLists([scores], query_ids=["pasted"], higher_is_better=higher_is_better)
     given: dict[str, Any] = {"higher_is_better": higher_is_better}
     if qrels is not None and qrels.strip():
@@ -37,14 +38,6 @@ def pasted_lists(
     if not len(lists):
         raise InvalidParameterError("upload: the run must have at least one query, got none")
     return lists
-
-
-def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True
 
 
 def _format_of(text: str) -> Format:

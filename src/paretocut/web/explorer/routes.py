@@ -12,11 +12,12 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable
 from importlib.resources import files
-from typing import Any
+from typing import Any, TypeVar
 
 from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
+from paretocut.web.bodies import Strict
 from paretocut.web.explorer.exploration import Exploration
 from paretocut.web.explorer.pasted import pasted_lists
 from paretocut.web.explorer.views import (
@@ -48,6 +49,22 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
 }
+
+
+_Body = TypeVar("_Body", bound=Strict)
+
+
+class _Upload(Strict):
+    run: str
+    qrels: str | None = None
+    name: str | None = None
+    distances: bool | None = None
+
+
+class _Judgement(Strict):
+    i: int
+    rank: int
+    relevant: bool | None = None
 
 
 class _OpenRuns:
@@ -118,14 +135,14 @@ def router(first: Exploration | None) -> APIRouter:
 
     @routes.post("/api/{name}/judge")
     async def judge(name: str, request: Request) -> Response:
-        given = await _body(request, {"i": int, "rank": int, "relevant": bool | None})
+        given = await _read(request, _Judgement)
 
         def view(run: Exploration) -> Any:
-            i, rank = _checked(run, given["i"]), given["rank"]
-            run.judge(i, rank, given["relevant"])
+            i = _checked(run, given.i)
+            run.judge(i, given.rank, given.relevant)
             return {
                 "run": run_view(run),
-                "query": query_view(run, i, also=rank),
+                "query": query_view(run, i, also=given.rank),
                 "judging": judging_view(run, i),
             }
 
@@ -133,8 +150,7 @@ def router(first: Exploration | None) -> APIRouter:
 
     @routes.post("/api/upload")
     async def upload(request: Request) -> Response:
-        kinds = {"run": str, "qrels": str | None, "name": str | None, "distances": bool | None}
-        given = await _body(request, kinds)
+        given = await _read(request, _Upload)
         return await run_in_threadpool(_uploaded, given, runs)
 
     return routes
@@ -159,30 +175,20 @@ def _checked(run: Exploration, i: int) -> int:
     return i
 
 
-async def _body(request: Request, kinds: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of a JSON object, each of its kind; those left out are None."""
+async def _read(request: Request, kind: type[_Body]) -> _Body:
     # A page of another origin cannot send this type without asking first.
     if request.headers.get("content-type") != "application/json":
         raise Refused(415, "unsupported_type", "the content type must be application/json")
-    try:
-        content = json.loads(await request.body())
-    except (ValueError, RecursionError):
-        raise Refused(400, message="the body is not JSON") from None
-    if not isinstance(content, dict):
-        raise Refused(400, message="the body must be a JSON object")
-    found = {name: content.get(name) for name in kinds}
-    for name, value in found.items():
-        if not isinstance(value, kinds[name]) or (kinds[name] is int and value is True):
-            raise Refused(422, "invalid_body", f"{name} is missing or of the wrong kind")
+    found: _Body = kind.model_validate_json(await request.body())
     return found
 
 
-def _uploaded(given: dict[str, Any], runs: _OpenRuns) -> Response:
+def _uploaded(given: _Upload, runs: _OpenRuns) -> Response:
     """Open an uploaded run, and return its name and what the user should know of it."""
-    name = (given["name"] or "pasted")[:200]
+    name = (given.name or "pasted")[:200]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        lists = pasted_lists(given["run"], given["qrels"], higher_is_better=not given["distances"])
+        lists = pasted_lists(given.run, given.qrels, higher_is_better=not given.distances)
     run = Exploration(lists, name=name, source=name)
     run_view(run)  # problems show up now
     notes = [str(warning.message) for warning in caught]
