@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass, field
 from functools import cached_property
 from threading import Lock
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -56,12 +56,10 @@ class Method:
 
 def _standard_methods() -> list[Method]:
     """Return the methods that need nothing: the default, the paper's rule and their rivals."""
-    rule = "pc.cut_batch(lists, alpha=0.05)"
+    rule, python = Surprise(alpha=0.05), "pc.cut_batch(lists, alpha=0.05)"
     found = [
         Method("consensus", "Consensus", Consensus(), "ours", "pc.cut_batch(lists)", ""),
-        Method(
-            "surprise", "Surprise, p ≤ 0.05", Surprise(alpha=0.05), "ours", rule, "--alpha 0.05"
-        ),
+        Method("surprise", "Surprise, p ≤ 0.05", rule, "ours", python, "--alpha 0.05"),
     ]
     for key, label, truncator, words in (
         ("first10", "First 10", FixedK(10), "fixed_k:k=10"),
@@ -87,46 +85,29 @@ def _model(label: str, model: Truncator | Background) -> Method:
     return Method(f"model-{label}", label, truncator, "model", python, command)
 
 
+@dataclass(eq=False)
 class Exploration:
     """Ranked lists and the methods that cut them; each method decides once.
 
-    Parameters
-    ----------
-    lists
-        The lists, judged or not. If they are judged in part, a method learns from that; lists
-        judged in full are for measuring, and a method that learned from them would look too good.
-    name
-        Name of the run, as the page shows it.
-    models
-        Saved models by name: truncators, or backgrounds, which gate untrained `Consensus`.
-    query_texts, doc_texts
-        Texts by id, where they are known.
-    source
-        The run in a command: its path.
+    One more method learns from lists judged in part. Lists judged in full are for measuring: a
+    method that learned from them would look too good.
     """
 
-    def __init__(
-        self,
-        lists: RankedLists,
-        *,
-        name: str = "run",
-        models: Mapping[str, Truncator | Background] | None = None,
-        query_texts: Mapping[str, str] | None = None,
-        doc_texts: Mapping[str, str] | None = None,
-        source: str = "run.txt",
-    ) -> None:
-        self.lists = lists
-        self.name = name
-        self.source = source
-        self.query_texts = query_texts or {}
-        self.doc_texts = doc_texts or {}
-        self.lock = Lock()  # judgements come while views are made
-        self._decided: dict[str, Cuts] = {}
-        self._plan: Sequence[tuple[int, int]] = ()  # results to judge
+    lists: RankedLists
+    name: str = "run"
+    models: InitVar[Mapping[str, Truncator | Background] | None] = None
+    query_texts: Mapping[str, str] = field(default_factory=dict)  # by id
+    doc_texts: Mapping[str, str] = field(default_factory=dict)
+    source: str = "run.txt"  # the run in a command
+    lock: Any = field(default_factory=Lock)  # judgements come while views are made
+    _decided: dict[str, Cuts] = field(default_factory=dict)
+    _plan: Sequence[tuple[int, int]] = ()  # results to judge
+
+    def __post_init__(self, models: Mapping[str, Truncator | Background] | None) -> None:
         found = [_model(label, model) for label, model in (models or {}).items()]
         self.methods = {method.key: method for method in (*_standard_methods(), *found)}
         self._check_texts(found)
-        if lists.relevance is not None and not lists.fully_judged:
+        if self.lists.relevance is not None and not self.lists.fully_judged:
             self._learn()
 
     def cuts(self, key: str) -> Cuts:
