@@ -203,6 +203,9 @@ class FuseRequest(Strict):
     cut: Deciding | None = Field(None, description="Cut the fused lists; {} is the default cut.")
 
 
+_METHODS = ["global_k", "minmax", "consensus", "surprise", "largest_gap"]
+
+
 class EvaluateRequest(Strict):
     """A run and its judgements, as TREC text or by query and document, and what to compare."""
 
@@ -226,13 +229,7 @@ class EvaluateRequest(Strict):
     qrels: Annotated[
         str | dict[str, dict[str, int]], _by_query("a grade must be a whole number", "grades")
     ]
-    methods: Annotated[list[str], Field(min_length=1, max_length=30)] = [
-        "global_k",
-        "minmax",
-        "consensus",
-        "surprise",
-        "largest_gap",
-    ]
+    methods: Annotated[list[str], Field(min_length=1, max_length=30)] = _METHODS
     metrics: Annotated[list[str], Field(min_length=1, max_length=8)] = ["f1", "dcg"]
     baseline: str | None = Field(None, description="One of the methods, to test against.")
     splits: int = Field(5, ge=1, le=20)

@@ -15,16 +15,16 @@ def score(service: Service, asked: ScoreRequest) -> Answer:
     lists = service.limits.as_lists(given)
     fits = fit_tails(lists, higher_is_better=asked.higher_is_better, **asked.fit_options())
     tails = zip(*(getattr(fits, name).tolist() for name in Tail.model_fields), strict=True)
-    columns = (fits.surprise, fits.pvalues, fits.evalues, fits.warnings, tails)
+    columns = (fits.surprise, fits.pvalues, fits.evalues, tails, fits.warnings)
     rows = [
         {
             "surprise": surprise.tolist(),
             "pvalues": pvalues.tolist(),
             "evalues": evalues.tolist(),
-            "warnings": warnings,
             "fit": dict(zip(Tail.model_fields, tail, strict=True)),
+            "warnings": warnings,
         }
-        for surprise, pvalues, evalues, warnings, tail in zip(*columns, strict=True)
+        for surprise, pvalues, evalues, tail, warnings in zip(*columns, strict=True)
     ]
     noted = {"lists": len(lists), "results": int(lists.values.size)}
     return Answer(rows[0] if single else rows, noted)
