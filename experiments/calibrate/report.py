@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from experiments.data import ROOT
-from paretocut.truncators.consensus.constants import EXPECT
+from paretocut.relevance.constants import EXPECT
 
 __all__ = ["draw", "page"]
 

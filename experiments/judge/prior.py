@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from experiments.calibrate.collections import systems
 from experiments.data import ROOT
 from paretocut.lists import RankedLists
-from paretocut.truncators.consensus.features import Scale
-from paretocut.truncators.consensus.judged import shape
-from paretocut.truncators.consensus.logistic import ridge_logistic
+from paretocut.relevance.judged import shape
+from paretocut.relevance.logistic import ridge_logistic
+from paretocut.relevance.scale import Scale
 
 __all__ = ["MOST", "coefficients", "prior_of", "runs"]
 

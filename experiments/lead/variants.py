@@ -17,9 +17,9 @@ from experiments.compare.methods import CEILING
 from experiments.data import Run
 from experiments.lead.pretrain import corpus
 from paretocut import metrics
+from paretocut.relevance.constants import CONSTANTS, Constants
 from paretocut.truncators import Consensus, Oracle
 from paretocut.truncators.consensus import Pretrained
-from paretocut.truncators.consensus.constants import CONSTANTS, Constants
 from paretocut.truncators.consensus.features import DESIGN
 
 __all__ = ["FULL", "MOST", "Varied", "drawn_lists", "halves", "measure"]

@@ -11,7 +11,7 @@ from support import ROOT
 
 import paretocut as pc
 from experiments.judge import measure, prior, report
-from paretocut.truncators.consensus.judged import shipped_judged
+from paretocut.relevance.judged import shipped_judged
 
 
 @pytest.fixture(scope="module")

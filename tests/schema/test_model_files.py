@@ -19,7 +19,7 @@ from paretocut import metrics
 from paretocut.errors import DataFormatError, InvalidParameterError
 from paretocut.lists import RankedLists
 from paretocut.truncators import Conformal, FixedK, GlobalK, LocalK, ScoreThreshold, Surprise
-from paretocut.truncators._base import Truncator
+from paretocut.truncators.base import Truncator
 
 
 @pytest.fixture

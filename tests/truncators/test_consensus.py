@@ -14,9 +14,9 @@ import paretocut as pc
 from paretocut import metrics
 from paretocut.errors import DataFormatError, InvalidParameterError, InvalidScoresError
 from paretocut.lists import RankedLists
+from paretocut.relevance.constants import Constants
 from paretocut.truncators import Consensus, GlobalK, ScoreThreshold
 from paretocut.truncators.consensus import Pretrained, pretrain
-from paretocut.truncators.consensus.constants import Constants
 from paretocut.truncators.consensus.expected import expected_curve
 from paretocut.truncators.consensus.features import DESIGN
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from support import importorskip
 
 from paretocut.lists import Ragged
+from paretocut.relevance.logistic import ridge_logistic
 from paretocut.truncators.consensus.answer import AnswerModel
-from paretocut.truncators.consensus.logistic import ridge_logistic
 
 
 def best_first(scores: np.ndarray) -> Ragged:

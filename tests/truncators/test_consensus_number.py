@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import paretocut as pc
+from paretocut.background.drift import gaps, halves
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists import Ragged
+from paretocut.relevance.beliefs import believed_cuts, stated
 from paretocut.truncators import Consensus
-from paretocut.truncators.consensus import number
 
 RNG = np.random.default_rng(5)
 
@@ -50,7 +51,7 @@ def test_believed_cuts_agree_with_a_fine_integral(beta: float) -> None:
     means, others = RNG.uniform(0, 4, size=(2, len(lists)))
     ones = np.ones(len(lists))
     beliefs = np.stack([shares, means, ones, 1 - shares, others, 0.6 * ones], axis=1)
-    cuts = number.believed_cuts(Ragged.from_any(lists), beliefs, beta)
+    cuts = believed_cuts(Ragged.from_any(lists), beliefs, beta)
     slow = [slow_cut(x, belief, beta) for x, belief in zip(lists, beliefs, strict=True)]
     # Twelve levels stand for two hundred: cuts may differ by a few percent, seldom by more.
     ratio = np.log(cuts / np.array(slow))
@@ -67,7 +68,7 @@ def test_more_is_kept_when_more_is_expected() -> None:
 
 
 def test_a_word_is_a_wider_belief_than_its_number() -> None:
-    word, exact = number.told(1, "few")[0], number.told(1, 5.0)[0]
+    word, exact = stated(1, "few")[0], stated(1, 5.0)[0]
     assert word[1] == exact[1] == pytest.approx(np.log(5.0))
     assert word[2] > exact[2]
 
@@ -130,7 +131,7 @@ def test_an_estimate_survives_a_file(tmp_path) -> None:  # type: ignore[no-untyp
 
 def test_statistics_of_short_tied_and_empty_lists_are_defined() -> None:
     merit = Ragged.from_any([[1.0], [2.0, 2.0, 2.0], [3.0, 1.0]])
-    np.testing.assert_allclose(number.gaps(merit), [0.0, 0.0, 1.0])
-    np.testing.assert_allclose(number.halves(merit), np.log([1.0, 3.0, 1.0]))
+    np.testing.assert_allclose(gaps(merit), [0.0, 0.0, 1.0])
+    np.testing.assert_allclose(halves(merit), np.log([1.0, 3.0, 1.0]))
     fitted = Consensus().fit(pc.RankedLists([[1.0], [2.0, 2.0], []]))
     assert fitted.predict([[], [1.0], [4.0, 4.0]])[0] == 0

@@ -12,9 +12,9 @@ from support import importorskip
 import paretocut as pc
 from paretocut.errors import InvalidParameterError, NotFittedError
 from paretocut.lists import Ragged, RankedLists
+from paretocut.relevance import judged as module
+from paretocut.relevance.judged import Relevance, learn, shape, shipped_judged
 from paretocut.truncators import Consensus
-from paretocut.truncators.consensus import judged as module
-from paretocut.truncators.consensus.judged import Relevance, learn, shape, shipped_judged
 
 DEPTH = 200
 
