@@ -257,7 +257,7 @@ def test_a_saved_fusion_fuses_under_its_name(client: Any, folder: Path) -> None:
         "words": pc.RankedLists(lists, doc_ids=[ids]),
         "vectors": pc.RankedLists(-lists, doc_ids=[ids[::-1]], higher_is_better=False),
     }
-    expected = pc.Fusion.load(folder / "fusion.json").fuse(runs)
+    expected = pc.load(folder / "fusion.json").fuse(runs)
     given = {
         "vectors": {"ids": ids[::-1], "scores": (-lists[0]).tolist(), "higher_is_better": False},
         "words": {"ids": ids, "scores": lists[0].tolist()},

@@ -3,41 +3,23 @@
 from __future__ import annotations
 
 import inspect
+import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import Annotated, Any, Literal, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, WrapValidator, create_model
 
 from paretocut.decisions import Cut
-from paretocut.decisions.options import IF_SHALLOW, RULES, TRANSFORMS
+from paretocut.decisions.options import EXPECT, FITTING, OPTIONS, Option
 from paretocut.evaluation import Evaluation
 from paretocut.evaluation.tables import Summary
 from paretocut.fusion import METHODS
 from paretocut.lists import FloatArray, IntArray
+from paretocut.schema.kinds import Either, Kind, Real, Text, Whole
 from paretocut.tail import SurpriseFit
 from paretocut.web.refusals import Refused
-
-__all__ = [
-    "DECIDERS",
-    "CutOptions",
-    "CutRequest",
-    "Deciding",
-    "Decision",
-    "ErrorAnswer",
-    "EvaluateRequest",
-    "EvaluationAnswer",
-    "FuseRequest",
-    "FusedList",
-    "Health",
-    "RetrieverList",
-    "ScoreRequest",
-    "ScoredList",
-    "SummaryLine",
-    "Tail",
-    "one_or_many",
-]
 
 Scores = Annotated[list[float], Field(description="Scores of one list, in any order.")]
 _SCORES = [0.71, 0.68, 0.41, 0.40, 0.38, 0.37, 0.35, 0.33]
@@ -47,6 +29,10 @@ class Strict(BaseModel):
     """Numbers must be numbers, and unknown names are refused."""
 
     model_config = ConfigDict({"strict": True, "extra": "forbid"})
+
+    def given(self, *names: str) -> dict[str, Any]:
+        """Return those of these fields that are not null."""
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
 
 
 def _either(one: str, many: str, example: dict[str, Any]) -> ConfigDict:
@@ -61,16 +47,6 @@ def one_or_many(asked: BaseModel, one: str, many: str) -> tuple[list[Any], bool]
     if (single is None) == (several is None):
         raise Refused(422, "invalid_body", f"exactly one of {one} and {many} must be given")
     return ([single], True) if several is None else (several, False)
-
-
-# Where a value may be of two kinds, pydantic names only one of them; these checks name both.
-
-
-def _expected(value: Any, handler: Callable[[Any], Any]) -> Any:
-    try:
-        return handler(value)
-    except ValidationError:
-        raise ValueError("must be 'one', 'few', 'many' or a number above 0") from None
 
 
 def _by_query(one: str, many: str) -> WrapValidator:
@@ -92,55 +68,52 @@ def _by_query(one: str, many: str) -> WrapValidator:
     return WrapValidator(check)
 
 
-DECIDERS = ("expect", *RULES)
+# The options of a decision come from the library's own table.
 
 
-class FitOptions(Strict):
-    """How the tail is fitted; see `paretocut.fit_tail`."""
-
-    transform: Literal[TRANSFORMS] | None = None  # type: ignore[valid-type]
-    selection: Literal["greedy", "gof"] | None = None
-    refit: Literal["window", "all"] | None = None
-    min_window: Annotated[int, Field(ge=3)] | None = None
-
-    def fit_options(self) -> dict[str, Any]:
-        """Return the options of `paretocut.fit_tail` that were given."""
-        names = FitOptions.model_fields
-        return {name: value for name in names if (value := getattr(self, name)) is not None}
+def _expected(value: Any, handler: Callable[[Any], Any]) -> Any:
+    try:
+        return handler(value)
+    except ValidationError:
+        words = ", ".join(map(repr, EXPECT))
+        raise ValueError(f"must be {words} or a number above 0") from None
 
 
-class Deciding(FitOptions):
+def _type_of(kind: Kind) -> Any:
+    """Return the type that stands for a kind in a body."""
+    if isinstance(kind, Either):
+        return _type_of(kind.kind)
+    if isinstance(kind, Text):
+        return Literal[kind.choices]
+    if isinstance(kind, Whole):
+        return Annotated[int, Field(ge=kind.low)]
+    if isinstance(kind, Real):
+        low = None if kind.low == -math.inf else kind.low
+        return Annotated[float, Field(ge=low, gt=kind.above, lt=kind.below)]
+    number = Annotated[float, Field(gt=0)]
+    return Annotated[Literal[tuple(EXPECT)] | number, WrapValidator(_expected)]
+
+
+def _with(options: Mapping[str, Option]) -> Any:
+    """Return a model with these options; null stands for an option that is not given."""
+    fields: dict[str, Any] = {
+        name: (_type_of(kind) | None, Field(default, description=f"{about[0].upper()}{about[1:]}."))
+        for name, (kind, default, about) in options.items()
+    }
+    return create_model("Options", __base__=Strict, **fields)
+
+
+_Fitting: Any = _with(FITTING)
+_Deciding: Any = _with(OPTIONS)
+
+
+class Deciding(_Deciding):
     """Who decides, at most one, and the bounds on the number kept."""
 
     model: str | None = Field(None, description="Name of a model that was loaded at the start.")
     method: str | None = Field(
         None, description="A method, as on the command line: largest_gap, minmax:threshold=0.5."
     )
-    expect: (
-        Annotated[
-            Literal["one", "few", "many"] | Annotated[float, Field(gt=0)], WrapValidator(_expected)
-        ]
-        | None
-    ) = Field(None, description="Relevant results a query has, about.")
-    alpha: Annotated[float, Field(gt=0, lt=1)] | None = Field(None, description="p-value <= alpha.")
-    evalue: Annotated[float, Field(gt=0)] | None = Field(
-        None, description="Chance alone would bring at most so many such results."
-    )
-    fdr: Annotated[float, Field(gt=0, lt=1)] | None = Field(
-        None, description="At most this share of those kept by chance."
-    )
-    min_surprise: Annotated[float, Field(ge=0)] | None = Field(
-        None, description="surprise >= min_surprise."
-    )
-    if_shallow: Literal[IF_SHALLOW] | None = None  # type: ignore[valid-type]
-    min_k: int = Field(0, ge=0, description="Keep at least so many results.")
-    max_k: int | None = Field(None, ge=0, description="Keep at most so many results.")
-
-    def choice(self) -> dict[str, Any]:
-        """Return the options of `paretocut.cut` that were given, without model and method."""
-        names = ("expect", *RULES, "if_shallow")
-        given = {name: value for name in names if (value := getattr(self, name)) is not None}
-        return given | self.fit_options()
 
 
 class CutOptions(Deciding):
@@ -161,7 +134,7 @@ class CutRequest(CutOptions):
     queries: list[str] | None = Field(None, description="The same for each of the lists.")
 
 
-class ScoreRequest(FitOptions):
+class ScoreRequest(_Fitting):
     """One list (`scores`) or several (`lists`)."""
 
     model_config = _either("scores", "lists", {"scores": _SCORES})

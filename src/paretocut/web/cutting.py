@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from paretocut.decisions import Cuts
+from paretocut.decisions.options import OPTIONS, RULES
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import Ragged
-from paretocut.truncators import Truncator
-from paretocut.truncators.choose import _chosen
+from paretocut.truncators.choose import Chosen
 from paretocut.web.arrow_streams import read_lists, write_cuts
-from paretocut.web.bodies import DECIDERS, CutOptions, CutRequest, Deciding, Decision, one_or_many
+from paretocut.web.bodies import CutOptions, CutRequest, Deciding, Decision, one_or_many
 from paretocut.web.deciders import Models, method_of, ready_methods
 from paretocut.web.refusals import Refused
 from paretocut.web.service import Answer, Route, Service
 
-__all__ = ["ROUTE", "chosen"]
+__all__ = ["ROUTE", "as_rows", "chosen_by"]
 
 
 def cut(service: Service, asked: CutRequest) -> Answer:
@@ -31,7 +31,7 @@ def cut(service: Service, asked: CutRequest) -> Answer:
     if single:
         queries = None if asked.query is None else [asked.query]
     cuts = _decide(service, asked, service.limits.as_lists(given), queries)
-    rows = _rows(cuts, explain=asked.explain)
+    rows = as_rows(cuts, explain=asked.explain)
     return Answer(rows[0] if single else rows, _noted(cuts))
 
 
@@ -48,41 +48,38 @@ def _decide(
         raise Refused(
             422, "invalid_body", f"queries must be {len(lists)}, as the lists, got {len(queries)}"
         )
-    decider, truncator = chosen(service.models, asked)
-    more: dict[str, Any] = {"queries": queries} if truncator._needs_query() else {}
-    cuts = truncator.cut_batch(
-        lists,
-        higher_is_better=asked.higher_is_better,
-        min_k=asked.min_k,
-        max_k=asked.max_k,
-        **more,
-    )
+    decider, chosen = chosen_by(service.models, asked)
+    cuts = chosen.cut_batch(lists, queries=queries, higher_is_better=asked.higher_is_better)
     service.telemetry.cuts(decider, cuts, explain=asked.explain)
     if asked.model is not None:
-        service.telemetry.watch(asked.model, truncator, lists, queries)
+        service.telemetry.watch(asked.model, chosen.truncator, lists, queries)
     return cuts
 
 
-def chosen(models: Models, asked: Deciding) -> tuple[str, Truncator]:
-    """Return who decides, by its name in the metrics, and the truncator itself."""
-    options = asked.choice()
+def chosen_by(models: Models, asked: Deciding) -> tuple[str, Chosen]:
+    """Return who decides: the name in the metrics, and the choice itself."""
+    options = asked.given(*OPTIONS)
+    decider = next((name for name in ("expect", *RULES) if name in options), "default")
     if asked.model is not None and asked.method is not None:
         raise InvalidParameterError("cut: at most one of model and method may be given, got both")
     if asked.model is not None:
-        truncator = models.truncator(asked.model)
-        return f"model:{asked.model}", _chosen("cut", truncator=truncator, **options)
-    if asked.method is not None:
-        truncator = method_of(asked.method, ready_methods())
-        return "method", _chosen("cut", truncator=truncator, **options)
-    return next((name for name in DECIDERS if name in options), "default"), _chosen(
-        "cut", **options
-    )
+        decider, options["truncator"] = f"model:{asked.model}", models.truncator(asked.model)
+    elif asked.method is not None:
+        decider, options["truncator"] = "method", method_of(asked.method, ready_methods())
+    return decider, Chosen.of("cut", options)
 
 
-def _rows(cuts: Cuts, *, explain: bool) -> list[dict[str, Any]]:
+def as_rows(cuts: Cuts, *, explain: bool = True) -> list[dict[str, Any]]:
+    """Return each decision as `Cut.to_dict` does, if asked without reason and warnings."""
+    columns = {
+        "k": cuts.k.tolist(),
+        "n": cuts.n.tolist(),
+        "indices": [indices.tolist() for indices in cuts.indices],
+        "method": [cuts.method] * len(cuts),
+    }
     if explain:
-        return [cut.to_dict() for cut in cuts]
-    return [{"k": c.k, "n": c.n, "indices": c.indices.tolist(), "method": c.method} for c in cuts]
+        columns |= {"reason": cuts.reasons, "warnings": cuts.warnings}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def _noted(cuts: Cuts) -> dict[str, int]:

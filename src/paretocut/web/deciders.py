@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from paretocut.errors import InvalidParameterError, NotFittedError, ParetocutError
 from paretocut.fusion import Fusion
@@ -46,19 +46,25 @@ def _named(known: Mapping[str, _Model], name: str, what: str) -> _Model:
 
 def load_models(truncators: Mapping[str, str], fusions: Mapping[str, str]) -> Models:
     """Return the models of these files, by name; each must be ready to decide."""
-    loaded: dict[str, Truncator] = {}
-    for name, path in truncators.items():
-        found = load(path)
-        if not isinstance(found, Truncator):
-            raise InvalidParameterError(
-                f"serve: model {name} must be a saved truncator, got a "
-                f"{type(found).__name__} in {path} (a fusion is given by --fusion, a background "
-                "needs a truncator to gate: `paretocut fit --unanswered`)"
-            )
-        found._validate()
-        found._require_fitted()
-        loaded[name] = found
-    return Models(loaded, {name: Fusion.load(path) for name, path in fusions.items()})
+    models = Models(
+        {name: _loaded(name, path, Truncator) for name, path in truncators.items()},
+        {name: _loaded(name, path, Fusion) for name, path in fusions.items()},
+    )
+    for truncator in models.truncators.values():
+        truncator._validate()
+        truncator._require_fitted()
+    return models
+
+
+def _loaded(name: str, path: str, kind: type) -> Any:
+    found = load(path)
+    if not isinstance(found, kind):
+        raise InvalidParameterError(
+            f"serve: {name} must be a saved {kind.__name__.lower()}, got a "
+            f"{type(found).__name__.lower()} in {path} (--model loads truncators, --fusion loads "
+            "fusions; a background needs a truncator to gate: `paretocut fit --unanswered`)"
+        )
+    return found
 
 
 @cache

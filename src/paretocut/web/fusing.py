@@ -10,7 +10,7 @@ from paretocut.errors import InvalidParameterError
 from paretocut.fusion import fuse
 from paretocut.lists import Ragged, RankedLists
 from paretocut.web.bodies import FusedList, FuseRequest, RetrieverList, one_or_many
-from paretocut.web.cutting import chosen
+from paretocut.web.cutting import as_rows, chosen_by
 from paretocut.web.limits import Limits
 from paretocut.web.refusals import Refused
 from paretocut.web.service import Answer, Route, Service
@@ -25,14 +25,10 @@ def fuse_lists(service: Service, asked: FuseRequest) -> Answer:
     fused = _fused(service, asked, lists)
     decisions: Sequence[dict[str, Any] | None] = [None] * len(fused)
     if asked.cut is not None:
-        decider, truncator = chosen(service.models, asked.cut)
-        if truncator._needs_query():
-            raise InvalidParameterError(
-                f"fuse: model {asked.cut.model} needs the scores of one retriever, got fused ones"
-            )
-        cuts = truncator.cut_batch(fused, min_k=asked.cut.min_k, max_k=asked.cut.max_k)
+        decider, chosen = chosen_by(service.models, asked.cut)
+        cuts = chosen.cut_batch(fused)
         service.telemetry.cuts(decider, cuts)
-        decisions = [cut.to_dict() for cut in cuts]
+        decisions = as_rows(cuts)
         fused = fused.truncate(cuts.k)
     rows = [
         {"results": _results(fused, i), "cut": decision} for i, decision in enumerate(decisions)
@@ -42,8 +38,7 @@ def fuse_lists(service: Service, asked: FuseRequest) -> Answer:
 
 
 def _fused(service: Service, asked: FuseRequest, lists: dict[str, RankedLists]) -> RankedLists:
-    options = {name: getattr(asked, name) for name in ("method", "weights", "depth")}
-    given = {name: value for name, value in options.items() if value is not None}
+    given = asked.given("method", "weights", "depth")
     if asked.fusion is not None:
         if given:
             raise InvalidParameterError(

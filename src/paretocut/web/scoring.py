@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from paretocut.decisions.options import FITTING
 from paretocut.tail import fit_tails
 from paretocut.web.bodies import ScoredList, ScoreRequest, Tail, one_or_many
 from paretocut.web.service import Answer, Route, Service
@@ -13,7 +14,7 @@ def score(service: Service, asked: ScoreRequest) -> Answer:
     """Fit the tail of one list or of each list, and say how unusual each result is."""
     given, single = one_or_many(asked, "scores", "lists")
     lists = service.limits.as_lists(given)
-    fits = fit_tails(lists, higher_is_better=asked.higher_is_better, **asked.fit_options())
+    fits = fit_tails(lists, higher_is_better=asked.higher_is_better, **asked.given(*FITTING))
     tails = zip(*(getattr(fits, name).tolist() for name in Tail.model_fields), strict=True)
     columns = (fits.surprise, fits.pvalues, fits.evalues, tails, fits.warnings)
     rows = [

@@ -108,7 +108,7 @@ class Telemetry:
         self, name: str, model: Truncator, scores: Ragged, queries: Sequence[str] | None
     ) -> None:
         """Compare the last lists of a calibrated model with those it was calibrated on."""
-        if not isinstance(model, Calibrated) or model.shapes is None:
+        if not isinstance(model, Calibrated) or model.shapes_ is None:
             return
         lists = RankedLists(scores, higher_is_better=model.background.higher_is_better)
         rows = model.measure(lists, queries=queries)

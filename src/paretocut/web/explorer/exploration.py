@@ -13,13 +13,14 @@ import numpy as np
 
 from paretocut import metrics
 from paretocut.background import Background
-from paretocut.decisions import Cut, Cuts
+from paretocut.decisions import Cuts
 from paretocut.errors import InvalidParameterError
 from paretocut.judging import plan_judgements
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
 from paretocut.tail import SurpriseFits, fit_tails
 from paretocut.truncators import (
     Autocut,
+    Calibrated,
     Consensus,
     FixedK,
     Gated,
@@ -104,39 +105,33 @@ class Exploration:
     _plan: Sequence[tuple[int, int]] = ()  # results to judge
 
     def __post_init__(self, models: Mapping[str, Truncator | Background] | None) -> None:
-        found = [_model(label, model) for label, model in (models or {}).items()]
-        self.methods = {method.key: method for method in (*_standard_methods(), *found)}
-        self._check_texts(found)
+        found = _standard_methods()
+        for label, model in (models or {}).items():
+            found.append(_model(label, model))
+            lexical = isinstance(model, Calibrated) and model.scale_ is not None
+            unknown = [name for name in self.lists.query_ids if name not in self.query_texts]
+            if lexical and unknown:
+                raise InvalidParameterError(
+                    f"explore: the model {label} was calibrated for lexical scores and needs the "
+                    f"text of every query, got none for {len(unknown)}, such as {unknown[0]}"
+                )
+        self.methods = {method.key: method for method in found}
         if self.lists.relevance is not None and not self.lists.fully_judged:
             self._learn()
 
     def cuts(self, key: str) -> Cuts:
         """Return the decisions of a method on all lists."""
         if key not in self._decided:
-            self._decided[key] = self._cut(key, slice(None))
+            truncator = self.methods[key].truncator
+            self._decided[key] = truncator.cut_batch(self.lists, queries=self.queries)
         return self._decided[key]
 
-    def cut(self, key: str, i: int) -> Cut:
-        """Return the decision of a method on one list, without the reasons of all others."""
-        return self._cut(key, slice(i, i + 1))[0]
-
-    def _cut(self, key: str, part: slice) -> Cuts:
-        truncator = self.methods[key].truncator
-        lists = self.lists[part]
-        if not truncator._needs_query():
-            return truncator.cut_batch(lists)
-        queries = [self.query_texts[name] for name in lists.query_ids.tolist()]
-        return truncator.cut_batch(lists, queries=queries)
-
-    def _check_texts(self, models: Sequence[Method]) -> None:
-        unknown = [name for name in self.lists.query_ids.tolist() if name not in self.query_texts]
-        for method in models:
-            if unknown and method.truncator._needs_query():
-                raise InvalidParameterError(
-                    f"explore: the model {method.label} was calibrated for lexical scores and "
-                    f"needs the text of every query, got none for {len(unknown)}, such as "
-                    f"{unknown[0]}"
-                )
+    @cached_property
+    def queries(self) -> list[str] | None:
+        """The texts of all queries; None if one is unknown."""
+        texts = [self.query_texts.get(name) for name in self.lists.query_ids.tolist()]
+        known = [text for text in texts if text is not None]
+        return known if len(known) == len(texts) else None
 
     @cached_property
     def fits(self) -> SurpriseFits:

@@ -10,6 +10,7 @@ import json
 import math
 import tempfile
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from paretocut.errors import InvalidParameterError
 from paretocut.io import write_qrels
 from paretocut.lists import IntArray, RankedList
 from paretocut.show.plots import frontier_points, tail_histogram
-from paretocut.truncators import Calibrated, Gated, ScoreThreshold, Truncator
+from paretocut.truncators import Calibrated, Gated, ScoreThreshold
 from paretocut.web.explorer.exploration import LEARNED, Exploration, Method
 
 __all__ = ["copy_view", "frontier_view", "judging_view", "qrels_view", "query_view", "run_view"]
@@ -119,7 +120,7 @@ def query_view(
     """
     ranked = run.lists[i]
     n = len(ranked)
-    cuts = {key: run.cut(key, i) for key in run.methods}
+    cuts = {key: run.cuts(key)[i] for key in run.methods}
     ks = _thinned(n, most_cuts, [cut.k for cut in cuts.values()])
     ranks = ks[1:] - 1
     fit = run.fits[i]
@@ -203,10 +204,8 @@ def _gate(run: Exploration, method: Method, i: int) -> dict[str, Any] | None:
     background = gated.background
     nonsense = None
     if isinstance(gated, Calibrated):
-        nonsense = gated.nonsense
-        if gated._needs_query():  # lexical scores are compared after scaling by their query
-            divisors = gated._divisors([run.query_texts[lists[0].query_id]], 1)
-            lists = lists if divisors is None else lists.divided_by(divisors)
+        nonsense = gated.nonsense_
+        lists = gated._scaled(lists, run.queries and run.queries[i : i + 1])
     best = float(lists.scores[0][0])
     sign = 1.0 if background.higher_is_better else -1.0
     threshold = gated.threshold()
@@ -290,7 +289,7 @@ def judging_view(run: Exploration, i: int) -> dict[str, Any]:
             "kept": [float(before.mean()), float(after.mean())],
             "changed": int(np.count_nonzero(before != after)),
             "k": [int(before[i]), int(after[i])],
-            "reason": run.cut(LEARNED, i).reason,
+            "reason": run.cuts(LEARNED)[i].reason,
         }
     return view
 
@@ -299,9 +298,14 @@ def qrels_view(run: Exploration) -> str:
     """Return the judgements as TREC qrels."""
     if run.lists.relevance is None:
         raise InvalidParameterError("qrels: there must be a judgement, got none")
+    return _saved(lambda path: write_qrels(path, run.lists))
+
+
+def _saved(save: Callable[[Path], Any]) -> str:
+    """Return the text that ``save`` writes into a file."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "qrels.txt")
-        write_qrels(path, run.lists)
+        path = Path(folder, "saved")
+        save(path)
         return path.read_text(encoding="utf-8", errors="surrogateescape")
 
 
@@ -335,22 +339,8 @@ def copy_view(run: Exploration, key: str | None, i: int, k: int) -> dict[str, An
     return {
         "python": f"import paretocut as pc\n\n{read}\ncuts = {python}\n",
         "command": f"paretocut cut {run.source}{distances} {command}".rstrip() + "\n",
-        "model": _model_file(truncator),
+        "model": json.loads(_saved(truncator.save)),
     }
-
-
-def _model_file(truncator: Truncator) -> dict[str, Any]:
-    """Return a truncator as the JSON that `paretocut.load` reads."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "model.json")
-        truncator.save(path)
-        content: dict[str, Any] = json.loads(path.read_bytes())
-    if "tensors" in content:
-        raise InvalidParameterError(
-            f"model: {type(truncator).__name__} has large arrays and is two files; "
-            "save it with its save method"
-        )
-    return content
 
 
 def _number(value: float, digits: int = 7) -> float | None:
