@@ -234,7 +234,7 @@ def test_arrow_options_are_checked_like_those_of_json(client: Any) -> None:
 
 def test_options_of_a_json_body_are_not_taken_from_the_address(client: Any) -> None:
     answer = client.post("/v1/cut?max_k=1", json={"scores": [3, 2, 1]})
-    assert "belong into the body" in refused(answer, 422)["message"]
+    assert "belong in the body" in refused(answer, 422)["message"]
 
 
 def test_too_many_and_too_long_lists_are_refused(client: Any) -> None:

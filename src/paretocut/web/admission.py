@@ -15,8 +15,6 @@ from paretocut.web.logs import LOGGER
 from paretocut.web.refusals import Refused, answer_for, as_refused
 from paretocut.web.telemetry import Telemetry
 
-__all__ = ["Admission"]
-
 _OPEN = ("/healthz",)  # needs no token
 _FREE = ("/healthz", "/metrics")  # answered however much is under way
 _DRAINED = 256 << 20  # bytes to read and drop: most clients send everything before they listen

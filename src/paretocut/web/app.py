@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.exceptions import HTTPException
 
 from paretocut.web import cutting, evaluating, fusing, scoring
@@ -18,7 +21,6 @@ from paretocut.web.limits import Limits
 from paretocut.web.openapi import describe, errors
 from paretocut.web.refusals import answer_for, as_refused
 from paretocut.web.service import Service
-from paretocut.web.telemetry import CONTENT_TYPE_LATEST
 
 __all__ = ["create_app"]
 
@@ -48,13 +50,14 @@ def create_app(
     router
         More routes, behind the same admission.
     """
-    service = Service.of(models, limits, threads)
+    pool = ThreadPoolExecutor(threads or os.cpu_count() or 1, "paretocut")
+    service = Service(models or Models(), limits or Limits(), pool)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         ready_methods()  # imports what the first request would wait for
         yield
-        service.threads.shutdown(wait=False, cancel_futures=True)
+        pool.shutdown(wait=False, cancel_futures=True)
 
     # FastAPI's pages load scripts from other hosts, so they are off.
     app = FastAPI(

@@ -8,9 +8,7 @@ from paretocut.decisions import Cuts
 from paretocut.lists import Ragged
 from paretocut.schema.extras import require
 from paretocut.web.limits import Limits
-from paretocut.web.refusals import Refused
-
-__all__ = ["ARROW", "read_lists", "write_cuts"]
+from paretocut.web.refusals import InvalidBody, Refused
 
 ARROW = "application/vnd.apache.arrow.stream"
 """Media type of an Arrow stream."""
@@ -65,7 +63,7 @@ def _check_buffers(pa: Any, body: bytes) -> None:
         if message.type == "schema":
             schema = pa.ipc.read_schema(message)
         elif message.type == "dictionary":
-            raise Refused(422, "invalid_body", "Arrow columns must not have dictionaries")
+            raise InvalidBody("Arrow columns must not have dictionaries")
         elif message.type == "record batch":
             # With zeros in place of its body a batch can be read only if nothing is compressed.
             size = message.body.size
@@ -85,9 +83,7 @@ def _column(pa: Any, table: Any, name: str, what: str, *, needed: bool = False) 
     if not count and not needed:
         return None
     if count != 1:
-        raise Refused(
-            422, "invalid_body", f"the stream must have one column named {name}, got {count}"
-        )
+        raise InvalidBody(f"the stream must have one column named {name}, got {count}")
     column = table.column(name)
     kind, types = column.type, pa.types
     if what == "texts":
@@ -98,5 +94,5 @@ def _column(pa: Any, table: Any, name: str, what: str, *, needed: bool = False) 
         right = lists and (types.is_floating(of) or types.is_integer(of))
     if not right or column.null_count:
         found = f"{kind} with nulls" if column.null_count else kind
-        raise Refused(422, "invalid_body", f"the column {name} must hold {what}, got {found}")
+        raise InvalidBody(f"the column {name} must hold {what}, got {found}")
     return column

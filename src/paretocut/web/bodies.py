@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Annotated, Any, Literal, get_type_hints
 
@@ -19,7 +19,7 @@ from paretocut.fusion import METHODS
 from paretocut.lists import FloatArray, IntArray
 from paretocut.schema.kinds import Either, Kind, Real, Text, Whole
 from paretocut.tail import SurpriseFit
-from paretocut.web.refusals import Refused
+from paretocut.web.refusals import InvalidBody
 
 Scores = Annotated[list[float], Field(description="Scores of one list, in any order.")]
 _SCORES = [0.71, 0.68, 0.41, 0.40, 0.38, 0.37, 0.35, 0.33]
@@ -45,7 +45,7 @@ def one_or_many(asked: BaseModel, one: str, many: str) -> tuple[list[Any], bool]
     """Return what a body has in one of two fields as a list, and whether it was a single one."""
     single, several = getattr(asked, one), getattr(asked, many)
     if (single is None) == (several is None):
-        raise Refused(422, "invalid_body", f"exactly one of {one} and {many} must be given")
+        raise InvalidBody(f"exactly one of {one} and {many} must be given")
     return ([single], True) if several is None else (several, False)
 
 
@@ -218,68 +218,62 @@ class EvaluateRequest(Strict):
 _PLAIN: dict[Any, Any] = {FloatArray: list[float], IntArray: list[int]}
 
 
-def _copied(
-    name: str, words: str, source: type, names: Sequence[str], *, optional: int = 0, **more: Any
-) -> Any:
-    """Return a model of these fields and properties of a class; the last ones may be optional."""
+def _copied(source: type, names: str, name: str, words: str, **more: Any) -> Any:
+    """Return a model of these fields and properties of a class; "reason?" may be left out."""
     hints: dict[str, Any] = get_type_hints(source)
     # The docstring describes its fields in lines of names, each followed by indented words.
-    lines = re.findall(
-        r"^([a-z_, ]+)\n((?:    .*\n?)+)", inspect.getdoc(source) or "", re.MULTILINE
-    )
+    lines = re.findall(r"(?m)^([a-z_, ]+)\n((?:    .*\n?)+)", inspect.getdoc(source) or "")
     about: dict[str, Any] = {
-        own: " ".join(text.split()) for listed, text in lines for own in listed.split(", ")
+        field: " ".join(text.split()) for listed, text in lines for field in listed.split(", ")
     }
     found: dict[str, Any] = {}
-    for i, field in enumerate(names):
+    for wanted in names.split():
+        field = wanted.removesuffix("?")
         own = getattr(source, field, None)
         if isinstance(own, property):
             hints[field], about[field] = get_type_hints(own.fget)["return"], own.__doc__
         kind: Any = _PLAIN.get(hints[field], hints[field])
-        if i >= len(names) - optional:
-            found[field] = (kind | None, Field(None, description=about.get(field)))
-        else:
+        if field == wanted:
             found[field] = (kind, Field(description=about.get(field)))
+        else:
+            found[field] = (kind | None, Field(None, description=about.get(field)))
     return create_model(name, __doc__=words, **found, **more)
 
 
 Decision = _copied(
+    Cut,
+    "k n indices method reason? warnings?",
     "Decision",
     "How many results of a list to keep, and why.",
-    Cut,
-    ("k", "n", "indices", "method", "reason", "warnings"),
-    optional=2,
 )
 Tail = _copied(
+    SurpriseFit,
+    "shape scale threshold lower upper cvm gof_pvalue transform",
     "Tail",
     "The generalized Pareto tail of a list; scale 0 means that nothing was fitted.",
-    SurpriseFit,
-    ("shape", "scale", "threshold", "lower", "upper", "cvm", "gof_pvalue", "transform"),
 )
 ScoredList = _copied(
+    SurpriseFit,
+    "surprise pvalues evalues warnings",
     "ScoredList",
     "How unusual each result of a list is; numbers are in the order of the scores.",
-    SurpriseFit,
-    ("surprise", "pvalues", "evalues", "warnings"),
     fit=(Tail, ...),
 )
 SummaryLine = _copied(
+    Summary,
+    " ".join(field.name for field in fields(Summary)),
     "SummaryLine",
     "A method under a metric; see `paretocut.evaluate`.",
-    Summary,
-    [field.name for field in fields(Summary)],
 )
+_LEFT_OUT = "How many queries only the run has, and how many only the qrels."
 EvaluationAnswer = _copied(
+    Evaluation,
+    "protocol baseline confidence resamples seed",
     "EvaluationAnswer",
     "How well each method cuts lists it has not learned from.",
-    Evaluation,
-    ("protocol", "baseline", "confidence", "resamples", "seed"),
     queries=(int, ...),
     summary=(list[SummaryLine], ...),  # type: ignore[valid-type]
-    left_out=(
-        dict[str, int],
-        Field(description="How many queries only the run has, and how many only the qrels."),
-    ),
+    left_out=(dict[str, int], Field(description=_LEFT_OUT)),
 )
 
 

@@ -13,10 +13,8 @@ from paretocut.truncators.choose import Chosen
 from paretocut.web.arrow_streams import read_lists, write_cuts
 from paretocut.web.bodies import CutOptions, CutRequest, Deciding, Decision, one_or_many
 from paretocut.web.deciders import Models, method_of, ready_methods
-from paretocut.web.refusals import Refused
+from paretocut.web.refusals import InvalidBody
 from paretocut.web.service import Answer, Route, Service
-
-__all__ = ["ROUTE", "as_rows", "chosen_by"]
 
 
 def cut(service: Service, asked: CutRequest) -> Answer:
@@ -45,9 +43,7 @@ def _decide(
 ) -> Cuts:
     """Return the decisions on the lists of a request, and count them."""
     if queries is not None and len(queries) != len(lists):
-        raise Refused(
-            422, "invalid_body", f"queries must be {len(lists)}, as the lists, got {len(queries)}"
-        )
+        raise InvalidBody(f"queries must be {len(lists)}, as the lists, got {len(queries)}")
     decider, chosen = chosen_by(service.models, asked)
     cuts = chosen.cut_batch(lists, queries=queries, higher_is_better=asked.higher_is_better)
     service.telemetry.cuts(decider, cuts, explain=asked.explain)

@@ -12,8 +12,6 @@ from paretocut.fusion import Fusion
 from paretocut.loading import load
 from paretocut.truncators import _NEURAL, _REGISTRY, Truncator, from_text, make
 
-__all__ = ["Models", "learning_methods", "load_models", "method_of", "ready_methods"]
-
 _Model = TypeVar("_Model")
 
 _COSTLY = ("confidence",)  # a parameter of it takes as much memory as a request likes

@@ -18,8 +18,6 @@ from paretocut.web.deciders import learning_methods, method_of
 from paretocut.web.limits import Limits
 from paretocut.web.service import Answer, Route, Service
 
-__all__ = ["ROUTE"]
-
 _MOST_FITS = 50  # of each method
 
 
@@ -34,19 +32,12 @@ def compare(service: Service, asked: EvaluateRequest) -> Answer:
     methods = {text: method_of(text, known, asked.metrics[0]) for text in asked.methods}
     run = _run(asked, service.limits)
     qrels = _qrels(asked, service.limits)
-    both, judged = (
-        np.flatnonzero(np.isin(ids, others))
-        for ids, others in (
-            (run.query_ids, qrels.query_ids),
-            (qrels.query_ids, run.query_ids),
-        )
-    )
+    _, both, judged = np.intersect1d(run.query_ids, qrels.query_ids, return_indices=True)
     if not both.size:
         raise InvalidScoresError("evaluate: run and qrels must have queries in common, got none")
     common = Qrels(qrels.query_ids[judged], qrels.doc_ids.take(judged), qrels.grades.take(judged))
-    lists = with_qrels(run[both], common, min_grade=asked.min_grade)
-    names = ("splits", "train", "folds", "baseline", "seed")
-    options = {name: getattr(asked, name) for name in names}
+    lists = with_qrels(run[np.sort(both)], common, min_grade=asked.min_grade)
+    options = asked.given("splits", "train", "folds", "baseline", "seed")
     result = evaluate(methods, lists, asked.metrics, **options)
     left_out = {"run": len(run) - both.size, "qrels": len(qrels) - both.size}
     noted = {"lists": len(lists), "results": int(lists.scores.values.size)}

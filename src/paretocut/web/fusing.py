@@ -12,10 +12,8 @@ from paretocut.lists import Ragged, RankedLists
 from paretocut.web.bodies import FusedList, FuseRequest, RetrieverList, one_or_many
 from paretocut.web.cutting import as_rows, chosen_by
 from paretocut.web.limits import Limits
-from paretocut.web.refusals import Refused
+from paretocut.web.refusals import InvalidBody
 from paretocut.web.service import Answer, Route, Service
-
-__all__ = ["ROUTE"]
 
 
 def fuse_lists(service: Service, asked: FuseRequest) -> Answer:
@@ -66,12 +64,10 @@ def _by_retriever(
         for one in own:
             wanted, got = len(one.scores), len(one.ids)
             if wanted != got:
-                message = f"{who} must have as many ids as scores, {wanted}, got {got}"
-                raise Refused(422, "invalid_body", message)
+                raise InvalidBody(f"{who} must have as many ids as scores, {wanted}, got {got}")
         directions = {query[name].higher_is_better for query in queries if name in query}
         if len(directions) > 1:
-            message = f"{who} must have one higher_is_better for all queries"
-            raise Refused(422, "invalid_body", message)
+            raise InvalidBody(f"{who} must have one higher_is_better for all queries")
         scores = limits.as_lists([one.scores for one in own])
         ids = Ragged.from_any([one.ids for one in own], dtype=str)
         found[name] = RankedLists(scores, doc_ids=ids, higher_is_better=directions.pop())

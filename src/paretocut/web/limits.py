@@ -11,9 +11,7 @@ import numpy as np
 
 from paretocut.lists import Ragged, offsets_of
 from paretocut.schema.parameters import check_positive_int, check_real
-from paretocut.web.refusals import Refused
-
-__all__ = ["Limits"]
+from paretocut.web.refusals import InvalidBody, Refused
 
 
 @dataclass(frozen=True)
@@ -74,7 +72,7 @@ class Limits:
         count = longest = 0
         for name in ids:
             if "\0" in name:  # NumPy would drop it
-                raise Refused(422, "invalid_body", "ids must not hold the character U+0000")
+                raise InvalidBody("ids must not hold the character U+0000")
             count += 1
             longest = max(longest, len(name))
         self._check_room(count, longest)

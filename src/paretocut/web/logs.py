@@ -6,8 +6,6 @@ import json
 import logging
 from typing import Any
 
-__all__ = ["LOGGER", "Lines", "configuration"]
-
 LOGGER = logging.getLogger("paretocut.web")
 
 

@@ -12,8 +12,6 @@ from paretocut.web.arrow_streams import ARROW
 from paretocut.web.bodies import ErrorAnswer
 from paretocut.web.refusals import CODES
 
-__all__ = ["BINARY", "describe", "errors", "takes"]
-
 BINARY = {"schema": {"type": "string", "format": "binary"}}
 """The description of a stream."""
 

@@ -19,8 +19,6 @@ from paretocut.errors import (
     ParetocutError,
 )
 
-__all__ = ["CODES", "Refused", "answer_for", "as_refused"]
-
 CODES = {
     400: ("invalid_body", "the body is not JSON: expected value at line 1 column 12"),
     401: ("unauthorized", "a bearer token is needed: Authorization: Bearer TOKEN"),
@@ -62,6 +60,13 @@ class Refused(Exception):
         self.headers = dict(headers or {})
 
 
+class InvalidBody(Refused):
+    """A body of the wrong form: status 422."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(422, "invalid_body", message)
+
+
 def answer_for(refused: Refused) -> Response:
     """Return the answer to a refused request."""
     message = refused.message
@@ -92,4 +97,4 @@ def _invalid(problem: Any) -> Refused:
         return Refused(400, message=f"the body is not JSON: {problem['ctx']['error']}")
     place = ".".join(str(part) for part in problem["loc"][:4])
     message = problem["msg"].removeprefix("Value error, ")
-    return Refused(422, "invalid_body", f"{place}: {message}" if place else message)
+    return InvalidBody(f"{place}: {message}" if place else message)

@@ -7,8 +7,6 @@ from paretocut.tail import fit_tails
 from paretocut.web.bodies import ScoredList, ScoreRequest, Tail, one_or_many
 from paretocut.web.service import Answer, Route, Service
 
-__all__ = ["ROUTE"]
-
 
 def score(service: Service, asked: ScoreRequest) -> Answer:
     """Fit the tail of one list or of each list, and say how unusual each result is."""

@@ -23,8 +23,6 @@ from paretocut.web.deciders import load_models
 from paretocut.web.limits import Limits
 from paretocut.web.logs import configuration
 
-__all__ = ["TOKEN", "Settings", "app", "run"]
-
 TOKEN = "PARETOCUT_TOKEN"
 """Environment variable of the bearer token."""
 

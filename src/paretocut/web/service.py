@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import os
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -22,10 +21,8 @@ from paretocut.web.arrow_streams import ARROW
 from paretocut.web.deciders import Models
 from paretocut.web.limits import Limits
 from paretocut.web.openapi import BINARY, errors, takes
-from paretocut.web.refusals import Refused
+from paretocut.web.refusals import InvalidBody, Refused
 from paretocut.web.telemetry import Telemetry
-
-__all__ = ["Answer", "Route", "Service"]
 
 
 @dataclass(frozen=True)
@@ -44,12 +41,6 @@ class Service:
     limits: Limits
     threads: ThreadPoolExecutor
     telemetry: Telemetry = field(default_factory=Telemetry)
-
-    @classmethod
-    def of(cls, models: Models | None, limits: Limits | None, threads: int | None) -> Service:
-        """Return a service with the usual values for whatever is None."""
-        pool = ThreadPoolExecutor(threads or os.cpu_count() or 1, "paretocut")
-        return cls(models or Models(), limits or Limits(), pool)
 
     async def answer(self, request: Request, work: Callable[[bytes], Answer]) -> Response:
         """Return the answer that ``work`` makes of the body, in a thread; 503 if it takes too long.
@@ -117,8 +108,7 @@ class Route:
                 asked = options.model_validate(dict(request.query_params), strict=False)
                 return await service.answer(request, lambda body: of_stream(service, body, asked))
             if self.stream is not None and request.query_params:
-                message = "the options of a JSON body belong into the body"
-                raise Refused(422, "invalid_body", message)
+                raise InvalidBody("the options of a JSON body belong in the body")
             return await service.answer(
                 request, lambda body: self.work(service, self.body.model_validate_json(body))
             )

@@ -11,14 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
-from prometheus_client import (
-    CONTENT_TYPE_LATEST,
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    generate_latest,
-)
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
@@ -26,9 +19,13 @@ from paretocut.decisions import Cuts
 from paretocut.lists import FloatArray, Ragged, RankedLists
 from paretocut.truncators import Calibrated, Truncator
 
-__all__ = ["CONTENT_TYPE_LATEST", "Telemetry"]
-
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_DECIDED = {
+    "lists": "Lists decided on.",
+    "results": "Results of these lists.",
+    "kept_results": "Results kept of these lists.",
+    "empty_lists": "Lists of which nothing was kept.",
+}
 _WINDOW = 500  # lists that are compared with the calibration
 _PAUSE = 1.0  # seconds between two comparisons
 
@@ -58,11 +55,10 @@ class Telemetry:
             multiprocess_mode="livesum",
             registry=own,
         )
-        decided = partial(Counter, labelnames=["decider"], registry=own)
-        self._lists = decided("paretocut_lists", "Lists decided on.")
-        self._results = decided("paretocut_results", "Results of these lists.")
-        self._kept = decided("paretocut_kept_results", "Results kept of these lists.")
-        self._empty = decided("paretocut_empty_lists", "Lists of which nothing was kept.")
+        self._decided = {
+            name: Counter(f"paretocut_{name}", text, ["decider"], registry=own)
+            for name, text in _DECIDED.items()
+        }
         self._warnings = Counter(
             "paretocut_warnings", "Lists with this warning.", ["warning"], registry=own
         )
@@ -96,10 +92,9 @@ class Telemetry:
         """Count decisions; their warnings only if they were asked for."""
         if not len(cuts):
             return
-        self._lists.labels(decider).inc(len(cuts))
-        self._results.labels(decider).inc(int(cuts.n.sum()))
-        self._kept.labels(decider).inc(int(cuts.k.sum()))
-        self._empty.labels(decider).inc(int(np.count_nonzero(cuts.k == 0)))
+        counts = (len(cuts), cuts.n.sum(), cuts.k.sum(), np.count_nonzero(cuts.k == 0))
+        for counter, count in zip(self._decided.values(), counts, strict=True):
+            counter.labels(decider).inc(int(count))
         warnings: Iterable[Sequence[str]] = cuts.warnings if explain else ()
         for name, count in Counts(name for names in warnings for name in names).items():
             self._warnings.labels(name).inc(count)

@@ -30,8 +30,6 @@ from paretocut.truncators import (
     Truncator,
 )
 
-__all__ = ["LEARNED", "METRICS", "Exploration", "Method"]
-
 LEARNED = "learned"
 """Key of the method that learns from judgements made on the page."""
 

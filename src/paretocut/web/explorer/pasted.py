@@ -11,8 +11,6 @@ from paretocut.io import read_lists
 from paretocut.io.tables import Format
 from paretocut.lists import RankedLists
 
-__all__ = ["pasted_lists"]
-
 _SCORES = re.compile(r"[\s,;\[\]]*(?:[+-]?[\d.][\d.eE+-]*[\s,;\[\]]*)+")
 
 

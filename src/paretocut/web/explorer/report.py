@@ -15,8 +15,6 @@ from paretocut.errors import InvalidParameterError
 from paretocut.web.explorer.exploration import Exploration
 from paretocut.web.explorer.views import frontier_view, query_view, run_view
 
-__all__ = ["render"]
-
 _CUTS, _RESULTS = 400, 50  # of each query
 _IMPORT = re.compile(r"^import [^;]*? from \"\./(\w+\.js)\";\n", re.MULTILINE)
 

@@ -12,25 +12,15 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable
 from importlib.resources import files
-from typing import Any, TypeVar
+from typing import Any
 
-from fastapi import APIRouter, Request, Response
-from fastapi.concurrency import run_in_threadpool
+from fastapi import APIRouter, Depends, Request, Response
 
 from paretocut.web.bodies import Strict
+from paretocut.web.explorer import views
 from paretocut.web.explorer.exploration import Exploration
 from paretocut.web.explorer.pasted import pasted_lists
-from paretocut.web.explorer.views import (
-    copy_view,
-    frontier_view,
-    judging_view,
-    qrels_view,
-    query_view,
-    run_view,
-)
 from paretocut.web.refusals import Refused
-
-__all__ = ["MAX_BYTES", "POLICY", "router"]
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -42,6 +32,7 @@ MAX_BYTES = 200_000_000
 """Size of a run that can be uploaded."""
 
 _MOST_RUNS = 8
+_VIEWS = {"run": views.run_view, "frontier": views.frontier_view, "qrels": views.qrels_view}
 _TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 _HEADERS = {
     "Content-Security-Policy": POLICY,
@@ -49,9 +40,6 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
 }
-
-
-_Body = TypeVar("_Body", bound=Strict)
 
 
 class _Upload(Strict):
@@ -71,7 +59,7 @@ class _OpenRuns:
     """The runs that are open; of those uploaded, the oldest is closed first."""
 
     def __init__(self, first: Exploration | None) -> None:
-        self.first = first
+        self._first = first
         self._uploaded: OrderedDict[str, Exploration] = OrderedDict()
 
     def add(self, run: Exploration) -> str:
@@ -84,7 +72,7 @@ class _OpenRuns:
 
     def view(self, name: str, view: Callable[[Exploration], Any]) -> Response:
         """Answer with a view of an open run."""
-        found = self.first if name == "run" else self._uploaded.get(name)
+        found = self._first if name == "run" else self._uploaded.get(name)
         if found is None:
             raise Refused(404, message="this run is not open any more: open it again")
         with found.lock:
@@ -107,53 +95,57 @@ def router(first: Exploration | None) -> APIRouter:
     def static(name: str) -> Response:
         return _file(name)
 
-    @routes.get("/api/{name}/run")
-    def whole(name: str) -> Response:
-        if name == "run" and runs.first is None:
+    @routes.get("/api/{name}/copy")
+    def copy(name: str, i: int, k: int, method: str | None = None) -> Response:
+        return runs.view(name, lambda run: views.copy_view(run, method, _checked(run, i), k))
+
+    @routes.get("/api/{name}/{view}")
+    def whole(name: str, view: str) -> Response:
+        if view not in _VIEWS:
+            raise Refused(404)
+        if (name, view) == ("run", "run") and first is None:
             return _answer(None)
-        return runs.view(name, run_view)
-
-    @routes.get("/api/{name}/frontier")
-    def frontier(name: str) -> Response:
-        return runs.view(name, frontier_view)
-
-    @routes.get("/api/{name}/qrels")
-    def qrels(name: str) -> Response:
-        return runs.view(name, qrels_view)
+        return runs.view(name, _VIEWS[view])
 
     @routes.get("/api/{name}/query/{i}")
     def query(name: str, i: int, also: int | None = None) -> Response:
-        return runs.view(name, lambda run: query_view(run, _checked(run, i), also=also))
+        return runs.view(name, lambda run: views.query_view(run, _checked(run, i), also=also))
 
     @routes.get("/api/{name}/judging/{i}")
     def judging(name: str, i: int) -> Response:
-        return runs.view(name, lambda run: judging_view(run, _checked(run, i)))
+        return runs.view(name, lambda run: views.judging_view(run, _checked(run, i)))
 
-    @routes.get("/api/{name}/copy")
-    def copy(name: str, i: int, k: int, method: str | None = None) -> Response:
-        return runs.view(name, lambda run: copy_view(run, method, _checked(run, i), k))
-
-    @routes.post("/api/{name}/judge")
-    async def judge(name: str, request: Request) -> Response:
-        given = await _read(request, _Judgement)
-
+    @routes.post("/api/{name}/judge", dependencies=[Depends(_only_json)])
+    def judge(name: str, given: _Judgement) -> Response:
         def view(run: Exploration) -> Any:
             i = _checked(run, given.i)
             run.judge(i, given.rank, given.relevant)
             return {
-                "run": run_view(run),
-                "query": query_view(run, i, also=given.rank),
-                "judging": judging_view(run, i),
+                "run": views.run_view(run),
+                "query": views.query_view(run, i, also=given.rank),
+                "judging": views.judging_view(run, i),
             }
 
-        return await run_in_threadpool(runs.view, name, view)
+        return runs.view(name, view)
 
-    @routes.post("/api/upload")
-    async def upload(request: Request) -> Response:
-        given = await _read(request, _Upload)
-        return await run_in_threadpool(_uploaded, given, runs)
+    @routes.post("/api/upload", dependencies=[Depends(_only_json)])
+    def upload(given: _Upload) -> Response:
+        name = (given.name or "pasted")[:200]
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            lists = pasted_lists(given.run, given.qrels, higher_is_better=not given.distances)
+        run = Exploration(lists, name=name, source=name)
+        views.run_view(run)  # problems show up now
+        notes = [str(warning.message) for warning in caught]
+        return _answer({"session": runs.add(run), "notes": notes})
 
     return routes
+
+
+def _only_json(request: Request) -> None:
+    """Refuse other types: a page of another origin cannot send this one without asking first."""
+    if request.headers.get("content-type") != "application/json":
+        raise Refused(415, "unsupported_type", "the content type must be application/json")
 
 
 def _answer(content: Any) -> Response:
@@ -173,23 +165,3 @@ def _checked(run: Exploration, i: int) -> int:
     if not 0 <= i < len(run.lists):
         raise Refused(404, message=f"this run has queries 0 to {len(run.lists) - 1}")
     return i
-
-
-async def _read(request: Request, kind: type[_Body]) -> _Body:
-    # A page of another origin cannot send this type without asking first.
-    if request.headers.get("content-type") != "application/json":
-        raise Refused(415, "unsupported_type", "the content type must be application/json")
-    found: _Body = kind.model_validate_json(await request.body())
-    return found
-
-
-def _uploaded(given: _Upload, runs: _OpenRuns) -> Response:
-    """Open an uploaded run, and return its name and what the user should know of it."""
-    name = (given.name or "pasted")[:200]
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        lists = pasted_lists(given.run, given.qrels, higher_is_better=not given.distances)
-    run = Exploration(lists, name=name, source=name)
-    run_view(run)  # problems show up now
-    notes = [str(warning.message) for warning in caught]
-    return _answer({"session": runs.add(run), "notes": notes})

@@ -16,8 +16,6 @@ from paretocut.web.explorer.routes import MAX_BYTES, router
 from paretocut.web.limits import Limits
 from paretocut.web.logs import configuration
 
-__all__ = ["explorer_app", "serve"]
-
 _HOST = "127.0.0.1"
 
 

@@ -26,8 +26,6 @@ from paretocut.show.plots import frontier_points, tail_histogram
 from paretocut.truncators import Calibrated, Gated, ScoreThreshold
 from paretocut.web.explorer.exploration import LEARNED, Exploration, Method
 
-__all__ = ["copy_view", "frontier_view", "judging_view", "qrels_view", "query_view", "run_view"]
-
 _TEXT = 300  # characters of a text
 
 
