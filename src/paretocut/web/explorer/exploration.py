@@ -18,17 +18,7 @@ from paretocut.errors import InvalidParameterError
 from paretocut.judging import plan_judgements
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
 from paretocut.tail import SurpriseFits, fit_tails
-from paretocut.truncators import (
-    Autocut,
-    Calibrated,
-    Consensus,
-    FixedK,
-    Gated,
-    LargestGap,
-    ScoreThreshold,
-    Surprise,
-    Truncator,
-)
+from paretocut.truncators import Calibrated, Consensus, Gated, Surprise, Truncator, from_text
 
 LEARNED = "learned"
 """Key of the method that learns from judgements made on the page."""
@@ -60,12 +50,13 @@ def _standard_methods() -> list[Method]:
         Method("consensus", "Consensus", Consensus(), "ours", "pc.cut_batch(lists)", ""),
         Method("surprise", "Surprise, p ≤ 0.05", rule, "ours", python, "--alpha 0.05"),
     ]
-    for key, label, truncator, words in (
-        ("first10", "First 10", FixedK(10), "fixed_k:k=10"),
-        ("upper-half", "Upper half", ScoreThreshold("minmax", 0.5), "minmax:threshold=0.5"),
-        ("largest-gap", "Largest gap", LargestGap(), "largest_gap"),
-        ("autocut", "Autocut", Autocut(), "autocut"),
+    for key, label, words in (
+        ("first10", "First 10", "fixed_k:k=10"),
+        ("upper-half", "Upper half", "minmax:threshold=0.5"),
+        ("largest-gap", "Largest gap", "largest_gap"),
+        ("autocut", "Autocut", "autocut"),
     ):
+        truncator = from_text(words)
         python = f"pc.truncators.{truncator!r}.cut_batch(lists)"
         found.append(Method(key, label, truncator, "rival", python, f"--method {words}"))
     return found
