@@ -13,8 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, WrapValidato
 
 from paretocut.decisions import Cut
 from paretocut.decisions.options import EXPECT, FITTING, OPTIONS, Option
-from paretocut.evaluation import Evaluation
-from paretocut.evaluation.tables import Summary
+from paretocut.evaluation import Evaluation, Summary
 from paretocut.fusion import METHODS
 from paretocut.lists import FloatArray, IntArray
 from paretocut.schema.kinds import Either, Kind, Real, Text, Whole
