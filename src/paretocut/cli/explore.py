@@ -28,8 +28,7 @@ from paretocut.io._files import open_target
 from paretocut.lists import RankedLists
 from paretocut.schema.extras import require
 from paretocut.truncators import Truncator
-from paretocut.web.explorer.judging import learn_at_start
-from paretocut.web.explorer.session import Session
+from paretocut.web.explorer.exploration import Exploration
 
 
 def add_commands(commands: Commands) -> None:
@@ -94,7 +93,7 @@ def _add_looked_at(parser: argparse.ArgumentParser, *, needed: bool = True) -> N
     add_quiet(parser)
 
 
-def _session(args: argparse.Namespace) -> Session:
+def _session(args: argparse.Namespace) -> Exploration:
     models = dict(_model(args, text) for text in args.model)
     queries = read_texts(args.queries) if args.queries else {}
     lists, notes = _lists(args)
@@ -104,7 +103,7 @@ def _session(args: argparse.Namespace) -> Session:
     wanted = set() if lists.doc_ids is None else set(lists.doc_ids.values.tolist())
     documents = read_texts(args.corpus, wanted) if args.corpus else {}
     name = " + ".join([Path(args.run).name, *(Path(run).name for run in args.fuse)])
-    session = Session(
+    session = Exploration(
         lists,
         name=name,
         models=models,
@@ -112,7 +111,6 @@ def _session(args: argparse.Namespace) -> Session:
         doc_texts=documents,
         source=Path(args.run).name,
     )
-    learn_at_start(session)
     for key in session.methods:
         session.cuts(key)  # what a model does not suit is told before anything is shown
     return session
