@@ -72,13 +72,7 @@ class AskedProgram:
         self._listener.join(5)  # a child of the program may hold its output open
 
     def __call__(self, question: Mapping[str, str]) -> bool | int | None:
-        """Return what the program says of one result.
-
-        Parameters
-        ----------
-        question
-            ``query_id``, ``doc_id``, and the texts ``query`` and ``text``.
-        """
+        """Return what the program says of one result."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(json.dumps(dict(question)).encode() + b"\n")

@@ -39,19 +39,7 @@ def symbols(encoding: str | None) -> Symbols:
 def draw_list(
     surprise: FloatArray, relevant: BoolArray, k: int, top: float, signs: Symbols
 ) -> Iterator[str]:
-    """Yield the lines of a drawing: surprise by rank, the cut, and which results are relevant.
-
-    Parameters
-    ----------
-    surprise, relevant
-        One value per result, best first; the first 70 are drawn.
-    k
-        Where the cut is.
-    top
-        Surprise of a bar of full height.
-    signs
-        What to draw with.
-    """
+    """Yield the lines of a drawing: surprise by rank, the cut, and which results are relevant."""
     shown, marks = surprise[:SHOWN], relevant[:SHOWN]
     steps = len(signs.bars) - 1
     filled = (shown / top * (_HEIGHT * steps)).round().astype(int).tolist()

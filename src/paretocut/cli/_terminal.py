@@ -47,18 +47,7 @@ def one_key() -> Iterator[Callable[[], str]]:
 
 
 def screen(query: str, text: str, *, done: str, learned: str) -> str:
-    """Return what the terminal shows of one result; rank and score are left out on purpose.
-
-    Parameters
-    ----------
-    query, text
-        What was asked, and the result. Control characters are dropped: a document must not
-        command the terminal.
-    done
-        How far the work is.
-    learned
-        What the answers say so far.
-    """
+    """Return what the terminal shows of one result; rank and score are left out on purpose."""
     size = shutil.get_terminal_size()
     width, plain = min(size.columns, _WIDEST) - 2, os.environ.get("TERM") == "dumb"
     keys = "   ".join(f"{key} {what}" for key, what in KEYS.items())

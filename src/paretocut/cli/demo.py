@@ -46,11 +46,6 @@ def search_digits(seed: int = 0) -> tuple[RankedLists, RankedLists]:
     Euclidean distance of the pixels, and relevant are those that show the same digit. Every
     second query gets an index without its digit; for the others 10 to 30 images of it are in
     the index.
-
-    Parameters
-    ----------
-    seed
-        Which images are queries, and which of their digit are in the index.
     """
     datasets = require("sklearn.datasets", feature="the demo", extra="demo")
     pixels, digits = datasets.load_digits(return_X_y=True)
@@ -141,13 +136,7 @@ def _row(name: str, knows: str, test: RankedLists, k: IntArray) -> Row:
 
 
 def compare_cuts(tune: RankedLists, test: RankedLists) -> list[Row]:
-    """Return the table: each way to cut, fitted on the one half and measured on the other.
-
-    Parameters
-    ----------
-    tune, test
-        What `search_digits` gives.
-    """
+    """Return the table: each way to cut, fitted on the one half and measured on the other."""
     rows = []
     for name, knows, truncator in _methods(tune):
         if knows == "judged":

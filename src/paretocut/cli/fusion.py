@@ -140,13 +140,7 @@ def _fuse(args: argparse.Namespace) -> None:
 
 
 def names_of(runs: Sequence[str]) -> dict[str, str]:
-    """Return the files of runs by short names: what their paths differ in, or numbers.
-
-    Parameters
-    ----------
-    runs
-        Paths.
-    """
+    """Return the files of runs by short names: what their paths differ in, or numbers."""
     stems = [Path(run).name.partition(".")[0] or run for run in runs]
     if len(set(stems)) < len(stems):
         stems = [str(i) for i in range(1, len(runs) + 1)]
@@ -209,17 +203,7 @@ def _output_format(args: argparse.Namespace) -> Format:
 def compared(
     runs: Mapping[str, RankedLists], methods: Mapping[str, Truncator], metrics: Any, **protocol: Any
 ) -> Evaluation:
-    """Return one table of every method on single runs and on their fusions.
-
-    Parameters
-    ----------
-    runs
-        Judged lists by name of the run.
-    methods
-        Truncators by name.
-    metrics, **protocol
-        As for `evaluate`.
-    """
+    """Return one table of every method on single runs and on their fusions."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", QueryCoverageWarning)  # told when the runs were read
         fused = {f"fused, {method}": pc.fuse(runs, method=method) for method in ("rrf", "z")}

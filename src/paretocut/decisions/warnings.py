@@ -51,15 +51,7 @@ ABOUT_SCORES = (
 
 
 def named(found: Mapping[str, BoolArray], lists: int) -> list[tuple[str, ...]]:
-    """Return the names of the warnings of each list, in the order of `WARNINGS`.
-
-    Parameters
-    ----------
-    found
-        Which lists deserve a warning, by its name.
-    lists
-        How many lists there are.
-    """
+    """Return the names of the warnings of each list, in the order of `WARNINGS`."""
     names = [name for name in WARNINGS if name in found and found[name].any()]
     if not names:
         return [()] * lists

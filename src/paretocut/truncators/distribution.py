@@ -90,13 +90,7 @@ class ScoreDistribution(Truncator):
         return cuts, _Fitted(usable)
 
     def keys(self, lists: RankedLists) -> Ragged:
-        """Return the probability of relevance of each result; see `Truncator.keys`.
-
-        Parameters
-        ----------
-        lists
-            The lists.
-        """
+        """Return the probability of relevance of each result; see `Truncator.keys`."""
         merit = lists.merit
         usable = _usable(merit)
         chances, _ = self._relevance(merit.take(np.flatnonzero(usable)))

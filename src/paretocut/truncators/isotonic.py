@@ -124,13 +124,7 @@ class Isotonic(Truncator):
         return cuts, Clause(f"calibrated on the {nearby} nearest queries, {self._taught()}")
 
     def keys(self, lists: RankedLists) -> Ragged:
-        """Return the calibrated relevance of each result; see `Truncator.keys`.
-
-        Parameters
-        ----------
-        lists
-            The lists.
-        """
+        """Return the calibrated relevance of each result; see `Truncator.keys`."""
         if self.neighbors is not None:
             return super().keys(lists)
         keys = normalize_scores(lists.merit, self.normalize)

@@ -194,13 +194,7 @@ class Surprise(Truncator):
         return fit_lists(lists, self._fitting())
 
     def keys(self, lists: RankedLists) -> Ragged:
-        """Return the surprise of each result; see `Truncator.keys`.
-
-        Parameters
-        ----------
-        lists
-            The lists.
-        """
+        """Return the surprise of each result; see `Truncator.keys`."""
         return self._tails(lists).surprise
 
     def keys_learn(self) -> bool:

@@ -35,21 +35,7 @@ def create_app(
     threads: int | None = None,
     router: APIRouter | None = None,
 ) -> FastAPI:
-    """Return the application, ready for any ASGI server.
-
-    Parameters
-    ----------
-    models
-        Truncators and fusions that requests may name.
-    token
-        Bearer token that every request except ``/healthz`` must carry; None lets everybody in.
-    limits
-        What one request may cost.
-    threads
-        Requests worked on at once; None for one per processor.
-    router
-        More routes, behind the same admission.
-    """
+    """Return the application, ready for any ASGI server."""
     pool = ThreadPoolExecutor(threads or os.cpu_count() or 1, "paretocut")
     service = Service(models or Models(), limits or Limits(), pool)
 

@@ -31,21 +31,7 @@ def regress(
     towards: FloatArray,
     constants: Constants = CONSTANTS,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the coefficients of the log-odds of relevance, and their covariance.
-
-    Parameters
-    ----------
-    design
-        Features of the results.
-    relevant
-        Which of them are relevant.
-    weight
-        How much each counts.
-    towards
-        Coefficients of other collections; with few judgements the result stays close to them.
-    constants
-        They say how close.
-    """
+    """Return the coefficients of the log-odds of relevance, and their covariance."""
     penalty = np.full(towards.size, constants.ridge)
     coef = ridge_logistic(design, relevant, penalty=penalty, towards=towards, weight=weight)
     matrix = curvature(design, sigmoid(design @ coef), weight, penalty)
@@ -72,21 +58,7 @@ def cross_validated(
     seed: int,
     constants: Constants = CONSTANTS,
 ) -> tuple[float, float]:
-    """Return the mean metric of lists cut by what other folds taught, and its standard error.
-
-    Parameters
-    ----------
-    lists
-        Judged lists.
-    metric
-        What is expected and measured.
-    design, weight, towards
-        As for `regress`, for all results of the lists.
-    seed
-        Of the division into folds.
-    constants
-        They say how many folds, and what `regress` and `careful` need.
-    """
+    """Return the mean metric of lists cut by what other folds taught, and its standard error."""
     relevant, rows = lists.relevant.values, lists.scores.rows
     folds = min(constants.folds, len(lists))
     fold = np.random.default_rng(seed).permutation(len(lists)) % folds
