@@ -9,8 +9,6 @@ import numpy as np
 
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, best_first
 
-__all__ = ["ABOUT_SCORES", "SHALLOW", "WARNINGS", "diagnose", "may_saturate", "named", "saturated"]
-
 SHALLOW = 50
 """Lists of fewer results are too shallow for a tail to be told from its head."""
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from paretocut.lists import RankedLists
 
-__all__ = ["amount", "edge", "ordinal", "rounded", "sentence"]
-
 _LONGEST = 40  # letters of a document's name in a sentence
 
 

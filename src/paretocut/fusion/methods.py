@@ -21,8 +21,6 @@ from paretocut.tail import fit_tails
 from paretocut.truncators.consensus import Consensus
 from paretocut.truncators.threshold import normalize_scores
 
-__all__ = ["METHODS", "fuse"]
-
 _TIE = 1e-6  # of a min-max score: decides between results of equal surprise
 _RRF = 60.0  # the constant of Cormack, Clarke and Buettcher
 

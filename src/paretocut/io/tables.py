@@ -31,8 +31,6 @@ from paretocut.io.trec import Qrels, judge_lists, read_trec, write_trec
 from paretocut.lists import RankedLists
 from paretocut.schema.parameters import shown
 
-__all__ = ["Format", "read_lists", "write_lists"]
-
 Format: TypeAlias = Literal["trec", "jsonl", "csv", "parquet", "arrow"]
 
 _SUFFIXES: dict[str, Format] = {

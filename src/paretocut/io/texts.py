@@ -8,8 +8,6 @@ from paretocut.errors import DataFormatError
 from paretocut.io.rows import json_object, text_lines
 from paretocut.io.streams import OpenSource, Source, open_source
 
-__all__ = ["read_texts"]
-
 
 def read_texts(source: Source, wanted: Container[str] | None = None) -> dict[str, str]:
     r"""Return texts by id.

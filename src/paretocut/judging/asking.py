@@ -11,8 +11,6 @@ from paretocut.errors import InvalidParameterError
 from paretocut.judging.session import JudgingSession
 from paretocut.lists import RankedLists
 
-__all__ = ["judge"]
-
 
 def judge(
     lists: RankedLists,

@@ -12,8 +12,6 @@ from paretocut.lists import BoolArray, FloatArray, Ragged, RankedLists
 from paretocut.relevance.judged import Relevance, learn_from
 from paretocut.schema.parameters import check_int
 
-__all__ = ["JudgementPlan", "known_relevance", "plan_judgements", "planned"]
-
 VISIT = 5
 """Results of one list that are asked about in a row."""
 _ENOUGH = 50  # judgements before the plan looks where relevance is uncertain

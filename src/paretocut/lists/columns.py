@@ -11,18 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from paretocut.errors import InvalidScoresError
 from paretocut.lists.ragged import Ragged, RaggedLike
 
-__all__ = [
-    "aligned",
-    "as_text",
-    "check_direction",
-    "code_points",
-    "grades",
-    "known_or_nan",
-    "matrix",
-    "query_names",
-    "refuse_not_finite",
-]
-
 _UNSORTED = 8  # this many scores do not stand worst first by accident
 
 

@@ -12,8 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from paretocut.errors import InvalidParameterError
 from paretocut.lists.ragged import IntArray, Ragged
 
-__all__ = ["Parts"]
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Parts:

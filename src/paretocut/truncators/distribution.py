@@ -13,8 +13,6 @@ from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
 from paretocut.schema.kinds import Flag, Whole
 from paretocut.truncators.base import Truncator
 
-__all__ = ["ScoreDistribution"]
-
 # EM starts with these shares of each list's head taken for relevant.
 _STARTS = (0.02, 0.1, 0.4)
 # All starts run this long; then the likeliest goes on alone.

@@ -17,8 +17,6 @@ from paretocut.schema.parameters import shown
 from paretocut.tail import SurpriseFits
 from paretocut.truncators.base import TRUNCATOR, Truncator
 
-__all__ = ["Gated", "percent"]
-
 
 class Gated(Truncator):
     """Keep nothing, unless the best score is beyond what queries without an answer reach.

@@ -19,8 +19,6 @@ from paretocut.truncators.neighbors import EMBEDDINGS, Lists, embeddings_of, nea
 from paretocut.truncators.search import best_threshold, count_kept
 from paretocut.truncators.threshold import NORMALIZATIONS, normalize_scores
 
-__all__ = ["Isotonic"]
-
 
 class Isotonic(Truncator):
     """Keep the results whose calibrated relevance reaches the best threshold of the training lists.

@@ -9,8 +9,6 @@ from numpy.typing import ArrayLike
 
 from paretocut.lists import FloatArray, IntArray, Ragged
 
-__all__ = ["Best", "Sweep", "best_cut", "best_threshold", "count_kept"]
-
 # Sums of many metric values differ in the last digits with the order of the lists; cuts whose
 # totals agree to this relative precision are equally good, and the one that keeps less wins.
 _PRECISION = 1e-10

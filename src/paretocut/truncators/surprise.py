@@ -22,8 +22,6 @@ from paretocut.truncators.evidence import AgainstLimit
 from paretocut.truncators.neighbors import EMBEDDINGS, Lists, embeddings_of, nearest
 from paretocut.truncators.search import best_threshold, count_kept
 
-__all__ = ["Surprise"]
-
 _UNTRAINED = 0.05  # the paper's alpha, until a threshold is learned
 
 

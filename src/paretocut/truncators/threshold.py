@@ -16,8 +16,6 @@ from paretocut.truncators.base import METRIC, Truncator
 from paretocut.truncators.evidence import AgainstLimit
 from paretocut.truncators.search import best_threshold, count_kept
 
-__all__ = ["NORMALIZATIONS", "ScoreThreshold", "normalize_scores"]
-
 NORMALIZATIONS = ("raw", "max", "minmax", "z")
 
 

@@ -22,8 +22,6 @@ from paretocut.web.openapi import describe, errors
 from paretocut.web.refusals import answer_for, as_refused
 from paretocut.web.service import Service
 
-__all__ = ["create_app"]
-
 _ROUTES = (cutting.ROUTE, scoring.ROUTE, fusing.ROUTE, evaluating.ROUTE)
 
 

@@ -14,8 +14,6 @@ from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged
 from paretocut.relevance.logistic import ridge_logistic, sigmoid
 from paretocut.schema.kinds import Items, Kind, Real, checked
 
-__all__ = ["AnswerModel"]
-
 _RANKS = np.array([1, 2, 3, 5, 10, 20, 50, 100])
 # Models use the first so many columns: the best score; scores at all ranks and the log of their
 # range; these and the scores' normal scores.

@@ -15,8 +15,6 @@ from paretocut.schema.kinds import Array
 from paretocut.truncators.consensus.expected import best_expected
 from paretocut.truncators.consensus.features import DESIGN
 
-__all__ = ["COEF", "COVARIANCE", "careful", "cross_validated", "regress"]
-
 # Features are standardised, so no coefficient is anywhere near these bounds.
 COEF = Array((len(DESIGN),), low=-1e6, high=1e6)
 """What a saved model holds of the coefficients."""

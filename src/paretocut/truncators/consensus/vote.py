@@ -14,19 +14,6 @@ from paretocut.relevance.constants import CONSTANTS, Constants
 from paretocut.relevance.scale import Scale
 from paretocut.schema.kinds import Array, Kind
 
-__all__ = [
-    "ELECTED",
-    "LEARNED",
-    "Rules",
-    "all_rules",
-    "drawn",
-    "elected",
-    "rule_values",
-    "unit",
-    "where",
-    "winner",
-]
-
 _THRESHOLDS = 100  # tried on each key; what is shipped holds the values of these very rules
 _COLUMNS = ("rank", "log_rank", "minmax", "top", "z", "raw")  # the order of the kernel
 
