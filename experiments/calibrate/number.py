@@ -1,6 +1,6 @@
 """How many: learn the estimate of the number, and measure it on collections it never saw.
 
-``python -m experiments.calibrate.number`` learns from every collection and writes
+``python -m experiments.calibrate --ship`` learns from every collection and writes
 ``src/paretocut/data/number.json``.
 """
 
@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from experiments.calibrate.collections import systems
 from experiments.data import ROOT
+from experiments.texts import systems
 from paretocut import metrics
 from paretocut.lists import Ragged, RankedLists
 from paretocut.truncators.consensus import number
@@ -22,7 +22,7 @@ from paretocut.truncators.consensus.constants import EXPECT
 from paretocut.truncators.consensus.features import Scale
 from paretocut.truncators.consensus.untrained import upper_half
 
-__all__ = ["Bench", "learn", "leave_one_out"]
+__all__ = ["Bench", "learn", "leave_one_out", "ship", "tuned"]
 
 Array = NDArray[np.float64]
 _MOST = 300
@@ -35,28 +35,17 @@ _MANY = {"spread": 1.0, "plain": 0.3}
 
 
 class Bench:
-    """All lists, their statistics, and the F1 of each list for each number told.
-
-    Attributes
-    ----------
-    systems
-        Collection, name and lists of each run.
-    system, collection
-        Run of each list, and collection of each list, as positions.
-    weight
-        Of each list: collections count alike, and so do the runs of one.
-    told
-        F1 of each list (rows) told each number of a grid (columns).
-    """
+    """All lists, their statistics, and the F1 of each list for each number it could be given."""
 
     def __init__(self) -> None:
-        self.systems = systems(_MOST)
+        self.systems = systems(_MOST)  # collection, name and lists of each run
         self.names = list(dict.fromkeys(family for family, _, _ in self.systems))
         self.merits: list[Ragged] = [
             Scale.of(lists.merit).apply(lists.merit) for _, _, lists in self.systems
         ]
         self.curves = [metrics.f1.curves(lists) for _, _, lists in self.systems]
         counts = np.array([len(merit) for merit in self.merits])
+        # Run and collection of each list; collections count alike, and so do the runs of one.
         self.system = np.repeat(np.arange(len(counts)), counts)
         of = np.array([self.names.index(family) for family, _, _ in self.systems])
         self.collection = of[self.system]
@@ -71,6 +60,7 @@ class Bench:
         self.one = np.stack([np.concatenate(gaps), halves], axis=1)
         self.many = np.stack([mean_gap, crowds, halves], axis=1)
         size = len(self.system)
+        # F1 of each list (rows) for each number of a grid (columns).
         self.told = np.stack(
             [self.f1([number.told(size, float(np.exp(target)))]) for target in _TARGETS], axis=1
         )
@@ -181,13 +171,9 @@ def tuned(lists: RankedLists, folds: int = 5, seed: int = 0) -> Array:
     return values
 
 
-def main() -> None:
+def ship() -> None:
     """Learn from every collection, and write what ships."""
     bench = Bench()
     content = learn(bench, np.ones(len(bench.system), dtype=bool))
     path = ROOT / "src" / "paretocut" / "data" / "number.json"
     path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
