@@ -16,10 +16,12 @@ from scipy.optimize import minimize
 from experiments.data import ROOT
 from experiments.texts import systems
 from paretocut import metrics
+from paretocut.background import drift
 from paretocut.lists import Ragged, RankedLists
+from paretocut.relevance.beliefs import beliefs_about, believed_cuts, stated
+from paretocut.relevance.constants import EXPECT
+from paretocut.relevance.scale import Scale
 from paretocut.truncators.consensus import number
-from paretocut.truncators.consensus.constants import EXPECT
-from paretocut.truncators.consensus.features import Scale
 from paretocut.truncators.consensus.untrained import upper_half
 
 __all__ = ["Bench", "learn", "leave_one_out", "ship", "tuned"]
@@ -53,8 +55,8 @@ class Bench:
         self.relevant = np.concatenate(
             [[part.sum() for part in lists.relevant] for _, _, lists in self.systems]
         )
-        gaps = [number.gaps(merit) for merit in self.merits]
-        halves = np.concatenate([number.halves(merit) for merit in self.merits])
+        gaps = [drift.gaps(merit) for merit in self.merits]
+        halves = np.concatenate([drift.halves(merit) for merit in self.merits])
         mean_gap = np.array([part.mean() for part in gaps])[self.system]
         crowds = np.array([number.crowd(merit) for merit in self.merits])[self.system]
         self.one = np.stack([np.concatenate(gaps), halves], axis=1)
@@ -62,7 +64,7 @@ class Bench:
         size = len(self.system)
         # F1 of each list (rows) for each number of a grid (columns).
         self.told = np.stack(
-            [self.f1([number.told(size, float(np.exp(target)))]) for target in _TARGETS], axis=1
+            [self.f1([stated(size, float(np.exp(target)))]) for target in _TARGETS], axis=1
         )
 
     def f1(self, beliefs: list[Array]) -> Array:
@@ -70,7 +72,7 @@ class Bench:
         whole = np.concatenate(beliefs)
         parts, at = [], 0
         for merit, curves in zip(self.merits, self.curves, strict=True):
-            cuts = number.believed_cuts(merit, whole[at : at + len(merit)])
+            cuts = believed_cuts(merit, whole[at : at + len(merit)])
             parts.append(curves.values[curves.offsets[:-1] + cuts])
             at += len(merit)
         return np.concatenate(parts)
@@ -142,7 +144,7 @@ def leave_one_out(bench: Bench) -> dict[str, Array]:
         for i in np.unique(bench.system[bench.collection == k]):
             merit, own = bench.merits[i], bench.system == i
             alone = coef[0] + bench.one[own] @ coef[1:]
-            one[own] = number.beliefs_about(merit, alone, **_ONE)
+            one[own] = beliefs_about(merit, alone, **_ONE)
             many[own] = number.estimated(merit, number.typical(merit, known), known)
     mean = bench.per_run(bench.relevant.astype(np.float64))
     words = np.array(list(EXPECT))
@@ -152,8 +154,8 @@ def leave_one_out(bench: Bench) -> dict[str, Array]:
         "half": bench.cut([upper_half(merit) for merit in bench.merits]),
         "one": bench.f1([one]),
         "many": bench.f1([many]),
-        "word": bench.f1([np.concatenate([number.told(1, str(word)) for word in nearest])]),
-        "number": bench.f1([np.concatenate([number.told(1, float(m)) for m in mean])]),
+        "word": bench.f1([np.concatenate([stated(1, str(word)) for word in nearest])]),
+        "number": bench.f1([np.concatenate([stated(1, float(m)) for m in mean])]),
     }
 
 

@@ -15,11 +15,11 @@ from experiments.judge.prior import coefficients, prior_of, runs
 from paretocut import metrics
 from paretocut.judging import JudgingSession
 from paretocut.lists import Ragged, RankedLists
+from paretocut.relevance.beliefs import believed_cuts
+from paretocut.relevance.constants import EXPECT
+from paretocut.relevance.judged import Relevance, learn
+from paretocut.relevance.scale import Scale
 from paretocut.truncators import Consensus
-from paretocut.truncators.consensus.constants import EXPECT
-from paretocut.truncators.consensus.features import Scale
-from paretocut.truncators.consensus.judged import Relevance, learn
-from paretocut.truncators.consensus.number import believed_cuts
 
 __all__ = ["BUDGETS", "JUDGES", "Part", "measure", "plain_number"]
 
@@ -185,7 +185,7 @@ def _taught(part: Part, places: list[int], said: Bools, known: Any, word: str) -
     own = metrics.f1(part.judge, believed_cuts(part.merit, model.beliefs(part.merit))).mean()
     return {
         "f1": part.by(model),
-        "with word": part.by(model.told(word)),
+        "with word": part.by(model.expecting(word)),
         "number": model.number,
         "interval": list(model.interval),
         # What the cuts lose on the judged half against the number known exactly; the bound.

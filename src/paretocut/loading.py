@@ -6,10 +6,8 @@ import os
 
 from paretocut.background import Background
 from paretocut.fusion import Fusion
-from paretocut.fusion._fitted import FORMAT as FUSION
-from paretocut.schema.files import read_model
+from paretocut.schema.files import load_model
 from paretocut.truncators import Truncator
-from paretocut.truncators._persistence import FORMATS, restored
 
 __all__ = ["load"]
 
@@ -18,12 +16,12 @@ def load(path: str | os.PathLike[str]) -> Truncator | Background | Fusion:
     """Return the truncator, the background or the fusion that ``save`` wrote.
 
     A file from a stranger can do no harm: it is plain data, every value in it is checked, nothing
-    in it is run, and no file is read but this one and the ``.safetensors`` file beside it.
+    in it is run, and no other file is read.
 
     Parameters
     ----------
     path
-        The JSON file; its ``.safetensors`` file, where it has one, must lie beside it.
+        The file.
 
     Raises
     ------
@@ -40,7 +38,5 @@ def load(path: str | os.PathLike[str]) -> Truncator | Background | Fusion:
     ...     load(f"{folder}/model.json")
     FixedK(k=3)
     """
-    content = read_model(path, (*FORMATS, FUSION))
-    if content["format"] == FUSION:
-        return Fusion.restored(path, content)
-    return restored(path, content)
+    model: Truncator | Background | Fusion = load_model(path, "truncator", "background", "fusion")
+    return model

@@ -296,7 +296,7 @@ def test_omniglot_follows_from_its_embeddings(stage: int) -> None:
 
 def test_calibration_follows_from_the_raw_files() -> None:
     """The estimate without knowledge, on TREC Deep Learning, by the library's own upper half."""
-    from paretocut.truncators.consensus.features import Scale
+    from paretocut.relevance.scale import Scale
     from paretocut.truncators.consensus.untrained import upper_half
 
     means = []

@@ -22,7 +22,7 @@ LAYERS = [
     {"lists"},
     {"decisions"},
     {"tail"},
-    {"metrics", "background"},
+    {"metrics", "background", "relevance"},
     {"truncators"},
     {"calibration", "fusion", "judging", "evaluation"},
     {"io", "show", "adapters", "loading"},

@@ -8,7 +8,7 @@ import pytest
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import RankedLists
 from paretocut.truncators import Conformal, FixedK, GlobalK, LargestGap, ScoreThreshold, Surprise
-from paretocut.truncators._base import Truncator
+from paretocut.truncators.base import Truncator
 from paretocut.truncators.conformal import _fdr, _fnr
 
 DEPTH = 25

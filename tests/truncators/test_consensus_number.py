@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import paretocut as pc
+from paretocut.background.drift import gaps, halves
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists import Ragged
+from paretocut.relevance.beliefs import believed_cuts, stated
 from paretocut.truncators import Consensus
-from paretocut.truncators.consensus import number
 
 RNG = np.random.default_rng(5)
 
@@ -50,7 +51,7 @@ def test_believed_cuts_agree_with_a_fine_integral(beta: float) -> None:
     means, others = RNG.uniform(0, 4, size=(2, len(lists)))
     ones = np.ones(len(lists))
     beliefs = np.stack([shares, means, ones, 1 - shares, others, 0.6 * ones], axis=1)
-    cuts = number.believed_cuts(Ragged.from_any(lists), beliefs, beta)
+    cuts = believed_cuts(Ragged.from_any(lists), beliefs, beta)
     slow = [slow_cut(x, belief, beta) for x, belief in zip(lists, beliefs, strict=True)]
     # Twelve levels stand for two hundred: cuts may differ by a few percent, seldom by more.
     ratio = np.log(cuts / np.array(slow))
@@ -67,7 +68,7 @@ def test_more_is_kept_when_more_is_expected() -> None:
 
 
 def test_a_word_is_a_wider_belief_than_its_number() -> None:
-    word, exact = number.told(1, "few")[0], number.told(1, 5.0)[0]
+    word, exact = stated(1, "few")[0], stated(1, 5.0)[0]
     assert word[1] == exact[1] == pytest.approx(np.log(5.0))
     assert word[2] > exact[2]
 
@@ -88,7 +89,7 @@ def test_unjudged_lists_tell_one_from_many() -> None:
     few = Consensus().fit(pc.RankedLists(one))
     more = Consensus().fit(pc.RankedLists(many))
     assert few.strategy_ == more.strategy_ == "estimate"
-    assert few.typical_ < more.typical_
+    assert few.learned_.typical < more.learned_.typical
     assert np.median(few.predict(one)) == 1
     assert 20 <= np.median(more.predict(many)) <= 40
 
@@ -100,7 +101,7 @@ def test_the_estimate_does_not_depend_on_the_scale_of_scores() -> None:
     moved = [3.0 * (x + 50.0) for x in lists]
     second = Consensus().fit(pc.RankedLists([x + 50.0 for x in lists]))
     third = Consensus().fit(pc.RankedLists(moved))
-    assert first.typical_ == pytest.approx(third.typical_)
+    assert first.learned_.typical == pytest.approx(third.learned_.typical)
     np.testing.assert_array_equal(second.predict([x + 50.0 for x in lists]), third.predict(moved))
 
 
@@ -108,7 +109,7 @@ def test_distances_are_estimated_as_their_mirror_image() -> None:
     lists = systems(np.random.default_rng(2), 5)
     up = Consensus().fit(pc.RankedLists(lists))
     down = Consensus().fit(pc.RankedLists([-x for x in lists], higher_is_better=False))
-    assert up.typical_ == down.typical_
+    assert up.learned_.typical == down.learned_.typical
 
 
 def test_unjudged_lists_are_refused_where_no_number_helps() -> None:
@@ -130,7 +131,7 @@ def test_an_estimate_survives_a_file(tmp_path) -> None:  # type: ignore[no-untyp
 
 def test_statistics_of_short_tied_and_empty_lists_are_defined() -> None:
     merit = Ragged.from_any([[1.0], [2.0, 2.0, 2.0], [3.0, 1.0]])
-    np.testing.assert_allclose(number.gaps(merit), [0.0, 0.0, 1.0])
-    np.testing.assert_allclose(number.halves(merit), np.log([1.0, 3.0, 1.0]))
+    np.testing.assert_allclose(gaps(merit), [0.0, 0.0, 1.0])
+    np.testing.assert_allclose(halves(merit), np.log([1.0, 3.0, 1.0]))
     fitted = Consensus().fit(pc.RankedLists([[1.0], [2.0, 2.0], []]))
     assert fitted.predict([[], [1.0], [4.0, 4.0]])[0] == 0

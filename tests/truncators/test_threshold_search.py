@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from paretocut.lists import Ragged
-from paretocut.truncators._search import best_cut, best_threshold, count_kept
+from paretocut.truncators.search import best_cut, best_threshold, count_kept
 
 Case = list[tuple[list[float], list[float]]]
 

@@ -18,10 +18,10 @@ from experiments.compare.consensus.variants import drawn_lists, halves
 from experiments.compare.methods.choice import CEILING
 from experiments.data import Run
 from paretocut import metrics
+from paretocut.relevance.beliefs import cuts_at, levels_for
+from paretocut.relevance.scale import Scale
 from paretocut.truncators import Consensus
 from paretocut.truncators.consensus import Pretrained
-from paretocut.truncators.consensus.features import Scale
-from paretocut.truncators.consensus.untrained import cuts_at, levels_for
 from paretocut.truncators.threshold import normalize_scores
 
 __all__ = ["bounds", "calibration"]

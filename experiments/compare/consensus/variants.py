@@ -17,9 +17,9 @@ from experiments.compare.consensus.pretrain import corpus
 from experiments.compare.methods.choice import CEILING
 from experiments.data import Run
 from paretocut import metrics
+from paretocut.relevance.constants import CONSTANTS, Constants
 from paretocut.truncators import Consensus, Oracle
 from paretocut.truncators.consensus import Pretrained
-from paretocut.truncators.consensus.constants import CONSTANTS, Constants
 from paretocut.truncators.consensus.features import DESIGN
 
 __all__ = ["FULL", "MOST", "Varied", "drawn_lists", "halves", "measure"]

@@ -15,7 +15,7 @@ from paretocut.background.two_groups import Groups
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists import BoolArray, FloatArray, Ragged, RaggedLike, RankedLists
 from paretocut.lists.columns import check_direction
-from paretocut.schema.files import write_model
+from paretocut.schema.files import register, save_model
 from paretocut.schema.kinds import Either, Flag, Items, Kind, Made, Real, Whole, checked
 from paretocut.schema.parameters import (
     check_numbers,
@@ -27,7 +27,6 @@ from paretocut.show.pictures import law_picture, number
 
 __all__ = ["Background", "fit_gev", "gev_log_cdf"]
 
-FORMAT = "paretocut-background"
 _FEWEST = 10
 _LARGEST = 1e150  # squares of larger scores overflow
 # What a file may hold.
@@ -352,7 +351,7 @@ class Background:
         path
             The file. It is replaced in one step: a reader sees the old or the new one.
         """
-        write_model(path, FORMAT, self.to_dict())
+        save_model(path, "background", self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the background as plain data."""
@@ -415,3 +414,6 @@ def _tops(
         place = np.minimum(context, scores.lengths) - 1
         level[filled] = scores.values[(scores.offsets[:-1] + place)[filled]]
     return top, level
+
+
+register("background", Background, Background.to_dict, Background.from_dict)

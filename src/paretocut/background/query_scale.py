@@ -12,6 +12,7 @@ import numpy as np
 
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import FloatArray
+from paretocut.schema.files import register
 from paretocut.schema.kinds import Made, Whole, checked
 from paretocut.schema.parameters import shown
 
@@ -122,3 +123,6 @@ class QueryScale:
     def to_dict(self) -> dict[str, Any]:
         """Return the scale as plain data."""
         return {"counts": dict(self.counts), "size": self.size}
+
+
+register("query_scale", QueryScale, QueryScale.to_dict, QueryScale.from_dict)

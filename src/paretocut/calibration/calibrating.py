@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Unpack
+from typing import Unpack
 
 import numpy as np
 
 from paretocut.background import Background, QueryScale
+from paretocut.background.drift import shapes_of
 from paretocut.calibration.nonsense import nonsense_queries
 from paretocut.calibration.searches import Running, Search, run_searches
 from paretocut.errors import InvalidParameterError
@@ -15,7 +16,7 @@ from paretocut.lists import FloatArray, Ragged, RaggedLike, RankedLists
 from paretocut.lists.columns import check_direction
 from paretocut.schema.parameters import check_probability
 from paretocut.truncators import Consensus
-from paretocut.truncators.calibrated import Calibrated, shapes_of
+from paretocut.truncators.calibrated import Calibrated
 
 __all__ = ["calibrate", "calibrated"]
 
@@ -142,14 +143,11 @@ def calibrated(
     base._validate()
     if log is not None:
         base.fit(RankedLists(log.scores, higher_is_better=log.higher_is_better))
-    kept: dict[str, Any] = {} if log is None else {"queries": _tops(log), "shapes": shapes_of(log)}
-    return Calibrated(
-        base,
-        background,
-        alpha=alpha if log is None else None,
+    return Calibrated(base, background, alpha=alpha if log is None else None).record(
         nonsense=_tops(null),
-        scale=None if scale is None else scale.to_dict(),
-        **kept,
+        log=None if log is None else _tops(log),
+        shapes=None if log is None else shapes_of(log),
+        scale=scale,
     )
 
 

@@ -1,7 +1,7 @@
 """The decision: how many results to keep, and why, for one list (`Cut`) or many (`Cuts`).
 
-Everything that decides makes these objects in the same way. It says how many results it would
-keep; the bounds, the results that match nothing, the sentence and the warnings are added here.
+A truncator decides once, and returns the numbers with the evidence: what it looked at. Reasons,
+warnings, surprise, p-values and E-values are slices of that evidence.
 """
 
 from __future__ import annotations
@@ -9,30 +9,47 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from paretocut.decisions.wording import amount, edge, sentence
 from paretocut.errors import InvalidScoresError
-from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists, best_first, offsets_of
-from paretocut.lists.columns import check_direction
+from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists, offsets_of
+from paretocut.schema.drawn import Drawn
 from paretocut.schema.parameters import shown
-from paretocut.show.pictures import cut_picture, cuts_picture
 
-__all__ = [
-    "Cut",
-    "Cuts",
-    "Decider",
-    "as_scores",
-    "decided",
-    "in_callers_order",
-    "matching",
-    "one_decided",
-    "one_list",
-]
+__all__ = ["Cut", "Cuts", "Decider", "Evidence", "Tails", "as_scores", "decided", "matching"]
+
+T = TypeVar("T")
+
+
+class Tails(Protocol):
+    """The tails of many lists: `paretocut.tail.SurpriseFits`, as a decision sees them."""
+
+    @property
+    def surprise(self) -> Ragged: ...
+    @property
+    def tests(self) -> IntArray: ...
+    @property
+    def scale(self) -> FloatArray: ...
+    @property
+    def nothing_stands_out(self) -> BoolArray: ...
+    @property
+    def warnings(self) -> tuple[tuple[str, ...], ...]: ...
+
+
+class Evidence(Protocol):
+    """What a truncator looked at when it decided on some lists."""
+
+    def because(self, i: int, k: int) -> str:
+        """Return the clause that explains why ``k`` results of list ``i`` are kept."""
+
+    @property
+    def tails(self) -> Tails | None:
+        """The tails of the lists, if the decision fitted them."""
 
 
 class Decider(Protocol):
@@ -41,22 +58,22 @@ class Decider(Protocol):
     def _label(self) -> str:
         """Return a short name: a class with its parameters, or a rule with its level."""
 
-    def _because(self, cuts: Cuts) -> Sequence[str]:
-        """Return, for each list, the clause that explains its cut before any bound."""
+    def _decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
+        """Return how many results of each list to keep, and the evidence."""
 
-    def _notices(self, cuts: Cuts) -> Sequence[tuple[str, ...]]:
+    def _notices(self, lists: RankedLists, tails: Callable[[], Tails]) -> Sequence[tuple[str, ...]]:
         """Return, for each list, the names of the warnings that matter to this decision."""
 
-    def _tails(self, lists: RankedLists) -> Any:
+    def _tails(self, lists: RankedLists) -> Tails:
         """Return the tails of the lists, as this decider fits them."""
 
 
 @dataclass(eq=False)
-class Cuts:
+class Cuts(Drawn):
     """How many results of each list to keep, and why.
 
-    The numbers are there at once; reasons, warnings and tails are worked out when asked for.
-    ``cuts[i]`` is the `Cut` of one list, ``np.asarray(cuts)`` the numbers.
+    Reasons and warnings are put into words when somebody asks for them. ``cuts[i]`` is the `Cut`
+    of one list, ``np.asarray(cuts)`` the numbers.
 
     Attributes
     ----------
@@ -64,11 +81,8 @@ class Cuts:
         Number of results kept of each list.
     n
         Number of results of each list.
-    lists
-        The lists that were decided on. Of results that match nothing (padded with score 0) they
-        hold the first only.
     chosen
-        What was decided before ``min_k`` and ``max_k``.
+        The numbers before ``min_k`` and ``max_k``.
 
     Examples
     --------
@@ -80,14 +94,36 @@ class Cuts:
 
     k: IntArray
     n: IntArray
-    lists: RankedLists
     chosen: IntArray
-    _matches: IntArray | None
-    _decider: Decider
-    _order: Ragged | None = None  # where the results of each list are in the caller's list
-    _tails: Any = None
-    _reasons: tuple[str, ...] | None = None
-    _warnings: tuple[tuple[str, ...], ...] | None = None
+    _evidence: Evidence = field(repr=False)
+    _decider: Decider = field(repr=False)
+    _ranked: RankedLists | None = field(repr=False)  # None: `_given` is sorted when needed
+    _matches: IntArray | None = field(default=None, repr=False)
+    _given: tuple[Ragged, bool] | None = field(default=None, repr=False)
+    _order: Ragged | None = field(
+        default=None, repr=False
+    )  # where results are in the caller's list
+    _fits: Tails | None = field(default=None, repr=False)
+    _fits_of: dict[int, Tails] = field(default_factory=dict, repr=False)
+    _reasons: tuple[str, ...] | None = field(default=None, repr=False)
+    _warnings: tuple[tuple[str, ...], ...] | None = field(default=None, repr=False)
+
+    @property
+    def lists(self) -> RankedLists:
+        """The lists that were decided on, best first.
+
+        Of results that match nothing (padded with score 0) they hold the first only.
+        """
+        self._sort()
+        assert self._ranked is not None
+        return self._ranked
+
+    def _sort(self) -> None:
+        """Sort lists that were decided on as they were given: ten million results take a while."""
+        if self._ranked is None:
+            assert self._given is not None
+            self._ranked, order = RankedLists.of_scores(*self._given, who="cut", any_order=True)
+            self._order = positions(self._given[0], order)
 
     @property
     def method(self) -> str:
@@ -98,34 +134,39 @@ class Cuts:
     def reasons(self) -> tuple[str, ...]:
         """One sentence for each list that says what decided."""
         if self._reasons is None:
-            matching = self.n if self._matches is None else self._matches
-            columns = (self.k, self.n, self.chosen, matching)
-            rows = zip(*(column.tolist() for column in columns), strict=True)
-            self._reasons = tuple(
-                sentence(k, n, chosen, matches, why) + edge(self.lists, i, k)
-                for i, ((k, n, chosen, matches), why) in enumerate(
-                    zip(rows, self._decider._because(self), strict=True)
-                )
-            )
+            self._reasons = tuple(self._reason(i) for i in range(len(self)))
         return self._reasons
+
+    def _reason(self, i: int) -> str:
+        k, n, chosen = int(self.k[i]), int(self.n[i]), int(self.chosen[i])
+        matches = n if self._matches is None else int(self._matches[i])
+        why = "" if n == 0 else self._evidence.because(i, chosen)
+        fused = "" if self._ranked is None else edge(self._ranked, i, k)
+        return sentence(k, n, chosen, matches, why) + fused
 
     @property
     def warnings(self) -> tuple[tuple[str, ...], ...]:
         """Names of what the user should know of each list, keys of `paretocut.WARNINGS`."""
         if self._warnings is None:
-            found = self._decider._notices(self)
-            if self._matches is not None:
-                padded = self._matches < self.n
-                found = [
-                    (*names, "zero_scores") if some else names
-                    for names, some in zip(found, padded.tolist(), strict=True)
-                ]
-            self._warnings = tuple(found)
+            found = self._decider._notices(self.lists, lambda: self.fits)
+            self._warnings = tuple(self._padded(i, names) for i, names in enumerate(found))
         return self._warnings
+
+    def _warnings_of(self, i: int) -> tuple[str, ...]:
+        known = self._fits is not None or self._evidence.tails is not None
+        if self._warnings is not None or known or len(self) == 1:
+            return self.warnings[i]
+        (names,) = self._decider._notices(self.lists[i : i + 1], lambda: self._tails_of(i)[0])
+        return self._padded(i, names)
+
+    def _padded(self, i: int, names: tuple[str, ...]) -> tuple[str, ...]:
+        padded = self._matches is not None and self._matches[i] < self.n[i]
+        return (*names, "zero_scores") if padded else names
 
     @property
     def indices(self) -> Ragged:
         """Positions of the kept results in the caller's lists, best first."""
+        self._sort()
         layout = Ragged.unchecked(np.empty(int(self.k.sum()), dtype=np.int64), offsets_of(self.k))
         ranks = layout.ranks
         if self._order is None:
@@ -134,37 +175,42 @@ class Cuts:
         return layout.with_values(self._order.values[starts + ranks])
 
     @property
-    def fits(self) -> Any:
+    def fits(self) -> Tails:
         """The tails of `lists` (`paretocut.tail.SurpriseFits`): surprise, p-values, E-values."""
-        if self._tails is None:
-            self._tails = self._decider._tails(self.lists)
-        return self._tails
+        if self._fits is None:
+            known = self._evidence.tails
+            self._fits = self._decider._tails(self.lists) if known is None else known
+        return self._fits
+
+    def _tails_of(self, i: int) -> tuple[Tails, int]:
+        """Return tails that hold list ``i``, and its place among them; the list is fitted once."""
+        if self._fits is not None or self._evidence.tails is not None or len(self) == 1:
+            return self.fits, i
+        if i not in self._fits_of:
+            self._fits_of[i] = self._decider._tails(self.lists[i : i + 1])
+        return self._fits_of[i], 0
 
     def __len__(self) -> int:
         return len(self.k)
 
     def __getitem__(self, index: int) -> Cut:
         i = range(len(self))[operator.index(index)]  # a slice is a TypeError, as for any index
-        order = None if self._order is None else self._order[i]
-        return Cut(int(self.k[i]), int(self.n[i]), self, i, order)
+        return Cut(int(self.k[i]), int(self.n[i]), self, i)
 
     def __iter__(self) -> Iterator[Cut]:
         return (self[i] for i in range(len(self)))
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.k, dtype=dtype)
 
     def __repr__(self) -> str:
         kept = int(self.k.sum())
         return f"Cuts({len(self)} lists, {kept} of {int(self.n.sum())} results kept)"
 
-    def _repr_html_(self) -> str:
-        return cuts_picture(self.k, self.n, method=self.method, warnings=self.warnings)
-
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Cut:
-    """How many results to keep, and why.
+class Cut(Drawn):
+    """How many results to keep, and why: one list of `Cuts`.
 
     It may stand for its number: ``results[:cut]``, ``int(cut)``; it is false when nothing is kept.
 
@@ -188,42 +234,29 @@ class Cut:
 
     k: int
     n: int
-    _source: Cuts | Callable[[], Cuts]  # a quick decision is explained only when somebody asks
+    _cuts: Cuts
     _i: int
-    _order: IntArray | Callable[[], IntArray] | None  # None: the list was given best first
     _limit: str = ""
-
-    @property
-    def _cuts(self) -> Cuts:
-        if not isinstance(self._source, Cuts):
-            object.__setattr__(self, "_source", self._source())
-        cuts = self._source
-        assert isinstance(cuts, Cuts)
-        return cuts
 
     @property
     def indices(self) -> IntArray:
         """Positions of the kept results in the caller's list, best first."""
-        order = self._sorted
+        order = self._order
         return np.arange(self.k) if order is None else order[: self.k]
 
     @property
-    def _sorted(self) -> IntArray | None:
-        if callable(self._order):
-            object.__setattr__(self, "_order", self._order())
-        order = self._order
-        assert not callable(order)
-        return order
+    def _order(self) -> IntArray | None:
+        self._cuts._sort()
+        order = self._cuts._order
+        return None if order is None else order[self._i]
 
     @property
     def reason(self) -> str:
         """One sentence that says what decided."""
-        reason = self._cuts.reasons[self._i]
-        return (
-            f"{amount(self.k, self.n)}, {self._limit}; otherwise {reason}"
-            if self._limit
-            else reason
-        )
+        reason = self._cuts._reason(self._i)
+        if self._limit:
+            return f"{amount(self.k, self.n)}, {self._limit}; otherwise {reason}"
+        return reason
 
     def limited(self, k: int, why: str) -> Cut:
         """Return the same decision with fewer results, for a limit that came afterwards.
@@ -240,7 +273,7 @@ class Cut:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Names of what the user should know, keys of `paretocut.WARNINGS`."""
-        return self._cuts.warnings[self._i]
+        return self._cuts._warnings_of(self._i)
 
     @property
     def method(self) -> str:
@@ -250,38 +283,31 @@ class Cut:
     @property
     def surprise(self) -> FloatArray:
         """Surprise of each result, in the caller's order; see `paretocut.fit_tail`."""
-        return self._per_result(self._cuts.fits.surprise[self._i], 0.0)
+        return self._per_result(lambda surprise, tests: surprise, 0.0)
 
     @property
     def pvalues(self) -> FloatArray:
         """P-value of each result, in the caller's order."""
-        return self._per_result(self._cuts.fits.pvalues[self._i], 1.0)
+        return self._per_result(lambda surprise, tests: np.exp(-surprise), 1.0)
 
     @property
     def evalues(self) -> FloatArray:
         """E-value of each result, in the caller's order."""
-        fits = self._cuts.fits
-        return self._per_result(fits.evalues[self._i], float(fits.tests[self._i]))
+        return self._per_result(lambda surprise, tests: tests * np.exp(-surprise), None)
 
-    def _per_result(self, values: FloatArray, of_others: float) -> FloatArray:
-        """Return one number per result of the caller's list, from those of the list decided on."""
-        whole = np.full(self.n, of_others)
-        order = self._sorted
-        if order is None:
-            whole[: values.size] = values
-        else:
-            whole[order[: values.size]] = values
+    def _per_result(
+        self, of: Callable[[FloatArray, int], FloatArray], others: float | None
+    ) -> FloatArray:
+        """Return one number per result of the caller's list; padding gets the number ``others``."""
+        tails, i = self._cuts._tails_of(self._i)
+        surprise, tests = tails.surprise[i], int(tails.tests[i])
+        if self._cuts._given is not None:  # fitted as the caller gave them
+            return of(surprise, tests)
+        whole = np.full(self.n, float(tests) if others is None else others)
+        order = self._order
+        where = slice(surprise.size) if order is None else order[: surprise.size]
+        whole[where] = of(surprise, tests)
         return whole
-
-    def reordered(self, order: IntArray) -> Cut:
-        """Return the same decision for a caller whose results stand in another order.
-
-        Parameters
-        ----------
-        order
-            Positions of the results in the caller's list, best first.
-        """
-        return replace(self, _order=order)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the decision as plain values, ready for JSON."""
@@ -294,6 +320,20 @@ class Cut:
             "warnings": list(self.warnings),
         }
 
+    def of(self, results: Sequence[T]) -> list[T]:
+        """Return the results kept, best first, whatever order they were given in.
+
+        Parameters
+        ----------
+        results
+            The caller's results, in the order of the scores.
+        """
+        if len(results) != self.n:
+            raise InvalidScoresError(
+                f"Cut.of: results must be {self.n}, one for each score, got {len(results)}"
+            )
+        return [results[i] for i in self.indices.tolist()]
+
     def __int__(self) -> int:
         return self.k
 
@@ -305,130 +345,50 @@ class Cut:
     def __repr__(self) -> str:
         return f"Cut(k={self.k}, n={self.n}, {self.method})"
 
-    def _repr_html_(self) -> str:
-        cuts = self._cuts
-        return cut_picture(
-            cuts.lists.scores[self._i],
-            self.k,
-            self.n,
-            reason=self.reason,
-            method=self.method,
-            warnings=self.warnings,
-            higher_is_better=cuts.lists.higher_is_better,
-        )
-
 
 def decided(
     decider: Decider,
-    decide: Callable[[RankedLists], IntArray],
     lists: RankedLists,
     bounds: tuple[int, int],
     *,
     zeros: Literal["trim", "keep"] = "trim",
+    order: Ragged | None = None,
 ) -> Cuts:
-    """Return what ``decide`` says of the lists, within bounds and without padded results.
+    """Return what ``decider`` says of the lists, within bounds and without padded results.
 
-    Parameters
-    ----------
-    decider
-        Who explains the cuts.
-    decide
-        Takes lists and returns how many results of each to keep.
-    lists
-        The lists.
-    bounds
-        Least and largest number kept, whatever is decided; see `check_bounds`.
-    zeros
-        Results padded with score 0: "trim" hides them from the decision, "keep" treats them like
-        all others.
+    ``zeros="trim"`` hides results padded with score 0 from the decision; ``order`` says where the
+    results are in the caller's lists.
     """
     n = lists.scores.lengths
     matches = None if zeros == "keep" else matching(lists)
     if matches is None:
-        chosen = decide(lists)
+        chosen, evidence = decider._decide(lists)
     else:
         # One zero stays: it is where the scale of such scores begins.
         lists = lists.truncate(np.minimum(matches + 1, n))
-        chosen = np.minimum(decide(lists), matches)
+        chosen, evidence = decider._decide(lists)
+        chosen = np.minimum(chosen, matches)
+    return Cuts(
+        within(chosen, n, bounds), n, chosen, evidence, decider, lists, matches, None, order
+    )
+
+
+def within(chosen: IntArray, n: IntArray, bounds: tuple[int, int]) -> IntArray:
+    """Return the numbers kept: those chosen, but within bounds and no more than there are."""
     low, high = bounds
     free = low == 0 and high >= sys.maxsize
-    k = chosen if free else np.minimum(np.clip(chosen, low, high), n)
-    return Cuts(k, n, lists, chosen, matches, decider)
+    return chosen if free else np.minimum(np.clip(chosen, low, high), n)
 
 
-def in_callers_order(cuts: Cuts, given: Ragged, higher_is_better: bool) -> Cuts:
-    """Return the decisions on lists in any order, with positions in the lists as they were given.
-
-    Parameters
-    ----------
-    cuts
-        The decisions on the lists, best first.
-    given
-        The lists as the caller has them.
-    higher_is_better
-        False for distances.
-    """
-    order = best_first(given, higher_is_better)
+def positions(given: Ragged, order: IntArray | None) -> Ragged | None:
+    """Return where the results of each sorted list are in the list as it was given."""
     if order is None:
-        return cuts
-    return replace(cuts, _order=given.with_values(order - given.spread(given.offsets[:-1])))
-
-
-def one_decided(cuts: Cuts, order: IntArray | None) -> Cut:
-    """Return the decision on the only list, which the caller gave in another order.
-
-    Parameters
-    ----------
-    cuts
-        The decision on one list, best first.
-    order
-        Positions of its results in the caller's list, or None when they are the same.
-    """
-    return Cut(int(cuts.k[0]), int(cuts.n[0]), cuts, 0, order)
-
-
-def one_list(
-    scores: ArrayLike, higher_is_better: bool, *, who: str, any_order: bool = False
-) -> tuple[RankedLists, IntArray | None]:
-    """Return the scores as one list, best first, and what sorted them (None: nothing had to).
-
-    Parameters
-    ----------
-    scores
-        Scores of one list in any order.
-    higher_is_better
-        False for distances.
-    who
-        Who was called.
-    any_order
-        Whether scores that stand worst first are fine; otherwise their direction is in doubt.
-    """
-    values = as_scores(scores, who=who)
-    finite = np.isfinite(values)
-    if not finite.all():
-        at = int(np.argmin(finite))
-        raise InvalidScoresError(f"{who}: scores must be finite, got {values[at]} at index {at}")
-    worse = values[1:] > values[:-1] if higher_is_better else values[1:] < values[:-1]
-    order = None
-    if worse.any():
-        if not any_order:
-            column = Ragged.unchecked(values, np.array([0, values.size]))
-            check_direction(column, higher_is_better, who=who)
-        order = np.argsort(-values if higher_is_better else values, kind="stable")
-        values = values[order]
-    return RankedLists.of_one(values, higher_is_better), order
+        return None
+    return given.with_values(order - given.spread(given.offsets[:-1]))
 
 
 def as_scores(scores: ArrayLike, *, who: str) -> FloatArray:
-    """Return the scores of one list as a contiguous float64 array of our own.
-
-    Parameters
-    ----------
-    scores
-        Any one-dimensional sequence of real numbers.
-    who
-        Who was called.
-    """
+    """Return the scores of one list as a contiguous float64 array of our own."""
     try:
         given = np.asarray(scores)
         if given.dtype.kind not in "biuf":
@@ -444,7 +404,7 @@ def as_scores(scores: ArrayLike, *, who: str) -> FloatArray:
         )
     if values.ndim != 1:
         raise InvalidScoresError(
-            f"{who}: scores must be one-dimensional (cut_batch and fit_batch take many lists), "
+            f"{who}: scores must be one-dimensional (cut_batch and fit_tails take many lists), "
             f"got {values.ndim} dimensions"
         )
     return values
@@ -462,19 +422,14 @@ def matching(lists: RankedLists) -> IntArray | None:
     """Return how many results of each list match at all, or None when all of them do.
 
     Lexical engines pad answers with results of score 0. Two or more exact zeros at the end of a
-    list without negative scores are such; a single one may be the end of a normalised scale. A
+    list without negative scores are padding; a single one may be the end of a normalised scale. A
     fused score of 0 is a score like any other.
-
-    Parameters
-    ----------
-    lists
-        The lists.
     """
     scores = lists.scores
     if not lists.higher_is_better or scores.values.size == 0 or lists.parts is not None:
         return None
     _, last = scores.ends()
-    if last.all():
+    if last[0] != 0 if len(scores) == 1 else last.all():
         return None
     zeros = scores.count(scores.values == 0)
     padded = (last == 0) & ((zeros > 1) | (zeros == scores.lengths)) & scores.filled

@@ -1,102 +1,244 @@
-"""The options that many functions share: how a tail is fitted, which rule cuts, what bounds hold.
+"""The options of a decision, each spelt once: its type, what it may be, its default, its help.
 
-Each is checked in one place, here, with the name of the function that was called.
+`paretocut.cut`, the truncators, the command line, the service and the adapters take their options
+from `OPTIONS`.
 """
 
-from __future__ import annotations
-
+import os
 import sys
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict, get_args
 
 from paretocut.errors import InvalidParameterError
-from paretocut.schema.parameters import check_choice, check_int, check_real
+from paretocut.schema.kinds import AnyOf, Either, Kind, Real, Text, Whole
+from paretocut.schema.parameters import check, check_int
 
-__all__ = ["IF_SHALLOW", "RULES", "TRANSFORMS", "FitOptions", "Rule", "check_bounds", "choose_rule"]
+if TYPE_CHECKING:
+    from paretocut.decisions.cuts import Decider
+
+__all__ = [
+    "EXPECT",
+    "OPTIONS",
+    "RULES",
+    "Bounds",
+    "Choice",
+    "DecisionOptions",
+    "FitOptions",
+    "Fitting",
+    "Option",
+    "Rule",
+    "RuleOptions",
+    "check_bounds",
+    "check_options",
+    "chosen_rule",
+]
+
+EXPECT = {"one": 1.2, "few": 5.0, "many": 25.0}
+"""The words that ``expect`` takes, and the mean number of relevant results each stands for."""
+
+TRANSFORMS = ("identity", "log", "logit", "auto")
+
+
+class _Expected(Kind):
+    """One of the words, or a positive number."""
+
+    def check(self, value: Any, sizes: Any) -> Any:
+        if isinstance(value, str) and value not in EXPECT:
+            raise ValueError(f"{', '.join(map(repr, EXPECT))} or a number")
+        return AnyOf(Text(tuple(EXPECT)), Real(above=0)).check(value, sizes)
+
+
+class Option(NamedTuple):
+    """What one option may be, its default, and what it means."""
+
+    kind: Kind
+    default: Any
+    help: str
+
+
+_SHARE = Real(above=0, below=1)
+
+
+class FitOptions(TypedDict, total=False):
+    """How the tail of a list is fitted; see `paretocut.fit_tail`."""
+
+    transform: Annotated[
+        str,
+        Option(
+            Text(TRANSFORMS),
+            "identity",
+            "scale on which the tail is fitted: identity, log, logit (for probabilities), or auto "
+            "(identity if that fits, else what fits best)",
+        ),
+    ]
+    selection: Annotated[
+        str,
+        Option(
+            Text(("greedy", "gof")),
+            "greedy",
+            "how the lower end of the window is found: greedy (the paper's search), or gof (raise "
+            "the threshold until the fit is acceptable)",
+        ),
+    ]
+    refit: Annotated[
+        str,
+        Option(
+            Text(("window", "all")),
+            "window",
+            "what the final tail is fitted to: window (the scores thought to be irrelevant), or "
+            "all (everything from the threshold up)",
+        ),
+    ]
+    min_window: Annotated[
+        int, Option(Whole(3), 5, "smallest number of scores a window may have, 3 or more")
+    ]
+
+
+class RuleOptions(TypedDict, total=False):
+    """One rule on Surprise scores."""
+
+    alpha: Annotated[
+        float | None, Option(_SHARE, None, "keep results whose p-value is at most this")
+    ]
+    evalue: Annotated[
+        float | None,
+        Option(
+            Real(above=0),
+            None,
+            "keep results that chance alone would bring to the list at most this many times",
+        ),
+    ]
+    fdr: Annotated[
+        float | None,
+        Option(
+            _SHARE,
+            None,
+            "keep as many results as possible, with at most this share of chance results expected "
+            "among them (Benjamini-Hochberg)",
+        ),
+    ]
+    min_surprise: Annotated[
+        float | None, Option(Real(0), None, "keep results whose surprise is at least this")
+    ]
+    if_shallow: Annotated[
+        str,
+        Option(
+            Text(("keep", "drop")),
+            "keep",
+            "what a rule does when it keeps nothing of fewer than 50 results, or of equal scores: "
+            "keep all of them, because so few cannot show that nothing stands out, or drop them",
+        ),
+    ]
+
+
+class Bounds(TypedDict, total=False):
+    """Bounds on the number of results kept, whatever is decided."""
+
+    min_k: Annotated[int, Option(Whole(), 0, "smallest number of results to keep")]
+    max_k: Annotated[int | None, Option(Either(Whole()), None, "largest number of results to keep")]
+
+
+class Choice(RuleOptions, FitOptions, total=False):
+    """Who decides: at most one of truncator, expect and the rules."""
+
+    truncator: "Decider | str | os.PathLike[str] | None"
+    expect: Annotated[
+        str | float | None,
+        Option(
+            _Expected(),
+            None,
+            f"how many relevant results a list holds: {', '.join(EXPECT)}, or a number",
+        ),
+    ]
+
+
+class DecisionOptions(Choice, Bounds, total=False):
+    """Who decides, and within which bounds."""
+
+
+def _declared(*groups: type) -> dict[str, Option]:
+    return {
+        name: option
+        for group in groups
+        for name, annotation in group.__annotations__.items()
+        for option in get_args(annotation)[1:]
+    }
+
+
+FITTING = _declared(FitOptions)
+"""The options of a fit."""
+OPTIONS: Mapping[str, Option] = {
+    "expect": get_args(Choice.__annotations__["expect"])[1],
+    **_declared(RuleOptions, FitOptions, Bounds),
+}
+"""Every option of a decision but the truncator, by name."""
 
 RULES = ("alpha", "evalue", "fdr", "min_surprise")
 """Names of the rules on Surprise scores."""
 
-TRANSFORMS = ("identity", "log", "logit", "auto")
-"""Scales on which a tail can be fitted."""
-
-IF_SHALLOW = ("keep", "drop")
-"""What a rule can do with a list that is too short to show that nothing stands out."""
-
 
 @dataclass(frozen=True, slots=True)
-class FitOptions:
-    """How the tail of a list is fitted; see `paretocut.fit_tail`."""
+class Fitting:
+    """The options of a fit, checked."""
 
     transform: str = "identity"
     selection: str = "greedy"
     refit: str = "window"
     min_window: int = 5
 
-    def check(self, who: str) -> FitOptions:
-        """Return the options themselves, or raise InvalidParameterError in the name of ``who``."""
-        check_choice(self.transform, TRANSFORMS, who=who, name="transform")
-        check_choice(self.selection, ("greedy", "gof"), who=who, name="selection")
-        check_choice(self.refit, ("window", "all"), who=who, name="refit")
-        check_int(self.min_window, who=who, name="min_window", low=3)
-        return self
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the options by name."""
-        return asdict(self)
-
     @classmethod
-    def names(cls) -> tuple[str, ...]:
-        """Return the names of the options."""
-        return tuple(field.name for field in fields(cls))
+    def of(cls, who: str, options: FitOptions) -> "Fitting":
+        """Return the options, or raise InvalidParameterError in the name of ``who``."""
+        return cls(**check_options(who, options, FITTING))
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule and its level."""
+    """A rule on Surprise scores, its level, and what it does with short lists."""
 
     name: str
     level: float
+    if_shallow: str = "keep"
+
+    def __str__(self) -> str:
+        return f"{self.name}={self.level:g}"
 
 
-def choose_rule(who: str, **levels: float | None) -> Rule | None:
-    """Return the one rule that has a level, or None if none has.
-
-    Parameters
-    ----------
-    who
-        Who was called.
-    **levels
-        The level of each of `RULES`, or None.
-    """
-    given = [(name, level) for name, level in levels.items() if level is not None]
-    if not given:
-        return None
-    if len(given) > 1:
-        names = " and ".join(name for name, _ in given)
+def check_options(
+    who: str, given: Mapping[str, Any], known: Mapping[str, Option] = OPTIONS
+) -> dict[str, Any]:
+    """Return the options that were given, checked; None stands for an option that was not."""
+    unknown = sorted(given.keys() - known.keys())
+    if unknown:
         raise InvalidParameterError(
-            f"{who}: at most one of {', '.join(RULES)} may be given, got {names}"
+            f"{who}: options must be among {', '.join(known)}, got {', '.join(unknown)}"
         )
-    ((name, level),) = given
-    if name in ("alpha", "fdr"):
-        check_real(level, who=who, name=name, low=0, high=1)
-    elif name == "evalue":
-        check_real(level, who=who, name=name, low=0)
-    else:
-        check_real(level, who=who, name=name, low=0, closed="low")
-    return Rule(name, float(level))
+    return {
+        name: check(known[name].kind, value, who=who, name=name)
+        for name, value in given.items()
+        if value is not None
+    }
+
+
+def chosen_rule(who: str, given: Mapping[str, Any]) -> Rule | None:
+    """Return the one rule among the options, or None if there is none."""
+    levels = {name: given[name] for name in RULES if given.get(name) is not None}
+    if_shallow = given.get("if_shallow", "keep")
+    check(OPTIONS["if_shallow"].kind, if_shallow, who=who, name="if_shallow")
+    if len(levels) > 1:
+        raise InvalidParameterError(
+            f"{who}: at most one of {', '.join(RULES)} may be given, got {' and '.join(levels)}"
+        )
+    for name, level in levels.items():
+        return Rule(name, float(check(OPTIONS[name].kind, level, who=who, name=name)), if_shallow)
+    return None
 
 
 def check_bounds(who: str, min_k: int, max_k: int | None) -> tuple[int, int]:
-    """Return the bounds on the number of results kept; no upper one is a very large one.
-
-    Parameters
-    ----------
-    who
-        Who was called.
-    min_k, max_k
-        What the caller gave.
-    """
+    """Return the bounds on the number of results kept; no upper one is a very large one."""
+    if type(min_k) is int and min_k == 0 and max_k is None:
+        return 0, sys.maxsize
     low = check_int(min_k, who=who, name="min_k")
     high = sys.maxsize if max_k is None else check_int(max_k, who=who, name="max_k")
     if low > high:

@@ -8,7 +8,7 @@ import numpy as np
 
 from paretocut.lists import FloatArray, IntArray, RankedLists
 from paretocut.metrics import Metric
-from paretocut.truncators.consensus.judged import learn_from
+from paretocut.relevance.judged import learn_from
 
 __all__ = ["estimated"]
 
@@ -44,7 +44,7 @@ def estimated(
     unknown
         Standard deviation over draws of the mean over queries, by metric and truncator.
     """
-    merit, model = learn_from(lists)
+    _, merit, model = learn_from(lists)
     assert lists.relevance is not None
     known, grades = lists.judged.values, lists.relevance.values
     rng = np.random.default_rng([seed, 3])

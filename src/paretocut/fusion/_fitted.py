@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from paretocut.errors import (
-    DataFormatError,
     InvalidParameterError,
     InvalidScoresError,
     NotFittedError,
@@ -24,14 +23,12 @@ from paretocut.fusion._lists import (
     matched,
 )
 from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
-from paretocut.schema.files import read_model, write_model
+from paretocut.relevance.logistic import ridge_logistic, sigmoid
+from paretocut.schema.files import register, save_model
 from paretocut.schema.kinds import Either, Flag, Items, Kind, Real, Text, Whole, checked
-from paretocut.truncators.consensus.logistic import ridge_logistic, sigmoid
 
 __all__ = ["Fusion"]
 
-FORMAT = "paretocut-fusion"
-"""The kind of file that `Fusion.save` writes."""
 # What such a file may hold: one value for each retriever, and the odds where lists were judged.
 _GIVEN: dict[str, Kind] = {
     "weights": Either(Items(Real(0))),
@@ -222,50 +219,29 @@ class Fusion:
             The file. It is replaced in one step: a reader sees the old or the new one.
         """
         self._require_fitted("save")
+        save_model(path, "fusion", self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return parameters and what was learned as plain data."""
         learned = {
             name: value.tolist() if isinstance(value, np.ndarray) else value
             for name, value in vars(self).items()
             if name.endswith("_")
         }
-        given = None if self.weights is None else np.asarray(self.weights).tolist()
-        content = {"weights": given, "depth": self.depth, "seed": self.seed, "learned": learned}
-        write_model(path, FORMAT, content)
+        given = None if self.weights is None else np.asarray(self.weights, dtype=float).tolist()
+        return {"weights": given, "depth": self.depth, "seed": self.seed, "learned": learned}
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Fusion:
-        """Return the fusion that `save` wrote.
-
-        Parameters
-        ----------
-        path
-            The file.
-        """
-        return cls.restored(path, read_model(path, (FORMAT,)))
-
-    @classmethod
-    def restored(cls, path: str | os.PathLike[str], content: Mapping[str, Any]) -> Fusion:
-        """Return the fusion that a file holds.
-
-        Parameters
-        ----------
-        path
-            The file.
-        content
-            What is in it.
-        """
-        try:
-            given = checked(_GIVEN, {name: content[name] for name in _GIVEN if name in content})
-            fusion = cls(**given)
-            if fusion.weights is not None:
-                checked_weights(fusion.weights, len(content["learned"]["names_"]), "Fusion")
-            judged = {name: _STATE_JUDGED[name] for name in _ODDS if _ODDS[0] in content["learned"]}
-            learned = checked({**_STATE, **judged}, content["learned"])
-            for name, value in learned.items():
-                kept = tuple(value) if name in ("names_", "higher_is_better_") else value
-                setattr(fusion, name, np.array(kept) if isinstance(kept, list) else kept)
-            return fusion
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-            raise DataFormatError(str(path), 1, f"not a fusion: {error!s:.300}") from error
+    def from_dict(cls, content: Mapping[str, Any]) -> Fusion:
+        """Return the fusion that `to_dict` described, after a way through JSON."""
+        fusion = cls(**checked(_GIVEN, {name: content[name] for name in _GIVEN if name in content}))
+        if fusion.weights is not None:
+            checked_weights(fusion.weights, len(content["learned"]["names_"]), "Fusion")
+        judged = {name: _STATE_JUDGED[name] for name in _ODDS if _ODDS[0] in content["learned"]}
+        for name, value in checked({**_STATE, **judged}, content["learned"]).items():
+            kept = tuple(value) if name in ("names_", "higher_is_better_") else value
+            setattr(fusion, name, np.array(kept) if isinstance(kept, list) else kept)
+        return fusion
 
     def __repr__(self) -> str:
         given = {"weights": self.weights, "depth": self.depth}
@@ -327,6 +303,9 @@ class Fusion:
         # A better place never means worse odds, whatever a few judged queries say.
         self.intercept_ = float(intercept)
         self.slope_, self.rank_slope_ = max(float(slope), 0.0), min(float(rank_slope), 0.0)
+
+
+register("fusion", Fusion, Fusion.to_dict, Fusion.from_dict)
 
 
 def _mean(values: FloatArray) -> float:

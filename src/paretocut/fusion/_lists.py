@@ -299,7 +299,7 @@ def joined(
     fused = first._like(
         scores=Ragged(scores[:found], offsets),
         relevance=None,
-        query_ids=retrievers.query_ids,
+        _query_ids=retrievers.query_ids,
         doc_ids=Ragged(text, offsets),
         query_embeddings=first.query_embeddings if queries == len(first) else None,
         doc_embeddings=None,

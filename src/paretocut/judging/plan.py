@@ -9,8 +9,8 @@ import numpy as np
 
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import BoolArray, FloatArray, Ragged, RankedLists
+from paretocut.relevance.judged import Relevance, learn_from
 from paretocut.schema.parameters import check_int
-from paretocut.truncators.consensus.judged import Relevance, learn_from
 
 __all__ = ["JudgementPlan", "known_relevance", "plan_judgements", "planned"]
 
@@ -112,7 +112,7 @@ def known_relevance(lists: RankedLists, least: int = _ENOUGH) -> tuple[Ragged, R
     """
     if lists.relevance is None or np.count_nonzero(lists.judged.values) < least:
         return None
-    return learn_from(lists)
+    return learn_from(lists)[1:]
 
 
 def planned(

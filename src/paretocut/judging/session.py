@@ -16,8 +16,8 @@ from paretocut.judging.plan import known_relevance, planned
 from paretocut.judging.record import Record, fingerprint
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
 from paretocut.lists.columns import known_or_nan
+from paretocut.relevance.judged import Relevance, learn_from
 from paretocut.schema.parameters import check_int, check_real
-from paretocut.truncators.consensus.judged import Relevance, learn_from
 
 __all__ = ["JudgingSession", "Question"]
 
@@ -255,7 +255,7 @@ class JudgingSession:
         yes = np.array(list(pairs.values())).sum(axis=1)
         rates = _rates(model.probabilities(merit).values[at], yes)
         for _ in range(3):  # how likely results are relevant depends on the errors in turn
-            _, model = learn_from(self._pooled(), errors=rates)
+            _, _, model = learn_from(self._pooled(), errors=rates)
             rates = _rates(model.probabilities(merit).values[at], yes)
         return rates
 

@@ -10,7 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from paretocut.errors import InvalidParameterError, InvalidScoresError
-from paretocut.lists.columns import aligned, as_text, grades, matrix, query_names, refuse_not_finite
+from paretocut.lists.columns import (
+    aligned,
+    as_text,
+    check_direction,
+    grades,
+    matrix,
+    query_names,
+    refuse_not_finite,
+)
 from paretocut.lists.parts import Parts
 from paretocut.lists.ragged import (
     BoolArray,
@@ -27,7 +35,6 @@ __all__ = ["RankedList", "RankedLists"]
 
 
 _UNKNOWN = -1  # in the place of a number of relevant documents
-_ONE_NAME = np.array(["0"])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,7 +66,7 @@ class RankedList:
         return len(self.scores)
 
 
-@dataclass(frozen=True, slots=True, eq=False, init=False, repr=False)
+@dataclass(frozen=True, eq=False, init=False, repr=False)
 class RankedLists:
     """Many ranked lists in columns, every list best first.
 
@@ -122,13 +129,13 @@ class RankedLists:
 
     scores: Ragged
     relevance: Ragged | None
-    query_ids: NDArray[np.str_]
     doc_ids: Ragged | None
     query_embeddings: NDArray[Any] | None
     doc_embeddings: NDArray[Any] | None
     higher_is_better: bool
     min_grade: float
     parts: Parts | None
+    _query_ids: NDArray[np.str_] | None
     _num_relevant: IntArray | None
 
     def __init__(
@@ -170,7 +177,7 @@ class RankedLists:
         self._set(
             scores=ragged,
             relevance=judgements,
-            query_ids=names,
+            _query_ids=names,
             doc_ids=documents,
             query_embeddings=query_vectors,
             doc_embeddings=vectors,
@@ -182,8 +189,7 @@ class RankedLists:
         object.__setattr__(self, "_num_relevant", self._checked_num_relevant(num_relevant))
 
     def _set(self, **columns: Any) -> RankedLists:
-        for name, column in columns.items():
-            object.__setattr__(self, name, column)
+        self.__dict__.update(columns)
         return self
 
     def _checked_num_relevant(self, num_relevant: ArrayLike | None) -> IntArray | None:
@@ -214,29 +220,40 @@ class RankedLists:
         return given.astype(np.int64)
 
     @classmethod
-    def of_one(cls, scores: FloatArray, higher_is_better: bool) -> RankedLists:
-        """Return one list that is known to be finite and best first, without looking again.
+    def of_scores(
+        cls, scores: Ragged, higher_is_better: bool, *, who: str, any_order: bool = False
+    ) -> tuple[RankedLists, IntArray | None]:
+        """Return bare scores as lists, and what sorted their values (None: nothing had to).
 
-        Parameters
-        ----------
-        scores
-            Scores of the list, float64.
-        higher_is_better
-            False for distances.
+        Lists of eight or more results that stand worst first are refused, unless ``any_order``:
+        their direction must be wrong.
         """
-        offsets = np.array([0, scores.size])
-        return object.__new__(cls)._set(
-            scores=Ragged.unchecked(scores, offsets),
+        order = best_first(scores, higher_is_better, who)
+        if order is not None:
+            if not any_order:
+                check_direction(scores, higher_is_better, who=who)
+            scores = scores.with_values(scores.values[order])
+        lists = object.__new__(cls)._set(
+            scores=scores,
             relevance=None,
-            query_ids=_ONE_NAME,
             doc_ids=None,
             query_embeddings=None,
             doc_embeddings=None,
             higher_is_better=higher_is_better,
             min_grade=1,
             parts=None,
+            _query_ids=None,
             _num_relevant=None,
         )
+        return lists, order
+
+    @property
+    def query_ids(self) -> NDArray[np.str_]:
+        """Names of the queries; "0", "1", ... if none were given."""
+        if self._query_ids is None:
+            object.__setattr__(self, "_query_ids", query_names(None, len(self)))
+        assert self._query_ids is not None
+        return self._query_ids
 
     @property
     def merit(self) -> Ragged:
@@ -342,7 +359,7 @@ class RankedLists:
         return self._like(
             scores=self.scores.take(positions),
             relevance=None if self.relevance is None else self.relevance.take(positions),
-            query_ids=self.query_ids[positions],
+            _query_ids=self.query_ids[positions],
             doc_ids=None if self.doc_ids is None else self.doc_ids.take(positions),
             query_embeddings=_pick(self.query_embeddings, positions),
             doc_embeddings=vectors,
@@ -397,8 +414,7 @@ class RankedLists:
 
     def _like(self, **columns: Any) -> RankedLists:
         """Return lists with some columns replaced; they are known to keep the invariants."""
-        kept = {name: getattr(self, name) for name in self.__slots__}
-        return object.__new__(RankedLists)._set(**(kept | columns))
+        return object.__new__(RankedLists)._set(**(self.__dict__ | columns))
 
     def __iter__(self) -> Iterator[RankedList]:
         return (self._one(i) for i in range(len(self)))
@@ -510,8 +526,10 @@ class RankedLists:
                 )
         offsets = offsets_of(np.concatenate([item.scores.lengths for item in items]))
         columns: dict[str, Any] = {}
-        for name in RankedLists.__slots__:
-            column = [getattr(item, name) for item in items]
+        for name in vars(items[0]):
+            column = [
+                getattr(item, "query_ids" if name == "_query_ids" else name) for item in items
+            ]
             if name in ("min_grade", "higher_is_better"):
                 continue
             if any(part is None for part in column):

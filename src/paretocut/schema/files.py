@@ -1,61 +1,72 @@
-"""Model files: JSON that is written whole or not at all, and read with care."""
+"""Model files: one file of JSON each, written whole or not at all, and read with care.
+
+A model file may come from anywhere. It is plain data: every value in it is checked, and nothing in
+it is run. Classes say with `register` how their objects become plain data and back.
+"""
 
 from __future__ import annotations
 
+import base64
+import json
+import math
 import os
 import stat
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from paretocut.errors import DataFormatError, InvalidParameterError
+import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["read_model", "read_whole", "write_model", "write_whole"]
+from paretocut.errors import DataFormatError, InvalidParameterError, MissingExtraError
+from paretocut.schema.parameters import shown
+
+__all__ = ["decode", "encode", "load_model", "read_whole", "register", "save_model", "write_whole"]
 
 _VERSION = 1
 _BINARY = getattr(os, "O_BINARY", 0)  # Windows would translate the ends of lines
+_READABLE = 1000  # numbers of an array that are written as numbers; more are packed
+_NOT_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+_DTYPES = {
+    f"{order}{kind}"
+    for order in "<>|"
+    for kind in ("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8")
+}
+# What wrong content leads to, wherever in the checks it is found.
+_REFUSALS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
-def write_model(path: str | os.PathLike[str], format: str, content: dict[str, Any]) -> None:
-    """Write a model as JSON, in one step: a reader sees the old file or the new one.
+class _Coder(NamedTuple):
+    """How objects of one class become plain data, and plain data such an object."""
 
-    Parameters
-    ----------
-    path
-        The file.
-    format
-        What kind of model it is.
-    content
-        Plain data.
-    """
-    import json  # here, as most programs never save: importing paretocut stays quick
+    tag: str
+    type: type
+    to_plain: Callable[[Any], Any]
+    from_plain: Callable[[Any], Any]
 
-    named = {"format": format, "version": _VERSION, **content}
-    text = json.dumps(named, indent=2, allow_nan=False)
+
+_CODERS: dict[str, _Coder] = {}
+
+
+def register(
+    tag: str, type: type, to_plain: Callable[[Any], Any], from_plain: Callable[[Any], Any]
+) -> None:
+    """Let models of this class, and models that hold one, be saved; files call it ``tag``."""
+    _CODERS[tag] = _Coder(tag, type, to_plain, from_plain)
+
+
+def save_model(path: str | os.PathLike[str], tag: str, model: Any) -> None:
+    """Write a model of a registered class in one step: readers see the old file or the new one."""
+    content = {"format": f"paretocut-{tag}", "version": _VERSION, **_CODERS[tag].to_plain(model)}
+    text = json.dumps(content, indent=2, allow_nan=False)
     write_whole(Path(path), (text + "\n").encode())
 
 
-def read_model(path: str | os.PathLike[str], formats: tuple[str, ...]) -> dict[str, Any]:
-    """Return the content of a model file of one of these kinds.
-
-    Parameters
-    ----------
-    path
-        The file.
-    formats
-        Kinds of models that are expected.
-
-    Raises
-    ------
-    DataFormatError
-        For a file that is not such a model.
-    InvalidParameterError
-        For anything but a path.
-    """
-    import json
-
+def load_model(path: str | os.PathLike[str], *tags: str) -> Any:
+    """Return the model that a file holds; it must be of one of these registered classes."""
     if not isinstance(path, (str, os.PathLike)):
         raise InvalidParameterError(
-            f"load: path must be the path of a model file, got {path!r:.60}"
+            f"load: path must be the path of a model file, got {shown(path):.60}"
         )
     try:
         content = json.loads(read_whole(path), parse_constant=_refuse)
@@ -64,6 +75,7 @@ def read_model(path: str | os.PathLike[str], formats: tuple[str, ...]) -> dict[s
             raise
         line = getattr(error, "lineno", 1)
         raise DataFormatError(str(path), line, f"not JSON: {error}") from None
+    formats = {f"paretocut-{tag}": tag for tag in tags}
     named = content.get("format") if isinstance(content, dict) else None
     if not isinstance(named, str) or named not in formats:
         expected = " or ".join(f'"{name}"' for name in formats)
@@ -71,23 +83,92 @@ def read_model(path: str | os.PathLike[str], formats: tuple[str, ...]) -> dict[s
     version = content.get("version")
     if type(version) is not int or version != _VERSION:
         raise DataFormatError(str(path), 1, f"expected version {_VERSION}, got {version!r:.60}")
-    return content  # type: ignore[no-any-return]
+    coder = _CODERS[formats[named]]
+    rest = {key: value for key, value in content.items() if key not in ("format", "version")}
+    try:
+        return coder.from_plain(rest)
+    except _REFUSALS as error:
+        if isinstance(error, (DataFormatError, MissingExtraError)):
+            raise
+        said = f"{error}" if str(error) else type(error).__name__
+        raise DataFormatError(str(path), 1, f"not a {coder.tag}: {said:.300}") from error
+
+
+def encode(value: Any, *, who: str, name: str) -> Any:
+    """Return a value as JSON can hold it."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"$float": repr(value)}
+    if isinstance(value, tuple):
+        return {"$tuple": [encode(item, who=who, name=name) for item in value]}
+    if isinstance(value, list):
+        return [encode(item, who=who, name=name) for item in value]
+    if isinstance(value, Mapping):
+        return {str(key): encode(item, who=who, name=name) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return _packed(value, who, name)
+    for coder in _CODERS.values():
+        if isinstance(value, coder.type):
+            return {f"${coder.tag}": coder.to_plain(value)}
+    raise InvalidParameterError(
+        f"{who}: {name} must be plain data or a metric known by name to be saved, got {value!r}"
+    )
+
+
+def _packed(array: NDArray[Any], who: str, name: str) -> dict[str, Any]:
+    if array.size <= _READABLE:
+        items = encode(array.tolist(), who=who, name=name)
+        return {"$array": items, "dtype": array.dtype.str}
+    data = base64.b64encode(np.ascontiguousarray(array).tobytes()).decode("ascii")
+    return {"$array": data, "dtype": array.dtype.str, "shape": list(array.shape)}
+
+
+def decode(value: Any) -> Any:
+    """Return what `encode` was given."""
+    if isinstance(value, list):
+        return [decode(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    tag = next((key for key in value if key.startswith("$")), "")
+    if not tag:
+        return {key: decode(item) for key, item in value.items()}
+    inside = value[tag]
+    if tag == "$float":
+        return _NOT_FINITE[inside]
+    if tag == "$tuple":
+        return tuple(decode(item) for item in inside)
+    if tag == "$array":
+        return _unpacked(inside, value)
+    return _CODERS[tag[1:]].from_plain(inside)
+
+
+def _unpacked(items: Any, about: Mapping[str, Any]) -> NDArray[Any]:
+    """Return an array of a type that JSON can hold, without turning words into numbers."""
+    if about["dtype"] not in _DTYPES:
+        raise ValueError(f"an array must hold numbers, got {about['dtype']!r:.60}")
+    wanted = np.dtype(about["dtype"])
+    if isinstance(items, str):
+        data = base64.b64decode(items, validate=True)
+        shape = tuple(about["shape"])
+        if not all(type(size) is int and size >= 0 for size in shape):
+            raise ValueError(f"an array must have sizes, got {about['shape']!r:.60}")
+        # A copy: what was read belongs to nobody else, and may be written to.
+        return np.frombuffer(data, dtype=wanted).reshape(shape).astype(wanted.newbyteorder("="))
+    found = np.asarray(decode(items))
+    if found.size and found.dtype.kind not in ("b" if wanted.kind == "b" else "iuf"):
+        raise ValueError(f"an array must hold numbers, got {found.dtype}")
+    if found.size and wanted.kind in "iu" and found.dtype.kind == "f":
+        raise ValueError("an array of integers must hold integers, got other numbers")
+    return found.astype(wanted.newbyteorder("="))
 
 
 def read_whole(path: str | os.PathLike[str]) -> bytes:
     """Return the bytes of a file, or of the file that a link leads to.
 
-    A pipe may never end and a device has no end, so both are refused.
-
-    Parameters
-    ----------
-    path
-        The file.
-
-    Raises
-    ------
-    DataFormatError
-        For anything but a file.
+    A pipe may never end and a device has no end, so both are refused with DataFormatError.
     """
     try:
         # Without waiting: opening a pipe that nobody writes to would never return.
@@ -116,7 +197,10 @@ def write_whole(path: Path, data: bytes) -> None:
         if final.exists() and not final.is_file():
             path.write_bytes(data)  # a pipe or a device cannot be replaced, only written to
             return
+        mode = stat.S_IMODE(final.stat().st_mode) if final.exists() else None
         temporary.write_bytes(data)
+        if mode is not None:
+            temporary.chmod(mode)
         temporary.replace(final)
     except OSError as error:
         # Name the file that was asked for, not the temporary one.

@@ -1,7 +1,7 @@
-"""What a model may have learned: the type, shape and range of each value.
+"""What a value may be: its type, range and shape.
 
-A model file may come from anywhere. Each model describes its state once, with the kinds below,
-and `checked` refuses whatever does not fit the description.
+Parameters, learned state and requests are declared with these kinds and checked by the same code.
+`paretocut.schema.parameters` puts the errors in the caller's words.
 """
 
 from __future__ import annotations
@@ -10,15 +10,17 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from numbers import Integral
+from numbers import Real as AnyReal
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paretocut.errors import NotFittedError
-from paretocut.lists import Ragged
 
 __all__ = [
+    "AnyOf",
     "Array",
     "Either",
     "Fitted",
@@ -26,13 +28,13 @@ __all__ = [
     "Instance",
     "Items",
     "Kind",
-    "Lists",
     "Made",
     "Real",
     "Sizes",
     "Text",
     "Whole",
     "checked",
+    "match_sizes",
 ]
 
 Sizes = dict[str, Any]
@@ -47,31 +49,13 @@ class Kind(ABC):
 
     @abstractmethod
     def check(self, value: Any, sizes: Sizes) -> Any:
-        """Return the value in its plain type; raise ValueError with what is allowed if it differs.
-
-        Parameters
-        ----------
-        value
-            As it came from a file.
-        sizes
-            Sizes by name; those that this value sets are added.
-        """
+        """Return the value in its plain type; raise ValueError with what is allowed instead."""
 
 
 def checked(described: Mapping[str, Kind], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values in their plain types.
+    """Return the values in their plain types, or raise ValueError for the first that does not fit.
 
-    Parameters
-    ----------
-    described
-        What each value must be. Values are checked in this order.
-    given
-        The values, as they came from a file.
-
-    Raises
-    ------
-    ValueError
-        If a value does not fit, is missing, or is not described.
+    Values are checked in the order of ``described``; all must be there, and no others.
     """
     for name in given:
         if name not in described:
@@ -84,19 +68,18 @@ def checked(described: Mapping[str, Kind], given: Mapping[str, Any]) -> dict[str
         try:
             found[name] = kind.check(given[name], sizes)
         except ValueError as error:
-            raise ValueError(f"{name} must be {error}, got {_shown(given[name])}") from None
+            raise ValueError(f"{name} must be {error}, got {_brief(given[name])}") from None
     return found
 
 
 @dataclass(frozen=True)
 class Flag(Kind):
-    """True or False."""
+    """True or False; NumPy's will do."""
 
     def check(self, value: Any, sizes: Sizes) -> bool:
-        """Return the flag."""
-        if not isinstance(value, bool):
-            raise ValueError("true or false")
-        return value
+        if not isinstance(value, (bool, np.bool_)):
+            raise ValueError("True or False")
+        return bool(value)
 
 
 @dataclass(frozen=True)
@@ -106,36 +89,31 @@ class Text(Kind):
     choices: tuple[str, ...] = ()
 
     def check(self, value: Any, sizes: Sizes) -> str:
-        """Return the text."""
         if not isinstance(value, str) or (self.choices and value not in self.choices):
-            raise ValueError(f"one of {', '.join(self.choices)}" if self.choices else "a text")
+            listed = ", ".join(map(repr, self.choices))
+            raise ValueError(f"one of {listed}" if self.choices else "a text")
         return value
 
 
 @dataclass(frozen=True)
 class Whole(Kind):
-    """An integer within bounds.
-
-    Attributes
-    ----------
-    low, high
-        The bounds; both are allowed.
-    size
-        Name under which other values find this number as their size.
-    """
+    """An integer within bounds, both allowed; others find it by the name ``size``."""
 
     low: int = 0
     high: int = _LARGEST
     size: str = ""
 
     def check(self, value: Any, sizes: Sizes) -> int:
-        """Return the integer."""
-        if type(value) is not int or not self.low <= value <= self.high:
-            top = "" if self.high == _LARGEST else f" and at most {self.high}"
+        # True counts as 1 in Python, but nobody means it.
+        if not isinstance(value, Integral) or isinstance(value, bool):
+            value = self.low - 1
+        if not self.low <= (number := int(value)) <= self.high:
+            beyond = self.high if self.high < _LARGEST or number > _LARGEST else None
+            top = "" if beyond is None else f" and at most {beyond}"
             raise ValueError(f"an integer of at least {self.low}{top}")
         if self.size:
-            sizes[self.size] = value
-        return value
+            sizes[self.size] = number
+        return number
 
 
 @dataclass(frozen=True)
@@ -145,9 +123,9 @@ class Real(Kind):
     Attributes
     ----------
     low, high
-        The bounds; both are allowed.
-    above
-        A bound that is itself not allowed.
+        Bounds that are allowed themselves.
+    above, below
+        Bounds that are not.
     infinite
         Whether the number may be infinite.
     """
@@ -155,40 +133,51 @@ class Real(Kind):
     low: float = -math.inf
     high: float = math.inf
     above: float | None = None
+    below: float | None = None
     infinite: bool = False
 
     def check(self, value: Any, sizes: Sizes) -> float:
-        """Return the number as a float."""
         number = math.nan
-        if type(value) is float or (type(value) is int and abs(value) <= _LARGEST):
-            number = float(value)
-        within = self.low <= number <= self.high and (self.above is None or number > self.above)
-        if not within or (math.isinf(number) and not self.infinite):
-            finite = "" if self.infinite else "finite "
-            raise ValueError(f"a {finite}number{_bounds(self.low, self.high, self.above)}")
+        # Decimals convert, but refuse to be added to floats later.
+        if (isinstance(value, AnyReal) or hasattr(value, "dtype")) and not isinstance(value, bool):
+            try:
+                number = float(value)
+            except (TypeError, ValueError, OverflowError):  # an integer beyond all floats
+                number = math.nan
+        within = self.low <= number <= self.high and (self.infinite or not math.isinf(number))
+        within = within and (self.above is None or number > self.above)
+        if not within or (self.below is not None and number >= self.below):
+            raise ValueError(self.allowed)
         return number
+
+    @property
+    def allowed(self) -> str:
+        """The numbers allowed, in words."""
+        if (self.low, self.high, self.above, self.below) == (-math.inf, math.inf, None, None):
+            return "a number" if self.infinite else "a finite number"
+        return f"in {self.interval}"
+
+    @property
+    def interval(self) -> str:
+        """The numbers allowed, such as "(0, 1]"."""
+        low = self.low if self.above is None else self.above
+        high = self.high if self.below is None else self.below
+        left = "(" if self.above is not None or (low == -math.inf and not self.infinite) else "["
+        right = ")" if self.below is not None or (high == math.inf and not self.infinite) else "]"
+        return f"{left}{low:g}, {high:g}{right}"
 
 
 @dataclass(frozen=True)
 class Items(Kind):
-    """A list whose items are all of one kind.
-
-    Attributes
-    ----------
-    of
-        What each item must be.
-    size
-        How many there are: a number, the name of a size, or nothing for any.
-    """
+    """A list of items of one kind; ``size`` is a number, the name of a size, or "" for any."""
 
     of: Kind
     size: int | str = ""
 
     def check(self, value: Any, sizes: Sizes) -> list[Any]:
-        """Return the list."""
         if not isinstance(value, (list, tuple)):
             raise ValueError("a list")
-        _match((self.size,), (len(value),), sizes)
+        match_sizes((self.size,), (len(value),), sizes)
         items = []
         for i, item in enumerate(value):
             try:
@@ -210,8 +199,6 @@ class Array(Kind):
         "f" for numbers of any type, "i" for integers, "b" for true or false.
     low, high
         Bounds of the numbers; both are allowed.
-    above
-        A bound that is itself not allowed.
     infinite
         Whether numbers may be infinite; they are never NaN.
     rising
@@ -230,14 +217,13 @@ class Array(Kind):
     covariance: bool = False
 
     def check(self, value: Any, sizes: Sizes) -> NDArray[Any]:
-        """Return the array."""
         allowed = f"an array of {_WORDS[self.kind]}"
         kinds = {"b": "b", "i": "iu", "f": "fiu"}[self.kind]
         if not isinstance(value, np.ndarray) or value.dtype.kind not in kinds:
             raise ValueError(allowed)
         if value.ndim != len(self.shape) or value.dtype.itemsize > 8:
             raise ValueError(f"{allowed} of {len(self.shape)} dimensions")
-        _match(self.shape, value.shape, sizes)
+        match_sizes(self.shape, value.shape, sizes)
         if self.kind != "b":
             self._check_range(value)
         return value
@@ -249,7 +235,8 @@ class Array(Kind):
         if self.above is not None:
             over |= value <= self.above
         if over.any():
-            raise ValueError(f"an array of numbers{_bounds(self.low, self.high, self.above)}")
+            interval = Real(self.low, self.high, self.above, infinite=self.infinite).interval
+            raise ValueError(f"an array of numbers in {interval}")
         if self.rising and (value[..., 1:] < value[..., :-1]).any():
             raise ValueError("an array of numbers that never fall")
         if self.covariance:
@@ -262,73 +249,25 @@ class Array(Kind):
 
 
 @dataclass(frozen=True)
-class Lists(Kind):
-    """Lists of unequal length.
-
-    Attributes
-    ----------
-    rows
-        Name of the number of lists.
-    layout
-        Name of the lengths of the lists.
-    longer
-        By how much each list is longer than that.
-    kind
-        As for `Array`.
-    """
-
-    rows: str
-    layout: str
-    longer: int = 0
-    kind: str = "f"
-
-    def check(self, value: Any, sizes: Sizes) -> Ragged:
-        """Return the lists."""
-        if not isinstance(value, Ragged):
-            raise ValueError("lists of unequal length")
-        Array(("",), self.kind).check(value.values, sizes)
-        lengths = value.lengths - self.longer
-        _match((self.rows,), (len(value),), sizes)
-        known = sizes.setdefault(self.layout, lengths)
-        if lengths.min(initial=0) < 0 or not np.array_equal(known, lengths):
-            more = f", {self.longer} longer" if self.longer else ""
-            raise ValueError(f"lists as long as the others{more}")
-        return value
-
-
-@dataclass(frozen=True)
 class Instance(Kind):
-    """An object of a class of ours, which has checked itself.
+    """An object of a class of ours, which has checked itself."""
 
-    Attributes
-    ----------
-    type
-        The class.
-    """
-
-    type: type
+    type: type | tuple[type, ...]
+    name: str = ""
 
     def check(self, value: Any, sizes: Sizes) -> Any:
-        """Return the object."""
         if not isinstance(value, self.type):
-            raise ValueError(f"a {self.type.__name__}")
+            raise ValueError(f"a {self.name or getattr(self.type, '__name__', 'model')}")
         return value
 
 
 @dataclass(frozen=True)
 class Fitted(Instance):
-    """A model inside the model, which has learned what it needs.
-
-    Attributes
-    ----------
-    keys_only
-        Whether only its ``keys`` are asked for, which may need no fit.
-    """
+    """A model inside the model that has learned what it needs; or, with ``keys_only``, its keys."""
 
     keys_only: bool = False
 
     def check(self, value: Any, sizes: Sizes) -> Any:
-        """Return the model."""
         model = super().check(value, sizes)
         if not self.keys_only or model.keys_learn():
             try:
@@ -340,21 +279,15 @@ class Fitted(Instance):
 
 @dataclass(frozen=True)
 class Made(Kind):
-    """A value that a function makes of plain data, with checks of its own.
+    """A value that a function makes of plain data, or with ``keep`` the data it has checked.
 
-    Attributes
-    ----------
-    make
-        Takes the data; raises ValueError, TypeError or KeyError for what it does not take.
-    keep
-        Whether the data itself is kept, and the function only checks it.
+    The function raises ValueError, TypeError or KeyError for data that it does not take.
     """
 
     make: Callable[[Any], Any]
     keep: bool = False
 
     def check(self, value: Any, sizes: Sizes) -> Any:
-        """Return what the function makes, or the data itself."""
         if not isinstance(value, Mapping):
             raise ValueError("values by name")
         try:
@@ -373,19 +306,25 @@ class Either(Kind):
     kind: Kind
 
     def check(self, value: Any, sizes: Sizes) -> Any:
-        """Return the value or None."""
         return None if value is None else self.kind.check(value, sizes)
 
 
-def _bounds(low: float, high: float, above: float | None) -> str:
-    """Return the bounds of a number in words."""
-    words = {"above": above, "of at least": low, "of at most": high}
-    said = [f"{word} {bound:g}" for word, bound in words.items() if bound is not None]
-    finite = [text for text in said if not text.endswith("inf")]
-    return f" {' and '.join(finite)}" if finite else ""
+class AnyOf(Kind):
+    """A value of the first kind that takes it; the last one says what is allowed."""
+
+    def __init__(self, *kinds: Kind) -> None:
+        self.kinds = kinds
+
+    def check(self, value: Any, sizes: Sizes) -> Any:
+        for kind in self.kinds[:-1]:
+            try:
+                return kind.check(value, sizes)
+            except ValueError:
+                pass
+        return self.kinds[-1].check(value, sizes)
 
 
-def _match(expected: tuple[int | str, ...], got: tuple[int, ...], sizes: Sizes) -> None:
+def match_sizes(expected: tuple[int | str, ...], got: tuple[int, ...], sizes: Sizes) -> None:
     """Compare sizes with those that are known, and note those that were not."""
     for size, number in zip(expected, got, strict=True):
         if size == "":
@@ -396,7 +335,7 @@ def _match(expected: tuple[int | str, ...], got: tuple[int, ...], sizes: Sizes) 
             raise ValueError(f"of size {wanted}{of}, not {number}")
 
 
-def _shown(value: Any) -> str:
+def _brief(value: Any) -> str:
     """Return a short text for a value; it may be large, or nested without end."""
     if isinstance(value, np.ndarray):
         return f"{value.dtype} of shape {value.shape}"

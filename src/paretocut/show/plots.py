@@ -23,8 +23,8 @@ from paretocut.tail import SurpriseFit
 from paretocut.tail.gpd import gpd_survival
 from paretocut.tail.transforms import apply
 from paretocut.truncators import ScoreThreshold, Surprise
-from paretocut.truncators._search import Sweep
 from paretocut.truncators.choose import cut as decide
+from paretocut.truncators.search import Sweep
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -150,7 +150,7 @@ def tail_histogram(fit: SurpriseFit, scores: FloatArray, *, points: int = 400) -
     # A numerical derivative needs no Jacobian of the transform.
     density = np.abs(np.gradient(survival, grid))
     width = abs(edges[1] - edges[0])
-    return TailHistogram(edges, counts, grid, fit._fitted_on * density * width)
+    return TailHistogram(edges, counts, grid, fit._many._fitted_on[0] * density * width)
 
 
 def metric_against_threshold(
@@ -276,7 +276,7 @@ def calibration(calibrated: Calibrated, *, ax: Axes | None = None) -> Axes:
     """
     axes = _axes(ax)
     sign = 1.0 if calibrated.background.higher_is_better else -1.0
-    parts = [("nonsense", calibrated.nonsense, _NULL), ("queries", calibrated.queries, _KEPT)]
+    parts = [("nonsense", calibrated.nonsense_, _NULL), ("queries", calibrated.log_, _KEPT)]
     known = [(name, sign * tops, colour) for name, tops, colour in parts if tops is not None]
     tops_of_all = np.concatenate([tops for _, tops, _ in known])
     edges = np.histogram_bin_edges(tops_of_all, bins=30).tolist()

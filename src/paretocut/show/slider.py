@@ -18,10 +18,11 @@ import anywidget
 import traitlets
 
 from paretocut import metrics
+from paretocut.decisions.options import Choice
 from paretocut.errors import InvalidScoresError
 from paretocut.lists import FloatArray, IntArray, RankedLists
 from paretocut.tail import fit_tail
-from paretocut.truncators.choose import Choice, choose
+from paretocut.truncators.choose import choose
 
 __all__ = ["CutSlider", "slider"]
 

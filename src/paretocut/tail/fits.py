@@ -1,33 +1,58 @@
-"""The result of a fit: the tail of a list and the Surprise scores of its results."""
+"""The tail of each list and the Surprise scores of its results: the fit, and what it can tell."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from functools import partial
-from typing import Any
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from paretocut.decisions.cuts import Cut, Cuts, decided, in_callers_order, one_decided, one_list
-from paretocut.decisions.options import IF_SHALLOW, check_bounds, choose_rule
+from paretocut import _kernel
+from paretocut.decisions.cuts import Cut, Cuts, Tails, decided, positions, within
+from paretocut.decisions.options import (
+    TRANSFORMS,
+    Bounds,
+    Fitting,
+    Rule,
+    RuleOptions,
+    check_bounds,
+    chosen_rule,
+)
 from paretocut.decisions.warnings import SHALLOW, diagnose, named
 from paretocut.errors import InvalidParameterError
-from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
-from paretocut.schema.parameters import check_choice
-from paretocut.show.pictures import fit_picture, fits_picture, number
-from paretocut.tail.gpd import gof_pvalue
-from paretocut.tail.rules import RuleDecider
+from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
+from paretocut.schema.drawn import Drawn
+from paretocut.schema.parameters import check_positive_int
+from paretocut.tail.gpd import GOF_LEVEL, gof_pvalue, kernel_gof
+from paretocut.tail.rules import RuleEvidence, rule_counts
+from paretocut.tail.transforms import allowed, apply
 
-__all__ = ["SurpriseFit", "SurpriseFits"]
+__all__ = [
+    "RuleDecider",
+    "SurpriseFit",
+    "SurpriseFits",
+    "fit_lists",
+    "fit_ragged",
+    "limited_threads",
+    "threads_of",
+]
 
 _FLAGS = {1: "too_few_results", 2: "constant_scores", 4: "tied_threshold", 8: "search_limited"}
 _POOR_FIT = 0.01
+_SCORES_PER_THREAD = 20_000  # a thread costs about as much to start as this many scores to fit
+
+
+class _RuleCutOptions(RuleOptions, Bounds, total=False):
+    """A rule, and bounds on the number kept."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class SurpriseFit:
+class SurpriseFit(Drawn):
     """The tail fitted to one list, and the Surprise score of every result.
 
     Arrays are in the order of the caller's list.
@@ -47,6 +72,8 @@ class SurpriseFit:
         Cramer-von-Mises statistic W2 of the fit.
     transform
         Scale on which the tail was fitted.
+    search
+        Windows fitted, and passes over a window to find its shape.
     """
 
     surprise: FloatArray
@@ -57,13 +84,11 @@ class SurpriseFit:
     upper: int
     cvm: float
     transform: str
+    search: tuple[int, int]
     _scores: FloatArray
     _sign: float
     _flags: int
-    _fitted_on: int
-    _again: Callable[[RankedLists], SurpriseFits]
-    search: tuple[int, int] = field(compare=False)
-    """Windows fitted, and passes over a window to find its shape."""
+    _fitting: Fitting
 
     @property
     def n(self) -> int:
@@ -84,7 +109,7 @@ class SurpriseFit:
     @property
     def evalues(self) -> FloatArray:
         """Expected number of chance results at least this surprising in this list."""
-        return (self.n - self.lower) * self.pvalues
+        return self.tests * self.pvalues
 
     @property
     def order(self) -> IntArray:
@@ -94,9 +119,7 @@ class SurpriseFit:
     @property
     def gof_pvalue(self) -> float:
         """Goodness of fit: share of true tails that fit as badly or worse. 1 if nothing fitted."""
-        if not self.fitted:
-            return 1.0
-        return float(gof_pvalue(self.cvm, self.shape, self._fitted_on))
+        return float(self._many.gof_pvalue[0])
 
     @property
     def tests(self) -> int:
@@ -106,76 +129,38 @@ class SurpriseFit:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Names of what the user should know, keys of `paretocut.WARNINGS`."""
-        column = Ragged.unchecked(self._scores, np.array([0, self.n]))
-        return _warnings(
-            column,
-            self._sign,
-            flags=np.array([self._flags]),
-            gof=np.array([self.gof_pvalue]),
-            little=np.array([self.fitted and 2 * self.upper < self.n]),
-            transform=np.array([self.transform]),
-        )[0]
+        return self._many.warnings[0]
 
-    def cut(
-        self,
-        *,
-        alpha: float | None = None,
-        evalue: float | None = None,
-        fdr: float | None = None,
-        min_surprise: float | None = None,
-        min_k: int = 0,
-        max_k: int | None = None,
-        if_shallow: str = "keep",
-    ) -> Cut:
+    def cut(self, **options: Unpack[_RuleCutOptions]) -> Cut:
         """Return how many results to keep under one rule.
 
         Parameters
         ----------
-        alpha
-            Keep results whose p-value is at most this.
-        evalue
-            Keep results that chance alone would bring to the list at most this many times.
-        fdr
-            Keep as many as possible with at most this share of chance results expected among
-            them (Benjamini-Hochberg).
-        min_surprise
-            Keep results whose surprise is at least this.
-        min_k, max_k
-            Bounds on the number kept, whatever the rule says.
-        if_shallow
-            What happens if the rule keeps nothing of a list of fewer than 50 results, or of
-            equal scores: ``"keep"`` all of it, because so few results cannot show that nothing
-            stands out, or ``"drop"`` it.
+        **options
+            One of ``alpha``, ``evalue``, ``fdr`` and ``min_surprise``; with it ``if_shallow``,
+            and the bounds ``min_k`` and ``max_k``. They mean what they do in `paretocut.cut`.
         """
-        decider = _decider(self._again, if_shallow, alpha, evalue, fdr, min_surprise)
-        bounds = check_bounds("cut", min_k, max_k)
-        zeros = 0
-        if self._sign > 0 and self.n > 0 and self._scores.min() == 0:
-            zeros = self.n - int(np.count_nonzero(self._scores))
-        if zeros > 1 or zeros == self.n > 0:  # padding, which matches nothing
-            matches = np.append(self._scores[self._scores > 0], 0.0)
-            matches[::-1].sort()
-            counts = decider.counts(self._again(RankedLists.of_one(matches, True)))
-            free = min(int(counts[0]), self.n - zeros)
-        else:
-            column = Ragged.unchecked(self.surprise, np.array([0, self.n]))
-            own = np.array([self.tests]), np.array([self.scale])
-            free = int(decider.counts_of(column, *own)[0])
-        k = min(max(free, bounds[0]), bounds[1], self.n)
-        # A list of ten million results is sorted only if somebody asks which ones are kept.
-        return Cut(k, self.n, partial(self._explained, decider, bounds), 0, self._positions)
+        return self._many.cut(**options)[0]
 
-    def _explained(self, decider: RuleDecider, bounds: tuple[int, int]) -> Cuts:
-        return self._by_sorting(decider, bounds)._cuts
-
-    def _positions(self) -> IntArray:
-        return self.order
-
-    def _by_sorting(self, decider: RuleDecider, bounds: tuple[int, int]) -> Cut:
-        """Return the decision by way of the sorted list."""
-        lists, order = one_list(self._scores, self._sign > 0, who="cut", any_order=True)
-        cuts = decided(decider, lambda shown: decider.counts(self._again(shown)), lists, bounds)
-        return one_decided(cuts, order)
+    @property
+    def _many(self) -> SurpriseFits:
+        """The same fit as the only one of many."""
+        offsets = np.array([0, self.n])
+        return SurpriseFits(
+            surprise=Ragged.unchecked(self.surprise, offsets),
+            shape=np.array([self.shape]),
+            scale=np.array([self.scale]),
+            threshold=np.array([self.threshold]),
+            lower=np.array([self.lower]),
+            upper=np.array([self.upper]),
+            cvm=np.array([self.cvm]),
+            transform=np.array([self.transform]),
+            search=np.array([self.search], dtype=np.int32),
+            _scores=Ragged.unchecked(self._scores, offsets),
+            _sign=self._sign,
+            _flags=np.array([self._flags], dtype=np.int32),
+            _fitting=self._fitting,
+        )
 
     def __repr__(self) -> str:
         return (
@@ -183,23 +168,9 @@ class SurpriseFit:
             f"threshold={self.threshold:.6g}, window=[{self.lower}, {self.upper}))"
         )
 
-    def _repr_html_(self) -> str:
-        order = self.order
-        names = ("shape", "scale", "threshold", "gof_pvalue")
-        facts = {name: number(getattr(self, name)) for name in names} if self.fitted else {}
-        return fit_picture(
-            self._scores[order],
-            self.evalues[order],
-            window=(self.lower, self.upper),
-            threshold=self.threshold if self.fitted else None,
-            facts={"results": str(self.n), **facts},
-            warnings=self.warnings,
-            higher_is_better=self._sign > 0,
-        )
 
-
-@dataclass(frozen=True, repr=False, eq=False)
-class SurpriseFits:
+@dataclass(repr=False, eq=False)
+class SurpriseFits(Drawn):
     """The tails fitted to many lists: arrays with one value per list, `Ragged` per result.
 
     Attributes are those of `SurpriseFit`; ``fits[i]`` is the fit of one list.
@@ -213,13 +184,11 @@ class SurpriseFits:
     upper: IntArray
     cvm: FloatArray
     transform: NDArray[np.str_]
+    search: NDArray[np.int32]
     _scores: Ragged
     _sign: float
     _flags: NDArray[np.int32]
-    _fitted_on: IntArray
-    _again: Callable[[RankedLists], SurpriseFits]
-    search: NDArray[np.int32] = field(compare=False)
-    """Two columns: windows fitted, and passes over a window to find its shape."""
+    _fitting: Fitting
 
     @property
     def n(self) -> IntArray:
@@ -248,18 +217,23 @@ class SurpriseFits:
         return np.where(self.scale > 0, gof_pvalue(self.cvm, self.shape, self._fitted_on), 1.0)
 
     @property
-    def _misfit(self) -> FloatArray:
+    def _fitted_on(self) -> IntArray:
+        """Number of scores that each final tail was fitted to."""
+        return (self.n if self._fitting.refit == "all" else self.upper) - self.lower
+
+    @property
+    def misfit(self) -> FloatArray:
         """W2 per result: the mean squared distance of the fitted distribution to the results'."""
         return self.cvm / np.maximum(self._fitted_on, 1)
 
     @property
-    def nothing_stands_out(self) -> NDArray[np.bool_]:
+    def nothing_stands_out(self) -> BoolArray:
         """Whether even the best result of each list has an E-value above 1."""
-        unremarkable = self.tests * np.exp(-self._best) > 1
+        unremarkable = self.tests * np.exp(-self.best) > 1
         return np.asarray(unremarkable & (self.scale > 0) & (self.n >= SHALLOW))
 
     @property
-    def _best(self) -> FloatArray:
+    def best(self) -> FloatArray:
         """Largest surprise of each list; 0 for an empty one."""
         best = np.zeros(len(self))
         filled = self.surprise.filled
@@ -271,46 +245,40 @@ class SurpriseFits:
     @property
     def warnings(self) -> tuple[tuple[str, ...], ...]:
         """Names of what the user should know of each list, keys of `paretocut.WARNINGS`."""
-        fitted = self.scale > 0
-        return tuple(
-            _warnings(
-                self._scores,
-                self._sign,
-                flags=self._flags,
-                gof=self.gof_pvalue,
-                little=fitted & (2 * self.upper < self.n),
-                transform=self.transform,
-            )
-        )
+        scores = self._scores
+        found = diagnose(scores)
+        # Saturated probabilities are no trouble as logits, and distances are no probabilities.
+        found["saturated_scores"] &= (self.transform != "logit") & (self._sign > 0)
+        found["shallow_list"] = (scores.lengths < SHALLOW) & scores.filled
+        found["poor_fit"] = self.gof_pvalue < _POOR_FIT
+        found["little_background"] = (self.scale > 0) & (2 * self.upper < self.n)
+        for bit, name in _FLAGS.items():
+            found[name] = ((self._flags & bit) != 0) & scores.filled
+        found["constant_scores"] &= scores.lengths > 1
+        return tuple(named(found, len(scores)))
 
-    def cut(
-        self,
-        *,
-        alpha: float | None = None,
-        evalue: float | None = None,
-        fdr: float | None = None,
-        min_surprise: float | None = None,
-        min_k: int = 0,
-        max_k: int | None = None,
-        if_shallow: str = "keep",
-    ) -> Cuts:
+    def cut(self, **options: Unpack[_RuleCutOptions]) -> Cuts:
         """Return how many results of each list to keep; the rules are those of `SurpriseFit.cut`.
 
         Parameters
         ----------
-        alpha, evalue, fdr, min_surprise, min_k, max_k, if_shallow
+        **options
             As in `SurpriseFit.cut`.
         """
-        decider = _decider(self._again, if_shallow, alpha, evalue, fdr, min_surprise)
-        bounds = check_bounds("cut", min_k, max_k)
-        lists = RankedLists(self._scores, higher_is_better=self._sign > 0)
-        cuts = decided(
-            decider,
-            lambda shown: decider.counts(self if shown is lists else self._again(shown)),
-            lists,
-            bounds,
-        )
-        return in_callers_order(cuts, self._scores, self._sign > 0)
+        rule = chosen_rule("cut", options)
+        if rule is None:
+            raise InvalidParameterError("cut: a rule must be given, such as evalue=0.05, got none")
+        bounds = check_bounds("cut", options.get("min_k", 0), options.get("max_k"))
+        decider = RuleDecider(rule, self._fitting)
+        given = self._scores, self._sign > 0
+        if self._sign > 0 and (self._scores.values == 0).any():  # perhaps padding
+            lists, order = RankedLists.of_scores(*given, who="cut", any_order=True)
+            return decided(decider, lists, bounds, order=positions(self._scores, order))
+        # A list of ten million results is sorted only if somebody asks which ones are kept.
+        chosen = rule_counts(rule, self.surprise, self.tests, self.scale)
+        evidence = RuleEvidence(rule, self, ranked=False)
+        kept = within(chosen, self.n, bounds)
+        return Cuts(kept, self.n, chosen, evidence, decider, None, _given=given)
 
     def __len__(self) -> int:
         return len(self.surprise)
@@ -326,12 +294,11 @@ class SurpriseFits:
             upper=int(self.upper[i]),
             cvm=float(self.cvm[i]),
             transform=str(self.transform[i]),
+            search=(int(self.search[i, 0]), int(self.search[i, 1])),
             _scores=self._scores[i],
             _sign=self._sign,
             _flags=int(self._flags[i]),
-            _fitted_on=int(self._fitted_on[i]),
-            _again=self._again,
-            search=(int(self.search[i, 0]), int(self.search[i, 1])),
+            _fitting=self._fitting,
         )
 
     def __iter__(self) -> Iterator[SurpriseFit]:
@@ -340,50 +307,146 @@ class SurpriseFits:
     def __repr__(self) -> str:
         return f"SurpriseFits({len(self)} lists, {self.surprise.values.size} results)"
 
-    def _repr_html_(self) -> str:
-        counts = {
-            "lists": len(self),
-            "results": self.surprise.values.size,
-            "fitted": np.count_nonzero(self.scale > 0),
-            "lists where nothing stands out": np.count_nonzero(self.nothing_stands_out),
-        }
-        facts = {name: str(count) for name, count in counts.items()}
-        return fits_picture(self._best[self.n > 0], facts=facts, warnings=self.warnings)
+
+@dataclass(frozen=True)
+class RuleDecider:
+    """Cuts lists by one rule on the Surprise scores of tails fitted in one way."""
+
+    rule: Rule
+    fitting: Fitting
+
+    def _decide(self, lists: RankedLists) -> tuple[IntArray, RuleEvidence]:
+        tails = self._tails(lists)
+        counts = rule_counts(self.rule, tails.surprise, tails.tests, tails.scale)
+        return counts, RuleEvidence(self.rule, tails)
+
+    def _label(self) -> str:
+        return str(self.rule)
+
+    def _tails(self, lists: RankedLists) -> SurpriseFits:
+        return fit_lists(lists, self.fitting)
+
+    def _notices(self, lists: RankedLists, tails: Callable[[], Tails]) -> Sequence[tuple[str, ...]]:
+        return tails().warnings
 
 
-def _decider(
-    again: Callable[[RankedLists], SurpriseFits],
-    if_shallow: str,
-    alpha: float | None,
-    evalue: float | None,
-    fdr: float | None,
-    min_surprise: float | None,
-) -> RuleDecider:
-    rule = choose_rule("cut", alpha=alpha, evalue=evalue, fdr=fdr, min_surprise=min_surprise)
-    if rule is None:
-        raise InvalidParameterError("cut: a rule must be given, such as evalue=0.05, got none")
-    return RuleDecider(
-        rule, check_choice(if_shallow, IF_SHALLOW, who="cut", name="if_shallow"), again
+_LIMIT: ContextVar[int | None] = ContextVar("_LIMIT", default=None)
+
+
+@contextmanager
+def limited_threads(threads: int | None) -> Iterator[None]:
+    """Let fits inside the block use at most so many threads; None means one per processor."""
+    if threads is not None:
+        check_positive_int(threads, who="threads", name="threads")
+    token = _LIMIT.set(threads)
+    try:
+        yield
+    finally:
+        _LIMIT.reset(token)
+
+
+def threads_of(threads: int | None = None) -> int:
+    """Return how many threads a fit uses."""
+    threads = _LIMIT.get() if threads is None else threads
+    if threads is None:
+        if hasattr(os, "sched_getaffinity"):
+            return len(os.sched_getaffinity(0))
+        return os.cpu_count() or 1
+    return check_positive_int(threads, who="fit_tails", name="threads")
+
+
+def fit_lists(lists: RankedLists, fitting: Fitting = Fitting()) -> SurpriseFits:  # noqa: B008
+    """Return the tails of ranked lists; distances are treated as distances."""
+    few = lists.scores.values.size < _SCORES_PER_THREAD
+    return fit_ragged(lists.scores, lists.higher_is_better, fitting, 1 if few else threads_of())
+
+
+def fit_ragged(
+    scores: Ragged, up: bool, fitting: Fitting, threads: int, *, who: str = "fit_tails"
+) -> SurpriseFits:
+    """Return the tails of scores that are finite."""
+    if fitting.transform != "auto":
+        return _fit_on_scale(scores, fitting.transform, up, fitting, threads, who)
+    chosen = _fit_on_scale(scores, "identity", up, fitting, threads, who)
+    for candidate in TRANSFORMS[1:-1]:
+        # Only where nothing so far fits, and the scale exists.
+        open_ = np.flatnonzero((chosen.gof_pvalue < GOF_LEVEL) & allowed(scores, candidate))
+        if open_.size:
+            other = _fit_on_scale(scores.take(open_), candidate, up, fitting, threads, who)
+            now, before = other.gof_pvalue, chosen.gof_pvalue[open_]
+            # P-values end at 0.0005. A list that fits no scale takes the one with the least misfit.
+            closer = other.misfit < chosen.misfit[open_]
+            better = (now > before) | ((now == before) & closer)
+            chosen = _replaced(chosen, open_[better], other, np.flatnonzero(better))
+    return chosen
+
+
+def _fit_on_scale(
+    scores: Ragged, transform: str, up: bool, fitting: Fitting, threads: int, who: str
+) -> SurpriseFits:
+    values = np.ascontiguousarray(scores.values, dtype=np.float64)
+    scores = Ragged.unchecked(values, scores.offsets)
+    scaled = apply(scores, transform, who=who)
+    lists, size = len(scores), values.size
+    sign = 1.0 if up else -1.0
+    surprise = np.empty(size)
+    shape, scale, threshold, cvm = np.empty((4, lists))
+    lower, upper = np.empty((2, lists), dtype=np.int64)
+    flags, windows, evaluations = counts = np.empty((3, lists), dtype=np.int32)
+    _kernel.fit_batch(
+        scaled.values,
+        scores.offsets,
+        sign,
+        fitting.min_window,
+        fitting.refit == "all",
+        kernel_gof() if fitting.selection == "gof" else None,
+        min(threads, size // _SCORES_PER_THREAD + 1),
+        surprise,
+        shape,
+        scale,
+        threshold,
+        cvm,
+        lower,
+        upper,
+        flags,
+        windows,
+        evaluations,
+    )
+    if transform != "identity":
+        filled = scores.filled  # an empty list has no threshold, and 0 stands for it
+        if transform == "log":
+            threshold[filled] = np.exp(threshold[filled])
+        else:
+            threshold[filled] = np.exp(-np.logaddexp(0.0, -threshold[filled]))
+    return SurpriseFits(
+        surprise=Ragged.unchecked(surprise, scores.offsets),
+        shape=shape,
+        scale=scale,
+        threshold=threshold,
+        lower=lower,
+        upper=upper,
+        cvm=cvm,
+        transform=np.array([transform] * lists, dtype="<U8"),
+        search=counts[1:].T,
+        _scores=scores,
+        _sign=sign,
+        _flags=flags,
+        _fitting=fitting,
     )
 
 
-def _warnings(
-    scores: Ragged,
-    sign: float,
-    *,
-    flags: NDArray[Any],
-    gof: FloatArray,
-    little: NDArray[np.bool_],
-    transform: NDArray[np.str_],
-) -> list[tuple[str, ...]]:
-    """Return the warnings of each list."""
-    found = diagnose(scores)
-    # Saturated probabilities are no trouble as logits, and distances are no probabilities.
-    found["saturated_scores"] &= (transform != "logit") & (sign > 0)
-    found["shallow_list"] = (scores.lengths < SHALLOW) & scores.filled
-    found["poor_fit"] = gof < _POOR_FIT
-    found["little_background"] = little
-    for bit, name in _FLAGS.items():
-        found[name] = ((flags & bit) != 0) & scores.filled
-    found["constant_scores"] &= scores.lengths > 1
-    return named(found, len(scores))
+def _replaced(
+    fits: SurpriseFits, at: IntArray, other: SurpriseFits, pick: IntArray
+) -> SurpriseFits:
+    """Return the fits with some lists' results taken from other fits."""
+    surprise = fits.surprise.values.copy()
+    for i, j in zip(at, pick, strict=True):
+        surprise[fits.surprise.offsets[i] : fits.surprise.offsets[i + 1]] = other.surprise[j]
+    columns: dict[str, Any] = {}
+    for name in (
+        "shape", "scale", "threshold", "lower", "upper", "cvm", "transform", "search", "_flags",
+    ):  # fmt: skip
+        column = getattr(fits, name).copy()
+        column[at] = getattr(other, name)[pick]
+        columns[name] = column
+    return replace(fits, surprise=fits.surprise.with_values(surprise), **columns)

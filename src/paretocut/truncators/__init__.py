@@ -12,8 +12,9 @@ import json
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import paretocut.truncators.files  # noqa: F401 - lets truncators be loaded
 from paretocut.errors import InvalidParameterError
-from paretocut.truncators._base import Truncator
+from paretocut.truncators.base import Truncator
 from paretocut.truncators.calibrated import Calibrated
 from paretocut.truncators.clusters import ClusterGap
 from paretocut.truncators.confidence import Confidence

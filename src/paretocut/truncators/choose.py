@@ -3,93 +3,135 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypedDict, Unpack
+from typing import Any, Unpack
 
 from numpy.typing import ArrayLike
 
 from paretocut.decisions import Cut, Cuts
-from paretocut.decisions.options import IF_SHALLOW, RULES, FitOptions, choose_rule
+from paretocut.decisions.options import (
+    FITTING,
+    OPTIONS,
+    RULES,
+    Choice,
+    check_bounds,
+    check_options,
+    chosen_rule,
+)
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import RaggedLike, RankedLists
-from paretocut.schema.parameters import check_choice
-from paretocut.truncators import Consensus, Surprise, Truncator
-from paretocut.truncators._persistence import load
+from paretocut.schema.files import load_model
+from paretocut.truncators.base import Truncator
+from paretocut.truncators.consensus import Consensus
+from paretocut.truncators.surprise import Surprise
 
-__all__ = ["Choice", "choose", "cut", "cut_batch"]
+__all__ = ["Chosen", "choose", "cut", "cut_batch"]
 
-_DEFAULT = Consensus()
-_RULE_DEFAULTS = {"if_shallow": "keep", **FitOptions().to_dict()}
-
-
-class Choice(TypedDict, total=False):
-    """Who decides: a truncator, a word about the questions, or one rule with its options."""
-
-    truncator: Truncator | str | os.PathLike[str] | None
-    expect: str | float | None
-    alpha: float | None
-    evalue: float | None
-    fdr: float | None
-    min_surprise: float | None
-    if_shallow: str
-    transform: str
-    selection: str
-    refit: str
-    min_window: int
+_DECIDERS = ("truncator", "expect", *RULES)
 
 
-def choose(who: str, **choice: Unpack[Choice]) -> Truncator:
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Who decides and within which bounds: the options of a decision, checked once.
+
+    Everything that cuts lists for somebody (functions, adapters, commands, the service) goes
+    through `cut` or `cut_batch` of this class.
+    """
+
+    truncator: Truncator
+    min_k: int = 0
+    max_k: int | None = None
+
+    @classmethod
+    def of(cls, who: str, options: Mapping[str, Any]) -> Chosen:
+        """Return the choice that the options make; errors speak for ``who``."""
+        bounds = {name: options[name] for name in ("min_k", "max_k") if name in options}
+        check_bounds(who, bounds.get("min_k", 0), bounds.get("max_k"))
+        rest = {name: value for name, value in options.items() if name not in bounds}
+        return cls(choose(who, **rest), **bounds)
+
+    def cut(
+        self, scores: ArrayLike, *, query: str | None = None, higher_is_better: bool = True
+    ) -> Cut:
+        return self.truncator.cut(
+            scores,
+            query=query,
+            higher_is_better=higher_is_better,
+            min_k=self.min_k,
+            max_k=self.max_k,
+        )
+
+    def cut_batch(
+        self,
+        lists: RankedLists | RaggedLike,
+        *,
+        queries: Sequence[str] | None = None,
+        higher_is_better: bool = True,
+    ) -> Cuts:
+        return self.truncator.cut_batch(
+            lists,
+            queries=queries,
+            higher_is_better=higher_is_better,
+            min_k=self.min_k,
+            max_k=self.max_k,
+        )
+
+
+def choose(who: str, **choice: Any) -> Truncator:
     """Return the truncator that these options name; untrained `Consensus` when they name none.
 
-    Parameters
-    ----------
-    who
-        Who was called.
-    **choice
-        At most one of ``truncator`` (an object, or the path of a saved one), ``expect`` and the
-        rules; the other options belong to a rule.
+    The same word or rule gives the same object.
     """
-    unknown = sorted(choice.keys() - Choice.__annotations__.keys())
-    if unknown:
-        raise InvalidParameterError(
-            f"{who}: options must be among {', '.join(Choice.__annotations__)}, "
-            f"got {', '.join(unknown)}"
-        )
-    given: dict[str, Any] = {name: value for name, value in choice.items() if value is not None}
-    deciders = [name for name in ("truncator", "expect", *RULES) if name in given]
+    if choice.get("truncator") is not None:
+        return _named(who, choice)  # a file may have changed
+    try:
+        # 1 and True are equal, but only one of them is a number of results.
+        return _remembered(who, tuple(choice.items()), tuple(map(type, choice.values())))
+    except TypeError:  # has no hash, so it is no option of ours
+        return _named(who, choice)
+
+
+@lru_cache(maxsize=64)
+def _remembered(
+    who: str, choice: tuple[tuple[str, Any], ...], kinds: tuple[type, ...]
+) -> Truncator:
+    chosen = _named(who, dict(choice))
+    chosen._valid = True  # type: ignore[misc]  # nobody else has it
+    return chosen
+
+
+def _named(who: str, choice: Mapping[str, Any]) -> Truncator:
+    given = {name: value for name, value in choice.items() if value is not None}
+    truncator = given.pop("truncator", None)
+    allowed = {name: OPTIONS[name] for name in OPTIONS if name not in ("min_k", "max_k")}
+    checked = check_options(who, given, allowed)
+    deciders = [name for name in _DECIDERS if choice.get(name) is not None]
     if len(deciders) > 1:
         raise InvalidParameterError(
-            f"{who}: at most one of truncator, expect, {', '.join(RULES)} may be given, "
+            f"{who}: at most one of {', '.join(_DECIDERS)} may be given, "
             f"got {' and '.join(deciders)}"
         )
-    name = deciders[0] if deciders else None
-    choose_rule(who, **{rule: given[rule] for rule in RULES if rule in given})
-    FitOptions(**{option: given[option] for option in FitOptions.names() if option in given}).check(
-        who
-    )
-    check_choice(given.get("if_shallow", "keep"), IF_SHALLOW, who=who, name="if_shallow")
-    if name in RULES:
-        chosen: Truncator = Surprise(**given)
-        return chosen
+    if chosen_rule(who, given) is not None:
+        return Surprise(**checked)
     loose = [
-        name for name, default in _RULE_DEFAULTS.items() if given.get(name, default) != default
+        name
+        for name in ("if_shallow", *FITTING)
+        if checked.get(name, OPTIONS[name].default) != OPTIONS[name].default
     ]
     if loose:
         raise InvalidParameterError(
             f"{who}: {', '.join(loose)} must come with one of the rules {', '.join(RULES)}, "
-            f"got {'none of them' if name is None else name}"
+            f"got {deciders[0] if deciders else 'none of them'}"
         )
-    if name == "truncator":
-        return _truncator(who, given["truncator"])
-    if name == "expect":
-        chosen = Consensus(expect=given["expect"])
-        chosen._validate()
-        return chosen
-    return _DEFAULT
+    return Consensus(expect=checked.get("expect")) if truncator is None else _loaded(who, truncator)
 
 
-def _truncator(who: str, given: Any) -> Truncator:
-    found = load(given) if isinstance(given, (str, os.PathLike)) else given
+def _loaded(who: str, given: Any) -> Truncator:
+    found = given
+    if isinstance(given, (str, os.PathLike)):
+        found = load_model(given, "truncator", "background")
     if not isinstance(found, Truncator):
         hint = "; a background needs a truncator to gate: Gated(base, background)"
         raise InvalidParameterError(
@@ -99,22 +141,7 @@ def _truncator(who: str, given: Any) -> Truncator:
     return found
 
 
-def _chosen(who: str, **choice: Unpack[Choice]) -> Truncator:
-    """Return what `choose` returns; the same choice by a word or a rule is made only once."""
-    if choice.get("truncator") is not None:
-        return choose(who, **choice)  # a file may have changed
-    try:
-        # 1 and True are equal, but only one of them is a number of results.
-        return _remembered(who, tuple(choice.items()), tuple(map(type, choice.values())))
-    except TypeError:  # has no hash; `choose` refuses it with a better message
-        return choose(who, **choice)
-
-
-@lru_cache(maxsize=64)
-def _remembered(
-    who: str, choice: tuple[tuple[str, Any], ...], kinds: tuple[type, ...]
-) -> Truncator:
-    return choose(who, **dict(choice))
+_DEFAULT = choose("cut")
 
 
 def cut(
@@ -160,7 +187,7 @@ def cut(
     >>> pc.cut(scores, expect="one").k
     2
     """
-    truncator = _chosen("cut", **choice) if choice else _DEFAULT
+    truncator = choose("cut", **choice) if choice else _DEFAULT
     return truncator.cut(scores, higher_is_better=higher_is_better, min_k=min_k, max_k=max_k)
 
 
@@ -191,5 +218,5 @@ def cut_batch(
     >>> pc.cut_batch([[0.9, 0.8, 0.1], [0.5]]).k.tolist()
     [2, 1]
     """
-    truncator = _chosen("cut_batch", **choice) if choice else _DEFAULT
+    truncator = choose("cut_batch", **choice) if choice else _DEFAULT
     return truncator.cut_batch(lists, higher_is_better=higher_is_better, min_k=min_k, max_k=max_k)

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from paretocut import metrics
-from paretocut.decisions import Cuts
+from paretocut.decisions.cuts import Evidence, Tails
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
 from paretocut.metrics import MetricLike
-from paretocut.schema.kinds import Fitted, Items, Kind, Real
-from paretocut.schema.parameters import (
-    check_choice,
-    check_int,
-    check_probability,
-    check_real,
-    shown,
-)
-from paretocut.truncators._base import Truncator
-from paretocut.truncators._search import best_threshold
+from paretocut.schema.kinds import Either, Fitted, Items, Kind, Real, Text, Whole
+from paretocut.truncators.base import METRIC, TRUNCATOR, Truncator
+from paretocut.truncators.search import best_threshold
 
 __all__ = ["CONFIDENCES", "Confidence"]
 
@@ -95,6 +89,15 @@ class Confidence(Truncator):
     intercept_: float
     base_: Truncator
 
+    _parameters: ClassVar = {
+        "by": Text(tuple(CONFIDENCES)),
+        "base": Either(TRUNCATOR),
+        "abstain": Either(Real(above=0, below=1)),
+        "metric": METRIC,
+        "depth": Whole(2, _DEEPEST),
+        "penalty": Real(above=0),
+    }
+
     def __init__(
         self,
         by: Literal["max", "std", "gap", "linear"] = "linear",
@@ -111,23 +114,6 @@ class Confidence(Truncator):
         self.metric = metric
         self.depth = depth
         self.penalty = penalty
-
-    def _validate(self) -> None:
-        check_choice(self.by, tuple(CONFIDENCES), who="Confidence", name="by")
-        if self.base is not None:
-            if not isinstance(self.base, Truncator):
-                raise InvalidParameterError(
-                    f"Confidence: base must be a truncator or None, got {shown(self.base)}"
-                )
-            self.base._validate()
-        if self.abstain is not None:
-            check_probability(self.abstain, who="Confidence", name="abstain")
-        metrics.get(self.metric)
-        if check_int(self.depth, who="Confidence", name="depth", low=2) > _DEEPEST:
-            raise InvalidParameterError(
-                f"Confidence: depth must be at most {_DEEPEST}, got {self.depth}"
-            )
-        check_real(self.penalty, who="Confidence", name="penalty", low=0)
 
     def _state(self, given: Mapping[str, Any]) -> dict[str, Kind]:
         count = self.depth if self.by == "linear" else 0
@@ -163,9 +149,15 @@ class Confidence(Truncator):
         chances = Ragged.from_any(sure[filled, None])
         self.threshold_ = best_threshold(chances, Ragged.from_any(pairs[filled])).threshold
 
-    def _predict(self, lists: RankedLists) -> IntArray:
-        answered = self._confidence(lists) >= self.threshold_
-        return np.where(answered, self._within(lists), 0)
+    def _decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
+        sure, within = self._confidence(lists), lists.scores.lengths
+        inner: Evidence | None = None
+        if self.base is not None:
+            within, inner = self.base_._decide(lists)
+        # Distances are shown as distances; differences and predictions have no direction.
+        sign = -1.0 if self.by == "max" and not lists.higher_is_better else 1.0
+        evidence = _Sure(sure, self.threshold_, CONFIDENCES[self.by], sign, self._taught(), inner)
+        return np.where(sure >= self.threshold_, within, 0), evidence
 
     def _within(self, lists: RankedLists) -> IntArray:
         """Return how many results are kept of each list if it is answered."""
@@ -190,38 +182,43 @@ class Confidence(Truncator):
         sure = np.nan_to_num(sure, nan=largest, posinf=largest, neginf=-largest)
         return np.where(lists.scores.lengths > 0, sure, -np.inf)
 
-    def _because(self, cuts: Cuts) -> list[str]:
-        # Distances are told as distances; differences and predictions have no direction.
-        sign = -1.0 if self.by == "max" and not cuts.lists.higher_is_better else 1.0
-        low, high = ("below", "at least") if sign > 0 else ("above", "at most")
-        inner = None if self.base is None else self.base_._because(cuts)
-        clauses = []
-        for i, value in enumerate(self._confidence(cuts.lists).tolist()):
-            if value == -np.inf:
-                clauses.append("the list is empty")
-                continue
-            side = high if value >= self.threshold_ else low
-            if np.isinf(self.threshold_):
-                which = "every" if self.threshold_ < 0 else "no"
-                clause = f"to answer {which} list was best, {self._taught()}"
-            else:
-                clause = (
-                    f"{CONFIDENCES[self.by]}, {sign * value:.3g}, is {side} "
-                    f"{sign * self.threshold_:.3g}, {self._taught()}"
-                )
-            if inner is not None and value >= self.threshold_:
-                clause = f"{inner[i]} ({clause})"
-            clauses.append(clause)
-        return clauses
-
-    def _notices(self, cuts: Cuts) -> Sequence[tuple[str, ...]]:
+    def _notices(self, lists: RankedLists, tails: Callable[[], Tails]) -> list[tuple[str, ...]]:
         # What was learned tells whether there is an answer; the tail of one list knows less.
-        found = super()._notices(cuts)
+        found = super()._notices(lists, tails)
         return [tuple(name for name in names if name != "nothing_stands_out") for names in found]
 
     def _taught(self) -> str:
         judged = self.abstain is None or self.by == "linear"
         return super()._taught() if judged else super()._taught().replace("judged", "unjudged")
+
+
+@dataclass(frozen=True)
+class _Sure:
+    """How sure each list makes one, and from where on a list is answered."""
+
+    sure: FloatArray
+    threshold: float
+    what: str
+    sign: float
+    taught: str
+    inner: Evidence | None
+    tails: None = None
+
+    def because(self, i: int, k: int) -> str:
+        value = float(self.sure[i])
+        answered = value >= self.threshold
+        if np.isinf(self.threshold):
+            which = "every" if self.threshold < 0 else "no"
+            clause = f"to answer {which} list was best, {self.taught}"
+        else:
+            below, above = ("below", "at least") if self.sign > 0 else ("above", "at most")
+            clause = (
+                f"{self.what}, {self.sign * value:.3g}, is {above if answered else below} "
+                f"{self.sign * self.threshold:.3g}, {self.taught}"
+            )
+        if self.inner is None or not answered:
+            return clause
+        return f"{self.inner.because(i, k)} ({clause})"
 
 
 def _first(merit: Ragged, depth: int) -> FloatArray:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from paretocut.decisions import Cuts
+from paretocut.decisions.cuts import Evidence
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
 from paretocut.metrics import Metric
-from paretocut.schema.kinds import Fitted, Kind, Real
-from paretocut.schema.parameters import check_choice, check_int, check_probability, shown
-from paretocut.truncators._base import Truncator
-from paretocut.truncators._search import Sweep, count_kept
+from paretocut.schema.kinds import Fitted, Kind, Real, Sizes, Text, Whole
+from paretocut.truncators.base import TRUNCATOR, Truncator
+from paretocut.truncators.evidence import Clause
+from paretocut.truncators.search import Sweep, count_kept
 
 __all__ = ["Conformal"]
 
@@ -33,6 +33,13 @@ def _fdr(relevant: BoolArray, num_relevant: int) -> FloatArray:
 
 
 _LOSSES = {"fnr": _fnr, "fdr": _fdr}
+
+
+class _LossKind(Kind):
+    """The name of a loss, or a function."""
+
+    def check(self, value: Any, sizes: Sizes) -> Any:
+        return value if callable(value) else Text(tuple(_LOSSES)).check(value, sizes)
 
 
 class Conformal(Truncator):
@@ -98,6 +105,13 @@ class Conformal(Truncator):
     base_: Truncator
     threshold_: float
 
+    _parameters: ClassVar = {
+        "base": TRUNCATOR,
+        "loss": _LossKind(),
+        "level": Real(above=0, below=1),
+        "train": Real(above=0, below=1),
+        "seed": Whole(),
+    }
     _zeros = "keep"  # a relevant result counts for the guarantee, whatever its score
 
     def __init__(
@@ -114,17 +128,6 @@ class Conformal(Truncator):
         self.level = level
         self.train = train
         self.seed = seed
-
-    def _validate(self) -> None:
-        if not isinstance(self.base, Truncator):
-            raise InvalidParameterError(
-                f"Conformal: base must be a truncator, got {shown(self.base)}"
-            )
-        if not callable(self.loss):
-            check_choice(self.loss, _LOSSES, who="Conformal", name="loss")
-        check_probability(self.level, who="Conformal", name="level")
-        check_probability(self.train, who="Conformal", name="train")
-        check_int(self.seed, who="Conformal", name="seed")
 
     def _state(self, given: Mapping[str, Any]) -> dict[str, Kind]:
         return {"base_": Fitted(Truncator, keys_only=True), "threshold_": Real(infinite=True)}
@@ -165,13 +168,10 @@ class Conformal(Truncator):
         )
         return bool(everything.sum() <= nothing.sum())
 
-    def _predict(self, lists: RankedLists) -> IntArray:
-        return count_kept(self.base_.keys(lists), self.threshold_)
-
-    def _because(self, cuts: Cuts) -> list[str]:
+    def _decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
         loss = getattr(self.loss, "__name__", self.loss)
         clause = f"the expected {loss} stays at or below {self.level:g}, {self._taught()}"
-        return [clause] * len(cuts)
+        return count_kept(self.base_.keys(lists), self.threshold_), Clause(clause)
 
 
 def _calibrated(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
+from typing import ClassVar
 
 import numpy as np
 
-from paretocut.decisions import Cuts
+from paretocut.decisions.cuts import Evidence
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
-from paretocut.schema.parameters import check_positive_int
-from paretocut.truncators._base import Truncator
+from paretocut.schema.kinds import Flag, Whole
+from paretocut.truncators.base import Truncator
 
 __all__ = ["ScoreDistribution"]
 
@@ -68,17 +69,16 @@ class ScoreDistribution(Truncator):
     array([10])
     """
 
+    _parameters: ClassVar = {"truncated": Flag(), "max_iter": Whole(1)}
+
     def __init__(self, *, truncated: bool = False, max_iter: int = 60) -> None:
         self.truncated = truncated
         self.max_iter = max_iter
 
-    def _validate(self) -> None:
-        check_positive_int(self.max_iter, who="ScoreDistribution", name="max_iter")
-
     def _learns(self) -> bool:
         return False
 
-    def _predict(self, lists: RankedLists) -> IntArray:
+    def _decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
         merit = lists.merit
         cuts = merit.lengths
         usable = _usable(merit)
@@ -87,16 +87,7 @@ class ScoreDistribution(Truncator):
             np.argmax(np.cumsum(part) / (np.arange(1, part.size + 1) + part.sum() / share)) + 1
             for part, share in zip(chances, seen, strict=True)
         ]
-        return cuts
-
-    def _because(self, cuts: Cuts) -> list[str]:
-        usable = _usable(cuts.lists.merit)
-        return [
-            "the expected F1 is highest there under a mixture fitted to its scores"
-            if some
-            else "too few results, or equal scores, for a mixture"
-            for some in usable.tolist()
-        ]
+        return cuts, _Fitted(usable)
 
     def keys(self, lists: RankedLists) -> Ragged:
         """Return the probability of relevance of each result; see `Truncator.keys`.
@@ -134,6 +125,19 @@ class ScoreDistribution(Truncator):
         lowered = scaled.with_values(np.minimum(scaled.values, peak[rows]))
         chances = scaled.with_values(_posterior(lowered, best, self.truncated))
         return chances, best.seen() if self.truncated else np.ones(len(scores))
+
+
+@dataclass(frozen=True)
+class _Fitted:
+    """Which lists a mixture was fitted to."""
+
+    usable: BoolArray
+    tails: None = None
+
+    def because(self, i: int, k: int) -> str:
+        if self.usable[i]:
+            return "the expected F1 is highest there under a mixture fitted to its scores"
+        return "too few results, or equal scores, for a mixture"
 
 
 def _usable(scores: Ragged) -> BoolArray:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from paretocut import metrics
-from paretocut.decisions import Cuts
+from paretocut.decisions.cuts import Evidence
 from paretocut.lists import IntArray, RankedLists
 from paretocut.metrics import MetricLike
-from paretocut.schema.kinds import Kind, Lists, Whole
-from paretocut.schema.parameters import check_int, check_positive_int
-from paretocut.truncators._base import Truncator
-from paretocut.truncators._neighbors import EMBEDDINGS, embeddings_of, nearest
-from paretocut.truncators._search import best_cut
+from paretocut.schema.kinds import Kind, Whole
+from paretocut.truncators.base import METRIC, Truncator
+from paretocut.truncators.evidence import Clause
+from paretocut.truncators.neighbors import EMBEDDINGS, Lists, embeddings_of, nearest
+from paretocut.truncators.search import best_cut
 
 __all__ = ["FixedK", "GlobalK", "LocalK", "Oracle"]
 
@@ -39,20 +39,17 @@ class FixedK(Truncator):
     array([2, 1])
     """
 
+    _parameters: ClassVar = {"k": Whole()}
+
     def __init__(self, k: int = 10) -> None:
         self.k = k
-
-    def _validate(self) -> None:
-        check_int(self.k, who="FixedK", name="k")
 
     def _learns(self) -> bool:
         return False
 
-    def _predict(self, lists: RankedLists) -> IntArray:
-        return np.minimum(self.k, lists.scores.lengths)
-
-    def _because(self, cuts: Cuts) -> list[str]:
-        return [f"the first {self.k} of every list"] * len(cuts)
+    def _decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
+        cuts = np.minimum(self.k, lists.scores.lengths)
+        return cuts, Clause(f"the first {self.k} of every list")
 
 
 class GlobalK(Truncator):
@@ -88,13 +85,11 @@ class GlobalK(Truncator):
 
     k_: int
 
+    _parameters: ClassVar = {"metric": METRIC}
     _reads_scores = False
 
     def __init__(self, metric: MetricLike = "f1") -> None:
         self.metric = metric
-
-    def _validate(self) -> None:
-        metrics.get(self.metric)
 
     def _state(self, given: Mapping[str, Any]) -> dict[str, Kind]:
         return {"k_": Whole()}
@@ -102,11 +97,9 @@ class GlobalK(Truncator):
     def _fit(self, lists: RankedLists) -> None:
         self.k_ = best_cut(metrics.get(self.metric).curves(lists))
 
-    def _predict(self, lists: RankedLists) -> IntArray:
-        return np.minimum(self.k_, lists.scores.lengths)
-
-    def _because(self, cuts: Cuts) -> list[str]:
-        return [f"{self.k_} for every list, {self._taught()}"] * len(cuts)
+    def _decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
+        cuts = np.minimum(self.k_, lists.scores.lengths)
+        return cuts, Clause(f"{self.k_} for every list, {self._taught()}")
 
 
 class LocalK(Truncator):
@@ -146,16 +139,12 @@ class LocalK(Truncator):
     array([2, 1])
     """
 
-    _tensor_names = ("embeddings_", "curves_")
+    _parameters: ClassVar = {"metric": METRIC, "neighbors": Whole(1)}
     _reads_scores = False
 
     def __init__(self, metric: MetricLike = "f1", *, neighbors: int = 10) -> None:
         self.metric = metric
         self.neighbors = neighbors
-
-    def _validate(self) -> None:
-        metrics.get(self.metric)
-        check_positive_int(self.neighbors, who="LocalK", name="neighbors")
 
     def _state(self, given: Mapping[str, Any]) -> dict[str, Kind]:
         return {"embeddings_": EMBEDDINGS, "curves_": Lists("queries", "results", longer=1)}
@@ -164,14 +153,12 @@ class LocalK(Truncator):
         self.embeddings_ = embeddings_of(lists, who="LocalK")
         self.curves_ = metrics.get(self.metric).curves(lists)
 
-    def _predict(self, lists: RankedLists) -> IntArray:
+    def _decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
         found = nearest(self.embeddings_, lists, self.neighbors, who="LocalK")
         best = [best_cut(self.curves_.take(rows)) for rows in found]
-        return np.minimum(np.array(best, dtype=np.int64), lists.scores.lengths)
-
-    def _because(self, cuts: Cuts) -> list[str]:
+        cuts = np.minimum(np.array(best, dtype=np.int64), lists.scores.lengths)
         near = min(self.neighbors, self.queries_)
-        return [f"the best number for the {near} nearest queries, {self._taught()}"] * len(cuts)
+        return cuts, Clause(f"the best number for the {near} nearest queries, {self._taught()}")
 
 
 class Oracle(Truncator):
@@ -199,21 +186,16 @@ class Oracle(Truncator):
     array([2])
     """
 
+    _parameters: ClassVar = {"metric": METRIC}
     _zeros = "keep"  # the ceiling may keep any result, also one of score 0
 
     def __init__(self, metric: MetricLike = "f1") -> None:
         self.metric = metric
 
-    def _validate(self) -> None:
-        metrics.get(self.metric)
-
     def _learns(self) -> bool:
         return False
 
-    def _predict(self, lists: RankedLists) -> IntArray:
-        curves = metrics.get(self.metric).curves(lists)
-        return np.array([int(np.argmax(curve)) for curve in curves], dtype=np.int64)
-
-    def _because(self, cuts: Cuts) -> list[str]:
-        name = metrics.get(self.metric).name
-        return [f"the best cut for {name} by the list's own judgements"] * len(cuts)
+    def _decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
+        metric = metrics.get(self.metric)
+        cuts = np.array([int(np.argmax(curve)) for curve in metric.curves(lists)], dtype=np.int64)
+        return cuts, Clause(f"the best cut for {metric.name} by the list's own judgements")

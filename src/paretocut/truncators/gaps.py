@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
 
-from paretocut.decisions import Cuts
+from paretocut.decisions.cuts import Evidence
 from paretocut.decisions.wording import ordinal
 from paretocut.errors import InvalidParameterError
-from paretocut.lists import FloatArray, IntArray, RankedLists
+from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
 from paretocut.schema.extras import require
-from paretocut.schema.parameters import check_int, check_positive_int, check_real
-from paretocut.truncators._base import Truncator
+from paretocut.schema.kinds import Real, Whole
+from paretocut.truncators.base import Truncator
 
 __all__ = ["Autocut", "Knee", "LargestGap", "ShapeRule", "TopP", "scaled"]
 
@@ -23,17 +26,15 @@ class ShapeRule(Truncator):
     def _learns(self) -> bool:
         return False
 
-    def _predict(self, lists: RankedLists) -> IntArray:
-        return np.array([self._cut(scores) for scores in lists.merit], dtype=np.int64)
+    def _decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
+        cuts = np.array([self._cut(merit) for merit in lists.merit], dtype=np.int64)
+        return cuts, _Shapes(self, lists.scores)
 
-    def _because(self, cuts: Cuts) -> list[str]:
-        rows = zip(cuts.chosen.tolist(), cuts.lists.scores, strict=True)
-        return [
-            "its scores have no shape to read"
-            if scores.size == 0 or scores[0] == scores[-1]
-            else self._shape_clause(k, scores)
-            for k, scores in rows
-        ]
+    def _clause(self, k: int, scores: FloatArray) -> str:
+        """Return why ``k`` results of a list with these scores are kept."""
+        if scores[0] == scores[-1]:
+            return "its scores have no shape to read"
+        return self._shape_clause(k, scores)
 
     def _shape_clause(self, k: int, scores: FloatArray) -> str:
         """Return why ``k`` results of a list with these scores are kept."""
@@ -48,6 +49,18 @@ class ShapeRule(Truncator):
     def _shape_cut(self, scores: FloatArray) -> int:
         """Return the cut of a list of at least two results, not all equal."""
         raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class _Shapes:
+    """The curves that a rule looked at."""
+
+    rule: ShapeRule
+    scores: Ragged
+    tails: None = None
+
+    def because(self, i: int, k: int) -> str:
+        return self.rule._clause(k, self.scores[i])
 
 
 class LargestGap(ShapeRule):
@@ -77,6 +90,12 @@ class LargestGap(ShapeRule):
     array([2])
     """
 
+    _parameters: ClassVar = {
+        "ignore_head": Real(0, below=1),
+        "ignore_tail": Real(0, below=1),
+        "extra": Whole(),
+    }
+
     def __init__(
         self, *, ignore_head: float = 0.0, ignore_tail: float = 0.0, extra: int = 0
     ) -> None:
@@ -85,15 +104,12 @@ class LargestGap(ShapeRule):
         self.extra = extra
 
     def _validate(self) -> None:
-        ignored = 0.0
-        for name in ("ignore_head", "ignore_tail"):
-            value = getattr(self, name)
-            ignored += check_real(value, who="LargestGap", name=name, low=0, high=1, closed="low")
+        super()._validate()
+        ignored = self.ignore_head + self.ignore_tail
         if ignored >= 1:
             raise InvalidParameterError(
                 f"LargestGap: ignore_head + ignore_tail must be below 1, got {ignored}"
             )
-        check_int(self.extra, who="LargestGap", name="extra")
 
     def _shape_cut(self, scores: FloatArray) -> int:
         gaps = scores[:-1] - scores[1:]
@@ -134,11 +150,10 @@ class Autocut(ShapeRule):
     array([2])
     """
 
+    _parameters: ClassVar = {"jumps": Whole(1)}
+
     def __init__(self, jumps: int = 1) -> None:
         self.jumps = jumps
-
-    def _validate(self) -> None:
-        check_positive_int(self.jumps, who="Autocut", name="jumps")
 
     def _shape_cut(self, scores: FloatArray) -> int:
         curve = (scores - scores[0]) / (scores[-1] - scores[0])
@@ -184,11 +199,10 @@ class Knee(ShapeRule):
     array([3])
     """
 
+    _parameters: ClassVar = {"sensitivity": Real(0)}
+
     def __init__(self, sensitivity: float = 1.0) -> None:
         self.sensitivity = sensitivity
-
-    def _validate(self) -> None:
-        check_real(self.sensitivity, who="Knee", name="sensitivity", low=0, closed="low")
 
     def _shape_cut(self, scores: FloatArray) -> int:
         kneed = require("kneed", feature="Knee", extra="knee")
@@ -232,16 +246,14 @@ class TopP(ShapeRule):
     array([1])
     """
 
+    _parameters: ClassVar = {"p": Real(above=0, high=1), "temperature": Real(above=0)}
+
     def __init__(self, p: float = 0.95, *, temperature: float = 1.0) -> None:
         self.p = p
         self.temperature = temperature
 
-    def _validate(self) -> None:
-        check_real(self.p, who="TopP", name="p", low=0, high=1, closed="high")
-        check_real(self.temperature, who="TopP", name="temperature", low=0)
-
-    def _because(self, cuts: Cuts) -> list[str]:
-        return [f"one more would hold over {100 * self.p:g} % of the softmax mass"] * len(cuts)
+    def _clause(self, k: int, scores: FloatArray) -> str:
+        return f"one more would hold over {100 * self.p:g} % of the softmax mass"
 
     def _cut(self, scores: FloatArray) -> int:
         if scores.size == 0:

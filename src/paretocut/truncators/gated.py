@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from paretocut.background import Background
-from paretocut.decisions import Cuts
+from paretocut.decisions.cuts import Evidence, Tails
 from paretocut.errors import InvalidParameterError
-from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
-from paretocut.schema.kinds import Fitted, Kind
-from paretocut.schema.parameters import check_probability, shown
+from paretocut.lists import BoolArray, IntArray, Ragged, RankedLists
+from paretocut.schema.kinds import Either, Fitted, Instance, Kind, Real
+from paretocut.schema.parameters import shown
 from paretocut.tail import SurpriseFits
-from paretocut.truncators._base import Truncator
+from paretocut.truncators.base import TRUNCATOR, Truncator
 
-__all__ = ["Gated"]
+__all__ = ["Gated", "percent"]
 
 
 class Gated(Truncator):
@@ -55,6 +55,12 @@ class Gated(Truncator):
 
     base_: Truncator
 
+    _parameters: ClassVar = {
+        "base": TRUNCATOR,
+        "background": Instance(Background),
+        "alpha": Either(Real(above=0, below=1)),
+    }
+
     def __init__(
         self, base: Truncator, background: Background, *, alpha: float | None = 0.05
     ) -> None:
@@ -71,20 +77,12 @@ class Gated(Truncator):
         return self.background.limit(self.alpha)
 
     def _validate(self) -> None:
-        if not isinstance(self.base, Truncator):
-            raise InvalidParameterError(f"Gated: base must be a truncator, got {shown(self.base)}")
-        if self.base._needs_query():
+        super()._validate()
+        if isinstance(self.base, Gated):
             raise InvalidParameterError(
-                f"Gated: base must do without the query, got {shown(self.base)}, which has a gate "
-                "of its own"
+                f"Gated: base must be a truncator without a gate, got {shown(self.base)}"
             )
-        if not isinstance(self.background, Background):
-            raise InvalidParameterError(
-                f"Gated: background must be a Background, got {shown(self.background)}"
-            )
-        if self.alpha is not None:
-            check_probability(self.alpha, who=type(self).__name__, name="alpha")
-        elif self.background.groups is None:
+        if self.alpha is None and self.background.groups is None:
             raise InvalidParameterError(
                 f"{type(self).__name__}: alpha must be a number for a background that was given "
                 "no queries, got None"
@@ -110,47 +108,22 @@ class Gated(Truncator):
     def _inner(self) -> Truncator:
         return getattr(self, "base_", self.base)
 
-    def _predict(self, lists: RankedLists) -> IntArray:
+    def _decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
         inner = self._inner()
         inner._check_direction(lists)
-        within = self.background.answers(lists, self.alpha)
-        return np.where(within, inner._cuts(lists, (0, sys.maxsize)).k, 0)
+        within, inner_evidence = inner._decide(lists)
+        answers = self.background.answers(lists, self.alpha)
 
-    def _quick(self, scores: FloatArray, higher_is_better: bool) -> int | None:
-        background = self.background
-        if background.context is not None or background.higher_is_better != higher_is_better:
-            return None
-        k = self._inner()._quick(scores, higher_is_better)
-        if k is None:
-            return None
-        self._validate()
-        best = float(scores[0])
-        if self.alpha is not None:
-            return k if background.chance_of(best) <= self.alpha else 0
-        assert background.groups is not None  # _validate asks for it
-        return k if (best if higher_is_better else -best) >= background.groups.threshold else 0
-
-    def _because(self, cuts: Cuts) -> list[str]:
-        within = self.background.answers(cuts.lists, self.alpha).tolist()
-        if self.alpha is None:
-            shares = self.background.posterior(cuts.lists).tolist()
-            why = "a query with such a best score has no answer with probability {}"
-        else:
-            shares = self.background.pvalue(cuts.lists).tolist()
-            why = "{} of queries without an answer reach a best score as high"
-        clauses = self._inner()._because(cuts)
-        return [
-            clause if kept else why.format(_percent(share))
-            for kept, share, clause in zip(within, shares, clauses, strict=True)
-        ]
+        evidence = _Gate(self.background, self.alpha, lists, answers, inner_evidence)
+        return np.where(answers, within, 0), evidence
 
     def _label(self) -> str:
         share = "" if self.alpha is None else f", alpha={self.alpha:g}"
         return f"{type(self).__name__}({self._inner()._label()}{share})"
 
-    def _notices(self, cuts: Cuts) -> Sequence[tuple[str, ...]]:
+    def _notices(self, lists: RankedLists, tails: Callable[[], Tails]) -> Sequence[tuple[str, ...]]:
         # The background knows better than the tail of one list whether there is an answer.
-        found = self._inner()._notices(cuts)
+        found = self._inner()._notices(lists, tails)
         return [tuple(name for name in names if name != "nothing_stands_out") for names in found]
 
     def _tails(self, lists: RankedLists) -> SurpriseFits:
@@ -173,5 +146,31 @@ class Gated(Truncator):
         return self.base.keys_learn() and not self.base._learned()
 
 
-def _percent(share: float) -> str:
+@dataclass(frozen=True)
+class _Gate:
+    """Which lists passed the gate, and what the base looked at."""
+
+    background: Background
+    alpha: float | None
+    lists: RankedLists
+    answers: BoolArray
+    inner: Evidence
+
+    @property
+    def tails(self) -> Tails | None:
+        return self.inner.tails
+
+    def because(self, i: int, k: int) -> str:
+        if self.answers[i]:
+            return self.inner.because(i, k)
+        one = self.lists[i : i + 1]
+        if self.alpha is None:
+            share = percent(self.background.posterior(one)[0])
+            return f"a query with such a best score has no answer with probability {share}"
+        share = percent(self.background.pvalue(one)[0])
+        return f"{share} of queries without an answer reach a best score as high"
+
+
+def percent(share: float) -> str:
+    """Return a share in words: "22 %", "2.5 %"."""
     return f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.1f} %"

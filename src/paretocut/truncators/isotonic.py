@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from paretocut import metrics
-from paretocut.decisions import Cuts
+from paretocut.decisions.cuts import Evidence
 from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
 from paretocut.metrics import MetricLike
 from paretocut.schema.extras import require
-from paretocut.schema.kinds import Array, Kind, Lists, Real
-from paretocut.schema.parameters import check_choice, check_positive_int
-from paretocut.truncators._base import Truncator
-from paretocut.truncators._neighbors import EMBEDDINGS, embeddings_of, nearest
-from paretocut.truncators._reasons import against_limit
-from paretocut.truncators._search import best_threshold, count_kept
+from paretocut.schema.kinds import Array, Either, Kind, Real, Text, Whole
+from paretocut.truncators.base import METRIC, Truncator
+from paretocut.truncators.evidence import AgainstLimit, Clause
+from paretocut.truncators.neighbors import EMBEDDINGS, Lists, embeddings_of, nearest
+from paretocut.truncators.search import best_threshold, count_kept
 from paretocut.truncators.threshold import NORMALIZATIONS, normalize_scores
 
 __all__ = ["Isotonic"]
@@ -69,7 +68,11 @@ class Isotonic(Truncator):
     scores_: FloatArray
     relevance_: FloatArray
 
-    _tensor_names = ("keys_", "relevant_", "curves_", "embeddings_")
+    _parameters: ClassVar = {
+        "metric": METRIC,
+        "normalize": Text(NORMALIZATIONS),
+        "neighbors": Either(Whole(1)),
+    }
 
     def __init__(
         self,
@@ -81,12 +84,6 @@ class Isotonic(Truncator):
         self.metric = metric
         self.normalize = normalize
         self.neighbors = neighbors
-
-    def _validate(self) -> None:
-        metrics.get(self.metric)
-        check_choice(self.normalize, NORMALIZATIONS, who="Isotonic", name="normalize")
-        if self.neighbors is not None:
-            check_positive_int(self.neighbors, who="Isotonic", name="neighbors")
 
     def _state(self, given: Mapping[str, Any]) -> dict[str, Kind]:
         if self.neighbors is None:
@@ -110,9 +107,11 @@ class Isotonic(Truncator):
             self.embeddings_ = embeddings_of(lists, who="Isotonic")
             self.keys_, self.relevant_, self.curves_ = keys, lists.relevant, curves
 
-    def _predict(self, lists: RankedLists) -> IntArray:
+    def _decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
         if self.neighbors is None:
-            return count_kept(self.keys(lists), self.threshold_)
+            keys, what = self.keys(lists), "calibrated relevance"
+            evidence = AgainstLimit(keys, self.threshold_, what, self._taught())
+            return count_kept(keys, self.threshold_), evidence
         keys = normalize_scores(lists.merit, self.normalize)
         found = nearest(self.embeddings_, lists, self.neighbors, who="Isotonic")
         cuts = np.zeros(len(lists), dtype=np.int64)
@@ -121,14 +120,8 @@ class Isotonic(Truncator):
             knots = _calibrate(near, self.relevant_.take(rows))
             best = best_threshold(_calibrated(near, *knots), self.curves_.take(rows))
             cuts[i] = np.count_nonzero(np.interp(keys[i], *knots) >= best.threshold)
-        return cuts
-
-    def _because(self, cuts: Cuts) -> list[str]:
-        if self.neighbors is not None:
-            near = min(self.neighbors, self.queries_)
-            return [f"calibrated on the {near} nearest queries, {self._taught()}"] * len(cuts)
-        what = "calibrated relevance"
-        return against_limit(cuts, self.keys(cuts.lists), self.threshold_, what, self._taught())
+        nearby = min(self.neighbors, self.queries_)
+        return cuts, Clause(f"calibrated on the {nearby} nearest queries, {self._taught()}")
 
     def keys(self, lists: RankedLists) -> Ragged:
         """Return the calibrated relevance of each result; see `Truncator.keys`.

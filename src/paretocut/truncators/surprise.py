@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from paretocut import metrics
-from paretocut.decisions import Cuts
-from paretocut.decisions.options import IF_SHALLOW, RULES, FitOptions, Rule, choose_rule
-from paretocut.decisions.warnings import SHALLOW
+from paretocut.decisions.cuts import Evidence, Tails
+from paretocut.decisions.options import FITTING, OPTIONS, RULES, Fitting, Rule, chosen_rule
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
 from paretocut.metrics import MetricLike
-from paretocut.schema.kinds import Kind, Lists, Real
-from paretocut.schema.parameters import check_choice, check_positive_int, check_real, shown
-from paretocut.tail import SurpriseFits, fit_lists, fit_tail
-from paretocut.tail.rules import RuleDecider, least_surprise
-from paretocut.truncators._base import Truncator
-from paretocut.truncators._neighbors import EMBEDDINGS, embeddings_of, nearest
-from paretocut.truncators._reasons import against_limit
-from paretocut.truncators._search import best_threshold, count_kept
+from paretocut.schema.kinds import Either, Items, Kind, Real, Whole
+from paretocut.tail import SurpriseFits, fit_lists
+from paretocut.tail.fits import RuleDecider
+from paretocut.truncators.base import METRIC, Truncator
+from paretocut.truncators.evidence import AgainstLimit
+from paretocut.truncators.neighbors import EMBEDDINGS, Lists, embeddings_of, nearest
+from paretocut.truncators.search import best_threshold, count_kept
 
 __all__ = ["Surprise"]
 
-_UNTRAINED = Rule("alpha", 0.05)
+_UNTRAINED = 0.05  # the paper's alpha, until a threshold is learned
 
 
 class Surprise(Truncator):
@@ -81,7 +80,13 @@ class Surprise(Truncator):
 
     threshold_: float
 
-    _tensor_names = ("keys_", "curves_", "embeddings_")
+    _parameters: ClassVar[Mapping[str, Kind]] = {
+        "metric": METRIC,
+        "neighbors": Either(Whole(1)),
+        "bounds": Either(Items(Real(infinite=True), size=2)),
+        "if_shallow": OPTIONS["if_shallow"].kind,
+        **{name: option.kind for name, option in FITTING.items()},
+    }
     _in_place_of_fit = "alpha, evalue, fdr or min_surprise"
 
     def __init__(
@@ -114,29 +119,19 @@ class Surprise(Truncator):
         self.min_window = min_window
 
     def _rule(self) -> Rule | None:
-        return choose_rule("Surprise", **{name: getattr(self, name) for name in RULES})
+        given = {name: getattr(self, name) for name in (*RULES, "if_shallow")}
+        return chosen_rule("Surprise", given)
 
-    def _options(self) -> FitOptions:
-        return FitOptions(self.transform, self.selection, self.refit, self.min_window)
+    def _fitting(self) -> Fitting:
+        return Fitting(self.transform, self.selection, self.refit, self.min_window)
 
     def _validate(self) -> None:
-        metrics.get(self.metric)
+        super()._validate()
         self._rule()
-        self._options().check("Surprise")
-        check_choice(self.if_shallow, IF_SHALLOW, who="Surprise", name="if_shallow")
-        if self.neighbors is not None:
-            check_positive_int(self.neighbors, who="Surprise", name="neighbors")
-        if self.bounds is not None:
-            if not isinstance(self.bounds, (tuple, list)) or len(self.bounds) != 2:
-                raise InvalidParameterError(
-                    f"Surprise: bounds must be two numbers or None, got {shown(self.bounds)}"
-                )
-            low, high = (
-                check_real(bound, who="Surprise", name=f"bounds[{i}]", closed="both")
-                for i, bound in enumerate(self.bounds)
+        if self.bounds is not None and self.bounds[0] > self.bounds[1]:
+            raise InvalidParameterError(
+                f"Surprise: bounds must be a lower and an upper one, got {self.bounds!r}"
             )
-            check_real(low, who="Surprise", name="bounds[0]", high=high, closed="both")
-            check_real(high, who="Surprise", name="bounds[1]", low=low, closed="both")
 
     def _learns(self) -> bool:
         return self._rule() is None
@@ -165,40 +160,22 @@ class Surprise(Truncator):
 
     def _decider(self) -> RuleDecider | None:
         """Return the rule at work, or None when a threshold was learned."""
-        rule = self._rule()
-        if rule is None and not self._learned():
-            rule = _UNTRAINED
-        return None if rule is None else RuleDecider(rule, self.if_shallow, self._tails)
+        levels = self.alpha, self.evalue, self.fdr, self.min_surprise
+        if levels == (None,) * len(levels) and self._learned():
+            return None
+        return _decider(*levels, self.if_shallow, self._fitting())
 
-    def _quick(self, scores: FloatArray, higher_is_better: bool) -> int | None:
-        rule = self._rule()
-        if rule is None or rule.name == "fdr" or scores.size < SHALLOW:
-            return None
-        self._validate()
-        sign = 1.0 if higher_is_better else -1.0
-        if scores[-1] == 0 or not (sign * scores[:-1] >= sign * scores[1:]).all():
-            return None
-        fitted = fit_tail(scores, higher_is_better=higher_is_better, **self._options().to_dict())
-        if not fitted.fitted:
-            return None
-        return int(np.count_nonzero(fitted.surprise >= least_surprise(rule, fitted.tests)))
-
-    def _predict(self, lists: RankedLists) -> IntArray:
+    def _decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
         decider = self._decider()
         if decider is not None:
-            return decider.counts(self._tails(lists))
-        return count_kept(self.keys(lists), self._limits(lists))
+            return decider._decide(lists)
+        tails, limits = self._tails(lists), self._limits(lists)
+        keys = tails.surprise
+        evidence = AgainstLimit(keys, limits, "surprise", self._taught(), tails=tails)
+        return count_kept(keys, limits), evidence
 
-    def _because(self, cuts: Cuts) -> list[str]:
-        decider = self._decider()
-        if decider is not None:
-            return decider._because(cuts)
-        limits = self._limits(cuts.lists)
-        return against_limit(cuts, cuts.fits.surprise, limits, "surprise", self._taught())
-
-    def _notices(self, cuts: Cuts) -> Sequence[tuple[str, ...]]:
-        found: Sequence[tuple[str, ...]] = cuts.fits.warnings
-        return found
+    def _notices(self, lists: RankedLists, tails: Callable[[], Tails]) -> Sequence[tuple[str, ...]]:
+        return tails().warnings
 
     def _label(self) -> str:
         decider = self._decider()
@@ -213,7 +190,7 @@ class Surprise(Truncator):
         return np.array([best_threshold(*part, self.bounds).threshold for part in near])
 
     def _tails(self, lists: RankedLists) -> SurpriseFits:
-        return fit_lists(lists, options=self._options())
+        return fit_lists(lists, self._fitting())
 
     def keys(self, lists: RankedLists) -> Ragged:
         """Return the surprise of each result; see `Truncator.keys`.
@@ -228,3 +205,17 @@ class Surprise(Truncator):
     def keys_learn(self) -> bool:
         """Return False: surprise needs no judgements."""
         return False
+
+
+@lru_cache(maxsize=64)
+def _decider(
+    alpha: float | None,
+    evalue: float | None,
+    fdr: float | None,
+    min_surprise: float | None,
+    if_shallow: str,
+    fitting: Fitting,
+) -> RuleDecider:
+    levels = dict(zip(RULES, (alpha, evalue, fdr, min_surprise), strict=True))
+    rule = chosen_rule("Surprise", {**levels, "if_shallow": if_shallow})
+    return RuleDecider(rule or Rule("alpha", _UNTRAINED, if_shallow), fitting)

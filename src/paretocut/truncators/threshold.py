@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from paretocut import metrics
-from paretocut.decisions import Cuts
+from paretocut.decisions.cuts import Evidence
 from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
 from paretocut.metrics import MetricLike
-from paretocut.schema.kinds import Kind, Real
-from paretocut.schema.parameters import check_choice, check_real
-from paretocut.truncators._base import Truncator
-from paretocut.truncators._reasons import against_limit
-from paretocut.truncators._search import best_threshold, count_kept
+from paretocut.schema.kinds import Either, Kind, Real, Text
+from paretocut.truncators.base import METRIC, Truncator
+from paretocut.truncators.evidence import AgainstLimit
+from paretocut.truncators.search import best_threshold, count_kept
 
 __all__ = ["NORMALIZATIONS", "ScoreThreshold", "normalize_scores"]
 
@@ -117,6 +116,11 @@ class ScoreThreshold(Truncator):
 
     threshold_: float
 
+    _parameters: ClassVar = {
+        "normalize": Text(NORMALIZATIONS),
+        "threshold": Either(Real(infinite=True)),
+        "metric": METRIC,
+    }
     _in_place_of_fit = "threshold"
 
     def __init__(
@@ -130,12 +134,6 @@ class ScoreThreshold(Truncator):
         self.threshold = threshold
         self.metric = metric
 
-    def _validate(self) -> None:
-        check_choice(self.normalize, NORMALIZATIONS, who="ScoreThreshold", name="normalize")
-        if self.threshold is not None:
-            check_real(self.threshold, who="ScoreThreshold", name="threshold", closed="both")
-        metrics.get(self.metric)
-
     def _learns(self) -> bool:
         return self.threshold is None
 
@@ -146,17 +144,16 @@ class ScoreThreshold(Truncator):
         curves = metrics.get(self.metric).curves(lists)
         self.threshold_ = best_threshold(self.keys(lists), curves).threshold
 
-    def _predict(self, lists: RankedLists) -> IntArray:
-        return count_kept(self.keys(lists), self._limit(lists))
-
-    def _because(self, cuts: Cuts) -> list[str]:
-        # A raw threshold is told in the caller's own units, distances as distances.
-        sign = 1.0 if cuts.lists.higher_is_better or self.normalize != "raw" else -1.0
-        keys = self.keys(cuts.lists)
-        shown, limit = keys.with_values(sign * keys.values), sign * self._limit(cuts.lists)
+    def _decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
+        keys, limit = self.keys(lists), self._limit(lists)
+        cuts = count_kept(keys, limit)
+        # A raw threshold is shown in the caller's own units, distances as distances.
+        up = lists.higher_is_better or self.normalize != "raw"
+        if not up:
+            keys, limit = lists.scores, -limit
         what = "score" if self.normalize == "raw" else f"{self.normalize} score"
         source = self._taught() if self.threshold is None else ""
-        return against_limit(cuts, shown, limit, what, source, falling=sign > 0)
+        return cuts, AgainstLimit(keys, limit, what, source, falling=up)
 
     def _limit(self, lists: RankedLists) -> float:
         """Return the threshold on `keys`; a given one on raw distances is the largest distance."""

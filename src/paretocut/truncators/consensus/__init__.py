@@ -1,11 +1,11 @@
-"""`Consensus`: a vote of simple rules, expected cuts, a model of answers; one file each.
+"""`Consensus`: one strategy for each thing that may be known of the lists.
 
-``vote`` is what judged lists teach for F1, ``regression`` for DCG and utilities, ``answer`` for
-accuracy; ``untrained`` cuts without any judgement. ``pretrain`` is what other collections taught.
+``untrained`` knows nothing, or a word; ``unjudged`` has seen lists; ``partly_judged`` and
+``judged`` have seen judgements. ``pretrain`` is what other collections taught.
 """
 
-from paretocut.truncators.consensus._consensus import Consensus
-from paretocut.truncators.consensus.constants import EXPECT
+from paretocut.decisions.options import EXPECT
+from paretocut.truncators.consensus.consensus import Consensus
 from paretocut.truncators.consensus.pretrain import Pretrained, pretrain
 
 __all__ = ["EXPECT", "Consensus", "Pretrained", "pretrain"]

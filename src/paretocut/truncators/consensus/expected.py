@@ -65,7 +65,7 @@ def expected_curve(
     return mean
 
 
-def best_expected(probabilities: Ragged, metric: MetricLike, *, seed: int = 0) -> IntArray:
+def best_expected(probabilities: Ragged, metric: MetricLike, seed: int = 0) -> IntArray:
     """Return the cut of each list with the highest expected metric, the smallest on a tie.
 
     Parameters

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-
 import numpy as np
 
-from paretocut.decisions.warnings import saturated
-from paretocut.lists import BoolArray, FloatArray, Ragged
+from paretocut.lists import FloatArray, Ragged
+from paretocut.relevance.scale import Scale
 from paretocut.truncators.threshold import normalize_scores
 
-__all__ = ["DESIGN", "Features", "Scale"]
+__all__ = ["DESIGN", "Features"]
 
 _LEVEL = (20, 120)  # the results at ranks 21 to 120 stand for the level of a list
-_CLIP = 1e-6  # beyond six digits a probability in single precision is noise
 
 DESIGN = (
     "one",
@@ -30,63 +26,6 @@ DESIGN = (
     "log_length",
 )
 """Names of the columns of `Features.design`."""
-
-
-@dataclass(frozen=True)
-class Scale:
-    """The scale on which the scores of a system are compared.
-
-    Attributes
-    ----------
-    logit
-        Whether scores are compared as logits; None decides for each list.
-    center, spread
-        Mean and standard deviation of the scores on that scale. Before any list of the system
-        was seen the spread is infinite, so that raw scores count for nothing.
-    """
-
-    logit: bool | None = None
-    center: float = 0.0
-    spread: float = math.inf
-
-    @classmethod
-    def of(cls, merit: Ragged) -> Scale:
-        """Return the scale of a system, from its lists.
-
-        Parameters
-        ----------
-        merit
-            Lists in falling order.
-        """
-        filled = merit.filled
-        logit = bool(filled.any() and saturated(merit)[filled].mean() > 0.5)
-        values = cls(logit).apply(merit).values
-        if values.size == 0:
-            return cls(logit, 0.0, 1.0)
-        return cls(logit, float(values.mean()), float(values.std()) or 1.0)
-
-    def apply(self, merit: Ragged) -> Ragged:
-        """Return the lists on this scale: saturated probabilities as logits.
-
-        Parameters
-        ----------
-        merit
-            Lists in falling order.
-        """
-        if self.logit is False or merit.values.size == 0:
-            return merit
-        chosen = saturated(merit) if self.logit is None else _probabilities(merit)
-        if not chosen.any():
-            return merit
-        clipped = np.clip(merit.values, _CLIP, 1 - _CLIP)
-        logits = np.log(clipped) - np.log1p(-clipped)
-        return merit.with_values(np.where(merit.spread(chosen), logits, merit.values))
-
-
-def _probabilities(merit: Ragged) -> BoolArray:
-    """Return which lists lie within [0, 1]."""
-    found: BoolArray = merit.count((merit.values < 0) | (merit.values > 1)) == 0
-    return found
 
 
 class Features:

@@ -1,378 +1,228 @@
-"""A model of relevance from lists of which only some results were judged."""
+"""Cuts that judged lists teach: a vote for F1, a regression for DCG, a model of answers."""
 
 from __future__ import annotations
 
-import math
+from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import cache
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from paretocut.errors import InvalidParameterError
-from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
-from paretocut.schema.kinds import Array, Real, checked
-from paretocut.schema.parameters import check_real
-from paretocut.truncators.consensus.constants import CONSTANTS, EXPECT
-from paretocut.truncators.consensus.features import Scale
-from paretocut.truncators.consensus.logistic import sigmoid
-from paretocut.truncators.consensus.number import beliefs_about, believed_cuts, told
-from paretocut.truncators.consensus.untrained import levels_for, low_ends
+from paretocut import metrics
+from paretocut.decisions.cuts import Evidence
+from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
+from paretocut.metrics import Metric
+from paretocut.relevance.logistic import sigmoid
+from paretocut.relevance.scale import Scale
+from paretocut.schema.kinds import Either, Fitted, Kind, Made, Real
+from paretocut.truncators.base import Truncator
+from paretocut.truncators.consensus.accuracy import AnswerModel
+from paretocut.truncators.consensus.expected import best_expected, is_linear
+from paretocut.truncators.consensus.pretrain import values_elsewhere
+from paretocut.truncators.consensus.regression import (
+    COEF,
+    COVARIANCE,
+    careful,
+    cross_validated,
+    regress,
+)
+from paretocut.truncators.consensus.strategy import Setting, Strategy
+from paretocut.truncators.consensus.vote import (
+    ELECTED,
+    Rules,
+    drawn,
+    elected,
+    rule_values,
+    unit,
+    winner,
+)
+from paretocut.truncators.evidence import Clause
 
-__all__ = ["Relevance", "check_errors", "learn", "learn_from", "shape", "shipped_judged"]
-
-_Z = 1.959964  # 95 % of a normal law lie within so many standard deviations
-_NODES, _SHARES = np.polynomial.hermite_e.hermegauss(5)
-_COLUMNS = 4  # of `shape`
-_STATE = {
-    "coef": Array((_COLUMNS,), low=-1e6, high=1e6),
-    "covariance": Array((_COLUMNS, _COLUMNS), low=-1e12, high=1e12, covariance=True),
-    "false": Real(0, 1),
-    "log_number": Real(-50, 50),
-    "spread": Real(0, 50),
-    "length": Real(above=0),
-}
-
-
-def shape(merit: Ragged) -> FloatArray:
-    """Return what the log-odds of relevance are linear in, one row per result.
-
-    The columns are 1, a third of the log rank, the score within the range of its list (that of
-    untrained cuts), and the square of the second column.
-
-    Parameters
-    ----------
-    merit
-        Lists in falling order.
-    """
-    top, _ = merit.ends()
-    low = low_ends(merit)
-    wide = top > low
-    unit = np.where(wide, 1 / np.where(wide, top - low, 1.0), 0.0)
-    within = merit.spread(unit) * (merit.values - merit.spread(low)) + merit.spread(1.0 - wide)
-    log_rank = np.log(merit.ranks + 1.0) / 3
-    return np.stack([np.ones_like(within), log_rank, within, log_rank**2], axis=1)
-
-
-@cache
-def shipped_judged() -> dict[str, Any]:
-    """Return mean and covariance of the coefficients of other systems.
-
-    ``experiments.judge.prior`` learned them, one vector of coefficients for each judged run.
-    """
-    import importlib.resources
-    import json
-
-    source = importlib.resources.files("paretocut").joinpath("data/judged.json")
-    content: dict[str, Any] = json.loads(source.read_text(encoding="utf-8"))
-    return content
+__all__ = ["Accuracy", "Judged", "Regression", "Vote"]
 
 
 @dataclass(frozen=True)
-class Relevance:
-    """How likely each result is relevant, as judged results teach it.
+class Judged(Strategy):
+    """What all judged lists teach: the log-odds of relevance.
 
-    Attributes
-    ----------
-    coef, covariance
-        Of the log-odds, in the columns of `shape`.
-    false
-        Share of irrelevant results that the judge calls relevant, estimated or stated.
-    log_number, spread
-        Logarithm of the mean number of relevant results of a list, and its standard error.
-    length
-        Mean number of results of a list: no estimate goes beyond it.
+    ``coef`` are the coefficients of the standardised features; ``covariance`` says how uncertain
+    they are.
     """
 
     coef: FloatArray
     covariance: FloatArray
-    false: float
-    log_number: float
-    spread: float
-    length: float
+
+    kinds: ClassVar[Mapping[str, Kind]] = {"coef": COEF, "covariance": COVARIANCE}
+
+    @staticmethod
+    def of(metric: Metric) -> type[Judged]:
+        """Return the strategy for a metric."""
+        if metric == metrics.accuracy:
+            return Accuracy
+        return Regression if is_linear(metric) else Vote
 
     @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> Relevance:
-        """Return the model of these attributes.
+    def fit(cls, setting: Setting, lists: RankedLists) -> Self:
+        relevant = lists.relevant  # refuses lists without judgements
+        scale, known = Scale.of(lists.merit), setting.elsewhere()
+        merit = scale.apply(lists.merit)
+        design, weight = known.standardised(merit, scale), 1 / (merit.ranks + 1.0)
+        towards = np.array(known.coef)
+        coef, covariance = regress(design, relevant.values, weight, towards, setting.constants)
+        more = cls.learn(setting, lists, merit, scale, design, weight)
+        return cls(scale, coef, covariance, **more)
 
-        Parameters
-        ----------
-        content
-            The attributes, also if they went through a file.
-        """
-        return cls(**checked(_STATE, content))
+    @classmethod
+    @abstractmethod
+    def learn(
+        cls,
+        setting: Setting,
+        lists: RankedLists,
+        merit: Ragged,
+        scale: Scale,
+        design: FloatArray,
+        weight: FloatArray,
+    ) -> dict[str, Any]:
+        """Return what this strategy learns beside the coefficients."""
+
+    def probabilities(self, setting: Setting, lists: RankedLists) -> Ragged:
+        merit = self.scale.apply(lists.merit)
+        design = setting.elsewhere().standardised(merit, self.scale)
+        return merit.with_values(sigmoid(design @ self.coef))
+
+
+@dataclass(frozen=True)
+class Vote(Judged):
+    """The median of the cuts of elected rules."""
+
+    weights: FloatArray
+    thresholds: FloatArray
+    votes: IntArray
+
+    name: ClassVar[str] = "vote"
+    kinds: ClassVar[Mapping[str, Kind]] = {**Judged.kinds, **ELECTED}
+
+    @classmethod
+    def learn(
+        cls,
+        setting: Setting,
+        lists: RankedLists,
+        merit: Ragged,
+        scale: Scale,
+        design: FloatArray,
+        weight: FloatArray,
+    ) -> dict[str, Any]:
+        constants, rng = setting.constants, np.random.default_rng(setting.seed)
+        curves = setting.metric.curves(lists)
+        totals = len(lists) * drawn(rule_values(merit, scale, curves), rng, constants.draws)
+        if setting.metric == metrics.f1:
+            elsewhere = values_elsewhere(setting.elsewhere(), "f1", rng, constants.draws)
+            totals += constants.pseudo_queries * unit(curves) * elsewhere
+        return elected(totals, constants)._asdict()
 
     @property
-    def number(self) -> float:
-        """The number of relevant results to expect in a list."""
-        return min(math.exp(self.log_number), self.length)
+    def rules(self) -> Rules:
+        return Rules(self.weights, self.thresholds, self.votes)
 
-    @property
-    def interval(self) -> tuple[float, float]:
-        """The 95 % interval of the mean number of relevant results."""
-        return (
-            min(math.exp(self.log_number - _Z * self.spread), self.length),
-            min(math.exp(self.log_number + _Z * self.spread), self.length),
-        )
-
-    def told(self, expect: str | float) -> Relevance:
-        """Return the model of someone who was told how many results are relevant, too.
-
-        The number told is one more estimate, with a standard error of its own. The log-odds
-        rise or fall by as much as the number does.
-
-        Parameters
-        ----------
-        expect
-            One of the words, or a number.
-        """
-        number = EXPECT[expect] if isinstance(expect, str) else max(float(expect), 1e-3)
-        precise, other = max(self.spread, 1e-9) ** -2, CONSTANTS.told_error**-2
-        both = (precise * self.log_number + other * math.log(number)) / (precise + other)
-        coef = self.coef.copy()
-        coef[0] += both - self.log_number
-        return replace(self, coef=coef, log_number=both, spread=(precise + other) ** -0.5)
-
-    def probabilities(self, merit: Ragged, caution: float = 0.0) -> Ragged:
-        """Return the probability that each result is relevant; it never rises down a list.
-
-        Parameters
-        ----------
-        merit
-            Lists in falling order.
-        caution
-            Standard errors that the log-odds give away.
-        """
-        design = shape(merit)
-        logits = design @ self.coef
-        if caution:
-            logits = logits - caution * np.sqrt(((design @ self.covariance) * design).sum(axis=1))
-        return merit.with_values(_falling(merit, sigmoid(logits)))
-
-    def drawn(self, merit: Ragged, rng: np.random.Generator) -> BoolArray:
-        """Return which results are relevant in one draw: of the coefficients, then of each result.
-
-        Parameters
-        ----------
-        merit
-            Lists in falling order.
-        rng
-            Source of the draws.
-        """
-        coef = rng.multivariate_normal(self.coef, self.covariance, method="cholesky")
-        p = _falling(merit, sigmoid(shape(merit) @ coef))
-        return np.asarray(rng.random(p.size) < p)
-
-    def beliefs(self, merit: Ragged) -> FloatArray:
-        """Return what is believed of the number in each list, as `believed_cuts` takes it.
-
-        Parameters
-        ----------
-        merit
-            Lists in falling order.
-        """
-        spread = math.hypot(CONSTANTS.number_spread, self.spread)
-        mean = np.full(len(merit), self.log_number)
-        return beliefs_about(merit, mean, spread, CONSTANTS.judged_plain)
-
-    def loss(self, merit: Ragged) -> float:
-        """Return how much F1 the cuts may lose because the number is not known exactly.
-
-        It is the larger one of two losses: that of the cuts made now against the best ones, were
-        the number at the lower or at the upper end of its interval.
-
-        Parameters
-        ----------
-        merit
-            Lists in falling order, at least one of them with results.
-        """
-        now = believed_cuts(merit, self.beliefs(merit))
-        losses = []
-        for end in self.interval:
-            best = believed_cuts(merit, told(len(merit), end))
-            value = _expected(merit, math.log(end))
-            losses.append(float(np.mean(value(best) - value(now))))
-        return max(*losses, 0.0)
+    def decide(self, setting: Setting, lists: RankedLists) -> tuple[IntArray, Evidence]:
+        counts = self.rules.counts(self.scale.apply(lists.merit), self.scale)
+        clause = f"median of the {len(self.votes)} cut-offs {setting.taught}"
+        return winner(counts, self.votes), Clause(clause)
 
 
-def check_errors(given: Any, *, who: str, name: str) -> tuple[float, float]:
-    """Return the two error rates of a judge, checked.
+@dataclass(frozen=True)
+class Regression(Judged):
+    """The cut with the highest expected metric, or nothing if cuts lose.
 
-    Parameters
-    ----------
-    given
-        Share of relevant results missed, and share of irrelevant ones called relevant.
-    who, name
-        Who takes them, and as what.
+    ``gain`` is the mean metric of judged lists, cross-validated, and ``error`` its standard error.
     """
-    try:
-        missed, false = (
-            check_real(value, who=who, name=name, low=0, closed="low") for value in given
+
+    gain: float
+    error: float
+
+    name: ClassVar[str] = "regression"
+    kinds: ClassVar[Mapping[str, Kind]] = {**Judged.kinds, "gain": Real(), "error": Real(0)}
+
+    @classmethod
+    def learn(
+        cls,
+        setting: Setting,
+        lists: RankedLists,
+        merit: Ragged,
+        scale: Scale,
+        design: FloatArray,
+        weight: FloatArray,
+    ) -> dict[str, Any]:
+        towards = np.array(setting.elsewhere().coef)
+        gain, error = cross_validated(
+            lists, setting.metric, design, weight, towards, setting.seed, setting.constants
         )
-    except (TypeError, ValueError):
-        missed, false = math.inf, math.inf
-    if missed + false >= 1:
-        raise InvalidParameterError(
-            f"{who}: {name} must be two shares that add up to less than 1, of relevant results "
-            f"missed and of irrelevant ones called relevant, got {given!r}"
-        )
-    return missed, false
+        return {"gain": gain, "error": error}
+
+    def decide(self, setting: Setting, lists: RankedLists) -> tuple[IntArray, Evidence]:
+        name, constants = setting.metric.name, setting.constants
+        if self.gain < -constants.loss * self.error:
+            nothing = np.zeros(len(lists), dtype=np.int64)
+            return nothing, Clause(f"any cut would lose {name}, as {setting.taught}")
+        merit = self.scale.apply(lists.merit)
+        design = setting.elsewhere().standardised(merit, self.scale)
+        p = merit.with_values(careful(design, self.coef, self.covariance, constants))
+        clause = Clause(f"highest expected {name} by probabilities {setting.taught}")
+        return best_expected(p, setting.metric), clause
 
 
-def learn(
-    merit: Ragged,
-    judged: BoolArray,
-    relevant: BoolArray,
-    *,
-    errors: tuple[float, float] | None = None,
-    known: Mapping[str, Any] | None = None,
-) -> Relevance:
-    """Return the model that judged results teach.
+@dataclass(frozen=True)
+class Accuracy(Judged):
+    """Whether a list holds an answer; the base, or nothing, cuts those that do."""
 
-    The log-odds are linear in `shape`, with the same coefficients in all lists. A judge says yes
-    with probability ``false + (found - false) p``. The coefficients have a normal prior, the
-    rate of false answers a discrete one; the posterior is normal around its mode for each rate,
-    and rates are weighed by their evidence. What was judged may depend on ranks, on scores and on
-    earlier answers: given these, it says nothing more about relevance, so it needs no correction.
+    answer: AnswerModel
+    base: Truncator | None
 
-    Parameters
-    ----------
-    merit
-        Lists in falling order.
-    judged, relevant
-        For each result whether it was judged, and whether it was called relevant.
-    errors
-        Shares of relevant results that the judge misses and of irrelevant ones that he calls
-        relevant, if known; None estimates the second and takes 5 % for the first.
-    known
-        Mean and covariance of the coefficients beforehand; None for what is shipped.
-    """
-    prior = known or shipped_judged()
-    mean = np.asarray(prior["mean"], dtype=np.float64)
-    precision = np.linalg.inv(np.asarray(prior["covariance"], dtype=np.float64))
-    found = CONSTANTS.found if errors is None else 1 - errors[0]
-    rates = CONSTANTS.false_rates if errors is None else (errors[1],)
-    shares = CONSTANTS.false_prior if errors is None else (1.0,)
-    design = shape(merit)
-    said, own = relevant[judged].astype(np.float64), design[judged]
+    name: ClassVar[str] = "answer"
+    kinds: ClassVar[Mapping[str, Kind]] = {
+        **Judged.kinds,
+        "answer": Made(AnswerModel.from_dict),
+        "base": Either(Fitted(Truncator)),
+    }
 
-    coef = mean
-    logs, coefs, inverses, numbers, variances = [], [], [], [], []
-    for rate, share in zip(rates, shares, strict=True):
-        coef, inverse, evidence = _mode(own, said, mean, precision, found, rate, coef)
-        p = _falling(merit, sigmoid(design @ coef))
-        total = max(float(p.sum()), 1e-9)
-        slope = design.T @ (p * (1 - p)) / total
-        logs.append(math.log(share) + evidence)
-        coefs.append(coef)
-        inverses.append(inverse)
-        numbers.append(math.log(total / max(int(merit.filled.sum()), 1)))
-        variances.append(float(slope @ inverse @ slope))
-    weight = np.exp(np.array(logs) - max(logs))
-    weight /= weight.sum()
-    coef, number = weight @ np.array(coefs), float(weight @ numbers)
-    apart = np.array(coefs) - coef
-    covariance = np.tensordot(weight, inverses, axes=1) + (apart * weight[:, None]).T @ apart
-    variance = float(weight @ (np.array(variances) + (np.array(numbers) - number) ** 2))
-    length = merit.values.size / max(int(merit.filled.sum()), 1)
-    return Relevance(coef, covariance, float(weight @ rates), number, math.sqrt(variance), length)
+    @classmethod
+    def learn(
+        cls,
+        setting: Setting,
+        lists: RankedLists,
+        merit: Ragged,
+        scale: Scale,
+        design: FloatArray,
+        weight: FloatArray,
+    ) -> dict[str, Any]:
+        answered = np.array([part.any() for part in lists.relevant], dtype=bool)
+        # If the list holds no relevant result, every cut of it is wrong.
+        known = np.flatnonzero(answered | (lists.num_relevant == 0))
+        model = AnswerModel.fit(lists.merit.take(known), answered[known])
+        base = None if setting.base is None else setting.base.clone().fit(lists)
+        return {"answer": model, "base": base}
+
+    def decide(self, setting: Setting, lists: RankedLists) -> tuple[IntArray, Evidence]:
+        chances = self.answer.probability(lists.merit)
+        within, inner = lists.scores.lengths, None
+        if self.base is not None:
+            within, inner = self.base._decide(lists)
+
+        return np.where(chances >= 0.5, within, 0), _Answers(chances, setting.taught, inner)
 
 
-def learn_from(
-    lists: RankedLists, *, errors: tuple[float, float] | None = None
-) -> tuple[Ragged, Relevance]:
-    """Return lists on the scale of their system, and the model that their judgements teach.
+@dataclass(frozen=True)
+class _Answers:
+    """How likely each list holds an answer, and what the base looked at."""
 
-    Parameters
-    ----------
-    lists
-        Lists with judgements, of some results or of all.
-    errors
-        As for `learn`.
-    """
-    judged = lists.judged.values
-    assert lists.relevance is not None
-    grades = lists.relevance.values
-    # True counts as relevant whatever min_grade was meant for in a graded run.
-    relevant = grades if grades.dtype == np.bool_ else grades >= lists.min_grade
-    merit = Scale.of(lists.merit).apply(lists.merit)
-    return merit, learn(merit, judged, relevant, errors=errors)
+    chances: FloatArray
+    taught: str
+    inner: Evidence | None
+    tails: None = None
 
-
-def _mode(
-    design: FloatArray,
-    said: FloatArray,
-    mean: FloatArray,
-    precision: FloatArray,
-    found: float,
-    false: float,
-    start: FloatArray,
-) -> tuple[FloatArray, FloatArray, float]:
-    """Return mode and covariance of the coefficients, and the logarithm of the evidence."""
-
-    def chance(coef: FloatArray) -> tuple[FloatArray, FloatArray]:
-        p = sigmoid(design @ coef)
-        yes = np.clip(false + (found - false) * p, 1e-12, 1 - 1e-12)
-        return yes, (found - false) * p * (1 - p)
-
-    def objective(coef: FloatArray) -> float:
-        yes, _ = chance(coef)
-        away = coef - mean
-        fit = said @ np.log(yes) + (1 - said) @ np.log1p(-yes)
-        return float(fit - 0.5 * away @ precision @ away)
-
-    def information(coef: FloatArray) -> FloatArray:
-        yes, slope = chance(coef)
-        return np.asarray((design * (slope**2 / (yes * (1 - yes)))[:, None]).T @ design + precision)
-
-    coef, value = start, objective(start)
-    for _ in range(100):
-        yes, slope = chance(coef)
-        gradient = design.T @ ((said - yes) / (yes * (1 - yes)) * slope)
-        step = np.linalg.solve(information(coef), gradient - precision @ (coef - mean))
-        # Errors of the judge make the likelihood flat and not concave: a full step may overshoot.
-        while (new := objective(coef + step)) < value and np.abs(step).max() > 1e-9:
-            step = 0.5 * step
-        if new <= value:
-            break
-        gained, coef, value = new - value, coef + step, new
-        if gained < 1e-9 * (1 + abs(value)):
-            break
-    matrix = information(coef)
-    inverse = np.asarray(np.linalg.inv(matrix), dtype=np.float64)
-    return coef, inverse, value - 0.5 * float(np.linalg.slogdet(matrix)[1])
-
-
-def _falling(merit: Ragged, p: FloatArray) -> FloatArray:
-    """Return probabilities that do not rise down a list."""
-    inside = np.diff(p, prepend=0.0) > 0
-    inside[merit.offsets[:-1][merit.filled]] = False
-    if not inside.any():
-        return p
-    p = p.copy()
-    for i in np.unique(merit.rows[inside]).tolist():
-        own = p[merit.offsets[i] : merit.offsets[i + 1]]
-        np.minimum.accumulate(own, out=own)
-    return p
-
-
-def _expected(merit: Ragged, log_number: float) -> Any:
-    """Return a function from cuts to the expected F1 of each list, the mean number being this."""
-    numbers = np.exp(log_number + CONSTANTS.number_spread * _NODES)
-    levels = levels_for(merit, np.tile(numbers, (len(merit), 1)))
-    base = shape(merit)[:, 1:3] @ [3 * CONSTANTS.rank_weight, CONSTANTS.slope]
-    shares = _SHARES / _SHARES.sum()
-    sums = []
-    for i in range(len(merit)):
-        own = base[merit.offsets[i] : merit.offsets[i + 1]]
-        p = sigmoid(own[:, None] + levels[i])
-        sums.append(np.concatenate([np.zeros((1, p.shape[1])), np.cumsum(p, axis=0)]))
-
-    def value(cuts: IntArray) -> FloatArray:
-        kept = zip(sums, cuts.tolist(), strict=True)
-        return np.array(
-            [shares @ (2 * hits[k] / np.maximum(k + hits[-1], 1e-9)) for hits, k in kept]
-        )
-
-    return value
+    def because(self, i: int, k: int) -> str:
+        clause = f"it holds an answer with probability {self.chances[i]:.2g}, {self.taught}"
+        if self.inner is not None and self.chances[i] >= 0.5:
+            return f"{self.inner.because(i, k)} ({clause})"
+        return clause

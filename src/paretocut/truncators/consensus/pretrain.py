@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 
 from paretocut import metrics
-from paretocut.errors import DataFormatError
-from paretocut.lists import FloatArray, RankedLists
-from paretocut.schema.files import read_model, write_model
+from paretocut.lists import FloatArray, Ragged, RankedLists
+from paretocut.relevance import constants
+from paretocut.relevance.constants import CONSTANTS
+from paretocut.relevance.logistic import ridge_logistic
+from paretocut.relevance.scale import Scale
+from paretocut.schema.files import register, save_model
 from paretocut.schema.kinds import Items, Kind, Made, Real, checked
-from paretocut.truncators.consensus.constants import CONSTANTS
-from paretocut.truncators.consensus.features import DESIGN, Features, Scale
-from paretocut.truncators.consensus.logistic import ridge_logistic
+from paretocut.truncators.consensus.features import DESIGN, Features
 from paretocut.truncators.consensus.vote import LEARNED, drawn, rule_values, unit, where
 
 __all__ = ["Pretrained", "pretrain", "shipped", "values_elsewhere"]
 
-_FORMAT = "paretocut-pretrained"
 _COLUMN = Items(Real(-1e6, 1e6), size=len(DESIGN))
 
 
@@ -55,24 +55,11 @@ class Pretrained:
         path
             The file. It is replaced in one step: a reader sees the old or the new one.
         """
-        write_model(path, _FORMAT, self.to_dict())
+        save_model(path, "pretrained", self)
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Pretrained:
-        """Return what `save` wrote.
-
-        Parameters
-        ----------
-        path
-            The file.
-        """
-        content = read_model(path, (_FORMAT,))
-        try:
-            return cls.from_dict(
-                {name: content[name] for name in content if name not in ("format", "version")}
-            )
-        except (TypeError, ValueError) as error:
-            raise DataFormatError(str(path), 1, f"not pretrained: {error}") from error
+    def standardised(self, merit: Ragged, scale: Scale) -> FloatArray:
+        """Return the features of lists in falling order, on the scale of their system."""
+        return np.asarray((Features(merit, scale).design() - self.center) / self.spread)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -92,6 +79,9 @@ class Pretrained:
             Plain data.
         """
         return cls(**checked(_state(), content))
+
+
+register("pretrained", Pretrained, Pretrained.to_dict, Pretrained.from_dict)
 
 
 @cache
@@ -121,12 +111,8 @@ def _state() -> dict[str, Kind]:
 @cache
 def shipped() -> Pretrained:
     """Return what was learned from the collections that the project was made with."""
-    import importlib.resources
-    import json
-
-    source = importlib.resources.files("paretocut").joinpath("data/zero_shot.json")
-    content: dict[str, Any] = json.loads(source.read_text(encoding="utf-8"))
-    return Pretrained(**content)  # not from_dict: what is shipped is tested, and import is quick
+    # Not from_dict: what is shipped is tested, and import is quick.
+    return Pretrained(**constants.shipped("zero_shot.json"))
 
 
 def values_elsewhere(

@@ -7,35 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
+from paretocut.lists import FloatArray, IntArray, RankedLists
 from paretocut.metrics import Metric
+from paretocut.relevance.constants import CONSTANTS, Constants
+from paretocut.relevance.logistic import curvature, ridge_logistic, sigmoid
 from paretocut.schema.kinds import Array
-from paretocut.truncators.consensus.constants import CONSTANTS, Constants
 from paretocut.truncators.consensus.expected import best_expected
-from paretocut.truncators.consensus.features import DESIGN, Features, Scale
-from paretocut.truncators.consensus.logistic import curvature, ridge_logistic, sigmoid
-from paretocut.truncators.consensus.pretrain import Pretrained
+from paretocut.truncators.consensus.features import DESIGN
 
-__all__ = ["COEF", "COVARIANCE", "careful", "cross_validated", "regress", "standardised"]
+__all__ = ["COEF", "COVARIANCE", "careful", "cross_validated", "regress"]
 
 # Features are standardised, so no coefficient is anywhere near these bounds.
 COEF = Array((len(DESIGN),), low=-1e6, high=1e6)
 """What a saved model holds of the coefficients."""
 COVARIANCE = Array((len(DESIGN), len(DESIGN)), low=-1e12, high=1e12, covariance=True)
 """What a saved model holds of their covariance."""
-
-
-def standardised(merit: Ragged, scale: Scale, known: Pretrained) -> FloatArray:
-    """Return the features of each result, standardised as over other collections.
-
-    Parameters
-    ----------
-    merit, scale
-        Lists in falling order on the scale of the system, and that scale.
-    known
-        What `pretrain` returned.
-    """
-    return np.asarray((Features(merit, scale).design() - known.center) / known.spread)
 
 
 def regress(

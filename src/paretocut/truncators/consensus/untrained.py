@@ -1,189 +1,122 @@
-"""Cuts without a judgement: from the list alone, or from how many results are expected."""
+"""Cuts without a judgement: by the list alone, by a word about it, by what others taught."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cache
+from typing import ClassVar
+
 import numpy as np
 
-from paretocut import _kernel
-from paretocut.decisions import Cuts
-from paretocut.decisions.warnings import saturated
+from paretocut import metrics
+from paretocut.decisions.cuts import Evidence
 from paretocut.decisions.wording import ordinal
-from paretocut.lists import FloatArray, IntArray, Ragged
-from paretocut.truncators.consensus.constants import CONSTANTS, Constants
+from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
+from paretocut.relevance.beliefs import above_middle, believed_cuts, cuts_at, levels_for, stated
+from paretocut.relevance.constants import CONSTANTS, Constants
+from paretocut.relevance.scale import Scale
+from paretocut.truncators.consensus.expected import best_expected, is_f_beta
+from paretocut.truncators.consensus.pretrain import Pretrained, shipped, values_elsewhere
+from paretocut.truncators.consensus.strategy import Setting, Strategy
+from paretocut.truncators.consensus.vote import Rules, elected, winner
+from paretocut.truncators.evidence import Clause
 
-__all__ = [
-    "cuts_at",
-    "half_clauses",
-    "levels_for",
-    "low_ends",
-    "middle",
-    "odds",
-    "quick_half",
-    "upper_half",
-]
+__all__ = ["Stated", "Untrained", "upper_half"]
 
 
-def odds(constants: Constants) -> tuple[float, float, float]:
-    """Return what the kernel needs to know of the log-odds inside a list."""
-    return constants.slope, constants.rank_weight, constants.reach
+@dataclass(frozen=True)
+class Untrained(Strategy):
+    """Before any list was seen: the upper half of the range for F1, other collections else."""
+
+    def decide(self, setting: Setting, lists: RankedLists) -> tuple[IntArray, Evidence]:
+        if setting.metric == metrics.f1:
+            return upper_half(lists, self.scale, setting.constants)
+        name = setting.metric.name
+        taught = Clause(f"highest expected {name}, by what other collections taught")
+        if setting.metric == metrics.dcg:
+            merit = self.scale.apply(lists.merit)
+            rules = _dcg_rules(setting.elsewhere(), setting.seed)
+            counts = rules.counts(merit, Scale())
+            return winner(counts, rules.votes, setting.constants.unsure), taught
+        return best_expected(
+            self.probabilities(setting, lists), setting.metric, setting.seed
+        ), taught
 
 
-def levels_for(merit: Ragged, expected: FloatArray, constants: Constants = CONSTANTS) -> FloatArray:
-    """Return the shifts of the log-odds at which probabilities sum to the expected numbers.
+@dataclass(frozen=True)
+class Stated(Strategy):
+    """By the number of relevant results that the user expects."""
 
-    Parameters
-    ----------
-    merit
-        Lists in falling order.
-    expected
-        Numbers of relevant results: one row per list, one column per possible number.
-    constants
-        They hold the slopes of the log-odds.
-    """
-    levels = np.empty(expected.shape)
-    _kernel.find_levels(merit.values, merit.offsets, *odds(constants), expected, levels)
-    return levels
+    name: ClassVar[str] = "number"
 
-
-def cuts_at(
-    merit: Ragged,
-    levels: FloatArray,
-    weights: FloatArray,
-    beta: float = 1.0,
-    constants: Constants = CONSTANTS,
-) -> IntArray:
-    """Return the cuts with the highest expected F-beta, the log-odds being at these levels.
-
-    Parameters
-    ----------
-    merit
-        Lists in falling order.
-    levels, weights
-        Possible levels of each list and how likely each is: one row per list.
-    beta
-        Of the metric.
-    constants
-        As for `levels_for`.
-    """
-    cuts = np.empty(len(merit), dtype=np.int64)
-    _kernel.expected_cuts(
-        merit.values, merit.offsets, *odds(constants), levels, weights, beta**2, cuts
-    )
-    return cuts
+    def decide(self, setting: Setting, lists: RankedLists) -> tuple[IntArray, Evidence]:
+        if is_f_beta(setting.metric):
+            merit = self.scale.apply(lists.merit)
+            beliefs = stated(len(merit), setting.expect or 0.0, setting.constants)
+            cuts = believed_cuts(merit, beliefs, setting.beta, setting.constants)
+        else:
+            cuts = best_expected(self.probabilities(setting, lists), setting.metric, setting.seed)
+        number = setting.number
+        said = f"about {number:g} relevant result{'s' if number != 1 else ''}"
+        if isinstance(setting.expect, str):
+            said = f"{setting.expect} ({said})"
+        return cuts, Clause(f"highest expected {setting.metric.name} if the list holds {said}")
 
 
-def _above_middle(merit: Ragged, constants: Constants) -> tuple[IntArray, FloatArray]:
-    """Return how many results reach the middle of each list's range, and that middle."""
-    counts, middles = np.empty(len(merit), dtype=np.int64), np.empty(len(merit))
-    _kernel.above_middle(merit.values, merit.offsets, constants.reach, counts, middles)
-    return counts, middles
-
-
-def middle(merit: Ragged, constants: Constants = CONSTANTS) -> FloatArray:
-    """Return the middle of the range of each list.
-
-    The range begins a little below the lowest score: the few results of a short list do not show
-    how low scores can be.
-
-    Parameters
-    ----------
-    merit
-        Lists in falling order.
-    constants
-        They say how far the range reaches.
-    """
-    return _above_middle(merit, constants)[1]
-
-
-def low_ends(merit: Ragged) -> FloatArray:
-    """Return where the range of each list begins: a little below its lowest score.
-
-    Parameters
-    ----------
-    merit
-        Lists in falling order.
-    """
-    top, _ = merit.ends()
-    return np.asarray(2 * middle(merit) - top, dtype=np.float64)
-
-
-def quick_half(
-    scores: FloatArray, higher_is_better: bool, constants: Constants = CONSTANTS
-) -> int | None:
-    """Return what `upper_half` gives for one ordinary list that stands best first, else None.
-
-    Ordinary are finite scores in falling order (distances in rising order) that neither end in
-    zeros nor may be saturated probabilities, and of which no more than 50 are kept.
-
-    Parameters
-    ----------
-    scores
-        Scores of one list.
-    higher_is_better
-        False for distances.
-    constants
-        As for `upper_half`.
-    """
-    k = _kernel.quick_half(scores, higher_is_better, constants.reach, int(constants.many))
-    return None if k < 0 else k
-
-
-def upper_half(merit: Ragged, constants: Constants = CONSTANTS) -> IntArray:
+def upper_half(
+    lists: RankedLists, scale: Scale | None = None, constants: Constants = CONSTANTS
+) -> tuple[IntArray, Evidence]:
     """Return the number of results in the upper half of each list's range, if these are not many.
 
     In a flat list half of the range may be most of the list. So a cut of more than 50 results is
     not deeper than the best cut if 50 results were relevant.
-
-    Parameters
-    ----------
-    merit
-        Lists in falling order.
-    constants
-        They say how far the range reaches, and how many results are many.
     """
-    cuts, _ = _above_middle(merit, constants)
-    if cuts.max(initial=0) > constants.many:
+    merit = (scale or Scale()).apply(lists.merit)
+    cuts, middles, most = above_middle(merit, constants)
+    if most > constants.many:
         top, bottom = merit.ends()
         over = np.flatnonzero((cuts > constants.many) & (top > bottom))  # equal results stay
         long = merit.take(over)
         levels = levels_for(long, np.full((len(long), 1), constants.many), constants)
         bound = cuts_at(long, levels, np.ones(levels.shape), constants=constants)
         cuts[over] = np.minimum(cuts[over], bound)
-    return cuts
+
+    return cuts, _Middles(lists, merit, middles, constants.many)
 
 
-def half_clauses(cuts: Cuts, merit: Ragged, constants: Constants = CONSTANTS) -> list[str]:
-    """Return why each list is cut at the upper half of its range.
+@dataclass(frozen=True)
+class _Middles:
+    """The middle of each list's range, on the scale that scores were compared on."""
 
-    Parameters
-    ----------
-    cuts
-        What was decided.
-    merit
-        The lists on the scale they were compared on.
-    constants
-        As for `upper_half`.
-    """
-    raw = cuts.lists.merit
-    logit = np.zeros(len(raw), dtype=bool) if merit is raw else saturated(raw)
-    columns = (cuts.chosen.tolist(), merit, middle(merit, constants).tolist(), logit.tolist())
-    clauses = []
-    for k, values, half, as_logit in zip(*columns, strict=True):
-        if values.size == 0:
-            clauses.append("the list is empty")
-        elif values[0] == values[-1]:
-            clauses.append("all scores are equal" if k > 1 else "it is the only result")
-        elif k == values.size:
-            clauses.append("all scores are close to the best")
-        elif values[k] >= half:
-            many = f"{constants.many:g}"
-            clauses.append(f"more than {many} relevant results are not expected in one list")
-        else:
-            sign = 1.0 if cuts.lists.higher_is_better else -1.0
-            side = "below" if cuts.lists.higher_is_better else "above"
-            what = "logit" if as_logit else "score"
-            clauses.append(
-                f"the {ordinal(k + 1)} has {what} {sign * values[k]:.3g}, {side} the middle "
-                f"of the list's range, {sign * half:.3g}"
-            )
-    return clauses
+    lists: RankedLists
+    merit: Ragged
+    middles: FloatArray
+    many: float
+    tails: None = None
+
+    def because(self, i: int, k: int) -> str:
+        values, half = self.merit[i], float(self.middles[i])
+        if values[0] == values[-1]:
+            return "all scores are equal" if k > 1 else "it is the only result"
+        if k == values.size:
+            return "all scores are close to the best"
+        if values[k] >= half:
+            return f"more than {self.many:g} relevant results are not expected in one list"
+        up = self.lists.higher_is_better
+        sign, side = (1.0, "below") if up else (-1.0, "above")
+        what = "logit" if values[0] != sign * self.lists.scores[i][0] else "score"
+        return (
+            f"the {ordinal(k + 1)} has {what} {sign * values[k]:.3g}, {side} the middle of the "
+            f"list's range, {sign * half:.3g}"
+        )
+
+
+def _dcg_rules(known: Pretrained, seed: int) -> Rules:
+    if known is shipped():
+        return _shipped_dcg_rules(seed)
+    return elected(values_elsewhere(known, "dcg", np.random.default_rng(seed)))
+
+
+@cache
+def _shipped_dcg_rules(seed: int) -> Rules:
+    return elected(values_elsewhere(shipped(), "dcg", np.random.default_rng(seed)))

@@ -10,13 +10,13 @@ import numpy as np
 
 from paretocut import _kernel
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged
+from paretocut.relevance.constants import CONSTANTS, Constants
+from paretocut.relevance.scale import Scale
 from paretocut.schema.kinds import Array, Kind
-from paretocut.truncators.consensus.constants import CONSTANTS, Constants
-from paretocut.truncators.consensus.features import Scale
 
 __all__ = [
+    "ELECTED",
     "LEARNED",
-    "RULES",
     "Rules",
     "all_rules",
     "drawn",
@@ -54,10 +54,10 @@ LEARNED: dict[str, Callable[[str], bool]] = {
 """For each metric, which keys are learned from other collections."""
 
 
-RULES: dict[str, Kind] = {
-    "weights_": Array(("rules", len(_COLUMNS)), low=-1e6, high=1e6),
-    "thresholds_": Array(("rules",), infinite=True),
-    "votes_": Array(("rules",), "i", low=1, high=2**31),
+ELECTED: dict[str, Kind] = {
+    "weights": Array(("rules", len(_COLUMNS)), low=-1e6, high=1e6),
+    "thresholds": Array(("rules",), infinite=True),
+    "votes": Array(("rules",), "i", low=1, high=2**31),
 }
 """What a saved model holds of the rules elected."""
 

@@ -27,7 +27,7 @@ from paretocut.schema.parameters import (
     check_probability,
     check_real,
 )
-from paretocut.truncators._base import Truncator
+from paretocut.truncators.base import Truncator
 from paretocut.truncators.threshold import NORMALIZATIONS, normalize_scores
 
 if TYPE_CHECKING:

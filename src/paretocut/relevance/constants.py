@@ -1,13 +1,15 @@
-"""The constants of `Consensus`, in one place, each with its reason."""
+"""The constants of `Consensus` and of the models below it, in one place, each with its reason."""
 
 from __future__ import annotations
 
+import importlib.resources
+import json
 from dataclasses import dataclass
+from typing import Any
 
-__all__ = ["CONSTANTS", "EXPECT", "Constants"]
+from paretocut.decisions.options import EXPECT
 
-EXPECT = {"one": 1.2, "few": 5.0, "many": 25.0}
-"""The words that `expect` takes, and the mean number of relevant results each stands for."""
+__all__ = ["CONSTANTS", "EXPECT", "Constants", "shipped"]
 
 
 @dataclass(frozen=True)
@@ -42,8 +44,6 @@ class Constants:
     the mean number is known."""
     word_spread: float = 0.8
     """The same where a word was said."""
-    first: int = 100
-    """Results that the estimate of the number looks at: deeper lists say no more about it."""
     low_top: float = 0.1
     """Quantile of the best scores of a system that is still typical of a best score."""
     ridge: float = 20.0
@@ -64,16 +64,23 @@ class Constants:
     """Shares of the irrelevant results that a judge may call relevant; the judgements decide."""
     false_prior: tuple[float, ...] = (0.16, 0.16, 0.16, 0.16, 0.14, 0.12, 0.10)
     """How likely each of them is beforehand."""
-    told_error: float = 0.6
-    """Standard deviation of the logarithm of the mean number, where a word or number was told and
-    some results were judged too."""
+    expect_error: float = 0.6
+    """Standard deviation of the logarithm of the mean number that `expect` states, where some
+    results were judged too."""
     judged_plain: float = 0.1
     """Share of the belief that stays with the upper half of the range if some results were judged:
-    lists of one system differ more than their mean number tells."""
+    lists of one system differ more than their mean number says."""
     whole: int = 20
-    """Lists judged in full that are worth more than all lists that are judged in part."""
+    """With at least this many lists judged in full, only those are learned from."""
     step: int = 10
-    """Beyond that, deep results are many and much alike: one in so many will do."""
+    """Below rank `dense` results are many and much alike: every `step`-th of them is used."""
 
 
 CONSTANTS = Constants()
+
+
+def shipped(name: str) -> dict[str, Any]:
+    """Return the content of a JSON file of the package's data."""
+    source = importlib.resources.files("paretocut").joinpath("data", name)
+    content: dict[str, Any] = json.loads(source.read_text(encoding="utf-8"))
+    return content

@@ -5,36 +5,35 @@ from __future__ import annotations
 import inspect
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from copy import copy
-from functools import partial
-from importlib import import_module
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from paretocut.decisions.cuts import (
-    Cut,
-    Cuts,
-    as_scores,
-    decided,
-    in_callers_order,
-    one_decided,
-    one_list,
-)
-from paretocut.decisions.options import FitOptions, check_bounds
+from paretocut import metrics
+from paretocut.decisions.cuts import Cut, Cuts, Evidence, Tails, as_scores, decided, positions
+from paretocut.decisions.options import check_bounds
 from paretocut.decisions.warnings import diagnose, named
 from paretocut.errors import InvalidParameterError, InvalidScoresError, NotFittedError
-from paretocut.lists import FloatArray, IntArray, Ragged, RaggedLike, RankedLists
-from paretocut.lists.columns import check_direction
-from paretocut.schema.kinds import Flag, Kind, Whole, checked
-from paretocut.schema.parameters import check_bool
+from paretocut.lists import IntArray, Ragged, RaggedLike, RankedLists
+from paretocut.metrics import Metric
+from paretocut.schema.files import encode, save_model
+from paretocut.schema.kinds import Flag, Instance, Kind, Sizes, Whole, checked
+from paretocut.schema.parameters import check, check_bool
 from paretocut.tail import SurpriseFits, fit_lists
 
-__all__ = ["Truncator"]
+__all__ = ["METRIC", "TRUNCATOR", "Truncator"]
 
-_FIT = FitOptions()
+
+class _MetricKind(Kind):
+    """A metric: its name, the object, or a function."""
+
+    def check(self, value: Any, sizes: Sizes) -> Metric:
+        return metrics.get(value)
+
+
+METRIC = _MetricKind()
 
 
 class Truncator(ABC):
@@ -44,20 +43,24 @@ class Truncator(ABC):
     from judged lists and returns the truncator, what it learned is in attributes that end in an
     underscore. `cut` decides on one list, `cut_batch` on many, `predict` gives the numbers alone.
 
-    A subclass writes ``_validate`` (checks of its parameters), ``_predict`` (how many results of
-    each list to keep) and ``_because`` (why); it writes ``_fit`` where there is something to
-    learn, and says in ``_learns`` when there is not.
+    A subclass declares ``_parameters`` (what each argument may be) and writes ``_decide`` (how
+    many results of each list to keep, with the evidence). It writes ``_fit`` and ``_state`` where
+    there is something to learn, and says in ``_learns`` when there is not.
     """
 
     _classes: ClassVar[dict[str, type[Truncator]]] = {}
-    _tensor_names: ClassVar[tuple[str, ...]] = ()
-    """Learned arrays that are too large for JSON; they are saved as safetensors beside it."""
+    _parameters: ClassVar[Mapping[str, Kind]] = {}
+    """What each argument of the constructor may be."""
     _in_place_of_fit: ClassVar[str] = ""
     """Parameters that make learning unnecessary."""
     _zeros: ClassVar[Literal["trim", "keep"]] = "trim"
-    """What becomes of results padded with score 0; see `paretocut.decisions.decided`."""
+    """What becomes of results padded with score 0; see `paretocut.decisions.cuts.decided`."""
     _reads_scores: ClassVar[bool] = True
     """Whether what was learned from similarities means nothing for distances."""
+    _kept: ClassVar[tuple[str, ...]] = ()
+    """Learned attributes that do not come from ``fit``, so that it leaves them alone."""
+    _valid: ClassVar[bool] = False
+    """Set on an object whose parameters were checked, and that nobody else can change."""
 
     higher_is_better_: bool
     queries_: int
@@ -69,31 +72,38 @@ class Truncator(ABC):
     def fit(self, lists: RankedLists) -> Self:
         """Return the truncator itself, after learning from judged lists.
 
+        What it had learned before is replaced only when everything is learned: an error leaves it
+        as it was, and decisions at the same time see the old model or the new one.
+
         Parameters
         ----------
         lists
             Training lists. Methods that learn nothing accept lists without judgements.
         """
-        ranked = _ranked(lists, True, "fit")
+        ranked = _ranked(lists, "fit")
         self._validate()
+        learner = self._copy()
         for name in self._learned():
-            delattr(self, name)
+            if name not in self._kept:
+                delattr(learner, name)
         if self._learns():
             if len(ranked) == 0:
                 raise InvalidParameterError(
                     f"{type(self).__name__}: lists must hold at least one list to learn from, got 0"
                 )
-            self._fit(ranked)
-            if not hasattr(self, "queries_"):  # some lists may have taught nothing
-                self.queries_ = len(ranked)
+            learner._fit(ranked)
+            if not hasattr(learner, "queries_"):  # some lists may have taught nothing
+                learner.queries_ = len(ranked)
             if self._reads_scores:
-                self.higher_is_better_ = ranked.higher_is_better
+                learner.higher_is_better_ = ranked.higher_is_better
+        self.__dict__ = learner.__dict__
         return self
 
     def cut(
         self,
         scores: ArrayLike,
         *,
+        query: str | None = None,
         higher_is_better: bool = True,
         min_k: int = 0,
         max_k: int | None = None,
@@ -103,28 +113,28 @@ class Truncator(ABC):
         Parameters
         ----------
         scores
-            Scores of one list, in any order; results that stand worst first are refused, since
-            their direction must be wrong.
+            Scores of one list, in any order. Eight or more results that stand worst first are
+            refused, since their direction must be wrong.
+        query
+            Text of the query. Truncators that were calibrated for lexical scores need it; others
+            do not look at it.
         higher_is_better
             False for distances.
         min_k, max_k
             Bounds on the number kept, whatever is decided.
         """
-        higher_is_better = check_bool(higher_is_better, who="cut", name="higher_is_better")
-        values = as_scores(scores, who="cut")
         bounds = check_bounds("cut", min_k, max_k)
-        if bounds[0] == 0 and max_k is None:
-            k = self._quick(values, higher_is_better)
-            if k is not None:
-                later = partial(copy(self)._explained, values, higher_is_better)
-                return Cut(k, values.size, later, 0, None)
-        lists, order = one_list(values, higher_is_better, who="cut")
-        return one_decided(self._cuts(lists, bounds), order)
+        up = check_bool(higher_is_better, who="cut", name="higher_is_better")
+        values = as_scores(scores, who="cut")
+        bare = Ragged.unchecked(values, np.array([0, values.size]))
+        queries = None if query is None else [query]
+        return self._cut_bare(bare, up, bounds, queries, "cut")[0]
 
     def cut_batch(
         self,
         lists: RankedLists | RaggedLike,
         *,
+        queries: Sequence[str] | None = None,
         higher_is_better: bool = True,
         min_k: int = 0,
         max_k: int | None = None,
@@ -137,6 +147,8 @@ class Truncator(ABC):
             `RankedLists`, which know their direction, or bare scores in any layout that they
             take. The order of the results does not matter, except that bare lists of eight or
             more results must not stand worst first.
+        queries
+            Texts of the queries, one per list; see `cut`.
         higher_is_better
             False for bare distances.
         min_k, max_k
@@ -150,9 +162,9 @@ class Truncator(ABC):
                     "cut_batch: higher_is_better must be left out for RankedLists, which know "
                     "their direction; got False"
                 )
-            return self._cuts(lists, bounds)
+            return self._cuts(lists, bounds, queries=queries)
         bare = Ragged.from_any(lists, dtype=np.float64)
-        return in_callers_order(self._cuts(_ranked(bare, up, "cut_batch"), bounds), bare, up)
+        return self._cut_bare(bare, up, bounds, queries, "cut_batch")
 
     def predict(self, lists: RankedLists | RaggedLike) -> IntArray:
         """Return how many results of each list to keep: ``cut_batch(lists).k``.
@@ -172,7 +184,7 @@ class Truncator(ABC):
         lists
             As for `cut_batch`.
         """
-        ranked = _ranked(lists, True, "truncate")
+        ranked = _ranked(lists, "truncate")
         return ranked.truncate(self.predict(ranked))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -209,23 +221,36 @@ class Truncator(ABC):
     def clone(self) -> Self:
         """Return a new truncator with the same parameters that has learned nothing."""
         params = self.get_params(deep=False)
-        return type(self)(
+        cloned = type(self)(
             **{
                 name: value.clone() if isinstance(value, Truncator) else value
                 for name, value in params.items()
             }
         )
+        cloned.__dict__ |= {name: vars(self)[name] for name in self._kept}
+        return cloned
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the truncator as JSON, with large arrays in a ``.safetensors`` file beside it.
+        """Write the truncator as one JSON file.
 
         Parameters
         ----------
         path
-            The JSON file. It is replaced in one step: a reader sees the old or the new one.
+            The file. It is replaced in one step: a reader sees the old one or the new one.
             `paretocut.load` reads it.
         """
-        import_module("paretocut.truncators._persistence").save(self, path)
+        save_model(path, "truncator", self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return class, parameters and what was learned as plain data."""
+        who = type(self).__name__
+        params = self._saved_params()
+        learned = {name: getattr(self, name) for name in self._learned()}
+        return {
+            "class": who,
+            "params": {name: encode(value, who=who, name=name) for name, value in params.items()},
+            "learned": {name: encode(value, who=who, name=name) for name, value in learned.items()},
+        }
 
     def __repr__(self) -> str:
         changed = [
@@ -237,13 +262,11 @@ class Truncator(ABC):
 
     # What subclasses write or change.
 
-    @abstractmethod
     def _validate(self) -> None:
         """Raise InvalidParameterError for a parameter outside what is allowed."""
-
-    def _needs_query(self) -> bool:
-        """Return whether `cut` must be told the query, and `cut_batch` the queries."""
-        return False
+        who = type(self).__name__
+        for name, kind in self._parameters.items():
+            check(kind, getattr(self, name), who=who, name=name)
 
     def _learns(self) -> bool:
         """Return whether fit has anything to learn with these parameters."""
@@ -254,19 +277,16 @@ class Truncator(ABC):
         raise NotImplementedError(f"{type(self).__name__} learns but has no _fit")
 
     @abstractmethod
-    def _predict(self, lists: RankedLists) -> IntArray:
-        """Return how many results of each list to keep; ``lists.merit`` has higher for better."""
+    def _decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
+        """Return how many results of each list to keep, and what was looked at.
 
-    def _because(self, cuts: Cuts) -> Sequence[str]:
-        """Return, for each list, the clause that says why ``cuts.chosen`` results are kept."""
-        return [f"so {self!r} decides"] * len(cuts)
-
-    def _quick(self, scores: FloatArray, higher_is_better: bool) -> int | None:
-        """Return the cut of one ordinary list that stands best first, or None for any other.
-
-        For methods that can tell it in microseconds; it must be the cut that ``_predict`` gives.
+        ``lists.merit`` has higher for better. The evidence explains a cut with ``because(i, k)``
+        and holds the tails of the lists if they were fitted; see `paretocut.truncators.evidence`.
         """
-        return None
+
+    def _scaled(self, lists: RankedLists, queries: Sequence[str] | None) -> RankedLists:
+        """Return the lists on the scale that the decision is made on."""
+        return lists
 
     def keys(self, lists: RankedLists) -> Ragged:
         """Return one number per result, never rising down a list: what `Conformal` thresholds.
@@ -288,36 +308,11 @@ class Truncator(ABC):
         """Return whether ``fit`` must come before `keys`."""
         return self._learns()
 
-    def _tensors(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays to save as safetensors."""
-        arrays: dict[str, NDArray[Any]] = {}
-        for name in self._tensor_names:
-            value = getattr(self, name, None)
-            if isinstance(value, Ragged):
-                arrays |= {f"{name}.values": value.values, f"{name}.offsets": value.offsets}
-            elif value is not None:
-                arrays[name] = value
-        return arrays
-
-    def _from_tensors(self, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
-        """Return learned values by name, from what ``_tensors`` gave."""
-        found: dict[str, Any] = {}
-        for name in self._tensor_names:
-            if name in arrays:
-                found[name] = arrays[name]
-            elif f"{name}.values" in arrays:
-                found[name] = Ragged(arrays[f"{name}.values"], arrays[f"{name}.offsets"])
-        return found
-
     def _state(self, given: Mapping[str, Any]) -> Mapping[str, Kind] | None:
         """Return what ``fit`` learns with these parameters, as a file may bring it.
 
-        None, of a class that does not say, accepts any plain data.
-
-        Parameters
-        ----------
-        given
-            The learned values of a file, not yet checked.
+        ``given`` holds the learned values of a file, not yet checked. None, of a class that does
+        not say, accepts any plain data.
         """
         return None if self._learns() else {}
 
@@ -325,25 +320,34 @@ class Truncator(ABC):
         """Return the parameters as a file should hold them."""
         return self.get_params(deep=False)
 
-    def _data(self) -> Mapping[str, Kind]:
-        """Return what those parameters must be that hold data; they are checked on loading."""
-        return {}
-
     # What decisions ask for.
 
-    def _cuts(self, lists: RankedLists, bounds: tuple[int, int]) -> Cuts:
-        self._validate()
-        self._require_fitted()
-        self._check_direction(lists)
-        return decided(copy(self), self._decide, lists, bounds, zeros=self._zeros)
+    def _cut_bare(
+        self,
+        bare: Ragged,
+        up: bool,
+        bounds: tuple[int, int],
+        queries: Sequence[str] | None,
+        who: str,
+    ) -> Cuts:
+        lists, order = RankedLists.of_scores(bare, up, who=who)
+        return self._cuts(lists, bounds, order=positions(bare, order), queries=queries)
 
-    def _explained(self, scores: FloatArray, higher_is_better: bool) -> Cuts:
-        """Return the decision on one list that ``_quick`` has cut."""
-        lists = RankedLists.of_one(scores, higher_is_better)
-        return self._cuts(lists, check_bounds("cut", 0, None))
-
-    def _decide(self, lists: RankedLists) -> IntArray:
-        return np.asarray(self._predict(lists), dtype=np.int64)
+    def _cuts(
+        self,
+        lists: RankedLists,
+        bounds: tuple[int, int],
+        *,
+        order: Ragged | None = None,
+        queries: Sequence[str] | None = None,
+    ) -> Cuts:
+        decider = self._copy()  # what is learned or set later changes nothing
+        if not decider._valid:
+            decider._validate()
+        decider._require_fitted()
+        decider._check_direction(lists)
+        lists = decider._scaled(lists, queries)
+        return decided(decider, lists, bounds, zeros=decider._zeros, order=order)
 
     def _check_direction(self, lists: RankedLists) -> None:
         learned = getattr(self, "higher_is_better_", lists.higher_is_better)
@@ -362,14 +366,16 @@ class Truncator(ABC):
         return f"learned from {self.queries_} judged {'query' if self.queries_ == 1 else 'queries'}"
 
     def _tails(self, lists: RankedLists) -> SurpriseFits:
-        return fit_lists(lists, options=_FIT)
+        return fit_lists(lists)
 
-    def _notices(self, cuts: Cuts) -> Sequence[tuple[str, ...]]:
-        scores = cuts.lists.scores
-        found = {"rank_only_scores": diagnose(scores)["rank_only_scores"]}
+    def _notices(self, lists: RankedLists, tails: Callable[[], Tails]) -> Sequence[tuple[str, ...]]:
+        scores = lists.scores
         first, last = scores.ends()
-        found["constant_scores"] = (scores.lengths > 1) & (first == last)
-        found["nothing_stands_out"] = cuts.fits.nothing_stands_out
+        found = {
+            "rank_only_scores": diagnose(scores)["rank_only_scores"],
+            "constant_scores": (scores.lengths > 1) & (first == last),
+            "nothing_stands_out": tails().nothing_stands_out,
+        }
         return named(found, len(scores))
 
     # Shared machinery.
@@ -379,18 +385,24 @@ class Truncator(ABC):
         parameters = inspect.signature(cls).parameters.values()
         return {parameter.name: parameter.default for parameter in parameters}
 
-    def _checked(self, learned: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return learned values of a file, after a check of each against ``_state``."""
+    def _copy(self) -> Self:
+        """Return a copy that shares parameters and learned values."""
+        copied = object.__new__(type(self))
+        copied.__dict__ = self.__dict__.copy()
+        return copied
+
+    def _restore(self, learned: Mapping[str, Any]) -> None:
+        """Take in the learned values of a file, after a check of each against ``_state``."""
         for name in learned:
             if not name.endswith("_") or name.startswith("_"):
                 raise ValueError(f"learned names must end in an underscore, got {name!r:.60}")
         own = self._state(learned)
-        if not learned or own is None:
-            return learned
-        common: dict[str, Kind] = {"queries_": Whole(1, size="queries")}
-        if self._reads_scores:
-            common["higher_is_better_"] = Flag()
-        return checked({**common, **own} if self._learns() else own, learned)
+        if learned and own is not None:
+            common: dict[str, Kind] = {"queries_": Whole(1, size="queries")}
+            if self._reads_scores:
+                common["higher_is_better_"] = Flag()
+            learned = checked({**common, **own} if self._learns() else own, learned)
+        self.__dict__ |= learned
 
     def _learned(self) -> list[str]:
         return [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]
@@ -404,13 +416,11 @@ class Truncator(ABC):
             )
 
 
-def _ranked(lists: RankedLists | RaggedLike, higher_is_better: bool, who: str) -> RankedLists:
+def _ranked(lists: RankedLists | RaggedLike, who: str) -> RankedLists:
     """Return ranked lists; bare ones must not stand worst first."""
     if isinstance(lists, RankedLists):
         return lists
-    bare = Ragged.from_any(lists, dtype=np.float64)
-    check_direction(bare, higher_is_better, who=who)
-    return RankedLists(bare, higher_is_better=higher_is_better)
+    return RankedLists.of_scores(Ragged.from_any(lists, dtype=np.float64), True, who=who)[0]
 
 
 def _same(value: Any, default: Any) -> bool:
@@ -418,3 +428,7 @@ def _same(value: Any, default: Any) -> bool:
         return value is default or bool(value == default)
     except ValueError:  # arrays compare element by element
         return False
+
+
+TRUNCATOR = Instance(Truncator, "truncator")
+"""Any truncator."""

@@ -2,20 +2,43 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paretocut.errors import InvalidScoresError
-from paretocut.lists import IntArray, RankedLists
+from paretocut.lists import IntArray, Ragged, RankedLists
 from paretocut.schema.extras import require
-from paretocut.schema.kinds import Array
+from paretocut.schema.kinds import Array, Kind, Sizes, match_sizes
 
-__all__ = ["EMBEDDINGS", "embeddings_of", "nearest"]
+__all__ = ["EMBEDDINGS", "Lists", "embeddings_of", "nearest"]
 
 EMBEDDINGS = Array(("queries", "dimensions"))
 """What a saved model holds of the training queries."""
+
+
+@dataclass(frozen=True)
+class Lists(Kind):
+    """Lists of numbers, as many as ``rows``, each ``longer`` than those of the same ``layout``."""
+
+    rows: str
+    layout: str
+    longer: int = 0
+    kind: str = "f"
+
+    def check(self, value: Any, sizes: Sizes) -> Ragged:
+        if not isinstance(value, Ragged):
+            raise ValueError("lists of unequal length")
+        Array(("",), self.kind).check(value.values, sizes)
+        lengths = value.lengths - self.longer
+        match_sizes((self.rows,), (len(value),), sizes)
+        known = sizes.setdefault(self.layout, lengths)
+        if lengths.min(initial=0) < 0 or not np.array_equal(known, lengths):
+            more = f", {self.longer} longer" if self.longer else ""
+            raise ValueError(f"lists as long as the others{more}")
+        return value
 
 
 def embeddings_of(lists: RankedLists, *, who: str) -> NDArray[Any]:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged
+from paretocut.relevance.logistic import ridge_logistic, sigmoid
 from paretocut.schema.kinds import Items, Kind, Real, checked
-from paretocut.truncators.consensus.logistic import ridge_logistic, sigmoid
 
 __all__ = ["AnswerModel"]
 
@@ -128,10 +128,6 @@ class AnswerModel:
         result = np.zeros(len(scores))
         result[filled] = sigmoid(self.intercept + table @ np.array(self.coef))
         return result
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the model as plain data."""
-        return asdict(self)
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> AnswerModel:

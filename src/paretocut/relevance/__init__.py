@@ -1,0 +1,1 @@
+"""How likely each result is relevant: scale of scores, logistic regression, partial judgements."""

@@ -1,0 +1,108 @@
+"""Beliefs about how many results of a list are relevant, and the cuts that follow from them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from paretocut import _kernel
+from paretocut.lists import FloatArray, IntArray, Ragged
+from paretocut.relevance.constants import CONSTANTS, EXPECT, Constants
+
+__all__ = [
+    "above_middle",
+    "beliefs_about",
+    "believed_cuts",
+    "cuts_at",
+    "levels_for",
+    "low_ends",
+    "stated",
+]
+
+
+def _odds(constants: Constants) -> tuple[float, float, float]:
+    return constants.slope, constants.rank_weight, constants.reach
+
+
+def levels_for(merit: Ragged, expected: FloatArray, constants: Constants = CONSTANTS) -> FloatArray:
+    """Return the shifts of the log-odds at which probabilities sum to the expected numbers.
+
+    `expected` has one row per list and one column per possible number of relevant results.
+    """
+    levels = np.empty(expected.shape)
+    _kernel.find_levels(merit.values, merit.offsets, *_odds(constants), expected, levels)
+    return levels
+
+
+def cuts_at(
+    merit: Ragged,
+    levels: FloatArray,
+    weights: FloatArray,
+    beta: float = 1.0,
+    constants: Constants = CONSTANTS,
+) -> IntArray:
+    """Return the cuts with the highest expected F-beta, given possible levels and their weights."""
+    cuts = np.empty(len(merit), dtype=np.int64)
+    _kernel.expected_cuts(
+        merit.values, merit.offsets, *_odds(constants), levels, weights, beta**2, cuts
+    )
+    return cuts
+
+
+def above_middle(
+    merit: Ragged, constants: Constants = CONSTANTS
+) -> tuple[IntArray, FloatArray, int]:
+    """Return how many results reach the middle of each list's range, the middle, and the most.
+
+    The range begins a little below the lowest score: the few results of a short list do not show
+    how low scores can be.
+    """
+    counts, middles = np.empty(len(merit), dtype=np.int64), np.empty(len(merit))
+    most = _kernel.above_middle(merit.values, merit.offsets, constants.reach, counts, middles)
+    return counts, middles, most
+
+
+def low_ends(merit: Ragged) -> FloatArray:
+    """Return where the range of each list begins: a little below its lowest score."""
+    top, _ = merit.ends()
+    return np.asarray(2 * above_middle(merit)[1] - top, dtype=np.float64)
+
+
+def believed_cuts(
+    merit: Ragged, beliefs: FloatArray, beta: float = 1.0, constants: Constants = CONSTANTS
+) -> IntArray:
+    """Return the cuts with the highest expected F-beta under a belief about the number.
+
+    A row of `beliefs` holds share, mean and standard deviation of two normal laws of the
+    logarithm of the number of relevant results.
+    """
+    cuts = np.empty(len(merit), dtype=np.int64)
+    _kernel.believed_cuts(merit.values, merit.offsets, *_odds(constants), beliefs, beta**2, cuts)
+    return cuts
+
+
+def stated(count: int, expect: str | float, constants: Constants = CONSTANTS) -> FloatArray:
+    """Return the belief of a user who gave `expect`: one row, repeated for each of `count` lists.
+
+    A number leaves room for lists that differ from the mean; a word leaves more.
+    """
+    number = EXPECT[expect] if isinstance(expect, str) else float(expect)
+    spread = constants.word_spread if isinstance(expect, str) else constants.number_spread
+    # The logarithm of 0 is minus infinity; the kernel then takes the least a list can hold.
+    mean = math.log(max(number, 1e-3))
+    return np.tile([1.0, mean, spread, 0.0, 0.0, 1.0], (count, 1))
+
+
+def beliefs_about(merit: Ragged, mean: FloatArray, spread: float, plain: float) -> FloatArray:
+    """Return the belief: the estimate, mixed with the number in the upper half of the range.
+
+    Other collections may be unlike this one. The upper half of the range is never far off, so it
+    keeps the share `plain` of the belief. The estimate is of the logarithm: one mean per list.
+    """
+    upper = np.maximum(above_middle(merit)[0], 1)
+    beliefs = np.empty((len(merit), 6))
+    beliefs[:, 0], beliefs[:, 1], beliefs[:, 2] = 1 - plain, mean, spread
+    beliefs[:, 3], beliefs[:, 4] = plain, np.log(upper)
+    beliefs[:, 5] = CONSTANTS.number_spread
+    return beliefs

@@ -1,0 +1,308 @@
+"""A model of relevance from lists of which only some results were judged."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from paretocut.errors import InvalidParameterError
+from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
+from paretocut.relevance.beliefs import (
+    beliefs_about,
+    believed_cuts,
+    levels_for,
+    low_ends,
+    stated,
+)
+from paretocut.relevance.constants import CONSTANTS, EXPECT, shipped
+from paretocut.relevance.logistic import sigmoid
+from paretocut.relevance.scale import Scale
+from paretocut.schema.kinds import Array, Real, checked
+from paretocut.schema.parameters import check_real
+
+__all__ = ["Relevance", "check_errors", "learn", "learn_from", "shape", "shipped_judged"]
+
+_Z = 1.959964  # 95 % of a normal law lie within so many standard deviations
+_NODES, _SHARES = np.polynomial.hermite_e.hermegauss(5)
+_COLUMNS = 4  # of `shape`
+_STATE = {
+    "coef": Array((_COLUMNS,), low=-1e6, high=1e6),
+    "covariance": Array((_COLUMNS, _COLUMNS), low=-1e12, high=1e12, covariance=True),
+    "false": Real(0, 1),
+    "log_number": Real(-50, 50),
+    "spread": Real(0, 50),
+    "length": Real(above=0),
+}
+
+
+def shape(merit: Ragged) -> FloatArray:
+    """Return what the log-odds of relevance are linear in, one row per result.
+
+    The columns are 1, a third of the log rank, the score within the range of its list (that of
+    untrained cuts), and the square of the second column.
+    """
+    top, _ = merit.ends()
+    low = low_ends(merit)
+    wide = top > low
+    unit = np.where(wide, 1 / np.where(wide, top - low, 1.0), 0.0)
+    within = merit.spread(unit) * (merit.values - merit.spread(low)) + merit.spread(1.0 - wide)
+    log_rank = np.log(merit.ranks + 1.0) / 3
+    return np.stack([np.ones_like(within), log_rank, within, log_rank**2], axis=1)
+
+
+@cache
+def shipped_judged() -> dict[str, Any]:
+    """Return mean and covariance of the coefficients of other systems.
+
+    ``experiments.judge.prior`` learned them, one vector of coefficients for each judged run.
+    """
+    return shipped("judged.json")
+
+
+@dataclass(frozen=True)
+class Relevance:
+    """How likely each result is relevant, as judged results teach it.
+
+    Attributes
+    ----------
+    coef, covariance
+        Of the log-odds, in the columns of `shape`.
+    false
+        Share of irrelevant results that the judge calls relevant, estimated or stated.
+    log_number, spread
+        Logarithm of the mean number of relevant results of a list, and its standard error.
+    length
+        Mean number of results of a list: no estimate goes beyond it.
+    """
+
+    coef: FloatArray
+    covariance: FloatArray
+    false: float
+    log_number: float
+    spread: float
+    length: float
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Relevance:
+        """Return the model of these attributes."""
+        return cls(**checked(_STATE, content))
+
+    @property
+    def number(self) -> float:
+        """The number of relevant results to expect in a list."""
+        return min(math.exp(self.log_number), self.length)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of the mean number of relevant results."""
+        return (
+            min(math.exp(self.log_number - _Z * self.spread), self.length),
+            min(math.exp(self.log_number + _Z * self.spread), self.length),
+        )
+
+    def expecting(self, expect: str | float) -> Relevance:
+        """Return the model that also takes `expect` into account, a word or a number.
+
+        It is one more estimate of the number, with a standard error of its own. The log-odds
+        rise or fall by as much as the number does.
+        """
+        number = EXPECT[expect] if isinstance(expect, str) else max(float(expect), 1e-3)
+        precise, other = max(self.spread, 1e-9) ** -2, CONSTANTS.expect_error**-2
+        both = (precise * self.log_number + other * math.log(number)) / (precise + other)
+        coef = self.coef.copy()
+        coef[0] += both - self.log_number
+        return replace(self, coef=coef, log_number=both, spread=(precise + other) ** -0.5)
+
+    def probabilities(self, merit: Ragged, caution: float = 0.0) -> Ragged:
+        """Return the probability that each result is relevant; it never rises down a list."""
+        design = shape(merit)
+        logits = design @ self.coef
+        if caution:
+            logits = logits - caution * np.sqrt(((design @ self.covariance) * design).sum(axis=1))
+        return merit.with_values(_falling(merit, sigmoid(logits)))
+
+    def drawn(self, merit: Ragged, rng: np.random.Generator) -> BoolArray:
+        """Return which results are relevant, drawing the coefficients, then each result."""
+        coef = rng.multivariate_normal(self.coef, self.covariance, method="cholesky")
+        p = _falling(merit, sigmoid(shape(merit) @ coef))
+        return np.asarray(rng.random(p.size) < p)
+
+    def beliefs(self, merit: Ragged) -> FloatArray:
+        """Return what is believed of the number in each list, as `believed_cuts` takes it."""
+        spread = math.hypot(CONSTANTS.number_spread, self.spread)
+        mean = np.full(len(merit), self.log_number)
+        return beliefs_about(merit, mean, spread, CONSTANTS.judged_plain)
+
+    def loss(self, merit: Ragged) -> float:
+        """Return how much F1 the cuts may lose because the number is not known exactly.
+
+        It is the larger one of two losses: that of the cuts made now against the best ones, were
+        the number at the lower or at the upper end of its interval.
+        """
+        now = believed_cuts(merit, self.beliefs(merit))
+        losses = []
+        for end in self.interval:
+            best = believed_cuts(merit, stated(len(merit), end))
+            value = _expected(merit, math.log(end))
+            losses.append(float(np.mean(value(best) - value(now))))
+        return max(*losses, 0.0)
+
+
+def check_errors(given: Any, *, who: str, name: str) -> tuple[float, float]:
+    """Return the two error rates of a judge, checked."""
+    try:
+        missed, false = (
+            check_real(value, who=who, name=name, low=0, closed="low") for value in given
+        )
+    except (TypeError, ValueError):
+        missed, false = math.inf, math.inf
+    if missed + false >= 1:
+        raise InvalidParameterError(
+            f"{who}: {name} must be two shares that add up to less than 1, of relevant results "
+            f"missed and of irrelevant ones called relevant, got {given!r}"
+        )
+    return missed, false
+
+
+def learn(
+    merit: Ragged,
+    judged: BoolArray,
+    relevant: BoolArray,
+    *,
+    errors: tuple[float, float] | None = None,
+    known: Mapping[str, Any] | None = None,
+) -> Relevance:
+    """Return the model that judged results teach.
+
+    The log-odds are linear in `shape`, with the same coefficients in all lists. A judge says yes
+    with probability ``false + (found - false) p``. The coefficients have a normal prior, the
+    rate of false answers a discrete one; the posterior is normal around its mode for each rate,
+    and rates are weighed by their evidence. What was judged may depend on ranks, on scores and on
+    earlier answers: given these, it says nothing more about relevance, so it needs no correction.
+    """
+    prior = known or shipped_judged()
+    mean = np.asarray(prior["mean"], dtype=np.float64)
+    precision = np.linalg.inv(np.asarray(prior["covariance"], dtype=np.float64))
+    found = CONSTANTS.found if errors is None else 1 - errors[0]
+    rates = CONSTANTS.false_rates if errors is None else (errors[1],)
+    shares = CONSTANTS.false_prior if errors is None else (1.0,)
+    design = shape(merit)
+    said, own = relevant[judged].astype(np.float64), design[judged]
+
+    coef = mean
+    logs, coefs, inverses, numbers, variances = [], [], [], [], []
+    for rate, share in zip(rates, shares, strict=True):
+        coef, inverse, evidence = _mode(own, said, mean, precision, found, rate, coef)
+        p = _falling(merit, sigmoid(design @ coef))
+        total = max(float(p.sum()), 1e-9)
+        slope = design.T @ (p * (1 - p)) / total
+        logs.append(math.log(share) + evidence)
+        coefs.append(coef)
+        inverses.append(inverse)
+        numbers.append(math.log(total / max(int(merit.filled.sum()), 1)))
+        variances.append(float(slope @ inverse @ slope))
+    weight = np.exp(np.array(logs) - max(logs))
+    weight /= weight.sum()
+    coef, number = weight @ np.array(coefs), float(weight @ numbers)
+    apart = np.array(coefs) - coef
+    covariance = np.tensordot(weight, inverses, axes=1) + (apart * weight[:, None]).T @ apart
+    variance = float(weight @ (np.array(variances) + (np.array(numbers) - number) ** 2))
+    length = merit.values.size / max(int(merit.filled.sum()), 1)
+    return Relevance(coef, covariance, float(weight @ rates), number, math.sqrt(variance), length)
+
+
+def learn_from(
+    lists: RankedLists, *, errors: tuple[float, float] | None = None
+) -> tuple[Scale, Ragged, Relevance]:
+    """Return the scale of the system, the lists on it, and the model their judgements teach."""
+    judged = lists.judged.values
+    assert lists.relevance is not None
+    grades = lists.relevance.values
+    # True counts as relevant whatever min_grade was meant for in a graded run.
+    relevant = grades if grades.dtype == np.bool_ else grades >= lists.min_grade
+    scale = Scale.of(lists.merit)
+    merit = scale.apply(lists.merit)
+    return scale, merit, learn(merit, judged, relevant, errors=errors)
+
+
+def _mode(
+    design: FloatArray,
+    said: FloatArray,
+    mean: FloatArray,
+    precision: FloatArray,
+    found: float,
+    false: float,
+    start: FloatArray,
+) -> tuple[FloatArray, FloatArray, float]:
+    """Return mode and covariance of the coefficients, and the logarithm of the evidence."""
+
+    def chance(coef: FloatArray) -> tuple[FloatArray, FloatArray]:
+        p = sigmoid(design @ coef)
+        yes = np.clip(false + (found - false) * p, 1e-12, 1 - 1e-12)
+        return yes, (found - false) * p * (1 - p)
+
+    def objective(coef: FloatArray) -> float:
+        yes, _ = chance(coef)
+        away = coef - mean
+        fit = said @ np.log(yes) + (1 - said) @ np.log1p(-yes)
+        return float(fit - 0.5 * away @ precision @ away)
+
+    def information(coef: FloatArray) -> FloatArray:
+        yes, slope = chance(coef)
+        return np.asarray((design * (slope**2 / (yes * (1 - yes)))[:, None]).T @ design + precision)
+
+    coef, value = start, objective(start)
+    for _ in range(100):
+        yes, slope = chance(coef)
+        gradient = design.T @ ((said - yes) / (yes * (1 - yes)) * slope)
+        step = np.linalg.solve(information(coef), gradient - precision @ (coef - mean))
+        # Errors of the judge make the likelihood flat and not concave: a full step may overshoot.
+        while (new := objective(coef + step)) < value and np.abs(step).max() > 1e-9:
+            step = 0.5 * step
+        if new <= value:
+            break
+        gained, coef, value = new - value, coef + step, new
+        if gained < 1e-9 * (1 + abs(value)):
+            break
+    matrix = information(coef)
+    inverse = np.asarray(np.linalg.inv(matrix), dtype=np.float64)
+    return coef, inverse, value - 0.5 * float(np.linalg.slogdet(matrix)[1])
+
+
+def _falling(merit: Ragged, p: FloatArray) -> FloatArray:
+    """Return probabilities that do not rise down a list."""
+    inside = np.diff(p, prepend=0.0) > 0
+    inside[merit.offsets[:-1][merit.filled]] = False
+    if not inside.any():
+        return p
+    p = p.copy()
+    for i in np.unique(merit.rows[inside]).tolist():
+        own = p[merit.offsets[i] : merit.offsets[i + 1]]
+        np.minimum.accumulate(own, out=own)
+    return p
+
+
+def _expected(merit: Ragged, log_number: float) -> Any:
+    """Return a function from cuts to the expected F1 of each list, the mean number being this."""
+    numbers = np.exp(log_number + CONSTANTS.number_spread * _NODES)
+    levels = levels_for(merit, np.tile(numbers, (len(merit), 1)))
+    base = shape(merit)[:, 1:3] @ [3 * CONSTANTS.rank_weight, CONSTANTS.slope]
+    shares = _SHARES / _SHARES.sum()
+    sums = []
+    for i in range(len(merit)):
+        own = base[merit.offsets[i] : merit.offsets[i + 1]]
+        p = sigmoid(own[:, None] + levels[i])
+        sums.append(np.concatenate([np.zeros((1, p.shape[1])), np.cumsum(p, axis=0)]))
+
+    def value(cuts: IntArray) -> FloatArray:
+        kept = zip(sums, cuts.tolist(), strict=True)
+        return np.array(
+            [shares @ (2 * hits[k] / np.maximum(k + hits[-1], 1e-9)) for hits, k in kept]
+        )
+
+    return value

@@ -1,0 +1,59 @@
+"""The scale on which the scores of one system are compared."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from paretocut.decisions.warnings import may_saturate, saturated
+from paretocut.lists import Ragged
+
+__all__ = ["Scale"]
+
+_CLIP = 1e-6  # beyond six digits a probability in single precision is noise
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The scale on which the scores of a system are compared.
+
+    Attributes
+    ----------
+    logit
+        Whether scores are compared as logits; None decides for each list.
+    center, spread
+        Mean and standard deviation of the scores on that scale. Before any list of the system
+        was seen the spread is infinite, so that raw scores count for nothing.
+    """
+
+    logit: bool | None = None
+    center: float = 0.0
+    spread: float = math.inf
+
+    @classmethod
+    def of(cls, merit: Ragged) -> Scale:
+        """Return the scale of a system, from its lists in falling order."""
+        filled = merit.filled
+        logit = bool(filled.any() and saturated(merit)[filled].mean() > 0.5)
+        values = cls(logit).apply(merit).values
+        if values.size == 0:
+            return cls(logit, 0.0, 1.0)
+        return cls(logit, float(values.mean()), float(values.std()) or 1.0)
+
+    def apply(self, merit: Ragged) -> Ragged:
+        """Return the lists on this scale: saturated probabilities as logits."""
+        if self.logit is False or merit.values.size == 0:
+            return merit
+        if self.logit is None:
+            if len(merit) == 1 and not may_saturate(merit.values[0], merit.values[-1]):
+                return merit  # the common case, without a vector in sight
+            chosen = saturated(merit)
+        else:
+            chosen = merit.count((merit.values < 0) | (merit.values > 1)) == 0
+        if not chosen.any():
+            return merit
+        clipped = np.clip(merit.values, _CLIP, 1 - _CLIP)
+        logits = np.log(clipped) - np.log1p(-clipped)
+        return merit.with_values(np.where(merit.spread(chosen), logits, merit.values))

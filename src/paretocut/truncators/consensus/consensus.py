@@ -1,0 +1,314 @@
+"""The truncator that does what suits the metric and what is known."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from types import NoneType
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from paretocut import metrics
+from paretocut.decisions.cuts import Evidence
+from paretocut.decisions.options import OPTIONS
+from paretocut.errors import InvalidParameterError, NotFittedError
+from paretocut.lists import IntArray, Ragged, RaggedLike, RankedLists
+from paretocut.metrics import MetricLike
+from paretocut.relevance.constants import CONSTANTS, Constants
+from paretocut.relevance.judged import Relevance, check_errors
+from paretocut.relevance.scale import Scale
+from paretocut.schema.files import load_model
+from paretocut.schema.kinds import Either, Instance, Kind, Whole
+from paretocut.schema.parameters import shown
+from paretocut.truncators.base import METRIC, TRUNCATOR, Truncator
+from paretocut.truncators.consensus.expected import is_f_beta
+from paretocut.truncators.consensus.judged import Judged, Vote
+from paretocut.truncators.consensus.partly_judged import PartlyJudged
+from paretocut.truncators.consensus.pretrain import Pretrained, shipped
+from paretocut.truncators.consensus.strategy import Setting, Strategy
+from paretocut.truncators.consensus.unjudged import Estimated
+from paretocut.truncators.consensus.untrained import Stated, Untrained
+
+__all__ = ["Consensus"]
+
+_UNTRAINED, _STATED = Untrained(Scale()), Stated(Scale())
+
+
+class Consensus(Truncator):
+    """Cut where the metric promises to be best, by what is known: judgements, a word or nothing.
+
+    Parameters
+    ----------
+    metric
+        What "best" means: a name, a `Metric` or a function; see `paretocut.metrics.get`.
+    expect
+        How many relevant results a list holds on average, as far as you know your questions:
+        ``"one"`` (a fact: one or two), ``"few"`` (a how-to: three to ten), ``"many"`` (a
+        literature search: a dozen or more), or a number; None for no idea. Full judgements
+        overrule it; with lists judged in part it is one more estimate.
+    base
+        For accuracy only: what cuts the lists that hold an answer, learned along with the rest;
+        None keeps all of such a list.
+    pretrained
+        What `pretrain` made of other collections: the path of the file, or the object itself;
+        None for what is shipped. A saved truncator holds its content, not the path.
+    judge_errors
+        For lists judged in part: the share of relevant results that the judge misses, and the
+        share of irrelevant ones that the judge calls relevant. None estimates the second from the
+        judgements and takes 5 % for the first.
+    seed
+        Of the bootstrap.
+
+    Attributes
+    ----------
+    strategy_
+        What was learned: ``"vote"``, ``"regression"``, ``"answer"``, ``"judged"`` (lists judged
+        in part), ``"number"`` (``expect`` and unjudged lists) or ``"estimate"`` (unjudged lists
+        alone).
+    learned_
+        The numbers of that strategy: the rules elected, the coefficients of the log-odds of
+        relevance, or the expected number of relevant results.
+
+    Notes
+    -----
+    **With judged lists** the metric decides what is learned.
+
+    *F1, and any metric not named below*: ``fit`` compares some 1,100 rules, thresholds on rank,
+    on the raw score, on the score scaled within its list (min-max, against its first five, z),
+    and on min-max with a little of rank or z. In each of 100 draws of a Bayesian bootstrap over
+    the queries one of them is best and has a vote; a list is cut at the median of the cuts voted
+    for. The best rule alone would follow the noise of few queries; a median of several is steadier.
+    For F1 other collections take part in the draws, with the weight of six queries.
+
+    *DCG and utilities*, to which each result adds its own part: the cut with the highest expected
+    metric under `predict_proba`, with log-odds lowered by half a standard error. If such cuts lose
+    in cross-validation, nothing is kept.
+
+    *Accuracy*: a regression on the scores at eight ranks tells lists that hold a relevant result
+    from others. Lists with a probability of one half or more are kept, cut by ``base`` if there
+    is one.
+
+    **With lists judged in part**, as `paretocut.judge` makes them, relevance is a logistic
+    regression on log rank, its square, and the score within the range of the list, fitted to the
+    judged results alone, and drawn towards the coefficients of other collections. It tells how
+    many results are relevant, with an interval. A judge may err: a lone yes deep in a list is
+    taken for an error rather than for hundreds of relevant results like it. For F1 and other
+    F-beta the number is used as if it had been told with ``expect``, and a tenth of the belief
+    stays with the upper half of the range; any other metric is maximised in expectation. If 20
+    lists or more are judged in full, these are learned from as above.
+
+    **With** ``expect`` **and no judgements**, for F1 and other F-beta, the log-odds of relevance
+    rise by 12 over the score range of a list and fall by 0.25 with every factor *e* in rank.
+    They are shifted until the probabilities sum to that number. The number is not taken as exact:
+    its logarithm is normal with standard deviation 0.6, or 0.8 for a word, and the cut is where
+    the metric is highest on average.
+
+    **With unjudged lists of the system**, ``fit`` estimates the number from three statistics of
+    the first 100 results: how far the second result stands behind the best, how many results of
+    any list reach the best scores of other lists, and how many stand in the upper half of this
+    one. The coefficients come from judged collections; see docs/calibrate.md. The estimate has a
+    standard deviation of 1 in the logarithm. It gets seven tenths of the weight; the upper half of
+    the range gets three tenths.
+
+    **With neither**, F1 keeps the upper half of the score range. The range begins a little below
+    the lowest score: one n-th of that score's size in a list of n results. In a flat list half of
+    the range may be most of the list, so a cut of more than 50 results is not deeper than if 50
+    results were relevant. For DCG other collections vote on thresholds on z, which can keep
+    nothing, and a list is cut at the lower quartile of the cuts voted for. Any other metric is
+    maximised in expectation under `predict_proba`.
+
+    Scores that are probabilities, a quarter of them within 0.01 of 0 or 1, are compared as
+    logits: decided over all lists in ``fit``, without it in each list.
+
+    References
+    ----------
+    D. B. Rubin, "The Bayesian bootstrap", Annals of Statistics 9, 1981. L. Breiman, "Bagging
+    predictors", Machine Learning 24, 1996.
+
+    Examples
+    --------
+    >>> Consensus(expect=1.5).predict([[9.0, 8.5, 2.0, 1.5, 1.2, 1.0], [5.0, 2.0, 1.9, 1.0]])
+    array([2, 1])
+    """
+
+    constants: ClassVar[Constants] = CONSTANTS
+    """Numbers that no user need know; a subclass may have others, to measure what they give."""
+
+    learned_: Strategy
+
+    _parameters: ClassVar[Mapping[str, Kind]] = {
+        "metric": METRIC,
+        "expect": Either(OPTIONS["expect"].kind),
+        "base": Either(TRUNCATOR),
+        "seed": Whole(),
+    }
+
+    def __init__(
+        self,
+        metric: MetricLike = "f1",
+        *,
+        expect: Literal["one", "few", "many"] | float | None = None,
+        base: Truncator | None = None,
+        pretrained: str | os.PathLike[str] | Pretrained | None = None,
+        judge_errors: tuple[float, float] | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.metric = metric
+        self.expect = expect
+        self.base = base
+        self.pretrained = pretrained
+        self.judge_errors = judge_errors
+        self.seed = seed
+
+    @property
+    def strategy_(self) -> str:
+        """What was learned."""
+        return self.learned_.name
+
+    @property
+    def rules_(self) -> list[list[Any]]:
+        """Key, threshold and votes of each rule that judged lists elected."""
+        assert isinstance(self.learned_, Vote)
+        return self.learned_.rules.names()
+
+    @property
+    def number_(self) -> float:
+        """Number of relevant results to expect in a list, by lists judged in part."""
+        return self._relevance().number
+
+    @property
+    def interval_(self) -> tuple[float, float]:
+        """The 95 % interval of `number_`."""
+        return self._relevance().interval
+
+    def predict_proba(self, lists: RankedLists | RaggedLike) -> Ragged:
+        """Return the probability that each result is relevant.
+
+        After ``fit`` on judged lists it is a logistic regression on them, in which rank 1 counts
+        as much as ranks 2 and 3 or 4 to 7 together, drawn towards that on other collections;
+        for lists judged in part it is the model of the judged results.
+        Before, it is the regression on other collections; with ``expect`` its log-odds are
+        shifted until the probabilities sum to that number.
+
+        Parameters
+        ----------
+        lists
+            `RankedLists`, or bare scores in any layout that takes (higher is better).
+        """
+        ranked = lists if isinstance(lists, RankedLists) else RankedLists(lists)
+        self._validate()
+        self._check_direction(ranked)
+        return self._strategy().probabilities(self._setting(), ranked)
+
+    def _validate(self) -> None:
+        super()._validate()
+        if self.judge_errors is not None:
+            check_errors(self.judge_errors, who="Consensus", name="judge_errors")
+        if self.base is not None and metrics.get(self.metric) != metrics.accuracy:
+            raise InvalidParameterError(
+                "Consensus: base must be left out unless the metric is accuracy, "
+                f"got {shown(self.base)}"
+            )
+        if not isinstance(self.pretrained, (str, os.PathLike, Pretrained, NoneType)):
+            raise InvalidParameterError(
+                "Consensus: pretrained must be the path of a file that pretrain(...).save wrote, "
+                f"got {self.pretrained!r:.60}"
+            )
+
+    def _require_fitted(self) -> None:
+        """Accept lists before fit: other collections have been learned from."""
+
+    def _saved_params(self) -> dict[str, Any]:
+        # The content, not the path: a model must not make its reader open another file.
+        known = None if self.pretrained is None else self._elsewhere()
+        return {**super()._saved_params(), "pretrained": known}
+
+    def _state(self, given: Mapping[str, Any]) -> dict[str, Kind]:
+        if isinstance(self.pretrained, (str, os.PathLike)):
+            raise ValueError("pretrained must be the content of a file, got the path of one")
+        metric = metrics.get(self.metric)
+        possible: list[type[Strategy]] = [Judged.of(metric)]
+        if is_f_beta(metric):
+            possible.append(Estimated if self.expect is None else Stated)
+        if self.base is None:
+            possible.append(PartlyJudged)
+        return {"learned_": Instance(tuple(possible), "strategy for these parameters")}
+
+    def _fit(self, lists: RankedLists) -> None:
+        setting = self._setting()
+        if lists.relevance is not None and not lists.fully_judged:
+            whole = _judged_in_full(lists, self.constants)
+            if whole is None:
+                self.learned_ = self._fit_in_part(setting, lists)
+                return
+            lists = lists[whole]
+            self.queries_ = len(lists)
+        if lists.relevance is None and is_f_beta(setting.metric):
+            known = self.expect is None
+            self.learned_ = Estimated.fit(lists) if known else Stated(Scale.of(lists.merit))
+        else:
+            self.learned_ = Judged.of(setting.metric).fit(setting, lists)
+
+    def _fit_in_part(self, setting: Setting, lists: RankedLists) -> PartlyJudged:
+        judged = lists.judged
+        if not judged.values.any():
+            raise InvalidParameterError(
+                "Consensus: lists must hold at least one judged result to learn from, or no "
+                f"relevance at all, got {lists!r}"
+            )
+        if self.base is not None:
+            raise InvalidParameterError(
+                f"Consensus: lists must be judged in full where there is a base, got {lists!r}"
+            )
+        self.queries_ = int(np.count_nonzero(judged.count(judged.values)))
+        return PartlyJudged.fit(setting, lists)
+
+    def _decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
+        return self._strategy().decide(self._setting(), lists)
+
+    def _strategy(self) -> Strategy:
+        if hasattr(self, "learned_"):
+            return self.learned_
+        return _UNTRAINED if self.expect is None else _STATED
+
+    def _setting(self) -> Setting:
+        return Setting(
+            metric=metrics.get(self.metric),
+            expect=self.expect,
+            base=self.base,
+            elsewhere=self._elsewhere,
+            judge_errors=self.judge_errors,
+            seed=self.seed,
+            constants=self.constants,
+            taught=self._taught() if hasattr(self, "queries_") else "",
+        )
+
+    def _relevance(self) -> Relevance:
+        if not isinstance(getattr(self, "learned_", None), PartlyJudged):
+            raise NotFittedError(
+                "Consensus: number_ and interval_ come from fit on lists judged in part"
+            )
+        assert isinstance(self.learned_, PartlyJudged)
+        return self.learned_.relevance
+
+    def _elsewhere(self) -> Pretrained:
+        if self.pretrained is None:
+            return shipped()
+        if isinstance(self.pretrained, Pretrained):
+            return self.pretrained
+        found: Pretrained = load_model(self.pretrained, "pretrained")
+        return found
+
+
+def _judged_in_full(lists: RankedLists, constants: Constants) -> Any:
+    """Return which lists are judged in full, or None if they are few or unlike the others."""
+    judged = lists.judged
+    counts, lengths = judged.count(judged.values), judged.lengths
+    whole = judged.filled & (counts == lengths)
+    if np.count_nonzero(whole) < max(constants.whole, 1):
+        return None
+    # Short lists are soon judged in full, and do not stand for the long ones.
+    alike = 2 * lengths[whole].mean() >= lengths.mean()
+    most = 2 * counts[whole].sum() >= counts.sum()
+    return whole if alike and most else None

@@ -1,0 +1,103 @@
+"""Estimates, from unjudged lists, of how many relevant results a list holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from paretocut.background.drift import gaps, halves
+from paretocut.decisions.cuts import Evidence
+from paretocut.errors import InvalidParameterError
+from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
+from paretocut.relevance.beliefs import beliefs_about, believed_cuts
+from paretocut.relevance.constants import CONSTANTS, shipped
+from paretocut.relevance.scale import Scale
+from paretocut.schema.kinds import Kind, Real
+from paretocut.truncators.consensus.strategy import Setting, Strategy
+
+__all__ = ["Estimated", "crowd", "estimated", "shipped_number", "typical"]
+
+
+@dataclass(frozen=True)
+class Estimated(Strategy):
+    """By the number of relevant results that unjudged lists suggest.
+
+    ``typical`` is what they say about the logarithm of that number.
+    """
+
+    typical: float
+
+    name: ClassVar[str] = "estimate"
+    kinds: ClassVar[Mapping[str, Kind]] = {"typical": Real(-100, 100)}
+
+    @classmethod
+    def fit(cls, lists: RankedLists) -> Estimated:
+        scale = Scale.of(lists.merit)
+        merit = scale.apply(lists.merit)
+        if not merit.filled.any():
+            raise InvalidParameterError(
+                "Consensus: lists must hold at least one result to learn from, got none"
+            )
+        return cls(scale, typical(merit))
+
+    def decide(self, setting: Setting, lists: RankedLists) -> tuple[IntArray, Evidence]:
+        merit = self.scale.apply(lists.merit)
+        beliefs = estimated(merit, self.typical)
+        seen = setting.taught.removeprefix("learned from ").replace("judged", "unjudged")
+        cuts = believed_cuts(merit, beliefs, setting.beta, setting.constants)
+        return cuts, _Numbers(np.exp(beliefs[:, 1]), setting.metric.name, seen)
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """The number of relevant results expected in each list."""
+
+    numbers: FloatArray
+    metric: str
+    seen: str
+    tails: None = None
+
+    def because(self, i: int, k: int) -> str:
+        number = float(self.numbers[i])
+        return (
+            f"highest expected {self.metric} if the list holds about {max(number, 1.0):.2g} "
+            f"relevant result{'s' if number > 1 else ''}, as {self.seen} suggest"
+        )
+
+
+def crowd(merit: Ragged) -> float:
+    """Return how crowded the scores are that best results have.
+
+    It is the mean over lists of log(1 + c), where c counts the results that reach the 10 %
+    quantile of the best scores of all lists. Few results do so where one is right.
+    """
+    filled = merit.take(np.flatnonzero(merit.filled))
+    least = np.quantile(filled.ends()[0], CONSTANTS.low_top)
+    return float(np.log1p(filled.count(filled.values >= least)).mean())
+
+
+def typical(merit: Ragged, known: Mapping[str, Any] | None = None) -> float:
+    """Return the logarithm of the number that unjudged lists of a system suggest.
+
+    At least one list is not empty. `known` are the coefficients; None for those that are shipped.
+    """
+    coef = known or shipped_number()
+    filled = merit.take(np.flatnonzero(merit.filled))
+    mean_gap = float(gaps(filled).mean())
+    return float(coef["level"] + coef["gap"] * mean_gap + coef["crowd"] * crowd(filled))
+
+
+def estimated(merit: Ragged, level: float, known: Mapping[str, Any] | None = None) -> FloatArray:
+    """Return the belief about each list of a system, `level` being its `typical` value."""
+    coef = known or shipped_number()
+    return beliefs_about(merit, level + coef["half"] * halves(merit), coef["spread"], coef["plain"])
+
+
+@cache
+def shipped_number() -> dict[str, Any]:
+    """Return the coefficients that `experiments.calibrate` learned from judged collections."""
+    return shipped("number.json")

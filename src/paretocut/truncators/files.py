@@ -1,0 +1,60 @@
+"""How truncators, and the values inside them, come back from a file."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from contextvars import ContextVar
+from importlib import import_module
+from typing import Any
+
+from paretocut import metrics
+from paretocut.errors import InvalidParameterError
+from paretocut.lists import Ragged
+from paretocut.metrics import Metric
+from paretocut.schema.files import decode, encode, register
+from paretocut.truncators.base import Truncator
+
+__all__ = ["restore"]
+
+_DEEPEST = 8  # truncators inside truncators
+_DEPTH: ContextVar[int] = ContextVar("_DEPTH", default=0)
+
+
+def restore(content: Any) -> Truncator:
+    """Return the truncator that `Truncator.to_dict` described."""
+    depth = _DEPTH.get()
+    if depth > _DEEPEST:
+        raise ValueError(f"truncators must be at most {_DEEPEST} deep in each other, got more")
+    token = _DEPTH.set(depth + 1)
+    try:
+        name = content["class"]
+        kind = Truncator._classes.get(name)
+        if kind is None:  # the networks load late, because torch does
+            kind = getattr(import_module("paretocut.truncators.neural"), name, None)
+        if not (isinstance(kind, type) and issubclass(kind, Truncator)):
+            raise ValueError(f"class must be a known truncator, got {name!r:.60}")
+        truncator = kind(**decode(content["params"]))
+        truncator._validate()
+        truncator._restore(decode(content["learned"]))
+        return truncator
+    finally:
+        _DEPTH.reset(token)
+
+
+def _name_of(metric: Metric) -> str:
+    with suppress(InvalidParameterError):
+        if metrics.get(metric.name) == metric:
+            return metric.name
+    raise InvalidParameterError(
+        f"save: metric must be plain data or a metric known by name to be saved, got {metric!r}"
+    )
+
+
+register("metric", Metric, _name_of, metrics.get)
+register("truncator", Truncator, Truncator.to_dict, restore)
+register(
+    "lists",
+    Ragged,
+    lambda lists: encode([lists.values, lists.offsets], who="save", name="lists"),
+    lambda content: Ragged(*map(decode, content)),
+)
