@@ -18,13 +18,16 @@ import paretocut
 from experiments.data import ROOT
 from paretocut.truncators import Truncator
 
-__all__ = ["commit", "path_of", "read", "sources", "stamp", "write"]
+__all__ = ["commit", "path_of", "read", "settings_of", "sources", "stamp", "write"]
 
 PACKAGE = Path(paretocut.__file__).parent
 LIBRARIES = ("paretocut", "numpy", "scipy", "scikit-learn", "torch", "matplotlib")
 # Files that a measurement writes itself, or that only show what was measured.
 _WRITTEN = (":!docs", ":!*.md", ":!*.json", ":!*.npz", ":!tests")
-_ROOMS = ("schema", "lists", "decisions", "tail", "metrics", "background", "evaluation", "io")
+_ROOMS = (
+    *("schema", "lists", "decisions", "tail", "metrics", "background", "relevance", "truncators"),
+    *("evaluation", "io"),
+)
 
 
 def path_of(experiment: str, part: str | None = None) -> Path:
@@ -87,19 +90,26 @@ def stamp() -> dict[str, Any]:
     return {"commit": commit(), "versions": versions}
 
 
+def settings_of(network: Truncator) -> dict[str, Any]:
+    """Return what a network is made and trained with, in one row, but not where."""
+    params = network.get_params()
+    settings = {name.removeprefix("training__"): params[name] for name in params}
+    return {name: settings[name] for name in settings.keys() - {"training", "device", "progress"}}
+
+
 def sources(truncator: Truncator) -> Iterator[Path]:
     """Yield the source files that can change a truncator's cuts or what they are worth.
 
-    These are the rooms that all truncators share, the truncator's own module (with its folder if it
-    has one), the modules of the truncators inside it, and the kernel.
+    These are the rooms that all truncators share, the modules of its class and its bases (with
+    their folders inside ``truncators``), those of the truncators inside it, and the kernel.
     """
-    for room in ("", *_ROOMS):
-        yield from sorted(path for path in (PACKAGE / room).glob("*.py") if path.stem != "__main__")
-    yield from sorted((PACKAGE / "truncators").glob("_[a-z]*.py"))
-    for module in sorted({Path(inspect.getfile(type(part))) for part in _parts(truncator)}):
-        own_folder = module.parent.name != "truncators"
-        yield from sorted(module.parent.glob("*.py")) if own_folder else [module]
-    yield PACKAGE / "truncators" / "threshold.py"  # normalises the scores of several others
+    files = {path for room in _ROOMS for path in (PACKAGE / room).glob("*.py")}
+    for kind in {kind for part in _parts(truncator) for kind in type(part).__mro__}:
+        if issubclass(kind, Truncator):
+            module = Path(inspect.getfile(kind))
+            own_folder = module.parent.parent.name == "truncators"
+            files.update(module.parent.glob("*.py") if own_folder else [module])
+    yield from sorted(files)
     yield from sorted((ROOT / "cpp").glob("*.[ch]pp"))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from experiments.calibrate import number, searches, whether
 from experiments.command import say
-from paretocut.truncators.consensus.constants import EXPECT
+from paretocut.decisions.options import EXPECT
 
 __all__ = ["measure"]
 

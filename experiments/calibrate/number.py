@@ -21,7 +21,7 @@ from paretocut.lists import Ragged, RankedLists
 from paretocut.relevance.beliefs import beliefs_about, believed_cuts, stated
 from paretocut.relevance.constants import EXPECT
 from paretocut.relevance.scale import Scale
-from paretocut.truncators.consensus import number
+from paretocut.truncators.consensus import unjudged
 from paretocut.truncators.consensus.untrained import upper_half
 
 __all__ = ["Bench", "learn", "leave_one_out", "ship", "tuned"]
@@ -58,7 +58,7 @@ class Bench:
         gaps = [drift.gaps(merit) for merit in self.merits]
         halves = np.concatenate([drift.halves(merit) for merit in self.merits])
         mean_gap = np.array([part.mean() for part in gaps])[self.system]
-        crowds = np.array([number.crowd(merit) for merit in self.merits])[self.system]
+        crowds = np.array([unjudged.crowd(merit) for merit in self.merits])[self.system]
         self.one = np.stack([np.concatenate(gaps), halves], axis=1)
         self.many = np.stack([mean_gap, crowds, halves], axis=1)
         size = len(self.system)
@@ -145,7 +145,7 @@ def leave_one_out(bench: Bench) -> dict[str, Array]:
             merit, own = bench.merits[i], bench.system == i
             alone = coef[0] + bench.one[own] @ coef[1:]
             one[own] = beliefs_about(merit, alone, **_ONE)
-            many[own] = number.estimated(merit, number.typical(merit, known), known)
+            many[own] = unjudged.estimated(merit, unjudged.typical(merit, known), known)
     mean = bench.per_run(bench.relevant.astype(np.float64))
     words = np.array(list(EXPECT))
     logs = np.log(np.array(list(EXPECT.values())))

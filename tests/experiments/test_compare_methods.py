@@ -21,7 +21,7 @@ from experiments.compare.methods import networks
 from experiments.compare.methods.choice import NEURAL, PROTOCOL
 from experiments.data import RUNS, Run, load
 from experiments.results import read
-from paretocut.truncators import BiCut, GlobalK
+from paretocut.truncators import BiCut, GlobalK, Training
 
 CONTENT = read("compare", "methods")
 
@@ -81,7 +81,8 @@ def test_networks_are_kept_for_their_settings_whatever_the_device(
     lists = load(run)
 
     def make(name: str, **changed: object) -> BiCut:
-        return BiCut(**{"width": 2, "layers": 1, "max_steps": 10, "max_epochs": 1} | changed)
+        small = BiCut(width=2, layers=1, max_steps=10, training=Training(max_epochs=1))
+        return small.set_params(**changed)
 
     monkeypatch.setattr(networks, "FILE", tmp_path / "networks.npz")
     monkeypatch.setattr(networks.truncators, "make", make)
@@ -89,7 +90,8 @@ def test_networks_are_kept_for_their_settings_whatever_the_device(
     trained = networks._train(run, "bicut", "cpu")
     networks._keep(run, "bicut", **trained)
     expected = pc.evaluate({"bicut": make("bicut")}, lists, **PROTOCOL)
-    monkeypatch.setattr(networks.truncators, "make", lambda name: make(name, device="cuda"))
+    elsewhere = {"training__device": "cuda"}
+    monkeypatch.setattr(networks.truncators, "make", lambda name: make(name, **elsewhere))
     kept = networks.stored(run, lists, "bicut")
     assert kept is not None
     np.testing.assert_array_equal(kept["k"], expected.k[:, :1])

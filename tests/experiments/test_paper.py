@@ -55,6 +55,7 @@ from paretocut.truncators import (
     LocalK,
     Oracle,
     Surprise,
+    Training,
 )
 
 
@@ -324,7 +325,8 @@ def test_networks_of_the_paper_are_kept_and_found_again(
 ) -> None:
     monkeypatch.setattr(networks, "FILE", tmp_path / "networks.npz")
     networks._read.cache_clear()
-    small = {"width": 2, "layers": 2, "max_steps": 10, "max_epochs": 1, "normalize": "raw"}
+    small = {"width": 2, "layers": 2, "max_steps": 10, "normalize": "raw"}
+    small["training"] = Training(max_epochs=1)
     row, draw = Row(RIVALS[3], BiCut, small), Draw("drmm-trec8", 3)
     assert networks.stored(draw, row, "f1") is None
     found = tables.values_of(draw, row, "f1")

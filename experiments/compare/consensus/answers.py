@@ -24,9 +24,8 @@ import paretocut as pc
 from experiments.compare.consensus.homemade import bm25
 from experiments.data import data_dir, query_texts, zip_rows
 from experiments.pages import GREY, picture
-from paretocut.cli.demo import search_digits
 from paretocut.truncators import Consensus
-from paretocut.truncators.consensus.answer import AnswerModel
+from paretocut.truncators.consensus.accuracy import AnswerModel
 
 SEED, DEPTH, CONTEXT, ALPHA = 0, 100, 100, 0.05
 REPEATS, DRAWS, SIZES = 10, 2000, (20, 50, 100, 200)
@@ -219,6 +218,8 @@ def threshold(x: NDArray[np.float64], truth: NDArray[np.bool_]) -> float:
 
 def digits() -> Answers:
     """Return digits with every second query's digit removed from its index."""
+    from paretocut.cli.demo import search_digits
+
     return Answers("digits, classes removed", pc.RankedLists.concat(search_digits(SEED)))
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from experiments.cache import key_of
 from experiments.compare.methods.choice import METRICS, NEURAL, PROTOCOL
 from experiments.data import Run, load, sha256
-from experiments.results import commit
+from experiments.results import commit, settings_of
 from paretocut import metrics, truncators
 from paretocut.evaluation import evaluate
 from paretocut.lists import RankedLists
@@ -74,7 +74,7 @@ def _train(run: Run, name: str, device: str) -> dict[str, Any]:
     """Return the cuts of a network on all splits of a run, and what it was trained on."""
     import torch
 
-    truncator = truncators.make(name).set_params(device=device)
+    truncator = truncators.make(name).set_params(training__device=device)
     done = evaluate({name: truncator}, load(run), **PROTOCOL)
     on = torch.cuda.get_device_name(device) if device.startswith("cuda") else device
     return {
@@ -119,14 +119,12 @@ def _trained(about: dict[str, dict[str, str]], run: Run, name: str) -> bool:
 
 def _key(run: Run, name: str) -> str:
     """Return the hash of the data, the protocol and all settings, defaults too, but the device."""
-    settings = truncators.make(name).get_params()
-    used = {option: settings[option] for option in sorted(settings.keys() - {"device", "progress"})}
     return key_of(
         {
             "data": {file: sha256(file) for file in run.files},
             "min_grade": run.min_grade,
             "protocol": PROTOCOL,
             "truncator": name,
-            "settings": used,
+            "settings": settings_of(truncators.make(name)),
         }
     )

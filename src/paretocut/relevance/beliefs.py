@@ -10,16 +10,6 @@ from paretocut import _kernel
 from paretocut.lists import FloatArray, IntArray, Ragged
 from paretocut.relevance.constants import CONSTANTS, EXPECT, Constants
 
-__all__ = [
-    "above_middle",
-    "beliefs_about",
-    "believed_cuts",
-    "cuts_at",
-    "levels_for",
-    "low_ends",
-    "stated",
-]
-
 
 def _odds(constants: Constants) -> tuple[float, float, float]:
     return constants.slope, constants.rank_weight, constants.reach
