@@ -17,7 +17,7 @@ import paretocut
 from experiments.data import ROOT
 from paretocut.truncators import Truncator
 
-__all__ = ["commit", "rounded", "sources", "stamp"]
+__all__ = ["commit", "rounded", "settings_of", "sources", "stamp"]
 
 PACKAGE = Path(paretocut.__file__).parent
 LIBRARIES = ("paretocut", "numpy", "scipy", "scikit-learn", "torch", "matplotlib")
@@ -55,17 +55,27 @@ def stamp() -> dict[str, Any]:
     return {"commit": commit(), "versions": versions}
 
 
+def settings_of(network: Truncator) -> dict[str, Any]:
+    """Return what a network is made and trained with, in one row, but not where."""
+    params = network.get_params()
+    settings = {name.removeprefix("training__"): params[name] for name in params}
+    return {name: settings[name] for name in settings.keys() - {"training", "device", "progress"}}
+
+
 def sources(truncator: Truncator) -> Iterator[Path]:
     """Yield the source files that can change a truncator's cuts or what they are worth.
 
-    Everything of the package below the faces that all truncators share, the truncator's own
-    module (with its folder where it has one), those of the truncators inside it, and the kernel.
+    Everything of the package below the faces that all truncators share, the modules of the
+    truncator's class and its bases (with their folder inside ``truncators``), those of the
+    truncators inside it, and the kernel.
     """
     for room in ("", *_ROOMS):
         yield from sorted(path for path in (PACKAGE / room).glob("*.py") if path.name not in _FACES)
     yield from sorted((PACKAGE / "truncators").glob("_[a-z]*.py"))
-    for module in sorted({Path(inspect.getfile(type(part))) for part in _parts(truncator)}):
-        own_folder = module.parent.name != "truncators"
+    kinds = {kind for part in _parts(truncator) for kind in type(part).__mro__}
+    files = {inspect.getfile(kind) for kind in kinds if issubclass(kind, Truncator)}
+    for module in map(Path, sorted(files)):
+        own_folder = module.parent.parent.name == "truncators"
         yield from sorted(module.parent.glob("*.py")) if own_folder else [module]
     yield PACKAGE / "truncators" / "threshold.py"  # normalises the scores of several others
     yield from sorted((ROOT / "cpp").glob("*.[ch]pp"))

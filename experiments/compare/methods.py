@@ -1,9 +1,11 @@
-"""The truncators of the comparison: all that the library registers, and variants worth a line."""
+"""The truncators of the comparison: all that the library registers, variants, and rivals."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from experiments.rivals.cluster_gap import ClusterGap
+from experiments.rivals.tail_aware import TailAware
 from paretocut import truncators
 from paretocut.lists import RankedLists
 from paretocut.truncators import ScoreThreshold, Surprise, Truncator
@@ -35,9 +37,8 @@ KINDS = {
     "contractnli": "legal",
 }
 """What a family of runs searches for; a column of the page's table each."""
-# `ours` measures Consensus without what it has learned of the run. MtCut was not trained on the
-# runs: a CPU takes a day for that.
-_APART = ("consensus", "mtcut")
+# `ours` measures Consensus without what it has learned from the run.
+_APART = ("consensus",)
 
 _VARIANTS = {
     "surprise": {
@@ -47,6 +48,8 @@ _VARIANTS = {
     },
     "minmax": {"minmax_half": ScoreThreshold("minmax", 0.5)},
 }
+# MtCut was not trained on the runs: a CPU takes a day for that.
+_RIVALS = {"tail_aware": TailAware(), "cluster_gap": ClusterGap()}
 
 
 def methods(lists: RankedLists) -> dict[str, Truncator]:
@@ -57,6 +60,7 @@ def methods(lists: RankedLists) -> dict[str, Truncator]:
             continue
         chosen[name] = truncators.make(name)
         chosen |= _VARIANTS.get(name, {})
+    chosen |= _RIVALS
     if lists.query_embeddings is None:
         return {name: item for name, item in chosen.items() if not _is_local(item)}
     return chosen

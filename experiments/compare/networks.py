@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from experiments.compare import cache
 from experiments.compare.methods import METRICS, NEURAL, PROTOCOL
 from experiments.data import Run, load
-from experiments.results import commit
+from experiments.results import commit, settings_of
 from paretocut import metrics, truncators
 from paretocut.evaluation import evaluate
 from paretocut.lists import RankedLists
@@ -97,7 +97,7 @@ def _train(run: Run, name: str, device: str) -> dict[str, Any]:
     """Return the cuts of a network on all splits of a run, and what it was trained on."""
     import torch
 
-    truncator = truncators.make(name).set_params(device=device)
+    truncator = truncators.make(name).set_params(training__device=device)
     done = evaluate({name: truncator}, load(run), **PROTOCOL)
     on = torch.cuda.get_device_name(device) if device.startswith("cuda") else device
     return {
@@ -135,6 +135,4 @@ def _about(kept: dict[str, NDArray[Any]]) -> dict[str, dict[str, str]]:
 
 def _key(run: Run, name: str) -> str:
     """Return the hash of the data, the protocol and all settings, defaults too, but the device."""
-    settings = truncators.make(name).get_params()
-    used = {option: settings[option] for option in sorted(settings.keys() - {"device", "progress"})}
-    return cache.key(run, PROTOCOL, truncator=name, settings=used)
+    return cache.key(run, PROTOCOL, truncator=name, settings=settings_of(truncators.make(name)))

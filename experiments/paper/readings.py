@@ -24,9 +24,9 @@ from experiments.paper.tables import (
 from experiments.results import sources
 from paretocut.lists import Ragged
 from paretocut.truncators import GlobalK, Isotonic, LocalK, Oracle, ScoreThreshold, Surprise
+from paretocut.truncators.isotonic import _calibrate
 from paretocut.truncators.neighbors import nearest
 from paretocut.truncators.search import Sweep
-from paretocut.truncators.isotonic import _calibrate
 
 Cell = tuple[Draw, Row, str]
 Refit = Literal["window", "all"]

@@ -16,6 +16,7 @@ from paretocut.truncators import (
     ScoreDistribution,
     ScoreThreshold,
     Surprise,
+    Training,
     Truncator,
 )
 
@@ -23,16 +24,11 @@ NEIGHBORS = 200
 """The neighbourhood of the local methods: as many as are fetched for each query."""
 BOUNDS = (0.0, 8.0)
 """Where the paper looks for the best Surprise threshold."""
-NETWORK: dict[str, Any] = {
-    "width": 128,
-    "layers": 2,
-    "max_steps": 300,
-    "batch_size": 64,
-    "max_epochs": 60,
-    "patience": 10,
-}
-"""BiCut's settings; the paper says "multi-layer" and gives no sizes."""
-LARGE_NETWORK = NETWORK | {"batch_size": 256, "max_epochs": 20, "patience": 5}
+NETWORK: dict[str, Any] = {"width": 128, "layers": 2, "max_steps": 300}
+"""BiCut's sizes; the paper says "multi-layer" and gives none."""
+TRAINING = {"batch_size": 64, "max_epochs": 60, "patience": 10}
+"""How BiCut is trained."""
+LARGE_TRAINING = {"batch_size": 256, "max_epochs": 20, "patience": 5}
 """The same on Omniglot, whose 16,221 training lists give many steps in an epoch."""
 
 
@@ -107,7 +103,7 @@ def surprise_rows(neighbors: int | None = NEIGHBORS) -> list[Row]:
 
 
 def bicut_rows(
-    settings: dict[str, Any] = NETWORK,
+    training: dict[str, int] = TRAINING,
     *,
     encodings: bool = True,
     metrics: tuple[str, ...] = ("accuracy", "f1"),
@@ -116,13 +112,14 @@ def bicut_rows(
 
     Parameters
     ----------
-    settings
-        The network and its training.
+    training
+        How the network is trained.
     encodings
         Whether there are embeddings of the results, for the row that reads them.
     metrics
         What to ask for; the paper leaves DCG out but for News Authorship.
     """
+    settings = NETWORK | {"training": Training(**training)}
     raw = settings | {"normalize": "raw"}
     rows = [Row("BiCut, scores", BiCut, raw, paper=True, metrics=metrics)]
     if encodings:

@@ -21,12 +21,13 @@ from experiments.paper.cache import hash_files, remember
 from experiments.paper.draws import AUTHORSHIP, OMNIGLOT, SAME_DOCUMENT, Draw
 from experiments.paper.rows import (
     BOUNDS,
-    LARGE_NETWORK,
+    LARGE_TRAINING,
     NEIGHBORS,
     NETWORK,
     ORACLE,
     RIVALS,
     SURPRISE,
+    TRAINING,
     Row,
     bicut_rows,
     local_rows,
@@ -108,7 +109,7 @@ def _network(draw: Draw, row: Row, metric: str, device: str) -> dict[str, Any]:
     if row.encodings:
         train, test = task.encoded(train), task.encoded(test)
     start = time.perf_counter()
-    truncator: Any = row.make(metric).set_params(device=device)
+    truncator: Any = row.make(metric).set_params(training__device=device)
     k = truncator.fit(train).predict(test)
     on = torch.cuda.get_device_name(device) if device.startswith("cuda") else device
     return _judged(draw, k, metric, device) | {
@@ -203,7 +204,7 @@ def by_query(parts: list[dict[str, Any]]) -> NDArray[np.float64]:
 
 def columns1() -> list[Column]:
     """Return the columns of Table 1: Same Document, Omniglot at two stages, News Authorship."""
-    large = bicut_rows(LARGE_NETWORK)
+    large = bicut_rows(LARGE_TRAINING)
     return [
         Column(
             "Same Document",
@@ -311,8 +312,8 @@ def provenance() -> dict[str, Any]:
         "settings": {
             "neighbours of the local methods": NEIGHBORS,
             "bounds of the Surprise threshold": BOUNDS,
-            "BiCut": NETWORK,
-            "BiCut on Omniglot": LARGE_NETWORK,
+            "BiCut": NETWORK | TRAINING,
+            "BiCut on Omniglot": NETWORK | LARGE_TRAINING,
             "BiCut trained on": networks.origins(),
             "seeds of Table 1": list(SEEDS),
             "seeds of encoders": list(ENCODERS),

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 import paretocut as pc
 from experiments.data import data_dir
+from experiments.rivals.tail_aware import TailAware
 from paretocut import metrics, truncators
 from paretocut.io import read_qrels
 
@@ -37,7 +38,7 @@ UNTRAINED: dict[str, pc.truncators.Truncator] = {
     'Consensus(expect="many")': truncators.Consensus(expect="many"),
     "Surprise(alpha=0.05)": truncators.Surprise(alpha=0.05),
     "LargestGap()": truncators.LargestGap(),
-    "TailAware()": truncators.TailAware(),
+    "TailAware()": TailAware(),
 }
 
 

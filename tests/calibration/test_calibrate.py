@@ -14,13 +14,13 @@ import pytest
 from scipy import stats
 
 import paretocut as pc
+from paretocut.background.drift import _chance, _distance
 from paretocut.background.two_groups import Groups
 from paretocut.calibration import calibrated, nonsense_queries
 from paretocut.calibration.searches import run_searches, scores_of
 from paretocut.errors import DataFormatError, InvalidParameterError, InvalidScoresError
 from paretocut.lists import RankedLists
 from paretocut.truncators import Calibrated, FixedK, Gated
-from paretocut.truncators.calibrated import _chance, _distance
 
 TEXTS = [
     "ferns and mosses grow in the shade of old trees",
@@ -148,10 +148,24 @@ def test_searches_go_on_where_they_stopped(tmp_path: Path) -> None:
     found = run_searches(better, queries, who="test", resume=file)
     assert again == queries[6:]
     np.testing.assert_array_equal(np.concatenate(found), np.arange(10.0))
-    assert [json.loads(line)["query"] for line in file.read_text().splitlines()] == queries
-    file.write_text("nonsense\n")
-    with pytest.raises(DataFormatError, match=r"kept\.jsonl:1"):
+    kept = [json.loads(line) for line in file.read_text().splitlines()]
+    assert kept[0] == {"format": "paretocut-searches", "version": 1}
+    assert [row["query"] for row in kept[1:]] == queries
+    with file.open("a") as out:
+        out.write('{"scores": [1]}\n')
+    with pytest.raises(DataFormatError, match=r"kept\.jsonl:12: not a search"):
         run_searches(better, queries, who="test", resume=file)
+
+
+@pytest.mark.parametrize("content", [b"nonsense\n", b"my notes", b'{"format": "other"}\n{"a'])
+def test_a_file_of_something_else_is_refused_and_left_as_it_is(
+    tmp_path: Path, content: bytes
+) -> None:
+    file = tmp_path / "kept.jsonl"
+    file.write_bytes(content)
+    with pytest.raises(DataFormatError, match=r"kept\.jsonl:1: not a file of searches"):
+        run_searches(lambda query: [1.0], ["query"], who="test", resume=file)
+    assert file.read_bytes() == content
 
 
 # Two groups.
@@ -271,11 +285,11 @@ def test_calibrated_keeps_the_contract_of_truncators(
         assert (again.k.tolist(), again.reasons) == (cuts.k.tolist(), cuts.reasons)
     assert len(repr(t)) < 600
     assert repr(t.base) in repr(t)
-    bare = t.clone()  # has the parameters, and nothing that was learned from lists
+    bare = t.clone()  # has the parameters and the calibration, but no fitted base
     assert bare.get_params(deep=False).keys() == t.get_params(deep=False).keys()
     assert bare.background == t.background
-    assert bare.scale == t.scale
-    assert bare._learned() == []
+    assert bare.scale_ is t.scale_
+    assert {*bare._learned()} == {"nonsense_", "log_", "shapes_", "scale_"}
     assert bare.base._learned() == []
     assert t.get_params()["base__expect"] is None
     if kind != "lexical":

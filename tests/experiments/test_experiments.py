@@ -60,6 +60,7 @@ from paretocut.truncators import (
     LocalK,
     Oracle,
     Surprise,
+    Training,
 )
 
 
@@ -285,7 +286,7 @@ def test_results_depend_on_every_source_that_matters(
     assert "isotonic.py" in {path.name for path in sources(Isotonic())}
     inside = {path.name for path in sources(Conformal(Surprise()))}
     assert {"conformal.py", "surprise.py"} <= inside
-    assert {"bicut.py", "_train.py"} <= {path.name for path in sources(BiCut())}
+    assert {"bicut.py", "training.py", "networks.py"} <= {path.name for path in sources(BiCut())}
     made = {path.name for path in Path(draws.__file__).parent.glob("*.py")}
     assert {name.split("/")[1] for name in draws.code()} - {"data.py"} <= made
     # Another content gives another key.
@@ -385,7 +386,8 @@ def test_networks_of_the_paper_are_kept_and_found_again(
 ) -> None:
     monkeypatch.setattr(paper_networks, "FILE", tmp_path / "networks.npz")
     paper_networks._read.cache_clear()
-    small = {"width": 2, "layers": 2, "max_steps": 10, "max_epochs": 1, "normalize": "raw"}
+    small = {"width": 2, "layers": 2, "max_steps": 10, "normalize": "raw"}
+    small["training"] = Training(max_epochs=1)
     row, draw = Row(RIVALS[3], BiCut, small), Draw("drmm-trec8", 3)
     assert paper_networks.stored(draw, row, "f1") is None
     found = tables.values_of(draw, row, "f1")
@@ -446,7 +448,8 @@ def test_networks_are_kept_for_their_settings_whatever_the_device(
     lists = load(run)
 
     def make(name: str, **changed: object) -> BiCut:
-        return BiCut(**{"width": 2, "layers": 1, "max_steps": 10, "max_epochs": 1} | changed)
+        small = BiCut(width=2, layers=1, max_steps=10, training=Training(max_epochs=1))
+        return small.set_params(**changed)
 
     monkeypatch.setattr(networks, "FILE", tmp_path / "networks.npz")
     monkeypatch.setattr(networks.truncators, "make", make)
@@ -454,7 +457,8 @@ def test_networks_are_kept_for_their_settings_whatever_the_device(
     trained = networks._train(run, "bicut", "cpu")
     networks._keep(run, "bicut", **trained)
     expected = pc.evaluate({"bicut": make("bicut")}, lists, **PROTOCOL)
-    monkeypatch.setattr(networks.truncators, "make", lambda name: make(name, device="cuda"))
+    elsewhere = {"training__device": "cuda"}
+    monkeypatch.setattr(networks.truncators, "make", lambda name: make(name, **elsewhere))
     kept = networks.stored(run, lists, "bicut")
     assert kept is not None
     np.testing.assert_array_equal(kept["k"], expected.k[:, :1])

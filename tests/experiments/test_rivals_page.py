@@ -13,10 +13,12 @@ from support import ROOT, data_dir, importorskip, missing
 
 importorskip("kneed")
 importorskip("scipy")
+importorskip("torch")
 
 from experiments.rivals import measure, report
+from experiments.rivals.tail_aware import TailAware
 from paretocut import metrics
-from paretocut.truncators import Confidence, TailAware
+from paretocut.truncators import Confidence
 
 
 @pytest.fixture(scope="module")

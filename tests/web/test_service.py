@@ -143,7 +143,7 @@ def test_methods_are_those_that_the_library_can_use_untrained(client: Any) -> No
             allowed.add(name)
         refused = client.post("/v1/cut", json={"scores": scores, "method": name})
         assert refused.status_code == (200 if name in works else 422)
-    assert {"tail_aware", "knee", "cluster_gap", "minmax"} <= allowed
+    assert {"largest_gap", "knee", "minmax"} <= allowed
     told = client.post("/v1/cut", json={"scores": scores, "method": "global_k"}).json()
     listed = told["error"]["message"].removeprefix("method must be one of ")
     names = listed.removesuffix(", got 'global_k'").replace(" (with threshold)", "").split(", ")
@@ -156,8 +156,8 @@ def test_methods_that_learn_can_be_compared(client: Any) -> None:
     told = client.post("/v1/evaluate", json=given | {"methods": ["choppy"]}).json()
     listed = told["error"]["message"].removeprefix("method must be one of ")
     names = listed.removesuffix(", got 'choppy'").split(", ")
-    assert {"global_k", "isotonic", "minmax", "oracle", "tail_aware"} <= set(names)
-    assert not {"local_k", "isotonic_local", "surprise_local", "mtcut"} & set(names)
+    assert {"global_k", "isotonic", "minmax", "oracle", "knee"} <= set(names)
+    assert not {"local_k", "isotonic_local", "surprise_local", "attncut"} & set(names)
     found = post(client, "/v1/evaluate", given | {"methods": names})
     assert [line["truncator"] for line in found["summary"]] == names
 

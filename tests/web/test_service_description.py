@@ -58,7 +58,7 @@ def test_answers_that_the_library_makes_are_described_field_by_field() -> None:
     from paretocut.web import schemas
 
     line = schemas.SummaryLine.model_fields.keys()
-    assert line == {field.name for field in fields(pc.evaluation.tables.Summary)}
+    assert line == {field.name for field in fields(pc.evaluation.result.Summary)}
     decision = schemas.Decision.model_fields.keys()
     assert decision == pc.cut([3.0, 2.0, 1.0]).to_dict().keys()
 

@@ -153,7 +153,8 @@ class Cuts(Drawn):
         return self._warnings
 
     def _warnings_of(self, i: int) -> tuple[str, ...]:
-        if self._warnings is not None or len(self) == 1:
+        known = self._fits is not None or self._evidence.tails is not None
+        if self._warnings is not None or known or len(self) == 1:
             return self.warnings[i]
         (names,) = self._decider._notices(self.lists[i : i + 1], lambda: self._tails_of(i)[0])
         return self._padded(i, names)
@@ -300,7 +301,7 @@ class Cut(Drawn):
         """Return one number per result of the caller's list; padding gets the number ``others``."""
         tails, i = self._cuts._tails_of(self._i)
         surprise, tests = tails.surprise[i], int(tails.tests[i])
-        if self._cuts._ranked is None:  # fitted as the caller gave them
+        if self._cuts._given is not None:  # fitted as the caller gave them
             return of(surprise, tests)
         whole = np.full(self.n, float(tests) if others is None else others)
         order = self._order
@@ -428,7 +429,7 @@ def matching(lists: RankedLists) -> IntArray | None:
     if not lists.higher_is_better or scores.values.size == 0 or lists.parts is not None:
         return None
     _, last = scores.ends()
-    if last.all():
+    if last[0] != 0 if len(scores) == 1 else last.all():
         return None
     zeros = scores.count(scores.values == 0)
     padded = (last == 0) & ((zeros > 1) | (zeros == scores.lengths)) & scores.filled

@@ -27,7 +27,7 @@ def judge(
     progress: bool | None = None,
     seed: int = 0,
 ) -> RankedLists:
-    """Return the lists with what a judge said of some results; unknown (NaN) stays the rest.
+    """Return the lists with a judge's answers about some results; all others stay unknown (NaN).
 
     ``Consensus().fit`` learns from such lists. The questions are those of `plan_judgements`,
     planned anew after every 50 answers.
@@ -37,24 +37,23 @@ def judge(
     lists
         Lists with document ids. Judgements that they hold are kept and not asked for again.
     ask
-        The judge: a person, a language model, a click log. Takes query and document; gives True
-        or False, a grade, or None for unsure.
+        The judge: a person, a language model, a click log. It takes query and document; it
+        returns True or False, a grade, or None if unsure.
     budget
-        Answers to collect.
+        Answers to collect, including those of earlier runs in the file.
     texts, queries
-        Texts of the documents and of the queries by their ids; ``ask`` is handed the texts in
-        place of the ids.
+        Texts of the documents and of the queries, by id; ``ask`` gets them in place of the ids.
     path
         File that keeps each answer as soon as it is given. A second call with the same lists,
-        ``seed`` and ``repeats`` goes on where the first one stopped, whatever stopped it.
+        ``seed`` and ``repeats`` goes on where the first one stopped.
     repeats
-        Share of questions that are asked twice, to see how often the judge says the same; see
+        Share of questions that are asked twice, to see how often the answers agree; see
         `JudgingSession.errors`.
     tolerance
-        Stop when the cuts lose at most so much F1 with 95 % confidence; None asks for the whole
-        budget.
+        Stop when the cuts lose at most this much F1, with 95 % confidence; None asks for the
+        whole budget.
     progress
-        Whether to count on standard error and say in the end why it stopped; None does so on a
+        Whether to count on standard error and say at the end why it stopped; None does so on a
         terminal.
     seed
         Of the plan.
@@ -76,12 +75,8 @@ def judge(
     shown = sys.stderr.isatty() if progress is None else progress
     while (question := session.next()) is not None:
         assert question.doc_id is not None
-        session.answer(
-            ask(
-                _text(queries, question.query_id, "queries"),
-                _text(texts, question.doc_id, "texts"),
-            )
-        )
+        query = _text(queries, question.query_id, "queries")
+        session.answer(ask(query, _text(texts, question.doc_id, "texts")))
         if shown:
             sys.stderr.write(f"\rjudge: {session.answers} of {budget} answers")
             sys.stderr.flush()
@@ -95,6 +90,6 @@ def _text(texts: Mapping[str, str] | None, name: str, argument: str) -> str:
         return name
     if name not in texts:
         raise InvalidParameterError(
-            f"judge: {argument} must hold every one that is asked about, got none for {name!r}"
+            f"judge: {argument} must hold every id that is asked about, got none for {name!r}"
         )
     return texts[name]

@@ -15,6 +15,7 @@ __all__ = [
     "aligned",
     "as_text",
     "check_direction",
+    "code_points",
     "grades",
     "known_or_nan",
     "matrix",
@@ -62,6 +63,16 @@ def as_text(ids: NDArray[Any]) -> NDArray[np.str_]:
         return ids.astype(np.str_, copy=False)  # bytes too, if they are ASCII
     except UnicodeDecodeError:
         return np.char.decode(ids, "utf-8", "surrogateescape")
+
+
+def code_points(names: NDArray[Any]) -> NDArray[np.uint32]:
+    """Return names as rows of code points, which is how the kernel compares them."""
+    text = np.ascontiguousarray(as_text(names))
+    if not text.dtype.isnative:
+        text = text.astype(text.dtype.newbyteorder("="))
+    if text.size == 0 or text.dtype.itemsize == 0:
+        return np.zeros((len(text), 1), dtype=np.uint32)
+    return text.view(np.uint32).reshape(len(text), -1)
 
 
 def aligned(column: RaggedLike | None, scores: Ragged, name: str) -> Ragged | None:

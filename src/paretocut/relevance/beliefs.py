@@ -10,16 +10,6 @@ from paretocut import _kernel
 from paretocut.lists import FloatArray, IntArray, Ragged
 from paretocut.relevance.constants import CONSTANTS, EXPECT, Constants
 
-__all__ = [
-    "above_middle",
-    "beliefs_about",
-    "believed_cuts",
-    "cuts_at",
-    "levels_for",
-    "low_ends",
-    "stated",
-]
-
 
 def _odds(constants: Constants) -> tuple[float, float, float]:
     return constants.slope, constants.rank_weight, constants.reach
@@ -50,15 +40,17 @@ def cuts_at(
     return cuts
 
 
-def above_middle(merit: Ragged, constants: Constants = CONSTANTS) -> tuple[IntArray, FloatArray]:
-    """Return how many results reach the middle of each list's range, and that middle.
+def above_middle(
+    merit: Ragged, constants: Constants = CONSTANTS
+) -> tuple[IntArray, FloatArray, int]:
+    """Return how many results reach the middle of each list's range, the middle, and the most.
 
     The range begins a little below the lowest score: the few results of a short list do not show
     how low scores can be.
     """
     counts, middles = np.empty(len(merit), dtype=np.int64), np.empty(len(merit))
-    _kernel.above_middle(merit.values, merit.offsets, constants.reach, counts, middles)
-    return counts, middles
+    most = _kernel.above_middle(merit.values, merit.offsets, constants.reach, counts, middles)
+    return counts, middles, most
 
 
 def low_ends(merit: Ragged) -> FloatArray:

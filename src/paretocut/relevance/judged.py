@@ -12,22 +12,16 @@ import numpy as np
 
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
-from paretocut.relevance.beliefs import (
-    beliefs_about,
-    believed_cuts,
-    levels_for,
-    low_ends,
-    stated,
-)
+from paretocut.relevance.beliefs import beliefs_about, believed_cuts, levels_for, low_ends, stated
 from paretocut.relevance.constants import CONSTANTS, EXPECT, shipped
-from paretocut.relevance.logistic import sigmoid
+from paretocut.relevance.logistic import climb, sigmoid
 from paretocut.relevance.scale import Scale
 from paretocut.schema.kinds import Array, Real, checked
 from paretocut.schema.parameters import check_real
 
 __all__ = ["Relevance", "check_errors", "learn", "learn_from", "shape", "shipped_judged"]
 
-_Z = 1.959964  # 95 % of a normal law lie within so many standard deviations
+_Z = 1.959964  # 95 % of a normal law lie within this many standard deviations
 _NODES, _SHARES = np.polynomial.hermite_e.hermegauss(5)
 _COLUMNS = 4  # of `shape`
 _STATE = {
@@ -41,7 +35,7 @@ _STATE = {
 
 
 def shape(merit: Ragged) -> FloatArray:
-    """Return what the log-odds of relevance are linear in, one row per result.
+    """Return the features of each result, in which the log-odds of relevance are linear.
 
     The columns are 1, a third of the log rank, the score within the range of its list (that of
     untrained cuts), and the square of the second column.
@@ -66,7 +60,7 @@ def shipped_judged() -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Relevance:
-    """How likely each result is relevant, as judged results teach it.
+    """How likely each result is relevant, learned from judged results.
 
     Attributes
     ----------
@@ -100,10 +94,9 @@ class Relevance:
     @property
     def interval(self) -> tuple[float, float]:
         """The 95 % interval of the mean number of relevant results."""
-        return (
-            min(math.exp(self.log_number - _Z * self.spread), self.length),
-            min(math.exp(self.log_number + _Z * self.spread), self.length),
-        )
+        logs = (self.log_number - _Z * self.spread, self.log_number + _Z * self.spread)
+        low, high = (min(math.exp(log), self.length) for log in logs)
+        return low, high
 
     def expecting(self, expect: str | float) -> Relevance:
         """Return the model that also takes `expect` into account, a word or a number.
@@ -256,19 +249,13 @@ def _mode(
         yes, slope = chance(coef)
         return np.asarray((design * (slope**2 / (yes * (1 - yes)))[:, None]).T @ design + precision)
 
-    coef, value = start, objective(start)
-    for _ in range(100):
+    def newton(coef: FloatArray) -> FloatArray:
         yes, slope = chance(coef)
         gradient = design.T @ ((said - yes) / (yes * (1 - yes)) * slope)
-        step = np.linalg.solve(information(coef), gradient - precision @ (coef - mean))
-        # Errors of the judge make the likelihood flat and not concave: a full step may overshoot.
-        while (new := objective(coef + step)) < value and np.abs(step).max() > 1e-9:
-            step = 0.5 * step
-        if new <= value:
-            break
-        gained, coef, value = new - value, coef + step, new
-        if gained < 1e-9 * (1 + abs(value)):
-            break
+        away = precision @ (coef - mean)
+        return np.asarray(np.linalg.solve(information(coef), gradient - away))
+
+    coef, value = climb(start, objective, newton)
     matrix = information(coef)
     inverse = np.asarray(np.linalg.inv(matrix), dtype=np.float64)
     return coef, inverse, value - 0.5 * float(np.linalg.slogdet(matrix)[1])

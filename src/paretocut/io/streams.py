@@ -1,4 +1,4 @@
-"""Files as readers and writers need them: decompressed on the way in, never half-written."""
+"""Streams of bytes: decompressed on the way in, never half-written on the way out."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class OpenSource:
 
 
 class _Limited:
-    """A stream that refuses to give more than so many bytes."""
+    """A stream that refuses to give more than ``most`` bytes."""
 
     def __init__(self, stream: IO[bytes], most: int, opened: OpenSource) -> None:
         self._stream = stream
@@ -40,7 +40,6 @@ class _Limited:
         self._opened = opened
 
     def read(self, size: int = -1) -> bytes:
-        """Return the next bytes, all of them by default."""
         # One more than allowed tells a file that ends there from one that goes on.
         wanted = self._left + 1 if size < 0 else min(size, self._left + 1)
         return self._count(self._stream.read(wanted))

@@ -1,11 +1,9 @@
-"""The result of a comparison, and its tables: text, Markdown, LaTeX, HTML, JSON."""
+"""The result of a comparison, and its tables: text, Markdown, LaTeX, JSON."""
 
 from __future__ import annotations
 
-import html
 import json
-import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from statistics import NormalDist
 from typing import Any
@@ -13,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from paretocut import metrics
-from paretocut.errors import InvalidParameterError
 from paretocut.lists import FloatArray, IntArray
 from paretocut.metrics.significance import bootstrap_interval, holm, sign_flip_test
+from paretocut.schema.drawn import Drawn
+from paretocut.schema.parameters import check_choice
 
 __all__ = ["Evaluation", "Summary"]
 
@@ -58,8 +57,8 @@ class Summary:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Evaluation:
-    """What `evaluate` found: a table that prints itself, and the values it was made of.
+class Evaluation(Drawn):
+    """The result of `evaluate`: a table that prints itself, and the values behind it.
 
     ``evaluation["f1", "global_k"]`` is one line of the table, a `Summary`.
 
@@ -80,8 +79,8 @@ class Evaluation:
     k, values
         Cuts and metric values of the test lists, by metric, truncator and test list.
     unknown
-        For lists judged in part: standard errors of the means that come from what nobody judged,
-        by metric and truncator; the intervals include them. Else None.
+        For lists judged in part: the standard errors of the means that unjudged results cause, by
+        metric and truncator; the intervals include them. Else None.
     """
 
     truncators: tuple[str, ...]
@@ -101,17 +100,16 @@ class Evaluation:
 
     def __getitem__(self, key: tuple[str, str]) -> Summary:
         metric, truncator = key
-        return self.summary[
-            self._metric(metric) * len(self.truncators) + self._truncator(truncator)
-        ]
+        i, j = self._at(metric, truncator)
+        return self.summary[i * len(self.truncators) + j]
 
     def per_query(self, metric: str, truncator: str) -> FloatArray:
         """Return a truncator's metric for each of ``query_ids``, averaged over splits."""
-        return self._query_means(self.values[self._metric(metric), self._truncator(truncator)])
+        return _means(self.values[self._at(metric, truncator)], self.query)
 
     def cuts(self, metric: str, truncator: str) -> IntArray:
         """Return a truncator's cuts, one per test list of every split."""
-        cuts: IntArray = self.k[self._metric(metric), self._truncator(truncator)]
+        cuts: IntArray = self.k[self._at(metric, truncator)]
         return cuts
 
     @property
@@ -159,14 +157,46 @@ class Evaluation:
 
     def to_markdown(self) -> str:
         """Return one Markdown table per metric, the best truncator in bold."""
-        return "\n\n".join(self._markdown(metric) for metric in self.metrics)
+
+        def line(cells: list[str]) -> str:
+            return f"| {' | '.join(cells)} |"
+
+        parts = []
+        for metric in self.metrics:
+            caption, header, rows = self.table(metric, str, ("**", "**"))
+            rule = "|---|" + "---:|" * (len(header) - 1)
+            parts.append("\n".join([caption, "", line(header), rule, *map(line, rows)]))
+        return "\n\n".join(parts)
 
     def to_latex(self) -> str:
         """Return one LaTeX ``tabular`` per metric (package booktabs), the best in bold."""
-        return "\n\n".join(self._latex(metric) for metric in self.metrics)
+
+        def line(cells: list[str]) -> str:
+            return " & ".join(cells) + r" \\"
+
+        parts = []
+        for metric in self.metrics:
+            caption, header, rows = self.table(metric, _tex, (r"\textbf{", "}"))
+            begin = r"\begin{tabular}{l" + "r" * (len(header) - 1) + "}"
+            top = [f"% {caption}", begin, r"\toprule", line(header), r"\midrule"]
+            bottom = [r"\bottomrule", r"\end{tabular}"]
+            parts.append("\n".join([*top, *map(line, rows), *bottom]))
+        return "\n\n".join(parts)
 
     def __str__(self) -> str:
-        return "\n\n".join(self._text(metric) for metric in self.metrics)
+        parts = []
+        for metric in self.metrics:
+            caption, header, rows = self.table(metric, str, ("", ""))
+            lines = [header, *rows]
+            first, *others = (max(map(len, column)) for column in zip(*lines, strict=True))
+            parts.append(f"{caption}\n")
+            parts += [
+                name.ljust(first)
+                + "".join(f"  {cell:>{width}}" for cell, width in zip(cells, others, strict=True))
+                for name, *cells in lines
+            ]
+            parts.append("")
+        return "\n".join(parts[:-1])
 
     def __repr__(self) -> str:
         return (
@@ -174,29 +204,59 @@ class Evaluation:
             f"{len(self.query_ids)} queries, {self.protocol})"
         )
 
-    def _repr_html_(self) -> str:
-        return "\n".join(self._html(metric) for metric in self.metrics)
+    def table(
+        self, metric: str, escape: Callable[[str], str], bold: tuple[str, str]
+    ) -> tuple[str, list[str], list[list[str]]]:
+        """Return caption, header and rows of one metric, name and mean of the best in bold.
 
-    # The numbers.
+        Parameters
+        ----------
+        metric
+            Its name.
+        escape
+            What each cell goes through.
+        bold
+            What stands before and after bold text.
+        """
+        caption = (
+            f"{metric}: {len(self.query_ids)} test queries, {self.protocol}; "
+            f"{100 * self.confidence:g} % intervals over queries"
+        )
+        header = ["truncator", "mean", "sd", "interval", "k", "empty"]
+        if self.baseline is not None:
+            caption += f"; p against {self.baseline}, Holm-corrected"
+            header[4:4] = ["gain", "p"]
+        lines = [line for line in self.summary if line.metric == metric]
+        usable = [line.mean for line in lines if line.truncator not in self.ceiling]
+        rows = []
+        for line in lines:
+            ceiling = line.truncator in self.ceiling
+            cells = [
+                line.truncator + (" (ceiling)" if ceiling else ""),
+                f"{line.mean:.3f}",
+                "" if line.std is None else f"{line.std:.3f}",
+                f"{line.low:.3f} to {line.high:.3f}",
+                f"{line.mean_k:.1f}",
+                f"{100 * line.empty:.0f} %",
+            ]
+            if line.gain is not None:
+                cells[4:4] = [f"{line.gain:+.3f}", _pvalue(line.pvalue)]
+            cells = [escape(cell) for cell in cells]
+            if not ceiling and line.mean == max(usable):
+                cells[:2] = [f"{bold[0]}{cell}{bold[1]}" for cell in cells[:2]]
+            rows.append(cells)
+        return caption, [escape(cell) for cell in header], rows
 
-    def _metric(self, name: str) -> int:
+    def _at(self, metric: str, truncator: str) -> tuple[int, int]:
         # The table knows a metric by one name, its users perhaps by another.
-        known = metrics.get(name).name if name in metrics.names() else name
-        return _position(known, self.metrics, "metric")
-
-    def _truncator(self, name: str) -> int:
-        return _position(name, self.truncators, "truncator")
-
-    def _query_means(self, values: Any) -> FloatArray:
-        counts = np.bincount(self.query)
-        return np.bincount(self.query, weights=values) / counts
-
-    def _split_means(self, values: Any) -> FloatArray:
-        counts = np.bincount(self.split)
-        return np.bincount(self.split, weights=values) / counts
+        known = metrics.get(metric).name if metric in metrics.names() else metric
+        who = "Evaluation"
+        check_choice(known, self.metrics, who=who, name="metric")
+        check_choice(truncator, self.truncators, who=who, name="truncator")
+        return self.metrics.index(known), self.truncators.index(truncator)
 
     def _summaries(self, i: int) -> Iterator[Summary]:
-        values = np.stack([self._query_means(row) for row in self.values[i]], axis=1)
+        values = np.stack([_means(row, self.query) for row in self.values[i]], axis=1)
         low, high = bootstrap_interval(
             values, confidence=self.confidence, resamples=self.resamples, seed=self.seed
         )
@@ -207,19 +267,16 @@ class Evaluation:
             low = means - np.hypot(means - low, wide)
             high = means + np.hypot(high - means, wide)
         pvalues: dict[int, float] = {}
-        base = None if self.baseline is None else self._truncator(self.baseline)
+        base = None if self.baseline is None else self.truncators.index(self.baseline)
         if base is not None:
-            rivals = [
-                j
-                for j, name in enumerate(self.truncators)
-                if j != base and name not in self.ceiling
-            ]
+            others = enumerate(self.truncators)
+            rivals = [j for j, name in others if j != base and name not in self.ceiling]
             raw = sign_flip_test(
                 values[:, rivals] - values[:, [base]], resamples=self.resamples, seed=self.seed
             )
             pvalues = dict(zip(rivals, holm(raw).tolist(), strict=True))
         for j, name in enumerate(self.truncators):
-            by_split = self._split_means(self.values[i, j])
+            by_split = _means(self.values[i, j], self.split)
             cuts = self.k[i, j]
             yield Summary(
                 metric=self.metrics[i],
@@ -230,125 +287,20 @@ class Evaluation:
                 high=float(high[j]),
                 gain=None if base is None else float(means[j] - means[base]),
                 pvalue=pvalues.get(j),
-                mean_k=float(self._query_means(cuts).mean()),
-                empty=float(self._query_means(cuts == 0).mean()),
+                mean_k=float(_means(cuts, self.query).mean()),
+                empty=float(_means(cuts == 0, self.query).mean()),
             )
 
-    # The table in its several spellings.
 
-    def _caption(self, metric: str) -> str:
-        parts = [f"{metric}: {len(self.query_ids)} test queries, {self.protocol}"]
-        parts.append(f"{100 * self.confidence:g} % intervals over queries")
-        if self.baseline is not None:
-            parts.append(f"p against {self.baseline}, Holm-corrected")
-        return "; ".join(parts)
-
-    def _header(self) -> list[str]:
-        test = [] if self.baseline is None else ["gain", "p"]
-        return ["truncator", "mean", "sd", "interval", *test, "k", "empty"]
-
-    def _rows(self, metric: str) -> list[tuple[bool, list[str]]]:
-        """Return the cells of each line, and whether it is the best that can be used."""
-        lines = [line for line in self.summary if line.metric == metric]
-        usable = [line.mean for line in lines if line.truncator not in self.ceiling]
-        best = max(usable, default=math.inf)
-        rows = []
-        for line in lines:
-            test = []
-            if self.baseline is not None:
-                test = [_number(line.gain, "+.3f"), _pvalue(line.pvalue)]
-            cells = [
-                line.truncator + (" (ceiling)" if line.truncator in self.ceiling else ""),
-                f"{line.mean:.3f}",
-                _number(line.std, ".3f"),
-                f"{line.low:.3f} to {line.high:.3f}",
-                *test,
-                f"{line.mean_k:.1f}",
-                f"{100 * line.empty:.0f} %",
-            ]
-            rows.append((line.truncator not in self.ceiling and line.mean == best, cells))
-        return rows
-
-    def _text(self, metric: str) -> str:
-        table = [self._header(), *(cells for _, cells in self._rows(metric))]
-        widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
-        lines = [
-            row[0].ljust(widths[0])
-            + "".join("  " + cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))
-            for row in table
-        ]
-        return "\n".join([self._caption(metric), "", *lines])
-
-    def _markdown(self, metric: str) -> str:
-        header = self._header()
-        lines = [
-            "| " + " | ".join(header) + " |",
-            "|---|" + "---:|" * (len(header) - 1),
-            *(
-                "| " + " | ".join(_emphasised(cells, best, "**", "**")) + " |"
-                for best, cells in self._rows(metric)
-            ),
-        ]
-        return "\n".join([self._caption(metric), "", *lines])
-
-    def _latex(self, metric: str) -> str:
-        def line(cells: list[str]) -> str:
-            return " & ".join(cells) + r" \\"
-
-        header = self._header()
-        body = [
-            line(_emphasised([_tex(cell) for cell in cells], best, r"\textbf{", "}"))
-            for best, cells in self._rows(metric)
-        ]
-        return "\n".join(
-            [
-                f"% {self._caption(metric)}",
-                r"\begin{tabular}{l" + "r" * (len(header) - 1) + "}",
-                r"\toprule",
-                line([_tex(cell) for cell in header]),
-                r"\midrule",
-                *body,
-                r"\bottomrule",
-                r"\end{tabular}",
-            ]
-        )
-
-    def _html(self, metric: str) -> str:
-        def line(cells: list[str], tag: str) -> str:
-            return "<tr>" + "".join(f"<{tag}>{cell}</{tag}>" for cell in cells) + "</tr>"
-
-        rows = [
-            line(_emphasised([html.escape(cell) for cell in cells], best, "<b>", "</b>"), "td")
-            for best, cells in self._rows(metric)
-        ]
-        caption = f"<caption>{html.escape(self._caption(metric))}</caption>"
-        return "\n".join(["<table>", caption, line(self._header(), "th"), *rows, "</table>"])
-
-
-def _position(name: str, names: tuple[str, ...], what: str) -> int:
-    if name not in names:
-        raise InvalidParameterError(
-            f"Evaluation: {what} must be one of {', '.join(names)}, got {name!r}"
-        )
-    return names.index(name)
-
-
-# Cells.
-
-
-def _number(value: float | None, spec: str) -> str:
-    return "" if value is None else format(value, spec)
+def _means(values: Any, group: IntArray) -> FloatArray:
+    """Return the mean of the values of each group."""
+    return np.bincount(group, weights=values) / np.bincount(group)
 
 
 def _pvalue(value: float | None) -> str:
     if value is None:
         return ""
     return "<0.001" if value < 0.001 else f"{value:.3f}"
-
-
-def _emphasised(cells: list[str], best: bool, before: str, after: str) -> list[str]:
-    """Return the cells with name and mean marked when they are the best."""
-    return [f"{before}{cell}{after}" if best and i < 2 else cell for i, cell in enumerate(cells)]
 
 
 def _tex(cell: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from paretocut.fusion._lists import (
+from paretocut.fusion.joining import (
     Affine,
     FuseLike,
     OneRetriever,
@@ -15,7 +15,7 @@ from paretocut.fusion._lists import (
     joined,
     matched,
 )
-from paretocut.lists import FloatArray, Ragged, RankedLists
+from paretocut.lists import FloatArray, RankedLists
 from paretocut.schema.parameters import check_choice
 from paretocut.tail import fit_tails
 from paretocut.truncators.consensus import Consensus
@@ -36,8 +36,8 @@ def fuse(
 ) -> RankedLists:
     """Return one list for each query, made of the lists of two or more retrievers.
 
-    A document that a retriever did not return is taken to score as low as the last one it did
-    return: below that, nothing is known. What each retriever said stays in ``parts``.
+    A document that a retriever did not return counts as low as the last one that it did return.
+    The scores and ranks of each retriever stay in ``parts``.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def fuse(
     Warns
     -----
     QueryCoverageWarning
-        If a query has no list from some retriever. It is kept.
+        If a query has no list from some retriever. The query is kept.
 
     Notes
     -----
@@ -66,14 +66,14 @@ def fuse(
     - ``"surprise"``: its Surprise; where that is equal, a millionth of min-max decides;
     - ``"probability"``: its log-odds of relevance, as untrained `Consensus` has them; they are
       averaged;
-    - ``"rrf"``: 1 / (60 + rank), reciprocal rank fusion, which throws the scores away;
+    - ``"rrf"``: 1 / (60 + rank), reciprocal rank fusion, which ignores the scores;
     - ``"isr"``: 1 / rank squared, the sum times the number of retrievers that found the document;
     - ``"combmnz"``: as ``"minmax"``, likewise times that number.
 
-    Results with a score of exactly 0 at the end of a list without negative scores are padding of
-    a lexical engine when there are two or more: they count as not returned. A document that
-    comes twice in a list, as chunks do, counts at its better rank. Ties are in the order of
-    document ids, descending, as in trec_eval.
+    Two or more results with a score of exactly 0 at the end of a list without negative scores are
+    the padding of a lexical engine: they count as not returned. A document that comes twice in a
+    list, as chunks do, counts at its better rank. Ties are in the order of document ids,
+    descending, as in trec_eval.
 
     Examples
     --------
@@ -95,13 +95,14 @@ def fuse(
 
 
 def _z(one: OneRetriever) -> Affine:
-    unit = _or_infinity(one.sd)
-    return Affine(one.merit, one.mean, unit, (one.low - one.mean) / unit)
+    mean, sd = one.moments
+    unit = _or_infinity(sd)
+    return Affine(one.merit.values, mean, unit, (one.low - mean) / unit)
 
 
 def _minmax(one: OneRetriever) -> Affine:
-    zero = np.zeros(len(one.begin))
-    return Affine(one.merit, one.low, _or_infinity(one.high - one.low), zero)
+    unit = _or_infinity(one.high - one.low)
+    return Affine(one.merit.values, one.low, unit, np.zeros(len(unit)))
 
 
 def _or_infinity(spread: FloatArray) -> FloatArray:
@@ -117,35 +118,31 @@ def _isr(one: OneRetriever) -> Affine:
 
 
 def _of_rank(one: OneRetriever, gain: Callable[[FloatArray], FloatArray]) -> Affine:
-    zero, unit = np.zeros(len(one.begin)), np.ones(len(one.begin))
-    lengths = one.merits.lengths
+    lengths = one.merit.lengths
     table = gain(np.arange(1.0, lengths.max(initial=0) + 1))
     # Copies of the head of one table are much faster than a rank for every result.
-    return Affine(np.concatenate([zero[:0], *(table[:n] for n in lengths)]), zero, unit, zero)
+    gains = np.concatenate([table[:0], *(table[:n] for n in lengths)])
+    return _plain(gains, np.zeros(len(one.place)))
 
 
 def _surprise(one: OneRetriever) -> Affine:
-    trimmed = one.trimmed()
-    surprise = fit_tails(trimmed).surprise
+    surprise = fit_tails(one.merit).surprise.values
     # Below the threshold, and in short lists, surprise is 0: there the scores keep the order.
-    order = normalize_scores(trimmed, "minmax").values
-    return _of_values(one, surprise.with_values(surprise.values + _TIE * order))
+    return _or_lowest(one, surprise + _TIE * normalize_scores(one.merit, "minmax").values)
 
 
 def _log_odds(one: OneRetriever) -> Affine:
-    p = Consensus().predict_proba(one.trimmed())
-    p_inside = np.clip(p.values, 1e-12, 1 - 1e-12)
-    return _of_values(one, p.with_values(np.log(p_inside) - np.log1p(-p_inside)))
+    p = np.clip(Consensus().predict_proba(one.merit).values, 1e-12, 1 - 1e-12)
+    return _or_lowest(one, np.log(p) - np.log1p(-p))
 
 
-def _of_values(one: OneRetriever, trimmed: Ragged) -> Affine:
+def _or_lowest(one: OneRetriever, gains: FloatArray) -> Affine:
     """Return values that stand for themselves; the lowest of a list for what it lacks."""
-    zero, unit = np.zeros(len(one.begin)), np.ones(len(one.begin))
-    lowest = np.zeros(len(one.begin))
-    filled = one.filled
-    ends = trimmed.offsets[1:][one.place[filled]]
-    lowest[filled] = trimmed.values[ends - 1]
-    return Affine(one.spread(trimmed), zero, unit, lowest)
+    return _plain(gains, one.by_query(one.merit.with_values(gains).ends()[1]))
+
+
+def _plain(gains: FloatArray, missing: FloatArray) -> Affine:
+    return Affine(gains, np.zeros(len(missing)), np.ones(len(missing)), missing)
 
 
 METHODS: dict[str, Callable[[OneRetriever], Affine]] = {
@@ -157,4 +154,4 @@ METHODS: dict[str, Callable[[OneRetriever], Affine]] = {
     "isr": _isr,
     "combmnz": _minmax,
 }
-"""Names of the methods, and what each makes of the lists of one retriever; see `fuse`."""
+"""The methods of `fuse` by name: each takes the lists of one retriever."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,20 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from paretocut import _kernel
 from paretocut.decisions.cuts import matching
 from paretocut.errors import InvalidParameterError
-from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
+from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
+from paretocut.lists.columns import code_points
 from paretocut.lists.parts import Parts
 from paretocut.schema.parameters import check_positive_int, shown
-
-__all__ = [
-    "Affine",
-    "FuseLike",
-    "OneRetriever",
-    "QueryCoverageWarning",
-    "Retrievers",
-    "checked_weights",
-    "joined",
-    "matched",
-]
 
 FuseLike: TypeAlias = "Sequence[Any] | Mapping[str, Any]"
 """Lists of each retriever, by name or not: `RankedLists`, or pairs (scores, document ids)."""
@@ -44,12 +35,12 @@ class QueryCoverageWarning(UserWarning):
 
     def __init__(self, missing: Mapping[str, Sequence[str]]) -> None:
         self.missing = {name: tuple(queries) for name, queries in missing.items()}
-        said = [
+        parts = [
             f"{len(queries)} without a list from {name} ({', '.join(map(repr, queries[:3]))}"
             f"{', ...' if len(queries) > 3 else ''})"
             for name, queries in self.missing.items()
         ]
-        super().__init__(f"queries are kept that one side lacks: {'; '.join(said)}")
+        super().__init__(f"some retrievers lack queries, which are kept: {'; '.join(parts)}")
 
     def __reduce__(self) -> tuple[type[QueryCoverageWarning], tuple[Any, ...]]:
         return type(self), (self.missing,)
@@ -57,57 +48,53 @@ class QueryCoverageWarning(UserWarning):
 
 @dataclass(frozen=True)
 class OneRetriever:
-    """Lists of one retriever, in the order of all queries that any retriever has."""
+    """Lists of one retriever, cut to what takes part, and what the query of each place needs."""
 
     lists: RankedLists
-    merits: Ragged  # the scores with higher better
+    merit: Ragged  # the scores with higher better
     place: IntArray  # which of the lists belongs to each query, or -1
-    begin: IntArray
-    end: IntArray
-    mean: FloatArray
-    sd: FloatArray
+    whole: bool  # whether every result is judged, also those that do not take part
+
+    def by_query(self, column: NDArray[Any]) -> NDArray[Any]:
+        """Return a value of each list by query, 0 where the retriever has no list."""
+        values = np.zeros(len(self.place), dtype=column.dtype)
+        there = self.place >= 0
+        values[there] = column[self.place[there]]
+        return values
 
     @property
-    def filled(self) -> NDArray[np.bool_]:
+    def ids(self) -> NDArray[Any]:
+        assert self.lists.doc_ids is not None
+        return self.lists.doc_ids.values
+
+    @cached_property
+    def begin(self) -> IntArray:
+        return self.by_query(self.merit.offsets[:-1])
+
+    @cached_property
+    def end(self) -> IntArray:
+        return self.by_query(self.merit.offsets[1:])
+
+    @property
+    def filled(self) -> BoolArray:
         return self.end > self.begin
 
     @property
-    def merit(self) -> FloatArray:
-        return self.merits.values
-
-    def _edge(self, at: IntArray) -> FloatArray:
-        filled = self.filled
-        values = np.zeros(len(at))
-        values[filled] = self.merit[at[filled]]
-        return values
-
-    @property
     def high(self) -> FloatArray:
-        """Best score of each query; 0 where there is none."""
-        return self._edge(self.begin)
+        return self.by_query(self.merit.ends()[0])
 
     @property
     def low(self) -> FloatArray:
-        """Lowest score of each query; 0 where there is none."""
-        return self._edge(self.end - 1)
+        return self.by_query(self.merit.ends()[1])
 
-    def trimmed(self) -> Ragged:
-        """Return the scores that take part, in the order of this retriever's own lists."""
-        own = self.merits
-        lengths = np.zeros(len(own), dtype=np.int64)
-        known = self.place >= 0
-        lengths[self.place[known]] = (self.end - self.begin)[known]
-        offsets = np.concatenate([[0], np.cumsum(lengths)])
-        shift = np.repeat(own.offsets[:-1] - offsets[:-1], lengths)
-        return Ragged(own.values[np.arange(offsets[-1]) + shift], offsets)
-
-    def spread(self, trimmed: Ragged) -> FloatArray:
-        """Return values of what takes part at the places of the flat scores; 0 elsewhere."""
-        own = self.merits
-        shift = np.repeat(own.offsets[:-1] - trimmed.offsets[:-1], trimmed.lengths)
-        values = np.zeros(own.values.size)
-        values[np.arange(trimmed.values.size) + shift] = trimmed.values
-        return values
+    @cached_property
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Mean and standard deviation of each query."""
+        mean, sd = np.empty((2, len(self.place)))
+        _kernel.moments(self.merit.values, self.begin, self.end, mean, sd)
+        # Equal scores have a deviation of 0; what rounding makes of it must not be divided by.
+        sd[sd <= 1e-12 * np.abs(mean)] = 0.0
+        return mean, sd
 
 
 @dataclass(frozen=True)
@@ -119,23 +106,21 @@ class Affine:
     unit: FloatArray  # infinity where a list says nothing
     missing: FloatArray
 
-    def at(self, position: IntArray, query: IntArray) -> FloatArray:
-        """Return what the results at these positions add to these queries."""
-        if not self.gain.size:  # no result at all: nothing at any position
-            return np.zeros(len(position))
-        return np.asarray((self.gain[position] - self.shift[query]) / self.unit[query])
+    def at(self, position: IntArray, found: BoolArray, query: IntArray) -> FloatArray:
+        """Return what each fused result gets; its position counts where it was found."""
+        values = self.missing[query]
+        at, of = position[found], query[found]
+        values[found] = (self.gain[at] - self.shift[of]) / self.unit[of]
+        return values
 
 
 @dataclass(frozen=True)
 class Retrievers:
+    """The lists of all retrievers, matched by query."""
+
     names: tuple[str, ...]
     query_ids: NDArray[np.str_]
     lists: list[OneRetriever]
-
-    @property
-    def directions(self) -> tuple[bool, ...]:
-        """Whether higher is better, for each retriever."""
-        return tuple(one.lists.higher_is_better for one in self.lists)
 
     def position(self, i: int, ranks: Ragged) -> IntArray:
         """Return where retriever ``i`` has each fused result; 0 where it lacks it."""
@@ -144,6 +129,7 @@ class Retrievers:
 
 
 def matched(lists: FuseLike, depth: int | None, who: str) -> Retrievers:
+    """Return the lists of each retriever, checked and matched by query."""
     if depth is not None:
         check_positive_int(depth, who=who, name="depth")
     if isinstance(lists, Mapping):
@@ -165,13 +151,11 @@ def matched(lists: FuseLike, depth: int | None, who: str) -> Retrievers:
     if len(grades) > 1:
         raise InvalidParameterError(f"{who}: lists must have one min_grade, got {sorted(grades)}")
     query_ids, places = _queries(ranked, names, who)
-    missing = {
-        name: query_ids[place < 0].tolist()
-        for name, place in zip(names, places, strict=True)
-        if np.any(place < 0)
+    lacking = {
+        name: query_ids[place < 0].tolist() for name, place in zip(names, places, strict=True)
     }
-    if missing:
-        warnings.warn(QueryCoverageWarning(missing), stacklevel=4)
+    if missing := {name: queries for name, queries in lacking.items() if queries}:
+        warnings.warn(QueryCoverageWarning(missing), stacklevel=3)
     parts = [_one(item, place, depth) for item, place in zip(ranked, places, strict=True)]
     return Retrievers(names, query_ids, parts)
 
@@ -223,22 +207,17 @@ def _queries(
 
 
 def _one(lists: RankedLists, place: IntArray, depth: int | None) -> OneRetriever:
-    scores = lists.merit
-    found = matching(lists)
-    lengths = scores.lengths if found is None else found
+    whole = lists.fully_judged
+    lengths = matching(lists)  # None if there is no padding
     if depth is not None:
-        lengths = np.minimum(lengths, depth)
-    known = place >= 0
-    begin = np.where(known, scores.offsets[:-1][place] if len(scores) else 0, 0)
-    end = begin + np.where(known, lengths[place] if len(scores) else 0, 0)
-    mean, sd = np.empty((2, len(place)))
-    _kernel.moments(scores.values, begin, end, mean, sd)
-    # Equal scores have a deviation of 0; what rounding makes of it must not be divided by.
-    sd[sd <= 1e-12 * np.abs(mean)] = 0.0
-    return OneRetriever(lists, scores, place, begin, end, mean, sd)
+        lengths = np.minimum(lists.scores.lengths if lengths is None else lengths, depth)
+    if lengths is not None:
+        lists = lists.truncate(lengths)
+    return OneRetriever(lists, lists.merit, place, whole)
 
 
 def checked_weights(weights: ArrayLike | None, count: int, who: str) -> FloatArray:
+    """Return one weight for each retriever, equal ones by default."""
     if weights is None:
         return np.ones(count)
     try:
@@ -261,18 +240,11 @@ def joined(
     *,
     times_count: bool = False,
 ) -> RankedLists:
-    """Return the fused lists.
+    """Return the fused lists, given what the results of each retriever add, and its weight.
 
-    Parameters
-    ----------
-    retrievers
-        The lists.
-    parts, weights
-        What results add to the score of their document, for each retriever.
-    times_count
-        Whether the sum is multiplied by the number of retrievers that found the document.
+    ``times_count`` multiplies the sum by the number of retrievers that found the document.
     """
-    ids = [_id_matrix(one.lists) for one in retrievers.lists]
+    ids = [code_points(one.ids) for one in retrievers.lists]
     count, queries = len(ids), len(retrievers.query_ids)
     room = int(sum((one.end - one.begin).sum() for one in retrievers.lists))
     width = max(matrix.shape[1] for matrix in ids)
@@ -284,12 +256,7 @@ def joined(
             matrix,
             np.ascontiguousarray(part.gain),
             np.ascontiguousarray(one.lists.scores.values),
-            one.begin,
-            one.end,
-            part.shift,
-            part.unit,
-            part.missing,
-            float(weight),
+            *(one.begin, one.end, part.shift, part.unit, part.missing, float(weight)),
         )
         for matrix, one, part, weight in zip(ids, retrievers.lists, parts, weights, strict=True)
     ]
@@ -320,40 +287,28 @@ def _judged(fused: RankedLists, retrievers: Retrievers) -> RankedLists:
     A result without a grade in any list counts as not relevant if the lists are judged in full,
     and stays unknown if one of them is judged in part.
     """
-    judged = [(i, one) for i, one in enumerate(retrievers.lists) if one.lists.relevance is not None]
+    judged = [
+        (i, one, one.lists.relevance.values)
+        for i, one in enumerate(retrievers.lists)
+        if one.lists.relevance is not None
+    ]
     if not judged:
         return fused
-    whole = all(one.lists.fully_judged for _, one in judged)
-    kinds = [one.lists.relevance.values.dtype for _, one in judged]  # type: ignore[union-attr]
-    grades = np.zeros(fused.scores.values.size, dtype=np.result_type(*kinds))
-    if not whole:
-        grades[:] = np.nan
+    whole = all(one.whole for _, one, _ in judged)
+    kind = np.result_type(*(values.dtype for _, _, values in judged))
+    grades = np.full(fused.scores.values.size, 0 if whole else np.nan, dtype=kind)
     number = np.zeros(len(fused), dtype=np.int64)
     assert fused.parts is not None
-    for i, one in judged:
+    for i, one, values in judged:
         ranks = fused.parts.ranks[i]
         here = np.flatnonzero(ranks.values > 0)
-        assert one.lists.relevance is not None
-        found = one.lists.relevance.values[retrievers.position(i, ranks)[here]]
+        found = values[retrievers.position(i, ranks)[here]]
         known = ~np.isnan(found)
         grades[here[known]] = found[known]
         if whole:
-            there = one.place >= 0
-            number[there] = np.maximum(number[there], one.lists.num_relevant[one.place[there]])
+            number = np.maximum(number, one.by_query(one.lists.num_relevant))
     column = fused.scores.with_values(grades)
     if not whole:
         return fused.with_relevance(column)
     relevant = fused.with_relevance(column).relevant
     return fused.with_relevance(column, np.maximum(number, relevant.count(relevant.values)))
-
-
-def _id_matrix(lists: RankedLists) -> NDArray[np.uint32]:
-    """Return document ids as rows of code points."""
-    assert lists.doc_ids is not None
-    ids = lists.doc_ids.values
-    text = np.ascontiguousarray(ids.astype(np.str_, copy=False))
-    if not text.dtype.isnative:
-        text = text.astype(text.dtype.newbyteorder("="))
-    if text.size == 0 or text.dtype.itemsize == 0:
-        return np.zeros((len(text), 1), dtype=np.uint32)
-    return text.view(np.uint32).reshape(len(text), -1)

@@ -9,20 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from paretocut.errors import (
-    InvalidParameterError,
-    InvalidScoresError,
-    NotFittedError,
-)
-from paretocut.fusion._lists import (
-    Affine,
-    FuseLike,
-    Retrievers,
-    checked_weights,
-    joined,
-    matched,
-)
-from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
+from paretocut.errors import InvalidParameterError, InvalidScoresError, NotFittedError
+from paretocut.fusion.joining import Affine, FuseLike, Retrievers, checked_weights, joined, matched
+from paretocut.lists import FloatArray, Ragged, RankedLists
 from paretocut.relevance.logistic import ridge_logistic, sigmoid
 from paretocut.schema.files import register, save_model
 from paretocut.schema.kinds import Either, Flag, Items, Kind, Real, Text, Whole, checked
@@ -145,13 +134,13 @@ class Fusion:
         for name in _ODDS:
             self.__dict__.pop(name, None)
         self.names_ = retrievers.names
-        self.higher_is_better_ = retrievers.directions
         parts = retrievers.lists
-        self.location_ = np.array([_mean(one.mean[one.filled]) for one in parts])
-        self.scale_ = np.array([_typical(one.sd) for one in parts])
+        self.higher_is_better_ = _directions(retrievers)
+        self.location_ = np.array([_mean(one.moments[0][one.filled]) for one in parts])
+        self.scale_ = np.array([_typical(one.moments[1]) for one in parts])
         self.floor_ = np.array([_mean(one.low[one.filled]) for one in parts])
         self.weights_ = np.ones(count) if given is None else given / given.mean()
-        if any(one.lists.relevance is not None for one in retrievers.lists):
+        if any(one.lists.relevance is not None for one in parts):
             self._learn(retrievers, learn_weights=given is None)
         return self
 
@@ -175,16 +164,14 @@ class Fusion:
                 f"Fusion: lists must be named {', '.join(self.names_)}, as in fit, "
                 f"got {', '.join(retrievers.names)}"
             )
-        if retrievers.directions != self.higher_is_better_:
-            kinds = ("distances", "scores")
-            at = next(
-                i for i, up in enumerate(retrievers.directions) if up != self.higher_is_better_[i]
-            )
-            raise InvalidScoresError(
-                f"Fusion: the lists of {self.names_[at]} must hold "
-                f"{kinds[self.higher_is_better_[at]]}, as in fit, "
-                f"got {kinds[retrievers.directions[at]]}"
-            )
+        kinds = ("distances", "scores")
+        given = zip(self.names_, self.higher_is_better_, _directions(retrievers), strict=True)
+        for name, before, now in given:
+            if before != now:
+                raise InvalidScoresError(
+                    f"Fusion: the lists of {name} must hold {kinds[before]}, as in fit, "
+                    f"got {kinds[now]}"
+                )
         with np.errstate(over="ignore", invalid="ignore"):
             fused = self._fused(retrievers)
         if not np.isfinite(fused.scores.values).all():
@@ -259,7 +246,7 @@ class Fusion:
             shift = np.full(len(one.begin), self.location_[i])
             unit = np.full(len(one.begin), self.scale_[i])
             low = np.where(one.filled, one.low, self.floor_[i])
-            affine.append(Affine(one.merit, shift, unit, (low - shift) / unit))
+            affine.append(Affine(one.merit.values, shift, unit, (low - shift) / unit))
         return affine
 
     def _fused(self, retrievers: Retrievers) -> RankedLists:
@@ -275,22 +262,19 @@ class Fusion:
                 "Fusion: judged lists must hold at least one relevant result, got none"
             )
         rows = fused.scores.rows
+        pairs = enumerate(zip(self._affine(retrievers), fused.parts.ranks, strict=True))
         columns = np.stack(
             [
-                np.where(
-                    ranks.values > 0,
-                    part.at(retrievers.position(i, ranks), rows),
-                    part.missing[rows],
-                )
-                for i, (part, ranks) in enumerate(
-                    zip(self._affine(retrievers), fused.parts.ranks, strict=True)
-                )
+                part.at(retrievers.position(i, ranks), ranks.values > 0, rows)
+                for i, (part, ranks) in pairs
             ]
         )
         if learn_weights and len(columns) > 1:
             self.weights_ = _learned_weights(columns, fused, self.seed)
         score = self.weights_ @ columns / len(columns)
-        rank = _rank(score, rows, fused.scores)
+        order = np.lexsort((-score, rows))
+        rank = np.empty(score.size)
+        rank[order] = fused.scores.ranks + 1.0
         design = np.stack([np.ones(score.size), score, np.log(rank)], axis=1)
         # The top of a list counts as much as its many other results.
         intercept, slope, rank_slope = ridge_logistic(
@@ -308,6 +292,10 @@ class Fusion:
 register("fusion", Fusion, Fusion.to_dict, Fusion.from_dict)
 
 
+def _directions(retrievers: Retrievers) -> tuple[bool, ...]:
+    return tuple(one.lists.higher_is_better for one in retrievers.lists)
+
+
 def _mean(values: FloatArray) -> float:
     return float(values.mean()) if values.size else 0.0
 
@@ -315,13 +303,6 @@ def _mean(values: FloatArray) -> float:
 def _typical(sd: FloatArray) -> float:
     spread = sd[sd > 0]
     return float(np.exp(np.mean(np.log(spread)))) if spread.size else 1.0
-
-
-def _rank(score: FloatArray, rows: IntArray, layout: Ragged) -> FloatArray:
-    order = np.lexsort((-score, rows))
-    rank = np.empty(score.size)
-    rank[order] = np.arange(1, score.size + 1) - np.repeat(layout.offsets[:-1], layout.lengths)
-    return rank
 
 
 def _learned_weights(columns: FloatArray, fused: RankedLists, seed: int) -> FloatArray:
@@ -353,11 +334,11 @@ def _ratio(values: FloatArray, seed: int) -> float:
 
 
 def _average_precision(score: FloatArray, fused: RankedLists) -> FloatArray:
-    rows, layout = fused.scores.rows, fused.scores
-    order = np.lexsort((-score, rows))
-    relevant = fused.relevant.values[order]
+    layout = fused.scores
+    rows = layout.rows
+    relevant = fused.relevant.values[np.lexsort((-score, rows))]
     before = np.concatenate([[0], np.cumsum(relevant)])
-    hits = before[1:] - np.repeat(before[layout.offsets[:-1]], layout.lengths)
-    rank = np.arange(1, score.size + 1) - np.repeat(layout.offsets[:-1], layout.lengths)
-    sums = np.bincount(rows, np.where(relevant, hits / rank, 0.0), minlength=len(fused))
+    hits = before[1:] - layout.spread(before[layout.offsets[:-1]])
+    gains = np.where(relevant, hits / (layout.ranks + 1), 0.0)
+    sums = np.bincount(rows, gains, minlength=len(fused))
     return np.asarray(sums / np.maximum(fused.num_relevant, 1))

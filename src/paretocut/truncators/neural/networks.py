@@ -10,12 +10,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-__all__ = ["AttnCutNetwork", "BiCutNetwork", "ChoppyNetwork", "MtCutNetwork"]
+__all__ = ["AttnCutNetwork", "BiCutNetwork", "BiLSTM", "ChoppyNetwork", "CutNetwork", "Encoder"]
 
 _FLOAT = torch.float32
 
 
-def _inside(lengths: Tensor, width: int) -> Tensor:
+def inside(lengths: Tensor, width: int) -> Tensor:
     """Return which positions of a padded batch belong to a list."""
     return torch.arange(width, device=lengths.device) < lengths[:, None]
 
@@ -41,7 +41,7 @@ class BiLSTM(nn.Module):
     def forward(self, values: Tensor, lengths: Tensor) -> Tensor:
         count, width = values.shape[:2]
         rank = torch.arange(width, device=values.device).expand(count, width)
-        reverse = torch.where(_inside(lengths, width), lengths[:, None] - 1 - rank, rank)
+        reverse = torch.where(inside(lengths, width), lengths[:, None] - 1 - rank, rank)
         row = torch.arange(count, device=values.device)[:, None]
         for i, (ahead, back) in enumerate(zip(self.ahead, self.back, strict=True)):
             if i:
@@ -69,13 +69,13 @@ class Encoder(nn.Module):
         self.layers = nn.ModuleList(stack)
 
     def forward(self, values: Tensor, lengths: Tensor) -> Tensor:
-        padding = ~_inside(lengths, values.shape[1])
+        padding = ~inside(lengths, values.shape[1])
         for layer in self.layers:
             values = layer(values, src_key_padding_mask=padding)
         return values
 
 
-class _CutNetwork(nn.Module):
+class CutNetwork(nn.Module):
     """Base of the networks that give one number to each cut ``k = 0..n``.
 
     A learned row stands before the first result; what the network makes of it is the number of
@@ -86,7 +86,7 @@ class _CutNetwork(nn.Module):
         super().__init__()
         self.start = nn.Parameter(torch.zeros(inputs, dtype=_FLOAT))
 
-    def _with_start(self, values: Tensor) -> Tensor:
+    def with_start(self, values: Tensor) -> Tensor:
         return torch.cat([self.start.expand(len(values), 1, -1), values], dim=1)
 
 
@@ -109,7 +109,7 @@ class BiCutNetwork(nn.Module):
         return self.decide(self.lstm(values, lengths))  # type: ignore[no-any-return]
 
 
-class ChoppyNetwork(_CutNetwork):
+class ChoppyNetwork(CutNetwork):
     """Transformer over the results, a learned vector for each rank beside the features."""
 
     def __init__(
@@ -123,7 +123,7 @@ class ChoppyNetwork(_CutNetwork):
         self.decide = nn.Linear(width, 1, dtype=_FLOAT)
 
     def forward(self, values: Tensor, lengths: Tensor) -> Tensor:
-        values = self._with_start(values)
+        values = self.with_start(values)
         # Ranks beyond any training list share the last vector.
         rank = torch.arange(values.shape[1], device=values.device)
         vectors = self.position(rank.clamp(max=self.position.num_embeddings - 1))
@@ -131,7 +131,7 @@ class ChoppyNetwork(_CutNetwork):
         return self.decide(self.encoder(values, lengths + 1)).squeeze(-1)  # type: ignore[no-any-return]
 
 
-class AttnCutNetwork(_CutNetwork):
+class AttnCutNetwork(CutNetwork):
     """BiLSTM, then attention of every result to every other."""
 
     def __init__(self, *, inputs: int, width: int, layers: int, heads: int, dropout: float) -> None:
@@ -141,38 +141,5 @@ class AttnCutNetwork(_CutNetwork):
         self.decide = nn.Linear(2 * width, 1, dtype=_FLOAT)
 
     def forward(self, values: Tensor, lengths: Tensor) -> Tensor:
-        values = self.lstm(self._with_start(values), lengths + 1)
+        values = self.lstm(self.with_start(values), lengths + 1)
         return self.decide(self.encoder(values, lengths + 1)).squeeze(-1)  # type: ignore[no-any-return]
-
-
-class MtCutNetwork(_CutNetwork):
-    """BiLSTM, experts shared by three tasks, and for each task a gate and a linear layer.
-
-    The last dimension of the output has a number for each task: cut, relevance, order.
-    """
-
-    TASKS = 3
-
-    def __init__(
-        self, *, inputs: int, width: int, layers: int, heads: int, dropout: float, experts: int
-    ) -> None:
-        super().__init__(inputs)
-        self.lstm = BiLSTM(inputs, width, layers, dropout)
-        self.experts = nn.ModuleList(Encoder(2 * width, heads, 1, dropout) for _ in range(experts))
-        self.gates = nn.ModuleList(
-            nn.Linear(2 * width, experts, dtype=_FLOAT) for _ in range(self.TASKS)
-        )
-        self.decide = nn.ModuleList(
-            nn.Linear(2 * width, 1, dtype=_FLOAT) for _ in range(self.TASKS)
-        )
-
-    def forward(self, values: Tensor, lengths: Tensor) -> Tensor:
-        values = self.lstm(self._with_start(values), lengths + 1)
-        inside = _inside(lengths + 1, values.shape[1])[:, :, None]
-        mean = (values * inside).sum(dim=1) / (lengths + 1)[:, None]
-        opinions = torch.stack([expert(values, lengths + 1) for expert in self.experts], dim=-1)
-        outputs = []
-        for gate, decide in zip(self.gates, self.decide, strict=True):
-            share = gate(mean).softmax(dim=-1)[:, None, None, :]
-            outputs.append(decide((opinions * share).sum(dim=-1)))
-        return torch.cat(outputs, dim=-1)

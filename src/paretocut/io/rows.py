@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from array import array
+import json
 from collections.abc import Generator, Iterator, Mapping
 from typing import Any, TypeAlias
 
@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paretocut.errors import DataFormatError, InvalidParameterError
-from paretocut.io._files import OpenSource
-from paretocut.lists import IntArray, Ragged, RankedLists
+from paretocut.io.streams import OpenSource
+from paretocut.lists import IntArray, Ragged, RankedLists, offsets_of
 from paretocut.lists.columns import known_or_nan
 
 Row: TypeAlias = Mapping[str, Any]
 RowsByLine: TypeAlias = Generator[tuple[int, Row], None, None]
-OPTIONAL = ("doc_ids", "relevance", "num_relevant")
+COLUMNS = ("query_id", "scores", "doc_ids", "relevance", "num_relevant")
 
 
 class RowGatherer:
@@ -26,12 +26,8 @@ class RowGatherer:
         self._name = name
         self._min_grade = min_grade
         self._first_line: dict[str, int] = {}
-        self._lengths = array("q")
-        self._scores = array("d")
-        self._doc_ids: list[NDArray[np.bytes_]] = []
-        self._grades: list[NDArray[Any]] = []
-        self._num_relevant = array("q")
-        self._optional: set[str] | None = None
+        self._scores: list[NDArray[np.float64]] = []
+        self._optional: dict[str, list[Any]] | None = None
 
     def add(self, line: int, row: Row) -> None:
         """Take one row: lists under the names of the columns; None is the same as absent."""
@@ -56,40 +52,35 @@ class RowGatherer:
             raise refuse("scores", allowed, row.get("scores"))
         n = len(scores)
 
-        given = {name for name in OPTIONAL if row.get(name) is not None}
+        given = {name for name in COLUMNS[2:] if row.get(name) is not None}
         if self._optional is None:
-            self._optional = given
-        for name in sorted(given ^ self._optional):
+            self._optional = {name: [] for name in given}
+        for name in sorted(given ^ self._optional.keys()):
             raise refuse(name, "in all rows or in none", row.get(name))
 
-        if "doc_ids" in given:
-            ids = (
-                list(map(id_as_bytes, row["doc_ids"]))
-                if isinstance(row["doc_ids"], list)
-                else [None]
-            )
-            if len(ids) != n or None in ids:
-                raise refuse("doc_ids", f"a list of {n} strings or integers", row["doc_ids"])
-            self._doc_ids.append(np.array(ids, dtype=np.bytes_))
         relevant = 0
+        if "doc_ids" in given:
+            ids = _ids(row["doc_ids"])
+            if ids is None or len(ids) != n:
+                raise refuse("doc_ids", f"a list of {n} strings or integers", row["doc_ids"])
+            self._optional["doc_ids"].append(ids)
         if "relevance" in given:
-            grades = self._grades_of(row["relevance"])
+            grades = self._grades(row["relevance"])
             if grades is None or len(grades) != n:
                 allowed = f"a list of {n} finite numbers, or null where nobody judged"
                 raise refuse("relevance", allowed, row["relevance"])
-            self._grades.append(grades)
-            is_relevant = grades if grades.dtype == bool else grades >= self._min_grade
-            relevant = int(np.count_nonzero(is_relevant))
+            self._optional["relevance"].append(grades)
+            counts = grades if grades.dtype == bool else grades >= self._min_grade
+            relevant = int(np.count_nonzero(counts))
         if "num_relevant" in given:
             count = row["num_relevant"]
             if type(count) is not int or not relevant <= count < 2**63:
                 allowed = f"an integer, at least the {relevant} relevant results of the row"
                 raise refuse("num_relevant", allowed, count)
-            self._num_relevant.append(count)
-        self._lengths.append(n)
-        self._scores.frombytes(scores.astype(np.float64).tobytes())
+            self._optional["num_relevant"].append(count)
+        self._scores.append(scores.astype(np.float64))
 
-    def _grades_of(self, items: object) -> NDArray[Any] | None:
+    def _grades(self, items: object) -> NDArray[Any] | None:
         """Return grades as an array, NaN where they are null; None when they are no numbers."""
         if isinstance(items, list) and None in items:
             items = known_or_nan(items, self._min_grade)
@@ -99,32 +90,33 @@ class RowGatherer:
 
     def build(self, *, higher_is_better: bool) -> RankedLists:
         """Return the rows as ranked lists."""
-        offsets = np.zeros(len(self._lengths) + 1, dtype=np.int64)
-        np.cumsum(np.frombuffer(self._lengths, dtype=np.int64), out=offsets[1:])
-        optional = self._optional or ()
+        offsets = offsets_of(np.array([part.size for part in self._scores], dtype=np.int64))
+        optional = self._optional or {}
 
-        def ragged(name: str, parts: list[NDArray[Any]], empty: str) -> Ragged | None:
+        def ragged(parts: list[NDArray[Any]] | None, empty: str) -> Ragged | None:
             # An empty list has no type of its own and must not widen the others.
-            filled = [part for part in parts if part.size] or [np.empty(0, dtype=empty)]
-            return Ragged(np.concatenate(filled), offsets) if name in optional else None
+            filled = [part for part in parts or () if part.size] or [np.empty(0, dtype=empty)]
+            return None if parts is None else Ragged(np.concatenate(filled), offsets)
 
+        numbers = optional.get("num_relevant")
         return RankedLists(
-            Ragged(np.frombuffer(self._scores, dtype=np.float64), offsets),
-            relevance=ragged("relevance", self._grades, "i8"),
+            Ragged(np.concatenate([np.empty(0), *self._scores]), offsets),
+            relevance=ragged(optional.get("relevance"), "i8"),
             query_ids=np.array(list(self._first_line), dtype=np.str_),
-            doc_ids=ragged("doc_ids", self._doc_ids, "S1"),
-            num_relevant=(
-                np.frombuffer(self._num_relevant, dtype=np.int64)
-                if "num_relevant" in optional
-                else None
-            ),
+            doc_ids=ragged(optional.get("doc_ids"), "S1"),
+            num_relevant=None if numbers is None else np.array(numbers, dtype=np.int64),
             higher_is_better=higher_is_better,
             min_grade=self._min_grade,
         )
 
 
+def _ids(items: object) -> NDArray[np.bytes_] | None:
+    ids = [id_as_bytes(item) for item in items] if isinstance(items, list) else [None]
+    return None if None in ids else np.array(ids, dtype=np.bytes_)
+
+
 def id_as_bytes(item: object) -> bytes | None:
-    """Return an id as UTF-8, or None when it is no string or integer."""
+    """Return an id as UTF-8, or None if it is no string or integer."""
     if isinstance(item, int) and not isinstance(item, bool):
         return b"%d" % item
     try:
@@ -159,6 +151,20 @@ def text_lines(source: OpenSource) -> Iterator[str]:
             raise DataFormatError(
                 source.name, source.line, f"expected UTF-8 text, got {got!r}"
             ) from None
+
+
+def json_object(source: OpenSource, line: str) -> dict[str, Any]:
+    """Return the object that a line of a file holds."""
+    try:
+        found = json.loads(line)
+        got = type(found).__name__
+    except (ValueError, RecursionError) as error:
+        found, got = None, str(error)
+    if not isinstance(found, dict):
+        raise DataFormatError(
+            source.name, source.line, f"expected one JSON object on the line, got {got}"
+        )
+    return found
 
 
 def rows_of(lists: RankedLists) -> Iterator[dict[str, Any]]:
