@@ -14,7 +14,7 @@ from paretocut.cli import arguments
 from paretocut.cli.arguments import option, positive_int
 from paretocut.cli.terminal import json_line, note, print_json
 from paretocut.errors import DataFormatError, InvalidParameterError
-from paretocut.io._files import open_target
+from paretocut.io.streams import open_target
 from paretocut.truncators import Calibrated
 
 SUMMARY = "learn without judgements when to return nothing, and how many results to expect"

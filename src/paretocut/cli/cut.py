@@ -8,7 +8,7 @@ import numpy as np
 
 from paretocut.cli import arguments
 from paretocut.cli.terminal import json_line
-from paretocut.io._files import open_target
+from paretocut.io.streams import open_target
 
 SUMMARY = "shorten every list to the results worth returning"
 DESCRIPTION = """Writes the shortened run, in the format of the input. A TREC run cannot hold a
@@ -29,7 +29,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> None:
     decider = arguments.chosen(args, args.method)
     lists = arguments.read(args)
-    k, found = [np.empty(0, dtype=np.int64)], []
+    k = [np.empty(0, dtype=np.int64)]
+    found: list[tuple[str, ...]] = []
     with open_target("-") as out:
         for block, cuts in arguments.decisions(args, decider, lists):
             k.append(cuts.k)

@@ -6,8 +6,6 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from typing import Any, get_args
 
-import numpy as np
-
 import paretocut as pc
 from paretocut.cli import arguments
 from paretocut.cli.arguments import option
@@ -16,7 +14,7 @@ from paretocut.decisions import Cuts
 from paretocut.errors import InvalidParameterError
 from paretocut.fusion import METHODS, Fusion
 from paretocut.io import read_lists
-from paretocut.io._files import open_target
+from paretocut.io.streams import open_target
 from paretocut.io.tables import Format
 from paretocut.lists import RankedLists
 
@@ -67,7 +65,7 @@ def run(args: Namespace) -> None:
         decided = list(arguments.decisions(args, decider, fused))
         found = [names for _, cuts in decided for names in cuts.warnings]
         parts = [(block.truncate(cuts.k), cuts) for block, cuts in decided]
-        fused = RankedLists.concat(lists for lists, _ in parts)
+        fused = RankedLists.concat([fused[:0], *(lists for lists, _ in parts)])
     if args.json:
         with open_target("-") as out:
             for lists, cuts in parts:

@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from paretocut.cli.arguments import add_output, option, positive_int
 from paretocut.cli.explore import add_explored, exploration
 from paretocut.cli.terminal import note
-from paretocut.io._files import open_target
+from paretocut.io.streams import open_target
 
 SUMMARY = "write the explorer of a run as one file"
 DESCRIPTION = """Writes one HTML file with the run, its methods and its most interesting queries. It

@@ -14,7 +14,7 @@ import paretocut as pc
 from paretocut.cli import arguments
 from paretocut.cli.terminal import json_line, progress, report_warnings
 from paretocut.decisions.options import FITTING, check_options
-from paretocut.io._files import open_target
+from paretocut.io.streams import open_target
 from paretocut.lists import RankedList
 from paretocut.tail import SurpriseFits
 

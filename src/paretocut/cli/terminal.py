@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
 
 from paretocut.decisions import WARNINGS
-from paretocut.io._files import open_target
+from paretocut.io.streams import open_target
 from paretocut.lists import BoolArray, FloatArray
 
 _SHOWN = 70  # results drawn; with the axis and the cut they fill 78 columns
