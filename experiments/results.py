@@ -23,7 +23,7 @@ PACKAGE = Path(paretocut.__file__).parent
 LIBRARIES = ("paretocut", "numpy", "scipy", "scikit-learn", "torch", "matplotlib")
 # Files that a measurement writes itself, or that only show what was measured.
 _WRITTEN = (":!docs", ":!*.md", ":!*.json", ":!*.npz", ":!tests")
-_ROOMS = ("schema", "lists", "decisions", "tail", "metrics", "background", "evaluation", "io")
+_ROOMS = "schema lists decisions tail metrics background relevance evaluation io".split()
 _FACES = {"__main__.py"}
 
 
@@ -71,13 +71,13 @@ def sources(truncator: Truncator) -> Iterator[Path]:
     """
     for room in ("", *_ROOMS):
         yield from sorted(path for path in (PACKAGE / room).glob("*.py") if path.name not in _FACES)
-    yield from sorted((PACKAGE / "truncators").glob("_[a-z]*.py"))
     kinds = {kind for part in _parts(truncator) for kind in type(part).__mro__}
     files = {inspect.getfile(kind) for kind in kinds if issubclass(kind, Truncator)}
     for module in map(Path, sorted(files)):
         own_folder = module.parent.parent.name == "truncators"
         yield from sorted(module.parent.glob("*.py")) if own_folder else [module]
-    yield PACKAGE / "truncators" / "threshold.py"  # normalises the scores of several others
+    for shared in ("neighbors.py", "search.py", "threshold.py"):
+        yield PACKAGE / "truncators" / shared
     yield from sorted((ROOT / "cpp").glob("*.[ch]pp"))
 
 

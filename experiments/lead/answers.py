@@ -22,13 +22,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from paretocut.truncators.consensus.answer import AnswerModel
 
 import paretocut as pc
 from experiments.data import ROOT, data_dir
 from experiments.lead.collections import bm25
 from paretocut.cli.demo import search_digits
 from paretocut.truncators import Consensus
-from paretocut.truncators.consensus.answer import AnswerModel
 
 SEED, DEPTH, CONTEXT, ALPHA = 0, 100, 100, 0.05
 REPEATS, DRAWS, SIZES = 10, 2000, (20, 50, 100, 200)

@@ -280,7 +280,7 @@ def test_results_depend_on_every_source_that_matters(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     names = {path.name for path in sources(Surprise())}
-    needed = "curves.py ranked.py ragged.py gpd.py fitting.py fits.py _search.py rules.py"
+    needed = "curves.py ranked.py ragged.py gpd.py fitting.py fits.py search.py rules.py"
     assert names >= {*needed.split(), "protocol.py", "engine.cpp", "trec.py", "transforms.py"}
     assert not names & {"plots.py", "choppy.py"}
     assert "isotonic.py" in {path.name for path in sources(Isotonic())}

@@ -13,7 +13,7 @@ from paretocut.lists import FloatArray, Ragged, RankedLists
 
 __all__ = ["Drift", "compare", "gaps", "halves", "shapes_of"]
 
-_FIRST = 100  # results looked at: deeper lists say no more
+_FIRST = 100  # results of a list that are compared; deeper ones add nothing
 _SURE, _CLEAR = 0.01, 0.2
 _NAMES = ("best score", "gap", "upper half")
 

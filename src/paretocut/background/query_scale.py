@@ -1,4 +1,4 @@
-"""The scale of lexical scores: what each word of a query is worth."""
+"""The scale of lexical scores: the weight of the words of each query."""
 
 from __future__ import annotations
 

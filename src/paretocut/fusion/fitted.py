@@ -121,7 +121,7 @@ class Fusion:
         self.seed = seed
 
     def fit(self, lists: FuseLike) -> Fusion:
-        """Return the fusion itself, after a look at lists of its retrievers.
+        """Return the fusion itself, fitted on lists of its retrievers.
 
         Parameters
         ----------
@@ -220,7 +220,7 @@ class Fusion:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Fusion:
-        """Return the fusion that `to_dict` described, after a way through JSON."""
+        """Return the fusion that `to_dict` described."""
         fusion = cls(**checked(_GIVEN, {name: content[name] for name in _GIVEN if name in content}))
         if fusion.weights is not None:
             checked_weights(fusion.weights, len(content["learned"]["names_"]), "Fusion")

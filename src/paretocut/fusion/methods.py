@@ -68,7 +68,7 @@ def fuse(
       averaged;
     - ``"rrf"``: 1 / (60 + rank), reciprocal rank fusion, which ignores the scores;
     - ``"isr"``: 1 / rank squared, the sum times the number of retrievers that found the document;
-    - ``"combmnz"``: as ``"minmax"``, likewise times that number.
+    - ``"combmnz"``: as ``"minmax"``, times that number too.
 
     Two or more results with a score of exactly 0 at the end of a list without negative scores are
     the padding of a lexical engine: they count as not returned. A document that comes twice in a

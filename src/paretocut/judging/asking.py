@@ -30,7 +30,7 @@ def judge(
     """Return the lists with a judge's answers about some results; all others stay unknown (NaN).
 
     ``Consensus().fit`` learns from such lists. The questions are those of `plan_judgements`,
-    planned anew after every 50 answers.
+    planned again after every 50 answers.
 
     Parameters
     ----------

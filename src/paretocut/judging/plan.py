@@ -60,7 +60,7 @@ def plan_judgements(lists: RankedLists, budget: int = 200, *, seed: int = 0) -> 
     lists
         The lists. Judgements that they hold are taken into account and never asked for again.
     budget
-        Number of results; fewer where there are no more.
+        Number of results; fewer if the lists hold fewer.
     seed
         Of the random choices.
 
@@ -84,7 +84,7 @@ def plan_judgements(lists: RankedLists, budget: int = 200, *, seed: int = 0) -> 
 
 
 def known_relevance(lists: RankedLists, least: int = _ENOUGH) -> tuple[Ragged, Relevance] | None:
-    """Return the lists on their scale and the model of their judgements; None of too few."""
+    """Return the lists on their scale and the model of their judgements; None if too few."""
     if lists.relevance is None or np.count_nonzero(lists.judged.values) < least:
         return None
     return learn_from(lists)[1:]

@@ -163,7 +163,8 @@ class Surprise(Truncator):
         levels = self.alpha, self.evalue, self.fdr, self.min_surprise
         if levels == (None,) * len(levels) and self._learned():
             return None
-        return _decider(*levels, self.if_shallow, self._fitting())
+        fitting = self.transform, self.selection, self.refit, self.min_window
+        return _decider(*levels, self.if_shallow, *fitting)
 
     def _decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
         decider = self._decider()
@@ -214,8 +215,8 @@ def _decider(
     fdr: float | None,
     min_surprise: float | None,
     if_shallow: str,
-    fitting: Fitting,
+    *fitting: Any,
 ) -> RuleDecider:
     levels = dict(zip(RULES, (alpha, evalue, fdr, min_surprise), strict=True))
     rule = chosen_rule("Surprise", {**levels, "if_shallow": if_shallow})
-    return RuleDecider(rule or Rule("alpha", _UNTRAINED, if_shallow), fitting)
+    return RuleDecider(rule or Rule("alpha", _UNTRAINED, if_shallow), Fitting(*fitting))

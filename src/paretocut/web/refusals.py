@@ -1,7 +1,8 @@
-"""The one shape of every error, and which of our exceptions is which."""
+"""Refused requests: which status and code each error has, and the one shape of the answer."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi.exceptions import RequestValidationError
@@ -17,9 +18,6 @@ from paretocut.errors import (
     MissingExtraError,
     ParetocutError,
 )
-from paretocut.web.limits import Refused
-
-__all__ = ["CODES", "answer_for", "as_refused"]
 
 CODES = {
     400: ("invalid_body", "the body is not JSON: expected value at line 1 column 12"),
@@ -31,42 +29,55 @@ CODES = {
     415: ("unsupported_encoding", "bodies must not be compressed, got Content-Encoding: gzip"),
     422: ("invalid_scores", "cut: scores must be finite, got nan at index 3"),
     429: ("too_many_requests", "64 requests are under way, the most allowed; try again"),
-    500: ("internal_error", "something went wrong; the log of the service says what"),
+    500: ("internal_error", "something went wrong; the log of the service has the details"),
     503: ("out_of_time", "the request took longer than max_seconds; send fewer or shorter lists"),
 }
-"""The code and an example of the message of each status; a status may have other codes too."""
+"""The usual code of each status, with an example of its message."""
 
-_LONGEST = 500  # letters of a message; what came with the request may be long
+_ERRORS = {
+    InvalidScoresError: "invalid_scores",
+    InvalidParameterError: "invalid_parameter",
+    DataFormatError: "invalid_data",
+    MissingExtraError: "not_installed",
+    ParetocutError: "refused",
+}
+_LONGEST = 500  # characters of a message; it may quote a long value
+
+
+class Refused(Exception):
+    """A request that is not answered: a status, a code for programs, a message for people."""
+
+    def __init__(
+        self,
+        status: int,
+        code: str = "",
+        message: str = "",
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        usual = CODES.get(status, ("", ""))
+        self.status, self.code, self.message = status, code or usual[0], message or usual[1]
+        self.headers = dict(headers or {})
+
+
+class InvalidBody(Refused):
+    """A body of the wrong form: status 422."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(422, "invalid_body", message)
 
 
 def answer_for(refused: Refused) -> Response:
-    """Return the answer to a request that is refused.
-
-    Parameters
-    ----------
-    refused
-        Why.
-    """
+    """Return the answer to a refused request."""
     message = refused.message
     if len(message) > _LONGEST:
         message = message[: _LONGEST - 3] + "..."
     content = {"error": {"status": refused.status, "code": refused.code, "message": message}}
-    return Response(
-        to_json(content),
-        status_code=refused.status,
-        headers=refused.headers,
-        media_type="application/json",
-    )
+    return Response(to_json(content), refused.status, refused.headers, "application/json")
 
 
 def as_refused(error: Exception) -> Refused | None:
-    """Return the refusal that an exception stands for, or None for one nobody foresaw.
-
-    Parameters
-    ----------
-    error
-        What was raised.
-    """
+    """Return the refusal that an exception stands for, or None for an unexpected one."""
     if isinstance(error, Refused):
         return error
     if isinstance(error, (ValidationError, RequestValidationError)):
@@ -74,13 +85,7 @@ def as_refused(error: Exception) -> Refused | None:
     if isinstance(error, HTTPException):
         code, message = CODES.get(error.status_code, ("refused", str(error.detail)))
         return Refused(error.status_code, code, message, error.headers)
-    for kind, code in (
-        (InvalidScoresError, "invalid_scores"),
-        (InvalidParameterError, "invalid_parameter"),
-        (DataFormatError, "invalid_data"),
-        (MissingExtraError, "not_installed"),
-        (ParetocutError, "refused"),
-    ):
+    for kind, code in _ERRORS.items():
         if isinstance(error, kind):
             return Refused(422, code, str(error))
     return None
@@ -89,7 +94,7 @@ def as_refused(error: Exception) -> Refused | None:
 def _invalid(problem: Any) -> Refused:
     """Return the first problem that pydantic found, without the value that came."""
     if problem["type"] == "json_invalid":
-        return Refused(400, "invalid_body", f"the body is not JSON: {problem['ctx']['error']}")
+        return Refused(400, message=f"the body is not JSON: {problem['ctx']['error']}")
     place = ".".join(str(part) for part in problem["loc"][:4])
     message = problem["msg"].removeprefix("Value error, ")
-    return Refused(422, "invalid_body", f"{place}: {message}" if place else message)
+    return InvalidBody(f"{place}: {message}" if place else message)
