@@ -403,7 +403,7 @@ def test_the_command_fuses_runs_and_reads_texts(tmp_path: Path) -> None:
     Path(queries).write_text("q0\tfirst question\n", encoding="utf-8")
     Path(corpus).write_text('{"id": "d0-0", "text": "a text"}\n', encoding="utf-8")
     Path(qrels).write_text("q0 0 d0-0 1\nq1 0 d1-1 0\nq2 0 d2-0 1\n", encoding="utf-8")
-    options = ["--fuse", vectors, "--queries", queries, "--corpus", corpus, "-o", out, "-q"]
+    options = ["--fuse", vectors, "--query-texts", queries, "--corpus", corpus, "-o", out, "-q"]
     assert main(["report", words, qrels, "--unjudged", "unknown", *options]) == 0
     content = embedded(Path(out))
     assert content["run"]["retrievers"] == ["words", "vectors"]

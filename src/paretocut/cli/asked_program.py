@@ -8,26 +8,15 @@ import shlex
 import subprocess
 import threading
 from collections.abc import Mapping
-from types import TracebackType
 from typing import IO, Any, Self
 
 from paretocut.errors import InvalidParameterError, ParetocutError
 
-__all__ = ["AskedProgram"]
-
-_HIGHEST = 1e9  # of grades
+_HIGHEST_GRADE = 1e9
 
 
 class AskedProgram:
-    """A program that runs beside us and answers questions, one line each way.
-
-    Parameters
-    ----------
-    command
-        The program and its arguments; no shell looks at them.
-    seconds
-        How long an answer may take.
-    """
+    """A program that runs beside us and answers questions; no shell reads its command."""
 
     def __init__(self, command: str, seconds: float) -> None:
         self._command, self._seconds = command, seconds
@@ -41,7 +30,9 @@ class AskedProgram:
         if not words:
             raise InvalidParameterError("judge: --ask must be a command, got an empty one")
         self._process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self._process.stdin is not None
         assert self._process.stdout is not None
+        self._questions = self._process.stdin
         self._listener = threading.Thread(
             target=self._listen, args=(self._process.stdout,), daemon=True
         )
@@ -56,15 +47,9 @@ class AskedProgram:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        assert self._process.stdin is not None
+    def __exit__(self, *error: object) -> None:
         try:
-            self._process.stdin.close()
+            self._questions.close()
             self._process.wait(5)
         except (OSError, subprocess.TimeoutExpired):
             self._process.kill()
@@ -72,11 +57,10 @@ class AskedProgram:
         self._listener.join(5)  # a child of the program may hold its output open
 
     def __call__(self, question: Mapping[str, str]) -> bool | int | None:
-        """Return what the program says of one result."""
-        assert self._process.stdin is not None
+        """Return the program's judgement of one result."""
         try:
-            self._process.stdin.write(json.dumps(dict(question)).encode() + b"\n")
-            self._process.stdin.flush()
+            self._questions.write(json.dumps(dict(question)).encode() + b"\n")
+            self._questions.flush()
             line = self._lines.get(timeout=self._seconds)
         except BrokenPipeError:
             line = b""
@@ -101,7 +85,7 @@ class AskedProgram:
             said = line
         if said is None or isinstance(said, bool):
             return said
-        if isinstance(said, (int, float)) and abs(said) < _HIGHEST and said == int(said):
+        if isinstance(said, (int, float)) and abs(said) < _HIGHEST_GRADE and said == int(said):
             return int(said)
         raise ParetocutError(
             f"judge: {self._command!r} must write lines such as "
