@@ -16,7 +16,7 @@ from paretocut import metrics
 from paretocut.judging import JudgingSession
 from paretocut.lists import Ragged, RankedLists
 from paretocut.relevance.beliefs import believed_cuts
-from paretocut.relevance.constants import EXPECT
+from paretocut.decisions.options import EXPECT
 from paretocut.relevance.judged import Relevance, learn
 from paretocut.relevance.scale import Scale
 from paretocut.truncators import Consensus
