@@ -13,7 +13,7 @@ from scipy import stats
 
 import paretocut as pc
 from paretocut.background.two_groups import Groups
-from paretocut.calibration import calibrated, nonsense_queries
+from paretocut.calibration import calibrated
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import RankedLists
 from paretocut.truncators import Calibrated, FixedK, Gated
