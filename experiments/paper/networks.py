@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.paper.cache import key_of
+from experiments.cache import key_of
 from experiments.paper.draws import Draw
 from experiments.paper.rows import Row
 from experiments.results import commit, settings_of
@@ -44,13 +44,7 @@ def stored(draw: Draw, row: Row, metric: str) -> NDArray[np.int64] | None:
 
 
 def keep(entries: Iterable[tuple[Draw, Row, str, dict[str, Any]]]) -> None:
-    """Write the cuts of the networks to the file; what it held of other networks goes.
-
-    Parameters
-    ----------
-    entries
-        Draw, row, metric and what `tables.values_of` returned.
-    """
+    """Write the cuts of the networks to the file; what it held of other networks goes."""
     old = _about()
     arrays: dict[str, NDArray[Any]] = {}
     about = {}

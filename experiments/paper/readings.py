@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import paretocut as pc
+from experiments.cache import hash_files, remember
 from experiments.paper import draws, omniglot, robust04, same_document
-from experiments.paper.cache import hash_files, remember
 from experiments.paper.draws import OMNIGLOT, SAME_DOCUMENT, Draw
 from experiments.paper.retrieval import Similarity, Task
 from experiments.paper.rows import BOUNDS, NEIGHBORS, SURPRISE, Row, surprise_rows
@@ -215,15 +215,7 @@ def tie_of(seed: int) -> dict[str, dict[str, float]]:
 
 
 def by_tie(task: Task, neighbors: int = NEIGHBORS) -> dict[str, dict[str, float]]:
-    """Return the mean accuracy of each method and rule on one task.
-
-    Parameters
-    ----------
-    task
-        Lists to learn from and to test on.
-    neighbors
-        How many training queries the local methods learn from.
-    """
+    """Return the mean accuracy of each method and rule on one task."""
     train, test = task.train, task.test
     assert train.query_embeddings is not None
     near = nearest(train.query_embeddings, test, neighbors, who="ties")

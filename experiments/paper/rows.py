@@ -34,30 +34,14 @@ LARGE_TRAINING = {"batch_size": 256, "max_epochs": 20, "patience": 5}
 
 @dataclass(frozen=True)
 class Row:
-    """A method as the tables name it.
-
-    Attributes
-    ----------
-    name
-        Its name in tables.
-    of, options
-        The truncator and its options.
-    tuned
-        Whether it is told the metric.
-    paper
-        Whether the paper has this row.
-    encodings
-        Whether it reads the results' embeddings.
-    metrics
-        What it is asked for.
-    """
+    """A method as the tables name it."""
 
     name: str
     of: type[Truncator]
     options: dict[str, Any] = field(default_factory=dict)
-    tuned: bool = True
-    paper: bool = False
-    encodings: bool = False
+    tuned: bool = True  # whether it is given the metric
+    paper: bool = False  # whether the paper has this row
+    encodings: bool = False  # whether it reads the results' embeddings
     metrics: tuple[str, ...] = ("accuracy", "f1", "dcg")
 
     @property
@@ -108,17 +92,7 @@ def bicut_rows(
     encodings: bool = True,
     metrics: tuple[str, ...] = ("accuracy", "f1"),
 ) -> list[Row]:
-    """Return BiCut as the paper has it, on raw scores, and the extra row on min-max scores.
-
-    Parameters
-    ----------
-    training
-        How the network is trained.
-    encodings
-        Whether there are embeddings of the results, for the row that reads them.
-    metrics
-        What to ask for; the paper leaves DCG out but for News Authorship.
-    """
+    """Return BiCut as the paper has it, on raw scores, and the extra row on min-max scores."""
     settings = NETWORK | {"training": Training(**training)}
     raw = settings | {"normalize": "raw"}
     rows = [Row("BiCut, scores", BiCut, raw, paper=True, metrics=metrics)]

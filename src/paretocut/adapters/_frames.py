@@ -200,21 +200,7 @@ def _fused_columns(
     *,
     who: str,
 ) -> dict[str, NDArray[Any]]:
-    """Return the columns of a frame of fused results, best first for each query.
-
-    Parameters
-    ----------
-    frames
-        By name of the retriever, queries, documents and scores of its rows.
-    names
-        Of the columns that hold them.
-    higher_is_better
-        By name of the retriever; True where nothing is said.
-    options
-        Of `paretocut.fuse`, or ``fusion``.
-    who
-        Name of the function.
-    """
+    """Return the columns of a frame of fused results, best first for each query."""
     query, doc, score = names
     queries = list(
         dict.fromkeys(str(one) for column, _, _ in frames.values() for one in column.tolist())

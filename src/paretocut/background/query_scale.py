@@ -16,8 +16,6 @@ from paretocut.schema.files import register
 from paretocut.schema.kinds import Made, Whole, checked
 from paretocut.schema.parameters import shown
 
-__all__ = ["QueryScale", "frequencies", "words"]
-
 _WORD = re.compile(r"\w+")
 _POWER = 0.75
 

@@ -119,13 +119,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Return the exit code of the command line: 0 done, 1 bad data, 2 bad usage.
-
-    Parameters
-    ----------
-    argv
-        The arguments after the command's name; by default the process's own.
-    """
+    """Return the exit code of the command line: 0 done, 1 bad data, 2 bad usage."""
     args = build_parser().parse_args(argv)
     try:
         args.run_command(args)

@@ -16,8 +16,6 @@ from paretocut.relevance.logistic import ridge_logistic, sigmoid
 from paretocut.schema.files import register, save_model
 from paretocut.schema.kinds import Either, Flag, Items, Kind, Real, Text, Whole, checked
 
-__all__ = ["Fusion"]
-
 # What such a file may hold: one value for each retriever, and the odds where lists were judged.
 _GIVEN: dict[str, Kind] = {
     "weights": Either(Items(Real(0))),

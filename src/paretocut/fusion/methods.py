@@ -21,8 +21,6 @@ from paretocut.tail import fit_tails
 from paretocut.truncators.consensus import Consensus
 from paretocut.truncators.threshold import normalize_scores
 
-__all__ = ["METHODS", "fuse"]
-
 _TIE = 1e-6  # of a min-max score: decides between results of equal surprise
 _RRF = 60.0  # the constant of Cormack, Clarke and Buettcher
 
@@ -38,24 +36,6 @@ def fuse(
 
     A document that a retriever did not return counts as low as the last one that it did return.
     The scores and ranks of each retriever stay in ``parts``.
-
-    Parameters
-    ----------
-    lists
-        For each retriever its `RankedLists` with ``doc_ids``, or a pair of scores and document
-        ids (of one query or of many). A mapping names the retrievers; otherwise they are called
-        "1", "2", ... Each keeps its own direction. Queries are matched by id.
-    method
-        How the scores of one list become comparable with those of another; see Notes.
-    weights
-        One number for each retriever, 0 or more; equal by default.
-    depth
-        Results of each list that take part; all by default.
-
-    Warns
-    -----
-    QueryCoverageWarning
-        If a query has no list from some retriever. The query is kept.
 
     Notes
     -----

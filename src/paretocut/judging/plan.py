@@ -12,8 +12,6 @@ from paretocut.lists import BoolArray, FloatArray, Ragged, RankedLists
 from paretocut.relevance.judged import Relevance, learn_from
 from paretocut.schema.parameters import check_int
 
-__all__ = ["JudgementPlan", "known_relevance", "plan_judgements", "planned"]
-
 VISIT = 5
 """Results of one list that are asked about in a row."""
 _ENOUGH = 50  # judgements before the plan looks where relevance is uncertain
@@ -54,15 +52,6 @@ def plan_judgements(lists: RankedLists, budget: int = 200, *, seed: int = 0) -> 
     visit asks about five results of one list. Their log ranks are spread evenly, so the first
     result, the third and the three hundredth all have their turn. Once 50 results are judged,
     every other visit looks where relevance is as likely as not.
-
-    Parameters
-    ----------
-    lists
-        The lists. Judgements that they hold are taken into account and never asked for again.
-    budget
-        Number of results; fewer if the lists hold fewer.
-    seed
-        Of the random choices.
 
     Examples
     --------

@@ -7,10 +7,6 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from paretocut.decisions.options import EXPECT
-
-__all__ = ["CONSTANTS", "EXPECT", "Constants", "shipped"]
-
 
 @dataclass(frozen=True)
 class Constants:

@@ -10,16 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from paretocut.decisions.options import EXPECT
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
 from paretocut.relevance.beliefs import beliefs_about, believed_cuts, levels_for, low_ends, stated
-from paretocut.relevance.constants import CONSTANTS, EXPECT, shipped
+from paretocut.relevance.constants import CONSTANTS, shipped
 from paretocut.relevance.logistic import climb, sigmoid
 from paretocut.relevance.scale import Scale
 from paretocut.schema.kinds import Array, Real, checked
 from paretocut.schema.parameters import check_real
-
-__all__ = ["Relevance", "check_errors", "learn", "learn_from", "shape", "shipped_judged"]
 
 _Z = 1.959964  # 95 % of a normal law lie within this many standard deviations
 _NODES, _SHARES = np.polynomial.hermite_e.hermegauss(5)

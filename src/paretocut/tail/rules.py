@@ -14,8 +14,6 @@ from paretocut.decisions.warnings import SHALLOW
 from paretocut.decisions.wording import ordinal
 from paretocut.lists import FloatArray, IntArray, Ragged
 
-__all__ = ["RuleEvidence", "rule_counts"]
-
 
 def rule_counts(rule: Rule, surprise: Ragged, tests: IntArray, scale: FloatArray) -> IntArray:
     """Return how many results of each list the rule keeps, given the tails of the lists.

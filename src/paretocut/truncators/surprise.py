@@ -22,8 +22,6 @@ from paretocut.truncators.evidence import AgainstLimit
 from paretocut.truncators.neighbors import EMBEDDINGS, Lists, embeddings_of, nearest
 from paretocut.truncators.search import best_threshold, count_kept
 
-__all__ = ["Surprise"]
-
 _UNTRAINED = 0.05  # the paper's alpha, until a threshold is learned
 
 
@@ -194,13 +192,7 @@ class Surprise(Truncator):
         return fit_lists(lists, self._fitting())
 
     def keys(self, lists: RankedLists) -> Ragged:
-        """Return the surprise of each result; see `Truncator.keys`.
-
-        Parameters
-        ----------
-        lists
-            The lists.
-        """
+        """Return the surprise of each result; see `Truncator.keys`."""
         return self._tails(lists).surprise
 
     def keys_learn(self) -> bool:

@@ -22,8 +22,6 @@ from paretocut.web.openapi import describe, errors
 from paretocut.web.refusals import answer_for, as_refused
 from paretocut.web.service import Service
 
-__all__ = ["create_app"]
-
 _ROUTES = (cutting.ROUTE, scoring.ROUTE, fusing.ROUTE, evaluating.ROUTE)
 
 
@@ -35,21 +33,7 @@ def create_app(
     threads: int | None = None,
     router: APIRouter | None = None,
 ) -> FastAPI:
-    """Return the application, ready for any ASGI server.
-
-    Parameters
-    ----------
-    models
-        Truncators and fusions that requests may name.
-    token
-        Bearer token that every request except ``/healthz`` must carry; None lets everybody in.
-    limits
-        What one request may cost.
-    threads
-        Requests worked on at once; None for one per processor.
-    router
-        More routes, behind the same admission.
-    """
+    """Return the application, ready for any ASGI server."""
     pool = ThreadPoolExecutor(threads or os.cpu_count() or 1, "paretocut")
     service = Service(models or Models(), limits or Limits(), pool)
 
