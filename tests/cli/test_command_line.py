@@ -101,7 +101,9 @@ def test_errors_are_one_line_and_have_an_exit_code(
     assert main(arguments) == code
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err.startswith("paretocut: ")
+    assert captured.err.startswith(
+        f"paretocut {arguments[0]}: error: " if code == 2 else "paretocut: "
+    )
     assert captured.err.count("\n") == 1
     assert message in captured.err
 

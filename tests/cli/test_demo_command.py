@@ -67,23 +67,25 @@ def test_demo_table_is_consistent(demo_output: str) -> None:
     default = rows[0]
     k = np.array([pc.cut(ranked.scores, higher_is_better=False).k for ranked in test])
     hits = np.array([ranked.relevant[:n].sum() for ranked, n in zip(test, k, strict=True)])  # type: ignore[index]
-    assert default.kept == pytest.approx(k[answer].mean())
-    assert default.kept_without == pytest.approx(k[~answer].mean())
-    assert default.recall == pytest.approx((hits / test.num_relevant.clip(1))[answer].mean())
+    assert default["kept"] == pytest.approx(k[answer].mean())
+    assert default["kept_without"] == pytest.approx(k[~answer].mean())
+    assert default["recall"] == pytest.approx((hits / test.num_relevant.clip(1))[answer].mean())
     some = answer & (k > 0)
-    assert default.precision == pytest.approx((hits[some] / k[some]).mean())
-    assert default.f1 == pytest.approx((2 * hits / (k + test.num_relevant).clip(1))[answer].mean())
-    assert default.right == pytest.approx(np.where(answer, hits > 0, k == 0).mean())
-    assert f"{default.f1:.2f}" in next(
-        line for line in demo_output.splitlines() if line.startswith(f" {default.name} ")
+    assert default["precision"] == pytest.approx((hits[some] / k[some]).mean())
+    assert default["f1"] == pytest.approx(
+        (2 * hits / (k + test.num_relevant).clip(1))[answer].mean()
+    )
+    assert default["right"] == pytest.approx(np.where(answer, hits > 0, k == 0).mean())
+    assert f"{default['f1']:.2f}" in next(
+        line for line in demo_output.splitlines() if line.startswith(f" {default['name']} ")
     )
     for row in rows:
         # Being right takes an answer where there is one, and silence where there is none.
-        assert row.right <= (1 - row.silent + row.silent_without) / 2 + 1e-12
-        assert row.name in demo_output
+        assert row["right"] <= (1 - row["silent"] + row["silent_without"]) / 2 + 1e-12
+        assert row["name"] in demo_output
     # The rivals have the best value on the queries they were tuned on: no other k does better.
-    fixed = next(row for row in rows if row.name.startswith("fixed k"))
-    best = int(fixed.name.split()[3])
+    fixed = next(row for row in rows if row["name"].startswith("fixed k"))
+    best = int(fixed["name"].split()[3])
     f1 = pc.metrics.f_beta(1, recall_base="collection")
     values = [f1(tune, candidate).mean() for candidate in range(201)]
     assert int(np.argmax(values)) == best

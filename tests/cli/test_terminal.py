@@ -18,7 +18,8 @@ def test_progress_shows_on_a_terminal_only(
     importorskip("tqdm")
     for quiet, tty, shown in ((False, True, True), (False, False, False), (True, True, False)):
         monkeypatch.setattr(sys.stderr, "isatty", lambda tty=tty: tty)
-        with progress(10, quiet=quiet) as bar:
+        with progress(10, quiet=quiet) as move_on:
+            bar = getattr(move_on, "__self__", None)
             assert hasattr(bar, "set_description") == shown
     assert capsys.readouterr().out == ""
 

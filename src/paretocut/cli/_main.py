@@ -78,6 +78,7 @@ exit codes:
 
 
 class _Command(Protocol):
+    __name__: str
     SUMMARY: str
     DESCRIPTION: str
 
@@ -86,29 +87,18 @@ class _Command(Protocol):
     def run(self, args: argparse.Namespace) -> None: ...
 
 
-_COMMANDS: dict[str, _Command] = {
-    "demo": demo,
-    "score": score,
-    "cut": cut,
-    "fuse": fuse,
-    "compare": compare,
-    "fit": fit,
-    "judge": judge,
-    "background": background,
-    "calibrate": calibrate,
-    "explore": explore,
-    "serve": serve,
-    "report": report,
-}
+_COMMANDS: tuple[_Command, ...] = (
+    *(demo, score, cut, fuse, compare, fit, judge, background, calibrate, explore, serve, report),
+)
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
     parser = argparse.ArgumentParser(
         prog="paretocut",
-        description="How many results should a search return, or is there nothing to return? Cuts "
-        "ranked lists by their scores alone, or better with what you know: about how many results "
-        "are relevant, your index, or judgements.",
+        description="How many results should a search return, or is there nothing to return? This "
+        "cuts\nranked lists: by their scores alone, or better by what you know, such as the number "
+        "of\nresults to expect, texts of your index, or judgements.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -116,9 +106,12 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         title="commands", metavar="COMMAND", dest="command", required=True
     )
-    for name, command in _COMMANDS.items():
+    for command in _COMMANDS:
         own = commands.add_parser(
-            name, help=command.SUMMARY, description=command.DESCRIPTION, formatter_class=Manual
+            command.__name__.rpartition(".")[2],
+            help=command.SUMMARY,
+            description=command.DESCRIPTION,
+            formatter_class=Manual,
         )
         command.add_arguments(own)
         own.set_defaults(run_command=command.run)
@@ -136,7 +129,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except InvalidParameterError as error:
-        note(_without_who(error, args.command), "error")
+        note(_without_who(error, args.command), f"paretocut {args.command}: error")
         return 2
     except ParetocutError as error:
         note(_without_who(error, args.command))

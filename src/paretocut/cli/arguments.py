@@ -14,7 +14,7 @@ from typing import Any, get_args
 import numpy as np
 
 import paretocut as pc
-from paretocut.cli.terminal import note, noted_warnings, progress, report_warnings
+from paretocut.cli.terminal import note, noted_warnings, progress, report_warnings, warn
 from paretocut.decisions import Cuts
 from paretocut.decisions.options import FITTING, OPTIONS, RULES
 from paretocut.errors import InvalidParameterError, InvalidScoresError
@@ -28,16 +28,15 @@ from paretocut.truncators.choose import Chosen
 
 RESULTS_PER_BLOCK = 1_000_000
 _MOST_NAMED = 50
-_DECISION = ("model", "background", "gate_alpha", "query_texts", *OPTIONS)
+DECISION = ("model", "background", "gate_alpha", "query_texts", *OPTIONS)
 
 
 class Manual(argparse.HelpFormatter):
     """Help that ends each option with its default."""
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
-        if action.default in (None, False, argparse.SUPPRESS) or action.default == []:
-            return action.help
-        return f"{action.help} (default: %(default)s)"
+        shown = action.default not in (None, [], argparse.SUPPRESS) and action.default is not False
+        return f"{action.help} (default: %(default)s)" if shown else action.help
 
 
 def option(
@@ -58,7 +57,7 @@ def option(
 
 def flag(name: str) -> str:
     """Return an option as it is written on the command line."""
-    return f"--{name.replace('_', '-')}"
+    return f"-{name}" if len(name) == 1 else f"--{name.replace('_', '-')}"
 
 
 def positive_int(text: str) -> int:
@@ -116,8 +115,12 @@ def add_output(parser: ArgumentParser, what: str, json: str = "", **more: Any) -
     option(parser, "-q --quiet", "no notes, no warnings, no progress bar")
 
 
-def read(args: Namespace, run: str | None = None, **how: Any) -> RankedLists:
+def read(
+    args: Namespace, run: str | None = None, *, judged: bool = False, **how: Any
+) -> RankedLists:
     """Return the lists of RUN, or of another run in the same format and direction."""
+    if judged:
+        how |= {name: getattr(args, name) for name in ("qrels", "min_grade", "unjudged")}
     how |= {"higher_is_better": not args.distances, "max_bytes": args.max_bytes}
     return read_lists(run or args.run, args.format, **how)
 
@@ -125,8 +128,7 @@ def read(args: Namespace, run: str | None = None, **how: Any) -> RankedLists:
 def read_judged(args: Namespace, run: str | None = None, **how: Any) -> RankedLists:
     """Return the lists of a run with the judgements of QRELS, and note what they lack."""
     with noted_warnings(quiet=args.quiet):
-        how |= {"qrels": args.qrels, "min_grade": args.min_grade, "unjudged": args.unjudged}
-        lists = read(args, run, **how)
+        lists = read(args, run, judged=True, **how)
     if not len(lists):
         raise InvalidScoresError(
             f"{run or args.run} and {args.qrels} must have queries in common, got none"
@@ -134,8 +136,7 @@ def read_judged(args: Namespace, run: str | None = None, **how: Any) -> RankedLi
     grades = lists.relevance
     # An unknown grade is NaN, which is not above anything.
     if grades is not None and not (grades.values >= args.min_grade).any() and not args.quiet:
-        lowest = f"{args.min_grade:g}"
-        note(f"no result has grade {lowest} or more: there is nothing to learn", "warning")
+        warn(f"no result has grade {args.min_grade:g} or more: there is nothing to learn")
     return lists
 
 
@@ -168,24 +169,18 @@ def write_run(args: Namespace, run: str, lists: RankedLists, found: Sequence[Any
         note(f"{queries} keep no result and so are not in the run: {names}")
 
 
-def texts_of(
-    args: Namespace, option: str, files: Sequence[str], names: Iterable[str]
-) -> dict[str, str]:
+def texts_of(option: str, files: Sequence[str], names: Iterable[str]) -> dict[str, str]:
     """Return the text of each of these ids; an option named the files."""
     wanted = dict.fromkeys(names)
     found: dict[str, str] = {}
     for file in files:
         for name, text in read_texts(file, wanted).items():
             if found.setdefault(name, text) != text:
-                raise InvalidParameterError(
-                    f"{args.command}: {option} must give one text for each id, got two for {name}"
-                )
+                raise InvalidParameterError(f"{option} must give one text per id, got two: {name}")
     missing = [name for name in wanted if name not in found]
     if missing:
-        raise InvalidParameterError(
-            f"{args.command}: {option} must have a text for every id, got none for {len(missing)} "
-            f"of {len(wanted)}, such as {missing[0]}"
-        )
+        some = f"{len(missing)} of {len(wanted)}, such as {missing[0]}"
+        raise InvalidParameterError(f"{option} must have a text for every id, got none for {some}")
     return found
 
 
@@ -194,41 +189,36 @@ def query_texts(args: Namespace, *runs: RankedLists, lexical: bool) -> list[str]
     if args.query_texts is None:
         if lexical:
             raise InvalidParameterError(
-                f"{args.command}: --query-texts must name a file with the texts of the queries, "
-                "because lexical scores depend on the words of the query; got none"
+                "--query-texts must name a file with the texts of the queries, because lexical "
+                "scores depend on the words of the query; got none"
             )
         return None
     names = [name for run in runs for name in run.query_ids.tolist()]
-    texts = texts_of(args, "--query-texts", args.query_texts, names)
+    texts = texts_of("--query-texts", args.query_texts, names)
     return [texts[name] for name in names]
 
 
 # --- models and methods ---
 
 
-def load_as(kind: Any, what: str, path: str, args: Namespace, option: str) -> Any:
+def load_as(kind: Any, what: str, path: str, option: str) -> Any:
     """Return the model in a file, which must be of one kind; an option named the file."""
     found = pc.load(path)
     if not isinstance(found, kind):
-        raise InvalidParameterError(
-            f"{args.command}: {option} must name {what}, got {type(found).__name__} in {path}"
-        )
+        got = f"{type(found).__name__} in {path}"
+        raise InvalidParameterError(f"{option} must name {what}, got {got}")
     return found
 
 
-def named_files(args: Namespace, option: str) -> dict[str, str]:
+def named_files(option: str, given: Sequence[str]) -> dict[str, str]:
     """Return the files by the names that NAME=FILE gives them."""
     files: dict[str, str] = {}
-    for text in getattr(args, option.removeprefix("--")):
+    for text in given:
         name, equals, path = text.partition("=")
         if not (name and equals and path):
-            raise InvalidParameterError(
-                f"{args.command}: {option} must have the form NAME=FILE, got {text!r}"
-            )
+            raise InvalidParameterError(f"{option} must have the form NAME=FILE, got {text!r}")
         if name in files:
-            raise InvalidParameterError(
-                f"{args.command}: {option} must have different names, got {name} twice"
-            )
+            raise InvalidParameterError(f"{option} must have different names, got {name} twice")
         files[name] = path
     return files
 
@@ -258,12 +248,14 @@ def add_options(parser: argparse._ActionsContainer, names: Iterable[str]) -> Non
     """Add options of a decision as `paretocut.decisions.options` declares them."""
     for name in names:
         kind, default, text = OPTIONS[name]
-        value = "|".join(kind.choices) if isinstance(kind, Text) else "N"
-        type = str if isinstance(kind, Text) else float if isinstance(kind, Real) else int
-        shown = "" if default is None else f" (default: {default})"
-        # None stands for an option that was not given.
-        typed = _word_or_number if name == "expect" else type
-        option(parser, f"{flag(name)} {value}", text + shown, typed)
+        text = text.replace("%", "%%")
+        if default is not None:  # the parser's own default is None: not given
+            text += f" (default: {default})"
+        if isinstance(kind, Text):
+            option(parser, f"{flag(name)} {'|'.join(kind.choices)}", text)
+        else:
+            number = float if isinstance(kind, Real) else int
+            option(parser, f"{flag(name)} N", text, _word_or_number if name == "expect" else number)
 
 
 def given_options(args: Namespace, names: Iterable[str]) -> dict[str, Any]:
@@ -306,33 +298,23 @@ def add_decision(parser: ArgumentParser, *, method: bool = True) -> None:
     add_threads(parser)
 
 
-def decision_given(args: Namespace) -> list[str]:
-    """Return the options of `add_decision` that were given."""
-    return [flag(name) for name in given_options(args, _DECISION)]
-
-
 def chosen(args: Namespace, method: str | None) -> Chosen:
     """Return what decides; bad options are found before any run is read."""
     options = given_options(args, OPTIONS)
     if args.model is not None and method is not None:
-        raise InvalidParameterError(
-            f"{args.command}: at most one of --model and a method may be given, got both"
-        )
+        raise InvalidParameterError("at most one of --model and a method may be given, got both")
     if args.model is not None:
-        what = "a saved truncator"
-        options["truncator"] = load_as(Truncator, what, args.model, args, "--model")
+        options["truncator"] = load_as(Truncator, "a saved truncator", args.model, "--model")
     elif method is not None:
         options["truncator"] = from_text(method)
     found = Chosen.of(args.command, options)
     if args.background is not None:
-        what = "a saved background"
-        background = load_as(pc.Background, what, args.background, args, "--background")
+        what, path = "a saved background", args.background
+        background = load_as(pc.Background, what, path, "--background")
         alpha = 0.05 if args.gate_alpha is None else args.gate_alpha
         found = replace(found, truncator=Gated(found.truncator, background, alpha=alpha))
     elif args.gate_alpha is not None:
-        raise InvalidParameterError(
-            f"{args.command}: --gate-alpha must come with --background, got none"
-        )
+        raise InvalidParameterError("--gate-alpha must come with --background, got none")
     found.truncator._validate()
     found.truncator._require_fitted()
     return found
@@ -349,12 +331,12 @@ def decisions(
     """Yield blocks of lists with their cuts."""
     texts = query_texts(args, lists, lexical=is_lexical(decider.truncator))
     start = 0
-    with progress(len(lists), quiet=args.quiet) as bar, limited_threads(args.threads):
+    with progress(len(lists), quiet=args.quiet) as move_on, limited_threads(args.threads):
         for block in blocks(lists):
             queries = None if texts is None else texts[start : start + len(block)]
             yield block, decider.cut_batch(block, queries=queries)
             start += len(block)
-            bar.update(len(block))
+            move_on(len(block))
 
 
 def blocks(lists: RankedLists) -> Iterator[RankedLists]:

@@ -25,10 +25,10 @@ class AskedProgram:
             words = shlex.split(command)
         except ValueError as error:
             raise InvalidParameterError(
-                f"judge: --ask must be a command, got {command!r}: {error}"
+                f"--ask must be a command, got {command!r}: {error}"
             ) from None
         if not words:
-            raise InvalidParameterError("judge: --ask must be a command, got an empty one")
+            raise InvalidParameterError("--ask must be a command, got an empty one")
         self._process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -66,14 +66,13 @@ class AskedProgram:
             line = b""
         except queue.Empty:
             raise ParetocutError(
-                f"judge: {self._command!r} must answer within {self._seconds:g} s, got nothing "
+                f"{self._command!r} must answer within {self._seconds:g} s, got nothing "
                 f"for {question['query_id']!r}, {question['doc_id']!r}"
             ) from None
         if not line:
             code = self._process.wait()
             raise ParetocutError(
-                f"judge: {self._command!r} must answer until its input ends, "
-                f"but it ended with code {code}"
+                f"{self._command!r} must answer until its input ends, but it ended with code {code}"
             )
         return self._answer(line)
 
@@ -88,7 +87,7 @@ class AskedProgram:
         if isinstance(said, (int, float)) and abs(said) < _HIGHEST_GRADE and said == int(said):
             return int(said)
         raise ParetocutError(
-            f"judge: {self._command!r} must write lines such as "
+            f"{self._command!r} must write lines such as "
             '{"relevant": true}, with true, false, a whole grade or null, got '
             f"{line[:80]!r}"
         )

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
-from typing import IO
 
 from paretocut.background import QueryScale
 from paretocut.calibration import calibrated, nonsense_queries
@@ -70,20 +67,20 @@ def run(args: Namespace) -> None:
     else:
         got = "--check without RUN" if args.check else "none of them"
         raise InvalidParameterError(
-            f"calibrate: --texts FILE, RUN or --check MODEL RUN must be given, got {got}"
+            f"--texts FILE, RUN or --check MODEL RUN must be given, got {got}"
         )
     every = {name for names in _TAKES.values() for name in names}
     for name in sorted(every.difference(_TAKES[form])):
         if (given := getattr(args, name)) not in (None, False):
             raise InvalidParameterError(
-                f"calibrate: {arguments.flag(name)} must be left out with {form}, got {given}"
+                f"{arguments.flag(name)} must be left out with {form}, got {given}"
             )
     step(args)
 
 
 def _make(args: Namespace) -> None:
-    with _texts(args.texts) as file:
-        made = nonsense_queries(file, args.n or 100, lexical=args.lexical, seed=args.seed or 0)
+    how = {"lexical": args.lexical, "seed": args.seed or 0}
+    made = nonsense_queries(_texts(args.texts), args.n or 100, **how)
     with open_target(args.output or "-") as out:
         for i, query in enumerate(made, 1):
             row = {"id": f"nonsense-{i}", "text": query}
@@ -92,59 +89,52 @@ def _make(args: Namespace) -> None:
 
 def _learn(args: Namespace) -> None:
     if args.output is None:
-        raise InvalidParameterError("calibrate: -o must name the file of the model, got none")
+        raise InvalidParameterError("-o must name the file of the model, got none")
     together = {"--lexical": args.lexical, "--texts": args.texts, "--query-texts": args.query_texts}
     given = [option for option, value in together.items() if value]
     if given and len(given) < len(together):
         raise InvalidParameterError(
-            f"calibrate: {', '.join(together)} must come together with RUN, got {', '.join(given)}"
+            f"{', '.join(together)} must come together with RUN, got {', '.join(given)}"
         )
     nonsense = arguments.read(args)
     queries = None if args.query_run is None else arguments.read(args, args.query_run)
     scale = texts = None
     if args.lexical:
-        texts = arguments.query_texts(
-            args, nonsense, *([] if queries is None else [queries]), lexical=True
-        )
-        with _texts(args.texts) as file:
-            scale = QueryScale.from_texts(file)
+        runs = [lists for lists in (nonsense, queries) if lists is not None]
+        texts = arguments.query_texts(args, *runs, lexical=True)
+        scale = QueryScale.from_texts(_texts(args.texts))
     model = calibrated(
         nonsense,
         queries,
         scale=scale,
         texts=texts,
-        alpha=0.05 if args.alpha is None else args.alpha,
-        unanswered=0.05 if args.unanswered is None else args.unanswered,
-        expect=args.expect,
+        **arguments.given_options(args, ("alpha", "unanswered", "expect")),
     )
     model.save(args.output)
     if args.json:
-        found = {"threshold": model.threshold(), "report": model.report()}
-        print_json({"model": args.output, **found})
+        found = {"model": args.output, "threshold": model.threshold()}
+        print_json(found | {"report": model.report()})
     elif not args.quiet:
         note(model.report())
 
 
 def _check(args: Namespace) -> None:
     what = "a model that `paretocut calibrate` wrote"
-    model = arguments.load_as(Calibrated, what, args.check, args, "--check")
+    model = arguments.load_as(Calibrated, what, args.check, "--check")
     lists = arguments.read(args)
-    found = model.check(
-        lists, queries=arguments.query_texts(args, lists, lexical=arguments.is_lexical(model))
-    )
+    texts = arguments.query_texts(args, lists, lexical=arguments.is_lexical(model))
+    found = model.check(lists, queries=texts)
     if args.json:
-        print_json(
-            {name: getattr(found, name) for name in ("verdict", "pvalue", "distance", "lists")}
-        )
+        names = ("verdict", "pvalue", "distance", "lists")
+        print_json({name: getattr(found, name) for name in names})
     else:
         sys.stdout.write(f"{found}\n")
 
 
-@contextlib.contextmanager
-def _texts(path: str) -> Iterator[IO[str]]:
-    """Yield the texts of the index, one on each line."""
+def _texts(path: str) -> list[str]:
+    """Return the texts of the index, one on each line."""
     with open(path, encoding="utf-8") as file:
         try:
-            yield file
+            return file.readlines()
         except UnicodeDecodeError as error:
             raise DataFormatError(path, 1, f"expected UTF-8 text, got {error}") from None

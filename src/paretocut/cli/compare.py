@@ -119,10 +119,10 @@ def _check_reranked(args: Namespace) -> None:
     for name in ("metrics", "fuse"):
         if args.reranked and getattr(args, name):
             raise InvalidParameterError(
-                f"compare: --{name} must be left out with --reranked, got {getattr(args, name)}"
+                f"--{name} must be left out with --reranked, got {getattr(args, name)}"
             )
     if args.cost is not None and not args.reranked:
-        raise InvalidParameterError(f"compare: --cost needs --reranked, got {args.cost} alone")
+        raise InvalidParameterError(f"--cost needs --reranked, got {args.cost} alone")
 
 
 def _reranked(args: Namespace) -> pc.metrics.Metric:

@@ -7,8 +7,8 @@ import sys
 import textwrap
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from operator import attrgetter
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +27,10 @@ results, distance thresholds and paretocut return. It works offline and takes se
 DEPTH = 200
 QUERIES_PER_DIGIT = 60
 FEWEST, MOST = 10, 30  # images of the query's digit in the index, 20 on average
+_LINE = (
+    " {name:26}{kept:5.1f}{precision:6.2f}{recall:7.2f}{f1:5.2f}{silent:8.0%}"
+    "{kept_without:6.1f}{silent_without:8.0%}{right:6.0%}"
+)
 _F1 = metrics.f_beta(1, recall_base="collection")
 
 
@@ -64,28 +68,6 @@ def search_digits(seed: int = 0) -> tuple[RankedLists, RankedLists]:
     return parts[0], parts[1]
 
 
-@dataclass(frozen=True)
-class Row:
-    """One way to cut, measured on the test queries.
-
-    ``f1_error`` is the standard error of F1. Precision is the mean over the queries with an answer
-    that keep anything. ``right`` is the share of all queries that keep a relevant image, or keep
-    nothing if nothing is relevant.
-    """
-
-    name: str
-    knows: str
-    kept: float
-    precision: float
-    recall: float
-    f1: float
-    f1_error: float
-    silent: float
-    kept_without: float
-    silent_without: float
-    right: float
-
-
 def _methods(tune: RankedLists) -> Iterator[tuple[str, str, Truncator]]:
     """Yield the name, what the truncator knows, and the truncator."""
     unanswered = pc.Background.fit(tune[tune.num_relevant == 0])
@@ -103,48 +85,48 @@ def _methods(tune: RankedLists) -> Iterator[tuple[str, str, Truncator]]:
     yield "Consensus(), gated", "judged", Gated(Consensus(_F1), unanswered)
 
 
-def _learned(truncator: Truncator) -> dict[str, str]:
-    """Return the numbers that a truncator learned; limits on distances are negative inside."""
-    names = ("k_", "threshold_")
-    values = {name: getattr(truncator, name) for name in names if hasattr(truncator, name)}
-    return {name: f"{abs(value):.3g}" for name, value in values.items()}
-
-
-def _row(name: str, knows: str, test: RankedLists, k: IntArray) -> Row:
-    answer = test.num_relevant > 0
-    found = metrics.precision(test, k)
-    f1 = _F1(test, k)[answer]
-    return Row(
-        name=name,
-        knows=knows,
-        kept=float(k[answer].mean()),
-        precision=float(found[answer & (k > 0)].mean()) if np.any(answer & (k > 0)) else 0.0,
-        recall=float(metrics.recall(test, k)[answer].mean()),
-        f1=float(f1.mean()),
-        f1_error=float(f1.std(ddof=1) / np.sqrt(f1.size)),
-        silent=float((k[answer] == 0).mean()),
-        kept_without=float(k[~answer].mean()),
-        silent_without=float((k[~answer] == 0).mean()),
-        right=float(metrics.accuracy(test, k).mean()),
-    )
-
-
-def compare_cuts(tune: RankedLists, test: RankedLists) -> list[Row]:
-    """Return the table: each way to cut, fitted on one half and measured on the other."""
+def compare_cuts(tune: RankedLists, test: RankedLists) -> list[dict[str, Any]]:
+    """Return one row for each way to cut, fitted on one half and measured on the other."""
     rows = []
     for name, knows, truncator in _methods(tune):
         if knows == "judged":
             truncator.fit(tune)
-        k = truncator.predict(test)
-        rows.append(_row(name.format(**_learned(truncator)), knows, test, k))
+        learned = {key: getattr(truncator, key, 0.0) for key in ("k_", "threshold_")}
+        # Inside, limits on distances are negative.
+        shown = {key: f"{abs(value):.3g}" for key, value in learned.items()}
+        measured = _measured(test, truncator.predict(test))
+        rows.append({"name": name.format(**shown), "knows": knows, **measured})
     return rows
+
+
+def _measured(test: RankedLists, k: IntArray) -> dict[str, float]:
+    """Return what the cuts keep: of queries with an answer, of those without, and of all.
+
+    Precision is the mean over the queries with an answer that keep anything. ``right`` is the share
+    of all queries that keep a relevant image, or keep nothing if nothing is relevant.
+    """
+    answer = test.num_relevant > 0
+    some = answer & (k > 0)
+    f1 = _F1(test, k)[answer]
+    found = {
+        "kept": k[answer].mean(),
+        "precision": metrics.precision(test, k)[some].mean() if np.any(some) else 0.0,
+        "recall": metrics.recall(test, k)[answer].mean(),
+        "f1": f1.mean(),
+        "f1_error": f1.std(ddof=1) / np.sqrt(f1.size),  # standard error
+        "silent": (k[answer] == 0).mean(),
+        "kept_without": k[~answer].mean(),
+        "silent_without": (k[~answer] == 0).mean(),
+        "right": metrics.accuracy(test, k).mean(),
+    }
+    return {name: float(value) for name, value in found.items()}
 
 
 def run(args: Namespace) -> None:
     tune, test = search_digits()
     rows = compare_cuts(tune, test)
     if args.json:
-        sys.stdout.write(json.dumps([asdict(row) for row in rows], indent=2) + "\n")
+        sys.stdout.write(json.dumps(rows, indent=2) + "\n")
         return
     answered = int(np.count_nonzero(test.num_relevant))
     about = (
@@ -158,7 +140,7 @@ def run(args: Namespace) -> None:
     sys.stdout.write("\n".join(lines) + "\n")
 
 
-def _table(rows: list[Row], tuned_on: int) -> Iterator[str]:
+def _table(rows: list[dict[str, Any]], tuned_on: int) -> Iterator[str]:
     yield " " * 28 + "digit is in the index".center(30, "-") + " " + "is not".center(13, "-")
     yield " " * 27 + " kept prec. recall   F1 nothing  kept nothing right"
     for knows, title in (
@@ -168,27 +150,22 @@ def _table(rows: list[Row], tuned_on: int) -> Iterator[str]:
     ):
         yield title
         for row in rows:
-            if row.knows == knows:
-                yield (
-                    f" {row.name:26}{row.kept:5.1f}{row.precision:6.2f}{row.recall:7.2f}"
-                    f"{row.f1:5.2f}{row.silent:8.0%}{row.kept_without:6.1f}"
-                    f"{row.silent_without:8.0%}{row.right:6.0%}"
-                )
+            if row["knows"] == knows:
+                yield _LINE.format(**row)
     yield "nothing: share of queries that keep no result. prec.: mean over the others."
-    yield "right: share of all queries that keep a right image, or nothing if there is none."
+    yield "right: share of queries that keep a right image, or nothing if there is none."
 
 
-def _verdict(rows: list[Row], tuned_on: int) -> str:
+def _verdict(rows: list[dict[str, Any]], tuned_on: int) -> str:
     """Return the winners, read off the table."""
-    unlabelled = [row for row in rows if row.knows == "nothing"]
-    by_f1, by_right = attrgetter("f1"), attrgetter("right")
-    best, own = max(rows, key=by_f1), max(unlabelled, key=by_f1)
-    right, own_right = max(rows, key=by_right), max(unlabelled, key=by_right)
+    unlabelled = [row for row in rows if row["knows"] == "nothing"]
+    best, own = (max(some, key=itemgetter("f1")) for some in (rows, unlabelled))
+    right, own_right = (max(some, key=itemgetter("right")) for some in (rows, unlabelled))
     return (
-        f"Best F1 where there is an answer: {best.name} with {best.f1:.2f}; without labels "
-        f"{own.name} with {own.f1:.2f}, standard error {own.f1_error:.2f}. "
-        f"Most often right: {right.name} with {right.right:.0%}; without labels {own_right.name} "
-        f"with {own_right.right:.0%}. Tuning needed {tuned_on} judged queries. A distance "
+        f"Best F1 where there is an answer: {best['name']} with {best['f1']:.2f}; without labels "
+        f"{own['name']} with {own['f1']:.2f}, standard error {own['f1_error']:.2f}. Most often "
+        f"right: {right['name']} with {right['right']:.0%}; without labels {own_right['name']} "
+        f"with {own_right['right']:.0%}. Tuning needed {tuned_on} judged queries. A distance "
         "threshold holds for this index and these pixels only, and so does the gate; the others "
         "do not depend on the scale of the scores."
     )

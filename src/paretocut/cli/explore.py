@@ -51,7 +51,7 @@ def run(args: Namespace) -> None:
     from paretocut.web.explorer.server import serve
 
     if args.run is None and (args.model or args.fuse or args.query_texts or args.corpus):
-        raise InvalidParameterError("explore: options of a run must come with RUN, got none")
+        raise InvalidParameterError("options of a run must come with RUN, got none")
     explored = None if args.run is None else exploration(args)
 
     def ready(address: str) -> None:
@@ -68,7 +68,7 @@ def run(args: Namespace) -> None:
         if error.errno != errno.EADDRINUSE:
             raise
         raise InvalidParameterError(
-            f"explore: --port must be free, got {args.port}, which another program uses; "
+            f"--port must be free, got {args.port}, which another program uses; "
             "--port 0 takes a free one"
         ) from None
 
@@ -79,13 +79,12 @@ def exploration(args: Namespace) -> Exploration:
 
     kinds, what = (Truncator, pc.Background), "a saved truncator or background"
     models = {
-        name: arguments.load_as(kinds, what, path, args, "--model")
-        for name, path in arguments.named_files(args, "--model").items()
+        name: arguments.load_as(kinds, what, path, "--model")
+        for name, path in arguments.named_files("--model", args.model).items()
     }
-    how = {"qrels": args.qrels, "min_grade": args.min_grade, "unjudged": args.unjudged}
     files = arguments.short_names([args.run, *args.fuse])
     with noted_warnings(quiet=args.quiet):
-        runs = {name: arguments.read(args, file, **how) for name, file in files.items()}
+        runs = {name: arguments.read(args, file, judged=True) for name, file in files.items()}
         lists = pc.fuse(runs) if args.fuse else next(iter(runs.values()))
     documents = {}
     if args.corpus:

@@ -63,19 +63,17 @@ def _method(args: Namespace) -> Truncator:
     if args.expect is not None:
         if not isinstance(method, Consensus):
             raise InvalidParameterError(
-                f"fit: --expect must come with --method consensus, got {args.method}"
+                f"--expect must come with --method consensus, got {args.method}"
             )
         method.set_params(expect=args.expect)
     elif args.qrels is None:
-        raise InvalidParameterError(
-            "fit: judgements (QRELS) or --expect must be given, got neither"
-        )
+        raise InvalidParameterError("judgements (QRELS) or --expect must be given, got neither")
     if args.keep_recall is not None:
         if args.qrels is None:
-            raise InvalidParameterError("fit: --keep-recall must come with QRELS, got none")
+            raise InvalidParameterError("--keep-recall must come with QRELS, got none")
         if not 0 < args.keep_recall < 1:
             raise InvalidParameterError(
-                f"fit: --keep-recall must be in (0, 1), got {args.keep_recall:g}"
+                f"--keep-recall must be in (0, 1), got {args.keep_recall:g}"
             )
         method = Conformal(method, loss="fnr", level=1 - args.keep_recall)
     method._validate()

@@ -56,8 +56,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> None:
     decider = None if args.cut is None else arguments.chosen(args, args.cut or None)
-    if decider is None and (loose := arguments.decision_given(args)):
-        raise InvalidParameterError(f"fuse: {', '.join(loose)} must come with --cut, got none")
+    loose = [arguments.flag(name) for name in arguments.given_options(args, arguments.DECISION)]
+    if decider is None and loose:
+        raise InvalidParameterError(f"{', '.join(loose)} must come with --cut, got none")
     fused = _fused(args)
     parts: list[tuple[RankedLists, Cuts | None]] = [(fused, None)]
     found: list[tuple[str, ...]] = []
@@ -77,19 +78,19 @@ def _fused(args: Namespace) -> RankedLists:
     for name in args.distances:
         if name not in args.runs:
             raise InvalidParameterError(
-                f"fuse: --distances must name one of the runs {', '.join(args.runs)}, got {name}"
+                f"--distances must name one of the runs {', '.join(args.runs)}, got {name}"
             )
     if args.runs.count("-") > 1:
-        raise InvalidParameterError("fuse: standard input (-) must be one run, got it twice")
+        raise InvalidParameterError("standard input (-) must be one run, got it twice")
     given = arguments.given_options(args, ("method", "weights", "depth"))
     fusion = None
     if args.fusion is not None:
         if given:
             raise InvalidParameterError(
-                f"fuse: --fusion must come without {', '.join(map(arguments.flag, given))}, "
+                f"--fusion must come without {', '.join(map(arguments.flag, given))}, "
                 "because it has learned them"
             )
-        fusion = arguments.load_as(Fusion, "a saved fusion", args.fusion, args, "--fusion")
+        fusion = arguments.load_as(Fusion, "a saved fusion", args.fusion, "--fusion")
     lists = {
         name: read_lists(run, args.format, higher_is_better=run not in args.distances)
         for name, run in arguments.short_names(args.runs).items()

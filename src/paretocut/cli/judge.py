@@ -57,16 +57,15 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> None:
     if args.ask is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise InvalidParameterError(
-            "judge: standard input and output must be a terminal, or --ask must name a program "
-            "that judges"
+            "standard input and output must be a terminal, or --ask must name a program that judges"
         )
     lists = arguments.read(args)
     if lists.doc_ids is None:
         raise InvalidParameterError(
-            f"judge: RUN must name the documents to ask about, got none in {args.run}"
+            f"RUN must name the documents to ask about, got none in {args.run}"
         )
-    queries = arguments.texts_of(args, "--query-texts", args.query_texts, lists.query_ids.tolist())
-    documents = arguments.texts_of(args, "--corpus", [args.corpus], lists.doc_ids.values.tolist())
+    queries = arguments.texts_of("--query-texts", args.query_texts, lists.query_ids.tolist())
+    documents = arguments.texts_of("--corpus", [args.corpus], lists.doc_ids.values.tolist())
     session = JudgingSession(
         lists,
         args.budget,

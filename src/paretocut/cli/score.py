@@ -38,14 +38,14 @@ def run(args: Namespace) -> None:
     fitting = check_options("score", arguments.given_options(args, FITTING), FITTING)
     lists = arguments.read(args)
     found: list[tuple[str, ...]] = []
-    with open_target(args.output) as out, progress(len(lists), quiet=args.quiet) as bar:
+    with open_target(args.output) as out, progress(len(lists), quiet=args.quiet) as move_on:
         write = _json_writer(out) if args.json else _tsv_writer(out)
         for block in arguments.blocks(lists):
             fits = pc.fit_tails(block, threads=args.threads, **fitting)
             for i, ranked in enumerate(block):
                 write(_rows(ranked, fits, i))
             found += fits.warnings
-            bar.update(len(block))
+            move_on(len(block))
     if not args.quiet:
         report_warnings(found, len(lists))
 

@@ -13,6 +13,7 @@ DESCRIPTION = """Serves /v1/cut, /v1/score, /v1/fuse, /v1/evaluate, /healthz and
 SIGTERM or Ctrl-C; then it answers the requests under way and ends. Logs are JSON lines on standard
 error. /openapi.json describes the service."""
 
+_SETTINGS = ("host", "port", "token_file", "no_token", "workers", "threads", "drain_seconds")
 _LIMITS = {
     "max_body_bytes": "bytes in the body of a request (default: 32 MiB)",
     "max_lists": "lists in one request (default: 10000)",
@@ -51,15 +52,9 @@ def run(args: Namespace) -> None:
 
     server.run(
         server.Settings(
-            host=args.host,
-            port=args.port,
-            models=arguments.named_files(args, "--model"),
-            fusions=arguments.named_files(args, "--fusion"),
-            token_file=args.token_file,
-            no_token=args.no_token,
-            workers=args.workers,
-            threads=args.threads,
-            drain_seconds=args.drain_seconds,
+            **{name: getattr(args, name) for name in _SETTINGS},
+            models=arguments.named_files("--model", args.model),
+            fusions=arguments.named_files("--fusion", args.fusion),
             limits=Limits(**arguments.given_options(args, _LIMITS)),
         )
     )

@@ -10,8 +10,7 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from paretocut.decisions import WARNINGS
 from paretocut.io.streams import open_target
@@ -19,17 +18,6 @@ from paretocut.lists import BoolArray, FloatArray
 
 _SHOWN = 70  # results drawn; with the axis and the cut they fill 78 columns
 _HEIGHT = 5
-
-
-class Bar(Protocol):
-    """A progress bar."""
-
-    def update(self, n: int) -> Any: ...
-
-
-class _NoBar:
-    def update(self, n: int) -> None:
-        pass
 
 
 class Symbols(NamedTuple):
@@ -45,9 +33,14 @@ _UNICODE = Symbols(" ▁▂▃▄▅▆▇█", "●", "·", "│")
 _ASCII = Symbols(" .:#", "o", "-", "|")
 
 
-def note(message: str, kind: str = "") -> None:
-    """Write one line to standard error; the kind is "warning", "error" or nothing."""
-    sys.stderr.write(f"paretocut: {kind}{': ' if kind else ''}{message}\n")
+def note(message: str, who: str = "paretocut") -> None:
+    """Write one line to standard error."""
+    sys.stderr.write(f"{who}: {message}\n")
+
+
+def warn(message: str) -> None:
+    """Write one warning to standard error."""
+    note(message, "paretocut: warning")
 
 
 @contextlib.contextmanager
@@ -58,7 +51,7 @@ def noted_warnings(*, quiet: bool) -> Iterator[None]:
         yield
     for warning in caught:
         if not quiet:
-            note(str(warning.message), "warning")
+            warn(str(warning.message))
 
 
 def report_warnings(found: Iterable[Sequence[str]], queries: int) -> None:
@@ -66,17 +59,19 @@ def report_warnings(found: Iterable[Sequence[str]], queries: int) -> None:
     counts = Counter(name for names in found for name in names)
     for name in WARNINGS:
         if counts[name]:
-            note(f"{name} in {counts[name]} of {queries} queries: {WARNINGS[name]}", "warning")
+            warn(f"{name} in {counts[name]} of {queries} queries: {WARNINGS[name]}")
 
 
-def progress(total: int, *, quiet: bool) -> AbstractContextManager[Bar]:
-    """Return a progress bar if standard error is a terminal and tqdm is installed."""
+@contextlib.contextmanager
+def progress(total: int, *, quiet: bool) -> Iterator[Callable[[int], object]]:
+    """Yield a function that moves a progress bar on; without a terminal or tqdm there is no bar."""
     if quiet or not sys.stderr.isatty() or importlib.util.find_spec("tqdm") is None:
-        return contextlib.nullcontext(_NoBar())
+        yield lambda n: None
+        return
     from tqdm import tqdm
 
-    bar: AbstractContextManager[Bar] = tqdm(total=total, unit="query", delay=1, leave=False)
-    return bar
+    with tqdm(total=total, unit="query", delay=1, leave=False) as bar:
+        yield bar.update
 
 
 def json_line(row: Mapping[str, Any]) -> bytes:

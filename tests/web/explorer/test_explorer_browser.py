@@ -47,7 +47,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def address(files: Path) -> Iterator[str]:
     with explored(
-        files / "run.txt", files / "qrels.txt", "--queries", files / "queries.jsonl",
+        files / "run.txt", files / "qrels.txt", "--query-texts", files / "queries.jsonl",
         "--model", f"gate={files / 'background.json'}",
     ) as found:  # fmt: skip
         yield found
