@@ -11,9 +11,10 @@ import pytest
 from support import importorskip
 
 import paretocut as pc
-from paretocut.adapters._base import Cutter, cut_each, cut_scored
+from paretocut.adapters.deciding import cut_each, cut_scored
 from paretocut.errors import InvalidParameterError
 from paretocut.truncators import Calibrated, FixedK
+from paretocut.truncators.choose import Chosen
 
 pytestmark = [pytest.mark.heavy, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
@@ -156,7 +157,7 @@ def test_a_store_is_calibrated_on_the_texts_it_holds(store: Any, tmp_path: Path)
     near = 1 - embed(pc.calibration.nonsense(TEXTS, 60)) @ embed(TEXTS).T
     best = near.min(axis=1)
     sign = 1 if truncator.background.higher_is_better else -1
-    tops = (1 - truncator.nonsense) if sign == 1 else -truncator.nonsense
+    tops = (1 - truncator.nonsense_) if sign == 1 else -truncator.nonsense_
     np.testing.assert_allclose(np.sort(tops), np.sort(best), atol=1e-4)
 
 
@@ -293,7 +294,7 @@ def test_a_host_that_has_no_query_says_so(host: Any, lexical: Calibrated) -> Non
 
 
 def test_only_a_truncator_that_needs_the_query_is_told(lexical: Calibrated) -> None:
-    needs, not_ = Cutter(lexical), Cutter(FixedK(3))  # FixedK.cut takes no query
+    needs, not_ = Chosen(lexical), Chosen(FixedK(3))
     assert cut_scored(FOUND, not_, who="test", query=SHORT).cut.k == 3
     decisions, cuts = cut_each([FOUND, FOUND], not_, who="test", queries=[SHORT, LONG])
     assert cuts.k.tolist() == [3, 3]

@@ -23,7 +23,7 @@ import paretocut.adapters.arrow as of_arrow  # noqa: E402
 import paretocut.adapters.duckdb_udf as of_duckdb  # noqa: E402
 import paretocut.adapters.pandas as of_pandas  # noqa: E402
 import paretocut.adapters.polars  # noqa: E402
-from paretocut.adapters._frames import FrameCutter  # noqa: E402
+from paretocut.adapters.frames import FrameCutter  # noqa: E402
 
 # Some lists are short, which the rules say; test_warnings.py looks at that.
 pytestmark = pytest.mark.filterwarnings("ignore::paretocut.adapters.ScoresWarning")

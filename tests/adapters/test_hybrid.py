@@ -39,7 +39,7 @@ def expected(arms: Arms, **options: Any) -> tuple[list[str], Any]:
         },
         **fuse,
     )
-    cut = fused.cut(**options)[0]
+    cut = pc.cut_batch(fused, **options)[0]
     assert fused.doc_ids is not None
     return fused.doc_ids[0][: cut.k].tolist(), cut
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import inspect
 import pickle
 import subprocess
 import sys
@@ -15,16 +14,10 @@ import pytest
 
 import paretocut as pc
 from paretocut.adapters import CutList, ScoresWarning
-from paretocut.adapters._base import (
-    CutOptions,
-    Cutter,
-    TokenBudget,
-    cut_each,
-    cut_scored,
-    filter_scored,
-)
+from paretocut.adapters.deciding import cut_each, cut_scored, filter_scored
+from paretocut.decisions.options import DecisionOptions
 from paretocut.errors import InvalidScoresError, MissingExtraError
-from paretocut.truncators.choose import Choice
+from paretocut.truncators.choose import Chosen
 
 FRAMEWORKS = {
     "haystack": "haystack",
@@ -45,7 +38,7 @@ STORES = [
     "sentence_transformers",
     "usearch",
 ]
-OPTIONS: list[CutOptions] = [
+OPTIONS: list[DecisionOptions] = [
     {},
     {"evalue": 0.05},
     {"fdr": 0.2, "max_k": 2},
@@ -54,8 +47,8 @@ OPTIONS: list[CutOptions] = [
 SCORES = [5.0, 4.6, 4.4, *np.sort(np.random.default_rng(4).exponential(0.3, size=97))[::-1]]
 
 
-def cutter(**options: Any) -> Cutter:
-    return Cutter.of("test", options)
+def cutter(**options: Any) -> Chosen:
+    return Chosen.of("test", options)
 
 
 @pytest.mark.parametrize("name", FRAMEWORKS)
@@ -151,12 +144,6 @@ def test_scores_of_the_wrong_kind_are_warned_of_but_not_in_short_lists() -> None
         cut_scored([0.999, 0.998, 0.997, 0.4, 0.1], cutter(), who="test")
 
 
-def test_options_are_those_of_cut() -> None:
-    parameters = set(inspect.signature(pc.cut).parameters) - {"choice"}
-    options = CutOptions.__annotations__.keys() - Choice.__annotations__.keys()
-    assert options == parameters - {"higher_is_better", "scores"}
-
-
 def test_filtered_results_carry_the_decision_through_a_pickle() -> None:
     kept = filter_scored(
         list("abcdefgh"),
@@ -166,7 +153,6 @@ def test_filtered_results_carry_the_decision_through_a_pickle() -> None:
         unscored="keep",
         mark=lambda letter, marks: letter.upper(),
         text_of=str,
-        budget=TokenBudget(),
     )
     assert kept == ["A", "B", "e"]
     again = pickle.loads(pickle.dumps(kept))

@@ -19,8 +19,10 @@ from paretocut.adapters import duckdb as of_duckdb
 from paretocut.adapters import lancedb as of_lancedb
 from paretocut.adapters import pgvector as of_pgvector
 from paretocut.adapters import sentence_transformers as of_sentences
-from paretocut.adapters._base import Cutter, cut_each, cut_scored, estimate_tokens
+from paretocut.adapters.deciding import cut_each, cut_scored
+from paretocut.adapters.tokens import estimate_tokens
 from paretocut.errors import InvalidParameterError, InvalidScoresError
+from paretocut.truncators.choose import Chosen
 
 NOISE = np.sort(np.random.default_rng(0).exponential(0.05, size=98))[::-1].tolist()
 SCORES = [0.9, 0.85, *NOISE]
@@ -126,7 +128,7 @@ def test_outside_a_span_or_without_the_package_nothing_happens() -> None:
         [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True
     )
     assert run.stdout.split()[1:] == ["False"], run.stderr
-    cut_scored(SCORES, Cutter.of("test", {}), who="test")
+    cut_scored(SCORES, Chosen.of("test", {}), who="test")
 
 
 def test_the_line_and_the_span_speak_of_the_budget(
@@ -277,7 +279,7 @@ def test_scores_that_are_no_numbers_are_named(scores: list[Any]) -> None:
 def test_cuts_of_many_point_into_the_callers_order() -> None:
     order = np.random.default_rng(1).permutation(len(SCORES))
     shuffled = np.array(SCORES)[order]
-    (decision,), _ = cut_each([shuffled], Cutter.of("test", {}), who="test", best_first=False)
+    (decision,), _ = cut_each([shuffled], Chosen.of("test", {}), who="test", best_first=False)
     assert sorted(order[decision.cut.indices].tolist()) == [0, 1]
     assert decision.cut.surprise.tolist() == pc.fit_tail(shuffled).surprise.tolist()
 

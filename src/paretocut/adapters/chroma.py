@@ -5,19 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Unpack
 
-from paretocut.adapters._base import (
-    FETCH_K,
-    CutList,
-    CutOptions,
-    Cutter,
-    TokenBudget,
-    cut_each,
-    read_each,
-)
-from paretocut.adapters._calibrating import SAMPLE, Embed, calibrate_store
-from paretocut.adapters._telling import warn_of_shortfall
+from paretocut.adapters.deciding import FETCH_K, CutList, cut_each, read_each
+from paretocut.adapters.reporting import warn_of_shortfall
+from paretocut.adapters.stores import SAMPLE, Embed, calibrate_store
+from paretocut.adapters.tokens import TokenBudget
+from paretocut.decisions.options import DecisionOptions
 from paretocut.errors import InvalidScoresError
 from paretocut.truncators import Calibrated
+from paretocut.truncators.choose import Chosen
 
 __all__ = ["calibrate", "cut_query"]
 
@@ -31,7 +26,7 @@ def cut_query(
     asked: int | None = None,
     max_tokens: int | None = None,
     count_tokens: Callable[[str], int] | None = None,
-    **options: Unpack[CutOptions],
+    **options: Unpack[DecisionOptions],
 ) -> dict[str, Any]:
     """Return the result with what is worth keeping, in every column.
 
@@ -57,7 +52,7 @@ def cut_query(
             "cut_query: the result must have distances: query with include=['distances', ...]; "
             f"got {included}"
         )
-    budget = TokenBudget(max_tokens, count_tokens).check("cut_query")
+    budget = TokenBudget.of("cut_query", max_tokens, count_tokens)
     if max_tokens is not None and result.get("documents") is None:
         raise InvalidScoresError(
             "cut_query: the result must have documents for max_tokens: query with "
@@ -68,7 +63,7 @@ def cut_query(
     warn_of_shortfall(counts, asked, who="cut_query", remedy=_REMEDY)
     decisions, _ = cut_each(
         distances,
-        Cutter.of("cut_query", options),
+        Chosen.of("cut_query", options),
         who="cut_query",
         higher_is_better=False,
         budget=budget,

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, Unpack
 
-from paretocut.adapters._base import CutList, CutOptions, Cutter
-from paretocut.adapters._fused import FuseOptions
-from paretocut.adapters._rows import cut_of_rows, cut_of_table, fuse_of_columns
+from paretocut.adapters.deciding import CutList
+from paretocut.adapters.hybrid import HybridOptions
+from paretocut.adapters.rows import cut_fetched_rows, cut_fetched_table, fuse_fetched_rows
+from paretocut.decisions.options import DecisionOptions
 
 __all__ = ["cut_arrow", "cut_rows", "fuse_rows"]
 
@@ -25,7 +26,7 @@ def cut_rows(
     *,
     higher_is_better: bool,
     asked: int | None = None,
-    **options: Unpack[CutOptions],
+    **options: Unpack[DecisionOptions],
 ) -> CutList[Row]:
     """Return the rows worth keeping, with the decision.
 
@@ -44,14 +45,8 @@ def cut_rows(
     **options
         Who decides and within which bounds, as in `paretocut.cut`.
     """
-    return cut_of_rows(
-        rows,
-        score,
-        Cutter.of("cut_rows", options),
-        who="cut_rows",
-        higher_is_better=higher_is_better,
-        asked=asked,
-        remedy=_REMEDY,
+    return cut_fetched_rows(
+        rows, score, options, who="cut_rows", up=higher_is_better, asked=asked, remedy=_REMEDY
     )
 
 
@@ -61,7 +56,7 @@ def cut_arrow(
     *,
     higher_is_better: bool,
     asked: int | None = None,
-    **options: Unpack[CutOptions],
+    **options: Unpack[DecisionOptions],
 ) -> Any:
     """Return the rows of the Arrow table worth keeping; its metadata holds the decision.
 
@@ -74,21 +69,15 @@ def cut_arrow(
     higher_is_better, asked, **options
         As in `cut_rows`.
     """
-    return cut_of_table(
-        table,
-        score,
-        Cutter.of("cut_arrow", options),
-        who="cut_arrow",
-        higher_is_better=higher_is_better,
-        asked=asked,
-        remedy=_REMEDY,
+    return cut_fetched_table(
+        table, score, options, who="cut_arrow", up=higher_is_better, asked=asked, remedy=_REMEDY
     )
 
 
 def fuse_rows(
     rows: Sequence[Row],
     scores: Mapping[int, bool],
-    **options: Unpack[FuseOptions],
+    **options: Unpack[HybridOptions],
 ) -> CutList[Row]:
     """Return the rows of a hybrid search worth keeping, best first, with the decision.
 
@@ -106,4 +95,4 @@ def fuse_rows(
         How the searches are fused, as in `paretocut.fuse` (or ``fusion``, a fitted
         `paretocut.Fusion` or the path of a saved one), and who decides, as in `paretocut.cut`.
     """
-    return fuse_of_columns(rows, scores, options)
+    return fuse_fetched_rows(rows, scores, options, who="fuse_rows")

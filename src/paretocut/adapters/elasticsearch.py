@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, Unpack
 
-from paretocut.adapters._base import CutList, CutOptions, Cutter, cut_scored
-from paretocut.adapters._fused import Arm, FuseOptions, Fuser, arms_by_name
-from paretocut.adapters._telling import KEY, warn_of_shortfall
+from paretocut.adapters.deciding import CutList, cut_scored
+from paretocut.adapters.hybrid import Arm, Fuser, HybridOptions, arms_by_name
+from paretocut.adapters.reporting import KEY, warn_of_shortfall
+from paretocut.decisions.options import DecisionOptions
 from paretocut.errors import InvalidScoresError
+from paretocut.truncators.choose import Chosen
 
 __all__ = ["cut_search", "fuse_searches"]
 
@@ -22,7 +24,7 @@ def cut_search(
     *,
     query: str | None = None,
     asked: int | None = None,
-    **options: Unpack[CutOptions],
+    **options: Unpack[DecisionOptions],
 ) -> Response:
     """Return the response with the hits worth keeping; everything else in it stays.
 
@@ -54,8 +56,8 @@ def cut_search(
     """
     body, hits, scores = _read(response, "cut_search")
     warn_of_shortfall(len(hits), asked, who="cut_search", remedy=_REMEDY)
-    cutter = Cutter.of("cut_search", options)
-    decision = cut_scored(scores, cutter, who="cut_search", query=query)
+    chosen = Chosen.of("cut_search", options)
+    decision = cut_scored(scores, chosen, who="cut_search", query=query)
     kept = CutList([hits[i] for i in decision.kept], decision.cut)
     return _written(response, body, kept)
 
@@ -64,7 +66,7 @@ def fuse_searches(
     responses: Mapping[str, Response] | Sequence[Response],
     *,
     asked: int | None = None,
-    **options: Unpack[FuseOptions],
+    **options: Unpack[HybridOptions],
 ) -> Response:
     """Return one response for several searches of the same question, fused and cut.
 
@@ -101,7 +103,7 @@ def fuse_searches(
         arms[name] = Arm(hits, ids, scores)
         first = first or (response, body)
     assert first is not None
-    kept = Fuser(who, options).answer(
+    kept = Fuser.of(who, options).answer(
         arms, lambda hit, score, mark: {**hit, "_score": score, KEY: mark}
     )
     return _written(*first, kept)

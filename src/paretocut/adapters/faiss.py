@@ -7,9 +7,12 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from paretocut.adapters._base import CutOptions, Cutter, CutTuple, cut_each, two_matrices
-from paretocut.adapters._telling import warn_of_shortfall
+from paretocut.adapters.deciding import CutTuple, cut_each
+from paretocut.adapters.reporting import warn_of_shortfall
+from paretocut.adapters.stores import two_matrices
+from paretocut.decisions.options import DecisionOptions
 from paretocut.errors import InvalidScoresError
+from paretocut.truncators.choose import Chosen
 
 __all__ = ["cut_search"]
 
@@ -21,7 +24,7 @@ def cut_search(
     labels: NDArray[Any],
     *,
     higher_is_better: bool,
-    **options: Unpack[CutOptions],
+    **options: Unpack[DecisionOptions],
 ) -> CutTuple:
     """Return distances and labels of the results worth keeping, padded as FAISS pads.
 
@@ -59,8 +62,8 @@ def cut_search(
     there = np.where(labels == -1, np.nan, distances.astype(np.float64))
     counts = np.count_nonzero(labels != -1, axis=1).tolist()
     warn_of_shortfall(counts, labels.shape[1] or None, who="cut_search", remedy=_REMEDY)
-    cutter = Cutter.of("cut_search", options)
-    decisions, cuts = cut_each(there, cutter, who="cut_search", higher_is_better=higher_is_better)
+    chosen = Chosen.of("cut_search", options)
+    decisions, cuts = cut_each(there, chosen, who="cut_search", higher_is_better=higher_is_better)
     for row, decision in enumerate(decisions):
         kept = decision.kept
         new_distances[row, : kept.size] = distances[row, kept]

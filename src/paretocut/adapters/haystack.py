@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Callable, Iterable
 from typing import Any, Unpack
 
-from paretocut.adapters._base import (
-    UNSCORED,
-    CutOptions,
-    Cutter,
-    TokenBudget,
-    filter_scored,
-    read_each,
-)
-from paretocut.adapters._fused import Arm, FuseOptions, Fuser
-from paretocut.adapters._telling import with_mark
+from paretocut.adapters.deciding import UNSCORED, filter_scored, read_each, stored
+from paretocut.adapters.hybrid import Arm, Fuser, HybridOptions
+from paretocut.adapters.reporting import with_mark
+from paretocut.adapters.tokens import TokenBudget
 from paretocut.calibration import calibrate
+from paretocut.decisions.options import DecisionOptions
 from paretocut.errors import InvalidParameterError
 from paretocut.schema.extras import require
 from paretocut.schema.parameters import check_choice
+from paretocut.truncators.choose import Chosen
 
 require("haystack", feature="paretocut.adapters.haystack", extra="haystack")
 
@@ -58,11 +53,11 @@ class ParetoCut:
         unscored: str = "refuse",
         max_tokens: int | None = None,
         count_tokens: Callable[[str], int] | None = None,
-        **options: Unpack[CutOptions],
+        **options: Unpack[DecisionOptions],
     ) -> None:
         check_choice(unscored, UNSCORED, who="ParetoCut", name="unscored")
-        self._cutter = Cutter.of("ParetoCut", options)  # refuses bad options before documents come
-        self._budget = TokenBudget(max_tokens, count_tokens).check("ParetoCut")
+        self._chosen = Chosen.of("ParetoCut", options)  # refuses bad options before documents come
+        self._budget = TokenBudget.of("ParetoCut", max_tokens, count_tokens)
         self.higher_is_better = higher_is_better
         self.unscored = unscored
         self.options = options
@@ -103,15 +98,8 @@ class ParetoCut:
         A truncator is stored by its path: give the component the path of a saved one. A function
         that counts tokens cannot be stored.
         """
-        options = _stored(self.options, "ParetoCut")
-        _refuse_counter(self._budget, "ParetoCut")
-        data: dict[str, Any] = default_to_dict(
-            self,
-            higher_is_better=self.higher_is_better,
-            unscored=self.unscored,
-            max_tokens=self._budget.most,
-            **options,
-        )
+        options = _stored(self, higher_is_better=self.higher_is_better, unscored=self.unscored)
+        data: dict[str, Any] = default_to_dict(self, **options)
         return data
 
     @classmethod
@@ -145,7 +133,7 @@ class ParetoCut:
                 who="ParetoCut",
                 what="a list of haystack.Document",
             ),
-            self._cutter,
+            self._chosen,
             who="ParetoCut",
             query=query,
             unscored=self.unscored,
@@ -200,15 +188,15 @@ class ParetoCutJoiner:
         higher_is_better: dict[str, bool] | None = None,
         max_tokens: int | None = None,
         count_tokens: Callable[[str], int] | None = None,
-        **options: Unpack[FuseOptions],
+        **options: Unpack[HybridOptions],
     ) -> None:
-        self._fuser = Fuser("ParetoCutJoiner", options)
+        self._fuser = Fuser.of("ParetoCutJoiner", options)
         if isinstance(names, str) or len(set(names)) < max(len(names), 2):
             raise InvalidParameterError(
                 f"ParetoCutJoiner: names must be at least 2 different names, got {names!r}"
             )
         component.set_input_types(self, **dict.fromkeys(names, list[Document]))
-        self._budget = TokenBudget(max_tokens, count_tokens).check("ParetoCutJoiner")
+        self._budget = TokenBudget.of("ParetoCutJoiner", max_tokens, count_tokens)
         self.names = names
         self.higher_is_better = higher_is_better
         self.options = options
@@ -219,15 +207,8 @@ class ParetoCutJoiner:
         A truncator and a fusion are stored by their paths: give the component the paths of saved
         ones. A function that counts tokens cannot be stored.
         """
-        options = _stored(self.options, "ParetoCutJoiner")
-        _refuse_counter(self._budget, "ParetoCutJoiner")
-        data: dict[str, Any] = default_to_dict(
-            self,
-            names=self.names,
-            higher_is_better=self.higher_is_better,
-            max_tokens=self._budget.most,
-            **options,
-        )
+        options = _stored(self, names=self.names, higher_is_better=self.higher_is_better)
+        data: dict[str, Any] = default_to_dict(self, **options)
         return data
 
     @classmethod
@@ -275,26 +256,12 @@ class ParetoCutJoiner:
         return {"documents": list(kept), "decision": kept.cut.to_dict()}
 
 
-def _stored(options: Any, who: str) -> dict[str, Any]:
-    """Return options that can be written into a pipeline: objects by the path of their file."""
-    stored = dict(options)
-    for name in ("truncator", "fusion"):
-        value = stored.get(name)
-        if isinstance(value, os.PathLike):
-            stored[name] = os.fspath(value)
-        elif value is not None and not isinstance(value, str):
-            raise InvalidParameterError(
-                f"{who}: {name} must be the path of a saved one for the component to be "
-                f"stored, got {value!r}"
-            )
-    return stored
-
-
-def _refuse_counter(budget: TokenBudget, who: str) -> None:
-    if budget.count is not None:
-        raise InvalidParameterError(
-            f"{who}: count_tokens must be None for the component to be stored, got {budget.count!r}"
-        )
+def _stored(made: ParetoCut | ParetoCutJoiner, **own: Any) -> dict[str, Any]:
+    """Return the arguments that make such a component again, as a pipeline stores them."""
+    budget = {"max_tokens": made._budget.most, "count_tokens": made._budget.count}
+    options = stored({**own, **budget, **made.options}, type(made).__name__)
+    del options["count_tokens"]  # None
+    return options
 
 
 def _mark(document: Document, mark: dict[str, Any]) -> Document:

@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from paretocut.adapters._base import FETCH_K, CutList, cut_scored, filter_scored, read_each
-from paretocut.adapters._fused import Arm, Fuser, arms_by_name
-from paretocut.adapters._telling import KEY, told, warn_of_shortfall, with_mark
+from paretocut.adapters.deciding import FETCH_K, CutList, cut_scored, filter_scored, read_each
+from paretocut.adapters.hybrid import Arm, Fuser, arms_by_name
+from paretocut.adapters.reporting import KEY, summary, warn_of_shortfall, with_mark
 from paretocut.errors import InvalidParameterError, InvalidScoresError
+from paretocut.fusion.chosen import ChosenFusion
 from paretocut.schema.extras import require
 
 require("langchain_core", feature="paretocut.adapters.langchain", extra="langchain")
@@ -20,7 +21,7 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import VectorStore
 from pydantic import Field, PrivateAttr, model_validator
 
-from paretocut.adapters._pydantic import DECIDERS, REFUSE, CutModel
+from paretocut.adapters.fields import REFUSE, DecisionFields
 from paretocut.calibration import calibrate
 
 __all__ = ["ParetoCutCompressor", "ParetoCutFusionRetriever", "ParetoCutRetriever"]
@@ -28,7 +29,7 @@ __all__ = ["ParetoCutCompressor", "ParetoCutFusionRetriever", "ParetoCutRetrieve
 _REMEDY = "the store is small, or its index must search deeper (ef_search, nprobe, num_candidates)"
 
 
-class ParetoCutRetriever(CutModel, BaseRetriever):
+class ParetoCutRetriever(DecisionFields, BaseRetriever):
     """Retrieves the documents of a vector store worth returning among those fetched; maybe none.
 
     The options of `paretocut.cut` are fields too. The documents are copies whose metadata has the
@@ -75,18 +76,15 @@ class ParetoCutRetriever(CutModel, BaseRetriever):
         **options
             As for `paretocut.calibrate`, such as ``queries``, ``n`` and ``threads``.
         """
-        up = (
-            _direction(self.vectorstore) if self.higher_is_better is None else self.higher_is_better
-        )
         search = {"k": self.fetch_k, **self.search_kwargs}
         found = calibrate(
             lambda query: self.vectorstore.similarity_search_with_score(query, **search),
             texts,
-            higher_is_better=up,
+            higher_is_better=_direction(self.vectorstore, self.higher_is_better),
             **options,
         )
-        own = {name: getattr(self, name) for name in type(self).model_fields}
-        return type(self)(**own | dict.fromkeys(DECIDERS) | {"truncator": found})
+        made: ParetoCutRetriever = self._with_truncator(found)
+        return made
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: Any, **kwargs: Any
@@ -111,25 +109,25 @@ class ParetoCutRetriever(CutModel, BaseRetriever):
     def _cut(
         self, query: str, found: Sequence[tuple[Document, float]], search: dict[str, Any]
     ) -> CutList[Document]:
-        who, up = "ParetoCutRetriever", self.higher_is_better
+        who = "ParetoCutRetriever"
         warn_of_shortfall(len(found), search.get("k"), who=who, remedy=_REMEDY)
         decision = cut_scored(
             [score for _, score in found],
-            self._cutter,
+            self._chosen,
             who=who,
             query=query,
-            higher_is_better=_direction(self.vectorstore) if up is None else up,
+            higher_is_better=_direction(self.vectorstore, self.higher_is_better),
             budget=self._budget,
             text_of=lambda i: found[i][0].page_content,
         )
         return CutList((_mark(found[i][0], mark) for i, mark in decision.marks()), decision.cut)
 
 
-class ParetoCutFusionRetriever(CutModel, BaseRetriever):
+class ParetoCutFusionRetriever(DecisionFields, BaseRetriever):
     """Retrieves what several stores and retrievers find together, fused and cut; maybe nothing.
 
     It does what ``EnsembleRetriever`` does, with scores instead of ranks, and a cut. The options of
-    `paretocut.cut` are fields too. Decisions are told as by `ParetoCutRetriever`; the metadata also
+    `paretocut.cut` are fields too. Decisions are reported as by `ParetoCutRetriever`; metadata also
     has ``parts``: score and rank in each search.
 
     Parameters
@@ -179,8 +177,7 @@ class ParetoCutFusionRetriever(CutModel, BaseRetriever):
                     f"got {type(arm).__name__} as {name}"
                 )
         options = {"method": self.method, "weights": self.weights, "fusion": self.fusion}
-        options |= {"min_k": self.min_k, "max_k": self.max_k, "truncator": self._cutter.truncator}
-        self._fuser = Fuser(who, options)
+        self._fuser = Fuser(who, ChosenFusion.of(who, options), self._chosen)
         return self
 
     def _get_relevant_documents(
@@ -222,8 +219,7 @@ class ParetoCutFusionRetriever(CutModel, BaseRetriever):
             if isinstance(arm, VectorStore):
                 documents = [document for document, _ in answer]
                 scores = [score for _, score in answer]
-                up = self.higher_is_better.get(name)
-                up = _direction(arm) if up is None else up
+                up = _direction(arm, self.higher_is_better.get(name))
             else:
                 documents = list(answer)
                 scores = [document.metadata.get(self.score_key) for document in documents]
@@ -248,10 +244,10 @@ class ParetoCutFusionRetriever(CutModel, BaseRetriever):
         return str(document.page_content)
 
 
-class ParetoCutCompressor(CutModel, BaseDocumentCompressor):
+class ParetoCutCompressor(DecisionFields, BaseDocumentCompressor):
     """Keeps the documents whose score, carried in their metadata, makes them worth returning.
 
-    The options of `paretocut.cut` are fields too; what was decided is told as by
+    The options of `paretocut.cut` are fields too. Decisions are reported as by
     `ParetoCutRetriever`.
 
     Parameters
@@ -282,9 +278,9 @@ class ParetoCutCompressor(CutModel, BaseDocumentCompressor):
         documents
             What was retrieved, with scores in the metadata.
         query
-            Told to a truncator that was calibrated for lexical scores; others do not need it.
+            Text of the query; only a truncator calibrated for lexical scores needs it.
         callbacks
-            Told of the decision when they belong to a run, as those of a
+            Get the decision as an event when they belong to a run, as those of a
             ``ContextualCompressionRetriever`` do.
         """
         kept = self._keep(documents, query)
@@ -324,7 +320,7 @@ class ParetoCutCompressor(CutModel, BaseDocumentCompressor):
         return filter_scored(
             documents,
             scores,
-            self._cutter,
+            self._chosen,
             who=who,
             query=query,
             unscored=self.unscored,
@@ -340,19 +336,21 @@ def _mark(document: Document, mark: dict[str, Any]) -> Document:
 
 
 def _dispatch(kept: CutList[Document], callbacks: Any) -> None:
-    """Tell callbacks what was decided, as an event of the run that they belong to."""
+    """Send the decision to callbacks, as an event of the run that they belong to."""
     if getattr(callbacks, "handlers", None) and callbacks.parent_run_id is not None:
-        dispatch_custom_event(KEY, told(kept.cut), config={"callbacks": callbacks})
+        dispatch_custom_event(KEY, summary(kept.cut), config={"callbacks": callbacks})
 
 
 async def _adispatch(kept: CutList[Document], callbacks: Any) -> None:
     """Do the same for callbacks of an asynchronous run."""
     if getattr(callbacks, "handlers", None) and callbacks.parent_run_id is not None:
-        await adispatch_custom_event(KEY, told(kept.cut), config={"callbacks": callbacks})
+        await adispatch_custom_event(KEY, summary(kept.cut), config={"callbacks": callbacks})
 
 
-def _direction(store: VectorStore) -> bool:
-    """Return whether higher scores of the store are better, as far as it says."""
+def _direction(store: VectorStore, given: bool | None) -> bool:
+    """Return whether higher scores of the store are better: as given, or as the store says."""
+    if given is not None:
+        return given
     names = {cls.__name__ for cls in type(store).__mro__}
     if "InMemoryVectorStore" in names:
         return True  # cosine similarity, always

@@ -7,15 +7,11 @@ import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Unpack
 
-from paretocut.adapters._base import (
-    FETCH_K,
-    CutOptions,
-    TokenBudget,
-    filter_scored,
-    read_each,
-)
-from paretocut.adapters._fused import Arm, FuseOptions, Fuser, arms_by_name
-from paretocut.adapters._telling import KEY, may_mark, warn_of_shortfall, with_mark
+from paretocut.adapters.deciding import FETCH_K, filter_scored, read_each
+from paretocut.adapters.hybrid import Arm, Fuser, HybridOptions, arms_by_name
+from paretocut.adapters.reporting import KEY, may_mark, warn_of_shortfall, with_mark
+from paretocut.adapters.tokens import TokenBudget
+from paretocut.decisions.options import DecisionOptions
 from paretocut.errors import InvalidParameterError
 from paretocut.schema.extras import require
 
@@ -25,7 +21,7 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
-from paretocut.adapters._pydantic import DECIDERS, REFUSE, CutModel
+from paretocut.adapters.fields import REFUSE, DecisionFields
 from paretocut.calibration import calibrate
 
 __all__ = ["ParetoCutFusionRetriever", "ParetoCutPostprocessor", "ParetoCutRetriever"]
@@ -33,7 +29,7 @@ __all__ = ["ParetoCutFusionRetriever", "ParetoCutPostprocessor", "ParetoCutRetri
 _REMEDY = "the index is small, or its store must search deeper (ef_search, nprobe, num_candidates)"
 
 
-class ParetoCutPostprocessor(CutModel, BaseNodePostprocessor):
+class ParetoCutPostprocessor(DecisionFields, BaseNodePostprocessor):
     """Keeps the nodes whose score makes them worth returning, in their order; maybe none.
 
     The options of `paretocut.cut` are fields too. The nodes are copies whose metadata has the
@@ -75,7 +71,7 @@ class ParetoCutPostprocessor(CutModel, BaseNodePostprocessor):
                 who="ParetoCutPostprocessor",
                 what="a list of NodeWithScore",
             ),
-            self._cutter,
+            self._chosen,
             who="ParetoCutPostprocessor",
             query=None if query_bundle is None else query_bundle.query_str,
             unscored=self.unscored,
@@ -127,7 +123,7 @@ class ParetoCutRetriever(BaseRetriever):
         retriever_kwargs: dict[str, Any] | None = None,
         max_tokens: int | None = None,
         count_tokens: Callable[[str], int] | None = None,
-        **options: Unpack[CutOptions],
+        **options: Unpack[DecisionOptions],
     ) -> None:
         super().__init__()
         if not hasattr(index, "as_retriever"):
@@ -161,12 +157,8 @@ class ParetoCutRetriever(BaseRetriever):
         """
         up = self._postprocessor.higher_is_better
         found = calibrate(self._retriever.retrieve, texts, higher_is_better=up, **options)
-        fields = type(self._postprocessor).model_fields
-        own = {name: getattr(self._postprocessor, name) for name in fields}
         other = copy.copy(self)
-        other._postprocessor = ParetoCutPostprocessor(
-            **own | dict.fromkeys(DECIDERS) | {"truncator": found}
-        )
+        other._postprocessor = self._postprocessor._with_truncator(found)
         return other
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
@@ -195,7 +187,7 @@ class ParetoCutRetriever(BaseRetriever):
 class ParetoCutFusionRetriever(BaseRetriever):
     """Retrieves what several retrievers find together, fused and cut; maybe nothing.
 
-    Nodes come best first with their fused score. Decisions are told as by
+    Nodes come best first with their fused score. Decisions are reported as by
     `ParetoCutPostprocessor`; the metadata also has ``parts``: score and rank in each search.
 
     Parameters
@@ -219,14 +211,14 @@ class ParetoCutFusionRetriever(BaseRetriever):
         higher_is_better: Mapping[str, bool] | None = None,
         max_tokens: int | None = None,
         count_tokens: Callable[[str], int] | None = None,
-        **options: Unpack[FuseOptions],
+        **options: Unpack[HybridOptions],
     ) -> None:
         super().__init__()
         who = "ParetoCutFusionRetriever"
         self._retrievers = arms_by_name(retrievers, who, "retrievers")
         self._better = dict(higher_is_better or {})
-        self._fuser = Fuser(who, options)
-        self._budget = TokenBudget(max_tokens, count_tokens).check(who)
+        self._fuser = Fuser.of(who, options)
+        self._budget = TokenBudget.of(who, max_tokens, count_tokens)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         found = [arm.retrieve(query_bundle) for arm in self._retrievers.values()]

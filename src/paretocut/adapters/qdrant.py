@@ -5,19 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
-from paretocut.adapters._base import (
-    FETCH_K,
-    CutList,
-    CutOptions,
-    Cutter,
-    cut_scored,
-    read_each,
-)
-from paretocut.adapters._calibrating import SAMPLE, Embed, calibrate_store
-from paretocut.adapters._fused import Arm, FuseOptions, Fuser, arms_by_name
-from paretocut.adapters._telling import warn_of_shortfall, with_mark
+from paretocut.adapters.deciding import FETCH_K, CutList, cut_scored, read_each
+from paretocut.adapters.hybrid import Arm, Fuser, HybridOptions, arms_by_name
+from paretocut.adapters.reporting import warn_of_shortfall, with_mark
+from paretocut.adapters.stores import SAMPLE, Embed, calibrate_store
+from paretocut.decisions.options import DecisionOptions
 from paretocut.errors import InvalidParameterError
 from paretocut.truncators import Calibrated
+from paretocut.truncators.choose import Chosen
 
 __all__ = ["calibrate", "cut_query_points", "fuse_query_points"]
 
@@ -29,7 +24,7 @@ def cut_query_points(
     *,
     higher_is_better: bool,
     asked: int | None = None,
-    **options: Unpack[CutOptions],
+    **options: Unpack[DecisionOptions],
 ) -> Any:
     """Return the response with the points worth keeping; ``response.points.cut`` says why.
 
@@ -47,14 +42,11 @@ def cut_query_points(
     **options
         Who decides and within which bounds, as in `paretocut.cut`.
     """
-    points, scores = _points(response, "cut_query_points")
-    warn_of_shortfall(len(points), asked, who="cut_query_points", remedy=_REMEDY)
-    decision = cut_scored(
-        scores,
-        Cutter.of("cut_query_points", options),
-        who="cut_query_points",
-        higher_is_better=higher_is_better,
-    )
+    who = "cut_query_points"
+    points, scores = _points(response, who)
+    warn_of_shortfall(len(points), asked, who=who, remedy=_REMEDY)
+    chosen = Chosen.of(who, options)
+    decision = cut_scored(scores, chosen, who=who, higher_is_better=higher_is_better)
     kept = CutList([points[i] for i in decision.kept], decision.cut)
     return response.model_copy(update={"points": kept})
 
@@ -64,14 +56,14 @@ def fuse_query_points(
     *,
     higher_is_better: Mapping[str, bool] | bool = True,
     asked: int | None = None,
-    **options: Unpack[FuseOptions],
+    **options: Unpack[HybridOptions],
 ) -> Any:
     """Return one response for several queries of the same question, fused and cut.
 
     Ask for the arms of a hybrid search as queries of their own, in one request with
     ``client.query_batch_points``, instead of as ``prefetch`` of a fusion. The points come best
-    first with their fused score; where they have a payload, it tells under ``paretocut`` what was
-    decided and what each arm said.
+    first with their fused score; where they have a payload, the decision is there under
+    ``paretocut``, with score and rank in each arm.
 
     Parameters
     ----------
@@ -100,7 +92,7 @@ def fuse_query_points(
         arms[name] = Arm(points, [str(point.id) for point in points], scores, up)
         first = response if first is None else first
     assert first is not None
-    kept = Fuser(who, options).answer(arms, _marked)
+    kept = Fuser.of(who, options).answer(arms, _marked)
     return first.model_copy(update={"points": kept})
 
 

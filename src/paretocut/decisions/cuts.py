@@ -153,7 +153,7 @@ class Cuts(Drawn):
         return self._warnings
 
     def _warnings_of(self, i: int) -> tuple[str, ...]:
-        if self._warnings is not None or len(self) == 1:
+        if self._warnings is not None or self._all_fitted():
             return self.warnings[i]
         (names,) = self._decider._notices(self.lists[i : i + 1], lambda: self._tails_of(i)[0])
         return self._padded(i, names)
@@ -181,13 +181,32 @@ class Cuts(Drawn):
             self._fits = self._decider._tails(self.lists) if known is None else known
         return self._fits
 
+    @property
+    def surprise(self) -> Ragged:
+        """Surprise of each result, in the caller's order; see `paretocut.fit_tail`."""
+        found = self.fits.surprise
+        if self._ranked is None:  # fitted as the caller gave them
+            return found
+        whole = Ragged.unchecked(np.zeros(int(self.n.sum())), offsets_of(self.n))
+        fitted = whole.ranks < whole.spread(found.lengths)  # padding has surprise 0
+        if self._order is None:
+            whole.values[fitted] = found.values
+        else:
+            at = self._order.values + whole.spread(whole.offsets[:-1])
+            whole.values[at[fitted]] = found.values
+        return whole
+
     def _tails_of(self, i: int) -> tuple[Tails, int]:
         """Return tails that hold list ``i``, and its place among them; the list is fitted once."""
-        if self._fits is not None or self._evidence.tails is not None or len(self) == 1:
+        if self._all_fitted():
             return self.fits, i
         if i not in self._fits_of:
             self._fits_of[i] = self._decider._tails(self.lists[i : i + 1])
         return self._fits_of[i], 0
+
+    def _all_fitted(self) -> bool:
+        """Return whether the tails of all lists are known, or there is only one list."""
+        return self._fits is not None or self._evidence.tails is not None or len(self) == 1
 
     def __len__(self) -> int:
         return len(self.k)
