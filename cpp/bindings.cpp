@@ -299,16 +299,26 @@ void count_kept(In<double> values, In<std::int64_t> offsets, InMatrix<double> we
     });
 }
 
-void above_middle(In<double> values, In<std::int64_t> offsets, double reach,
-                  Out<std::int64_t> counts, Out<double> middles) {
+std::int64_t above_middle(In<double> values, In<std::int64_t> offsets, double reach,
+                          Out<std::int64_t> counts, Out<double> middles) {
     const paretocut::cuts::Lists lists = lists_of(values, offsets);
     require(size(counts) == lists.count && size(middles) == lists.count,
             "there must be one count and one middle per list");
-    paretocut::cuts::above_middle(lists, reach, counts.data(), middles.data());
+    return paretocut::cuts::above_middle(lists, reach, counts.data(), middles.data());
 }
 
-std::int64_t quick_half(In<double> scores, bool falling, double reach, std::int64_t most) {
-    return paretocut::cuts::quick_half(scores.data(), size(scores), falling, reach, most);
+std::int64_t survey(In<double> values, In<std::int64_t> offsets, bool falling) {
+    return paretocut::cuts::survey(lists_of(values, offsets), falling);
+}
+
+void sort_lists(In<double> values, In<std::int64_t> offsets, bool falling,
+                Out<std::int64_t> order) {
+    const paretocut::cuts::Lists lists = lists_of(values, offsets);
+    require(size(order) == size(values), "there must be one place per score");
+    without_interpreter([&] {
+        paretocut::cuts::sort_lists(lists, falling, order.data());
+        return true;
+    });
 }
 
 void find_levels(In<double> values, In<std::int64_t> offsets, double slope, double rank_weight,
@@ -357,9 +367,12 @@ void register_cuts(nb::module_& m) {
           nb::arg("counts").noconvert(), "Results of each falling list that each rule keeps.");
     m.def("above_middle", &above_middle, nb::arg("values"), nb::arg("offsets"), nb::arg("reach"),
           nb::arg("counts").noconvert(), nb::arg("middles").noconvert(),
-          "Results of each falling list in the upper half of its range.");
-    m.def("quick_half", &quick_half, nb::arg("scores"), nb::arg("falling"), nb::arg("reach"),
-          nb::arg("most"), "The same of one ordinary list, or -1 for any other.");
+          "Results of each falling list in the upper half of its range; the most of any list.");
+    m.def("survey", &survey, nb::arg("values"), nb::arg("offsets"), nb::arg("falling"),
+          "Index of the first score that is not finite, or -1 if every list stands best first, or "
+          "-2 if some list does not.");
+    m.def("sort_lists", &sort_lists, nb::arg("values"), nb::arg("offsets"), nb::arg("falling"),
+          nb::arg("order").noconvert(), "What sorts every list best first, stably.");
     m.def("find_levels", &find_levels, nb::arg("values"), nb::arg("offsets"), nb::arg("slope"),
           nb::arg("rank_weight"), nb::arg("reach"), nb::arg("targets"),
           nb::arg("levels").noconvert(), "Levels at which so many results are expected relevant.");

@@ -66,7 +66,8 @@ double low_end(const double* x, std::int64_t n, double reach) {
 
 }  // namespace
 
-void above_middle(const Lists& lists, double reach, std::int64_t* counts, double* middles) {
+std::int64_t above_middle(const Lists& lists, double reach, std::int64_t* counts, double* middles) {
+    std::int64_t most = 0;
     for (std::int64_t i = 0; i < lists.count; ++i) {
         const double* x = lists.values + lists.offsets[i];
         const std::int64_t n = lists.offsets[i + 1] - lists.offsets[i];
@@ -74,25 +75,49 @@ void above_middle(const Lists& lists, double reach, std::int64_t* counts, double
         middles[i] = middle;
         counts[i] =
             std::partition_point(x, x + n, [middle](double score) { return score >= middle; }) - x;
+        most = std::max(most, counts[i]);
     }
+    return most;
 }
 
-std::int64_t quick_half(const double* scores, std::int64_t n, bool falling, double reach,
-                        std::int64_t most) {
-    if (n == 0) return -1;
+std::int64_t survey(const Lists& lists, bool falling) {
     const double sign = falling ? 1.0 : -1.0;
-    bool sorted = std::isfinite(scores[0]) && std::isfinite(scores[n - 1]);
-    for (std::int64_t i = 1; i < n; ++i) sorted &= sign * scores[i - 1] >= sign * scores[i];
-    if (!sorted) return -1;
-    const double top = sign * scores[0], bottom = sign * scores[n - 1];
-    if (falling && bottom == 0.0) return -1;
-    const bool probabilities = bottom >= 0.0 && top <= 1.0;
-    if (probabilities && (top > 0.99 || (bottom < 0.01 && top > 0.5))) return -1;
-    const double lowered = std::min(std::fabs(bottom), reach * (top - bottom));
-    const double middle = 0.5 * top + 0.5 * (bottom - lowered / static_cast<double>(n));
-    std::int64_t kept = 0;
-    while (kept < n && kept <= most && sign * scores[kept] >= middle) ++kept;
-    return kept > most ? -1 : kept;
+    bool sorted = true;
+    for (std::int64_t i = 0; i < lists.count; ++i) {
+        const double* x = lists.values + lists.offsets[i];
+        const std::int64_t n = lists.offsets[i + 1] - lists.offsets[i];
+        bool finite = n == 0 || std::isfinite(x[0]);
+        bool in_order = true;
+        // NaN compares as false, so that a list in order has none; its ends bound the rest.
+        for (std::int64_t j = 1; j < n; ++j) in_order &= sign * x[j - 1] >= sign * x[j];
+        if (in_order && finite && (n == 0 || std::isfinite(x[n - 1]))) continue;
+        for (std::int64_t j = 0; j < n; ++j) {
+            if (!std::isfinite(x[j])) return lists.offsets[i] + j;
+        }
+        sorted = sorted && in_order;
+    }
+    return sorted ? kInOrder : kUnsorted;
+}
+
+void sort_lists(const Lists& lists, bool falling, std::int64_t* order) {
+    struct Result {
+        double key;
+        std::int64_t at;
+    };
+    std::vector<Result> results(static_cast<std::size_t>(longest(lists)));
+    const double sign = falling ? -1.0 : 1.0;
+    for (std::int64_t i = 0; i < lists.count; ++i) {
+        const std::int64_t begin = lists.offsets[i], n = lists.offsets[i + 1] - begin;
+        for (std::int64_t j = 0; j < n; ++j) {
+            results[static_cast<std::size_t>(j)] = {sign * lists.values[begin + j], begin + j};
+        }
+        std::sort(results.begin(), results.begin() + n, [](const Result& a, const Result& b) {
+            return a.key < b.key || (a.key == b.key && a.at < b.at);
+        });
+        for (std::int64_t j = 0; j < n; ++j) {
+            order[begin + j] = results[static_cast<std::size_t>(j)].at;
+        }
+    }
 }
 
 void count_kept(const Lists& lists, const Rules& rules, std::int64_t* counts) {

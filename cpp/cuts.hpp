@@ -47,14 +47,17 @@ struct Odds {
     double reach;
 };
 
-// Counts the results that reach the middle of each list's range, which begins as above.
-void above_middle(const Lists& lists, double reach, std::int64_t* counts, double* middles);
+// Counts the results that reach the middle of each list's range, which begins as above; gives the
+// largest count.
+std::int64_t above_middle(const Lists& lists, double reach, std::int64_t* counts, double* middles);
 
-// The same count for one list, as the user gave it: scores that fall, or distances that rise. Gives
-// -1 for a list that needs a closer look: not finite or not sorted, ending in zero, perhaps made of
-// saturated probabilities, or with more than `most` results in the upper half.
-std::int64_t quick_half(const double* scores, std::int64_t n, bool falling, double reach,
-                        std::int64_t most);
+// Looks at lists as the user gave them: gives the index of the first score that is not finite, or
+// whether all lists stand best first (scores that fall, or distances that rise).
+constexpr std::int64_t kInOrder = -1, kUnsorted = -2;
+std::int64_t survey(const Lists& lists, bool falling);
+
+// Finds what sorts every list best first; equal results stay in their order.
+void sort_lists(const Lists& lists, bool falling, std::int64_t* order);
 
 // Finds the level at which each of `targets` results (lists x points) are expected to be relevant.
 void find_levels(const Lists& lists, const Odds& odds, const double* targets, std::int64_t points,

@@ -112,7 +112,7 @@ def judge(
         yield name, now, now >= threshold(before, known)
     yield REGRESSION, *_regression(pairs, known)
     model = Consensus("accuracy").fit(train)
-    probability = AnswerModel.from_dict(model.answer_).probability(test.merit)
+    probability = model.learned_.answer.probability(test.merit)
     yield MODEL, probability, model.predict(test) > 0
 
 

@@ -326,12 +326,6 @@ def test_a_gate_keeps_what_its_base_promises(background: pc.Background) -> None:
     assert promise.predict(lists)[0] == Gated(promise, background).predict(lists)[0] == 52
 
 
-def test_a_model_is_not_written_over_its_own_arrays(tmp_path: Path) -> None:
-    with pytest.raises(InvalidParameterError, match="save: path must name the JSON file"):
-        FixedK(1).save(tmp_path / "model.safetensors")
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_model_is_written_through_a_link_and_by_many_threads(tmp_path: Path) -> None:
     from concurrent.futures import ThreadPoolExecutor
 

@@ -237,7 +237,7 @@ def test_input_is_left_as_it_was() -> None:
 
 
 class Broken(FixedK):
-    def _predict(self, lists: RankedLists) -> Any:
+    def _decide(self, lists: RankedLists) -> Any:
         raise ZeroDivisionError("nothing works")
 
 

@@ -439,7 +439,7 @@ def test_a_saved_fusion_fuses_alike(judged: bool, tmp_path: Path) -> None:
     lists = simulated(30, (1.0, 3.0), judged=judged)
     fusion = Fusion(depth=40).fit({"words": lists[0], "vectors": lists[1]})
     fusion.save(tmp_path / "fusion.json")
-    loaded = Fusion.load(tmp_path / "fusion.json")
+    loaded = pc.load(tmp_path / "fusion.json")
     assert repr(loaded) == repr(fusion) == "Fusion(depth=40)"
     assert loaded.names_ == ("words", "vectors")
     fused = fusion.fuse(lists)
@@ -462,7 +462,7 @@ def test_a_file_that_is_no_fusion_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "other.json"
     named = '{"format": "paretocut-fusion", "version": 1'
     for content, problem in (
-        ("{}", 'expected "format": "paretocut-fusion"'),
+        ("{}", 'expected "format": .* or "paretocut-fusion"'),
         ("no json", "not JSON"),
         (named + "}", "not a fusion"),
         (
@@ -473,7 +473,7 @@ def test_a_file_that_is_no_fusion_is_refused(tmp_path: Path) -> None:
     ):
         path.write_text(content)
         with pytest.raises(DataFormatError, match=problem):
-            Fusion.load(path)
+            pc.load(path)
 
 
 def test_a_fusion_refuses_other_retrievers() -> None:

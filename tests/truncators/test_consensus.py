@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.resources
 import itertools
 import json
@@ -135,17 +136,18 @@ def test_expected_cuts_are_near_the_rule_that_is_right_for_these_lists(metric: s
     ours = value(test, model.predict(test)).mean()
     best = max(value(test, rule.fit(train).predict(test)).mean() for rule in rules)
     assert ours > 0.94 * best
-    assert model.gain_ == pytest.approx(ours, rel=0.3)
+    assert model.learned_.gain == pytest.approx(ours, rel=0.3)
 
 
 def test_nothing_is_kept_where_cuts_lose() -> None:
     lists = simulated(40, 0)
     model = Consensus("dcg").fit(lists)
-    assert model.gain_ > 0
+    assert model.learned_.gain > 0
     assert model.predict(lists).sum() > 0
-    model.gain_, model.error_ = -1.0, 1.9
+    model.learned_ = dataclasses.replace(model.learned_, gain=-1.0, error=1.9)
     assert (model.predict(lists) == 0).all()
-    model.error_ = 2.1  # a loss that may be chance closes nothing
+    # A loss that may be chance closes nothing.
+    model.learned_ = dataclasses.replace(model.learned_, error=2.1)
     assert model.predict(lists).sum() > 0
     # One judged list has no other to be tested on.
     assert Consensus("dcg").fit(lists[:1]).predict(lists).shape == (40,)
@@ -172,8 +174,8 @@ def test_accuracy_keeps_lists_that_hold_an_answer() -> None:
 def test_accuracy_learns_nothing_from_lists_that_miss_all_there_is_to_find() -> None:
     lists = simulated(40, 0)
     missed = RankedLists(lists.scores, np.zeros((40, 100)), num_relevant=np.full(40, 2))
-    alone = Consensus("accuracy").fit(lists).answer_
-    assert Consensus("accuracy").fit(RankedLists.concat([lists, missed])).answer_ == alone
+    alone = Consensus("accuracy").fit(lists).learned_.answer
+    assert Consensus("accuracy").fit(RankedLists.concat([lists, missed])).learned_.answer == alone
 
 
 @pytest.mark.parametrize("metric", ["f1", "dcg", "accuracy", "utility(1,1)", "f2"])
@@ -238,7 +240,7 @@ def test_a_model_file_cannot_name_a_path_to_be_read(tmp_path: Path) -> None:
     content = json.loads((tmp_path / "model.json").read_text())
     content["params"]["pretrained"] = str(tmp_path / "model.json")
     (tmp_path / "model.json").write_text(json.dumps(content))
-    with pytest.raises(DataFormatError, match="pretrained must be a Pretrained, got"):
+    with pytest.raises(DataFormatError, match="pretrained must be the content of a file, got"):
         pc.load(tmp_path / "model.json")
 
 
@@ -261,7 +263,7 @@ def test_keys_that_are_left_out_are_not_elected(without: tuple[str, ...]) -> Non
 
     model = Without().fit(simulated(30, 0))
     assert not {key for key, *_ in model.rules_} & set(without)
-    assert model.votes_.sum() == 200
+    assert model.learned_.votes.sum() == 200
 
 
 @pytest.mark.parametrize("metric", ["f1", "f2", "dcg", "accuracy", "recall", "utility(1,0.2)"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from support import importorskip
 
 from paretocut.lists import Ragged
 from paretocut.relevance.logistic import ridge_logistic
-from paretocut.truncators.consensus.answer import AnswerModel
+from paretocut.truncators.consensus.accuracy import AnswerModel
 
 
 def best_first(scores: np.ndarray) -> Ragged:
@@ -142,7 +143,7 @@ def test_the_input_is_left_alone_and_the_model_survives_json() -> None:
     lists, answered = levelled(60, 0)
     values, kinds = lists.values.copy(), answered.copy()
     model = AnswerModel.fit(lists, answered)
-    again = AnswerModel.from_dict(json.loads(json.dumps(model.to_dict())))
+    again = AnswerModel.from_dict(json.loads(json.dumps(asdict(model))))
     assert again == model
     np.testing.assert_array_equal(again.probability(lists), model.probability(lists))
     np.testing.assert_array_equal(lists.values, values)

@@ -89,7 +89,7 @@ def test_unjudged_lists_tell_one_from_many() -> None:
     few = Consensus().fit(pc.RankedLists(one))
     more = Consensus().fit(pc.RankedLists(many))
     assert few.strategy_ == more.strategy_ == "estimate"
-    assert few.typical_ < more.typical_
+    assert few.learned_.typical < more.learned_.typical
     assert np.median(few.predict(one)) == 1
     assert 20 <= np.median(more.predict(many)) <= 40
 
@@ -101,7 +101,7 @@ def test_the_estimate_does_not_depend_on_the_scale_of_scores() -> None:
     moved = [3.0 * (x + 50.0) for x in lists]
     second = Consensus().fit(pc.RankedLists([x + 50.0 for x in lists]))
     third = Consensus().fit(pc.RankedLists(moved))
-    assert first.typical_ == pytest.approx(third.typical_)
+    assert first.learned_.typical == pytest.approx(third.learned_.typical)
     np.testing.assert_array_equal(second.predict([x + 50.0 for x in lists]), third.predict(moved))
 
 
@@ -109,7 +109,7 @@ def test_distances_are_estimated_as_their_mirror_image() -> None:
     lists = systems(np.random.default_rng(2), 5)
     up = Consensus().fit(pc.RankedLists(lists))
     down = Consensus().fit(pc.RankedLists([-x for x in lists], higher_is_better=False))
-    assert up.typical_ == down.typical_
+    assert up.learned_.typical == down.learned_.typical
 
 
 def test_unjudged_lists_are_refused_where_no_number_helps() -> None:

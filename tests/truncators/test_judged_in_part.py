@@ -109,7 +109,7 @@ def test_one_false_yes_deep_in_a_list_does_not_stand_for_hundreds() -> None:
     wrong = Consensus().fit(lists.with_relevance(relevance))
     # One of 20 answers in the last stratum: a plain sum makes it 489 / 20 = 24 results a list.
     assert wrong.number_ - clean.number_ < 3
-    assert wrong.relevance_["false"] > clean.relevance_["false"]
+    assert wrong.learned_.relevance.false > clean.learned_.relevance.false
     assert wrong.interval_[1] > clean.interval_[1]
 
 

@@ -153,7 +153,8 @@ class Cuts(Drawn):
         return self._warnings
 
     def _warnings_of(self, i: int) -> tuple[str, ...]:
-        if self._warnings is not None or self._all_fitted():
+        known = self._fits is not None or self._evidence.tails is not None
+        if self._warnings is not None or known or len(self) == 1:
             return self.warnings[i]
         (names,) = self._decider._notices(self.lists[i : i + 1], lambda: self._tails_of(i)[0])
         return self._padded(i, names)
@@ -198,15 +199,11 @@ class Cuts(Drawn):
 
     def _tails_of(self, i: int) -> tuple[Tails, int]:
         """Return tails that hold list ``i``, and its place among them; the list is fitted once."""
-        if self._all_fitted():
+        if self._fits is not None or self._evidence.tails is not None or len(self) == 1:
             return self.fits, i
         if i not in self._fits_of:
             self._fits_of[i] = self._decider._tails(self.lists[i : i + 1])
         return self._fits_of[i], 0
-
-    def _all_fitted(self) -> bool:
-        """Return whether the tails of all lists are known, or there is only one list."""
-        return self._fits is not None or self._evidence.tails is not None or len(self) == 1
 
     def __len__(self) -> int:
         return len(self.k)
@@ -319,7 +316,7 @@ class Cut(Drawn):
         """Return one number per result of the caller's list; padding gets the number ``others``."""
         tails, i = self._cuts._tails_of(self._i)
         surprise, tests = tails.surprise[i], int(tails.tests[i])
-        if self._cuts._ranked is None:  # fitted as the caller gave them
+        if self._cuts._given is not None:  # fitted as the caller gave them
             return of(surprise, tests)
         whole = np.full(self.n, float(tests) if others is None else others)
         order = self._order
@@ -447,7 +444,7 @@ def matching(lists: RankedLists) -> IntArray | None:
     if not lists.higher_is_better or scores.values.size == 0 or lists.parts is not None:
         return None
     _, last = scores.ends()
-    if last.all():
+    if last[0] != 0 if len(scores) == 1 else last.all():
         return None
     zeros = scores.count(scores.values == 0)
     padded = (last == 0) & ((zeros > 1) | (zeros == scores.lengths)) & scores.filled

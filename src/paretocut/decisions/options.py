@@ -237,7 +237,7 @@ def chosen_rule(who: str, given: Mapping[str, Any]) -> Rule | None:
 
 def check_bounds(who: str, min_k: int, max_k: int | None) -> tuple[int, int]:
     """Return the bounds on the number of results kept; no upper one is a very large one."""
-    if min_k == 0 and max_k is None and type(min_k) is int:
+    if type(min_k) is int and min_k == 0 and max_k is None:
         return 0, sys.maxsize
     low = check_int(min_k, who=who, name="min_k")
     high = sys.maxsize if max_k is None else check_int(max_k, who=who, name="max_k")

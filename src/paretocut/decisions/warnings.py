@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, best_first
 
-__all__ = ["ABOUT_SCORES", "SHALLOW", "WARNINGS", "diagnose", "named", "saturated"]
+__all__ = ["ABOUT_SCORES", "SHALLOW", "WARNINGS", "diagnose", "may_saturate", "named", "saturated"]
 
 SHALLOW = 50
 """Lists of fewer results are too shallow for a tail to be told from its head."""
@@ -99,24 +100,26 @@ def diagnose(scores: Ragged) -> dict[str, BoolArray]:
 
 
 def saturated(scores: Ragged) -> BoolArray:
-    """Return which lists are probabilities of which a quarter is within 0.01 of 0 or of 1.
+    """Return which lists, in falling order, are probabilities piled up at 0 or 1.
 
-    Parameters
-    ----------
-    scores
-        Lists in falling order.
+    A quarter of them is within 0.01 of one of these.
     """
-    values, enough = scores.values, _SATURATED * scores.lengths
     top, bottom = scores.ends()
-    inside: BoolArray = (bottom >= 0) & (top <= 1) & (top > bottom)
-    # Small cosines lie near 0 too; probabilities piled at 0 have a best score well above it.
-    may = inside & ((top > 0.99) | ((bottom < 0.01) & (top > 0.5)))
+    may: BoolArray = may_saturate(top, bottom)
     if not may.any():
         return may
+    values, enough = scores.values, _SATURATED * scores.lengths
     high = scores.count(values > 0.99) >= enough
     low = scores.count(values < 0.01) >= enough
     found: BoolArray = may & ((high & (top > bottom + 0.01)) | (low & (top > 0.5)))
     return found
+
+
+def may_saturate(top: Any, bottom: Any) -> Any:
+    """Return whether lists with these ends may be saturated probabilities."""
+    inside = (bottom >= 0) & (top <= 1) & (top > bottom)
+    # Small cosines lie near 0 too; probabilities piled at 0 have a best score well above it.
+    return inside & ((top > 0.99) | ((bottom < 0.01) & (top > 0.5)))
 
 
 def _smooth(gaps: FloatArray, owners: IntArray, lists: int) -> BoolArray:

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from paretocut import _kernel
 from paretocut.errors import InvalidScoresError
 from paretocut.schema.parameters import shown
 
@@ -21,6 +22,8 @@ __all__ = [
     "best_first",
     "offsets_of",
 ]
+
+_IN_ORDER = -1  # what the kernel calls lists that stand best first
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -120,6 +123,8 @@ class Ragged:
 
     def ends(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return the first and the last value of each list; 0 of an empty one."""
+        if self.offsets.size == 2 and self.values.size:
+            return self.values[:1], self.values[-1:]
         starts, stops = self.offsets[:-1], self.offsets[1:]
         filled = stops > starts
         if filled.all():
@@ -194,22 +199,25 @@ RaggedLike: TypeAlias = (
 """What ``Ragged.from_any`` takes; ``Any`` stands for pyarrow list arrays."""
 
 
-def best_first(scores: Ragged, higher_is_better: bool) -> IntArray | None:
+def best_first(scores: Ragged, higher_is_better: bool, who: str = "Ragged") -> IntArray | None:
     """Return what sorts every list best first, or None when all of them are.
 
-    Parameters
-    ----------
-    scores
-        Lists in any order.
-    higher_is_better
-        False for distances.
+    Scores that are not finite are refused in the name of ``who``.
     """
-    values = scores.values
-    worse, better = (values[:-1], values[1:]) if higher_is_better else (values[1:], values[:-1])
-    rises = np.flatnonzero(better > worse) + 1
-    if not rises.size or np.isin(rises, scores.offsets).all():
+    values = np.ascontiguousarray(scores.values, dtype=np.float64)
+    found = _kernel.survey(values, scores.offsets, higher_is_better)
+    if found == _IN_ORDER:
         return None
-    return np.lexsort((-values if higher_is_better else values, scores.rows))
+    if found >= 0:
+        i = int(np.searchsorted(scores.offsets, found, side="right")) - 1
+        place = found - int(scores.offsets[i])
+        where = "" if len(scores) == 1 else f" of list {i}"
+        raise InvalidScoresError(
+            f"{who}: scores must be finite, got {values[found]} at index {place}{where}"
+        )
+    order = np.empty(values.size, dtype=np.int64)
+    _kernel.sort_lists(values, scores.offsets, higher_is_better, order)
+    return order
 
 
 def offsets_of(lengths: IntArray) -> IntArray:

@@ -66,7 +66,7 @@ class RankedList:
         return len(self.scores)
 
 
-@dataclass(frozen=True, slots=True, eq=False, init=False, repr=False)
+@dataclass(frozen=True, eq=False, init=False, repr=False)
 class RankedLists:
     """Many ranked lists in columns, every list best first.
 
@@ -189,8 +189,7 @@ class RankedLists:
         object.__setattr__(self, "_num_relevant", self._checked_num_relevant(num_relevant))
 
     def _set(self, **columns: Any) -> RankedLists:
-        for name, column in columns.items():
-            object.__setattr__(self, name, column)
+        self.__dict__.update(columns)
         return self
 
     def _checked_num_relevant(self, num_relevant: ArrayLike | None) -> IntArray | None:
@@ -229,14 +228,7 @@ class RankedLists:
         Lists of eight or more results that stand worst first are refused, unless ``any_order``:
         their direction must be wrong.
         """
-        found = scores.first_not_finite()
-        if found is not None:
-            i, place = found
-            where = "" if len(scores) == 1 else f" of list {i}"
-            raise InvalidScoresError(
-                f"{who}: scores must be finite, got {scores[i][place]} at index {place}{where}"
-            )
-        order = best_first(scores, higher_is_better)
+        order = best_first(scores, higher_is_better, who)
         if order is not None:
             if not any_order:
                 check_direction(scores, higher_is_better, who=who)
@@ -422,8 +414,7 @@ class RankedLists:
 
     def _like(self, **columns: Any) -> RankedLists:
         """Return lists with some columns replaced; they are known to keep the invariants."""
-        kept = {name: getattr(self, name) for name in self.__slots__}
-        return object.__new__(RankedLists)._set(**(kept | columns))
+        return object.__new__(RankedLists)._set(**(self.__dict__ | columns))
 
     def __iter__(self) -> Iterator[RankedList]:
         return (self._one(i) for i in range(len(self)))
@@ -535,7 +526,7 @@ class RankedLists:
                 )
         offsets = offsets_of(np.concatenate([item.scores.lengths for item in items]))
         columns: dict[str, Any] = {}
-        for name in RankedLists.__slots__:
+        for name in vars(items[0]):
             column = [
                 getattr(item, "query_ids" if name == "_query_ids" else name) for item in items
             ]

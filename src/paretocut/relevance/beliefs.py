@@ -50,15 +50,17 @@ def cuts_at(
     return cuts
 
 
-def above_middle(merit: Ragged, constants: Constants = CONSTANTS) -> tuple[IntArray, FloatArray]:
-    """Return how many results reach the middle of each list's range, and that middle.
+def above_middle(
+    merit: Ragged, constants: Constants = CONSTANTS
+) -> tuple[IntArray, FloatArray, int]:
+    """Return how many results reach the middle of each list's range, the middle, and the most.
 
     The range begins a little below the lowest score: the few results of a short list do not show
     how low scores can be.
     """
     counts, middles = np.empty(len(merit), dtype=np.int64), np.empty(len(merit))
-    _kernel.above_middle(merit.values, merit.offsets, constants.reach, counts, middles)
-    return counts, middles
+    most = _kernel.above_middle(merit.values, merit.offsets, constants.reach, counts, middles)
+    return counts, middles, most
 
 
 def low_ends(merit: Ragged) -> FloatArray:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from paretocut.decisions.warnings import saturated
+from paretocut.decisions.warnings import may_saturate, saturated
 from paretocut.lists import Ragged
 
 __all__ = ["Scale"]
@@ -47,6 +47,8 @@ class Scale:
         if self.logit is False or merit.values.size == 0:
             return merit
         if self.logit is None:
+            if len(merit) == 1 and not may_saturate(merit.values[0], merit.values[-1]):
+                return merit  # the common case, without a vector in sight
             chosen = saturated(merit)
         else:
             chosen = merit.count((merit.values < 0) | (merit.values > 1)) == 0

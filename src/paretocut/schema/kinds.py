@@ -147,8 +147,15 @@ class Real(Kind):
         within = self.low <= number <= self.high and (self.infinite or not math.isinf(number))
         within = within and (self.above is None or number > self.above)
         if not within or (self.below is not None and number >= self.below):
-            raise ValueError(f"in {self.interval}")
+            raise ValueError(self.allowed)
         return number
+
+    @property
+    def allowed(self) -> str:
+        """The numbers allowed, in words."""
+        if (self.low, self.high, self.above, self.below) == (-math.inf, math.inf, None, None):
+            return "a number" if self.infinite else "a finite number"
+        return f"in {self.interval}"
 
     @property
     def interval(self) -> str:

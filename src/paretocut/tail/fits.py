@@ -170,7 +170,7 @@ class SurpriseFit(Drawn):
         )
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(repr=False, eq=False)
 class SurpriseFits(Drawn):
     """The tails fitted to many lists: arrays with one value per list, `Ragged` per result.
 
@@ -358,7 +358,8 @@ def threads_of(threads: int | None = None) -> int:
 
 def fit_lists(lists: RankedLists, fitting: Fitting = Fitting()) -> SurpriseFits:  # noqa: B008
     """Return the tails of ranked lists; distances are treated as distances."""
-    return fit_ragged(lists.scores, lists.higher_is_better, fitting, threads_of())
+    few = lists.scores.values.size < _SCORES_PER_THREAD
+    return fit_ragged(lists.scores, lists.higher_is_better, fitting, 1 if few else threads_of())
 
 
 def fit_ragged(
@@ -385,14 +386,14 @@ def _fit_on_scale(
     scores: Ragged, transform: str, up: bool, fitting: Fitting, threads: int, who: str
 ) -> SurpriseFits:
     values = np.ascontiguousarray(scores.values, dtype=np.float64)
-    scores = scores.with_values(values)
+    scores = Ragged.unchecked(values, scores.offsets)
     scaled = apply(scores, transform, who=who)
     lists, size = len(scores), values.size
     sign = 1.0 if up else -1.0
     surprise = np.empty(size)
     shape, scale, threshold, cvm = np.empty((4, lists))
     lower, upper = np.empty((2, lists), dtype=np.int64)
-    flags, windows, evaluations = np.empty((3, lists), dtype=np.int32)
+    flags, windows, evaluations = counts = np.empty((3, lists), dtype=np.int32)
     _kernel.fit_batch(
         scaled.values,
         scores.offsets,
@@ -419,15 +420,15 @@ def _fit_on_scale(
         else:
             threshold[filled] = np.exp(-np.logaddexp(0.0, -threshold[filled]))
     return SurpriseFits(
-        surprise=scores.with_values(surprise),
+        surprise=Ragged.unchecked(surprise, scores.offsets),
         shape=shape,
         scale=scale,
         threshold=threshold,
         lower=lower,
         upper=upper,
         cvm=cvm,
-        transform=np.full(lists, transform, dtype="<U8"),
-        search=np.stack([windows, evaluations], axis=1),
+        transform=np.array([transform] * lists, dtype="<U8"),
+        search=counts[1:].T,
         _scores=scores,
         _sign=sign,
         _flags=flags,

@@ -244,11 +244,12 @@ class Truncator(ABC):
     def to_dict(self) -> dict[str, Any]:
         """Return class, parameters and what was learned as plain data."""
         who = type(self).__name__
+        params = self._saved_params()
         learned = {name: getattr(self, name) for name in self._learned()}
         return {
             "class": who,
-            "params": encode(self._saved_params(), who=who, name="params"),
-            "learned": encode(learned, who=who, name="learned"),
+            "params": {name: encode(value, who=who, name=name) for name, value in params.items()},
+            "learned": {name: encode(value, who=who, name=name) for name, value in learned.items()},
         }
 
     def __repr__(self) -> str:

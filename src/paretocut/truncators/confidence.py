@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -14,7 +15,6 @@ from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
 from paretocut.metrics import MetricLike
 from paretocut.schema.kinds import Either, Fitted, Items, Kind, Real, Text, Whole
 from paretocut.truncators.base import METRIC, TRUNCATOR, Truncator
-from paretocut.truncators.evidence import Clauses
 from paretocut.truncators.search import best_threshold
 
 __all__ = ["CONFIDENCES", "Confidence"]
@@ -156,24 +156,8 @@ class Confidence(Truncator):
             within, inner = self.base_._decide(lists)
         # Distances are shown as distances; differences and predictions have no direction.
         sign = -1.0 if self.by == "max" and not lists.higher_is_better else 1.0
-
-        def because(i: int, k: int) -> str:
-            value = float(sure[i])
-            answered = value >= self.threshold_
-            if np.isinf(self.threshold_):
-                which = "every" if self.threshold_ < 0 else "no"
-                clause = f"to answer {which} list was best, {self._taught()}"
-            else:
-                side = {True: "at least", False: "below"}[answered]
-                if sign < 0:
-                    side = {True: "at most", False: "above"}[answered]
-                clause = (
-                    f"{CONFIDENCES[self.by]}, {sign * value:.3g}, is {side} "
-                    f"{sign * self.threshold_:.3g}, {self._taught()}"
-                )
-            return clause if inner is None or not answered else f"{inner.because(i, k)} ({clause})"
-
-        return np.where(sure >= self.threshold_, within, 0), Clauses(because)
+        evidence = _Sure(sure, self.threshold_, CONFIDENCES[self.by], sign, self._taught(), inner)
+        return np.where(sure >= self.threshold_, within, 0), evidence
 
     def _within(self, lists: RankedLists) -> IntArray:
         """Return how many results are kept of each list if it is answered."""
@@ -206,6 +190,35 @@ class Confidence(Truncator):
     def _taught(self) -> str:
         judged = self.abstain is None or self.by == "linear"
         return super()._taught() if judged else super()._taught().replace("judged", "unjudged")
+
+
+@dataclass(frozen=True)
+class _Sure:
+    """How sure each list makes one, and from where on a list is answered."""
+
+    sure: FloatArray
+    threshold: float
+    what: str
+    sign: float
+    taught: str
+    inner: Evidence | None
+    tails: None = None
+
+    def because(self, i: int, k: int) -> str:
+        value = float(self.sure[i])
+        answered = value >= self.threshold
+        if np.isinf(self.threshold):
+            which = "every" if self.threshold < 0 else "no"
+            clause = f"to answer {which} list was best, {self.taught}"
+        else:
+            below, above = ("below", "at least") if self.sign > 0 else ("above", "at most")
+            clause = (
+                f"{self.what}, {self.sign * value:.3g}, is {above if answered else below} "
+                f"{self.sign * self.threshold:.3g}, {self.taught}"
+            )
+        if self.inner is None or not answered:
+            return clause
+        return f"{self.inner.because(i, k)} ({clause})"
 
 
 def _first(merit: Ragged, depth: int) -> FloatArray:

@@ -12,7 +12,6 @@ from paretocut.decisions.cuts import Evidence
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
 from paretocut.schema.kinds import Flag, Whole
 from paretocut.truncators.base import Truncator
-from paretocut.truncators.evidence import Clauses
 
 __all__ = ["ScoreDistribution"]
 
@@ -88,9 +87,7 @@ class ScoreDistribution(Truncator):
             np.argmax(np.cumsum(part) / (np.arange(1, part.size + 1) + part.sum() / share)) + 1
             for part, share in zip(chances, seen, strict=True)
         ]
-        fitted = "the expected F1 is highest there under a mixture fitted to its scores"
-        other = "too few results, or equal scores, for a mixture"
-        return cuts, Clauses(lambda i, k: fitted if usable[i] else other)
+        return cuts, _Fitted(usable)
 
     def keys(self, lists: RankedLists) -> Ragged:
         """Return the probability of relevance of each result; see `Truncator.keys`.
@@ -128,6 +125,19 @@ class ScoreDistribution(Truncator):
         lowered = scaled.with_values(np.minimum(scaled.values, peak[rows]))
         chances = scaled.with_values(_posterior(lowered, best, self.truncated))
         return chances, best.seen() if self.truncated else np.ones(len(scores))
+
+
+@dataclass(frozen=True)
+class _Fitted:
+    """Which lists a mixture was fitted to."""
+
+    usable: BoolArray
+    tails: None = None
+
+    def because(self, i: int, k: int) -> str:
+        if self.usable[i]:
+            return "the expected F1 is highest there under a mixture fitted to its scores"
+        return "too few results, or equal scores, for a mixture"
 
 
 def _usable(scores: Ragged) -> BoolArray:

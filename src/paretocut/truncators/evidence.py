@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +11,7 @@ from paretocut.decisions.cuts import Tails
 from paretocut.decisions.wording import ordinal
 from paretocut.lists import Ragged
 
-__all__ = ["AgainstLimit", "Clause", "Clauses"]
+__all__ = ["AgainstLimit", "Clause"]
 
 
 @dataclass(frozen=True)
@@ -24,17 +23,6 @@ class Clause:
 
     def because(self, i: int, k: int) -> str:
         return self.text
-
-
-@dataclass(frozen=True)
-class Clauses:
-    """A clause for each list, from what the function remembers."""
-
-    say: Callable[[int, int], str]
-    tails: Tails | None = None
-
-    def because(self, i: int, k: int) -> str:
-        return self.say(i, k)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -9,11 +10,10 @@ import numpy as np
 from paretocut.decisions.cuts import Evidence
 from paretocut.decisions.wording import ordinal
 from paretocut.errors import InvalidParameterError
-from paretocut.lists import FloatArray, IntArray, RankedLists
+from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
 from paretocut.schema.extras import require
 from paretocut.schema.kinds import Real, Whole
 from paretocut.truncators.base import Truncator
-from paretocut.truncators.evidence import Clauses
 
 __all__ = ["Autocut", "Knee", "LargestGap", "ShapeRule", "TopP", "scaled"]
 
@@ -28,7 +28,7 @@ class ShapeRule(Truncator):
 
     def _decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
         cuts = np.array([self._cut(merit) for merit in lists.merit], dtype=np.int64)
-        return cuts, Clauses(lambda i, k: self._clause(k, lists.scores[i]))
+        return cuts, _Shapes(self, lists.scores)
 
     def _clause(self, k: int, scores: FloatArray) -> str:
         """Return why ``k`` results of a list with these scores are kept."""
@@ -49,6 +49,18 @@ class ShapeRule(Truncator):
     def _shape_cut(self, scores: FloatArray) -> int:
         """Return the cut of a list of at least two results, not all equal."""
         raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class _Shapes:
+    """The curves that a rule looked at."""
+
+    rule: ShapeRule
+    scores: Ragged
+    tails: None = None
+
+    def because(self, i: int, k: int) -> str:
+        return self.rule._clause(k, self.scores[i])
 
 
 class LargestGap(ShapeRule):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -10,12 +11,11 @@ import numpy as np
 from paretocut.background import Background
 from paretocut.decisions.cuts import Evidence, Tails
 from paretocut.errors import InvalidParameterError
-from paretocut.lists import IntArray, Ragged, RankedLists
+from paretocut.lists import BoolArray, IntArray, Ragged, RankedLists
 from paretocut.schema.kinds import Either, Fitted, Instance, Kind, Real
 from paretocut.schema.parameters import shown
 from paretocut.tail import SurpriseFits
 from paretocut.truncators.base import TRUNCATOR, Truncator
-from paretocut.truncators.evidence import Clauses
 
 __all__ = ["Gated", "percent"]
 
@@ -111,20 +111,11 @@ class Gated(Truncator):
     def _decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
         inner = self._inner()
         inner._check_direction(lists)
-        within, evidence = inner._decide(lists)
+        within, inner_evidence = inner._decide(lists)
         answers = self.background.answers(lists, self.alpha)
 
-        def because(i: int, k: int) -> str:
-            if answers[i]:
-                return evidence.because(i, k)
-            one = lists[i : i + 1]
-            if self.alpha is None:
-                share = percent(self.background.posterior(one)[0])
-                return f"a query with such a best score has no answer with probability {share}"
-            share = percent(self.background.pvalue(one)[0])
-            return f"{share} of queries without an answer reach a best score as high"
-
-        return np.where(answers, within, 0), Clauses(because, evidence.tails)
+        evidence = _Gate(self.background, self.alpha, lists, answers, inner_evidence)
+        return np.where(answers, within, 0), evidence
 
     def _label(self) -> str:
         share = "" if self.alpha is None else f", alpha={self.alpha:g}"
@@ -153,6 +144,31 @@ class Gated(Truncator):
     def keys_learn(self) -> bool:
         """Return whether the base must be fitted before `keys`."""
         return self.base.keys_learn() and not self.base._learned()
+
+
+@dataclass(frozen=True)
+class _Gate:
+    """Which lists passed the gate, and what the base looked at."""
+
+    background: Background
+    alpha: float | None
+    lists: RankedLists
+    answers: BoolArray
+    inner: Evidence
+
+    @property
+    def tails(self) -> Tails | None:
+        return self.inner.tails
+
+    def because(self, i: int, k: int) -> str:
+        if self.answers[i]:
+            return self.inner.because(i, k)
+        one = self.lists[i : i + 1]
+        if self.alpha is None:
+            share = percent(self.background.posterior(one)[0])
+            return f"a query with such a best score has no answer with probability {share}"
+        share = percent(self.background.pvalue(one)[0])
+        return f"{share} of queries without an answer reach a best score as high"
 
 
 def percent(share: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -118,9 +119,8 @@ class Surprise(Truncator):
         self.min_window = min_window
 
     def _rule(self) -> Rule | None:
-        return chosen_rule(
-            "Surprise", {name: getattr(self, name) for name in (*RULES, "if_shallow")}
-        )
+        given = {name: getattr(self, name) for name in (*RULES, "if_shallow")}
+        return chosen_rule("Surprise", given)
 
     def _fitting(self) -> Fitting:
         return Fitting(self.transform, self.selection, self.refit, self.min_window)
@@ -160,10 +160,10 @@ class Surprise(Truncator):
 
     def _decider(self) -> RuleDecider | None:
         """Return the rule at work, or None when a threshold was learned."""
-        rule = self._rule()
-        if rule is None and not self._learned():
-            rule = Rule("alpha", _UNTRAINED, self.if_shallow)
-        return None if rule is None else RuleDecider(rule, self._fitting())
+        levels = self.alpha, self.evalue, self.fdr, self.min_surprise
+        if levels == (None,) * len(levels) and self._learned():
+            return None
+        return _decider(*levels, self.if_shallow, self._fitting())
 
     def _decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
         decider = self._decider()
@@ -205,3 +205,17 @@ class Surprise(Truncator):
     def keys_learn(self) -> bool:
         """Return False: surprise needs no judgements."""
         return False
+
+
+@lru_cache(maxsize=64)
+def _decider(
+    alpha: float | None,
+    evalue: float | None,
+    fdr: float | None,
+    min_surprise: float | None,
+    if_shallow: str,
+    fitting: Fitting,
+) -> RuleDecider:
+    levels = dict(zip(RULES, (alpha, evalue, fdr, min_surprise), strict=True))
+    rule = chosen_rule("Surprise", {**levels, "if_shallow": if_shallow})
+    return RuleDecider(rule or Rule("alpha", _UNTRAINED, if_shallow), fitting)

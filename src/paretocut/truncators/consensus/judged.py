@@ -37,7 +37,7 @@ from paretocut.truncators.consensus.vote import (
     unit,
     winner,
 )
-from paretocut.truncators.evidence import Clause, Clauses
+from paretocut.truncators.evidence import Clause
 
 __all__ = ["Accuracy", "Judged", "Regression", "Vote"]
 
@@ -209,10 +209,20 @@ class Accuracy(Judged):
         if self.base is not None:
             within, inner = self.base._decide(lists)
 
-        def because(i: int, k: int) -> str:
-            clause = f"it holds an answer with probability {chances[i]:.2g}, {setting.taught}"
-            if inner is not None and chances[i] >= 0.5:
-                return f"{inner.because(i, k)} ({clause})"
-            return clause
+        return np.where(chances >= 0.5, within, 0), _Answers(chances, setting.taught, inner)
 
-        return np.where(chances >= 0.5, within, 0), Clauses(because)
+
+@dataclass(frozen=True)
+class _Answers:
+    """How likely each list holds an answer, and what the base looked at."""
+
+    chances: FloatArray
+    taught: str
+    inner: Evidence | None
+    tails: None = None
+
+    def because(self, i: int, k: int) -> str:
+        clause = f"it holds an answer with probability {self.chances[i]:.2g}, {self.taught}"
+        if self.inner is not None and self.chances[i] >= 0.5:
+            return f"{self.inner.because(i, k)} ({clause})"
+        return clause

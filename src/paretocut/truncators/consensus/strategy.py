@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -26,8 +26,7 @@ __all__ = ["Setting", "Strategy"]
 _SCALE: dict[str, Kind] = {"logit": Flag(), "center": Real(), "spread": Real(above=0)}
 
 
-@dataclass(frozen=True)
-class Setting:
+class Setting(NamedTuple):
     """The parameters of a `Consensus`, as its strategies need them."""
 
     metric: Metric

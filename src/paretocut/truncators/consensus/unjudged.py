@@ -18,7 +18,6 @@ from paretocut.relevance.constants import CONSTANTS, shipped
 from paretocut.relevance.scale import Scale
 from paretocut.schema.kinds import Kind, Real
 from paretocut.truncators.consensus.strategy import Setting, Strategy
-from paretocut.truncators.evidence import Clauses
 
 __all__ = ["Estimated", "crowd", "estimated", "shipped_number", "typical"]
 
@@ -49,16 +48,25 @@ class Estimated(Strategy):
         merit = self.scale.apply(lists.merit)
         beliefs = estimated(merit, self.typical)
         seen = setting.taught.removeprefix("learned from ").replace("judged", "unjudged")
+        cuts = believed_cuts(merit, beliefs, setting.beta, setting.constants)
+        return cuts, _Numbers(np.exp(beliefs[:, 1]), setting.metric.name, seen)
 
-        def because(i: int, k: int) -> str:
-            number = float(np.exp(beliefs[i, 1]))
-            return (
-                f"highest expected {setting.metric.name} if the list holds about "
-                f"{max(number, 1.0):.2g} relevant result{'s' if number > 1 else ''}, "
-                f"as {seen} suggest"
-            )
 
-        return believed_cuts(merit, beliefs, setting.beta, setting.constants), Clauses(because)
+@dataclass(frozen=True)
+class _Numbers:
+    """The number of relevant results expected in each list."""
+
+    numbers: FloatArray
+    metric: str
+    seen: str
+    tails: None = None
+
+    def because(self, i: int, k: int) -> str:
+        number = float(self.numbers[i])
+        return (
+            f"highest expected {self.metric} if the list holds about {max(number, 1.0):.2g} "
+            f"relevant result{'s' if number > 1 else ''}, as {self.seen} suggest"
+        )
 
 
 def crowd(merit: Ragged) -> float:

@@ -10,9 +10,8 @@ import numpy as np
 
 from paretocut import metrics
 from paretocut.decisions.cuts import Evidence
-from paretocut.decisions.warnings import saturated
 from paretocut.decisions.wording import ordinal
-from paretocut.lists import IntArray, RankedLists
+from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
 from paretocut.relevance.beliefs import above_middle, believed_cuts, cuts_at, levels_for, stated
 from paretocut.relevance.constants import CONSTANTS, Constants
 from paretocut.relevance.scale import Scale
@@ -20,7 +19,7 @@ from paretocut.truncators.consensus.expected import best_expected, is_f_beta
 from paretocut.truncators.consensus.pretrain import Pretrained, shipped, values_elsewhere
 from paretocut.truncators.consensus.strategy import Setting, Strategy
 from paretocut.truncators.consensus.vote import Rules, elected, winner
-from paretocut.truncators.evidence import Clause, Clauses
+from paretocut.truncators.evidence import Clause
 
 __all__ = ["Stated", "Untrained", "upper_half"]
 
@@ -72,10 +71,9 @@ def upper_half(
     In a flat list half of the range may be most of the list. So a cut of more than 50 results is
     not deeper than the best cut if 50 results were relevant.
     """
-    raw = lists.merit
-    merit = (scale or Scale()).apply(raw)
-    cuts, middles = above_middle(merit, constants)
-    if cuts.max(initial=0) > constants.many:
+    merit = (scale or Scale()).apply(lists.merit)
+    cuts, middles, most = above_middle(merit, constants)
+    if most > constants.many:
         top, bottom = merit.ends()
         over = np.flatnonzero((cuts > constants.many) & (top > bottom))  # equal results stay
         long = merit.take(over)
@@ -83,23 +81,34 @@ def upper_half(
         bound = cuts_at(long, levels, np.ones(levels.shape), constants=constants)
         cuts[over] = np.minimum(cuts[over], bound)
 
-    def because(i: int, k: int) -> str:
-        values, half = merit[i], float(middles[i])
+    return cuts, _Middles(lists, merit, middles, constants.many)
+
+
+@dataclass(frozen=True)
+class _Middles:
+    """The middle of each list's range, on the scale that scores were compared on."""
+
+    lists: RankedLists
+    merit: Ragged
+    middles: FloatArray
+    many: float
+    tails: None = None
+
+    def because(self, i: int, k: int) -> str:
+        values, half = self.merit[i], float(self.middles[i])
         if values[0] == values[-1]:
             return "all scores are equal" if k > 1 else "it is the only result"
         if k == values.size:
             return "all scores are close to the best"
         if values[k] >= half:
-            return f"more than {constants.many:g} relevant results are not expected in one list"
-        up = lists.higher_is_better
+            return f"more than {self.many:g} relevant results are not expected in one list"
+        up = self.lists.higher_is_better
         sign, side = (1.0, "below") if up else (-1.0, "above")
-        logit = merit is not raw and saturated(raw.take([i]))[0]
+        what = "logit" if values[0] != sign * self.lists.scores[i][0] else "score"
         return (
-            f"the {ordinal(k + 1)} has {'logit' if logit else 'score'} {sign * values[k]:.3g}, "
-            f"{side} the middle of the list's range, {sign * half:.3g}"
+            f"the {ordinal(k + 1)} has {what} {sign * values[k]:.3g}, {side} the middle of the "
+            f"list's range, {sign * half:.3g}"
         )
-
-    return cuts, Clauses(because)
 
 
 def _dcg_rules(known: Pretrained, seed: int) -> Rules:
