@@ -48,7 +48,7 @@ TESTED = {
     "test_hybrid.py": (),
     "test_calibration_in_place.py": (),
     "test_warnings.py": (),
-    "test_telling.py": ("opentelemetry-api", "opentelemetry-sdk"),
+    "test_reporting.py": ("opentelemetry-api", "opentelemetry-sdk"),
 }
 
 OPENING = """\

@@ -43,8 +43,7 @@ def cut_lists(
         Names of the new columns: integers, lists in the order of the scores, and sentences; None
         leaves the reason out.
     **options
-        Who decides and within which bounds, as in `paretocut.cut`; ``higher_is_better``;
-        ``threads``.
+        Who decides, as in `paretocut.cut`, with bounds; ``higher_is_better``; ``threads``.
 
     Examples
     --------

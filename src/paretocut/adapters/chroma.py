@@ -38,11 +38,10 @@ def cut_query(
         What ``collection.query`` returned, with its distances; ask for ``n_results=200`` or so.
         Chroma gives distances in every space.
     asked
-        How many results the search asked for, if you want to be warned when it got less than
-        half of them.
+        How many results the search asked for; a warning says when it got less than half.
     max_tokens, count_tokens
-        Most tokens that the documents kept may have together, and what counts them; by default
-        one token for every four characters. Needs documents.
+        Most tokens of the documents kept together, and what counts them; by default one token for
+        every four characters. Needs documents.
     **options
         Who decides and within which bounds, as in `paretocut.cut`.
     """

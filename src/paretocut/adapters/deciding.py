@@ -191,19 +191,21 @@ def cut_scored(
 
 def filter_scored(
     results: Sequence[T],
-    scores: Sequence[float | None],
     chosen: Chosen,
     *,
     who: str,
-    unscored: str,
+    what: str,
+    score_of: Callable[[T], float | None],
     mark: Callable[[T, dict[str, Any]], T],
-    text_of: Callable[[T], str],
+    text_of: Callable[[T], str] = str,
+    unscored: str = "refuse",
     **how: Any,
 ) -> CutList[T]:
     """Return marked copies of the results kept, and results without a score if asked to.
 
-    ``unscored`` is one of `UNSCORED`; the order of the results says nothing of their direction.
+    ``what`` says what the results must be. Their order says nothing of their direction.
     """
+    scores = read_each(results, score_of, who=who, what=what)
     check_choice(unscored, UNSCORED, who=who, name="unscored")
     missing = [i for i, score in enumerate(scores) if score is None or score != score]
     if missing and unscored == "refuse":

@@ -35,8 +35,7 @@ def register(
     k, surprise, reason
         Names of the functions.
     **options
-        Who decides and within which bounds, as in `paretocut.cut`; ``higher_is_better``;
-        ``threads``.
+        Who decides, as in `paretocut.cut`, with bounds; ``higher_is_better``; ``threads``.
 
     Examples
     --------

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, Unpack
 
 from paretocut.adapters.deciding import CutList, cut_scored
-from paretocut.adapters.hybrid import Arm, Fuser, HybridOptions, arms_by_name
+from paretocut.adapters.hybrid import Fuser, HybridOptions, arms_by_name
 from paretocut.adapters.reporting import KEY, warn_of_shortfall
 from paretocut.decisions.options import DecisionOptions
 from paretocut.errors import InvalidScoresError
@@ -39,8 +39,7 @@ def cut_search(
     query
         Text that was searched for; only a truncator calibrated for lexical scores needs it.
     asked
-        How many results the search asked for, if you want to be warned when it got less than
-        half of them.
+        How many results the search asked for; a warning says when it got less than half.
     **options
         Who decides and within which bounds, as in `paretocut.cut`.
 
@@ -54,12 +53,12 @@ def cut_search(
     >>> [hit["_id"] for hit in response["hits"]["hits"]]
     ['0', '1']
     """
-    body, hits, scores = _read(response, "cut_search")
-    warn_of_shortfall(len(hits), asked, who="cut_search", remedy=_REMEDY)
+    hits, scores = _read(response, "cut_search", asked)
     chosen = Chosen.of("cut_search", options)
     decision = cut_scored(scores, chosen, who="cut_search", query=query)
     kept = CutList([hits[i] for i in decision.kept], decision.cut)
-    return _written(response, body, kept)
+    result: Response = _written(response, kept)
+    return result
 
 
 def fuse_searches(
@@ -94,26 +93,21 @@ def fuse_searches(
     ['b', 'a']
     """
     who = "fuse_searches"
-    arms: dict[str, Arm[Any]] = {}
-    first: tuple[Response, dict[str, Any]] | None = None
-    for name, response in arms_by_name(responses, who, "responses").items():
-        body, hits, scores = _read(response, who)
-        warn_of_shortfall(len(hits), asked, who=who, remedy=_REMEDY)
-        ids = [f"{hit.get('_index', '')}/{hit['_id']}" for hit in hits]
-        arms[name] = Arm(hits, ids, scores)
-        first = first or (response, body)
-    assert first is not None
-    kept = Fuser.of(who, options).answer(
-        arms, lambda hit, score, mark: {**hit, "_score": score, KEY: mark}
+    named = arms_by_name(responses, who, "responses")
+    kept = Fuser.of(who, options).answers(
+        {name: _read(response, who, asked)[0] for name, response in named.items()},
+        lambda hit, score, mark: {**hit, "_score": score, KEY: mark},
+        id_of=lambda hit: f"{hit.get('_index', '')}/{hit['_id']}",
+        score_of=lambda hit: hit["_score"],
     )
-    return _written(*first, kept)
+    result: Response = _written(next(iter(named.values())), kept)
+    return result
 
 
-def _read(response: Any, who: str) -> tuple[dict[str, Any], list[Any], list[Any]]:
-    """Return the body of a response, its hits and their scores."""
+def _read(response: Any, who: str, asked: int | None) -> tuple[list[Any], list[Any]]:
+    """Return the hits of a response and their scores."""
     try:
-        body: dict[str, Any] = dict(getattr(response, "body", response))
-        hits = body["hits"]["hits"]
+        hits = dict(getattr(response, "body", response))["hits"]["hits"]
         scores = [hit["_score"] for hit in hits]
     except (TypeError, KeyError, ValueError) as error:
         raise InvalidScoresError(
@@ -125,14 +119,12 @@ def _read(response: Any, who: str) -> tuple[dict[str, Any], list[Any], list[Any]
             f"{who}: every hit must have a _score: sort by it, or search with "
             f"track_scores=true; got none at index {scores.index(None)}"
         )
-    return body, hits, scores
+    warn_of_shortfall(len(hits), asked, who=who, remedy=_REMEDY)
+    return hits, scores
 
 
-def _written(response: Response, body: dict[str, Any], kept: CutList[Any]) -> Response:
-    """Return a response like the one given, with other hits."""
-    body = {**body, "hits": {**body["hits"], "hits": kept}}
-    source: Any = response
-    # The client's own class, or a dictionary.
-    same = type(source)(body=body, meta=source.meta) if hasattr(source, "body") else body
-    result: Any = same
-    return result  # type: ignore[no-any-return]
+def _written(response: Any, kept: CutList[Any]) -> Any:
+    """Return a response like the one given, a dictionary or the client's class, with other hits."""
+    given = getattr(response, "body", response)
+    body = {**given, "hits": {**given["hits"], "hits": kept}}
+    return body if given is response else type(response)(body=body, meta=response.meta)

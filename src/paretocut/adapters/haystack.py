@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable
-from typing import Any, Unpack
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Self, Unpack
 
-from paretocut.adapters.deciding import UNSCORED, filter_scored, read_each, stored
-from paretocut.adapters.hybrid import Arm, Fuser, HybridOptions
+from paretocut.adapters.deciding import UNSCORED, filter_scored, stored
+from paretocut.adapters.hybrid import Fuser, HybridOptions
 from paretocut.adapters.reporting import with_mark
 from paretocut.adapters.tokens import TokenBudget
 from paretocut.calibration import calibrate
@@ -24,8 +24,43 @@ from haystack import Document, component, default_from_dict, default_to_dict
 __all__ = ["ParetoCut", "ParetoCutJoiner"]
 
 
+class _Stored:
+    """What both components share: pipelines store them as plain values."""
+
+    _budget: TokenBudget
+    options: Mapping[str, Any]
+
+    def _arguments(self) -> dict[str, Any]:
+        """Return the arguments of the constructor that are neither options nor the budget."""
+        raise NotImplementedError
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the component as plain values, for pipelines in YAML.
+
+        A truncator and a fusion are stored by their paths: give the component the paths of saved
+        ones. A function that counts tokens cannot be stored.
+        """
+        budget = {"max_tokens": self._budget.most, "count_tokens": self._budget.count}
+        plain = stored({**self._arguments(), **budget, **self.options}, type(self).__name__)
+        del plain["count_tokens"]  # None
+        data: dict[str, Any] = default_to_dict(self, **plain)
+        return data
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """Return the component that `to_dict` describes.
+
+        Parameters
+        ----------
+        data
+            What `to_dict` returned.
+        """
+        restored: Self = default_from_dict(cls, data)
+        return restored
+
+
 @component
-class ParetoCut:
+class ParetoCut(_Stored):
     """Keeps the documents whose score makes them worth returning, in their order; maybe none.
 
     Place it after a retriever or ranker with a large ``top_k`` (200). Documents come out as copies
@@ -40,8 +75,8 @@ class ParetoCut:
     unscored
         What happens to documents whose score is None: ``"refuse"``, ``"keep"`` or ``"drop"``.
     max_tokens, count_tokens
-        Most tokens that the documents kept may have together, and what counts them; by default
-        one token for every four characters.
+        Most tokens of the documents kept together, and what counts them; by default one token for
+        every four characters.
     **options
         Who decides and within which bounds, as in `paretocut.cut`.
     """
@@ -92,27 +127,8 @@ class ParetoCut:
             max_k=self.options.get("max_k"),
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the component as plain values, for pipelines in YAML.
-
-        A truncator is stored by its path: give the component the path of a saved one. A function
-        that counts tokens cannot be stored.
-        """
-        options = _stored(self, higher_is_better=self.higher_is_better, unscored=self.unscored)
-        data: dict[str, Any] = default_to_dict(self, **options)
-        return data
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> ParetoCut:
-        """Return the component that `to_dict` describes.
-
-        Parameters
-        ----------
-        data
-            What `to_dict` returned.
-        """
-        restored: ParetoCut = default_from_dict(cls, data)
-        return restored
+    def _arguments(self) -> dict[str, Any]:
+        return {"higher_is_better": self.higher_is_better, "unscored": self.unscored}
 
     @component.output_types(documents=list[Document], decision=dict[str, Any])
     def run(self, documents: list[Document], query: str | None = None) -> dict[str, Any]:
@@ -127,14 +143,10 @@ class ParetoCut:
         """
         kept = filter_scored(
             documents,
-            read_each(
-                documents,
-                lambda document: document.score,
-                who="ParetoCut",
-                what="a list of haystack.Document",
-            ),
             self._chosen,
             who="ParetoCut",
+            what="a list of haystack.Document",
+            score_of=lambda document: document.score,
             query=query,
             unscored=self.unscored,
             mark=_mark,
@@ -160,7 +172,7 @@ class ParetoCut:
 
 
 @component
-class ParetoCutJoiner:
+class ParetoCutJoiner(_Stored):
     """Joins the documents of several retrievers by their scores, and cuts the outcome.
 
     It stands where ``DocumentJoiner`` stands, with one input for each retriever, because weights,
@@ -201,27 +213,8 @@ class ParetoCutJoiner:
         self.higher_is_better = higher_is_better
         self.options = options
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the component as plain values, for pipelines in YAML.
-
-        A truncator and a fusion are stored by their paths: give the component the paths of saved
-        ones. A function that counts tokens cannot be stored.
-        """
-        options = _stored(self, names=self.names, higher_is_better=self.higher_is_better)
-        data: dict[str, Any] = default_to_dict(self, **options)
-        return data
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> ParetoCutJoiner:
-        """Return the component that `to_dict` describes.
-
-        Parameters
-        ----------
-        data
-            What `to_dict` returned.
-        """
-        restored: ParetoCutJoiner = default_from_dict(cls, data)
-        return restored
+    def _arguments(self) -> dict[str, Any]:
+        return {"names": self.names, "higher_is_better": self.higher_is_better}
 
     @component.output_types(documents=list[Document], decision=dict[str, Any])
     def run(self, **documents: list[Document]) -> dict[str, Any]:
@@ -237,31 +230,16 @@ class ParetoCutJoiner:
                 f"ParetoCutJoiner: inputs must be {', '.join(self.names)}, "
                 f"got {', '.join(documents) or 'none'}"
             )
-        better = self.higher_is_better or {}
-        arms = {
-            name: Arm(
-                documents[name],
-                [document.id for document in documents[name]],
-                [document.score for document in documents[name]],
-                better.get(name, True),
-            )
-            for name in self.names
-        }
-        kept = self._fuser.answer(
-            arms,
+        kept = self._fuser.answers(
+            {name: documents[name] for name in self.names},
             lambda document, score, mark: _mark(dataclasses.replace(document, score=score), mark),
+            id_of=lambda document: document.id,
+            score_of=lambda document: document.score,
+            higher_is_better=self.higher_is_better,
             text_of=lambda document: document.content or "",
             budget=self._budget,
         )
         return {"documents": list(kept), "decision": kept.cut.to_dict()}
-
-
-def _stored(made: ParetoCut | ParetoCutJoiner, **own: Any) -> dict[str, Any]:
-    """Return the arguments that make such a component again, as a pipeline stores them."""
-    budget = {"max_tokens": made._budget.most, "count_tokens": made._budget.count}
-    options = stored({**own, **budget, **made.options}, type(made).__name__)
-    del options["count_tokens"]  # None
-    return options
 
 
 def _mark(document: Document, mark: dict[str, Any]) -> Document:

@@ -77,6 +77,24 @@ class Fuser:
         rest = {name: value for name, value in options.items() if name not in fusing}
         return cls(who, ChosenFusion.of(who, fusing), Chosen.of(who, rest))
 
+    def answers(
+        self,
+        found: Mapping[str, Sequence[T]],
+        mark: Callable[[T, float, dict[str, Any]], T],
+        *,
+        id_of: Callable[[T], str],
+        score_of: Callable[[T], float | None],
+        higher_is_better: Mapping[str, bool] | None = None,
+        **how: Any,
+    ) -> CutList[T]:
+        """Return what `answer` does, for results that know their ids and scores."""
+        up = higher_is_better or {}
+        arms = {
+            name: Arm(own, [*map(id_of, own)], [*map(score_of, own)], up.get(name, True))
+            for name, own in found.items()
+        }
+        return self.answer(arms, mark, **how)
+
     def answer(
         self,
         arms: Mapping[str, Arm[T]],

@@ -36,8 +36,7 @@ def cut_list(
         What ``.to_list()`` returned, with ``_distance`` of a vector search, ``_score`` of a full
         text search or ``_relevance_score`` of a reranker; ask for ``.limit(200)`` or so.
     asked
-        How many results the search asked for, if you want to be warned when it got less than
-        half of them.
+        How many results the search asked for; a warning says when it got less than half.
     **options
         Who decides and within which bounds, as in `paretocut.cut`.
     """
@@ -80,8 +79,7 @@ def cut_arrow(table: Any, *, asked: int | None = None, **options: Unpack[Decisio
     table
         What ``.to_arrow()`` returned, with a column of scores as in `cut_list`.
     asked
-        How many results the search asked for, if you want to be warned when it got less than
-        half of them.
+        How many results the search asked for; a warning says when it got less than half.
     **options
         Who decides and within which bounds, as in `paretocut.cut`.
     """

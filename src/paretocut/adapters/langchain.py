@@ -91,20 +91,14 @@ class ParetoCutRetriever(DecisionFields, BaseRetriever):
     ) -> list[Document]:
         search = {"k": self.fetch_k, **self.search_kwargs, **kwargs}
         found = self.vectorstore.similarity_search_with_score(query, **search)
-        kept = self._cut(query, found, search)
-        if run_manager is not None:
-            _dispatch(kept, run_manager.get_child())
-        return kept
+        return _dispatch(self._cut(query, found, search), _child(run_manager))
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: Any, **kwargs: Any
     ) -> list[Document]:
         search = {"k": self.fetch_k, **self.search_kwargs, **kwargs}
         found = await self.vectorstore.asimilarity_search_with_score(query, **search)
-        kept = self._cut(query, found, search)
-        if run_manager is not None:
-            await _adispatch(kept, run_manager.get_child())
-        return kept
+        return await _adispatch(self._cut(query, found, search), _child(run_manager))
 
     def _cut(
         self, query: str, found: Sequence[tuple[Document, float]], search: dict[str, Any]
@@ -183,39 +177,29 @@ class ParetoCutFusionRetriever(DecisionFields, BaseRetriever):
     def _get_relevant_documents(
         self, query: str, *, run_manager: Any, **kwargs: Any
     ) -> list[Document]:
-        config: Any = None if run_manager is None else {"callbacks": run_manager.get_child()}
-        found = {
-            name: arm.similarity_search_with_score(query, k=self.fetch_k, **kwargs)
+        found = [
+            arm.similarity_search_with_score(query, k=self.fetch_k, **kwargs)
             if isinstance(arm, VectorStore)
-            else arm.invoke(query, config=config)
-            for name, arm in self._arms.items()
-        }
-        kept = self._fused(query, found)
-        if run_manager is not None:
-            _dispatch(kept, run_manager.get_child())
-        return kept
+            else arm.invoke(query, config={"callbacks": _child(run_manager)})
+            for arm in self._arms.values()
+        ]
+        return _dispatch(self._fused(query, found), _child(run_manager))
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: Any, **kwargs: Any
     ) -> list[Document]:
-        config: Any = None if run_manager is None else {"callbacks": run_manager.get_child()}
-        answers = await asyncio.gather(
-            *(
-                arm.asimilarity_search_with_score(query, k=self.fetch_k, **kwargs)
-                if isinstance(arm, VectorStore)
-                else arm.ainvoke(query, config=config)
-                for arm in self._arms.values()
-            )
+        found = (
+            arm.asimilarity_search_with_score(query, k=self.fetch_k, **kwargs)
+            if isinstance(arm, VectorStore)
+            else arm.ainvoke(query, config={"callbacks": _child(run_manager)})
+            for arm in self._arms.values()
         )
-        kept = self._fused(query, dict(zip(self._arms, answers, strict=True)))
-        if run_manager is not None:
-            await _adispatch(kept, run_manager.get_child())
-        return kept
+        kept = self._fused(query, await asyncio.gather(*found))
+        return await _adispatch(kept, _child(run_manager))
 
-    def _fused(self, query: str, found: dict[str, Any]) -> CutList[Document]:
+    def _fused(self, query: str, found: Sequence[Any]) -> CutList[Document]:
         arms = {}
-        for name, answer in found.items():
-            arm = self._arms[name]
+        for (name, arm), answer in zip(self._arms.items(), found, strict=True):
             if isinstance(arm, VectorStore):
                 documents = [document for document, _ in answer]
                 scores = [score for _, score in answer]
@@ -283,9 +267,7 @@ class ParetoCutCompressor(DecisionFields, BaseDocumentCompressor):
             Get the decision as an event when they belong to a run, as those of a
             ``ContextualCompressionRetriever`` do.
         """
-        kept = self._keep(documents, query)
-        _dispatch(kept, callbacks)
-        return kept
+        return _dispatch(self._keep(documents, query), callbacks)
 
     async def acompress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Any = None
@@ -297,18 +279,15 @@ class ParetoCutCompressor(DecisionFields, BaseDocumentCompressor):
         documents, query, callbacks
             As there.
         """
-        kept = self._keep(documents, query)
-        await _adispatch(kept, callbacks)
-        return kept
+        return await _adispatch(self._keep(documents, query), callbacks)
 
     def _keep(self, documents: Sequence[Document], query: str) -> CutList[Document]:
-        who = f"ParetoCutCompressor: metadata[{self.score_key!r}]"
-        scores = read_each(
-            documents,
-            lambda document: document.metadata.get(self.score_key),
-            who="ParetoCutCompressor",
-            what="a list of Document",
-        )
+        def score_of(document: Document) -> Any:
+            return document.metadata.get(self.score_key)
+
+        who, what = "ParetoCutCompressor", "a list of Document"
+        scores = read_each(documents, score_of, who=who, what=what)
+        who = f"{who}: metadata[{self.score_key!r}]"
         if documents and all(score is None for score in scores) and self.unscored != "keep":
             there = sorted({key for document in documents for key in document.metadata})
             raise InvalidScoresError(
@@ -319,9 +298,10 @@ class ParetoCutCompressor(DecisionFields, BaseDocumentCompressor):
             )
         return filter_scored(
             documents,
-            scores,
             self._chosen,
             who=who,
+            what=what,
+            score_of=score_of,
             query=query,
             unscored=self.unscored,
             mark=_mark,
@@ -335,16 +315,21 @@ def _mark(document: Document, mark: dict[str, Any]) -> Document:
     return document.model_copy(update={"metadata": with_mark(document.metadata, mark)})
 
 
-def _dispatch(kept: CutList[Document], callbacks: Any) -> None:
+def _child(run_manager: Any) -> Any:
+    return None if run_manager is None else run_manager.get_child()
+
+
+def _dispatch(kept: CutList[Document], callbacks: Any) -> CutList[Document]:
     """Send the decision to callbacks, as an event of the run that they belong to."""
     if getattr(callbacks, "handlers", None) and callbacks.parent_run_id is not None:
         dispatch_custom_event(KEY, summary(kept.cut), config={"callbacks": callbacks})
+    return kept
 
 
-async def _adispatch(kept: CutList[Document], callbacks: Any) -> None:
-    """Do the same for callbacks of an asynchronous run."""
+async def _adispatch(kept: CutList[Document], callbacks: Any) -> CutList[Document]:
     if getattr(callbacks, "handlers", None) and callbacks.parent_run_id is not None:
         await adispatch_custom_event(KEY, summary(kept.cut), config={"callbacks": callbacks})
+    return kept
 
 
 def _direction(store: VectorStore, given: bool | None) -> bool:

@@ -45,8 +45,7 @@ def cut_lists(
         Names of the new columns: nullable integers, arrays in the order of the scores, and
         sentences; missing where the list is. None leaves the reason out.
     **options
-        Who decides and within which bounds, as in `paretocut.cut`; ``higher_is_better``;
-        ``threads``.
+        Who decides, as in `paretocut.cut`, with bounds; ``higher_is_better``; ``threads``.
     """
     pd = _pandas(frame, "cut_lists")
     ListNames(column, k, surprise, reason).check("cut_lists", frame.columns)

@@ -24,7 +24,26 @@ __all__ = ["ParetoCutExpr", "ParetoCutSeries", "fuse_rows"]
 pl = require("polars", feature="the Polars namespace", extra="polars")
 
 
-class ParetoCutExpr:
+class _Fields:
+    """The fields of a decision one by one, of expressions and series alike."""
+
+    def cut(self, **options: Unpack[FrameOptions]) -> Any:
+        raise NotImplementedError
+
+    def k(self, **options: Unpack[FrameOptions]) -> Any:
+        """Return how many results of each list to keep, named ``k``."""
+        return self.cut(**options).struct.field("k")
+
+    def surprise(self, **options: Unpack[FrameOptions]) -> Any:
+        """Return lists of surprise in the order of the scores, named ``surprise``."""
+        return self.cut(**options).struct.field("surprise")
+
+    def reason(self, **options: Unpack[FrameOptions]) -> Any:
+        """Return one sentence for each list, named ``reason``."""
+        return self.cut(**options).struct.field("reason")
+
+
+class ParetoCutExpr(_Fields):
     """Decisions on a column of lists, one list per row: ``pl.col("scores").paretocut``.
 
     Lists are scores in any order. Options are those of `paretocut.cut`: who decides and within
@@ -55,20 +74,8 @@ class ParetoCutExpr:
             is_elementwise=True,
         )
 
-    def k(self, **options: Unpack[FrameOptions]) -> Any:
-        """Return an expression, named ``k``: how many results of each list to keep."""
-        return self.cut(**options).struct.field("k")
 
-    def surprise(self, **options: Unpack[FrameOptions]) -> Any:
-        """Return an expression, named ``surprise``: lists in the order of the scores."""
-        return self.cut(**options).struct.field("surprise")
-
-    def reason(self, **options: Unpack[FrameOptions]) -> Any:
-        """Return an expression, named ``reason``: one sentence for each list."""
-        return self.cut(**options).struct.field("reason")
-
-
-class ParetoCutSeries:
+class ParetoCutSeries(_Fields):
     """The same for a series of lists: ``series.paretocut``."""
 
     def __init__(self, series: Any) -> None:
@@ -77,18 +84,6 @@ class ParetoCutSeries:
     def cut(self, **options: Unpack[FrameOptions]) -> Any:
         """Return a series of structs with the fields ``k``, ``surprise`` and ``reason``."""
         return _cut_series(self._series, FrameCutter("paretocut", options))
-
-    def k(self, **options: Unpack[FrameOptions]) -> Any:
-        """Return a series: how many results of each list to keep."""
-        return self.cut(**options).struct.field("k")
-
-    def surprise(self, **options: Unpack[FrameOptions]) -> Any:
-        """Return a series of lists in the order of the scores."""
-        return self.cut(**options).struct.field("surprise")
-
-    def reason(self, **options: Unpack[FrameOptions]) -> Any:
-        """Return a series: one sentence for each list."""
-        return self.cut(**options).struct.field("reason")
 
 
 def fuse_rows(

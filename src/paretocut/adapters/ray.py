@@ -47,8 +47,7 @@ def cut_lists(
     ray_remote_args
         Resources of a task and other arguments of `ray.remote`.
     **options
-        Who decides and within which bounds, as in `paretocut.cut`; ``higher_is_better``;
-        ``threads``.
+        Who decides, as in `paretocut.cut`, with bounds; ``higher_is_better``; ``threads``.
     """
     cutter = FrameCutter("cut_lists", {"threads": 1, **options})
     _check(dataset, cutter.who)
@@ -87,8 +86,7 @@ def cut_rows(
     ray_remote_args
         Resources of a task and other arguments of `ray.remote`.
     **options
-        Who decides and within which bounds, as in `paretocut.cut`; ``higher_is_better``;
-        ``threads``.
+        Who decides, as in `paretocut.cut`, with bounds; ``higher_is_better``; ``threads``.
     """
     cutter = FrameCutter("cut_rows", {"threads": 1, **options})
     _check(dataset, cutter.who)

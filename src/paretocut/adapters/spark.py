@@ -41,8 +41,7 @@ def cut_lists(
         Names of the new columns: ``bigint``, ``array<double>`` in the order of the scores, and
         ``string``; None leaves the reason out.
     **options
-        Who decides and within which bounds, as in `paretocut.cut`; ``higher_is_better``;
-        ``threads``.
+        Who decides, as in `paretocut.cut`, with bounds; ``higher_is_better``; ``threads``.
     """
     types = require("pyspark.sql.types", feature="the Spark functions", extra="spark")
     cutter = FrameCutter("cut_lists", {"threads": 1, **options})
@@ -76,8 +75,7 @@ def cut_rows(
     surprise, kept, reason
         Names of the new columns: ``double``, ``boolean`` and, only if it has a name, ``string``.
     **options
-        Who decides and within which bounds, as in `paretocut.cut`; ``higher_is_better``;
-        ``threads``.
+        Who decides, as in `paretocut.cut`, with bounds; ``higher_is_better``; ``threads``.
     """
     types = require("pyspark.sql.types", feature="the Spark functions", extra="spark")
     cutter = FrameCutter("cut_rows", {"threads": 1, **options})

@@ -26,8 +26,7 @@ def cut_matches(
     matches
         A `usearch.index.Matches`; its distances are always lower for better, whatever the metric.
     asked
-        How many results the search asked for, if you want to be warned when it got less than
-        half of them.
+        How many results the search asked for; a warning says when it got less than half.
     **options
         Who decides and within which bounds, as in `paretocut.cut`.
     """

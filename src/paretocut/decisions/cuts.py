@@ -186,7 +186,7 @@ class Cuts(Drawn):
     def surprise(self) -> Ragged:
         """Surprise of each result, in the caller's order; see `paretocut.fit_tail`."""
         found = self.fits.surprise
-        if self._ranked is None:  # fitted as the caller gave them
+        if self._given is not None:  # fitted as the caller gave them
             return found
         whole = Ragged.unchecked(np.zeros(int(self.n.sum())), offsets_of(self.n))
         fitted = whole.ranks < whole.spread(found.lengths)  # padding has surprise 0
