@@ -6,13 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, Unpack
 
 from paretocut.adapters.deciding import FETCH_K, CutList, cut_each, read_each
-from paretocut.adapters.reporting import warn_of_shortfall
 from paretocut.adapters.stores import SAMPLE, Embed, calibrate_store
 from paretocut.adapters.tokens import TokenBudget
 from paretocut.decisions.options import DecisionOptions
 from paretocut.errors import InvalidScoresError
 from paretocut.truncators import Calibrated
-from paretocut.truncators.choose import Chosen
 
 __all__ = ["calibrate", "cut_query"]
 
@@ -58,15 +56,16 @@ def cut_query(
             f"include=['documents', ...]; got {result.get('included')}"
         )
     distances = result["distances"]
-    counts = read_each(distances, len, who="cut_query", what="lists of distances, one per query")
-    warn_of_shortfall(counts, asked, who="cut_query", remedy=_REMEDY)
+    read_each(distances, len, who="cut_query", what="lists of distances, one per query")
     decisions, _ = cut_each(
         distances,
-        Chosen.of("cut_query", options),
+        options,
         who="cut_query",
         higher_is_better=False,
         budget=budget,
         text_of=lambda query, i: result["documents"][query][i] or "",
+        asked=asked,
+        remedy=_REMEDY,
     )
     cut = dict(result)
     for name in _COLUMNS:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from paretocut.adapters.reporting import OF_RESULT, report, summary
+from paretocut.adapters.reporting import OF_RESULT, report, summary, warn_of_shortfall
 from paretocut.adapters.tokens import TokenBudget
 from paretocut.decisions import Cut, Cuts
 from paretocut.errors import InvalidParameterError, InvalidScoresError
@@ -105,7 +105,7 @@ class Decision:
 
 def decide(
     lists: Ragged | RankedLists,
-    chosen: Chosen,
+    chosen: Chosen | Mapping[str, Any],
     *,
     who: str,
     queries: Sequence[str | None] | None = None,
@@ -114,8 +114,11 @@ def decide(
 ) -> tuple[Cuts, Cuts | list[Cut]]:
     """Return the decisions before and after a limit, and report the latter for ``who``.
 
-    ``limit`` takes the number of a list and its decision. Queries are handed on if all are known.
+    ``chosen`` may be options that are not checked yet. ``limit`` takes the number of a list and
+    its decision. Queries are handed on if all are known.
     """
+    if not isinstance(chosen, Chosen):
+        chosen = Chosen.of(who, chosen)
     known = queries is not None and all(isinstance(query, str) for query in queries)
     texts: Any = queries if known else None
     with _speaking_for(who):
@@ -137,7 +140,7 @@ def _speaking_for(who: str) -> Iterator[None]:
 
 def cut_each(
     answers: Iterable[ArrayLike | Sequence[float | None]],
-    chosen: Chosen,
+    chosen: Chosen | Mapping[str, Any],
     *,
     who: str,
     queries: Sequence[str | None] | None = None,
@@ -145,14 +148,18 @@ def cut_each(
     best_first: bool = True,
     budget: TokenBudget | None = None,
     text_of: Callable[[int, int], str] = lambda answer, i: str(i),
+    asked: int | None = None,
+    remedy: str = "",
 ) -> tuple[list[Decision], Cuts]:
     """Return what to keep of each answer, and all decisions together (before the budget).
 
     A score of None or NaN means that there is none. Where results are known to come
     ``best_first``, even two scores that run the other way are refused. ``text_of`` gives the text
-    of a result from the number of the answer and its position there.
+    of a result from the number of the answer and its position there. A warning says when a search
+    ``asked`` for more than twice as many results as came, and names the ``remedy``.
     """
     scored = [_scored(scores, who) for scores in answers]
+    warn_of_shortfall([values.size for values, _ in scored], asked, who=who, remedy=remedy)
     lists = Ragged.from_any([values for values, _ in scored], dtype=np.float64)
     if best_first:
         check_direction(lists, higher_is_better, who=who, least=2)
@@ -175,7 +182,7 @@ def cut_each(
 
 def cut_scored(
     scores: ArrayLike | Sequence[float | None],
-    chosen: Chosen,
+    chosen: Chosen | Mapping[str, Any],
     *,
     who: str,
     query: str | None = None,

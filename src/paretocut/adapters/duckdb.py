@@ -45,7 +45,13 @@ def cut_rows(
         Who decides and within which bounds, as in `paretocut.cut`.
     """
     return cut_fetched_rows(
-        rows, score, options, who="cut_rows", up=higher_is_better, asked=asked, remedy=_REMEDY
+        rows,
+        score,
+        options,
+        who="cut_rows",
+        higher_is_better=higher_is_better,
+        asked=asked,
+        remedy=_REMEDY,
     )
 
 
@@ -69,7 +75,13 @@ def cut_arrow(
         As in `cut_rows`.
     """
     return cut_fetched_table(
-        table, score, options, who="cut_arrow", up=higher_is_better, asked=asked, remedy=_REMEDY
+        table,
+        score,
+        options,
+        who="cut_arrow",
+        higher_is_better=higher_is_better,
+        asked=asked,
+        remedy=_REMEDY,
     )
 
 

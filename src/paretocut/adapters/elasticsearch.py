@@ -10,7 +10,6 @@ from paretocut.adapters.hybrid import Fuser, HybridOptions, arms_by_name
 from paretocut.adapters.reporting import KEY, warn_of_shortfall
 from paretocut.decisions.options import DecisionOptions
 from paretocut.errors import InvalidScoresError
-from paretocut.truncators.choose import Chosen
 
 __all__ = ["cut_search", "fuse_searches"]
 
@@ -54,8 +53,7 @@ def cut_search(
     ['0', '1']
     """
     hits, scores = _read(response, "cut_search", asked)
-    chosen = Chosen.of("cut_search", options)
-    decision = cut_scored(scores, chosen, who="cut_search", query=query)
+    decision = cut_scored(scores, options, who="cut_search", query=query)
     kept = CutList([hits[i] for i in decision.kept], decision.cut)
     result: Response = _written(response, kept)
     return result
@@ -94,7 +92,7 @@ def fuse_searches(
     """
     who = "fuse_searches"
     named = arms_by_name(responses, who, "responses")
-    kept = Fuser.of(who, options).answers(
+    kept = Fuser.of(who, options).answer(
         {name: _read(response, who, asked)[0] for name, response in named.items()},
         lambda hit, score, mark: {**hit, "_score": score, KEY: mark},
         id_of=lambda hit: f"{hit.get('_index', '')}/{hit['_id']}",

@@ -8,11 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paretocut.adapters.deciding import CutTuple, cut_each
-from paretocut.adapters.reporting import warn_of_shortfall
 from paretocut.adapters.stores import two_matrices
 from paretocut.decisions.options import DecisionOptions
 from paretocut.errors import InvalidScoresError
-from paretocut.truncators.choose import Chosen
 
 __all__ = ["cut_search"]
 
@@ -60,10 +58,14 @@ def cut_search(
     new_distances = np.full_like(distances, -worst if higher_is_better else worst)
     new_labels = np.full_like(labels, -1)
     there = np.where(labels == -1, np.nan, distances.astype(np.float64))
-    counts = np.count_nonzero(labels != -1, axis=1).tolist()
-    warn_of_shortfall(counts, labels.shape[1] or None, who="cut_search", remedy=_REMEDY)
-    chosen = Chosen.of("cut_search", options)
-    decisions, cuts = cut_each(there, chosen, who="cut_search", higher_is_better=higher_is_better)
+    decisions, cuts = cut_each(
+        there,
+        options,
+        who="cut_search",
+        higher_is_better=higher_is_better,
+        asked=labels.shape[1] or None,
+        remedy=_REMEDY,
+    )
     for row, decision in enumerate(decisions):
         kept = decision.kept
         new_distances[row, : kept.size] = distances[row, kept]

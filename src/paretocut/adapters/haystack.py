@@ -27,11 +27,10 @@ __all__ = ["ParetoCut", "ParetoCutJoiner"]
 class _Stored:
     """What both components share: pipelines store them as plain values."""
 
-    _budget: TokenBudget
     options: Mapping[str, Any]
 
     def _arguments(self) -> dict[str, Any]:
-        """Return the arguments of the constructor that are neither options nor the budget."""
+        """Return the arguments of the constructor, less the options."""
         raise NotImplementedError
 
     def to_dict(self) -> dict[str, Any]:
@@ -40,8 +39,7 @@ class _Stored:
         A truncator and a fusion are stored by their paths: give the component the paths of saved
         ones. A function that counts tokens cannot be stored.
         """
-        budget = {"max_tokens": self._budget.most, "count_tokens": self._budget.count}
-        plain = stored({**self._arguments(), **budget, **self.options}, type(self).__name__)
+        plain = stored({**self._arguments(), **self.options}, type(self).__name__)
         del plain["count_tokens"]  # None
         data: dict[str, Any] = default_to_dict(self, **plain)
         return data
@@ -117,18 +115,12 @@ class ParetoCut(_Stored):
             As for `paretocut.calibrate`, such as ``queries``, ``n`` and ``threads``.
         """
         found = calibrate(search, texts, higher_is_better=self.higher_is_better, **options)
-        return ParetoCut(
-            higher_is_better=self.higher_is_better,
-            unscored=self.unscored,
-            max_tokens=self._budget.most,
-            count_tokens=self._budget.count,
-            truncator=found,
-            min_k=self.options.get("min_k", 0),
-            max_k=self.options.get("max_k"),
-        )
+        bounds = {name: self.options[name] for name in ("min_k", "max_k") if name in self.options}
+        return ParetoCut(**self._arguments(), truncator=found, **bounds)
 
     def _arguments(self) -> dict[str, Any]:
-        return {"higher_is_better": self.higher_is_better, "unscored": self.unscored}
+        own = {"higher_is_better": self.higher_is_better, "unscored": self.unscored}
+        return own | self._budget.arguments()
 
     @component.output_types(documents=list[Document], decision=dict[str, Any])
     def run(self, documents: list[Document], query: str | None = None) -> dict[str, Any]:
@@ -214,7 +206,8 @@ class ParetoCutJoiner(_Stored):
         self.options = options
 
     def _arguments(self) -> dict[str, Any]:
-        return {"names": self.names, "higher_is_better": self.higher_is_better}
+        own = {"names": self.names, "higher_is_better": self.higher_is_better}
+        return own | self._budget.arguments()
 
     @component.output_types(documents=list[Document], decision=dict[str, Any])
     def run(self, **documents: list[Document]) -> dict[str, Any]:
@@ -230,7 +223,7 @@ class ParetoCutJoiner(_Stored):
                 f"ParetoCutJoiner: inputs must be {', '.join(self.names)}, "
                 f"got {', '.join(documents) or 'none'}"
             )
-        kept = self._fuser.answers(
+        kept = self._fuser.answer(
             {name: documents[name] for name in self.names},
             lambda document, score, mark: _mark(dataclasses.replace(document, score=score), mark),
             id_of=lambda document: document.id,

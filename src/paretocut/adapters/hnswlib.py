@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from paretocut.adapters.deciding import CutTuple, cut_each
 from paretocut.adapters.stores import two_matrices
 from paretocut.decisions.options import DecisionOptions
-from paretocut.truncators.choose import Chosen
 
 __all__ = ["cut_knn_query"]
 
@@ -31,8 +30,7 @@ def cut_knn_query(
         Who decides and within which bounds, as in `paretocut.cut`.
     """
     labels, distances = two_matrices("cut_knn_query", labels=labels, distances=distances)
-    chosen = Chosen.of("cut_knn_query", options)
-    decisions, cuts = cut_each(distances, chosen, who="cut_knn_query", higher_is_better=False)
+    decisions, cuts = cut_each(distances, options, who="cut_knn_query", higher_is_better=False)
     arrays = [
         [row[one.kept] for row, one in zip(column, decisions, strict=True)]
         for column in (labels, distances)

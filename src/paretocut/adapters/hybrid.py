@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from paretocut.lists import Ragged, RankedLists
 from paretocut.lists.columns import check_direction
 from paretocut.truncators.choose import Chosen
 
-__all__ = ["Arm", "Fuser", "HybridOptions", "arms_by_name"]
+__all__ = ["Fuser", "HybridOptions", "arms_by_name"]
 
 T = TypeVar("T")
 
@@ -32,35 +32,6 @@ _RRF = 60.0
 
 class HybridOptions(DecisionOptions, FusionOptions, total=False):
     """How answers are fused, who decides, and within which bounds."""
-
-
-@dataclass(frozen=True)
-class Arm(Generic[T]):
-    """The answer of one search; equal ids mean the same document.
-
-    A search that gives no score to any result takes part by the order of its results.
-    """
-
-    results: Sequence[T]
-    ids: Sequence[str]
-    scores: Sequence[float | None]
-    higher_is_better: bool = True
-
-    def lists(self, name: str, who: str) -> RankedLists:
-        """Return the answer as the list of one query."""
-        missing = [i for i, score in enumerate(self.scores) if score is None]
-        if missing and len(missing) < len(self.scores):
-            raise InvalidScoresError(
-                f"{who}: all results of {name} must have a score or none of them, "
-                f"got none for the result at index {missing[0]}"
-            )
-        scores: Any = self.scores
-        up = self.higher_is_better or bool(missing)
-        if missing:  # as in reciprocal rank fusion
-            scores = 1 / (_RRF + np.arange(1, len(self.scores) + 1))
-        column = Ragged.from_any([scores], dtype=np.float64)
-        check_direction(column, up, who=f"{who}: {name}")
-        return RankedLists(column, doc_ids=[list(self.ids)], higher_is_better=up)
 
 
 @dataclass(frozen=True)
@@ -77,7 +48,7 @@ class Fuser:
         rest = {name: value for name, value in options.items() if name not in fusing}
         return cls(who, ChosenFusion.of(who, fusing), Chosen.of(who, rest))
 
-    def answers(
+    def answer(
         self,
         found: Mapping[str, Sequence[T]],
         mark: Callable[[T, float, dict[str, Any]], T],
@@ -85,47 +56,52 @@ class Fuser:
         id_of: Callable[[T], str],
         score_of: Callable[[T], float | None],
         higher_is_better: Mapping[str, bool] | None = None,
-        **how: Any,
-    ) -> CutList[T]:
-        """Return what `answer` does, for results that know their ids and scores."""
-        up = higher_is_better or {}
-        arms = {
-            name: Arm(own, [*map(id_of, own)], [*map(score_of, own)], up.get(name, True))
-            for name, own in found.items()
-        }
-        return self.answer(arms, mark, **how)
-
-    def answer(
-        self,
-        arms: Mapping[str, Arm[T]],
-        mark: Callable[[T, float, dict[str, Any]], T],
-        *,
         query: str | None = None,
         text_of: Callable[[T], str] = str,
         budget: TokenBudget | None = None,
     ) -> CutList[T]:
-        """Return the results kept, best first; ``mark`` copies one with fused score and mark."""
-        fused = self.fusion.fuse({name: arm.lists(name, self.who) for name, arm in arms.items()})
-        assert fused.doc_ids is not None
+        """Return the results kept of all searches, by name, best first.
+
+        Equal ids mean the same document. ``mark`` copies a result with fused score and mark.
+        """
+        lists: dict[str, RankedLists] = {}
         first: dict[str, T] = {}
-        for arm in arms.values():
-            for name, result in zip(arm.ids, arm.results, strict=True):
-                first.setdefault(name.rstrip("\0"), result)  # as NumPy keeps strings
-        results = [first[name] for name in fused.doc_ids[0].tolist()]
+        for name, results in found.items():
+            up = (higher_is_better or {}).get(name, True)
+            ids, scores = [*map(id_of, results)], [*map(score_of, results)]
+            lists[name] = _as_list(ids, scores, up, f"{self.who}: {name}")
+            for own, result in zip(ids, results, strict=True):
+                first.setdefault(own.rstrip("\0"), result)  # as NumPy keeps strings
+        fused = self.fusion.fuse(lists)
+        assert fused.doc_ids is not None
+        together = [first[own] for own in fused.doc_ids[0].tolist()]
 
         def limit(_: int, cut: Cut) -> Cut:
-            return (budget or TokenBudget()).limited(cut, lambda i: text_of(results[i]))
+            return (budget or TokenBudget()).limited(cut, lambda i: text_of(together[i]))
 
         _, (cut,) = decide(fused, self.chosen, who=self.who, queries=[query], limit=limit)
-        scores = fused.scores[0]
-        decision = Decision(cut, scores, np.arange(scores.size))
-        return CutList(
-            (
-                mark(results[i], float(scores[i]), {**values, "parts": _parts(fused, i)})
-                for i, values in decision.marks()
-            ),
-            cut,
+        merged = fused.scores[0]
+        marks = Decision(cut, merged, np.arange(merged.size)).marks()
+        kept = (
+            mark(together[i], float(merged[i]), {**values, "parts": _parts(fused, i)})
+            for i, values in marks
         )
+        return CutList(kept, cut)
+
+
+def _as_list(ids: list[str], scores: list[Any], up: bool, who: str) -> RankedLists:
+    """Return the answer of one search; without any score the order of its results counts."""
+    missing = [i for i, score in enumerate(scores) if score is None]
+    if missing and len(missing) < len(scores):
+        raise InvalidScoresError(
+            f"{who}: all results must have a score or none of them, "
+            f"got none for the result at index {missing[0]}"
+        )
+    if missing:  # as in reciprocal rank fusion
+        up, scores = True, [1 / (_RRF + rank) for rank in range(1, len(scores) + 1)]
+    column = Ragged.from_any([scores], dtype=np.float64)
+    check_direction(column, up, who=who)
+    return RankedLists(column, doc_ids=[ids], higher_is_better=up)
 
 
 def arms_by_name(given: Any, who: str, what: str) -> dict[str, Any]:

@@ -48,7 +48,7 @@ def cut_list(
     score = "_distance" if first is None else _score_of(first, "cut_list")
     up = _HIGHER_IS_BETTER[score]
     return cut_fetched_rows(
-        rows, score, options, who="cut_list", up=up, asked=asked, remedy=_REMEDY
+        rows, score, options, who="cut_list", higher_is_better=up, asked=asked, remedy=_REMEDY
     )
 
 
@@ -86,7 +86,7 @@ def cut_arrow(table: Any, *, asked: int | None = None, **options: Unpack[Decisio
     score = _score_of(columns_of(table, "cut_arrow"), "cut_arrow")
     up = _HIGHER_IS_BETTER[score]
     return cut_fetched_table(
-        table, score, options, who="cut_arrow", up=up, asked=asked, remedy=_REMEDY
+        table, score, options, who="cut_arrow", higher_is_better=up, asked=asked, remedy=_REMEDY
     )
 
 

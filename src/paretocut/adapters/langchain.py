@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from paretocut.adapters.deciding import FETCH_K, CutList, cut_scored, filter_scored, read_each
-from paretocut.adapters.hybrid import Arm, Fuser, arms_by_name
-from paretocut.adapters.reporting import KEY, summary, warn_of_shortfall, with_mark
+from paretocut.adapters.hybrid import Fuser, arms_by_name
+from paretocut.adapters.reporting import KEY, summary, with_mark
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.fusion.chosen import ChosenFusion
 from paretocut.schema.extras import require
@@ -103,13 +103,13 @@ class ParetoCutRetriever(DecisionFields, BaseRetriever):
     def _cut(
         self, query: str, found: Sequence[tuple[Document, float]], search: dict[str, Any]
     ) -> CutList[Document]:
-        who = "ParetoCutRetriever"
-        warn_of_shortfall(len(found), search.get("k"), who=who, remedy=_REMEDY)
         decision = cut_scored(
             [score for _, score in found],
             self._chosen,
-            who=who,
+            who="ParetoCutRetriever",
             query=query,
+            asked=search.get("k"),
+            remedy=_REMEDY,
             higher_is_better=_direction(self.vectorstore, self.higher_is_better),
             budget=self._budget,
             text_of=lambda i: found[i][0].page_content,
@@ -198,34 +198,33 @@ class ParetoCutFusionRetriever(DecisionFields, BaseRetriever):
         return await _adispatch(kept, _child(run_manager))
 
     def _fused(self, query: str, found: Sequence[Any]) -> CutList[Document]:
-        arms = {}
+        pairs, up = {}, dict(self.higher_is_better)
         for (name, arm), answer in zip(self._arms.items(), found, strict=True):
             if isinstance(arm, VectorStore):
-                documents = [document for document, _ in answer]
-                scores = [score for _, score in answer]
-                up = _direction(arm, self.higher_is_better.get(name))
+                pairs[name], up[name] = answer, _direction(arm, up.get(name))
             else:
-                documents = list(answer)
-                scores = [document.metadata.get(self.score_key) for document in documents]
-                up = self.higher_is_better.get(name, True)
-            arms[name] = Arm(documents, [self._id(document) for document in documents], scores, up)
-        return self._fuser.answer(
-            arms,
-            lambda document, score, mark: _mark(document, mark),
+                pairs[name] = [(one, one.metadata.get(self.score_key)) for one in answer]
+        kept = self._fuser.answer(
+            pairs,
+            lambda pair, score, mark: (_mark(pair[0], mark), score),
+            id_of=lambda pair: self._id(pair[0]),
+            score_of=lambda pair: pair[1],
+            higher_is_better=up,
             query=query,
-            text_of=lambda document: document.page_content,
+            text_of=lambda pair: pair[0].page_content,
             budget=self._budget,
         )
+        return CutList((document for document, _ in kept), kept.cut)
 
     def _id(self, document: Document) -> str:
-        if self.id_key is not None:
-            if self.id_key not in document.metadata:
-                raise InvalidParameterError(
-                    f"ParetoCutFusionRetriever: id_key must be in the metadata of every document, "
-                    f"got {self.id_key!r} and a document with {sorted(document.metadata)}"
-                )
-            return str(document.metadata[self.id_key])
-        return str(document.page_content)
+        if self.id_key is None:
+            return str(document.page_content)
+        if self.id_key not in document.metadata:
+            raise InvalidParameterError(
+                f"ParetoCutFusionRetriever: id_key must be in the metadata of every document, "
+                f"got {self.id_key!r} and a document with {sorted(document.metadata)}"
+            )
+        return str(document.metadata[self.id_key])
 
 
 class ParetoCutCompressor(DecisionFields, BaseDocumentCompressor):

@@ -211,7 +211,7 @@ class ParetoCutFusionRetriever(BaseRetriever):
     def _fused(
         self, query: QueryBundle, answers: Sequence[Sequence[NodeWithScore]]
     ) -> list[NodeWithScore]:
-        return self._fuser.answers(
+        return self._fuser.answer(
             dict(zip(self._retrievers, answers, strict=True)),
             lambda node, score, mark: _mark(NodeWithScore(node=node.node, score=score), mark),
             id_of=lambda node: node.node.node_id,

@@ -44,7 +44,13 @@ def cut_rows(
         As for `paretocut.adapters.duckdb.cut_rows`.
     """
     return cut_fetched_rows(
-        rows, score, options, who="cut_rows", up=higher_is_better, asked=asked, remedy=_REMEDY
+        rows,
+        score,
+        options,
+        who="cut_rows",
+        higher_is_better=higher_is_better,
+        asked=asked,
+        remedy=_REMEDY,
     )
 
 

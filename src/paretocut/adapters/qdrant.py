@@ -12,7 +12,6 @@ from paretocut.adapters.stores import SAMPLE, Embed, calibrate_store
 from paretocut.decisions.options import DecisionOptions
 from paretocut.errors import InvalidParameterError
 from paretocut.truncators import Calibrated
-from paretocut.truncators.choose import Chosen
 
 __all__ = ["calibrate", "cut_query_points", "fuse_query_points"]
 
@@ -43,8 +42,7 @@ def cut_query_points(
     """
     who = "cut_query_points"
     points, scores = _points(response, who, asked)
-    chosen = Chosen.of(who, options)
-    decision = cut_scored(scores, chosen, who=who, higher_is_better=higher_is_better)
+    decision = cut_scored(scores, options, who=who, higher_is_better=higher_is_better)
     kept = CutList([points[i] for i in decision.kept], decision.cut)
     return response.model_copy(update={"points": kept})
 
@@ -81,7 +79,7 @@ def fuse_query_points(
     named = arms_by_name(responses, who, "responses")
     found = {name: _points(response, who, asked)[0] for name, response in named.items()}
     up = higher_is_better
-    kept = Fuser.of(who, options).answers(
+    kept = Fuser.of(who, options).answer(
         found,
         _marked,
         id_of=lambda point: str(point.id),

@@ -6,11 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from paretocut.adapters.deciding import CutList, Decision, cut_scored
-from paretocut.adapters.hybrid import Arm, Fuser, arms_by_name
-from paretocut.adapters.reporting import KEY, warn_of_shortfall
+from paretocut.adapters.deciding import CutList, cut_scored
+from paretocut.adapters.hybrid import Fuser, arms_by_name
+from paretocut.adapters.reporting import KEY
 from paretocut.errors import InvalidParameterError
-from paretocut.truncators.choose import Chosen
 
 __all__ = ["columns_of", "cut_fetched_rows", "cut_fetched_table", "fuse_fetched_rows"]
 
@@ -20,13 +19,13 @@ Row = TypeVar("Row")
 def cut_fetched_rows(
     rows: Sequence[Row], score: str | int, options: Mapping[str, Any], *, who: str, **how: Any
 ) -> CutList[Row]:
-    """Return the rows kept; ``score`` is place or name of a column, the rest as in `_cut`."""
-    chosen = Chosen.of(who, options)
+    """Return the rows kept; ``score`` is place or name of a column, ``how`` as in `cut_each`."""
     if not isinstance(rows, Sequence) or isinstance(rows, (str, bytes)):
         raise InvalidParameterError(
             f"{who}: rows must be a list of rows, got {type(rows).__name__}"
         )
-    decision = _cut([_value(row, score, who) for row in rows], chosen, who=who, **how)
+    scores = [_value(row, score, who) for row in rows]
+    decision = cut_scored(scores, options, who=who, **how)
     return CutList([rows[i] for i in decision.kept], decision.cut)
 
 
@@ -34,23 +33,14 @@ def cut_fetched_table(
     table: Any, score: str, options: Mapping[str, Any], *, who: str, **how: Any
 ) -> Any:
     """Return the rows of a `pyarrow.Table` that are kept; its metadata holds the decision."""
-    chosen = Chosen.of(who, options)
     names = columns_of(table, who)
     if score not in names:
         raise _no_column(who, score, names)
-    decision = _cut(table[score].to_pylist(), chosen, who=who, **how)
+    decision = cut_scored(table[score].to_pylist(), options, who=who, **how)
     metadata = dict(table.schema.metadata or {})
     if _is_ours(metadata.get(KEY.encode())):
         metadata[KEY.encode()] = json.dumps(decision.cut.to_dict()).encode()
     return table.take(decision.kept).replace_schema_metadata(metadata)
-
-
-def _cut(
-    scores: list[Any], chosen: Chosen, *, who: str, up: bool, asked: int | None, remedy: str
-) -> Decision:
-    """Return the decision on scores or (not ``up``) distances; see `warn_of_shortfall`."""
-    warn_of_shortfall(len(scores), asked, who=who, remedy=remedy)
-    return cut_scored(scores, chosen, who=who, higher_is_better=up)
 
 
 def fuse_fetched_rows(
@@ -66,14 +56,21 @@ def fuse_fetched_rows(
     ``scores`` has the column of each search and whether higher is better there; ``names`` are
     those of the searches. None in a column means that the search did not find the document.
     """
-    arms: dict[str, Arm[int]] = {}
-    columns = zip(names or map(str, scores), scores.items(), strict=True)
-    for name, (column, up) in arms_by_name(dict(columns), who, "scores").items():
-        values = [_value(row, column, who) for row in rows]
-        found = [i for i, value in enumerate(values) if value is not None and value == value]
-        arms[name] = Arm(found, [str(i) for i in found], [values[i] for i in found], up)
-    kept = Fuser.of(who, options).answer(arms, lambda i, score, mark: i)
-    return CutList([rows[i] for i in kept], kept.cut)
+    named = arms_by_name(dict(zip(names or map(str, scores), scores, strict=True)), who, "scores")
+    values = {name: [_value(row, at, who) for row in rows] for name, at in named.items()}
+    kept = Fuser.of(who, options).answer(
+        {
+            name: [
+                (i, value) for i, value in enumerate(own) if value is not None and value == value
+            ]
+            for name, own in values.items()
+        },
+        lambda pair, score, mark: pair,
+        id_of=lambda pair: str(pair[0]),
+        score_of=lambda pair: pair[1],
+        higher_is_better=dict(zip(named, scores.values(), strict=True)),
+    )
+    return CutList([rows[i] for i, _ in kept], kept.cut)
 
 
 def columns_of(table: Any, who: str) -> list[str]:

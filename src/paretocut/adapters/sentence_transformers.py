@@ -8,7 +8,6 @@ from typing import Any, TypeAlias, Unpack
 from paretocut.adapters.deciding import CutList, cut_each, read_each
 from paretocut.adapters.reporting import with_mark
 from paretocut.decisions.options import DecisionOptions
-from paretocut.truncators.choose import Chosen
 
 __all__ = ["cut_rank", "cut_semantic_search"]
 
@@ -63,9 +62,8 @@ def cut_rank(ranking: Sequence[Hit], **options: Unpack[DecisionOptions]) -> CutL
 def _cut(
     results: Sequence[Sequence[Hit]], who: str, what: str, options: DecisionOptions
 ) -> list[CutList[Hit]]:
-    chosen = Chosen.of(who, options)
     scores = read_each(results, lambda hits: [hit["score"] for hit in hits], who=who, what=what)
-    decisions, _ = cut_each(scores, chosen, who=who)
+    decisions, _ = cut_each(scores, options, who=who)
     return [
         CutList([with_mark(hits[i], mark) for i, mark in one.marks()], one.cut)
         for hits, one in zip(results, decisions, strict=True)

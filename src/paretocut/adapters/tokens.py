@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from paretocut.decisions import Cut
 from paretocut.errors import InvalidParameterError
@@ -32,6 +33,9 @@ class TokenBudget:
                 f"{who}: count_tokens must be a function of a text, got {count!r}"
             )
         return cls(most, count)
+
+    def arguments(self) -> dict[str, Any]:
+        return {"max_tokens": self.most, "count_tokens": self.count}
 
     def limited(self, cut: Cut, text_of: Callable[[int], str]) -> Cut:
         """Return the decision within the budget: the first results, best first, that fit."""

@@ -6,10 +6,8 @@ import dataclasses
 from typing import Any, Unpack
 
 from paretocut.adapters.deciding import cut_each, cut_scored
-from paretocut.adapters.reporting import warn_of_shortfall
 from paretocut.decisions.options import DecisionOptions
 from paretocut.errors import InvalidParameterError
-from paretocut.truncators.choose import Chosen
 
 __all__ = ["cut_batch_matches", "cut_matches"]
 
@@ -31,9 +29,14 @@ def cut_matches(
         Who decides and within which bounds, as in `paretocut.cut`.
     """
     _check(matches, "cut_matches", "Matches", dimensions=1)
-    warn_of_shortfall(len(matches.distances), asked, who="cut_matches", remedy=_REMEDY)
-    chosen = Chosen.of("cut_matches", options)
-    decision = cut_scored(matches.distances, chosen, who="cut_matches", higher_is_better=False)
+    decision = cut_scored(
+        matches.distances,
+        options,
+        who="cut_matches",
+        higher_is_better=False,
+        asked=asked,
+        remedy=_REMEDY,
+    )
     kept = decision.kept
     found = dataclasses.replace(matches, keys=matches.keys[kept], distances=matches.distances[kept])
     found.cut = decision.cut
@@ -57,10 +60,14 @@ def cut_batch_matches(matches: Any, **options: Unpack[DecisionOptions]) -> Any:
         column.copy() for column in (matches.keys, matches.distances, matches.counts)
     )
     found = [distances[row, :count] for row, count in enumerate(matches.counts)]
-    asked = distances.shape[1] or None  # as wide as was asked for
-    warn_of_shortfall(counts.tolist(), asked, who="cut_batch_matches", remedy=_REMEDY)
-    chosen = Chosen.of("cut_batch_matches", options)
-    decisions, cuts = cut_each(found, chosen, who="cut_batch_matches", higher_is_better=False)
+    decisions, cuts = cut_each(
+        found,
+        options,
+        who="cut_batch_matches",
+        higher_is_better=False,
+        asked=distances.shape[1] or None,  # as wide as was asked for
+        remedy=_REMEDY,
+    )
     for row, decision in enumerate(decisions):
         kept = decision.kept
         keys[row, : kept.size] = keys[row, kept]
