@@ -196,7 +196,7 @@ def test_what_is_no_node_or_index_is_refused() -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"evalue": 1e-300}], ids=["some", "none"])
-def test_retriever_tells_the_decision_also_when_nothing_is_kept(options: dict[str, Any]) -> None:
+def test_retriever_has_the_decision_also_when_nothing_is_kept(options: dict[str, Any]) -> None:
     # LlamaIndex rebuilt the list, which lost the decision.
     from paretocut.adapters.llama_index import ParetoCutRetriever
 

@@ -86,9 +86,7 @@ def cut_arrow(
 
 
 def fuse_rows(
-    rows: Sequence[Row],
-    scores: Mapping[int, bool],
-    **options: Unpack[HybridOptions],
+    rows: Sequence[Row], scores: Mapping[int, bool], **options: Unpack[HybridOptions]
 ) -> CutList[Row]:
     """Return the rows of a hybrid search worth keeping, best first, with the decision.
 

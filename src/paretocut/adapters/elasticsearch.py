@@ -68,8 +68,8 @@ def fuse_searches(
     """Return one response for several searches of the same question, fused and cut.
 
     Send them in one request with ``client.msearch``: its ``responses`` are what this takes. The
-    hits come best first with their fused ``_score``; each has the decision and what every search
-    said of it under ``paretocut``. All else is as in the first response.
+    hits come best first with their fused ``_score``; each has under ``paretocut`` the decision,
+    and score and rank in every search. All else is as in the first response.
 
     Parameters
     ----------

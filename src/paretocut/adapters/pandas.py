@@ -7,13 +7,7 @@ from typing import Any, TypeAlias, Unpack
 
 import numpy as np
 
-from paretocut.adapters.frames import (
-    FrameCutter,
-    FrameOptions,
-    ListNames,
-    RowNames,
-    fused_frames,
-)
+from paretocut.adapters.frames import FrameCutter, FrameOptions, ListNames, RowNames, fused_frames
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists import Ragged
 from paretocut.schema.extras import require
@@ -129,9 +123,9 @@ def fuse_rows(
 ) -> Frame:
     """Return one frame of fused results, best first for each query.
 
-    Columns: query, document, fused score and rank, and what each retriever said, ``score_words``
-    and ``rank_words`` for a retriever called ``words`` (ranks count from 1; 0 and NaN where it
-    did not find the document).
+    Columns: query, document, fused score and rank, and score and rank from each retriever:
+    ``score_words`` and ``rank_words`` for one called ``words`` (ranks count from 1; NaN and 0 where
+    it did not find the document).
 
     Parameters
     ----------

@@ -55,9 +55,7 @@ def cut_rows(
 
 
 def fuse_rows(
-    rows: Sequence[Row],
-    scores: Mapping[str | int, bool],
-    **options: Unpack[HybridOptions],
+    rows: Sequence[Row], scores: Mapping[str | int, bool], **options: Unpack[HybridOptions]
 ) -> CutList[Row]:
     """Return the rows of a hybrid search worth keeping, best first, with the decision.
 
