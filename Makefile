@@ -60,47 +60,21 @@ fuzz: $(VENV)/.heavy ## Fuzz the run parser and the fit, guided by coverage, for
 	$(BIN)/python tests/fuzz/atheris_target.py trec -max_total_time=$(SECONDS)
 	$(BIN)/python tests/fuzz/atheris_target.py fit -max_total_time=$(SECONDS)
 
-.PHONY: compare
-compare: $(VENV)/.dev ## Evaluate every truncator on every judged run; write docs/results.md
-	$(BIN)/python -m experiments.compare
-
-.PHONY: calibrate
-calibrate: $(VENV)/.dev ## Measure calibration without judgements (the first time an hour); write docs/calibrate.md
-	$(BIN)/python -m experiments.calibrate
-
-.PHONY: judge
-judge: $(VENV)/.dev ## Measure what two hundred judged results bring (ten minutes); write docs/judge.md
-	$(BIN)/python -m experiments.judge
-
-.PHONY: lead
-lead: $(VENV)/.dev ## Measure Consensus against simple rules (a quarter of an hour; resumed if stopped); write docs/lead.md
-	$(BIN)/python -m experiments.lead
-
-.PHONY: fuse
-fuse: $(VENV)/.heavy ## Fuse pairs of runs and cut them (half an hour); write docs/fusion.md
-	$(BIN)/python -m experiments.fusion
-
-.PHONY: noise
-noise: $(VENV)/.dev ## Simulate what the rules promise (minutes); write docs/calibration.md
-	$(BIN)/python -m scripts.calibration docs/calibration.md
-
-.PHONY: rerank
-rerank: $(VENV)/.dev ## Compare depths of re-ranking (seconds); write docs/reranking.md
-	$(BIN)/python -m experiments.reranking
-
-.PHONY: rivals
-rivals: $(VENV)/.dev ## Test what the papers of newer rules claim (minutes); write docs/rivals.md
-	$(BIN)/python -m experiments.rivals
-
-# The paper's experiments; each is resumed where it was interrupted.
-.PHONY: table1 table2 encoders readings figures
-table1: $(VENV)/.dev ## Table 1 of the paper: Same Document, Omniglot, News Authorship (hours)
-table2: $(VENV)/.dev ## Table 2 of the paper: Robust04
-encoders: $(VENV)/.dev ## Table 1 with three seeds of the encoders (hours)
-readings: $(VENV)/.dev ## What the other readings of the paper's text give
-figures: $(VENV)/.dev ## Figures 1 to 4 of the paper
-table1 table2 encoders readings figures:
-	$(BIN)/python -m experiments.paper $@
+# Experiments: `make X` is `python -m experiments.X`, which measures, keeps the numbers in its folder and
+# writes docs/evidence/X.md. ARGS=--pages only writes the page, from the numbers that are kept.
+EXPERIMENTS := calibrate compare fuse judge noise paper rerank rivals rules
+.PHONY: $(EXPERIMENTS)
+compare: $(VENV)/.dev ## Which method cuts best (some hours; a quarter of an hour with ARGS=consensus)
+calibrate: $(VENV)/.dev ## What calibration without judgements brings (an hour the first time)
+judge: $(VENV)/.dev ## What two hundred judged results bring (ten minutes)
+fuse: $(VENV)/.heavy ## What fusion gains (half an hour)
+rivals: $(VENV)/.dev ## What the papers of newer rules claim (some minutes)
+rerank: $(VENV)/.dev ## How deep to re-rank (seconds)
+noise: $(VENV)/.dev ## What the rules promise on noise (some minutes)
+rules: $(VENV)/.dev ## What each rule keeps, the table in docs/rules.md (ten seconds)
+paper: $(VENV)/.dev ## The Surprise paper's experiments (hours; one part with ARGS=table2)
+$(EXPERIMENTS):
+	$(BIN)/python -m experiments.$@ $(ARGS)
 
 .PHONY: docs
 docs: $(VENV)/.dev ## Build the documentation into docs/_build/html

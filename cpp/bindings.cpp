@@ -434,19 +434,19 @@ nb::tuple emit(trec::Reader& reader) {
     return nb::make_tuple(offsets, values, doc_ids);
 }
 
-trec::Documents documents(const InMatrix<std::uint8_t>& ids, const In<std::int64_t>& offsets) {
+trec::Documents documents(const InMatrix<std::uint32_t>& ids, const In<std::int64_t>& offsets) {
     require(size(offsets) >= 1 && offsets.data()[0] == 0 &&
                 offsets.data()[size(offsets) - 1] == size(ids),
             "offsets must go from 0 to the number of ids");
     for (std::int64_t i = 1; i < size(offsets); ++i) {
         require(offsets.data()[i - 1] <= offsets.data()[i], "offsets must not decrease");
     }
-    return {reinterpret_cast<const char*>(ids.data()), ids.shape(1), offsets.data()};
+    return {ids.data(), ids.shape(1), offsets.data()};
 }
 
-nb::ndarray<nb::numpy, std::int32_t> judge(InMatrix<std::uint8_t> ids, In<std::int64_t> offsets,
+nb::ndarray<nb::numpy, std::int32_t> judge(InMatrix<std::uint32_t> ids, In<std::int64_t> offsets,
                                            In<std::int64_t> judged_as,
-                                           InMatrix<std::uint8_t> judged_ids,
+                                           InMatrix<std::uint32_t> judged_ids,
                                            In<std::int64_t> judged_offsets,
                                            In<std::int32_t> judged_grades) {
     const trec::Documents results = documents(ids, offsets);

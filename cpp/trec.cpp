@@ -281,11 +281,10 @@ void Reader::emit(std::int64_t* offsets, double* values, char* doc_ids) noexcept
 Status judge(Documents results, std::span<const std::int64_t> judged_as, Documents judged,
              const std::int32_t* judged_grades, std::int32_t* grades) noexcept try {
     const auto id_at = [](const Documents& documents, std::size_t i) -> std::string_view {
-        const char* id = documents.ids + i * documents.width;
-        const void* padding = documents.width == 0 ? id : std::memchr(id, '\0', documents.width);
-        return {id, padding == nullptr
-                        ? documents.width
-                        : static_cast<std::size_t>(static_cast<const char*>(padding) - id)};
+        const std::uint32_t* id = documents.ids + i * documents.width;
+        std::size_t length = documents.width;
+        while (length > 0 && id[length - 1] == 0) --length;
+        return {reinterpret_cast<const char*>(id), length * sizeof *id};
     };
     const auto id_of = [&](std::uint32_t i) { return id_at(judged, i); };
     IdTable table;

@@ -152,9 +152,9 @@ class Reader {
     std::vector<std::uint32_t> order_;  // rows grouped by query, then sorted
 };
 
-// Documents with fixed-width ids (padded with NUL), grouped by query.
+// Documents with fixed-width ids (code points, padded with NUL), grouped by query.
 struct Documents {
-    const char* ids;
+    const std::uint32_t* ids;
     std::size_t width;
     const std::int64_t* offsets;
 };

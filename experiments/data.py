@@ -39,6 +39,7 @@ __all__ = [
     "load",
     "query_texts",
     "sha256",
+    "zip_rows",
 ]
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -64,24 +65,14 @@ _WANTED = """
 
 @dataclass(frozen=True)
 class Run:
-    """A judged run, by the paths of its files in the data folder.
-
-    Attributes
-    ----------
-    name, family
-        Name of the run and of the collection it belongs to.
-    run, qrels, topics
-        Files; the query texts may be missing.
-    min_grade
-        Smallest grade that counts as relevant.
-    """
+    """A judged run, by the paths of its files in the data folder."""
 
     name: str
-    family: str
+    family: str  # collection it belongs to
     run: str
     qrels: str
     topics: str | None = None
-    min_grade: int = 1
+    min_grade: int = 1  # smallest grade that counts as relevant
 
     @property
     def files(self) -> list[str]:
@@ -232,15 +223,15 @@ def load(run: Run) -> RankedLists:
 
 
 def json_rows(name: str) -> list[dict[str, Any]]:
-    """Return the objects of a JSONL file of the data folder, compressed with xz.
-
-    Parameters
-    ----------
-    name
-        File of the data folder.
-    """
+    """Return the objects of a JSONL file of the data folder, compressed with xz."""
     with lzma.open(_file(data_dir(), name), "rt", encoding="utf-8") as file:
         return [json.loads(line) for line in file]
+
+
+def zip_rows(name: str, part: str) -> list[dict[str, str]]:
+    """Return the rows of a CSV file in a zip of the data folder."""
+    with zipfile.ZipFile(_file(data_dir(), name)) as archive, archive.open(part) as file:
+        return list(csv.DictReader(io.TextIOWrapper(file, "utf-8")))
 
 
 @cache
@@ -274,25 +265,16 @@ def _embeddings(name: str) -> tuple[dict[str, int], NDArray[np.float64]]:
 
 
 def query_texts(name: str) -> dict[str, str]:
-    """Return the text of each query: titles and descriptions of topics, or claims.
-
-    Parameters
-    ----------
-    name
-        File of the data folder.
-    """
+    """Return the text of each query of a file: titles and descriptions of topics, or claims."""
     if name.endswith(".jsonl.xz"):
         return {row["id"]: row["text"] for row in json_rows(name)}
-    path = _file(data_dir(), name)
-    if path.suffix == ".zip":
-        texts = {}
-        with zipfile.ZipFile(path) as archive:
-            for part in ("train", "validation"):
-                with archive.open(f"claims_{part}.csv") as file:
-                    for row in csv.DictReader(io.TextIOWrapper(file, "utf-8")):
-                        texts[f"{part}-{row['id']}"] = row["claim"]
-        return texts
-    with gzip.open(path, "rt", encoding="latin-1") as file:
+    if name.endswith(".zip"):
+        return {
+            f"{part}-{row['id']}": row["claim"]
+            for part in ("train", "validation")
+            for row in zip_rows(name, f"claims_{part}.csv")
+        }
+    with gzip.open(_file(data_dir(), name), "rt", encoding="latin-1") as file:
         topics = file.read().split("<top>")[1:]
     texts = {}
     for topic in topics:

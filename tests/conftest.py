@@ -11,6 +11,7 @@ import pytest
 from hypothesis import settings
 from support import data_dir, missing
 
+pytest.register_assert_rewrite("network_contract")
 # Workers of pytest-xdist that each keep a pool of threads per core spend their time on waiting.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")

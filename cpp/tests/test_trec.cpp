@@ -160,14 +160,14 @@ TEST(no_bytes_upset_the_reader_and_the_pieces_they_come_in_do_not_matter) {
 }
 
 TEST(results_get_their_grades_and_unjudged_ones_none) {
-    const std::string results = std::string("aa\0", 3) + "bbb" + std::string("c\0\0", 3) + "bbb";
-    const std::string judged = "c" + std::string("b") + "x";
+    const std::uint32_t results[] = {'a', 'a', 0, 'b', 'b', 'b', 'c', 0, 0, 'b', 'b', 'b'};
+    const std::uint32_t judged[] = {'c', 'b', 'x'};
     const std::int64_t result_offsets[] = {0, 3, 4}, judged_offsets[] = {0, 3};
     const std::int32_t judged_grades[] = {2, 1, 3};
     const std::int64_t judged_as[] = {0, -1};
     std::vector<std::int32_t> grades(4, -9);
-    CHECK(paretocut::trec::judge({results.data(), 3, result_offsets}, judged_as,
-                                 {judged.data(), 1, judged_offsets}, judged_grades,
+    CHECK(paretocut::trec::judge({results, 3, result_offsets}, judged_as,
+                                 {judged, 1, judged_offsets}, judged_grades,
                                  grades.data()) == Status::ok);
     CHECK((grades == std::vector<std::int32_t>{0, 0, 2, 0}));
 }

@@ -1,6 +1,6 @@
 """How many: learn the estimate of the number, and measure it on collections it never saw.
 
-``python -m experiments.calibrate.number`` learns from every collection and writes
+``python -m experiments.calibrate --ship`` learns from every collection and writes
 ``src/paretocut/data/number.json``.
 """
 
@@ -13,18 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from experiments.calibrate.collections import systems
 from experiments.data import ROOT
+from experiments.texts import systems
 from paretocut import metrics
 from paretocut.background import drift
 from paretocut.lists import Ragged, RankedLists
 from paretocut.relevance.beliefs import beliefs_about, believed_cuts, stated
-from paretocut.relevance.constants import EXPECT
+from paretocut.decisions.options import EXPECT
 from paretocut.relevance.scale import Scale
-from paretocut.truncators.consensus import number
+from paretocut.truncators.consensus import unjudged
 from paretocut.truncators.consensus.untrained import upper_half
 
-__all__ = ["Bench", "learn", "leave_one_out"]
+__all__ = ["Bench", "learn", "leave_one_out", "ship", "tuned"]
 
 Array = NDArray[np.float64]
 _MOST = 300
@@ -37,28 +37,17 @@ _MANY = {"spread": 1.0, "plain": 0.3}
 
 
 class Bench:
-    """All lists, their statistics, and the F1 of each list for each number told.
-
-    Attributes
-    ----------
-    systems
-        Collection, name and lists of each run.
-    system, collection
-        Run of each list, and collection of each list, as positions.
-    weight
-        Of each list: collections count alike, and so do the runs of one.
-    told
-        F1 of each list (rows) told each number of a grid (columns).
-    """
+    """All lists, their statistics, and the F1 of each list for each number it could be given."""
 
     def __init__(self) -> None:
-        self.systems = systems(_MOST)
+        self.systems = systems(_MOST)  # collection, name and lists of each run
         self.names = list(dict.fromkeys(family for family, _, _ in self.systems))
         self.merits: list[Ragged] = [
             Scale.of(lists.merit).apply(lists.merit) for _, _, lists in self.systems
         ]
         self.curves = [metrics.f1.curves(lists) for _, _, lists in self.systems]
         counts = np.array([len(merit) for merit in self.merits])
+        # Run and collection of each list; collections count alike, and so do the runs of one.
         self.system = np.repeat(np.arange(len(counts)), counts)
         of = np.array([self.names.index(family) for family, _, _ in self.systems])
         self.collection = of[self.system]
@@ -69,10 +58,11 @@ class Bench:
         gaps = [drift.gaps(merit) for merit in self.merits]
         halves = np.concatenate([drift.halves(merit) for merit in self.merits])
         mean_gap = np.array([part.mean() for part in gaps])[self.system]
-        crowds = np.array([number.crowd(merit) for merit in self.merits])[self.system]
+        crowds = np.array([unjudged.crowd(merit) for merit in self.merits])[self.system]
         self.one = np.stack([np.concatenate(gaps), halves], axis=1)
         self.many = np.stack([mean_gap, crowds, halves], axis=1)
         size = len(self.system)
+        # F1 of each list (rows) for each number of a grid (columns).
         self.told = np.stack(
             [self.f1([stated(size, float(np.exp(target)))]) for target in _TARGETS], axis=1
         )
@@ -155,7 +145,7 @@ def leave_one_out(bench: Bench) -> dict[str, Array]:
             merit, own = bench.merits[i], bench.system == i
             alone = coef[0] + bench.one[own] @ coef[1:]
             one[own] = beliefs_about(merit, alone, **_ONE)
-            many[own] = number.estimated(merit, number.typical(merit, known), known)
+            many[own] = unjudged.estimated(merit, unjudged.typical(merit, known), known)
     mean = bench.per_run(bench.relevant.astype(np.float64))
     words = np.array(list(EXPECT))
     logs = np.log(np.array(list(EXPECT.values())))
@@ -183,13 +173,9 @@ def tuned(lists: RankedLists, folds: int = 5, seed: int = 0) -> Array:
     return values
 
 
-def main() -> None:
+def ship() -> None:
     """Learn from every collection, and write what ships."""
     bench = Bench()
     content = learn(bench, np.ones(len(bench.system), dtype=bool))
     path = ROOT / "src" / "paretocut" / "data" / "number.json"
     path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

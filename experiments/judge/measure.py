@@ -1,4 +1,4 @@
-"""Simulated judges on every judged run: half of the queries is judged, the other half is cut."""
+"""Simulated judges on every judged run: half of the queries are judged, the other half are cut."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.command import say
 from experiments.judge.prior import coefficients, prior_of, runs
 from paretocut import metrics
 from paretocut.judging import JudgingSession
 from paretocut.lists import Ragged, RankedLists
 from paretocut.relevance.beliefs import believed_cuts
-from paretocut.relevance.constants import EXPECT
+from paretocut.decisions.options import EXPECT
 from paretocut.relevance.judged import Relevance, learn
 from paretocut.relevance.scale import Scale
 from paretocut.truncators import Consensus
@@ -36,19 +37,11 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Part:
-    """Half of a run to judge, and half to cut.
-
-    Attributes
-    ----------
-    judge, test
-        Lists judged in full: the truth of the simulation.
-    seed
-        Of the errors.
-    """
+    """Half of a run to judge, and half to cut; both judged in full, the truth of the simulation."""
 
     judge: RankedLists
     test: RankedLists
-    seed: int
+    seed: int  # of the errors
 
     @cached_property
     def number(self) -> float:
@@ -105,17 +98,7 @@ def said_by(truth: Bools, judge: tuple[float, float], seed: int) -> Bools:
 def answered(
     part: Part, judge: tuple[float, float], most: int, repeats: float = 0.0
 ) -> tuple[JudgingSession, list[int], Bools]:
-    """Return the session of a simulated judge, the places asked about in order, and what he says.
-
-    Parameters
-    ----------
-    part, judge
-        What is judged, and how well.
-    most
-        Number of answers.
-    repeats
-        Share of repeated questions.
-    """
+    """Return the session of a simulated judge, the places asked about in order, and his answers."""
     truth = part.judge.relevant.values
     first, second = (said_by(truth, judge, 2 * part.seed + k) for k in (10, 11))
     session = JudgingSession(RankedLists(part.judge.scores), most, repeats=repeats, seed=part.seed)
@@ -142,13 +125,6 @@ def plain_number(lists: RankedLists, places: list[int], said: Bools) -> float:
 
     Strata are the ranks 1, 2 to 3, 4 to 7 and so on; the share of yes in each, over all lists, is
     multiplied by its size.
-
-    Parameters
-    ----------
-    lists
-        The lists.
-    places, said
-        Which results were judged, and what the judge says of each result.
     """
     stratum = np.floor(np.log2(lists.scores.ranks + 1)).astype(int)
     size = np.bincount(stratum)
@@ -158,14 +134,8 @@ def plain_number(lists: RankedLists, places: list[int], said: Bools) -> float:
     return float(share @ size / len(lists))
 
 
-def measure(say: Any) -> list[dict[str, Any]]:
-    """Return what was measured of each run, half by half.
-
-    Parameters
-    ----------
-    say
-        Takes the name of each run when it is done.
-    """
+def measure() -> dict[str, Any]:
+    """Return the numbers of each run, half by half."""
     coefs = np.array([coefficients(lists) for _, _, lists in runs()])
     families = [family for family, _, _ in runs()]
     found = []
@@ -176,7 +146,7 @@ def measure(say: Any) -> list[dict[str, Any]]:
         rows = [_measured(part, known) for part in halves(lists)]
         found.append({"collection": family, "run": name, "halves": rows})
         say(name)
-    return found
+    return {"runs": found}
 
 
 def _measured(part: Part, known: Any) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """What other systems teach about the shape of relevance along a list.
 
-``python -m experiments.judge.prior`` learns from every judged run and writes
+``python -m experiments.judge --ship`` learns from every judged run and writes
 ``src/paretocut/data/judged.json``.
 """
 
@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.calibrate.collections import systems
 from experiments.data import ROOT
+from experiments.texts import systems
 from paretocut.lists import RankedLists
 from paretocut.relevance.judged import shape
 from paretocut.relevance.logistic import ridge_logistic
 from paretocut.relevance.scale import Scale
 
-__all__ = ["MOST", "coefficients", "prior_of", "runs"]
+__all__ = ["coefficients", "learn", "prior_of", "runs"]
 
 MOST = 300  # queries of one run
 _RIDGE = 0.3  # keeps the coefficients of small runs finite
@@ -37,13 +37,7 @@ def runs() -> list[tuple[str, str, RankedLists]]:
 
 
 def coefficients(lists: RankedLists) -> Array:
-    """Return the coefficients of one run; each doubling of the rank counts alike.
-
-    Parameters
-    ----------
-    lists
-        Lists judged in full.
-    """
+    """Return the coefficients of a run judged in full; each doubling of the rank counts alike."""
     merit = Scale.of(lists.merit).apply(lists.merit)
     design = shape(merit)
     return ridge_logistic(
@@ -56,15 +50,7 @@ def coefficients(lists: RankedLists) -> Array:
 
 
 def prior_of(coefs: Array, collections: Sequence[str]) -> dict[str, Any]:
-    """Return mean and covariance of the coefficients, each collection counting alike.
-
-    Parameters
-    ----------
-    coefs
-        One row per run.
-    collections
-        The collection of each run.
-    """
+    """Return mean and covariance of the coefficients (one row per run), collections alike."""
     names = list(collections)
     weight = np.array([1 / names.count(name) for name in names])
     weight /= weight.sum()
@@ -74,13 +60,9 @@ def prior_of(coefs: Array, collections: Sequence[str]) -> dict[str, Any]:
     return {"mean": np.round(mean, 3).tolist(), "covariance": np.round(covariance, 3).tolist()}
 
 
-def main() -> None:
+def learn() -> None:
     """Learn from every run, and write what ships."""
     coefs = np.array([coefficients(lists) for _, _, lists in runs()])
     content = prior_of(coefs, [family for family, _, _ in runs()])
     path = ROOT / "src" / "paretocut" / "data" / "judged.json"
     path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from experiments.cache import hash_files
 from experiments.data import sha256
 from experiments.paper import authorship, encoders, omniglot, robust04, same_document
-from experiments.paper.cache import hash_files
 from experiments.paper.retrieval import Similarity, Task
 
 __all__ = ["AUTHORSHIP", "OMNIGLOT", "SAME_DOCUMENT", "Draw", "code"]
@@ -22,31 +22,15 @@ SAME_DOCUMENT, OMNIGLOT, AUTHORSHIP = "Same Document", "Omniglot", "News Authors
 
 @dataclass(frozen=True)
 class Draw:
-    """One draw.
+    """One draw."""
 
-    Attributes
-    ----------
-    data
-        `SAME_DOCUMENT`, `OMNIGLOT`, `AUTHORSHIP`, or the name of a run of Robust04.
-    seed
-        Seed of the draw, or the number of the fold.
-    encoder
-        Seed of the encoder.
-    stage
-        Epochs of Omniglot's encoder.
-    similarity, training
-        Readings of Same Document; see `same_document.make_task`.
-    unseen
-        Omniglot: learn from test drawings of each character, and test on the others.
-    """
-
-    data: str
-    seed: int
-    encoder: int = 0
-    stage: int = 0
-    similarity: Similarity = "euclidean"
+    data: str  # `SAME_DOCUMENT`, `OMNIGLOT`, `AUTHORSHIP`, or the name of a run of Robust04
+    seed: int  # of the draw, or the number of the fold
+    encoder: int = 0  # seed of the encoder
+    stage: int = 0  # epochs of Omniglot's encoder
+    similarity: Similarity = "euclidean"  # this and the next: see `same_document.make_task`
     training: same_document.Training = "all matched"
-    unseen: bool | None = None
+    unseen: bool | None = None  # Omniglot: learn from test drawings, and test on the others
 
     def key(self) -> dict[str, Any]:
         """Return what the lists depend on, but for the code."""
@@ -62,13 +46,7 @@ class Draw:
         return own | {"data": self.data, "made of": data}
 
     def task(self, device: str = "cpu") -> Task:
-        """Return the lists.
-
-        Parameters
-        ----------
-        device
-            Where encoders that are not on disk are trained.
-        """
+        """Return the lists."""
         return _task(self, device)
 
     def fingerprint(self, device: str = "cpu") -> str:

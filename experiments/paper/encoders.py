@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.cache import place, remember
 from experiments.data import data_dir, sha256
 from experiments.paper import authorship, same_document
-from experiments.paper.cache import place, remember
 
 EPOCHS = (30, 60, 120)
 FEATURES: list[tuple[same_document.Analyzer, same_document.Norm]] = [
@@ -69,17 +69,7 @@ def same_document_shares(encoder: int, draw: int, device: str = "cpu") -> dict[C
 def same_document_embeddings(
     encoder: int, draw: int, device: str = "cpu"
 ) -> tuple[NDArray[np.float32], Candidate]:
-    """Return the embeddings that one draw uses, and which candidate they are.
-
-    Parameters
-    ----------
-    encoder
-        Seed of the encoder.
-    draw
-        Seed of the draw, whose training documents choose features and epochs.
-    device
-        Where encoders that are not on disk are trained.
-    """
+    """Return the embeddings that one draw uses, and which candidate they are."""
     shares = same_document_shares(encoder, draw, device)
     best = max(shares, key=lambda at: shares[at])
     return _candidate(encoder, best, device).astype(np.float32), best
@@ -124,15 +114,7 @@ def authorship_key(encoder: int) -> dict[str, Any]:
 def authorship_embeddings(
     encoder: int, device: str = "cpu"
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], list[str]]:
-    """Return the embeddings of training and test articles, and the names of the latter.
-
-    Parameters
-    ----------
-    encoder
-        Seed of the encoder, and of the division into training and test articles.
-    device
-        Where an encoder that is not on disk is trained.
-    """
+    """Return the embeddings of training and test articles, and the names of the latter."""
 
     def encode() -> Any:
         sys.stderr.write(f"News Authorship: encoder {encoder}\n")

@@ -1,4 +1,4 @@
-"""Figures 1 to 4 of the paper on our data, and one of our own, as SVG and PNG."""
+"""Figures 1 to 4 of the paper on our data, and one of our own."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 import paretocut as pc
-from experiments.data import ROOT
+from experiments.pages import IMAGES
 from experiments.paper import omniglot, tables
 from experiments.paper.draws import AUTHORSHIP, OMNIGLOT, SAME_DOCUMENT, Draw
 from experiments.paper.rows import BOUNDS, RIVALS, SURPRISE
 from experiments.paper.tables import SPLITS
+from experiments.results import read
 from paretocut.truncators import Surprise
 
-FOLDER = ROOT / "docs" / "images"
 # Of Okabe and Ito's colours, which the colour-blind tell apart.
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#666666"
 STYLE = {
@@ -226,7 +226,7 @@ def thresholds() -> Drawn:
 
 def leads() -> Drawn:
     """Return the summary: by how much Surprise leads or trails each rival, in every column."""
-    table1, table2 = tables.need("table1"), tables.need("table2")
+    table1, table2 = read("paper", "table1"), read("paper", "table2")
     lines = [
         (f"{column['column']}, {'accuracy' if metric == 'accuracy' else 'F1'}", content)
         for column in (*table1["columns"], *table2["columns"])
@@ -269,14 +269,12 @@ FIGURES: dict[str, Callable[[], Drawn]] = {
 }
 
 
-def draw() -> None:
-    """Write every figure as SVG and as PNG, and what their captions say of them."""
-    FOLDER.mkdir(exist_ok=True)
+def draw() -> dict[str, Any]:
+    """Write every figure, and return what their captions say of them."""
     facts = {}
     with mpl.rc_context(STYLE):
         for name, make in FIGURES.items():
             figure, facts[name] = make()
             # Without a date, a figure that did not change is the same file.
-            figure.savefig(FOLDER / f"{name}.svg", metadata={"Date": None})
-            figure.savefig(FOLDER / f"{name}.png", dpi=150)
-    tables.write("figures", {"figures": facts, **tables.provenance()})
+            figure.savefig(IMAGES / f"{name}.svg", metadata={"Date": None})
+    return {"figures": facts, **tables.provenance()}

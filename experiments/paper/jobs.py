@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed, wait
 from typing import Any
 
+from experiments.cache import place
 from experiments.paper import encoders, readings, tables
-from experiments.paper.cache import place
 from experiments.paper.draws import AUTHORSHIP, OMNIGLOT, SAME_DOCUMENT, Draw
 from experiments.paper.rows import Row
 
@@ -20,17 +20,7 @@ Cell = tuple[Draw, Row, str]
 
 
 def fill(jobs: int, device: str, trainers: int) -> None:
-    """Work out every value of the tables and readings that is not on disk yet.
-
-    Parameters
-    ----------
-    jobs
-        Processes for the methods that are no networks.
-    device
-        Where encoders and networks are trained.
-    trainers
-        Processes that share that device.
-    """
+    """Work out every value of the tables and readings that is not on disk yet."""
     columns = (*tables.columns1(), *tables.columns2(), *tables.columns_by_encoder())
     cells = [cell for column in columns for cell in column.cells()] + list(readings.cells())
     missing = {

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.paper.cache import key_of
+from experiments.cache import key_of
 from experiments.paper.draws import Draw
 from experiments.paper.rows import Row
-from experiments.results import commit
+from experiments.results import commit, settings_of
 
 FILE = Path(__file__).with_name("networks.npz")
 """Under its key, the cuts of one network on one draw; ``about`` is JSON on how they were made."""
@@ -29,9 +29,8 @@ def inputs_of(draw: Draw, row: Row, metric: str) -> dict[str, Any]:
 
     A change of the code that trains is not noticed; ``about`` says which commit did.
     """
-    settings = row.make(metric).get_params()
-    used = {name: settings[name] for name in sorted(settings.keys() - {"device", "progress"})}
-    return {"draw": draw.key(), "truncator": row.of.__name__, "settings": used}
+    settings = settings_of(row.make(metric))
+    return {"draw": draw.key(), "truncator": row.of.__name__, "settings": settings}
 
 
 def stored(draw: Draw, row: Row, metric: str) -> NDArray[np.int64] | None:
@@ -45,13 +44,7 @@ def stored(draw: Draw, row: Row, metric: str) -> NDArray[np.int64] | None:
 
 
 def keep(entries: Iterable[tuple[Draw, Row, str, dict[str, Any]]]) -> None:
-    """Write the cuts of the networks to the file; what it held of other networks goes.
-
-    Parameters
-    ----------
-    entries
-        Draw, row, metric and what `tables.values_of` returned.
-    """
+    """Write the cuts of the networks to the file; what it held of other networks goes."""
     old = _about()
     arrays: dict[str, NDArray[Any]] = {}
     about = {}

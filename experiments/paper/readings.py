@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import paretocut as pc
+from experiments.cache import hash_files, remember
 from experiments.paper import draws, omniglot, robust04, same_document
-from experiments.paper.cache import hash_files, remember
 from experiments.paper.draws import OMNIGLOT, SAME_DOCUMENT, Draw
 from experiments.paper.retrieval import Similarity, Task
 from experiments.paper.rows import BOUNDS, NEIGHBORS, SURPRISE, Row, surprise_rows
@@ -24,9 +24,9 @@ from experiments.paper.tables import (
 from experiments.results import sources
 from paretocut.lists import Ragged
 from paretocut.truncators import GlobalK, Isotonic, LocalK, Oracle, ScoreThreshold, Surprise
+from paretocut.truncators.isotonic import _calibrate
 from paretocut.truncators.neighbors import nearest
 from paretocut.truncators.search import Sweep
-from paretocut.truncators.isotonic import _calibrate
 
 Cell = tuple[Draw, Row, str]
 Refit = Literal["window", "all"]
@@ -215,15 +215,7 @@ def tie_of(seed: int) -> dict[str, dict[str, float]]:
 
 
 def by_tie(task: Task, neighbors: int = NEIGHBORS) -> dict[str, dict[str, float]]:
-    """Return the mean accuracy of each method and rule on one task.
-
-    Parameters
-    ----------
-    task
-        Lists to learn from and to test on.
-    neighbors
-        How many training queries the local methods learn from.
-    """
+    """Return the mean accuracy of each method and rule on one task."""
     train, test = task.train, task.test
     assert train.query_embeddings is not None
     near = nearest(train.query_embeddings, test, neighbors, who="ties")

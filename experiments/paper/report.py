@@ -1,23 +1,20 @@
-"""Writes the two pages on the paper's experiments: words from Markdown, numbers from results."""
+"""The two pages on the paper's experiments, from the kept numbers alone."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from experiments.data import ROOT
+from experiments.pages import fill, share, spread, table
 from experiments.paper import omniglot
 from experiments.paper.rows import EXTRA_BICUT, RIVALS, SURPRISE
-from experiments.paper.tables import need, read
+from experiments.results import read
 
 PARTS = ("table1", "table2", "encoders", "readings", "figures")
-PAGES = {"page.md": "reproduction.md", "tables.md": "reproduction-tables.md"}
-"""Templates beside this module, and the pages in docs they become."""
-
 CLAIMS = {
     "Same Document": ("accuracy",),
     "Omniglot": ("f1", "dcg"),
@@ -34,20 +31,13 @@ Content = dict[str, Any]
 
 
 def pages() -> dict[str, str]:
-    """Return the pages by their names in docs."""
-    results = {name: need(name) for name in PARTS}
-    facts = {"page.md": _short(results), "tables.md": _long(results)}
+    """Return the page and its tables by their paths."""
+    results = {name: read("paper", name) for name in PARTS}
+    folder = Path(__file__).parent
     return {
-        page: (Path(__file__).with_name(words)).read_text(encoding="utf-8").format(**facts[words])
-        for words, page in PAGES.items()
+        "docs/evidence/paper.md": fill(folder / "page.md", _short(results)),
+        "docs/evidence/paper-tables.md": fill(folder / "tables.md", _long(results)),
     }
-
-
-def write() -> None:
-    """Write the pages, once all result files are there."""
-    if all(read(name) is not None for name in PARTS):
-        for page, text in pages().items():
-            (ROOT / "docs" / page).write_text(text, encoding="utf-8")
 
 
 # The short page.
@@ -155,7 +145,7 @@ def _main_table(claimed: list[tuple[Content, str]]) -> str:
             ]
         )
     header = ["column", "paper: Surprise; best rival", "ours: Surprise", "ours: best rival"]
-    return _table([*header, "ahead of", "behind"], lines, numbers=False)
+    return table([*header, "ahead of", "behind"], lines, text=6)
 
 
 def _listed(tests: Iterable[Content], mark: str = "") -> str:
@@ -197,7 +187,7 @@ def _encoder_leads(columns: list[Content]) -> str:
         for (data, metric), found in _by_data(columns).items()
     ]
     header = ["encoders 0 / 1 / 2", "Surprise", *(f"lead over {name}" for name in RIVALS[:3])]
-    return _table(header, lines)
+    return table(header, lines)
 
 
 def _sign_changes(columns: list[Content]) -> str:
@@ -222,7 +212,7 @@ def _spreads(columns: list[Content]) -> dict[str, str]:
         if row["row"] in (*RIVALS, *SURPRISE)
     ]
     encoders, draws = zip(*found, strict=True)
-    return {"encoder_sd": _range(encoders, "{:.3f}"), "draw_sd": _range(draws, "{:.3f}")}
+    return {"encoder_sd": spread(encoders), "draw_sd": spread(draws)}
 
 
 # The long page.
@@ -242,7 +232,7 @@ def _long(results: Content) -> Content:
         "documents": same["facts"]["documents"],
         "sd_test": same["facts"]["test queries"],
         "sd_matched": same["facts"]["test queries with a match"],
-        "shares": _table(
+        "shares": table(
             ["features", "share"], [[name, f"{share:.3f}"] for name, share in shares.items()]
         ),
         "chosen": " or ".join(sorted(chosen)),
@@ -261,7 +251,7 @@ def _long(results: Content) -> Content:
         "encoder_table": _encoder_leads(results["encoders"]["columns"]),
         "encoder_rows": _encoder_rows(results["encoders"]["columns"]),
         "comparisons": _comparisons(results),
-        "outside": _range([part["outside the bins"] for part in one.values()], "{:.2%}"),
+        "outside": spread((100 * part["outside the bins"] for part in one.values()), "{:.2f} %"),
         "without": "; ".join(
             f"{name}: {part['test queries without a relevant result']}"
             for name, part in one.items()
@@ -273,19 +263,19 @@ def _long(results: Content) -> Content:
         "relevant": two["relevant"],
         "below": two["below the window"],
         "above": two["above the window"],
-        "above_share": f"{two['queries with results above the window']:.0%}",
+        "above_share": share(two["queries with results above the window"]),
         "ceiling": three["ceiling"],
         "drmm_above": three["DRMM"]["results above the ceiling"],
         "drmm_lists": three["DRMM"]["in lists"],
         "colbert_above": three["ColBERT-PRF"]["results above the ceiling"],
         "colbert_lists": three["ColBERT-PRF"]["in lists"],
         "folds": four["folds"],
-        "ties": _table(
+        "ties": table(
             ["", *readings["ties"]["Global-k"]],
             [[name, *_cells(found.values())] for name, found in readings["ties"].items()],
         ),
         "documents_table": _documents(readings["same_document"]),
-        "drawings_table": _table(
+        "drawings_table": table(
             ["metric, learned from", *readings["omniglot"][0]["values"]],
             [
                 [
@@ -295,32 +285,32 @@ def _long(results: Content) -> Content:
                 for line in readings["omniglot"]
             ],
         ),
-        "robust_table": _table(
+        "robust_table": table(
             ["run, reading", *readings["robust04"][0]["values"]],
             [
                 [f"{line['run']}, {line['variant']}", *_cells(line["values"].values())]
                 for line in readings["robust04"]
             ],
         ),
-        "placement_table": _table(
+        "placement_table": table(
             ["run", "refit", *readings["placement"][0]["f1"]],
             [[x["run"], x["refit"], *_cells(x["f1"].values())] for x in readings["placement"]],
         ),
         "commit": " and ".join(sorted({f"`{results[name]['commit']}`" for name in PARTS})),
         "versions": ", ".join(f"{name} {number}" for name, number in table1["versions"].items()),
-        "settings": _table(
+        "settings": table(
             ["setting", "value"],
             [[name, f"`{json.dumps(value)}`"] for name, value in table1["settings"].items()],
-            numbers=False,
+            text=2,
         ),
-        "hashes": _table(
+        "hashes": table(
             ["file", "SHA-256"],
             [
                 [name, f"`{value[:16]}...`"]
                 for part in (table1["data"], table1["artifacts"])
                 for name, value in part.items()
             ],
-            numbers=False,
+            text=2,
         ),
     }
 
@@ -350,12 +340,12 @@ def _column(column: Content) -> str:
                 row["row"],
                 *_cells([row["paper"], row["mean"], row["sd"]], 4),
                 f"{row['mean_k']:.1f}",
-                f"{row['empty']:.0%}",
+                share(row["empty"]),
             ]
             for row in content["rows"]
         ]
         header = [NAMES[metric], "paper", "ours", "sd", "mean k", "empty"]
-        out += [_table(header, lines), ""]
+        out += [table(header, lines), ""]
     return "\n".join(out)
 
 
@@ -368,7 +358,7 @@ def _encoder_rows(columns: list[Content]) -> str:
             name = f"{data}, {NAMES[metric]}: {row['row']}"
             lines.append([name, *_cells([*means, over, row["sd"]], 4)])
     encoders = [f"encoder {n}" for n in range(3)]
-    return _table(["", *encoders, "sd over encoders", "sd over draws"], lines)
+    return table(["", *encoders, "sd over encoders", "sd over draws"], lines)
 
 
 def _comparisons(results: Content) -> str:
@@ -384,12 +374,12 @@ def _comparisons(results: Content) -> str:
         for metric, content in column["metrics"].items()
         for test in content["tests"]
     ]
-    return _table(["column", "Surprise", "against", "difference", "p"], lines)
+    return table(["column", "Surprise", "against", "difference", "p"], lines)
 
 
 def _documents(readings: list[Content]) -> str:
     rows = ("Global-k", "Local-k", "Isotonic", *SURPRISE)
-    return _table(
+    return table(
         ["distance, training queries, neighbours", *rows],
         [
             [
@@ -404,21 +394,9 @@ def _documents(readings: list[Content]) -> str:
 # Tables and numbers.
 
 
-def _table(header: Sequence[str], lines: Iterable[Sequence[str]], *, numbers: bool = True) -> str:
-    rule = "|---|" + ("---:|" if numbers else "---|") * (len(header) - 1)
-    return "\n".join(
-        ["| " + " | ".join(header) + " |", rule, *("| " + " | ".join(x) + " |" for x in lines)]
-    )
-
-
 def _cells(values: Iterable[float | None], digits: int = 3) -> list[str]:
     return ["" if value is None else f"{value:.{digits}f}" for value in values]
 
 
 def _p(value: float) -> str:
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
-
-
-def _range(values: Sequence[float], form: str) -> str:
-    low, high = (form.format(value) for value in (min(values), max(values)))
-    return low if low == high else f"{low} to {high}"

@@ -19,28 +19,14 @@ Similarity = Literal["euclidean", "cosine", "dot"]
 
 @dataclass(frozen=True)
 class Task:
-    """One draw of an experiment: lists to learn from, lists to test on, and what made them.
-
-    Attributes
-    ----------
-    name
-        The data set.
-    seed
-        Seed of the draw.
-    train, test
-        Judged lists; ``doc_ids`` are positions in ``vectors``.
-    vectors
-        Embeddings of the index, or None where there are none.
-    facts
-        Counts and choices worth reporting.
-    """
+    """One draw of an experiment: lists to learn from, lists to test on, and what made them."""
 
     name: str
     seed: int
-    train: pc.RankedLists
+    train: pc.RankedLists  # judged; ``doc_ids`` are positions in ``vectors``
     test: pc.RankedLists
-    vectors: NDArray[np.float32] | None = None
-    facts: dict[str, Any] = field(default_factory=dict)
+    vectors: NDArray[np.float32] | None = None  # embeddings of the index
+    facts: dict[str, Any] = field(default_factory=dict)  # counts and choices worth reporting
 
     def encoded(self, lists: pc.RankedLists) -> pc.RankedLists:
         """Return the lists with the embedding of every result, for methods that read those."""
@@ -66,15 +52,6 @@ def search(
     """Return scores (higher is closer) and positions of the nearest ``depth`` of the index.
 
     The search is exact and in double precision; equal scores come in the order of the index.
-
-    Parameters
-    ----------
-    queries, index
-        Embeddings, one row each.
-    similarity
-        "euclidean": scores are minus the distance; "cosine"; "dot".
-    depth
-        How many.
     """
     if similarity == "cosine":
         queries, index = unit(queries), unit(index)
@@ -115,23 +92,7 @@ def ranked_lists(
     names: Any = None,
     query_embeddings: NDArray[np.float32] | None = None,
 ) -> pc.RankedLists:
-    """Return each query's 200 nearest of the index, judged by equal labels.
-
-    Parameters
-    ----------
-    queries, labels
-        Embeddings and labels of the queries.
-    index, index_labels
-        The same of the index.
-    similarity
-        As in `search`.
-    own
-        Position of each query in the index, or -1: a query never finds itself.
-    names
-        Names of the queries, the same in every draw.
-    query_embeddings
-        What the local methods compare queries by; by default ``queries``.
-    """
+    """Return each query's 200 nearest of the index, judged by equal labels."""
     depth = min(DEPTH, len(index) - (own is not None))
     scores, found = search(queries, index, similarity, depth + (own is not None))
     counts = np.bincount(index_labels, minlength=labels.max() + 1)[labels]

@@ -16,6 +16,7 @@ from paretocut.truncators import (
     ScoreDistribution,
     ScoreThreshold,
     Surprise,
+    Training,
     Truncator,
 )
 
@@ -23,45 +24,24 @@ NEIGHBORS = 200
 """The neighbourhood of the local methods: as many as are fetched for each query."""
 BOUNDS = (0.0, 8.0)
 """Where the paper looks for the best Surprise threshold."""
-NETWORK: dict[str, Any] = {
-    "width": 128,
-    "layers": 2,
-    "max_steps": 300,
-    "batch_size": 64,
-    "max_epochs": 60,
-    "patience": 10,
-}
-"""BiCut's settings; the paper says "multi-layer" and gives no sizes."""
-LARGE_NETWORK = NETWORK | {"batch_size": 256, "max_epochs": 20, "patience": 5}
+NETWORK: dict[str, Any] = {"width": 128, "layers": 2, "max_steps": 300}
+"""BiCut's sizes; the paper says "multi-layer" and gives none."""
+TRAINING = {"batch_size": 64, "max_epochs": 60, "patience": 10}
+"""How BiCut is trained."""
+LARGE_TRAINING = {"batch_size": 256, "max_epochs": 20, "patience": 5}
 """The same on Omniglot, whose 16,221 training lists give many steps in an epoch."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A method as the tables name it.
-
-    Attributes
-    ----------
-    name
-        Its name in tables.
-    of, options
-        The truncator and its options.
-    tuned
-        Whether it is told the metric.
-    paper
-        Whether the paper has this row.
-    encodings
-        Whether it reads the results' embeddings.
-    metrics
-        What it is asked for.
-    """
+    """A method as the tables name it."""
 
     name: str
     of: type[Truncator]
     options: dict[str, Any] = field(default_factory=dict)
-    tuned: bool = True
-    paper: bool = False
-    encodings: bool = False
+    tuned: bool = True  # whether it is given the metric
+    paper: bool = False  # whether the paper has this row
+    encodings: bool = False  # whether it reads the results' embeddings
     metrics: tuple[str, ...] = ("accuracy", "f1", "dcg")
 
     @property
@@ -107,22 +87,13 @@ def surprise_rows(neighbors: int | None = NEIGHBORS) -> list[Row]:
 
 
 def bicut_rows(
-    settings: dict[str, Any] = NETWORK,
+    training: dict[str, int] = TRAINING,
     *,
     encodings: bool = True,
     metrics: tuple[str, ...] = ("accuracy", "f1"),
 ) -> list[Row]:
-    """Return BiCut as the paper has it, on raw scores, and the extra row on min-max scores.
-
-    Parameters
-    ----------
-    settings
-        The network and its training.
-    encodings
-        Whether there are embeddings of the results, for the row that reads them.
-    metrics
-        What to ask for; the paper leaves DCG out but for News Authorship.
-    """
+    """Return BiCut as the paper has it, on raw scores, and the extra row on min-max scores."""
+    settings = NETWORK | {"training": Training(**training)}
     raw = settings | {"normalize": "raw"}
     rows = [Row("BiCut, scores", BiCut, raw, paper=True, metrics=metrics)]
     if encodings:

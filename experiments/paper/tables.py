@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,18 +13,19 @@ import torch
 from numpy.typing import NDArray
 
 import paretocut as pc
+from experiments.cache import hash_files, remember
 from experiments.data import sha256
 from experiments.paper import draws, encoders, networks, omniglot, robust04
-from experiments.paper.cache import hash_files, remember
 from experiments.paper.draws import AUTHORSHIP, OMNIGLOT, SAME_DOCUMENT, Draw
 from experiments.paper.rows import (
     BOUNDS,
-    LARGE_NETWORK,
+    LARGE_TRAINING,
     NEIGHBORS,
     NETWORK,
     ORACLE,
     RIVALS,
     SURPRISE,
+    TRAINING,
     Row,
     bicut_rows,
     local_rows,
@@ -34,10 +33,9 @@ from experiments.paper.rows import (
     table1_rows,
     table2_rows,
 )
-from experiments.results import sources, stamp, write_json
+from experiments.results import sources, stamp
 from paretocut.metrics.significance import holm, sign_flip_test
 
-RESULTS = Path(__file__).parent / "results"
 SEEDS = range(5)
 DIVISIONS = 2
 SPLITS = range(DIVISIONS * robust04.FOLDS)
@@ -64,15 +62,7 @@ class Column:
 
 
 def values_of(draw: Draw, row: Row, metric: str, device: str = "cpu") -> dict[str, Any]:
-    """Return cuts, metric values and query names of a row on a draw's test lists.
-
-    Parameters
-    ----------
-    draw, row, metric
-        What to measure.
-    device
-        Where networks and encoders are trained that are not on disk.
-    """
+    """Return cuts, metric values and query names of a row on a draw's test lists."""
     make = _network if row.neural else _rule
     return remember(*address(draw, row, metric), lambda: make(draw, row, metric, device))
 
@@ -108,7 +98,7 @@ def _network(draw: Draw, row: Row, metric: str, device: str) -> dict[str, Any]:
     if row.encodings:
         train, test = task.encoded(train), task.encoded(test)
     start = time.perf_counter()
-    truncator: Any = row.make(metric).set_params(device=device)
+    truncator: Any = row.make(metric).set_params(training__device=device)
     k = truncator.fit(train).predict(test)
     on = torch.cuda.get_device_name(device) if device.startswith("cuda") else device
     return _judged(draw, k, metric, device) | {
@@ -203,7 +193,7 @@ def by_query(parts: list[dict[str, Any]]) -> NDArray[np.float64]:
 
 def columns1() -> list[Column]:
     """Return the columns of Table 1: Same Document, Omniglot at two stages, News Authorship."""
-    large = bicut_rows(LARGE_NETWORK)
+    large = bicut_rows(LARGE_TRAINING)
     return [
         Column(
             "Same Document",
@@ -311,8 +301,8 @@ def provenance() -> dict[str, Any]:
         "settings": {
             "neighbours of the local methods": NEIGHBORS,
             "bounds of the Surprise threshold": BOUNDS,
-            "BiCut": NETWORK,
-            "BiCut on Omniglot": LARGE_NETWORK,
+            "BiCut": NETWORK | TRAINING,
+            "BiCut on Omniglot": NETWORK | LARGE_TRAINING,
             "BiCut trained on": networks.origins(),
             "seeds of Table 1": list(SEEDS),
             "seeds of encoders": list(ENCODERS),
@@ -328,25 +318,6 @@ def keep_networks() -> None:
     """Write the cuts of all trained networks to the file that is part of the project."""
     cells = [cell for column in (*columns1(), *columns2()) for cell in column.cells()]
     networks.keep((*cell, values_of(*cell)) for cell in cells if cell[1].neural)
-
-
-def write(name: str, content: dict[str, Any]) -> None:
-    """Write a result file."""
-    write_json(RESULTS / f"{name}.json", content)
-
-
-def read(name: str) -> dict[str, Any] | None:
-    """Return what a result file holds, or None."""
-    path = RESULTS / f"{name}.json"
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
-
-
-def need(name: str) -> dict[str, Any]:
-    """Return what a result file holds, or say which command makes it."""
-    content = read(name)
-    if content is None:
-        raise FileNotFoundError(f"results/{name}.json is not there: run make {name}")
-    return content
 
 
 def progress(line: str) -> None:

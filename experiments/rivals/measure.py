@@ -15,11 +15,14 @@ from numpy.typing import NDArray
 import paretocut as pc
 from benchmarks.scipy_version import surprise as scipy_surprise
 from experiments.data import data_dir
+from experiments.rivals.cluster_gap import ClusterGap
+from experiments.rivals.mtcut import MtCut
+from experiments.rivals.tail_aware import TailAware
 from paretocut import metrics
 from paretocut.io import CoverageWarning
 from paretocut.tail.gpd import fit_gpd
 from paretocut.truncators import (
-    ClusterGap,
+    AttnCut,
     Confidence,
     Consensus,
     FixedK,
@@ -27,10 +30,10 @@ from paretocut.truncators import (
     Knee,
     LargestGap,
     Oracle,
+    ScoreThreshold,
     Surprise,
-    TailAware,
+    Training,
     Truncator,
-    make,
 )
 
 __all__ = ["measure"]
@@ -44,7 +47,7 @@ SCIPY_LISTS = 3
 FOLDS = 5
 NETWORKS = "hotpotqa500, MiniLM"
 FIRST = 50
-SMALL = {"width": 32, "max_epochs": 15}
+SMALL: dict[str, Any] = {"width": 32, "training": Training(max_epochs=15)}
 
 CUTS: dict[str, Truncator] = {
     "LargestGap()": LargestGap(),
@@ -162,13 +165,16 @@ def _networks(lists: pc.RankedLists) -> dict[str, float]:
     """Return mean F1 on the first results of each list, learned on the other half."""
     first = lists.truncate(np.minimum(lists.scores.lengths, FIRST))
     result = {"oracle": float(metrics.f1(first, Oracle().predict(first)).mean())}
-    for name in ("global_k", "minmax", "attncut", "mtcut"):
+    rivals = {
+        "global_k": GlobalK(),
+        "minmax": ScoreThreshold("minmax"),
+        "attncut": AttnCut(**SMALL),
+        "mtcut": MtCut(**SMALL),
+    }
+    for name, rival in rivals.items():
         total = 0.0
         for train, test in first.folds(2, seed=0):
-            made = make(name)
-            if name in ("attncut", "mtcut"):
-                made.set_params(**SMALL)
-            total += float(metrics.f1(test, made.fit(train).predict(test)).sum())
+            total += float(metrics.f1(test, rival.fit(train).predict(test)).sum())
         result[name] = total / len(first)
     return result
 

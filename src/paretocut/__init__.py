@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from paretocut import errors
 from paretocut.decisions import WARNINGS, Cut, Cuts
 from paretocut.lists import RankedLists
+from paretocut.show import register as _register
 from paretocut.tail import fit_tail, fit_tails
 
 if _TYPE_CHECKING:
@@ -78,6 +79,8 @@ _LAZY = {
     "write_lists": "io",
     "write_trec": "io",
 }
+
+_register()
 
 
 def __getattr__(name: str) -> object:

@@ -293,7 +293,7 @@ def test_lists_without_judgements_are_refused() -> None:
 
 
 def test_unknown_line_of_the_table_is_an_error(result: Evaluation) -> None:
-    with pytest.raises(InvalidParameterError, match="truncator must be one of k, minmax"):
+    with pytest.raises(InvalidParameterError, match="truncator must be one of 'k', 'minmax'"):
         result["f1", "nope"]
 
 

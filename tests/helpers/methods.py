@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-NEURAL = {"bicut", "choppy", "attncut", "mtcut"}
+NEURAL = {"bicut", "choppy", "attncut"}
 
 NEEDS = {
-    **dict.fromkeys(NEURAL, ("torch", "safetensors")),
+    **dict.fromkeys(NEURAL, ("torch",)),
     **dict.fromkeys(("local_k", "isotonic_local"), ("sklearn", "safetensors")),
     **dict.fromkeys(("isotonic", "isotonic_max"), ("sklearn",)),
     "surprise_local": ("sklearn", "safetensors"),
@@ -14,5 +14,5 @@ NEEDS = {
 # Learn nothing, so that predict works without fit.
 LABEL_FREE = {
     *("oracle", "fixed_k", "distribution", "distribution_truncated"),
-    *("largest_gap", "autocut", "knee", "top_p", "tail_aware", "cluster_gap"),
+    *("largest_gap", "autocut", "knee", "top_p"),
 }

@@ -36,8 +36,8 @@ def test_only_wanted_texts_are_kept(tmp_path: Path) -> None:
         (b"a one\n", "line 1: expected a JSON object, or a name, a tab and a text"),
         (b'a\tone\n{"id": 1}\n', "line 2: expected an id and a text, got id"),
         (b'{"id": [1], "text": "x"}\n', "line 1: expected an id and a text"),
-        (b"{not json}\n", "line 1: expected a JSON object, got"),
-        (b"a\tone\na\ttwo\n", "line 2: a has another text before"),
+        (b"{not json}\n", "line 1: expected one JSON object on the line, got"),
+        (b"a\tone\na\ttwo\n", "line 2: a must have one text, got another before"),
         (b"a\t\xff\n", "line 1: expected UTF-8 text, got b'\\xff"),
     ],
 )

@@ -133,7 +133,7 @@ def test_texts_are_handed_in_place_of_ids() -> None:
     queries = {str(i): f"query {i}" for i in range(60)}
     pc.judge(LISTS, lambda q, d: seen.append((q, d)), 5, texts=texts, queries=queries)
     assert all(q.startswith("query ") and d.startswith("text ") for q, d in seen)
-    with pytest.raises(InvalidParameterError, match="judge: texts must hold every one"):
+    with pytest.raises(InvalidParameterError, match="judge: texts must hold every id"):
         pc.judge(LISTS, truth, 5, texts={})
 
 
@@ -308,7 +308,9 @@ def test_a_broken_line_in_the_middle_is_named(tmp_path: Path, line: bytes) -> No
     pc.judge(LISTS, truth, 3, path=path)
     head, *rest = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(head + line + b"".join(rest))
-    with pytest.raises(DataFormatError, match=r"answers\.jsonl:2: not a judgement"):
+    with pytest.raises(
+        DataFormatError, match=r"answers\.jsonl:2: (not a judgement|expected a JSON object)"
+    ):
         pc.judge(LISTS, truth, 5, path=path)
 
 
@@ -412,3 +414,16 @@ def test_what_was_judged_before_is_kept() -> None:
     judged = pc.judge(LISTS.with_relevance(relevance), truth, 10)
     assert judged.relevance[0][:5].tolist() == [2.0] * 5
     assert judged.judged.values.sum() == 15
+
+
+def test_each_question_is_planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    planned: list[int] = []
+    plan = JudgingSession._repetition
+
+    def counted(session: JudgingSession) -> Any:
+        planned.append(session.answers)
+        return plan(session)
+
+    monkeypatch.setattr(JudgingSession, "_repetition", counted)
+    pc.judge(LISTS, truth, 120, repeats=0.2)
+    assert planned == list(range(121))

@@ -230,24 +230,13 @@ def test_every_truncator_that_learns_says_what() -> None:
         assert truncator._state({}) is not None, f"{name} has no _state"
 
 
-@pytest.mark.parametrize("name", ["bicut", "choppy", "attncut", "mtcut"])
-def test_names_and_shapes_of_a_network_are_those_that_torch_makes(name: str) -> None:
-    torch = importorskip("torch")
-    for width, layers, columns in ((8, 1, 1), (16, 3, 4)):
-        truncator = pc.truncators.make(name, width=width, layers=layers, max_steps=20)
-        truncator.network_ = truncator._settings(columns + 1)
-        with torch.device("meta"):
-            tensors = truncator._network().state_dict()
-        made = {key: tuple(tensor.shape) for key, tensor in tensors.items()}
-        assert dict(truncator._shapes(columns + 1)) == made
-
-
 def test_a_network_that_promises_a_billion_layers_is_refused_at_once(
     lists: RankedLists, tmp_path: Path
 ) -> None:
     importorskip("torch")
     path = tmp_path / "model.json"
-    pc.truncators.BiCut(width=4, layers=1, max_epochs=1).fit(lists).save(path)
+    short = pc.truncators.Training(max_epochs=1)
+    pc.truncators.BiCut(width=4, layers=1, training=short).fit(lists).save(path)
     assert pc.load(path).predict(lists).tolist()
     before = path.read_text()
     for setting, value in (("layers", 10**9), ("width", 10**9), ("layers", 2)):
@@ -258,6 +247,10 @@ def test_a_network_that_promises_a_billion_layers_is_refused_at_once(
         change(path, "learned", "network_", setting, to=value)
         with pytest.raises(DataFormatError, match="weights_ must be such that"):
             pc.load(path)
+    path.write_text(before)
+    change(path, "params", "training", "$training", "seed", to=-1)
+    with pytest.raises(DataFormatError, match="Training: seed must be an integer of at least 0"):
+        pc.load(path)
     path.write_text(before)
     change(path, "learned", "output_", to=99)
     with pytest.raises(DataFormatError, match="output_ must be an integer of at least 0 and at"):

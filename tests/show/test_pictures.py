@@ -15,7 +15,9 @@ from hypothesis.extra.numpy import arrays
 from support import ROOT
 
 import paretocut as pc
+from paretocut.lists import RankedLists
 from paretocut.truncators import FixedK, Gated
+from paretocut.truncators.evidence import Clause
 
 SVG = "{http://www.w3.org/2000/svg}"
 KEPT = "#D55E00"
@@ -179,8 +181,9 @@ def test_any_finite_scores_have_pictures(scores: Any, higher_is_better: bool) ->
 
 def test_text_is_escaped() -> None:
     class Odd(FixedK):
-        def _because(self, cuts: Any) -> list[str]:
-            return [f"<script>alert('&')</script>\x00\x1b \ud800{'x' * 9000}" for _ in cuts.k]
+        def _decide(self, lists: RankedLists) -> tuple[Any, Clause]:
+            text = f"<script>alert('&')</script>\x00\x1b \ud800{'x' * 9000}"
+            return np.ones(len(lists), dtype=np.int64), Clause(text)
 
         def _label(self) -> str:
             return '"><img src=x onerror=alert(1)>'

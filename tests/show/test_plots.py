@@ -67,7 +67,8 @@ def test_fit_plot_marks_cut_threshold_and_window(transform: str, higher_is_bette
     assert window.get_width() == fit.upper - fit.lower
     # As many chance results as the tail was fitted on lie under its curve, but for its far end.
     curve = right.lines[-1]
-    bin_width = right.patches[0].get_height()
+    _, edges, _ = right.patches[0].get_data()
+    bin_width = abs(edges[1] - edges[0])
     counts, heights = curve.get_xdata(), np.abs(curve.get_ydata() - curve.get_ydata()[0])
     total = np.sum((counts[1:] + counts[:-1]) / 2 * np.diff(heights)) / bin_width
     assert total == pytest.approx(fit.upper - fit.lower, rel=0.02)
@@ -77,6 +78,13 @@ def test_fit_plot_marks_cut_threshold_and_window(transform: str, higher_is_bette
 def test_fit_plot_draws_lists_that_have_no_fit(scores: list[float]) -> None:
     figure = plots.fit_plot(pc.fit_tail(scores))
     figure.savefig(io.BytesIO(), format="png")
+    left, right = figure.axes
+    k = pc.cut(scores).k
+    assert [len(dots.get_offsets()) for dots in left.collections] == [len(scores) - k, k]
+    assert [line.get_xdata()[0] for line in left.lines] == [k + 0.5]  # the cut, no threshold
+    assert [*left.patches, *right.patches, *right.lines] == []
+    labels = [text.get_text() for text in left.get_legend().get_texts()]
+    assert f"{k} kept" in labels or (k == 0 and "nothing kept" in labels)
 
 
 def test_metric_against_threshold_is_the_metric_of_each_threshold(lists: RankedLists) -> None:

@@ -30,7 +30,7 @@ def make(name: str) -> Truncator:
         pytest.importorskip(module)
     truncator = truncators.make(name)
     if name in NEURAL:
-        truncator.set_params(max_epochs=2, width=16)  # the contract, not the quality
+        truncator.set_params(training__max_epochs=2, width=16)  # the contract, not the quality
     return truncator
 
 
@@ -289,7 +289,7 @@ def test_repr_is_the_call_that_makes_it(name: str) -> None:
 
 
 def neural_names(name: str) -> dict[str, object]:
-    kinds = ("BiCut", "Choppy", "AttnCut", "MtCut") if name in NEURAL else ()
+    kinds = ("BiCut", "Choppy", "AttnCut", "Training") if name in NEURAL else ()
     return {kind: getattr(truncators, kind) for kind in kinds}
 
 
@@ -362,6 +362,6 @@ def test_make_says_what_it_knows() -> None:
 
 def test_every_public_truncator_has_a_short_name() -> None:
     classes = {type(make(name)).__name__ for name in truncators.names() if name not in NEURAL}
-    public = set(truncators.__all__) - {"BiCut", "Choppy", "AttnCut", "MtCut"}
+    public = set(truncators.__all__) - {"BiCut", "Choppy", "AttnCut", "Training"}
     other = {"Calibrated", "Gated", "Truncator", "from_text", "load", "make", "names"}
     assert classes == public - other

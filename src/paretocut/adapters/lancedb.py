@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 from paretocut.adapters.deciding import FETCH_K, CutList
 from paretocut.adapters.hybrid import HybridOptions
-from paretocut.adapters.rows import (
+from paretocut.adapters.fetched import (
     columns_of,
     cut_fetched_rows,
     cut_fetched_table,

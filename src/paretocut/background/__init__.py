@@ -1,4 +1,4 @@
-"""What queries without an answer score: the null of the best score of a list."""
+"""The best scores of queries without an answer: the law they follow, and what exceeds it."""
 
 from paretocut.background.law import Background, fit_gev, gev_log_cdf
 from paretocut.background.query_scale import QueryScale

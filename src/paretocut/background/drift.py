@@ -8,11 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from paretocut.background.law import score_at
 from paretocut.lists import FloatArray, Ragged, RankedLists
 
-__all__ = ["Drift", "compare", "gaps", "halves", "shapes_of"]
-
-_FIRST = 100  # results looked at: deeper lists say no more
+_FIRST = 100  # results of a list that are compared; deeper ones add nothing
 _SURE, _CLEAR = 0.01, 0.2
 _NAMES = ("best score", "gap", "upper half")
 
@@ -85,34 +84,23 @@ def gaps(merit: Ragged) -> FloatArray:
 
     It is a share of the range of the first 100 results; 0 where that range is 0.
     """
-    top, low = _at(merit, 1), _at(merit, _FIRST)
+    top, low = score_at(merit, 1), score_at(merit, _FIRST)
     wide = top > low
-    return np.where(wide, (top - _at(merit, 2)) / np.where(wide, top - low, 1.0), 0.0)
+    return np.where(wide, (top - score_at(merit, 2)) / np.where(wide, top - low, 1.0), 0.0)
 
 
 def halves(merit: Ragged) -> FloatArray:
     """Return the logarithm of the number of results in the upper half of the first 100."""
-    between = 0.5 * (_at(merit, 1) + _at(merit, _FIRST))
+    between = 0.5 * (score_at(merit, 1) + score_at(merit, _FIRST))
     inside = (merit.ranks < _FIRST) & (merit.values >= merit.spread(between))
     return np.log(np.maximum(merit.count(inside), 1))
-
-
-def _at(merit: Ragged, rank: int) -> FloatArray:
-    """Return the score at a rank, the last one of a shorter list, 0 of an empty one."""
-    filled = merit.filled
-    values = np.zeros(len(merit))
-    place = merit.offsets[:-1] + np.minimum(rank, merit.lengths) - 1
-    values[filled] = merit.values[place[filled]]
-    return values
 
 
 def _distance(one: FloatArray, other: FloatArray) -> float:
     """Return the largest difference of two empirical distributions (Kolmogorov, Smirnov)."""
     points = np.concatenate([one, other])
-    below = [
-        np.searchsorted(np.sort(x), points, side="right") / max(x.size, 1) for x in (one, other)
-    ]
-    return float(np.abs(below[0] - below[1]).max(initial=0.0))
+    shares = [np.searchsorted(np.sort(x), points, "right") / max(x.size, 1) for x in (one, other)]
+    return float(np.abs(shares[0] - shares[1]).max(initial=0.0))
 
 
 def _chance(distance: float, n: int, m: int) -> float:

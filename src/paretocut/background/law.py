@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,16 +14,10 @@ from numpy.typing import ArrayLike
 from paretocut.background.two_groups import Groups
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists import BoolArray, FloatArray, Ragged, RaggedLike, RankedLists
-from paretocut.lists.columns import check_direction
+from paretocut.schema.drawn import Drawn
 from paretocut.schema.files import register, save_model
 from paretocut.schema.kinds import Either, Flag, Items, Kind, Made, Real, Whole, checked
-from paretocut.schema.parameters import (
-    check_numbers,
-    check_positive_int,
-    check_probability,
-    shown,
-)
-from paretocut.show.pictures import law_picture, number
+from paretocut.schema.parameters import check_numbers, check_positive_int, check_probability, shown
 
 __all__ = ["Background", "fit_gev", "gev_log_cdf"]
 
@@ -110,7 +104,7 @@ def gev_log_cdf(x: ArrayLike, *, shape: float, loc: float, scale: float) -> Floa
 
 
 @dataclass(frozen=True)
-class Background:
+class Background(Drawn):
     """The law of the best score of queries that have no answer in the index.
 
     Made by `Background.fit`. Extreme value theory says that the best of many irrelevant scores
@@ -123,7 +117,7 @@ class Background:
     size
         Number of documents in that index; None if it is not known.
     context
-        Rank of the score that stands for the query's own level, or None.
+        Rank of the score that shows the query's own level, or None.
     intercept, slope
         Of the regression of the best score on the score at that rank.
     residual
@@ -176,8 +170,8 @@ class Background:
             Lists of queries that are known or presumed to have no answer, or only their best
             scores (1-D). A document makes such a query if it is not in the index itself.
         queries
-            Lists of real queries, unjudged: most of them have an answer, some may have none. They
-            show where answers begin, so that `answers` can weigh both errors.
+            Lists of real queries, unjudged: most have an answer, some may have none. They show
+            where answers begin, so that `answers` can weigh both errors.
         unanswered
             Share of ``queries`` that you believe to have no answer. This belief weighs as much
             as 20 queries.
@@ -186,8 +180,8 @@ class Background:
         context
             Rank of a score that shows how high irrelevant scores are for this query; the best
             score is then compared with it. Choose a rank just behind the relevant results, such
-            as 2 if a query has at most one match: a relevant result in that place hides the
-            answer. Needs whole lists.
+            as 2 if a query has at most one match: a relevant result at that rank hides the
+            answer. It needs whole lists.
         higher_is_better
             False for distances; `RankedLists` know their direction.
         """
@@ -205,8 +199,9 @@ class Background:
             check_probability(unanswered, who="Background.fit", name="unanswered")
             log, _ = _tops(queries, None, higher_is_better)
             groups = Groups.fit(log, top[filled], unanswered=unanswered)
+        law = cls(shape, loc, scale, size, higher_is_better=higher_is_better, groups=groups)
         if context is None:
-            return cls(*(shape, loc, scale, size), higher_is_better=higher_is_better, groups=groups)
+            return law
         x, y = level[filled], top[filled]
         if np.abs(x).max() > _LARGEST:
             raise InvalidScoresError(
@@ -217,10 +212,7 @@ class Background:
         slope = float(np.mean((x - x.mean()) * (y - y.mean())) / spread) if spread > 0 else 0.0
         intercept = float(y.mean() - slope * x.mean())
         residual = fit_gev(y - intercept - slope * x)
-        return cls(
-            *(shape, loc, scale, size, context, intercept, slope, residual, higher_is_better),
-            groups=groups,
-        )
+        return replace(law, context=context, intercept=intercept, slope=slope, residual=residual)
 
     def posterior(self, lists: RankedLists | RaggedLike) -> FloatArray:
         """Return the probability that each query has no answer, learned from unjudged queries.
@@ -233,10 +225,7 @@ class Background:
         if self.groups is None:
             raise InvalidParameterError("Background.posterior: fit must be given queries, got none")
         top, _ = _tops(lists, None, self.higher_is_better)
-        filled = np.isfinite(top)
-        chances = np.ones(top.size)
-        chances[filled] = self.groups.posterior(top[filled])
-        return chances
+        return np.where(np.isfinite(top), self.groups.posterior(top), 1.0)
 
     def answers(self, lists: RankedLists | RaggedLike, alpha: float | None = 0.05) -> BoolArray:
         """Return whether the best score of each list counts as an answer.
@@ -290,23 +279,6 @@ class Background:
         pvalues[filled] = -np.expm1(log_cdf)
         return pvalues
 
-    def chance_of(self, best: float) -> float:
-        """Return the p-value of one best score, as `pvalue` does without a context, but quickly.
-
-        Parameters
-        ----------
-        best
-            The best score of a list, or its smallest distance.
-        """
-        z = ((best if self.higher_is_better else -best) - self.loc) / self.scale
-        if abs(self.shape) < 1e-9:
-            return -math.expm1(-math.exp(min(-z, 700.0)))
-        inner = 1 + self.shape * z
-        if inner <= 0:
-            return 1.0 if self.shape > 0 else 0.0
-        exponent = -math.log(inner) / self.shape
-        return -math.expm1(-math.exp(min(exponent, 700.0)))
-
     def limit(self, alpha: float = 0.05, *, size: int | None = None) -> float:
         """Return the best score that only this share of the queries without an answer exceeds.
 
@@ -327,22 +299,6 @@ class Background:
         top = self.loc + self.scale * z
         return top if self.higher_is_better else -top
 
-    def _repr_html_(self) -> str:
-        sign = 1.0 if self.higher_is_better else -1.0
-        merit = np.linspace(sign * self.limit(0.999), sign * self.limit(0.001), 120)
-        rate = -gev_log_cdf(merit, shape=self.shape, loc=self.loc, scale=self.scale)
-        density = rate ** (self.shape + 1) * np.exp(-rate) / self.scale
-        marks = {"5 % are beyond": self.limit(0.05)}
-        if self.groups is not None:
-            marks["answers begin at"] = sign * self.groups.threshold
-        names = ("shape", "loc", "scale")
-        facts = {"Background": "scores" if self.higher_is_better else "distances"}
-        facts |= {name: number(getattr(self, name)) for name in names}
-        facts |= {} if self.size is None else {"documents": str(self.size)}
-        return law_picture(
-            sign * merit, density, marks=marks, facts=facts, higher_is_better=self.higher_is_better
-        )
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the background as JSON; `paretocut.load` reads it.
 
@@ -359,13 +315,7 @@ class Background:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Background:
-        """Return the background that `to_dict` described, also if it went through JSON.
-
-        Parameters
-        ----------
-        content
-            What `to_dict` gave; other entries are ignored.
-        """
+        """Return the background that `to_dict` described; other entries are ignored."""
         known = checked(_STATE, {name: content[name] for name in _STATE if name in content})
         known["residual"] = tuple(known["residual"])
         if known["residual"][2] <= 0:
@@ -377,43 +327,49 @@ class Background:
             return 1.0
         if self.size is None:
             raise InvalidParameterError(
-                f"Background.pvalue: size must be None when fit was not told the size of the "
-                f"index, got {shown(size)}"
+                "Background.pvalue: size must be None unless fit was given the size of the index, "
+                f"got {shown(size)}"
             )
         return check_positive_int(size, who="Background.pvalue", name="size") / self.size
 
 
+def as_lists(given: RankedLists | RaggedLike, higher_is_better: bool, *, who: str) -> RankedLists:
+    """Return bare scores as lists, after a check of their direction; lists as they are."""
+    if isinstance(given, RankedLists):
+        return given
+    return RankedLists.of_scores(Ragged.from_any(given, dtype=float), higher_is_better, who=who)[0]
+
+
+def score_at(merit: Ragged, rank: int) -> FloatArray:
+    """Return the score at a rank, the last one of a shorter list, 0 of an empty one."""
+    filled = merit.filled
+    values = np.zeros(len(merit))
+    place = merit.offsets[:-1] + np.minimum(rank, merit.lengths) - 1
+    values[filled] = merit.values[place[filled]]
+    return values
+
+
 def _tops(
-    lists: RankedLists | RaggedLike, context: int | None, higher_is_better: bool
+    given: RankedLists | RaggedLike, context: int | None, higher_is_better: bool
 ) -> tuple[FloatArray, FloatArray]:
     """Return the best score of each list, -inf of an empty one, and that at rank ``context``."""
-    if not isinstance(lists, RankedLists):
-        bare = isinstance(lists, (np.ndarray, list)) and len(lists) and np.isscalar(lists[0])
-        if bare and context is not None:
+    rows: Any = given
+    if isinstance(given, (np.ndarray, list)) and len(given) and np.isscalar(given[0]):
+        if context is not None:
             raise InvalidScoresError(
                 "Background: lists must be whole lists where there is a context, got best scores"
             )
-        rows: Any = lists
-        if bare:
-            rows = check_numbers(lists, who="Background", name="best scores", ndim=1)[:, None]
-        column = Ragged.from_any(rows, dtype=np.float64)
-        check_direction(column, higher_is_better, who="Background")
-        lists = RankedLists(column, higher_is_better=higher_is_better)
+        rows = check_numbers(given, who="Background", name="best scores", ndim=1)[:, None]
+    lists = as_lists(rows, higher_is_better, who="Background")
     if lists.higher_is_better != higher_is_better:
         kinds = ("distances", "scores")
         raise InvalidScoresError(
             f"Background: lists must hold {kinds[higher_is_better]}, as those it was fitted on, "
             f"got {kinds[lists.higher_is_better]}"
         )
-    scores = lists.merit
-    filled = scores.filled
-    top = np.full(len(scores), -np.inf)
-    top[filled] = scores.values[scores.offsets[:-1][filled]]
-    level = np.zeros(len(scores))
-    if context is not None:
-        place = np.minimum(context, scores.lengths) - 1
-        level[filled] = scores.values[(scores.offsets[:-1] + place)[filled]]
-    return top, level
+    merit = lists.merit
+    top = np.where(merit.filled, merit.ends()[0], -np.inf)
+    return top, np.zeros(len(merit)) if context is None else score_at(merit, context)
 
 
 register("background", Background, Background.to_dict, Background.from_dict)

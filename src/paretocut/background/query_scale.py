@@ -1,4 +1,4 @@
-"""The scale of lexical scores: what each word of a query is worth."""
+"""The scale of lexical scores: the weight of the words of each query."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from paretocut.lists import FloatArray
 from paretocut.schema.files import register
 from paretocut.schema.kinds import Made, Whole, checked
 from paretocut.schema.parameters import shown
-
-__all__ = ["QueryScale", "frequencies", "words"]
 
 _WORD = re.compile(r"\w+")
 _POWER = 0.75
@@ -46,8 +44,7 @@ class QueryScale:
     """Divisors of lexical scores, which make long and short queries comparable.
 
     A BM25 score grows with every word that matches. The scale of a query is the sum of the
-    inverse document frequencies of its words, to the power 0.75; a word the texts do not know
-    counts as the rarest.
+    inverse document frequencies of its words, to the power 0.75. Unknown words count as rarest.
 
     Attributes
     ----------
@@ -92,11 +89,11 @@ class QueryScale:
             raise InvalidParameterError(
                 f"QueryScale: queries must be a list of texts, got {shown(queries)}"
             )
-        for query in queries:
-            if not isinstance(query, str):
-                raise InvalidParameterError(
-                    f"QueryScale: queries must be texts, got {shown(query)}"
-                )
+        strange = [query for query in queries if not isinstance(query, str)]
+        if strange:
+            raise InvalidParameterError(
+                f"QueryScale: queries must be texts, got {shown(strange[0])}"
+            )
         return np.array([self._mass(query) ** _POWER or 1.0 for query in queries])
 
     def _mass(self, query: str) -> float:
@@ -105,13 +102,6 @@ class QueryScale:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> QueryScale:
-        """Return the scale that `to_dict` described, after a way through JSON.
-
-        Parameters
-        ----------
-        content
-            What `to_dict` gave.
-        """
         known = checked({"size": Whole(1), "counts": Made(dict)}, content)
         within = Whole(1, known["size"])
         for word, count in known["counts"].items():
@@ -121,7 +111,6 @@ class QueryScale:
         return cls(**known)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the scale as plain data."""
         return {"counts": dict(self.counts), "size": self.size}
 
 

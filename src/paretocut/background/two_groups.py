@@ -13,12 +13,10 @@ from paretocut.errors import InvalidScoresError
 from paretocut.lists import FloatArray
 from paretocut.schema.kinds import Kind, Real, checked
 
-__all__ = ["Groups"]
-
 _FEWEST = 10
-_STRENGTH = 20.0  # the believed share without an answer weighs as much as so many queries
-_HELD_MEAN, _HELD_SPREAD = 10.0, 30.0  # nonsense weighs as much as so many unanswered queries
-_HELD_OTHER = 5.0  # the same for the spread of the second group
+# Weights, in queries: of the believed share without an answer, of the mean and the spread of
+# nonsense in the first group, and of that spread in the second.
+_STRENGTH, _HELD_MEAN, _HELD_SPREAD, _HELD_OTHER = 20.0, 10.0, 30.0, 5.0
 _STEPS = 100
 _CLEAN, _LOST = 0.1, 0.1
 # What a file may hold; the share is one that `Groups.fit` can find.
@@ -49,8 +47,8 @@ class Groups:
     threshold
         Lowest best score that counts as an answer.
     lost, passed
-        Estimated share of the queries with an answer that are left empty, and of those without
-        one that get results.
+        Estimated share of the answerable queries that get nothing, and of the others that get
+        results.
 
     Notes
     -----
@@ -78,17 +76,7 @@ class Groups:
 
     @classmethod
     def fit(cls, tops: FloatArray, nonsense: FloatArray, *, unanswered: float = 0.05) -> Groups:
-        """Return the two groups of a log.
-
-        Parameters
-        ----------
-        tops
-            Best scores of unjudged queries, higher is better.
-        nonsense
-            Best scores of nonsense queries.
-        unanswered
-            Share of the log that is believed to have no answer.
-        """
+        """Return the two groups of a log, from best scores of unjudged and of nonsense queries."""
         log = tops[np.isfinite(tops)]
         if log.size < _FEWEST:
             raise InvalidScoresError(
@@ -123,17 +111,10 @@ class Groups:
             threshold = min(threshold, _quantile(log, answered, _LOST))
         lost = float((answered * (log < threshold)).sum() / answered.sum())
         passed = float(_above(np.array([threshold]), law[1], law[2])[0])
-        share, null_mean, null_spread, mean, other_spread = law.tolist()
-        return cls(*(share, null_mean, null_spread, mean, other_spread), threshold, lost, passed)
+        return cls(*map(float, (*law, threshold, lost, passed)))
 
     def posterior(self, tops: FloatArray) -> FloatArray:
-        """Return the probability that queries with these best scores have no answer.
-
-        Parameters
-        ----------
-        tops
-            Best scores, higher is better.
-        """
+        """Return the probability that queries with these best scores have no answer."""
         # Beyond the middle of a group, the other law may have the longer tail. A better score must
         # not look worse for that.
         held = np.clip(tops, self.null_mean, self.mean)
@@ -144,13 +125,6 @@ class Groups:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Groups:
-        """Return the groups that ``dataclasses.asdict`` described.
-
-        Parameters
-        ----------
-        content
-            Plain data.
-        """
         return cls(**checked(_STATE, content))
 
 
@@ -168,11 +142,8 @@ def _climb(
         count = float(r.sum())
         share = min(max((count + prior[0] - 1) / (n + sum(prior) - 2), 1e-4), 0.95)
         null_mean = (r @ log + _HELD_MEAN * center) / (count + _HELD_MEAN)
-        squares = (
-            r @ (log - null_mean) ** 2
-            + _HELD_MEAN * (center - null_mean) ** 2
-            + _HELD_SPREAD * width**2
-        )
+        squares = r @ (log - null_mean) ** 2 + _HELD_MEAN * (center - null_mean) ** 2
+        squares += _HELD_SPREAD * width**2
         null_spread = math.sqrt(squares / (count + _HELD_SPREAD + 1))
         rest = 1 - r
         mean = float(rest @ log) / max(n - count, 1e-9)

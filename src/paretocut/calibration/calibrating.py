@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Unpack
 
-import numpy as np
-
 from paretocut.background import Background, QueryScale
 from paretocut.background.drift import shapes_of
+from paretocut.background.law import as_lists
 from paretocut.calibration.nonsense import nonsense_queries
 from paretocut.calibration.searches import Running, Search, run_searches
 from paretocut.errors import InvalidParameterError
-from paretocut.lists import FloatArray, Ragged, RaggedLike, RankedLists
-from paretocut.lists.columns import check_direction
+from paretocut.lists import RaggedLike, RankedLists
 from paretocut.schema.parameters import check_probability
 from paretocut.truncators import Consensus
 from paretocut.truncators.calibrated import Calibrated
-
-__all__ = ["calibrate", "calibrated"]
 
 
 def calibrate(
@@ -43,9 +39,9 @@ def calibrate(
     Parameters
     ----------
     search
-        Your search: the text of a query in, its scores out. Results are welcome too: pairs that
-        end in a score, mappings with a ``"score"``, objects with a ``score``. Give as many
-        results as you will cut later.
+        Your search: it takes the text of a query and returns scores, or results with scores:
+        pairs that end in a score, mappings with a ``"score"``, objects with a ``score``. Return
+        as many results as you will cut later.
     texts
         Some hundred texts of the index.
     queries
@@ -59,20 +55,20 @@ def calibrate(
         Share of ``queries`` that you believe to have no answer in the index.
     expect
         How many results are relevant: ``"one"``, ``"few"``, ``"many"`` or a number. None
-        estimates it from ``queries``; without these it is read from each list.
+        estimates it from ``queries``, or else from each list.
     lexical
         True for scores that grow with every matching word, such as BM25. They are divided by
-        what each query asks for (`paretocut.background.QueryScale`), so every later
+        the weight of the query's words (`paretocut.background.QueryScale`), so every later
         decision needs the query: ``t.cut(scores, query=...)``.
     seed
         Of the nonsense.
     higher_is_better
         False for distances.
     **running
-        ``batch`` (True if ``search`` takes a list of queries and gives one result for each),
-        ``threads`` (searches at the same time), ``progress`` (None counts on a terminal),
-        ``resume`` (a file that keeps each answer, so that a second run goes on where the first
-        one stopped).
+        ``batch`` (True if ``search`` takes a list of queries and returns one result for each),
+        ``threads`` (searches at the same time), ``progress`` (whether to count on standard
+        error; None does so on a terminal), ``resume`` (a file that keeps each answer, so that a
+        second run goes on where the first one stopped).
 
     Examples
     --------
@@ -114,7 +110,7 @@ def calibrated(
     texts: Sequence[str] | None = None,
     higher_is_better: bool = True,
 ) -> Calibrated:
-    """Return the truncator, from lists that are there already.
+    """Return the truncator, from lists that were searched before.
 
     Parameters
     ----------
@@ -126,13 +122,13 @@ def calibrated(
         For lexical scores: the scale, and the texts of the nonsense and then of the queries.
     """
     check_probability(alpha, who="calibrate", name="alpha")
-    null = _lists(nonsense, higher_is_better)
-    log = None if queries is None else _lists(queries, higher_is_better)
+    null = as_lists(nonsense, higher_is_better, who="calibrate")
+    log = None if queries is None else as_lists(queries, higher_is_better, who="calibrate")
     if scale is not None:
         wanted = len(null) + (0 if log is None else len(log))
         if texts is None or len(texts) != wanted:
             raise InvalidParameterError(
-                f"calibrate: texts must be those of all {wanted} queries where there is a scale, "
+                f"calibrate: with a scale, texts must be those of all {wanted} queries, "
                 f"got {'none' if texts is None else len(texts)}"
             )
         divisors = scale(texts)
@@ -142,23 +138,11 @@ def calibrated(
     base = Consensus(expect=expect)  # type: ignore[arg-type]
     base._validate()
     if log is not None:
-        base.fit(RankedLists(log.scores, higher_is_better=log.higher_is_better))
+        base.fit(log._like(relevance=None, _num_relevant=None))
+    shapes = None if log is None else shapes_of(log)
     return Calibrated(base, background, alpha=alpha if log is None else None).record(
-        nonsense=_tops(null),
-        log=None if log is None else _tops(log),
-        shapes=None if log is None else shapes_of(log),
+        nonsense=null.merit.ends()[0][null.scores.filled],
+        log=None if shapes is None else shapes[:, 0],
+        shapes=shapes,
         scale=scale,
     )
-
-
-def _lists(given: RankedLists | RaggedLike, higher_is_better: bool) -> RankedLists:
-    if isinstance(given, RankedLists):
-        return given
-    bare = Ragged.from_any(given, dtype=np.float64)
-    check_direction(bare, higher_is_better, who="calibrate")
-    return RankedLists(bare, higher_is_better=higher_is_better)
-
-
-def _tops(lists: RankedLists) -> FloatArray:
-    merit = lists.merit
-    return np.asarray(merit.values[merit.offsets[:-1][merit.filled]])

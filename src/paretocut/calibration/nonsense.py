@@ -10,16 +10,14 @@ from paretocut.background.query_scale import frequencies
 from paretocut.errors import InvalidParameterError
 from paretocut.schema.parameters import check_int, check_positive_int
 
-__all__ = ["nonsense_queries"]
-
 
 def nonsense_queries(
     texts: Iterable[str], n: int = 100, *, length: int = 8, lexical: bool = False, seed: int = 0
 ) -> list[str]:
     """Return queries that mean nothing, made of words of these texts.
 
-    Each query is ``length`` different words. No document is about such a mixture, yet every word
-    is one that the index knows: its scores show what chance reaches.
+    Each query is ``length`` different words. No document is about such a mixture, but the index
+    knows every word, so the scores show what chance reaches.
 
     Parameters
     ----------
@@ -30,9 +28,9 @@ def nonsense_queries(
     length
         Words in each. Three words are close to a real query; twelve or twenty change little.
     lexical
-        How words are drawn: False takes every word with the same chance, which suits embeddings.
-        True takes common words more often, by the square root of the number of texts they are
-        in: real questions off the topic share common words with any index.
+        How words are drawn. False: all words are equally likely, which suits embeddings. True:
+        the probability grows with the square root of the number of texts that hold the word,
+        because real questions off the topic share common words with any index.
     seed
         Of the draws.
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import Any, TypeAlias, TypedDict
 
 import numpy as np
 
 from paretocut.errors import DataFormatError, InvalidParameterError
 from paretocut.lists import FloatArray
+from paretocut.schema.journal import Journal
 from paretocut.schema.parameters import check_positive_int
-
-__all__ = ["Running", "Search", "run_searches", "scores_of"]
 
 Search: TypeAlias = Callable[[Any], Any]
 """Takes the text of a query, or a list of texts, and gives scores or results with scores."""
@@ -22,20 +20,7 @@ _BLOCK = 32
 
 
 class Running(TypedDict, total=False):
-    """How searches are run.
-
-    Attributes
-    ----------
-    batch
-        Whether ``search`` takes a list of queries and gives one result for each.
-    threads
-        Searches at the same time.
-    progress
-        Whether to count on standard error; None does so on a terminal.
-    resume
-        File that keeps the scores of each query as soon as they are known; a second run goes on
-        where the first one stopped.
-    """
+    """How searches are run; see `paretocut.calibrate`."""
 
     batch: bool
     threads: int
@@ -53,31 +38,20 @@ def run_searches(
     progress: bool | None = None,
     resume: str | os.PathLike[str] | None = None,
 ) -> list[FloatArray]:
-    """Return the scores of each query.
-
-    Parameters
-    ----------
-    search
-        Text of a query in, scores out.
-    queries
-        Texts of the queries.
-    who
-        Who asks, for error messages.
-    batch, threads, progress, resume
-        See `Running`.
-    """
+    """Return the scores of each query."""
     check_positive_int(threads, who=who, name="threads")
     if not callable(search):
         raise InvalidParameterError(f"{who}: search must be a function, got {search!r}")
-    found = {} if resume is None else _kept(Path(resume))
+    journal = Journal(resume, holds="searches", head={}, who=who, name="resume")
+    found = _kept(journal)
     missing = [query for query in dict.fromkeys(queries) if query not in found]
     shown = sys.stderr.isatty() if progress is None else progress
 
     def take(answers: Iterable[tuple[str, FloatArray]]) -> None:
         for done, (query, scores) in enumerate(answers, 1):
             found[query] = scores
-            if resume is not None:
-                _keep(Path(resume), query, scores)
+            if journal.path is not None:
+                journal.add({"query": query, "scores": scores.tolist()})
             if shown:
                 end = "\n" if done == len(missing) else ""
                 sys.stderr.write(f"\r{who}: {done} of {len(missing)} searches{end}")
@@ -107,24 +81,22 @@ def _blocks(search: Search, queries: list[str], who: str) -> Iterable[tuple[str,
                 f"{who}: search must give one result for each of {len(block)} queries, "
                 f"got {len(answers)}"
             )
-        yield from (
-            (query, scores_of(given, who)) for query, given in zip(block, answers, strict=True)
-        )
+        for query, given in zip(block, answers, strict=True):
+            yield query, scores_of(given, who)
 
 
 def scores_of(given: Any, who: str) -> FloatArray:
     """Return the scores in what a search gave.
 
-    Parameters
-    ----------
-    given
-        Scores; or results that are pairs with a score at the end, mappings with a ``"score"``,
-        or objects with a ``score``.
-    who
-        Who asks, for error messages.
+    That is scores; or results that are pairs with a score at the end, mappings with a
+    ``"score"``, or objects with a ``score``.
     """
     results = given if isinstance(given, np.ndarray) else list(given)
     try:
+        if not len(results) or isinstance(results[0], (int, float, np.number)):
+            numbers = np.asarray(results)
+            if numbers.ndim == 1 and numbers.dtype.kind in "iuf":
+                return numbers.astype(np.float64)
         return np.array([_score(result) for result in results], dtype=np.float64)
     except (TypeError, ValueError, KeyError, AttributeError, IndexError):
         raise InvalidParameterError(
@@ -141,28 +113,12 @@ def _score(result: Any) -> float:
     return float(result.score if hasattr(result, "score") else result)
 
 
-def _kept(path: Path) -> dict[str, FloatArray]:
-    """Return what an earlier run left; a last line that was cut off is left out."""
-    import json
-
-    if not path.exists():
-        return {}
-    text = path.read_text(encoding="utf-8")
-    whole = text[: text.rfind("\n") + 1]
-    if whole != text:
-        path.write_text(whole, encoding="utf-8")
+def _kept(journal: Journal) -> dict[str, FloatArray]:
+    """Return what an earlier run left."""
     found = {}
-    for number, line in enumerate(whole.splitlines(), 1):
+    for number, row in enumerate(journal.entries, 2):
         try:
-            row = json.loads(line)
             found[str(row["query"])] = np.array(row["scores"], dtype=np.float64)
         except (ValueError, KeyError, TypeError) as error:
-            raise DataFormatError(str(path), number, f"not a kept search: {error}") from None
+            raise DataFormatError(str(journal.path), number, f"not a search: {error}") from None
     return found
-
-
-def _keep(path: Path, query: str, scores: FloatArray) -> None:
-    import json
-
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps({"query": query, "scores": scores.tolist()}) + "\n")

@@ -21,8 +21,6 @@ from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
 from paretocut.schema.drawn import Drawn
 from paretocut.schema.parameters import shown
 
-__all__ = ["Cut", "Cuts", "Decider", "Evidence", "Tails", "as_scores", "decided", "matching"]
-
 T = TypeVar("T")
 
 

@@ -1,6 +1,6 @@
 """Honest comparison of truncators: held-out queries, intervals, paired tests, the ceiling."""
 
 from paretocut.evaluation.protocol import evaluate
-from paretocut.evaluation.tables import Evaluation, Summary
+from paretocut.evaluation.result import Evaluation, Summary
 
 __all__ = ["Evaluation", "Summary", "evaluate"]

@@ -10,8 +10,6 @@ from paretocut.lists import FloatArray, IntArray, RankedLists
 from paretocut.metrics import Metric
 from paretocut.relevance.judged import learn_from
 
-__all__ = ["estimated"]
-
 _DRAWS = 64
 
 
@@ -20,29 +18,9 @@ def estimated(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the expected metric of each cut, and how uncertain the mean over queries is.
 
-    What nobody judged is drawn 64 times from the model of relevance that the judged results
-    teach, its coefficients included; judgements count as they are. Each draw is a collection
-    judged in full.
-
-    Parameters
-    ----------
-    lists
-        Lists judged in part.
-    metrics
-        What is measured.
-    query
-        Which list each cut belongs to.
-    k
-        Cuts, by metric, truncator and place in ``query``.
-    seed
-        Of the draws.
-
-    Returns
-    -------
-    values
-        Mean over draws, in the layout of ``k``.
-    unknown
-        Standard deviation over draws of the mean over queries, by metric and truncator.
+    ``query`` says which list each cut belongs to; ``k`` has the cuts by metric, truncator and
+    place in ``query``. Unjudged relevance is drawn 64 times from the model that the judged results
+    teach, its coefficients included; judgements count as they are.
     """
     _, merit, model = learn_from(lists)
     assert lists.relevance is not None

@@ -1,4 +1,4 @@
-"""How truncators are compared: held-out queries, one task a truncator and split."""
+"""How truncators are compared: held-out queries, one task for each truncator and split."""
 
 from __future__ import annotations
 
@@ -20,13 +20,11 @@ from paretocut.errors import (
     ParetocutError,
 )
 from paretocut.evaluation.partial import estimated
-from paretocut.evaluation.tables import Evaluation
+from paretocut.evaluation.result import Evaluation
 from paretocut.lists import IntArray, Ragged, RankedLists
 from paretocut.metrics import Metric, MetricLike
 from paretocut.schema.parameters import check_int, check_positive_int, check_probability, shown
 from paretocut.truncators import Oracle, Truncator
-
-__all__ = ["evaluate"]
 
 TruncatorsLike: TypeAlias = Mapping[str, Truncator | str] | Sequence[Truncator | str]
 """Truncators by name, or a sequence of truncators and short names of the registry."""
@@ -60,10 +58,10 @@ def evaluate(
         Truncators by name, or a sequence of truncators (named by their repr) and short names
         that `truncators.make` knows.
     lists
-        Judged lists. Of lists judged in part the values are estimates: what nobody judged is drawn
-        from a model of relevance, and the intervals are wider by what that leaves open. They have
-        no ceiling and no tests against a baseline, and truncators that need full judgements to
-        learn refuse them.
+        Judged lists. For lists judged in part the values are estimates: the relevance of unjudged
+        results is drawn from a model, and the intervals are wider for it. They have no ceiling
+        and no tests against a baseline, and truncators that learn from full judgements refuse
+        them.
     metrics
         Names, metrics or functions; see `paretocut.metrics.get`.
     splits
@@ -75,7 +73,7 @@ def evaluate(
     test
         Test lists: then all of ``lists`` train, once, and nothing is split.
     baseline
-        Name of the truncator that the others are tested against; None makes no tests.
+        Name of the truncator that the others are tested against; None for no tests.
     confidence
         Coverage of the intervals.
     resamples
@@ -107,18 +105,17 @@ def evaluate(
         _check_lists(test, chosen, "test")
     if baseline is not None and not whole:
         raise InvalidParameterError(
-            "evaluate: baseline must be None for lists judged in part, of which values are "
-            f"estimates that cannot be tested, got {baseline!r}"
+            "evaluate: baseline must be None for lists judged in part, because estimates cannot be "
+            f"tested, got {baseline!r}"
         )
     if baseline is not None and not (isinstance(baseline, str) and baseline in chosen):
         raise InvalidParameterError(
             f"evaluate: baseline must be one of {', '.join(chosen)}, got {shown(baseline)}"
         )
     check_probability(confidence, who="evaluate", name="confidence")
-    check_positive_int(resamples, who="evaluate", name="resamples")
-    check_positive_int(splits, who="evaluate", name="splits")
-    check_positive_int(n_jobs, who="evaluate", name="n_jobs")
     check_int(seed, who="evaluate", name="seed")
+    for name, number in {"resamples": resamples, "splits": splits, "n_jobs": n_jobs}.items():
+        check_positive_int(number, who="evaluate", name=name)
 
     pairs, protocol = _protocol(lists, test, splits, train, folds, seed)
     work = _Work(chosen, measures, lists, judged, pairs)
@@ -126,13 +123,8 @@ def evaluate(
     cuts = dict(_run(work, tasks, n_jobs, progress))
 
     query = np.concatenate([held_out for _, held_out in pairs])
-    k = np.stack(
-        [
-            np.concatenate([cuts[split, name] for split in range(len(pairs))], axis=1)
-            for name in chosen
-        ],
-        axis=1,
-    )
+    rows = [np.hstack([cuts[split, name] for split in range(len(pairs))]) for name in chosen]
+    k = np.stack(rows, axis=1)
     unknown = None
     if whole:
         curves = [measure.curves(judged) for measure in measures]
@@ -160,11 +152,10 @@ def evaluate(
     )
 
 
-# The work: one task is a truncator on a split, for all metrics.
-
-
 @dataclass(frozen=True)
 class _Work:
+    """One task is a truncator on a split, for all metrics."""
+
     truncators: dict[str, Truncator]
     metrics: tuple[Metric, ...]
     lists: RankedLists
@@ -173,8 +164,14 @@ class _Work:
 
     def cuts(self, split: int, name: str) -> IntArray:
         """Return the truncator's cuts of the test part: one row per metric."""
+        (learn, held_out), truncator = self.pairs[split], self.truncators[name]
+        train, test = self.lists[learn], self.judged[held_out]
+        named = [param for param in truncator.get_params() if _last(param) == "metric"]
         try:
-            return self._cuts(split, self.truncators[name])
+            rows = []
+            for metric in self.metrics if named else [None]:
+                own = truncator.clone().set_params(**dict.fromkeys(named, metric))
+                rows.append(own.fit(train).predict(test))
         except MissingExtraError:
             raise  # says what to install, whatever the split
         except Exception as error:
@@ -182,27 +179,12 @@ class _Work:
                 f"evaluate: truncator {name!r} failed on split {split + 1} of {len(self.pairs)}: "
                 f"{error}"
             ) from error
-
-    def _cuts(self, split: int, truncator: Truncator) -> IntArray:
-        learn, held_out = self.pairs[split]
-        train, test = self.lists[learn], self.judged[held_out]
-        if not _metric_params(truncator):
-            cuts = truncator.clone().fit(train).predict(test)
-            return np.tile(cuts, (len(self.metrics), 1))
-        rows = []
-        for metric in self.metrics:
-            own = truncator.clone()
-            own.set_params(**dict.fromkeys(_metric_params(own), metric))
-            rows.append(own.fit(train).predict(test))
-        return np.stack(rows)
-
-
-_Task: TypeAlias = tuple[int, str]
+        return np.broadcast_to(rows, (len(self.metrics), len(test)))
 
 
 def _run(
-    work: _Work, tasks: list[_Task], n_jobs: int, progress: bool
-) -> Iterator[tuple[_Task, IntArray]]:
+    work: _Work, tasks: list[tuple[int, str]], n_jobs: int, progress: bool
+) -> Iterator[tuple[tuple[int, str], IntArray]]:
     if n_jobs == 1:
         for task in _shown(tasks, len(tasks), progress):
             yield task, work.cuts(*task)
@@ -250,9 +232,6 @@ def _shown(items: Iterable[Any], total: int, progress: bool) -> Iterable[Any]:
     return bar
 
 
-# What the arguments mean.
-
-
 def _named(truncators: TruncatorsLike, *, ceiling: bool) -> dict[str, Truncator]:
     if isinstance(truncators, Mapping):
         pairs = list(truncators.items())
@@ -290,7 +269,7 @@ def _measures(metrics: Sequence[MetricLike]) -> tuple[Metric, ...]:
         )
     measures = tuple(metric_functions.get(metric) for metric in metrics)
     names = [measure.name for measure in measures]
-    if not names or len(set(names)) < len(names):
+    if not 0 < len(names) == len(set(names)):
         raise InvalidParameterError(
             f"evaluate: metrics must be at least one and have different names, got {names}"
         )
@@ -347,7 +326,3 @@ def _protocol(
 
 def _last(param: str) -> str:
     return param.rpartition("__")[2]
-
-
-def _metric_params(truncator: Truncator) -> list[str]:
-    return [name for name in truncator.get_params() if _last(name) == "metric"]

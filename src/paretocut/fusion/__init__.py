@@ -4,9 +4,9 @@
 where there are some.
 """
 
-from paretocut.fusion._fitted import Fusion
-from paretocut.fusion._lists import QueryCoverageWarning
-from paretocut.fusion._methods import METHODS, fuse
+from paretocut.fusion.fitted import Fusion
+from paretocut.fusion.joining import QueryCoverageWarning
+from paretocut.fusion.methods import METHODS, fuse
 from paretocut.lists.parts import Parts
 
 __all__ = ["METHODS", "Fusion", "Parts", "QueryCoverageWarning", "fuse"]

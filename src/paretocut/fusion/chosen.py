@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, TypedDict
 
 from paretocut.errors import InvalidParameterError
-from paretocut.fusion._fitted import Fusion
-from paretocut.fusion._lists import FuseLike
-from paretocut.fusion._methods import METHODS, fuse
+from paretocut.fusion.fitted import Fusion
+from paretocut.fusion.joining import FuseLike
+from paretocut.fusion.methods import METHODS, fuse
 from paretocut.lists import RankedLists
 from paretocut.schema.files import load_model
 from paretocut.schema.parameters import check_choice

@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any
 
 from paretocut.errors import DataFormatError
-from paretocut.io._files import OpenSource
-from paretocut.io._rows import OPTIONAL, RowsByLine, numbers_of_relevant, utf8_ids
+from paretocut.io.rows import COLUMNS, RowsByLine, numbers_of_relevant, utf8_ids
+from paretocut.io.streams import OpenSource
 from paretocut.lists import Ragged, RankedLists
 from paretocut.schema.extras import require
 
 
 def read(source: OpenSource) -> RowsByLine:
-    """Yield the rows of an Arrow file."""
     pyarrow = require("pyarrow", feature="reading Arrow files", extra="arrow")
 
     def batches(file: Any) -> Iterator[Any]:
@@ -30,9 +29,7 @@ def rows_of_batches(source: OpenSource, batches: Callable[[Any], Iterator[Any]])
     file = pyarrow.BufferReader(source.stream.read())
     try:
         for batch in batches(file):
-            known = [
-                name for name in ("query_id", "scores", *OPTIONAL) if name in batch.schema.names
-            ]
+            known = [name for name in COLUMNS if name in batch.schema.names]
             columns = [_objects(batch.column(name)) for name in known]
             for values in zip(*columns, strict=True):
                 source.line += 1
@@ -54,7 +51,6 @@ def _objects(column: Any) -> Sequence[Any]:
 
 
 def write(out: IO[bytes], lists: RankedLists) -> None:
-    """Write the lists as an Arrow file."""
     pyarrow = require("pyarrow", feature="writing Arrow files", extra="arrow")
     table = table_of(lists)
     with pyarrow.ipc.new_file(out, table.schema) as writer:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import codecs
 import csv
+import math
 import threading
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paretocut.errors import DataFormatError, InvalidParameterError
-from paretocut.io._files import OpenSource
-from paretocut.io._rows import Row, RowsByLine, id_as_bytes, rows_of, text_lines
+from paretocut.io.rows import Row, RowsByLine, id_as_bytes, rows_of, text_lines
+from paretocut.io.streams import OpenSource
 from paretocut.lists import RankedLists
 
 _limit_lock = threading.Lock()
@@ -33,7 +34,6 @@ def _fields_of_any_size() -> Iterator[None]:
 
 
 def read(source: OpenSource) -> RowsByLine:
-    """Yield the rows of a CSV file, one per query."""
     with _fields_of_any_size():
         records = csv.reader(text_lines(source), strict=True)
         try:
@@ -73,20 +73,14 @@ def _with_lists(row: Mapping[str, str]) -> Row:
     if "doc_ids" in row:
         parsed["doc_ids"] = row["doc_ids"].split()
     for name, convert in (("scores", _floats), ("relevance", _grades), ("num_relevant", int)):
-        if name in row:
-            parsed[name] = _or_text(convert, row[name])
+        with suppress(ValueError):
+            if name in row:
+                parsed[name] = convert(row[name])
     return parsed
 
 
-def _or_text(convert: Callable[[str], Any], text: str) -> Any:
-    try:
-        return convert(text)
-    except ValueError:
-        return text
-
-
 def _floats(text: str) -> NDArray[np.float64]:
-    return np.array([float(item) for item in text.split()], dtype=np.float64)
+    return np.array(text.split(), dtype=np.float64)
 
 
 def _grades(text: str) -> NDArray[Any]:
@@ -108,9 +102,11 @@ def _one_per_query(source: OpenSource, rows: Iterator[tuple[int, Mapping[str, st
             {"line": line, "score": array("d"), "doc_id": bytearray(), "relevance": array("d")},
         )
         for name in {"score", "relevance"} & row.keys():
-            blank = name == "relevance" and not row[name].strip()  # nobody judged the result
-            value = np.nan if blank else _or_text(float, row[name])
-            if not blank and not (isinstance(value, float) and np.isfinite(value)):
+            value = math.nan
+            with suppress(ValueError):
+                value = float(row[name])
+            unjudged = name == "relevance" and not row[name].strip()
+            if not (math.isfinite(value) or unjudged):
                 raise DataFormatError(
                     source.name, line, f"{name} must be a finite number, got {row[name]!r}"
                 )
@@ -133,7 +129,6 @@ def _one_per_query(source: OpenSource, rows: Iterator[tuple[int, Mapping[str, st
 
 
 def write(out: IO[bytes], lists: RankedLists) -> None:
-    """Write the lists as CSV, one row per query."""
     writer = csv.writer(codecs.getwriter("utf-8")(out), lineterminator="\n")
     header = next(rows_of(lists), ("query_id", "scores"))  # the names are the keys of any row
     writer.writerow(header)

@@ -25,13 +25,11 @@ from typing import IO, Literal, TypeAlias
 
 from paretocut.errors import InvalidParameterError
 from paretocut.io import arrow, csv, jsonl, parquet
-from paretocut.io._files import OpenSource, Source, Target, open_source, open_target
-from paretocut.io._rows import RowGatherer, RowsByLine
-from paretocut.io.trec import Qrels, read_qrels, read_trec, with_qrels, write_trec
+from paretocut.io.rows import RowGatherer, RowsByLine
+from paretocut.io.streams import OpenSource, Source, Target, open_source, open_target
+from paretocut.io.trec import Qrels, judge_lists, read_trec, write_trec
 from paretocut.lists import RankedLists
 from paretocut.schema.parameters import shown
-
-__all__ = ["Format", "read_lists", "write_lists"]
 
 Format: TypeAlias = Literal["trec", "jsonl", "csv", "parquet", "arrow"]
 
@@ -76,31 +74,11 @@ def read_lists(
 ) -> RankedLists:
     """Return the ranked lists of a file of any known format.
 
-    Parameters
-    ----------
-    source
-        Path, "-" for standard input, or an open binary file; plain, gzip or xz.
-    format
-        "trec", "jsonl", "csv", "parquet" or "arrow"; by default what the name ends in says, and
-        TREC where there is no name.
-    qrels
-        Judgements in TREC format; they replace relevance from the file. See `with_qrels`.
-    min_grade
-        Smallest grade that counts as relevant.
-    missing
-        What becomes of judged queries without results; see `with_qrels`.
-    unjudged
-        What becomes of results that ``qrels`` does not name; see `with_qrels`.
-    higher_is_better
-        False for distances.
-    max_bytes
-        Refuse a file that is larger than this once decompressed; for files from strangers.
-
     Raises
     ------
     DataFormatError
-        What the file holds is not what its format asks for; the message gives path and line (for
-        Parquet and Arrow the row, counted from 1).
+        The content does not fit the format; the message gives path and line (for Parquet and Arrow
+        the row, counted from 1).
 
     Examples
     --------
@@ -111,40 +89,23 @@ def read_lists(
     """
     chosen = format_of(source, format, who="read_lists")
     if chosen == "trec":
-        return read_trec(
-            source,
-            qrels,
-            min_grade=min_grade,
-            missing=missing,
-            unjudged=unjudged,
-            higher_is_better=higher_is_better,
-            max_bytes=max_bytes,
+        lists = read_trec(
+            source, min_grade=min_grade, higher_is_better=higher_is_better, max_bytes=max_bytes
         )
-    with open_source(source, max_bytes) as opened, closing(_READERS[chosen](opened)) as rows:
-        gathered = RowGatherer(opened.name, min_grade)
-        for line, row in rows:
-            gathered.add(line, row)
-    lists = gathered.build(higher_is_better=higher_is_better)
-    if qrels is None:
-        return lists
-    judgements = qrels if isinstance(qrels, Qrels) else read_qrels(qrels, max_bytes=max_bytes)
-    return with_qrels(lists, judgements, min_grade=min_grade, missing=missing, unjudged=unjudged)
+    else:
+        with open_source(source, max_bytes) as opened, closing(_READERS[chosen](opened)) as rows:
+            gathered = RowGatherer(opened.name, min_grade)
+            for line, row in rows:
+                gathered.add(line, row)
+        lists = gathered.build(higher_is_better=higher_is_better)
+    return judge_lists(lists, qrels, "read_lists", min_grade, missing, unjudged, max_bytes)
 
 
 def write_lists(target: Target, lists: RankedLists, format: Format | None = None) -> list[str]:
     """Write ranked lists and return the ids of the queries the format cannot hold.
 
-    Only a TREC run cannot hold a query, one without results; tables hold all. The file appears
-    whole or not at all; distances are written as distances.
-
-    Parameters
-    ----------
-    target
-        Where to write; .gz and .xz are compressed; "-" is standard output.
-    lists
-        What to write.
-    format
-        As for `read_lists`.
+    A TREC run cannot hold a query without results; tables hold all. The file appears whole or
+    not at all; distances are written as distances.
     """
     chosen = format_of(target, format, who="write_lists")
     if chosen == "trec":
@@ -155,7 +116,7 @@ def write_lists(target: Target, lists: RankedLists, format: Format | None = None
 
 
 def format_of(source: Source, format: Format | None = None, *, who: str) -> Format:
-    """Return the format of a file: the one given, else what its name ends in says."""
+    """Return the format of a file: the one given, or else the one its name ends in."""
     if format is not None:
         if format not in _FORMATS:
             raise InvalidParameterError(

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Container
 
 from paretocut.errors import DataFormatError
-from paretocut.io._files import Source, open_source
-
-__all__ = ["read_texts"]
+from paretocut.io.rows import json_object, text_lines
+from paretocut.io.streams import OpenSource, Source, open_source
 
 
 def read_texts(source: Source, wanted: Container[str] | None = None) -> dict[str, str]:
@@ -16,13 +14,6 @@ def read_texts(source: Source, wanted: Container[str] | None = None) -> dict[str
 
     A line is a JSON object with ``id`` (or ``_id``), ``text`` and, if there is one, ``title``; or
     it is a name, a tab and the text.
-
-    Parameters
-    ----------
-    source
-        Path, "-" for standard input, or an open binary file; plain, gzip or xz.
-    wanted
-        Ids of the texts to keep; by default all. The others cost no memory.
 
     Examples
     --------
@@ -32,41 +23,33 @@ def read_texts(source: Source, wanted: Container[str] | None = None) -> dict[str
     """
     texts: dict[str, str] = {}
     with open_source(source) as opened:
-        for raw in opened.stream:
-            opened.line += 1
-            try:
-                line = raw.decode("utf-8-sig" if opened.line == 1 else "utf-8").rstrip("\r\n")
-            except UnicodeDecodeError as error:
-                got = error.object[error.start : error.start + 8]
-                raise DataFormatError(
-                    opened.name, opened.line, f"expected UTF-8 text, got {got!r}"
-                ) from None
+        for line in text_lines(opened):
             if not line.strip():
                 continue
-            name, text = _entry(line, opened.name, opened.line)
+            name, text = _entry(opened, line)
             if wanted is not None and name not in wanted:
                 continue
             if texts.setdefault(name, text) != text:
-                raise DataFormatError(opened.name, opened.line, f"{name} has another text before")
+                raise DataFormatError(
+                    opened.name, opened.line, f"{name} must have one text, got another before"
+                )
     return texts
 
 
-def _entry(line: str, path: str, number: int) -> tuple[str, str]:
+def _entry(source: OpenSource, line: str) -> tuple[str, str]:
     if line.lstrip().startswith("{"):
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise DataFormatError(path, number, f"expected a JSON object, got {error}") from None
+        row = json_object(source, line)
         name, text = row.get("id", row.get("_id")), row.get("text")
         if not isinstance(name, (str, int)) or not isinstance(text, str):
-            raise DataFormatError(
-                path, number, f"expected an id and a text, got {', '.join(row) or 'nothing'}"
-            )
+            got = ", ".join(row) or "nothing"
+            raise DataFormatError(source.name, source.line, f"expected an id and a text, got {got}")
         title = str(row.get("title") or "").strip()
         return str(name), f"{title}. {text}" if title else text
-    name, tab, text = line.partition("\t")
+    name, tab, text = line.rstrip("\r\n").partition("\t")
     if not tab:
         raise DataFormatError(
-            path, number, "expected a JSON object, or a name, a tab and a text, got neither"
+            source.name,
+            source.line,
+            "expected a JSON object, or a name, a tab and a text, got neither",
         )
     return name, text

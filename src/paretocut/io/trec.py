@@ -16,27 +16,17 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import IO, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paretocut._kernel import TrecReader, trec_judge
 from paretocut.errors import InvalidParameterError, TrecFormatError
-from paretocut.io._files import CHUNK_BYTES, Source, Target, open_source, open_target
+from paretocut.io.streams import CHUNK_BYTES, Source, Target, open_source, open_target
 from paretocut.lists import IntArray, Ragged, RankedLists
-from paretocut.lists.columns import as_text
-from paretocut.schema.parameters import check_choice
-
-__all__ = [
-    "CoverageWarning",
-    "Qrels",
-    "read_qrels",
-    "read_trec",
-    "with_qrels",
-    "write_qrels",
-    "write_trec",
-]
+from paretocut.lists.columns import as_text, code_points
+from paretocut.schema.parameters import check_bool, check_choice
 
 
 class CoverageWarning(UserWarning):
@@ -118,7 +108,7 @@ def read_trec(
     r"""Return the ranked lists of a TREC run, with relevance when judgements are given.
 
     Queries keep the order in which the run first names them. With judgements, `with_qrels` says
-    which queries remain; where run and judgements differ, a `CoverageWarning` names the difference.
+    which queries remain; if run and judgements differ, a `CoverageWarning` names the difference.
 
     Parameters
     ----------
@@ -126,12 +116,8 @@ def read_trec(
         Path, "-" for standard input, or an open binary file; plain, gzip or xz.
     qrels
         Judgements, likewise, or already read by `read_qrels`.
-    min_grade
-        Smallest grade that counts as relevant.
-    missing
-        What becomes of judged queries without results; see `with_qrels`.
-    unjudged
-        What becomes of results that the judgements do not name; see `with_qrels`.
+    min_grade, missing, unjudged
+        As for `with_qrels`.
     higher_is_better
         False when the file holds distances.
     max_bytes
@@ -151,21 +137,19 @@ def read_trec(
     >>> lists[0].doc_ids.tolist(), lists[0].relevance.tolist(), lists[0].num_relevant
     (['d2', 'd1'], [1, 0], 2)
     """
-    _check_judging("read_trec", missing, unjudged)
+    check_bool(higher_is_better, who="read_trec", name="higher_is_better")
     query_ids, offsets, scores, doc_ids = _read(
         run, qrels=False, negate=not higher_is_better, max_bytes=max_bytes
     )
-    lists = RankedLists(
-        Ragged(scores if higher_is_better else -scores, offsets),
-        query_ids=query_ids,
-        doc_ids=Ragged(doc_ids, offsets),
+    # The kernel has refused scores that are not finite, and has sorted the results.
+    lists = RankedLists([])._like(
+        scores=Ragged.unchecked(scores if higher_is_better else -scores, offsets),
+        _query_ids=query_ids,
+        doc_ids=Ragged.unchecked(doc_ids, offsets),
         higher_is_better=higher_is_better,
         min_grade=min_grade,
     )
-    if qrels is None:
-        return lists
-    judgements = qrels if isinstance(qrels, Qrels) else read_qrels(qrels, max_bytes=max_bytes)
-    return _judge(lists, judgements, min_grade, missing, unjudged)
+    return judge_lists(lists, qrels, "read_trec", min_grade, missing, unjudged, max_bytes)
 
 
 def read_qrels(qrels: Source, *, max_bytes: int | None = None) -> Qrels:
@@ -195,8 +179,8 @@ def with_qrels(
     """Return the lists with the grades of their documents.
 
     ``num_relevant`` counts all relevant documents of the judgements, retrieved or not. Queries
-    without judgements are left out: nothing can be said of them. Differences between the queries
-    of the lists and of the judgements are reported by a `CoverageWarning`.
+    without judgements are left out: they cannot be measured. A `CoverageWarning` reports
+    differences between the queries of the lists and of the judgements.
 
     Parameters
     ----------
@@ -207,13 +191,13 @@ def with_qrels(
     min_grade
         Smallest grade that counts as relevant.
     missing
-        What becomes of judged queries without results: "drop" leaves them out, as trec_eval does;
-        this is right for a run that covers part of the topics. "empty" adds them as empty lists at
-        the end, as ``trec_eval -c`` and ir-measures do; this is right for a run in which a cut has
-        emptied queries.
+        What becomes of judged queries without results. "drop" leaves them out, as trec_eval does:
+        right for a run that covers part of the topics. "empty" adds them as empty lists at the
+        end, as ``trec_eval -c`` and ir-measures do: right for a run in which a cut has emptied
+        queries.
     unjudged
-        What becomes of results that the judgements do not name: "nonrelevant" gives them grade 0,
-        as trec_eval does, which suits pools judged in depth; "unknown" gives them NaN, which suits
+        What becomes of results that the judgements do not name. "nonrelevant" gives them grade 0,
+        as trec_eval does, which suits pools judged in depth. "unknown" gives them NaN, which suits
         a few judgements of each query. Then the number of relevant documents of a list that is not
         judged in full is unknown too, and queries without judgements stay.
 
@@ -226,25 +210,31 @@ def with_qrels(
     >>> with_qrels(lists, qrels, unjudged="unknown")[0].relevance.tolist()
     [nan, 1.0]
     """
-    _check_judging("with_qrels", missing, unjudged)
-    return _judge(lists, qrels, min_grade, missing, unjudged)
+    return judge_lists(lists, qrels, "with_qrels", min_grade, missing, unjudged, None)
 
 
-def _check_judging(who: str, missing: str, unjudged: str) -> None:
+def judge_lists(
+    lists: RankedLists,
+    given: Source | Qrels | None,
+    who: str,
+    min_grade: float,
+    missing: str,
+    unjudged: str,
+    max_bytes: int | None,
+) -> RankedLists:
+    """Return what `with_qrels` describes; the lists as they are if no judgements are given."""
     check_choice(missing, ("drop", "empty"), who=who, name="missing")
     check_choice(unjudged, ("nonrelevant", "unknown"), who=who, name="unjudged")
-
-
-def _judge(
-    lists: RankedLists, qrels: Qrels, min_grade: float, missing: str, unjudged: str
-) -> RankedLists:
+    if given is None:
+        return lists
+    qrels = given if isinstance(given, Qrels) else read_qrels(given, max_bytes=max_bytes)
     if lists.doc_ids is None:
         raise InvalidParameterError("with_qrels: lists must have doc_ids, got lists without")
     position = {name: i for i, name in enumerate(qrels.query_ids.tolist())}
     names = lists.query_ids.tolist()
     judged_as = np.array([position.get(name, -1) for name in names], dtype=np.int64)
-    absent = list(position.keys() - set(names))
-    absent.sort(key=position.__getitem__)
+    known_names = set(names)
+    absent = [name for name in position if name not in known_names]
     offsets = qrels.doc_ids.offsets
     if unjudged == "unknown":
         # A query without judgements is one whose results are all unknown.
@@ -256,18 +246,16 @@ def _judge(
     if left_out:
         lists, judged_as = lists[judged_as >= 0], judged_as[judged_as >= 0]
     assert lists.doc_ids is not None
-    documents, known = _id_matrix(lists.doc_ids.values), _id_matrix(qrels.doc_ids.values)
+    documents, known = code_points(lists.doc_ids.values), code_points(qrels.doc_ids.values)
 
     def looked_up(values: NDArray[np.int32]) -> NDArray[Any]:
         """Return the value of each result's document, 0 where the judgements do not name it."""
         return trec_judge(documents, lists.scores.offsets, judged_as, known, offsets, values)
 
     grades = looked_up(qrels.grades.values)
-    number: IntArray | None = qrels.num_relevant(min_grade=min_grade)
     if unjudged == "unknown":
         named = looked_up(np.ones_like(qrels.grades.values)) == 1
         grades = np.where(named, grades, np.nan)
-        number = None
     layout, query_ids = lists.scores.offsets, lists.query_ids
     if absent and missing == "empty":
         if lists.query_embeddings is not None:
@@ -277,17 +265,15 @@ def _judge(
         layout = np.concatenate([layout, np.full(len(absent), layout[-1])])
         query_ids = np.concatenate([query_ids, np.array(absent)])
         judged_as = np.concatenate([judged_as, [position[name] for name in absent]])
-    return RankedLists(
-        Ragged(lists.scores.values, layout),
-        relevance=Ragged(grades, layout),
-        query_ids=query_ids,
-        doc_ids=Ragged(lists.doc_ids.values, layout),
-        num_relevant=None if number is None else number[judged_as],
-        query_embeddings=lists.query_embeddings,
-        doc_embeddings=lists.doc_embeddings,
-        higher_is_better=lists.higher_is_better,
+    number = None if unjudged == "unknown" else qrels.num_relevant(min_grade=min_grade)[judged_as]
+    bare = lists._like(
+        scores=Ragged.unchecked(lists.scores.values, layout),
+        _query_ids=query_ids,
+        doc_ids=Ragged.unchecked(lists.doc_ids.values, layout),
         min_grade=min_grade,
+        parts=None,
     )
+    return bare.with_relevance(Ragged.unchecked(grades, layout), number)
 
 
 def write_trec(path: Target, lists: RankedLists, *, tag: str = "paretocut") -> list[str]:
@@ -331,23 +317,15 @@ def write_trec(path: Target, lists: RankedLists, *, tag: str = "paretocut") -> l
         for query_id, scores, ids in zip(
             lists.query_ids.tolist(), lists.scores, lists.doc_ids, strict=True
         ):
-            if not scores.size:
-                empty.append(query_id)
-                continue
             query = query_id.encode()
+            results = zip(_as_bytes(ids).tolist(), scores.tolist(), strict=True)
             lines = [
                 b"%b Q0 %b %d %a %b\n" % (query, doc_id, rank, score, last)
-                for rank, (doc_id, score) in enumerate(
-                    zip(as_bytes(ids).tolist(), scores.tolist(), strict=True), start=1
-                )
+                for rank, (doc_id, score) in enumerate(results, start=1)
             ]
-            block = b"".join(lines)
-            if len(block.split()) != 6 * len(lines):
-                raise InvalidParameterError(
-                    "write_trec: query and document ids must be words without spaces, "
-                    f"got {next(line for line in lines if len(line.split()) != 6)!r}"
-                )
-            out.write(block)
+            _write(out, lines, 6, "write_trec")
+            if not lines:
+                empty.append(query_id)
     return empty
 
 
@@ -385,36 +363,31 @@ def write_qrels(path: Target, lists: RankedLists) -> int:
         raise InvalidParameterError(
             f"write_qrels: grades must be whole numbers, got {grades[broken[0]]}"
         )
-    queries = as_bytes(lists.query_ids)[lists.scores.rows[known]]
-    documents = as_bytes(lists.doc_ids.values[known])
+    queries = _as_bytes(lists.query_ids)[lists.scores.rows[known]]
+    documents = _as_bytes(lists.doc_ids.values[known])
+    columns = (queries.tolist(), documents.tolist(), map(int, grades.tolist()))
     with open_target(path) as out:
-        for query, document, grade in zip(
-            queries.tolist(), documents.tolist(), grades.tolist(), strict=True
-        ):
-            line = b"%b 0 %b %d\n" % (query, document, int(grade))
-            if len(line.split()) != 4:
-                raise InvalidParameterError(
-                    "write_qrels: query and document ids must be words without spaces, "
-                    f"got {line!r}"
-                )
-            out.write(line)
+        lines = [b"%b 0 %b %d\n" % judgement for judgement in zip(*columns, strict=True)]
+        _write(out, lines, 4, "write_qrels")
     return int(grades.size)
 
 
-def as_bytes(ids: NDArray[Any]) -> NDArray[np.bytes_]:
+def _write(out: IO[bytes], lines: list[bytes], fields: int, who: str) -> None:
+    block = b"".join(lines)
+    if len(block.split()) != fields * len(lines):
+        raise InvalidParameterError(
+            f"{who}: query and document ids must be words without spaces, "
+            f"got {next(line for line in lines if len(line.split()) != fields)!r}"
+        )
+    out.write(block)
+
+
+def _as_bytes(ids: NDArray[Any]) -> NDArray[np.bytes_]:
     """Return ids as fixed-width UTF-8, the form in which files hold them."""
-    if ids.dtype.kind == "S":
-        return ids
-    texts = ids.astype(np.str_)
     try:
-        return texts.astype(np.bytes_)  # ASCII, in one go
+        return ids.astype(np.bytes_)  # ASCII, in one go
     except UnicodeEncodeError:
-        return np.char.encode(texts, "utf-8", "surrogateescape")
-
-
-def _id_matrix(ids: NDArray[Any]) -> NDArray[np.uint8]:
-    column = np.ascontiguousarray(as_bytes(ids))
-    return column.view(np.uint8).reshape(len(column), column.dtype.itemsize)
+        return np.char.encode(ids, "utf-8", "surrogateescape")
 
 
 def _read(

@@ -1,7 +1,6 @@
-"""Judging a few results of many lists: which ones, in which order, and what they have taught.
+"""Judging a few results of many lists: which ones, in which order, and what they teach.
 
-``plan`` chooses the results, ``session`` keeps the answers, ``record`` keeps them in a file,
-``asking`` puts the questions to a judge.
+``plan`` chooses the results, ``session`` keeps the answers, ``asking`` puts the questions.
 """
 
 from paretocut.judging.asking import judge

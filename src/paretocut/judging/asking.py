@@ -11,8 +11,6 @@ from paretocut.errors import InvalidParameterError
 from paretocut.judging.session import JudgingSession
 from paretocut.lists import RankedLists
 
-__all__ = ["judge"]
-
 
 def judge(
     lists: RankedLists,
@@ -27,37 +25,10 @@ def judge(
     progress: bool | None = None,
     seed: int = 0,
 ) -> RankedLists:
-    """Return the lists with what a judge said of some results; unknown (NaN) stays the rest.
+    """Return the lists with a judge's answers about some results; all others stay unknown (NaN).
 
     ``Consensus().fit`` learns from such lists. The questions are those of `plan_judgements`,
-    planned anew after every 50 answers.
-
-    Parameters
-    ----------
-    lists
-        Lists with document ids. Judgements that they hold are kept and not asked for again.
-    ask
-        The judge: a person, a language model, a click log. Takes query and document; gives True
-        or False, a grade, or None for unsure.
-    budget
-        Answers to collect.
-    texts, queries
-        Texts of the documents and of the queries by their ids; ``ask`` is handed the texts in
-        place of the ids.
-    path
-        File that keeps each answer as soon as it is given. A second call with the same lists,
-        ``seed`` and ``repeats`` goes on where the first one stopped, whatever stopped it.
-    repeats
-        Share of questions that are asked twice, to see how often the judge says the same; see
-        `JudgingSession.errors`.
-    tolerance
-        Stop when the cuts lose at most so much F1 with 95 % confidence; None asks for the whole
-        budget.
-    progress
-        Whether to count on standard error and say in the end why it stopped; None does so on a
-        terminal.
-    seed
-        Of the plan.
+    planned again after every 50 answers.
 
     Examples
     --------
@@ -76,12 +47,8 @@ def judge(
     shown = sys.stderr.isatty() if progress is None else progress
     while (question := session.next()) is not None:
         assert question.doc_id is not None
-        session.answer(
-            ask(
-                _text(queries, question.query_id, "queries"),
-                _text(texts, question.doc_id, "texts"),
-            )
-        )
+        query = _text(queries, question.query_id, "queries")
+        session.answer(ask(query, _text(texts, question.doc_id, "texts")))
         if shown:
             sys.stderr.write(f"\rjudge: {session.answers} of {budget} answers")
             sys.stderr.flush()
@@ -95,6 +62,6 @@ def _text(texts: Mapping[str, str] | None, name: str, argument: str) -> str:
         return name
     if name not in texts:
         raise InvalidParameterError(
-            f"judge: {argument} must hold every one that is asked about, got none for {name!r}"
+            f"judge: {argument} must hold every id that is asked about, got none for {name!r}"
         )
     return texts[name]

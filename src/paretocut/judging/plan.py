@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, overload
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -12,14 +12,12 @@ from paretocut.lists import BoolArray, FloatArray, Ragged, RankedLists
 from paretocut.relevance.judged import Relevance, learn_from
 from paretocut.schema.parameters import check_int
 
-__all__ = ["JudgementPlan", "known_relevance", "plan_judgements", "planned"]
-
 VISIT = 5
 """Results of one list that are asked about in a row."""
 _ENOUGH = 50  # judgements before the plan looks where relevance is uncertain
 
 
-class JudgementPlan(Sequence[tuple[int, int]]):
+class JudgementPlan(tuple[tuple[int, int], ...]):
     """Results to judge, in order: pairs of list and rank, both from 0.
 
     Parameters
@@ -34,52 +32,26 @@ class JudgementPlan(Sequence[tuple[int, int]]):
     (2, (3, 7), JudgementPlan(2 results of 2 lists))
     """
 
-    __slots__ = ("_pairs",)
+    __slots__ = ()
 
-    def __init__(self, pairs: Sequence[tuple[int, int]] = ()) -> None:
-        self._pairs = tuple((int(i), int(rank)) for i, rank in pairs)
+    def __new__(cls, pairs: Iterable[tuple[int, int]] = ()) -> JudgementPlan:
+        return super().__new__(cls, ((int(i), int(rank)) for i, rank in pairs))
 
-    @overload
-    def __getitem__(self, index: int) -> tuple[int, int]: ...
-    @overload
-    def __getitem__(self, index: slice) -> JudgementPlan: ...
     def __getitem__(self, index: Any) -> Any:
-        found = self._pairs[index]
+        found = super().__getitem__(index)
         return JudgementPlan(found) if isinstance(index, slice) else found
 
-    def __len__(self) -> int:
-        return len(self._pairs)
-
-    def __iter__(self) -> Iterator[tuple[int, int]]:
-        return iter(self._pairs)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, JudgementPlan) and self._pairs == other._pairs
-
-    def __hash__(self) -> int:
-        return hash(self._pairs)
-
     def __repr__(self) -> str:
-        lists = len({i for i, _ in self._pairs})
-        return f"JudgementPlan({len(self)} results of {lists} lists)"
+        return f"JudgementPlan({len(self)} results of {len({i for i, _ in self})} lists)"
 
 
 def plan_judgements(lists: RankedLists, budget: int = 200, *, seed: int = 0) -> JudgementPlan:
     """Return which results to judge next, in order; stopping early is fine.
 
     The plan visits list after list, those with the fewest judgements first, in random order. A
-    visit asks about five results of one list. Their log ranks are spread evenly, so that the
-    first result, the third and the three hundredth have their turn. Once 50 results are judged,
-    every other visit looks where the answer is uncertain: where relevance is as likely as not.
-
-    Parameters
-    ----------
-    lists
-        The lists. Judgements that they hold are taken into account and never asked for again.
-    budget
-        Number of results; fewer where there are no more.
-    seed
-        Of the random choices.
+    visit asks about five results of one list. Their log ranks are spread evenly, so the first
+    result, the third and the three hundredth all have their turn. Once 50 results are judged,
+    every other visit looks where relevance is as likely as not.
 
     Examples
     --------
@@ -101,15 +73,7 @@ def plan_judgements(lists: RankedLists, budget: int = 200, *, seed: int = 0) -> 
 
 
 def known_relevance(lists: RankedLists, least: int = _ENOUGH) -> tuple[Ragged, Relevance] | None:
-    """Return the lists on their scale and the model of their judgements; None of too few.
-
-    Parameters
-    ----------
-    lists
-        Lists judged in part, in full or not at all.
-    least
-        Judgements that there must be.
-    """
+    """Return the lists on their scale and the model of their judgements; None if too few."""
     if lists.relevance is None or np.count_nonzero(lists.judged.values) < least:
         return None
     return learn_from(lists)[1:]
@@ -123,21 +87,9 @@ def planned(
     rng: np.random.Generator,
     known: tuple[Ragged, Relevance] | None,
 ) -> JudgementPlan:
-    """Return the plan for lists of this layout.
+    """Return the plan for lists of this layout, given what `known_relevance` returned.
 
-    Parameters
-    ----------
-    scores
-        The lists.
-    judged, closed
-        For each result whether it was judged, and whether it must not be asked for: judged
-        results, unsure ones, those of a query that was skipped.
-    budget
-        Number of results.
-    rng
-        Source of the random choices.
-    known
-        What `known_relevance` gave.
+    Closed results are not asked about: judged ones, unsure ones, those of a skipped query.
     """
     free = ~closed
     left, visits = scores.count(free), scores.count(judged) // VISIT

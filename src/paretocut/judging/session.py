@@ -1,34 +1,36 @@
-"""The answers of one judge, from question to question: what `judge` and the terminal share."""
+"""The answers of one judge, question by question: `judge` and the terminal share it."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import os
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from paretocut.decisions.wording import rounded
 from paretocut.errors import DataFormatError, InvalidParameterError
 from paretocut.judging.plan import known_relevance, planned
-from paretocut.judging.record import Record, fingerprint
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
 from paretocut.lists.columns import known_or_nan
 from paretocut.relevance.judged import Relevance, learn_from
-from paretocut.schema.parameters import check_int, check_real
-
-__all__ = ["JudgingSession", "Question"]
+from paretocut.schema.journal import Journal
+from paretocut.schema.kinds import Either, Real
+from paretocut.schema.parameters import check, check_int, check_real
 
 _ROUND = 50  # results that are planned at once
 _POOL = 500  # lists that are asked about at most
-_SHOWN = 50  # lists that the expected loss is worked out on
-_CHECK = 10  # answers between two looks at the expected loss
-_FIRST = 50  # answers before the first one
-_HIGHEST = 1e9  # of grades
+_SAMPLE = 50  # lists that the expected loss is computed on
+_CHECK = 10  # answers between two checks of the expected loss
+_FIRST = 50  # answers before the first check
+_HIGHEST = 1e9  # grade
 _APART = 10  # answers between a question and its repetition
-_MISSED = np.array([0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4])  # shares that a judge may miss
+_TOLERANCE = Either(Real(0))
+# Error rates that a judge may have: relevant results missed, irrelevant ones called relevant.
+_MISSED = np.array([0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4])
 _FALSE = np.array([0.001, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.065, 0.08, 0.1, 0.15, 0.2])
 
 
@@ -43,7 +45,7 @@ class Question:
     query_id, doc_id
         Their names; ``doc_id`` is None in lists without document ids.
     repeated
-        Whether it was asked before, to see how often the judge says the same.
+        Whether it was asked before, to see how often the answers agree.
     """
 
     list_index: int
@@ -53,18 +55,25 @@ class Question:
     repeated: bool = False
 
 
+_Pair: TypeAlias = tuple[int, int]  # a list and a rank
+
+
 @dataclass
 class _State:
-    """What follows from the events so far; an undo makes it anew."""
+    """What follows from the events so far; an undo builds it again."""
 
     grades: FloatArray
     closed: BoolArray
-    queue: list[tuple[int, int]] = field(default_factory=list)
-    asked: list[tuple[int, int]] = field(default_factory=list)
-    pairs: dict[tuple[int, int], tuple[float, float]] = field(default_factory=dict)
+    queue: list[_Pair] = field(default_factory=list)
+    asked: list[_Pair] = field(default_factory=list)
+    pairs: dict[_Pair, tuple[float, float]] = field(default_factory=dict)
     skipped: set[int] = field(default_factory=set)
     rounds: int = 0
     answers: int = 0
+    # Computed when asked for, until the next event.
+    pending: tuple[_Pair | None, bool] | None = None
+    model: tuple[Ragged, Relevance] | None = None
+    loss: float | None = None
 
 
 class JudgingSession:
@@ -72,25 +81,13 @@ class JudgingSession:
 
     Parameters
     ----------
-    lists
-        The lists; judgements that they hold count and are not asked for again.
-    budget
-        Answers to collect, those of earlier runs in the file included.
-    path
-        File of JSON lines. Each answer is in it before the next question. A second session with
-        the same lists, ``seed`` and ``repeats`` goes on where the first one stopped.
-    repeats
-        Share of questions, in [0, 1), that are asked a second time, for `errors`.
-    tolerance
-        Stop when the cuts lose at most so much F1 with 95 % confidence, because the number of
-        relevant results is not known exactly. None uses the whole budget.
-    seed
-        Of the plan.
+    lists, budget, path, repeats, tolerance, seed
+        As for `paretocut.judge`; lists without document ids are allowed here.
 
     Attributes
     ----------
     stopped
-        Why there is no next question; None as long as there is one.
+        Why there is no next question; None while there is one.
 
     Examples
     --------
@@ -119,38 +116,33 @@ class JudgingSession:
         self.budget = check_int(budget, who="judge", name="budget")
         self.seed = check_int(seed, who="judge", name="seed")
         self.repeats = check_real(repeats, who="judge", name="repeats", low=0, high=1, closed="low")
-        self.tolerance = tolerance
-        if tolerance is not None:
-            self.tolerance = check_real(
-                tolerance, who="judge", name="tolerance", low=0, closed="low"
-            )
+        self.tolerance = check(_TOLERANCE, tolerance, who="judge", name="tolerance")
         self.stopped: str | None = None
         self._all = lists
         self._pool = self._drawn_pool()
         self._given = lists if len(self._pool) == len(lists) else lists[self._pool]
         self._events: list[dict[str, Any]] = []
         self._state = self._new_state()
-        self._version = 0
-        self._loss: tuple[int, float] | None = None
-        self._fitted: tuple[int, tuple[Ragged, Relevance] | None] | None = None
-        head = {"lists": fingerprint(lists), "seed": self.seed, "repeats": self.repeats}
-        self._record = Record(None if path is None else Path(path), head)
-        for number, event in enumerate(self._record.events, 2):
+        head = {"lists": _fingerprint(lists), "seed": self.seed, "repeats": self.repeats}
+        self._journal = Journal(path, holds="judgements", head=head, who="judge", name="path")
+        for number, event in enumerate(self._journal.entries, 2):
             try:
                 self._check(event)
                 self._take(event)
             except (KeyError, TypeError, ValueError, IndexError) as error:
                 raise DataFormatError(str(path), number, f"not a judgement: {error}") from None
 
-    # --- questions and answers ---
-
     def next(self) -> Question | None:
-        """Return what to ask, the same until it is answered; None when it is enough."""
-        self.stopped = self._enough()
+        """Return the question to ask, the same until it is answered; None when there are enough."""
+        pair, repeated = self._next()
+        self.stopped = self._enough(pair)
         if self.stopped is not None:
             return None
-        pair, repeated = self._next()
-        return self._question(pair, repeated)
+        assert pair is not None
+        i, rank = pair
+        docs = self._given.doc_ids
+        doc = None if docs is None else str(docs[i][rank])
+        return Question(int(self._pool[i]), rank, str(self._given.query_ids[i]), doc, repeated)
 
     def answer(self, value: bool | float | None) -> None:
         """Take the answer to the question of `next`.
@@ -158,7 +150,7 @@ class JudgingSession:
         Parameters
         ----------
         value
-            True or False; a grade; or None for unsure: the result stays unknown and is not asked
+            True or False; a grade; or None if unsure: the result stays unknown and is not asked
             for again.
         """
         question = self.next()
@@ -167,45 +159,36 @@ class JudgingSession:
                 f"judge: answer must follow a question, got {value!r} after the last one"
             )
         grade = self._grade(value)
-        event: dict[str, Any] = {
+        event = {
             "query": question.query_id,
             "doc": question.doc_id,
             "list": question.list_index,
             "rank": question.rank,
             "answer": None if math.isnan(grade) else grade,
         }
-        if question.repeated:
-            event["repeated"] = True
-        self._record.add(event)
-        self._take(event)
+        self._add(event | {"repeated": True} if question.repeated else event)
 
     def skip_query(self) -> None:
         """Ask nothing more about the query of the present question; its answers stay."""
         question = self.next()
         if question is None:
             raise InvalidParameterError("judge: skip_query must follow a question, got none")
-        event: dict[str, Any] = {"skip": question.query_id, "list": question.list_index}
-        self._record.add(event)
-        self._take(event)
+        self._add({"skip": question.query_id, "list": question.list_index})
 
     def undo(self) -> Question | None:
-        """Return the question whose answer was taken back, to be asked again; None without one.
+        """Take back the last answer and return its question; None if there is no answer.
 
         A skipped query is taken back too; then the question is the one that was skipped.
         """
         if not self._events:
             return None
-        event: dict[str, Any] = {"undo": True}
-        self._record.add(event)
-        self._take(event)
+        self._add({"undo": True})
         return self.next()
 
     @property
     def answers(self) -> int:
-        """Answers so far, those of unsure and of repeated questions included."""
+        """Answers so far, including unsure ones and those to repeated questions."""
         return self._state.answers
-
-    # --- what was learned ---
 
     @property
     def lists(self) -> RankedLists:
@@ -220,34 +203,31 @@ class JudgingSession:
     @property
     def relevance(self) -> Relevance | None:
         """The model of relevance so far; None before the first judgement."""
-        found = self._known(1)
+        found = self._known()
         return None if found is None else found[1]
 
     @property
     def loss(self) -> float | None:
-        """How much F1 the cuts may lose at most, with 95 % confidence; None before any judgement.
+        """The most F1 that the cuts lose, with 95 % confidence; None before any judgement.
 
-        Compared with cuts that know the mean number of relevant results exactly.
+        They are compared with cuts that know the mean number of relevant results exactly.
         """
-        found = self._known(1)
-        if found is None:
-            return None
-        if self._loss is None or self._loss[0] != self._version:
+        found = self._known()
+        if found is not None and self._state.loss is None:
             merit, model = found
-            some = merit.take(np.flatnonzero(merit.filled)[:_SHOWN])
-            self._loss = self._version, model.loss(some)
-        return self._loss[1]
+            some = merit.take(np.flatnonzero(merit.filled)[:_SAMPLE])
+            self._state.loss = model.loss(some)
+        return self._state.loss
 
     @property
     def errors(self) -> tuple[float, float] | None:
         """Shares of relevant results missed and of irrelevant ones called relevant.
 
         They are estimated from questions that were asked twice, for
-        ``Consensus(judge_errors=...)``; None without any. Twenty pairs tell little, so both are
-        drawn towards what is likely beforehand. A judge who always makes the same errors is not
-        found out.
+        ``Consensus(judge_errors=...)``; None without any. Twenty pairs say little, so both shares
+        are drawn towards likely ones. A judge who always makes the same errors goes unnoticed.
         """
-        pairs, found = self._known_pairs(), self._known(1)
+        pairs, found = self._known_pairs(), self._known()
         if not pairs or found is None:
             return None
         merit, model = found
@@ -277,8 +257,6 @@ class JudgingSession:
             line += f", {same} of {len(pairs)} repeated answers alike"
         return line
 
-    # --- inside ---
-
     def _drawn_pool(self) -> IntArray:
         """Return the lists that are asked about: all, or some where there are very many."""
         count = len(self._all)
@@ -291,7 +269,7 @@ class JudgingSession:
         first = drawn[np.argsort(~known[drawn], kind="stable")]
         return np.sort(first[: max(_POOL, np.count_nonzero(known))])
 
-    def _known_pairs(self) -> dict[tuple[int, int], tuple[bool, bool]]:
+    def _known_pairs(self) -> dict[_Pair, tuple[bool, bool]]:
         """Return both answers, relevant or not, to each question that was answered twice."""
         least = self._given.min_grade
         return {
@@ -331,9 +309,12 @@ class JudgingSession:
             if event[key] != name:
                 raise ValueError(f"{key} must be {name!r}, got {event[key]!r}")
 
+    def _add(self, event: dict[str, Any]) -> None:
+        self._journal.add(event)
+        self._take(event)
+
     def _take(self, event: dict[str, Any]) -> None:
         """Let one event change what is known."""
-        self._version += 1
         if "undo" in event:
             if self._events:
                 kept = self._events[:-1]
@@ -345,6 +326,7 @@ class JudgingSession:
         if i == len(self._pool) or self._pool[i] != event["list"]:
             raise ValueError(f"list must be one that is asked about, got {event['list']}")
         self._next()  # the plan must be where it was when the answer was given
+        state.pending = state.model = state.loss = None
         if "skip" in event:
             state.skipped.add(i)
             start, stop = self._given.scores.offsets[i : i + 2]
@@ -364,22 +346,24 @@ class JudgingSession:
             state.answers += 1
         self._events.append(event)
 
-    def _next(self) -> tuple[tuple[int, int] | None, bool]:
+    def _next(self) -> tuple[_Pair | None, bool]:
         """Return the next pair of list and rank, and whether it is a repetition."""
-        again = self._repetition()
-        if again is not None:
-            return again, True
         state = self._state
-        if not state.queue:
-            scores = self._given.scores
-            rng = np.random.default_rng([self.seed, 1, state.rounds])
-            known = self._known(_FIRST) if state.rounds else None
-            judged = ~np.isnan(state.grades)
-            state.queue = list(planned(scores, judged, state.closed, _ROUND, rng, known))
-            state.rounds += 1
-        return (state.queue[0] if state.queue else None), False
+        if state.pending is None:
+            again = self._repetition()
+            if again is None and not state.queue:
+                rng = np.random.default_rng([self.seed, 1, state.rounds])
+                judged = ~np.isnan(state.grades)
+                enough = state.rounds and np.count_nonzero(judged) >= _FIRST
+                known = self._known() if enough else None
+                scores = self._given.scores
+                state.queue = list(planned(scores, judged, state.closed, _ROUND, rng, known))
+                state.rounds += 1
+            first = state.queue[0] if state.queue else None
+            state.pending = (first, False) if again is None else (again, True)
+        return state.pending
 
-    def _repetition(self) -> tuple[int, int] | None:
+    def _repetition(self) -> _Pair | None:
         """Return what to ask a second time now, or None."""
         state = self._state
         due = math.floor((state.answers + 1) * self.repeats)
@@ -387,46 +371,38 @@ class JudgingSession:
             return None
         grades, offsets = state.grades, self._given.scores.offsets
         old = [
-            pair
-            for pair in state.asked[:-_APART]
-            if pair not in state.pairs
-            and pair[0] not in state.skipped
-            and not np.isnan(grades[offsets[pair[0]] + pair[1]])
+            (i, rank)
+            for i, rank in state.asked[:-_APART]
+            if (i, rank) not in state.pairs
+            and i not in state.skipped
+            and not np.isnan(grades[offsets[i] + rank])
         ]
         if not old:
             return None
         return old[np.random.default_rng([self.seed, 2, state.answers]).integers(len(old))]
 
-    def _known(self, least: int) -> tuple[Ragged, Relevance] | None:
-        if self._fitted is None or self._fitted[0] != self._version:
-            self._fitted = self._version, known_relevance(self._pooled(), 1)
-        if np.count_nonzero(~np.isnan(self._state.grades)) < least:
-            return None
-        return self._fitted[1]
+    def _known(self) -> tuple[Ragged, Relevance] | None:
+        if self._state.model is None:
+            self._state.model = known_relevance(self._pooled(), 1)
+        return self._state.model
 
     def _pooled(self) -> RankedLists:
         """Return the lists that are asked about, with the judgements so far."""
         return self._given.with_relevance(self._given.scores.with_values(self._state.grades))
 
-    def _question(self, pair: tuple[int, int] | None, repeated: bool) -> Question:
-        assert pair is not None
-        i, rank = pair
-        docs = self._given.doc_ids
-        doc = None if docs is None else str(docs[i][rank])
-        return Question(int(self._pool[i]), rank, str(self._given.query_ids[i]), doc, repeated)
-
-    def _enough(self) -> str | None:
-        state = self._state
-        if state.answers >= self.budget:
+    def _enough(self, pair: _Pair | None) -> str | None:
+        """Return why to stop, or None; ``pair`` is what would be asked next."""
+        answers = self.answers
+        if answers >= self.budget:
             return f"{self.budget} answers were asked for"
-        if self._next()[0] is None:
+        if pair is None:
             return "there is no result left to ask about"
-        if self.tolerance is not None and state.answers >= _FIRST and not state.answers % _CHECK:
+        if self.tolerance is not None and answers >= _FIRST and not answers % _CHECK:
             loss = self.loss
             if loss is not None and loss <= self.tolerance:
                 return (
                     f"the cuts lose at most {loss:.3f} of F1 with 95 % confidence, after "
-                    f"{state.answers} answers"
+                    f"{answers} answers"
                 )
         return None
 
@@ -448,15 +424,21 @@ class JudgingSession:
         return grade
 
 
-def _rates(chances: FloatArray, yes: IntArray) -> tuple[float, float]:
-    """Return the error rates of a judge who was asked some questions twice.
+def _fingerprint(lists: RankedLists) -> str:
+    """Return a digest of the names of queries and documents; without these, of the scores."""
+    digest = hashlib.sha256(json.dumps(lists.query_ids.tolist()).encode())
+    digest.update(lists.scores.offsets.tobytes())
+    if lists.doc_ids is None:
+        digest.update(lists.scores.values.tobytes())
+    else:
+        digest.update(json.dumps(lists.doc_ids.values.tolist()).encode())
+    return digest.hexdigest()
 
-    Parameters
-    ----------
-    chances
-        How likely each of these results is relevant.
-    yes
-        How often it was called so, of two times.
+
+def _rates(chances: FloatArray, yes: IntArray) -> tuple[float, float]:
+    """Return the error rates of a judge, from results that were asked about twice.
+
+    `chances` say how likely each is relevant, `yes` how often it was called so.
     """
     likely = -_FALSE[:, None] / 0.05 - 0.5 * (_MISSED / 0.15) ** 2
     for chance, ones in zip(chances.tolist(), yes.tolist(), strict=True):

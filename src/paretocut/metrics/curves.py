@@ -1,9 +1,8 @@
 """Metrics of a cut, each a curve over every possible cut ``k = 0..n`` of a list.
 
 A metric sees which results of a list are relevant, and how many relevant documents the
-collection holds; it gives the value of keeping the first ``k`` results for every ``k``. One
-number per cut is what choosing a cut needs: the best ``k`` is an argmax, the value of a
-prediction is a lookup.
+collection holds; it gives the value of keeping the first ``k`` results for every ``k``. So the
+best ``k`` is an argmax, and the value of a prediction is a lookup.
 
 The recall base of `f1` and `f_beta` is what was *retrieved*: the relevant results in the list,
 as in the papers on truncation, since no cut brings back what the retriever missed. With
@@ -34,22 +33,6 @@ from paretocut.schema.parameters import (
     shown,
 )
 
-__all__ = [
-    "Metric",
-    "MetricLike",
-    "accuracy",
-    "dcg",
-    "f1",
-    "f_beta",
-    "get",
-    "names",
-    "precision",
-    "recall",
-    "reranked_ndcg",
-    "settings_of",
-    "utility",
-]
-
 CurveFunction: TypeAlias = Callable[[BoolArray, int], ArrayLike]
 
 
@@ -60,11 +43,11 @@ class Metric:
     Parameters
     ----------
     name
-        What `get` finds it under, and what tables call it.
+        Its name in `get` and in tables.
     function
         Takes the relevance of a list's results (booleans, best first) and the number of
         relevant documents in the collection; returns the values at ``k = 0..n``. Two metrics
-        are the same if their functions, with what these were made with, are the same.
+        are equal if their functions and the settings of these are.
 
     Examples
     --------
@@ -81,7 +64,9 @@ class Metric:
 
     def __post_init__(self) -> None:
         if isinstance(self.function, partial):
-            object.__setattr__(self, "function", _Partial(self.function))
+            func, args, keywords = self.function.func, self.function.args, self.function.keywords
+            made = _Partial(func, args, tuple(sorted(keywords.items())))
+            object.__setattr__(self, "function", made)
 
     def curve(self, relevant: ArrayLike, num_relevant: int | None = None) -> FloatArray:
         """Return the value of every cut ``k = 0..n`` of one list.
@@ -138,29 +123,20 @@ class Metric:
         return f"Metric({self.name!r})"
 
 
+@dataclass(frozen=True)
 class _Partial:
     """A function with settled arguments that equals another one made alike."""
 
-    def __init__(self, made: partial[Any]) -> None:
-        self.func = made.func
-        self.args = made.args
-        self.keywords = dict(made.keywords)
+    function: Callable[..., ArrayLike]
+    args: tuple[Any, ...]
+    keywords: tuple[tuple[str, Any], ...]
 
-    def __call__(self, *args: Any) -> Any:
-        return self.func(*self.args, *args, **self.keywords)
-
-    def _identity(self) -> tuple[Any, ...]:
-        return self.func, self.args, tuple(sorted(self.keywords.items()))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Partial) and self._identity() == other._identity()
-
-    def __hash__(self) -> int:
-        return hash(self._identity())
+    def __call__(self, *args: Any) -> ArrayLike:
+        return self.function(*self.args, *args, **dict(self.keywords))
 
 
 MetricLike: TypeAlias = str | Metric | CurveFunction
-"""What `get` takes."""
+"""A metric, its name, or a function that makes one."""
 
 
 def _cuts(k: ArrayLike, n: int) -> Any:
@@ -191,11 +167,11 @@ def _flags(relevant: ArrayLike) -> BoolArray:
     return flags
 
 
-def _hits(relevant: BoolArray) -> FloatArray:
-    """Return how many of the first k results are relevant, k = 0..n."""
-    hits = np.zeros(relevant.size + 1)
-    np.cumsum(relevant, out=hits[1:])
-    return hits
+def _sums(gains: BoolArray | FloatArray) -> FloatArray:
+    """Return the sum over the first k results, k = 0..n."""
+    sums = np.zeros(gains.size + 1)
+    np.cumsum(gains, out=sums[1:])
+    return sums
 
 
 def _ratio(numerator: FloatArray, denominator: FloatArray | float) -> FloatArray:
@@ -206,36 +182,33 @@ def _ratio(numerator: FloatArray, denominator: FloatArray | float) -> FloatArray
 
 def _f_beta(relevant: BoolArray, num_relevant: int, *, beta: float, recall_base: str) -> FloatArray:
     base = num_relevant if recall_base == "collection" else int(relevant.sum())
-    hits = _hits(relevant)
+    hits = _sums(relevant)
     # (1 + b^2) P R / (b^2 P + R) with P = hits / k and R = hits / base.
     square = beta * beta
     return _ratio((1 + square) * hits, np.arange(hits.size, dtype=np.float64) + square * base)
 
 
 def _dcg(relevant: BoolArray, num_relevant: int) -> FloatArray:
-    values = np.zeros(relevant.size + 1)
-    gains = np.where(relevant, 1.0, -1.0) / np.log2(np.arange(2, relevant.size + 2))
-    np.cumsum(gains, out=values[1:])
-    return values
+    return _sums(np.where(relevant, 1.0, -1.0) / np.log2(np.arange(2, relevant.size + 2)))
 
 
 def _accuracy(relevant: BoolArray, num_relevant: int) -> FloatArray:
-    right = _hits(relevant) > 0
+    right = _sums(relevant) > 0
     right[0] = num_relevant == 0
     return right.astype(np.float64)
 
 
 def _precision(relevant: BoolArray, num_relevant: int) -> FloatArray:
-    hits = _hits(relevant)
+    hits = _sums(relevant)
     return _ratio(hits, np.arange(hits.size, dtype=np.float64))
 
 
 def _recall(relevant: BoolArray, num_relevant: int) -> FloatArray:
-    return _ratio(_hits(relevant), float(num_relevant))
+    return _ratio(_sums(relevant), float(num_relevant))
 
 
 def _utility(relevant: BoolArray, num_relevant: int, *, gain: float, cost: float) -> FloatArray:
-    hits = _hits(relevant)
+    hits = _sums(relevant)
     return gain * hits - cost * (np.arange(hits.size) - hits)
 
 
@@ -326,16 +299,16 @@ def reranked_ndcg(
 
 
 def settings_of(metric: Metric) -> dict[str, Any]:
-    """Return what a built-in F-beta or utility was made with; of any other metric, nothing.
+    """Return the settings of a built-in F-beta or utility; none of any other metric.
 
     Parameters
     ----------
     metric
         Any metric.
     """
-    function = metric.function
-    if isinstance(function, _Partial) and function.func in (_f_beta, _utility):
-        return function.keywords
+    made = metric.function
+    if isinstance(made, _Partial) and made.function in (_f_beta, _utility):
+        return dict(made.keywords)
     return {}
 
 

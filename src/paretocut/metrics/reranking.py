@@ -1,4 +1,4 @@
-"""What re-ranking the first k results of a list is worth, for every k."""
+"""The value of re-ranking the first k results of a list, for every k."""
 
 from __future__ import annotations
 
@@ -13,30 +13,15 @@ from numpy.typing import ArrayLike
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists import FloatArray, Ragged, RankedLists
 
-__all__ = ["Reranking", "scores_by_document"]
-
 
 @dataclass(frozen=True, eq=False)
 class Reranking:
-    """nDCG of a list whose first ``k`` results were re-ranked, minus the cost of the calls.
+    """nDCG of a list whose first ``k`` results were re-ranked, minus the cost of the calls."""
 
-    Attributes
-    ----------
-    at
-        How many results are looked at.
-    cost
-        What is subtracted for each result that the re-ranker sees.
-    scores
-        The re-ranker's score of each document of each query, higher for better; None for a
-        re-ranker that knows the grades.
-    ideal
-        All grades of each query's collection; None for those in the list.
-    """
-
-    at: int
-    cost: float
-    scores: Mapping[str, Mapping[str, float]] | None
-    ideal: Mapping[str, ArrayLike] | None
+    at: int  # results that nDCG looks at
+    cost: float  # of each result that the re-ranker sees
+    scores: Mapping[str, Mapping[str, float]] | None  # by query and document; None: the grades
+    ideal: Mapping[str, ArrayLike] | None  # all grades by query; None: those in the list
 
     def curves(self, lists: RankedLists) -> Ragged:
         """Return the value of every cut of every list."""
@@ -128,13 +113,7 @@ class Reranking:
 
 
 def scores_by_document(reranked: RankedLists) -> dict[str, dict[str, float]]:
-    """Return the score of each document of each query, higher for better.
-
-    Parameters
-    ----------
-    reranked
-        Lists with document ids.
-    """
+    """Return the score of each document of each query, higher for better."""
     if not isinstance(reranked, RankedLists) or reranked.doc_ids is None:
         got = "none" if isinstance(reranked, RankedLists) else type(reranked).__name__
         raise InvalidScoresError(

@@ -116,7 +116,6 @@ def holm(pvalues: FloatArray) -> FloatArray:
 
 
 def _table(values: FloatArray, who: str, name: str) -> FloatArray:
-    """Return the values as a table, after a check that it has a row."""
     table: FloatArray = check_numbers(values, who=who, name=name)
     if table.ndim not in (1, 2):
         raise InvalidScoresError(f"{who}: {name} must be a table, got {table.ndim} dimensions")
@@ -130,7 +129,6 @@ def _table(values: FloatArray, who: str, name: str) -> FloatArray:
 
 
 def _total(resamples: int, who: str) -> int:
-    """Return the number of draws, after a check that it can be made in minutes."""
     total = check_positive_int(resamples, who=who, name="resamples")
     if total > _MOST:
         raise InvalidParameterError(f"{who}: resamples must be at most {_MOST}, got {total}")

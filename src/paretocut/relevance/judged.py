@@ -10,24 +10,17 @@ from typing import Any
 
 import numpy as np
 
+from paretocut.decisions.options import EXPECT
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
-from paretocut.relevance.beliefs import (
-    beliefs_about,
-    believed_cuts,
-    levels_for,
-    low_ends,
-    stated,
-)
-from paretocut.relevance.constants import CONSTANTS, EXPECT, shipped
-from paretocut.relevance.logistic import sigmoid
+from paretocut.relevance.beliefs import beliefs_about, believed_cuts, levels_for, low_ends, stated
+from paretocut.relevance.constants import CONSTANTS, shipped
+from paretocut.relevance.logistic import climb, sigmoid
 from paretocut.relevance.scale import Scale
 from paretocut.schema.kinds import Array, Real, checked
 from paretocut.schema.parameters import check_real
 
-__all__ = ["Relevance", "check_errors", "learn", "learn_from", "shape", "shipped_judged"]
-
-_Z = 1.959964  # 95 % of a normal law lie within so many standard deviations
+_Z = 1.959964  # 95 % of a normal law lie within this many standard deviations
 _NODES, _SHARES = np.polynomial.hermite_e.hermegauss(5)
 _COLUMNS = 4  # of `shape`
 _STATE = {
@@ -41,7 +34,7 @@ _STATE = {
 
 
 def shape(merit: Ragged) -> FloatArray:
-    """Return what the log-odds of relevance are linear in, one row per result.
+    """Return the features of each result, in which the log-odds of relevance are linear.
 
     The columns are 1, a third of the log rank, the score within the range of its list (that of
     untrained cuts), and the square of the second column.
@@ -66,7 +59,7 @@ def shipped_judged() -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Relevance:
-    """How likely each result is relevant, as judged results teach it.
+    """How likely each result is relevant, learned from judged results.
 
     Attributes
     ----------
@@ -100,10 +93,9 @@ class Relevance:
     @property
     def interval(self) -> tuple[float, float]:
         """The 95 % interval of the mean number of relevant results."""
-        return (
-            min(math.exp(self.log_number - _Z * self.spread), self.length),
-            min(math.exp(self.log_number + _Z * self.spread), self.length),
-        )
+        logs = (self.log_number - _Z * self.spread, self.log_number + _Z * self.spread)
+        low, high = (min(math.exp(log), self.length) for log in logs)
+        return low, high
 
     def expecting(self, expect: str | float) -> Relevance:
         """Return the model that also takes `expect` into account, a word or a number.
@@ -133,7 +125,7 @@ class Relevance:
         return np.asarray(rng.random(p.size) < p)
 
     def beliefs(self, merit: Ragged) -> FloatArray:
-        """Return what is believed of the number in each list, as `believed_cuts` takes it."""
+        """Return the belief about the number in each list, for `believed_cuts`."""
         spread = math.hypot(CONSTANTS.number_spread, self.spread)
         mean = np.full(len(merit), self.log_number)
         return beliefs_about(merit, mean, spread, CONSTANTS.judged_plain)
@@ -141,8 +133,8 @@ class Relevance:
     def loss(self, merit: Ragged) -> float:
         """Return how much F1 the cuts may lose because the number is not known exactly.
 
-        It is the larger one of two losses: that of the cuts made now against the best ones, were
-        the number at the lower or at the upper end of its interval.
+        It is the larger of two losses of the present cuts against the best ones: with the number
+        at the lower and at the upper end of its interval.
         """
         now = believed_cuts(merit, self.beliefs(merit))
         losses = []
@@ -256,19 +248,13 @@ def _mode(
         yes, slope = chance(coef)
         return np.asarray((design * (slope**2 / (yes * (1 - yes)))[:, None]).T @ design + precision)
 
-    coef, value = start, objective(start)
-    for _ in range(100):
+    def newton(coef: FloatArray) -> FloatArray:
         yes, slope = chance(coef)
         gradient = design.T @ ((said - yes) / (yes * (1 - yes)) * slope)
-        step = np.linalg.solve(information(coef), gradient - precision @ (coef - mean))
-        # Errors of the judge make the likelihood flat and not concave: a full step may overshoot.
-        while (new := objective(coef + step)) < value and np.abs(step).max() > 1e-9:
-            step = 0.5 * step
-        if new <= value:
-            break
-        gained, coef, value = new - value, coef + step, new
-        if gained < 1e-9 * (1 + abs(value)):
-            break
+        away = precision @ (coef - mean)
+        return np.asarray(np.linalg.solve(information(coef), gradient - away))
+
+    coef, value = climb(start, objective, newton)
     matrix = information(coef)
     inverse = np.asarray(np.linalg.inv(matrix), dtype=np.float64)
     return coef, inverse, value - 0.5 * float(np.linalg.slogdet(matrix)[1])
@@ -288,7 +274,7 @@ def _falling(merit: Ragged, p: FloatArray) -> FloatArray:
 
 
 def _expected(merit: Ragged, log_number: float) -> Any:
-    """Return a function from cuts to the expected F1 of each list, the mean number being this."""
+    """Return a function from cuts to the expected F1 of each list, for this mean number."""
     numbers = np.exp(log_number + CONSTANTS.number_spread * _NODES)
     levels = levels_for(merit, np.tile(numbers, (len(merit), 1)))
     base = shape(merit)[:, 1:3] @ [3 * CONSTANTS.rank_weight, CONSTANTS.slope]

@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from paretocut.lists import FloatArray
-
-__all__ = ["curvature", "ridge_logistic", "sigmoid"]
 
 
 def sigmoid(logits: FloatArray) -> FloatArray:
     """Return the probability of each log-odds."""
     return np.asarray(0.5 * (1 + np.tanh(0.5 * logits)))
+
+
+def climb(
+    start: FloatArray,
+    objective: Callable[[FloatArray], float],
+    newton: Callable[[FloatArray], FloatArray],
+) -> tuple[FloatArray, float]:
+    """Return where Newton's steps reach the highest value, and that value."""
+    coef, value = start, objective(start)
+    for _ in range(100):
+        step = newton(coef)
+        # A full step may overshoot where the objective is flat; half of it, or a quarter, gains.
+        while (new := objective(coef + step)) < value and np.abs(step).max() > 1e-9:
+            step = 0.5 * step
+        if new <= value:
+            break
+        gained, coef, value = new - value, coef + step, new
+        if gained < 1e-9 * (1 + abs(value)):
+            break
+    return coef, value
 
 
 def ridge_logistic(
@@ -25,20 +45,8 @@ def ridge_logistic(
 ) -> FloatArray:
     """Return the coefficients of a logistic regression, drawn towards given ones.
 
-    Parameters
-    ----------
-    design
-        One row for each observation; an intercept needs a column of ones.
-    truth
-        0 or 1 for each observation.
-    penalty
-        Of half the square of each coefficient's difference; positive.
-    towards
-        Coefficients without any data.
-    weight
-        How often each observation counts; once by default.
-    start
-        Where to begin; at ``towards`` by default.
+    `penalty` is that of half the square of each coefficient's difference, `weight` says how often
+    each observation counts (once by default), and `start` where to begin (at `towards`).
     """
     counts = np.ones(len(design)) if weight is None else weight
 
@@ -47,22 +55,12 @@ def ridge_logistic(
         fit = counts @ (truth * logits - np.logaddexp(0.0, logits))
         return float(fit - 0.5 * penalty @ (coef - towards) ** 2)
 
-    coef = towards if start is None else start
-    value = objective(coef)
-    for _ in range(50):
+    def newton(coef: FloatArray) -> FloatArray:
         p = sigmoid(design @ coef)
         gradient = design.T @ (counts * (truth - p)) - penalty * (coef - towards)
-        step = np.linalg.solve(curvature(design, p, counts, penalty), gradient)
-        # A full Newton step may overshoot where most probabilities are near 0; half of it, or a
-        # quarter, always gains, the objective being concave.
-        while (new := objective(coef + step)) < value and np.abs(step).max() > 1e-9:
-            step = 0.5 * step
-        if new <= value:
-            break
-        gained, coef, value = new - value, coef + step, new
-        if gained < 1e-9 * abs(value):
-            break
-    return coef
+        return np.asarray(np.linalg.solve(curvature(design, p, counts, penalty), gradient))
+
+    return climb(towards if start is None else start, objective, newton)[0]
 
 
 def curvature(
@@ -71,13 +69,6 @@ def curvature(
     """Return minus the second derivative of what `ridge_logistic` maximises.
 
     Its inverse is the covariance of the coefficients, in the normal approximation.
-
-    Parameters
-    ----------
-    design, weight, penalty
-        As for `ridge_logistic`.
-    probability
-        Of each observation, under the coefficients.
     """
     spread = weight * probability * (1 - probability)
     return np.asarray((design * spread[:, None]).T @ design + np.diag(penalty))

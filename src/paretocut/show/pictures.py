@@ -1,8 +1,7 @@
 """Small pictures for notebooks: HTML with inline SVG, made of strings alone.
 
-Text and axes take the colour of the page, so that they read on light and on dark ones; the other
-colours are those of `paretocut.show.plots`. Each element has its own style; the page's style
-stays as it is.
+Text and axes take the colour of the page, so they read on light and on dark ones. Each element
+has its own style; that of the page stays as it is.
 """
 
 from __future__ import annotations
@@ -11,21 +10,27 @@ import html
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from paretocut.decisions import Cut, Cuts
 from paretocut.decisions.warnings import WARNINGS
 from paretocut.lists import FloatArray, IntArray
+from paretocut.tail import SurpriseFit, SurpriseFits
 
-__all__ = ["cut_picture", "cuts_picture", "fit_picture", "fits_picture", "law_picture", "number"]
+if TYPE_CHECKING:
+    from paretocut.background import Background
+    from paretocut.evaluation import Evaluation
 
-_KEPT, _NULL = "#D55E00", "#0072B2"
+# Colours of Okabe and Ito: of results that are kept, and of what chance would bring.
+KEPT, NULL = "#D55E00", "#0072B2"
 _WIDTH, _HEIGHT = 560, 220
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 24, 12, 40
-_POINTS = 150  # at most so many of the kept results are drawn, and of the others
+_POINTS = 150  # the most kept results that are drawn, and the most others
 _BARS = 40
 _LOG_FROM = 100  # ranks of longer lists are on a logarithmic axis, where the top has room
 _LONGEST = 400  # letters of a text
@@ -64,201 +69,147 @@ class _Axis:
         # Numbers whose difference a double can hardly hold have no round ones between them.
         if not (math.isfinite(spread) and spread > max(1e-300, 1e-12 * largest)):
             ends = [self.low, self.high][: 1 + (self.high > self.low)]
-            return [(end, number(end)) for end in ends]
+            return [(end, _number(end)) for end in ends]
         step = 10.0 ** math.floor(math.log10(spread / 3))
         step *= max(m for m in (1, 2, 5) if m == 1 or spread / (m * step) >= 3)
         step = max(step, 1.0) if self.whole else step
         digits = max(4, math.ceil(math.log10(largest / step)) + 1)
         first, last = math.ceil(self.low / step), math.floor(self.high / step)
-        return [(i * step, number(i * step, digits)) for i in range(first, last + 1)]
+        return [(i * step, _number(i * step, digits)) for i in range(first, last + 1)]
 
 
-def cut_picture(
-    scores: FloatArray,
-    k: int,
-    n: int,
-    *,
-    reason: str,
-    method: str,
-    warnings: Sequence[str],
-    higher_is_better: bool,
-) -> str:
-    """Return the picture of one decision: scores by rank, and where they are cut.
-
-    Parameters
-    ----------
-    scores
-        The scores, best first; results beyond them have score 0.
-    k, n
-        How many results are kept, and how many there are.
-    reason, method, warnings
-        Of the decision.
-    higher_is_better
-        False for distances, of which the smallest is drawn on top.
-    """
-    scores = np.append(scores, np.zeros(n - scores.size))
-    x, y = _rank_axes(scores, higher_is_better)
+def cut_html(cut: Cut) -> str:
+    """Return the picture of one decision: scores by rank, and where they are cut."""
+    lists, k, n = cut._cuts.lists, cut.k, cut.n
+    scores = lists.scores[cut._i]
+    scores = np.append(scores, np.zeros(n - scores.size))  # padding
+    x, y = _rank_axes(scores, lists.higher_is_better)
     body: list[str] = []
     if n:
-        body += _frame(x, y, _rank_name(x), _score_name(higher_is_better))
+        body += _frame(x, y, _rank_name(x), _score_name(lists.higher_is_better))
         body += [_points(x, y, scores, k, n, "currentColor", 0.55)]
         # Scores fall, so there is room for words at the bottom on the left, on top on the right.
         early = 2 * x.at(k + 0.5) < _LEFT + _WIDTH
         words = (_HEIGHT - _BOTTOM - 8, "start") if early else (_TOP + 12, "end")
-        body += [_points(x, y, scores, 0, k, _KEPT, 1.0)]
+        body += [_points(x, y, scores, 0, k, KEPT, 1.0)]
         body += [_upright(x, k + 0.5, f"cut: {k}", *words)]
     title = f"Scores of {n} results by rank, cut after {k}"
-    return _figure(f"<b>{_text(reason)}</b>", title, method, body, _explained(warnings))
+    return _figure(f"<b>{_text(cut.reason)}</b>", title, cut.method, body, _explained(cut.warnings))
 
 
-def cuts_picture(
-    k: IntArray, n: IntArray, *, method: str, warnings: Iterable[Sequence[str]]
-) -> str:
-    """Return the picture of many decisions: how many results they keep.
-
-    Parameters
-    ----------
-    k, n
-        Results kept of each list, and results it has.
-    method
-        Who decided.
-    warnings
-        Of each list.
-    """
+def cuts_html(cuts: Cuts) -> str:
+    """Return the picture of many decisions: how many results they keep."""
+    k = cuts.k
     facts = {
         "lists": str(k.size),
-        "results kept": f"{int(k.sum())} of {int(n.sum())}",
-        "median": number(float(np.median(k))) if k.size else "none",
+        "results kept": f"{int(k.sum())} of {int(cuts.n.sum())}",
+        "median": _number(float(np.median(k))) if k.size else "none",
         "empty": str(int(np.count_nonzero(k == 0))),
-        "by": method,
+        "by": cuts.method,
     }
     title = f"How many results are kept of each of {k.size} lists"
-    return _histogram(k, "results kept", title, method, facts, warnings)
+    return _histogram(k, "results kept", title, cuts.method, facts, cuts.warnings)
 
 
-def fit_picture(
-    scores: FloatArray,
-    evalues: FloatArray,
-    *,
-    window: tuple[int, int],
-    threshold: float | None,
-    facts: Mapping[str, str],
-    warnings: Sequence[str],
-    higher_is_better: bool,
-) -> str:
-    """Return the picture of one fit: scores by rank, the window, and what chance would bring.
-
-    Parameters
-    ----------
-    scores, evalues
-        Of all results, best first.
-    window
-        The ascending positions that the tail was fitted on.
-    threshold
-        Where the tail begins; None when nothing was fitted.
-    facts
-        Numbers of the fit, by name.
-    warnings
-        Of the fit.
-    higher_is_better
-        False for distances.
-    """
+def fit_html(fit: SurpriseFit) -> str:
+    """Return the picture of one fit: scores by rank, the window, and what chance would bring."""
+    names = ("shape", "scale", "threshold", "gof_pvalue")
+    facts = {name: _number(getattr(fit, name)) for name in names} if fit.fitted else {}
+    scores, higher_is_better = fit._scores[fit.order], fit._sign > 0
     x, y = _rank_axes(scores, higher_is_better)
     body = [*_frame(x, y, _rank_name(x), _score_name(higher_is_better))]
-    if threshold is not None:
-        # Ascending positions [lower, upper) are these ranks from the top.
-        left, right = (float(v) for v in x.at(scores.size - np.array(window[::-1]) + 0.5))
+    # Ascending positions [lower, upper) are these ranks from the top.
+    first, last = fit.n - fit.upper + 1, fit.n - fit.lower
+    if fit.fitted:
+        left, right = (float(v) for v in x.at([first - 0.5, last + 0.5]))
         body.append(
             f'<rect x="{left:.1f}" y="{_TOP}" width="{right - left:.1f}" '
-            f'height="{_HEIGHT - _TOP - _BOTTOM}" fill="{_NULL}" opacity="0.13"/>'
+            f'height="{_HEIGHT - _TOP - _BOTTOM}" fill="{NULL}" opacity="0.13"/>'
         )
-    if scores.size:
-        body.append(_points(x, y, scores, 0, scores.size, "currentColor", 0.6))
-    if threshold is not None:
+    body.append(_points(x, y, scores, 0, fit.n, "currentColor", 0.6))
+    about = "Nothing was fitted."
+    if fit.fitted:
+        about = (
+            f"The tail was fitted to ranks {first} to {last}. The line gives, for each score, how "
+            "many results chance would bring at or above it."
+        )
         # Between two results the logarithm of the E-value is nearly a straight line.
         # Halves, as on the axes.
-        known = slice(scores.size - window[0] - 1, None, -1)
-        sign = 0.5 if higher_is_better else -0.5
-        grid = 2 * np.linspace(threshold / 2, scores[0] / 2, 100)
-        logs = np.log(np.maximum(evalues[known], 1e-300))
+        known = slice(last - 1, None, -1)
+        grid = 2 * np.linspace(fit.threshold / 2, scores[0] / 2, 100)
+        logs = np.log(np.maximum(fit.evalues[fit.order][known], 1e-300))
+        sign = 0.5 * fit._sign
         chance = np.exp(np.interp(sign * grid, sign * scores[known], logs))
         inside = chance >= x.low
-        body.append(_line(x.at(chance[inside]), y.at(grid[inside]), _NULL))
+        body.append(_line(x.at(chance[inside]), y.at(grid[inside]), NULL))
         body += [
             _word(_WIDTH - _RIGHT - 4, _TOP + 14 + 15 * row, words, "end")
             for row, words in enumerate(["shaded: fitted window", "line: expected by chance"])
         ]
-    title = f"Scores of {scores.size} results by rank, and the tail fitted to them"
-    about = f"The tail was fitted to ranks {scores.size - window[1] + 1} to " + (
-        f"{scores.size - window[0]}. The line gives, for each score, how many results chance would "
-        "bring at or above it."
-        if threshold is not None
-        else "none: nothing was fitted."
-    )
-    return _figure(_facts(facts), title, about, body, _explained(warnings))
+    title = f"Scores of {fit.n} results by rank, and the tail fitted to them"
+    facts = {"results": str(fit.n), **facts}
+    return _figure(_facts(facts), title, about, body, _explained(fit.warnings))
 
 
-def fits_picture(
-    best: FloatArray, *, facts: Mapping[str, str], warnings: Iterable[Sequence[str]]
-) -> str:
-    """Return the picture of many fits: how surprising the best result of each list is.
-
-    Parameters
-    ----------
-    best
-        Surprise of the best result of each list that has any.
-    facts
-        Numbers of all lists, by name.
-    warnings
-        Of each list.
-    """
+def fits_html(fits: SurpriseFits) -> str:
+    """Return the picture of many fits: how surprising the best result of each list is."""
+    best = fits.best[fits.n > 0]
+    counts = {
+        "lists": len(fits),
+        "results": fits.surprise.values.size,
+        "fitted": np.count_nonzero(fits.scale > 0),
+        "lists where nothing stands out": np.count_nonzero(fits.nothing_stands_out),
+    }
+    facts = {name: str(count) for name, count in counts.items()}
     title = f"Surprise of the best result of each of {best.size} lists"
     about = "Surprise is minus the logarithm of the p-value."
-    return _histogram(best, "surprise of the best result", title, about, facts, warnings)
+    return _histogram(best, "surprise of the best result", title, about, facts, fits.warnings)
 
 
-def law_picture(
-    scores: FloatArray,
-    density: FloatArray,
-    *,
-    marks: Mapping[str, float],
-    facts: Mapping[str, str],
-    higher_is_better: bool,
-) -> str:
-    """Return the picture of a background: the law of best scores, and its limits.
+def background_html(background: Background) -> str:
+    """Return the picture of a background: the law of best scores, and its limits."""
+    from paretocut.background.law import gev_log_cdf
 
-    Parameters
-    ----------
-    scores
-        Where the density is known, ascending.
-    density
-        Of the best score of a query without an answer.
-    marks
-        Scores to be marked, by what they are.
-    facts
-        Numbers of the background, by name.
-    higher_is_better
-        False for distances.
-    """
-    low, high = min(scores[0], scores[-1]), max(scores[0], scores[-1])
+    sign, what = (1.0, "score") if background.higher_is_better else (-1.0, "distance")
+    merit = np.linspace(sign * background.limit(0.999), sign * background.limit(0.001), 120)
+    law = {name: getattr(background, name) for name in ("shape", "loc", "scale")}
+    rate = -gev_log_cdf(merit, **law)
+    density = rate ** (background.shape + 1) * np.exp(-rate) / background.scale
+    marks = {"5 % are beyond": background.limit(0.05)}
+    if background.groups is not None:
+        marks["answers begin at"] = sign * background.groups.threshold
+    scores, first, last = sign * merit, min(marks.values()), max(marks.values())
     # Room for the words: the lowest mark has them on its left, the highest on its right.
-    high = max(high, low + (max(marks.values()) - low) / 0.7)
-    low = min(low, high - (high - min(marks.values())) / 0.7)
+    high = max(scores.max(), scores.min() + (last - scores.min()) / 0.7)
+    low = min(scores.min(), high - (high - first) / 0.7)
     x = _Axis(float(low), float(high), _LEFT, _WIDTH - _RIGHT)
     y = _Axis(0.0, float(density.max()), _HEIGHT - _BOTTOM, _TOP)
-    body = [*_frame(x, y, f"best {_score_name(higher_is_better)} of a list", "")]
-    body.append(_line(x.at(scores), y.at(density), _NULL))
+    body = [*_frame(x, y, f"best {what} of a list", "")]
+    body.append(_line(x.at(scores), y.at(density), NULL))
+    words = {name: f"{name}: {_number(mark)}" for name, mark in marks.items()}
     for name, mark in marks.items():
-        anchor = "start" if mark == max(marks.values()) else "end"
-        body.append(_upright(x, mark, f"{name}: {number(mark)}", _TOP + 12, anchor))
-    what = _score_name(higher_is_better)
+        body.append(_upright(x, mark, words[name], _TOP + 12, "start" if mark == last else "end"))
+    facts = {"Background": f"{what}s"} | {name: _number(value) for name, value in law.items()}
+    facts |= {} if background.size is None else {"documents": str(background.size)}
     title = f"The best {what} of queries without an answer: its law and its limit"
-    about = "; ".join(f"{name}: {number(mark)}" for name, mark in marks.items())
-    return _figure(_facts(facts), title, about, body, {})
+    return _figure(_facts(facts), title, "; ".join(words.values()), body, {})
 
 
-def number(value: float, digits: int = 4) -> str:
-    """Return a number as a reader wants it, with so many digits."""
+def evaluation_html(evaluation: Evaluation) -> str:
+    """Return one table per metric, the best truncator in bold."""
+
+    def line(cells: Iterable[str], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag}>{cell}</{tag}>" for cell in cells) + "</tr>"
+
+    tables = []
+    for metric in evaluation.metrics:
+        caption, header, rows = evaluation.table(metric, html.escape, ("<b>", "</b>"))
+        body = [line(header, "th"), *(line(cells, "td") for cells in rows)]
+        tables += ["<table>", f"<caption>{html.escape(caption)}</caption>", *body, "</table>"]
+    return "\n".join(tables)
+
+
+def _number(value: float, digits: int = 4) -> str:
     return f"{value:.{digits}g}"
 
 
@@ -314,8 +265,8 @@ def _upright(x: _Axis, value: float, name: str, y: float, anchor: str) -> str:
     """Return a line from top to bottom with its name beside it."""
     at = float(x.at(value))
     return (
-        f'<path d="M{at:.1f} {_TOP}V{_HEIGHT - _BOTTOM}" stroke="{_KEPT}" stroke-width="1.5"/>'
-        + _word(at + (6 if anchor == "start" else -6), y, name, anchor, _KEPT)
+        f'<path d="M{at:.1f} {_TOP}V{_HEIGHT - _BOTTOM}" stroke="{KEPT}" stroke-width="1.5"/>'
+        + _word(at + (6 if anchor == "start" else -6), y, name, anchor, KEPT)
     )
 
 
@@ -325,7 +276,7 @@ def _word(x: float, y: float, text: str, anchor: str, colour: str = "currentColo
     )
 
 
-def _frame(x: _Axis, y: _Axis, x_name: str, y_name: str) -> Iterable[str]:
+def _frame(x: _Axis, y: _Axis, x_name: str, y_name: str) -> Iterator[str]:
     """Yield the axes with their ticks and names; no name means no ticks."""
     bottom, right = _HEIGHT - _BOTTOM, _WIDTH - _RIGHT
     yield (
@@ -366,12 +317,12 @@ def _histogram(
             empty = values.dtype.kind == "i" and i == 0  # the bar of zero
             body.append(
                 f'<rect x="{left:.1f}" y="{top:.1f}" width="{max(right - left - 1, 0.5):.1f}" '
-                f'height="{_HEIGHT - _BOTTOM - top:.1f}" fill="{_KEPT if empty else _NULL}">'
+                f'height="{_HEIGHT - _BOTTOM - top:.1f}" fill="{KEPT if empty else NULL}">'
                 f"<title>{counts[i]} lists</title></rect>"
             )
     found = Counter(name for names in warnings for name in names)
-    told = {f"{name} ({count} lists)": WARNINGS.get(name, "") for name, count in found.items()}
-    return _figure(_facts(facts), title, about, body, told)
+    names = {f"{name} ({count} lists)": WARNINGS.get(name, "") for name, count in found.items()}
+    return _figure(_facts(facts), title, about, body, names)
 
 
 def _bars(values: IntArray | FloatArray) -> tuple[FloatArray, IntArray]:
@@ -400,8 +351,8 @@ def _figure(
     head: str, title: str, about: str, body: Sequence[str], warnings: Mapping[str, str]
 ) -> str:
     """Return head, picture and warnings as one element."""
-    told = "".join(
-        f'<div><span style="color:{_KEPT}">&#9888;</span> <b>{_text(name)}</b>: {_text(meaning)}'
+    notes = "".join(
+        f'<div><span style="color:{KEPT}">&#9888;</span> <b>{_text(name)}</b>: {_text(meaning)}'
         "</div>"
         for name, meaning in warnings.items()
     )
@@ -411,7 +362,7 @@ def _figure(
         f"<title>{_text(title)}</title><desc>{_text(about)}</desc>{''.join(body)}</svg>"
     )
     shown = drawing if body else ""
-    return f'<div style="max-width:40em;color:inherit"><div>{head}</div>{shown}{told}</div>'
+    return f'<div style="max-width:40em;color:inherit"><div>{head}</div>{shown}{notes}</div>'
 
 
 def _text(text: str) -> str:

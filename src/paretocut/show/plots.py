@@ -19,6 +19,7 @@ from paretocut.evaluation import Evaluation
 from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
 from paretocut.metrics import MetricLike
 from paretocut.schema.extras import require
+from paretocut.show.pictures import KEPT, NULL
 from paretocut.tail import SurpriseFit
 from paretocut.tail.gpd import gpd_survival
 from paretocut.tail.transforms import apply
@@ -42,9 +43,7 @@ __all__ = [
 ]
 
 _GREY = "#808080"
-_KEPT = "#D55E00"
-_NULL = "#0072B2"
-_COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+_COLOURS = (KEPT, NULL, "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _DASHES = ("-", "--", "-.", ":")
 
 
@@ -78,47 +77,30 @@ def fit_plot(fit: SurpriseFit, cut: Cut | None = None) -> Figure:
     rank = np.arange(1, n + 1)
     left.scatter(rank[k:], scores[k:], s=14, color=_GREY, linewidths=0, label=f"{n - k} left out")
     kept = "nothing kept" if k == 0 else f"{k} kept"
-    left.scatter(rank[:k], scores[:k], s=22, color=_KEPT, linewidths=0, label=kept)
-    left.axvline(k + 0.5, color=_KEPT, linewidth=1.2, label=f"cut: {decision.method}")
+    left.scatter(rank[:k], scores[:k], s=22, color=KEPT, linewidths=0, label=kept)
+    left.axvline(k + 0.5, color=KEPT, linewidth=1.2, label=f"cut: {decision.method}")
     if fit.fitted:
         # Ascending positions [lower, upper) are these ranks from the top.
         first, last = n - fit.upper + 1, n - fit.lower
-        left.axvspan(
-            first - 0.5, last + 0.5, color=_NULL, alpha=0.12, linewidth=0, label="fitted window"
-        )
+        window = {"color": NULL, "alpha": 0.12, "linewidth": 0, "label": "fitted window"}
+        left.axvspan(first - 0.5, last + 0.5, **window)
+        line = {"color": NULL, "linewidth": 1.2, "linestyle": "--", "label": "threshold"}
         for axes in (left, right):
-            axes.axhline(
-                fit.threshold, color=_NULL, linewidth=1.2, linestyle="--", label="threshold"
-            )
-        _draw_tail(right, fit, scores)
+            axes.axhline(fit.threshold, **line)
+        # Beside the scores, their histogram; over it, what the fitted tail expects.
+        tail = tail_histogram(fit, scores)
+        right.stairs(
+            tail.counts, tail.edges, orientation="horizontal", fill=True, color=_GREY, alpha=0.45
+        )
+        right.plot(tail.expected, tail.grid, color=NULL, linewidth=2)
+        where = {"xycoords": "axes fraction", "ha": "right", "va": "center"}
+        right.annotate("expected\nby chance", (0.97, 0.5), color=NULL, **where)
     if fit._sign < 0:
         left.invert_yaxis()  # distances: the best stay on top
     _caption(left, "rank", "score" if fit._sign > 0 else "distance")
     _caption(right, "results", "")
     _legend(left, loc="upper right")
     return figure
-
-
-def _draw_tail(axes: Axes, fit: SurpriseFit, scores: FloatArray) -> None:
-    """Draw the scores as a histogram and, over it, what the fitted tail expects."""
-    tail = tail_histogram(fit, scores)
-    axes.hist(
-        tail.edges[:-1],
-        bins=tail.edges.tolist(),
-        weights=tail.counts,
-        orientation="horizontal",
-        color=_GREY,
-        alpha=0.45,
-    )
-    axes.plot(tail.expected, tail.grid, color=_NULL, linewidth=2)
-    axes.annotate(
-        "expected\nby chance",
-        (0.97, 0.5),
-        xycoords="axes fraction",
-        ha="right",
-        va="center",
-        color=_NULL,
-    )
 
 
 class TailHistogram(NamedTuple):
@@ -131,17 +113,7 @@ class TailHistogram(NamedTuple):
 
 
 def tail_histogram(fit: SurpriseFit, scores: FloatArray, *, points: int = 400) -> TailHistogram:
-    """Return a histogram of the scores above the threshold, and the fitted density beside it.
-
-    Parameters
-    ----------
-    fit
-        A fit of something: ``fit.fitted`` is true.
-    scores
-        The scores of the list, best first.
-    points
-        How many points of the density.
-    """
+    """Return a histogram of scores (best first) above the threshold, and the fitted density."""
     above = scores[: fit.n - fit.lower]
     counts, edges = np.histogram(above, bins=min(40, max(8, fit.n // 6)))
     grid = np.linspace(fit.threshold, above[0], points)
@@ -236,26 +208,14 @@ def k_distribution(
     for row, name in enumerate(names):
         cuts = evaluation.cuts(measure, name)
         low, first, middle, third, high = np.quantile(cuts, [0.05, 0.25, 0.5, 0.75, 0.95])
-        colour = _GREY if name in evaluation.ceiling else _NULL
+        colour = _GREY if name in evaluation.ceiling else NULL
         axes.plot([low, high], [row, row], color=colour, linewidth=1.2)
         axes.plot([first, third], [row, row], color=colour, linewidth=6, alpha=0.6)
-        axes.plot([middle], [row], "o", color=_KEPT, markersize=5)
+        axes.plot([middle], [row], "o", color=KEPT, markersize=5)
         empty = np.mean(cuts == 0)
-        axes.annotate(
-            f"{empty:.0%}",
-            (1.01, row),
-            xycoords=("axes fraction", "data"),
-            va="center",
-            color=_GREY,
-        )
-    axes.annotate(
-        "empty",
-        (1.01, 1.0),
-        xycoords="axes fraction",
-        xytext=(0, 4),
-        textcoords="offset points",
-        color=_GREY,
-    )
+        right = axes.get_yaxis_transform()  # shares of the width, rows
+        axes.text(1.01, row, f"{empty:.0%}", transform=right, va="center", color=_GREY)
+    axes.text(1.01, 1.02, "empty", transform=axes.transAxes, color=_GREY)
     axes.set_xscale("symlog", linthresh=10, linscale=1.0)
     axes.set_xlim(left=-0.4)
     axes.set_yticks(range(len(names)), names)
@@ -276,7 +236,7 @@ def calibration(calibrated: Calibrated, *, ax: Axes | None = None) -> Axes:
     """
     axes = _axes(ax)
     sign = 1.0 if calibrated.background.higher_is_better else -1.0
-    parts = [("nonsense", calibrated.nonsense_, _NULL), ("queries", calibrated.log_, _KEPT)]
+    parts = [("nonsense", calibrated.nonsense_, NULL), ("queries", calibrated.log_, KEPT)]
     known = [(name, sign * tops, colour) for name, tops, colour in parts if tops is not None]
     tops_of_all = np.concatenate([tops for _, tops, _ in known])
     edges = np.histogram_bin_edges(tops_of_all, bins=30).tolist()
@@ -350,9 +310,6 @@ def per_query_gain(
     return axes
 
 
-# What all pictures share.
-
-
 def frontier(runs: Mapping[str, RankedLists]) -> Figure:
     """Return a figure with recall and precision against the mean number of results kept.
 
@@ -385,13 +342,7 @@ def frontier(runs: Mapping[str, RankedLists]) -> Figure:
 
 
 def frontier_points(lists: RankedLists) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return mean number kept, mean recall and mean precision at each threshold of `frontier`.
-
-    Parameters
-    ----------
-    lists
-        Judged lists.
-    """
+    """Return mean number kept, mean recall and mean precision at each threshold of `frontier`."""
     recall, precision = metrics.recall.curves(lists), metrics.precision.curves(lists)
     rows = []
     for threshold in np.linspace(1, 0, 41):
@@ -400,6 +351,9 @@ def frontier_points(lists: RankedLists) -> tuple[FloatArray, FloatArray, FloatAr
         rows.append([k.mean(), *(value.mean() for value in values)])
     kept, found, right = np.array(rows).T
     return kept, found, right
+
+
+# What all pictures share.
 
 
 def _matplotlib(module: str) -> Any:

@@ -33,16 +33,6 @@ from paretocut.tail.gpd import GOF_LEVEL, gof_pvalue, kernel_gof
 from paretocut.tail.rules import RuleEvidence, rule_counts
 from paretocut.tail.transforms import allowed, apply
 
-__all__ = [
-    "RuleDecider",
-    "SurpriseFit",
-    "SurpriseFits",
-    "fit_lists",
-    "fit_ragged",
-    "limited_threads",
-    "threads_of",
-]
-
 _FLAGS = {1: "too_few_results", 2: "constant_scores", 4: "tied_threshold", 8: "search_limited"}
 _POOR_FIT = 0.01
 _SCORES_PER_THREAD = 20_000  # a thread costs about as much to start as this many scores to fit

@@ -16,7 +16,6 @@ import paretocut.truncators.files  # noqa: F401 - lets truncators be loaded
 from paretocut.errors import InvalidParameterError
 from paretocut.truncators.base import Truncator
 from paretocut.truncators.calibrated import Calibrated
-from paretocut.truncators.clusters import ClusterGap
 from paretocut.truncators.confidence import Confidence
 from paretocut.truncators.conformal import Conformal
 from paretocut.truncators.consensus import Consensus
@@ -26,11 +25,10 @@ from paretocut.truncators.gaps import Autocut, Knee, LargestGap, TopP
 from paretocut.truncators.gated import Gated
 from paretocut.truncators.isotonic import Isotonic
 from paretocut.truncators.surprise import Surprise
-from paretocut.truncators.tailaware import TailAware
 from paretocut.truncators.threshold import ScoreThreshold
 
 if TYPE_CHECKING:
-    from paretocut.truncators.neural import AttnCut, BiCut, Choppy, MtCut
+    from paretocut.truncators.neural import AttnCut, BiCut, Choppy, Training
 
 __all__ = [
     "AttnCut",
@@ -38,7 +36,6 @@ __all__ = [
     "BiCut",
     "Calibrated",
     "Choppy",
-    "ClusterGap",
     "Confidence",
     "Conformal",
     "Consensus",
@@ -49,20 +46,19 @@ __all__ = [
     "Knee",
     "LargestGap",
     "LocalK",
-    "MtCut",
     "Oracle",
     "ScoreDistribution",
     "ScoreThreshold",
     "Surprise",
-    "TailAware",
     "TopP",
+    "Training",
     "Truncator",
     "from_text",
     "make",
     "names",
 ]
 
-_NEURAL = ("AttnCut", "BiCut", "Choppy", "MtCut")
+_NEURAL = ("AttnCut", "BiCut", "Choppy", "Training")
 
 # Short name -> class and the parameters that make it what the name says. Neural classes are
 # named, not imported: they load with their first use.
@@ -86,15 +82,12 @@ _REGISTRY: dict[str, tuple[str, dict[str, Any]]] = {
     "autocut": ("Autocut", {}),
     "knee": ("Knee", {}),
     "top_p": ("TopP", {}),
-    "tail_aware": ("TailAware", {}),
-    "cluster_gap": ("ClusterGap", {}),
     "confidence": ("Confidence", {}),
     "consensus": ("Consensus", {}),
     "conformal": ("Conformal", {"base": "minmax"}),
     "bicut": ("BiCut", {}),
     "choppy": ("Choppy", {}),
     "attncut": ("AttnCut", {}),
-    "mtcut": ("MtCut", {}),
 }
 
 

@@ -3,6 +3,6 @@
 from paretocut.truncators.neural.attncut import AttnCut
 from paretocut.truncators.neural.bicut import BiCut
 from paretocut.truncators.neural.choppy import Choppy
-from paretocut.truncators.neural.mtcut import MtCut
+from paretocut.truncators.neural.training import Training
 
-__all__ = ["AttnCut", "BiCut", "Choppy", "MtCut"]
+__all__ = ["AttnCut", "BiCut", "Choppy", "Training"]

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from paretocut.errors import InvalidParameterError
-from paretocut.lists import FloatArray, IntArray
 from paretocut.metrics import MetricLike
-from paretocut.schema.parameters import check_positive_int, check_real
-from paretocut.truncators.neural._shapes import bilstm, encoder, linear
-from paretocut.truncators.neural._train import Batch, NeuralTruncator, best_steps
+from paretocut.schema.kinds import Real, Whole
+from paretocut.truncators.neural.batches import Batch
+from paretocut.truncators.neural.tensor_shapes import bilstm, encoder, linear
+from paretocut.truncators.neural.training import Training
+from paretocut.truncators.neural.truncator import NeuralTruncator, Normalization
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
-__all__ = ["AttnCut"]
+    from torch import Tensor, nn
 
 
 class AttnCut(NeuralTruncator):
@@ -26,18 +25,18 @@ class AttnCut(NeuralTruncator):
     Parameters
     ----------
     metric
-        What is maximised: a name, a `Metric` or a function; see `paretocut.metrics.get`.
+        Metric to maximise: a name, a `Metric` or a function; see `paretocut.metrics.get`.
     tau
         Temperature, in units of the metric: a small one makes the best cut the only target.
     normalize
-        How scores are seen: "raw", "max", "minmax" or "z"; see `BiCut`.
+        Scale of the scores: "raw", "max", "minmax" or "z"; see `BiCut`.
     max_steps
-        Results the network looks at one by one, at most; see `BiCut`.
+        Largest number of results that the network sees one by one; see `BiCut`.
     width, layers, heads, dropout
         The LSTM's units in each direction, its layers, attention heads over its output (they
         must divide twice the width), and the share of units left out while training.
-    learning_rate, batch_size, max_epochs, patience, held_out, seed, device, progress
-        The training; see `BiCut`.
+    training
+        How the network is trained.
 
     Attributes
     ----------
@@ -53,11 +52,11 @@ class AttnCut(NeuralTruncator):
     probable ``k``. Unlike the loss of `Choppy` it has a slope everywhere. With metrics of a wide
     range, such as DCG, ``tau`` should grow with it: at 0.95 the target is nearly the best cut
     alone, the most frequent best cut wins, and that is often "nothing". The published model has
-    no ``k = 0`` and sees statistics of the documents too; here a learned row before the list
-    stands for "nothing", and scores are all it needs.
+    no ``k = 0`` and also sees statistics of the documents; here a learned row before the list
+    stands for "nothing", and scores are the only input.
 
-    Settings are the published ones but for the step (3e-5 there, with many more epochs) and the
-    hidden layer (four times its input).
+    The defaults are the published settings, except for the learning rate (3e-5 there, with many
+    more epochs) and the hidden layer (four times its input).
 
     References
     ----------
@@ -70,55 +69,44 @@ class AttnCut(NeuralTruncator):
     AttnCut(metric='dcg', tau=0.5)
     """
 
+    _parameters: ClassVar = {
+        **NeuralTruncator._parameters,
+        "tau": Real(above=0),
+        "heads": Whole(1),
+    }
+
     def __init__(
         self,
         metric: MetricLike = "f1",
         *,
         tau: float = 0.95,
-        normalize: Literal["raw", "max", "minmax", "z"] = "minmax",
+        normalize: Normalization = "minmax",
         max_steps: int = 300,
         width: int = 128,
         layers: int = 2,
         heads: int = 4,
         dropout: float = 0.1,
-        learning_rate: float = 1e-3,
-        batch_size: int = 20,
-        max_epochs: int = 30,
-        patience: int = 10,
-        held_out: float = 0.2,
-        seed: int = 0,
-        device: str = "cpu",
-        progress: bool = False,
+        training: Training = Training(),
     ) -> None:
-        super().__init__(
-            metric=metric,
-            normalize=normalize,
-            max_steps=max_steps,
-            width=width,
-            layers=layers,
-            dropout=dropout,
-            learning_rate=learning_rate,
-            batch_size=batch_size,
-            max_epochs=max_epochs,
-            patience=patience,
-            held_out=held_out,
-            seed=seed,
-            device=device,
-            progress=progress,
-        )
+        super().__init__(metric, normalize, max_steps, width, layers, dropout, training)
         self.tau = tau
         self.heads = heads
 
     def _validate(self) -> None:
         super()._validate()
-        check_real(self.tau, who="AttnCut", name="tau", low=0)
-        if 2 * self.width % check_positive_int(self.heads, who="AttnCut", name="heads"):
+        if 2 * self.width % self.heads:
             raise InvalidParameterError(
-                f"AttnCut: heads must divide {2 * self.width}, twice the width, got {self.heads}"
+                f"{type(self).__name__}: heads must divide {2 * self.width}, twice the width, "
+                f"got {self.heads}"
             )
 
-    def _own_settings(self) -> dict[str, int]:
-        return {"heads": self.heads}
+    def _settings(self, inputs: int) -> dict[str, Any]:
+        return {**super()._settings(inputs), "heads": self.heads}
+
+    def _network(self) -> nn.Module:
+        from paretocut.truncators.neural.networks import AttnCutNetwork
+
+        return AttnCutNetwork(**self.network_)
 
     def _shapes(self, inputs: int) -> Iterator[tuple[str, tuple[int, ...]]]:
         yield "start", (inputs,)
@@ -132,6 +120,3 @@ class AttnCut(NeuralTruncator):
         chance = output.masked_fill(beyond, -np.inf).log_softmax(dim=1)
         # 0 * -inf is nan, and so is its gradient.
         return -(target * chance.masked_fill(beyond, 0.0)).sum(dim=1).mean()
-
-    def _steps(self, output: FloatArray, lengths: IntArray) -> IntArray:
-        return best_steps(output, lengths)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 from paretocut.errors import InvalidScoresError
 from paretocut.lists import FloatArray, IntArray, RankedLists
 from paretocut.metrics import MetricLike
-from paretocut.schema.kinds import Items, Kind, Real
-from paretocut.schema.parameters import check_probability
-from paretocut.truncators.neural._shapes import bilstm, linear
-from paretocut.truncators.neural._train import Batch, NeuralTruncator
+from paretocut.schema.kinds import Either, Flag, Items, Kind, Real
+from paretocut.truncators.neural.batches import Batch
+from paretocut.truncators.neural.tensor_shapes import bilstm, linear
+from paretocut.truncators.neural.training import Training
+from paretocut.truncators.neural.truncator import NeuralTruncator, Normalization
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from torch import Tensor, nn
 
-__all__ = ["BiCut"]
 
 _ALPHAS = (0.2, 0.35, 0.5, 0.65, 0.8, 0.9)
 
@@ -30,34 +30,24 @@ class BiCut(NeuralTruncator):
     Parameters
     ----------
     metric
-        What the weight of the loss and the epoch are chosen by; the loss itself knows no metric.
+        Metric that chooses the weight of the loss and the epoch. The loss itself has no metric.
     alpha
         Weight of non-relevant against relevant results in the loss, in (0, 1): a higher one
         cuts earlier. None chooses among 0.2, 0.35, 0.5, 0.65, 0.8 and 0.9.
     encodings
-        Look at ``doc_embeddings`` too, not at scores alone.
+        Whether the network also sees ``doc_embeddings``.
     normalize
-        How scores are seen: "raw", "max", "minmax" or "z"; see `ScoreThreshold`. The published
+        Scale of the scores: "raw", "max", "minmax" or "z"; see `ScoreThreshold`. The published
         model takes them raw, which tells good lists from bad where scores are comparable across
-        queries; "minmax" sees the shape of each list and does better on TREC runs.
+        queries; "minmax" shows the shape of each list and does better on TREC runs.
     max_steps
-        Results the network looks at one by one, at most. Longer lists are seen whole, but from
-        half of this on at ranks of a constant ratio, and cut only there.
+        Largest number of results that the network sees one by one. In longer lists, the second
+        half of the steps are at ranks of a constant ratio; the list is cut only at a step.
     width, layers, dropout
         The LSTM's units in each direction, its layers, and the share of units left out while
         training.
-    learning_rate, batch_size, max_epochs, patience
-        Adam's step, lists in a step (fewer where an epoch would have under eight steps), passes
-        over the training lists at most, and how many of these without a better value on the
-        held-out lists end the training.
-    held_out
-        Share of the training lists that are only checked.
-    seed
-        Fixes the weights at the start, the order of the lists and which are held out.
-    device
-        Where torch computes. Only "cpu" gives the same weights each time.
-    progress
-        Show a bar while training, when tqdm is installed and stderr is a terminal.
+    training
+        How the network is trained; by default for at most 40 epochs.
 
     Attributes
     ----------
@@ -73,14 +63,13 @@ class BiCut(NeuralTruncator):
     Result ``i`` gets a probability ``p_i`` to continue; the loss is ``sum_i w_{y_i} |y_i - p_i|``
     with ``w_0 = alpha / (1 - r)`` and ``w_1 = (1 - alpha) / r``, ``r`` being the share of relevant
     results. The cut is before the first ``p_i < 0.5``, so it can be 0. All candidate weights are
-    trained at once, as outputs of one network. The paper that brings Surprise leaves DCG out for
-    this method, whose loss cannot express it; here any metric can choose the weight.
+    trained at once, as outputs of one network. The Surprise paper leaves DCG out for this method,
+    whose loss cannot express it; here any metric can choose the weight.
 
     Training takes minutes and needs hundreds of judged lists; with fewer, the held-out lists are
     too few to choose by. One doubtful result near the top ends the list, so DCG is low on lists of
-    mixed quality.
-    Settings are the published ones but for the step (1e-4 there, with many more epochs) and the
-    weight (0.65 for F1).
+    mixed quality. The defaults are the published settings, except for the learning rate (1e-4
+    there, with many more epochs) and the weight (0.65 for F1).
 
     References
     ----------
@@ -96,49 +85,28 @@ class BiCut(NeuralTruncator):
     alpha_: float
     balance_: list[list[float]]
 
+    _parameters: ClassVar = {
+        **NeuralTruncator._parameters,
+        "alpha": Either(Real(above=0, below=1)),
+        "encodings": Flag(),
+    }
+
     def __init__(
         self,
         metric: MetricLike = "f1",
         *,
         alpha: float | None = None,
         encodings: bool = False,
-        normalize: Literal["raw", "max", "minmax", "z"] = "minmax",
+        normalize: Normalization = "minmax",
         max_steps: int = 300,
         width: int = 128,
         layers: int = 2,
         dropout: float = 0.1,
-        learning_rate: float = 1e-3,
-        batch_size: int = 20,
-        max_epochs: int = 40,
-        patience: int = 10,
-        held_out: float = 0.2,
-        seed: int = 0,
-        device: str = "cpu",
-        progress: bool = False,
+        training: Training = Training(max_epochs=40),
     ) -> None:
-        super().__init__(
-            metric=metric,
-            normalize=normalize,
-            max_steps=max_steps,
-            width=width,
-            layers=layers,
-            dropout=dropout,
-            learning_rate=learning_rate,
-            batch_size=batch_size,
-            max_epochs=max_epochs,
-            patience=patience,
-            held_out=held_out,
-            seed=seed,
-            device=device,
-            progress=progress,
-        )
+        super().__init__(metric, normalize, max_steps, width, layers, dropout, training)
         self.alpha = alpha
         self.encodings = encodings
-
-    def _validate(self) -> None:
-        super()._validate()
-        if self.alpha is not None:
-            check_probability(self.alpha, who="BiCut", name="alpha")
 
     def _fit(self, lists: RankedLists) -> None:
         super()._fit(lists)
@@ -150,8 +118,13 @@ class BiCut(NeuralTruncator):
     def _outputs(self) -> int:
         return len(self._alphas())
 
-    def _own_settings(self) -> dict[str, int]:
-        return {"outputs": self._outputs()}
+    def _settings(self, inputs: int) -> dict[str, Any]:
+        return {**super()._settings(inputs), "outputs": self._outputs()}
+
+    def _network(self) -> nn.Module:
+        from paretocut.truncators.neural.networks import BiCutNetwork
+
+        return BiCutNetwork(**self.network_)
 
     def _shapes(self, inputs: int) -> Iterator[tuple[str, tuple[int, ...]]]:
         yield from bilstm("lstm", inputs, self.width, self.layers)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from paretocut.errors import InvalidParameterError
-from paretocut.lists import FloatArray, IntArray
 from paretocut.metrics import MetricLike
-from paretocut.schema.parameters import check_int, check_positive_int
-from paretocut.truncators.neural._shapes import encoder, linear
-from paretocut.truncators.neural._train import Batch, NeuralTruncator, best_steps
+from paretocut.schema.kinds import Whole
+from paretocut.truncators.neural.batches import Batch
+from paretocut.truncators.neural.tensor_shapes import encoder, linear
+from paretocut.truncators.neural.training import Training
+from paretocut.truncators.neural.truncator import NeuralTruncator, Normalization
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
-__all__ = ["Choppy"]
+    from torch import Tensor, nn
 
 
 class Choppy(NeuralTruncator):
@@ -26,16 +25,16 @@ class Choppy(NeuralTruncator):
     Parameters
     ----------
     metric
-        What is maximised: a name, a `Metric` or a function; see `paretocut.metrics.get`.
+        Metric to maximise: a name, a `Metric` or a function; see `paretocut.metrics.get`.
     normalize
-        How scores are seen: "raw", "max", "minmax" or "z"; see `BiCut`.
+        Scale of the scores: "raw", "max", "minmax" or "z"; see `BiCut`.
     max_steps
-        Results the network looks at one by one, at most; see `BiCut`.
+        Largest number of results that the network sees one by one; see `BiCut`.
     width, layers, heads, dropout
         The transformer's width, its layers, attention heads in each (they must divide the
         width), and the share of units left out while training.
-    learning_rate, batch_size, max_epochs, patience, held_out, seed, device, progress
-        The training; see `BiCut`.
+    training
+        How the network is trained; by default for at most 20 epochs.
 
     Attributes
     ----------
@@ -48,12 +47,12 @@ class Choppy(NeuralTruncator):
     -----
     The loss is minus the expected metric, ``-sum_k p_k metric(k)`` over ``k = 0..n``; the cut is
     the most probable ``k``. The published model has no ``k = 0``; here a learned row before the
-    list stands for it. Of the neural truncators this is the one for DCG and other metrics that
-    punish: it weighs a cut by what it brings, not by how often it is the best. Once one cut has
-    all the probability the loss has no slope left, so it can get stuck at one cut for all lists.
+    list stands for it. Choose this network for DCG and other metrics that punish: it weighs a cut
+    by its value, not by how often it is the best. Once one cut has all the probability, the loss
+    has no slope left, so training can get stuck at one cut for all lists.
 
-    Settings are the published ones but for the batch (64 there, with many more epochs), the
-    hidden layers (four times the width) and the vectors of the ranks, which start small: at
+    The defaults are the published settings, except for the batch (64 there, with many more epochs),
+    the hidden layers (four times the width) and the vectors of the ranks, which start small: at
     torch's usual size they drown the scores, and every list gets the same cut.
 
     References
@@ -67,52 +66,40 @@ class Choppy(NeuralTruncator):
     Choppy(metric='dcg', layers=1)
     """
 
+    _parameters: ClassVar = {
+        **NeuralTruncator._parameters,
+        "width": Whole(3),  # a score, a rank, and room for the learned vector of the rank
+        "heads": Whole(1),
+    }
+
     def __init__(
         self,
         metric: MetricLike = "f1",
         *,
-        normalize: Literal["raw", "max", "minmax", "z"] = "minmax",
+        normalize: Normalization = "minmax",
         max_steps: int = 300,
         width: int = 128,
         layers: int = 3,
         heads: int = 8,
         dropout: float = 0.1,
-        learning_rate: float = 1e-3,
-        batch_size: int = 20,
-        max_epochs: int = 20,
-        patience: int = 10,
-        held_out: float = 0.2,
-        seed: int = 0,
-        device: str = "cpu",
-        progress: bool = False,
+        training: Training = Training(max_epochs=20),
     ) -> None:
-        super().__init__(
-            metric=metric,
-            normalize=normalize,
-            max_steps=max_steps,
-            width=width,
-            layers=layers,
-            dropout=dropout,
-            learning_rate=learning_rate,
-            batch_size=batch_size,
-            max_epochs=max_epochs,
-            patience=patience,
-            held_out=held_out,
-            seed=seed,
-            device=device,
-            progress=progress,
-        )
+        super().__init__(metric, normalize, max_steps, width, layers, dropout, training)
         self.heads = heads
 
     def _validate(self) -> None:
         super()._validate()
-        # A score and a rank, and room for the learned vector of the rank.
-        width = check_int(self.width, who="Choppy", name="width", low=3)
-        if width % check_positive_int(self.heads, who="Choppy", name="heads"):
-            raise InvalidParameterError(f"Choppy: heads must divide {width}, got {self.heads}")
+        if self.width % self.heads:
+            raise InvalidParameterError(f"Choppy: heads must divide {self.width}, got {self.heads}")
 
-    def _own_settings(self) -> dict[str, int]:
-        return {"heads": self.heads, "positions": self.max_steps + 1}
+    def _settings(self, inputs: int) -> dict[str, Any]:
+        own = {"heads": self.heads, "positions": self.max_steps + 1}
+        return {**super()._settings(inputs), **own}
+
+    def _network(self) -> nn.Module:
+        from paretocut.truncators.neural.networks import ChoppyNetwork
+
+        return ChoppyNetwork(**self.network_)
 
     def _shapes(self, inputs: int) -> Iterator[tuple[str, tuple[int, ...]]]:
         yield "start", (inputs,)
@@ -123,6 +110,3 @@ class Choppy(NeuralTruncator):
     def _loss(self, output: Tensor, batch: Batch) -> Tensor:
         chance = output.masked_fill(batch.beyond(), -np.inf).softmax(dim=1)
         return -(chance * batch.worth).sum(dim=1).mean()
-
-    def _steps(self, output: FloatArray, lengths: IntArray) -> IntArray:
-        return best_steps(output, lengths)

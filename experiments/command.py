@@ -1,0 +1,67 @@
+"""What every ``python -m experiments.NAME`` does: measure, keep the numbers, write the pages.
+
+Each experiment has a module ``report``, whose ``pages()`` returns the text of its pages by their
+paths, made of the kept numbers alone. ``draw()``, if it has one, draws pictures of these numbers.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from argparse import ArgumentParser
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from experiments import results
+from experiments.data import ROOT
+
+__all__ = ["parser", "run", "say", "write_pages"]
+
+_START = time.perf_counter()
+
+
+def say(text: str) -> None:
+    """Tell the terminal how far the work is."""
+    sys.stderr.write(f"{time.perf_counter() - _START:6.0f} s  {text}\n")
+
+
+def parser(name: str, about: str | None, *, ships: str | None = None) -> ArgumentParser:
+    """Return the options that all experiments share; the text on top says how long it takes."""
+    out = ArgumentParser(prog=f"python -m experiments.{name}", description=about)
+    out.add_argument(
+        "--pages", action="store_true", help="only write the pages, from the kept numbers (seconds)"
+    )
+    if ships:
+        out.add_argument(
+            "--ship", action="store_true", help=f"only learn {ships} anew, which ships"
+        )
+    return out
+
+
+def run(
+    name: str,
+    about: str | None,
+    report: ModuleType,
+    measure: Callable[[], dict[str, Any]],
+    *,
+    ships: str | None = None,
+    learn: Callable[[], None] | None = None,
+) -> None:
+    """Run an experiment of one part as its command line says."""
+    chosen = parser(name, about, ships=ships).parse_args()
+    if learn is not None and chosen.ship:
+        learn()
+        return
+    if not chosen.pages:
+        results.write(results.stamp() | measure(), name)
+    write_pages(report)
+
+
+def write_pages(report: ModuleType) -> None:
+    """Write the pages of an experiment, and its pictures that follow from the kept numbers."""
+    for page, text in report.pages().items():
+        (ROOT / page).write_text(text, encoding="utf-8")
+        say(page)
+    if hasattr(report, "draw"):
+        report.draw()

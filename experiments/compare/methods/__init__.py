@@ -1,0 +1,1 @@
+"""Every truncator on 44 judged runs."""

@@ -1,0 +1,158 @@
+"""Every truncator on every judged run, and how far `Consensus` is ahead.
+
+What was computed before is read from ``build/experiments``, so the command can be stopped and
+started again, and a change of a truncator costs only that truncator's part. The cuts of the neural
+truncators are kept in ``networks.npz``, beside this file: delete it to train them anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.cache import hash_files, remember
+from experiments.command import say
+from experiments.compare.kinds import METRIC, collection, weights
+from experiments.compare.methods import networks, ours
+from experiments.compare.methods.choice import BASELINE, CEILING, KINDS, NEURAL, PROTOCOL, methods
+from experiments.data import COLLECTION_RUNS, RUNS, Run, load, sha256
+from experiments.results import sources
+from paretocut.evaluation import Evaluation, evaluate
+from paretocut.lists import RankedLists
+from paretocut.truncators import Consensus, Truncator
+from paretocut.truncators.consensus import Pretrained
+
+__all__ = ["measure"]
+
+RULES = ("global_k", "max", "minmax", "z", "surprise_all")
+DRAWS = 2000
+COLUMNS = ("metric", "truncator", "mean", "std", "low", "high", "pvalue", "mean_k", "empty")
+
+
+def measure(jobs: int = 1) -> dict[str, Any]:
+    """Return the numbers of all methods on all runs; networks take part where they were trained."""
+    lists = {run: load(run) for run in (*RUNS, *COLLECTION_RUNS)}
+    known = ours.elsewhere(lists)
+    tables = {run: table(run, own, known[run], jobs) for run, own in lists.items()}
+    return {
+        "protocol": PROTOCOL | {"baseline": BASELINE, "confidence": 0.95},
+        "columns": COLUMNS,
+        "runs": [
+            {
+                "run": run.name,
+                "family": run.family,
+                "kind": KINDS[run.family],
+                "queries": len(lists[run]),
+                "depth": [int(f(lists[run].scores.lengths)) for f in (np.min, np.max)],
+                "sha256": {name: sha256(name)[:16] for name in run.files},
+                "rows": [[getattr(line, name) for name in COLUMNS] for line in own.summary],
+            }
+            for run, own in tables.items()
+        ],
+        "gains": gains(tables),
+    }
+
+
+def table(run: Run, lists: RankedLists, known: Pretrained | None, jobs: int) -> Evaluation:
+    """Return the evaluation of all truncators on a run, from disk if there."""
+    # The splits follow from the seed alone: truncators evaluated one by one share them.
+    ceiling = evaluate([CEILING], lists, **PROTOCOL)
+    consensus = evaluated(run, lists, "consensus", Consensus(pretrained=known), jobs, known)
+    found: dict[str, Any] = {"consensus": consensus, **ours.unjudged(lists, known, ceiling.query)}
+    for name, truncator in methods(lists).items():
+        if name in NEURAL:
+            found[name] = networks.stored(run, lists, name)
+        else:
+            found[name] = evaluated(run, lists, name, truncator, jobs)
+    found = {name: stored for name, stored in found.items() if stored is not None}
+    found[CEILING] = {"k": ceiling.k, "values": ceiling.values}
+    say(run.name)
+    return replace(
+        ceiling,
+        truncators=tuple(found),
+        baseline=BASELINE,
+        k=np.concatenate([stored["k"] for stored in found.values()], axis=1),
+        values=np.concatenate([stored["values"] for stored in found.values()], axis=1),
+    )
+
+
+def evaluated(
+    run: Run,
+    lists: RankedLists,
+    name: str,
+    truncator: Truncator,
+    jobs: int,
+    known: Pretrained | None = None,
+) -> dict[str, NDArray[Any]]:
+    """Return cuts and values of one truncator on a run, from disk if there."""
+    inputs = {
+        "data": {file: sha256(file) for file in run.files},
+        "min_grade": run.min_grade,
+        "protocol": PROTOCOL,
+        "truncator": repr(truncator),
+        "known": known and known.to_dict(),
+        "code": hash_files(sources(truncator)),
+    }
+
+    def make() -> dict[str, NDArray[Any]]:
+        done = evaluate({name: truncator}, lists, **PROTOCOL, n_jobs=jobs, progress=True)
+        return {"k": done.k[:, :1], "values": done.values[:, :1]}
+
+    return remember(f"compare {name}", inputs, make)
+
+
+def gains(tables: Mapping[Run, Evaluation]) -> dict[str, Any]:
+    """Return how far `Consensus` is ahead, with intervals over queries.
+
+    Queries of a collection are drawn together for all its runs, since runs share them.
+    """
+    new = [run for run in tables if run not in RUNS]
+    return {
+        "minmax": _gain(tables, ("minmax",)),
+        "hindsight": _gain(tables, RULES),
+        "minmax, other collections": _gain({run: tables[run] for run in new}, ("minmax",)),
+    }
+
+
+def _gain(tables: Mapping[Run, Evaluation], rivals: tuple[str, ...]) -> dict[str, Any]:
+    """Return the relative gain over the best of some rules in each run, with hindsight."""
+    ours, theirs = [], []
+    for own in tables.values():
+        ours.append(_by_query(own, "consensus"))
+        rules = [_by_query(own, name) for name in rivals]
+        theirs.append(max(rules, key=lambda values: float(values.mean())))
+    share = weights((KINDS[run.family], collection(run.family)) for run in tables)
+    rng = np.random.default_rng(0)
+    drawn = np.empty((DRAWS, 2, len(share)))
+    names = [np.array(own.query_ids) for own in tables.values()]
+    for one in dict.fromkeys(collection(run.family) for run in tables):
+        members = [i for i, run in enumerate(tables) if collection(run.family) == one]
+        ids, place = np.unique(np.concatenate([names[i] for i in members]), return_inverse=True)
+        places = np.split(place, np.cumsum([len(names[i]) for i in members])[:-1])
+        for draw in range(DRAWS):
+            times = np.bincount(rng.integers(len(ids), size=len(ids)), minlength=len(ids))
+            for i, at in zip(members, places, strict=True):
+                total = max(float(times[at].sum()), 1.0)
+                drawn[draw, :, i] = [times[at] @ ours[i] / total, times[at] @ theirs[i] / total]
+    ratio = (drawn[:, 0] @ share) / (drawn[:, 1] @ share) - 1
+    means = np.array(
+        [[mine.mean(), other.mean()] for mine, other in zip(ours, theirs, strict=True)]
+    )
+    return {
+        "value": float(share @ means[:, 1]),
+        "gain": float(share @ means[:, 0] / (share @ means[:, 1]) - 1),
+        "low": float(np.percentile(ratio, 2.5)),
+        "high": float(np.percentile(ratio, 97.5)),
+        "median": float(np.median(means[:, 0] / means[:, 1] - 1)),
+        "ahead": int((means[:, 0] > means[:, 1]).sum()),
+        "runs": len(share),
+    }
+
+
+def _by_query(own: Evaluation, name: str) -> NDArray[np.float64]:
+    values = own.values[own.metrics.index(METRIC), own.truncators.index(name)]
+    return np.bincount(own.query, weights=values) / np.bincount(own.query)

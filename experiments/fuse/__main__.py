@@ -1,0 +1,8 @@
+"""Fuse pairs of runs, then cut them. Takes half an hour; goes on if stopped."""
+
+from experiments import command
+from experiments.fuse import report
+from experiments.fuse.measure import measure
+
+if __name__ == "__main__":
+    command.run("fuse", __doc__, report, measure)

@@ -1,1 +1,0 @@
-"""How far simple rules, their vote and a background null go: `make lead`."""

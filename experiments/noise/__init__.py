@@ -1,0 +1,1 @@
+"""What the rules promise on lists of pure chance, simulated."""

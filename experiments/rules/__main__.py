@@ -1,0 +1,8 @@
+"""Measure what each rule keeps, for the table in docs/rules.md. Takes ten seconds."""
+
+from experiments import command
+from experiments.rules import report
+from experiments.rules.measure import measure
+
+if __name__ == "__main__":
+    command.run("rules", __doc__, report, measure)

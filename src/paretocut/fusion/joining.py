@@ -1,0 +1,314 @@
+"""The lists of several retrievers, matched by query, and their join by document."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from paretocut import _kernel
+from paretocut.decisions.cuts import matching
+from paretocut.errors import InvalidParameterError
+from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
+from paretocut.lists.columns import code_points
+from paretocut.lists.parts import Parts
+from paretocut.schema.parameters import check_positive_int, shown
+
+FuseLike: TypeAlias = "Sequence[Any] | Mapping[str, Any]"
+"""Lists of each retriever, by name or not: `RankedLists`, or pairs (scores, document ids)."""
+
+
+class QueryCoverageWarning(UserWarning):
+    """Some queries have no list from one of the retrievers that are fused.
+
+    Attributes
+    ----------
+    missing
+        Ids of these queries, by the name of the retriever. They are kept: the other retrievers
+        decide alone.
+    """
+
+    def __init__(self, missing: Mapping[str, Sequence[str]]) -> None:
+        self.missing = {name: tuple(queries) for name, queries in missing.items()}
+        parts = [
+            f"{len(queries)} without a list from {name} ({', '.join(map(repr, queries[:3]))}"
+            f"{', ...' if len(queries) > 3 else ''})"
+            for name, queries in self.missing.items()
+        ]
+        super().__init__(f"some retrievers lack queries, which are kept: {'; '.join(parts)}")
+
+    def __reduce__(self) -> tuple[type[QueryCoverageWarning], tuple[Any, ...]]:
+        return type(self), (self.missing,)
+
+
+@dataclass(frozen=True)
+class OneRetriever:
+    """Lists of one retriever, cut to the results that take part."""
+
+    lists: RankedLists
+    merit: Ragged  # the scores with higher better
+    place: IntArray  # which of the lists belongs to each query, or -1
+    whole: bool  # whether every result is judged, also those that do not take part
+
+    def by_query(self, column: NDArray[Any]) -> NDArray[Any]:
+        """Return a value of each list by query, 0 where the retriever has no list."""
+        values = np.zeros(len(self.place), dtype=column.dtype)
+        there = self.place >= 0
+        values[there] = column[self.place[there]]
+        return values
+
+    @property
+    def ids(self) -> NDArray[Any]:
+        assert self.lists.doc_ids is not None
+        return self.lists.doc_ids.values
+
+    @cached_property
+    def begin(self) -> IntArray:
+        return self.by_query(self.merit.offsets[:-1])
+
+    @cached_property
+    def end(self) -> IntArray:
+        return self.by_query(self.merit.offsets[1:])
+
+    @property
+    def filled(self) -> BoolArray:
+        return self.end > self.begin
+
+    @property
+    def high(self) -> FloatArray:
+        return self.by_query(self.merit.ends()[0])
+
+    @property
+    def low(self) -> FloatArray:
+        return self.by_query(self.merit.ends()[1])
+
+    @cached_property
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Mean and standard deviation of each query."""
+        mean, sd = np.empty((2, len(self.place)))
+        _kernel.moments(self.merit.values, self.begin, self.end, mean, sd)
+        # Equal scores have a deviation of 0; what rounding makes of it must not be divided by.
+        sd[sd <= 1e-12 * np.abs(mean)] = 0.0
+        return mean, sd
+
+
+@dataclass(frozen=True)
+class Affine:
+    """What a result adds to its document: (gain - shift) / unit of its query, or ``missing``."""
+
+    gain: FloatArray  # flat, as the scores
+    shift: FloatArray
+    unit: FloatArray  # infinity for a list of equal scores
+    missing: FloatArray
+
+    def at(self, position: IntArray, found: BoolArray, query: IntArray) -> FloatArray:
+        """Return what each fused result gets; its position counts where it was found."""
+        values = self.missing[query]
+        at, of = position[found], query[found]
+        values[found] = (self.gain[at] - self.shift[of]) / self.unit[of]
+        return values
+
+
+@dataclass(frozen=True)
+class Retrievers:
+    """The lists of all retrievers, matched by query."""
+
+    names: tuple[str, ...]
+    query_ids: NDArray[np.str_]
+    lists: list[OneRetriever]
+
+    def position(self, i: int, ranks: Ragged) -> IntArray:
+        """Return where retriever ``i`` has each fused result; 0 where it lacks it."""
+        start = np.repeat(self.lists[i].begin, ranks.lengths)
+        return np.where(ranks.values > 0, start + ranks.values - 1, 0)
+
+
+def matched(lists: FuseLike, depth: int | None, who: str) -> Retrievers:
+    """Return the lists of each retriever, checked and matched by query."""
+    if depth is not None:
+        check_positive_int(depth, who=who, name="depth")
+    if isinstance(lists, Mapping):
+        names, items = tuple(map(str, lists)), list(lists.values())
+    elif isinstance(lists, RankedLists) or not isinstance(lists, Sequence):
+        raise InvalidParameterError(
+            f"{who}: lists must be a sequence or a mapping of the lists of each retriever, "
+            f"got {type(lists).__name__}"
+        )
+    else:
+        items = list(lists)
+        names = tuple(str(i + 1) for i in range(len(items)))
+    if len(items) < 2:
+        raise InvalidParameterError(
+            f"{who}: lists must be those of at least 2 retrievers, got {len(items)}"
+        )
+    ranked = [_ranked(item, name, who) for item, name in zip(items, names, strict=True)]
+    grades = {item.min_grade for item in ranked}
+    if len(grades) > 1:
+        raise InvalidParameterError(f"{who}: lists must have one min_grade, got {sorted(grades)}")
+    query_ids, places = _queries(ranked, names, who)
+    lacking = {
+        name: query_ids[place < 0].tolist() for name, place in zip(names, places, strict=True)
+    }
+    if missing := {name: queries for name, queries in lacking.items() if queries}:
+        warnings.warn(QueryCoverageWarning(missing), stacklevel=3)
+    parts = [_one(item, place, depth) for item, place in zip(ranked, places, strict=True)]
+    return Retrievers(names, query_ids, parts)
+
+
+def _ranked(item: Any, name: str, who: str) -> RankedLists:
+    if isinstance(item, RankedLists):
+        lists = item
+    elif isinstance(item, tuple) and len(item) == 2:
+        scores, ids = item
+        if not hasattr(scores, "__getitem__") or not hasattr(scores, "__len__"):
+            raise InvalidParameterError(
+                f"{who}: the scores of {name} must be a list or an array, got {shown(scores)}"
+            )
+        one = len(scores) > 0 and np.isscalar(scores[0])
+        lists = RankedLists([scores], doc_ids=[ids]) if one else RankedLists(scores, doc_ids=ids)
+    else:
+        raise InvalidParameterError(
+            f"{who}: the lists of {name} must be RankedLists or a pair of scores and document "
+            f"ids, got {type(item).__name__}"
+        )
+    if lists.doc_ids is None:
+        raise InvalidParameterError(
+            f"{who}: the lists of {name} must have doc_ids, by which results are matched, "
+            "got lists without"
+        )
+    return lists
+
+
+def _queries(
+    lists: list[RankedLists], names: Sequence[str], who: str
+) -> tuple[NDArray[np.str_], list[IntArray]]:
+    """Return the queries of all retrievers, and where each retriever has them, or -1."""
+    known: dict[str, int] = {}
+    for item, name in zip(lists, names, strict=True):
+        own = item.query_ids.tolist()
+        if len(set(own)) < len(own):
+            again = next(query for query in own if own.count(query) > 1)
+            raise InvalidParameterError(
+                f"{who}: the query_ids of {name} must differ, got {again!r} more than once"
+            )
+        for query in own:
+            known.setdefault(query, len(known))
+    places = []
+    for item in lists:
+        place = np.full(len(known), -1, dtype=np.int64)
+        place[[known[query] for query in item.query_ids.tolist()]] = np.arange(len(item))
+        places.append(place)
+    return np.array(list(known), dtype=np.str_), places
+
+
+def _one(lists: RankedLists, place: IntArray, depth: int | None) -> OneRetriever:
+    whole = lists.fully_judged
+    lengths = matching(lists)  # None if there is no padding
+    if depth is not None:
+        lengths = np.minimum(lists.scores.lengths if lengths is None else lengths, depth)
+    if lengths is not None:
+        lists = lists.truncate(lengths)
+    return OneRetriever(lists, lists.merit, place, whole)
+
+
+def checked_weights(weights: ArrayLike | None, count: int, who: str) -> FloatArray:
+    """Return one weight for each retriever, equal ones by default."""
+    if weights is None:
+        return np.ones(count)
+    try:
+        given = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        given = np.array(np.nan)
+    if given.shape != (count,) or not np.isfinite(given).all() or (given < 0).any():
+        raise InvalidParameterError(
+            f"{who}: weights must be {count} numbers of 0 or more, got {shown(weights)}"
+        )
+    if not given.any():
+        raise InvalidParameterError(f"{who}: weights must not all be 0, got {shown(weights)}")
+    return given
+
+
+def joined(
+    retrievers: Retrievers,
+    parts: Sequence[Affine],
+    weights: FloatArray,
+    *,
+    times_count: bool = False,
+) -> RankedLists:
+    """Return the fused lists, given what the results of each retriever add, and its weight.
+
+    ``times_count`` multiplies the sum by the number of retrievers that found the document.
+    """
+    ids = [code_points(one.ids) for one in retrievers.lists]
+    count, queries = len(ids), len(retrievers.query_ids)
+    room = int(sum((one.end - one.begin).sum() for one in retrievers.lists))
+    width = max(matrix.shape[1] for matrix in ids)
+    offsets = np.empty(queries + 1, dtype=np.int64)
+    scores, names = np.empty(room), np.empty((room, width), dtype=np.uint32)
+    part_scores, part_ranks = np.empty((count, room)), np.empty((count, room), dtype=np.int32)
+    sources = [
+        _kernel.FuseSource(
+            matrix,
+            np.ascontiguousarray(part.gain),
+            np.ascontiguousarray(one.lists.scores.values),
+            *(one.begin, one.end, part.shift, part.unit, part.missing, float(weight)),
+        )
+        for matrix, one, part, weight in zip(ids, retrievers.lists, parts, weights, strict=True)
+    ]
+    found = _kernel.fuse(sources, times_count, offsets, scores, names, part_scores, part_ranks)
+    first = retrievers.lists[0].lists
+    text = names[:found].view(f"U{width}").reshape(found)
+    fused = first._like(
+        scores=Ragged(scores[:found], offsets),
+        relevance=None,
+        _query_ids=retrievers.query_ids,
+        doc_ids=Ragged(text, offsets),
+        query_embeddings=first.query_embeddings if queries == len(first) else None,
+        doc_embeddings=None,
+        higher_is_better=True,
+        parts=Parts(
+            retrievers.names,
+            tuple(Ragged(row[:found], offsets) for row in part_scores),
+            tuple(Ragged(row[:found], offsets) for row in part_ranks),
+        ),
+        _num_relevant=None,
+    )
+    return _judged(fused, retrievers)
+
+
+def _judged(fused: RankedLists, retrievers: Retrievers) -> RankedLists:
+    """Return the fused lists with the grades of the lists behind them.
+
+    A result without a grade in any list counts as not relevant if the lists are judged in full,
+    and stays unknown if one of them is judged in part.
+    """
+    judged = [
+        (i, one, one.lists.relevance.values)
+        for i, one in enumerate(retrievers.lists)
+        if one.lists.relevance is not None
+    ]
+    if not judged:
+        return fused
+    whole = all(one.whole for _, one, _ in judged)
+    kind = np.result_type(*(values.dtype for _, _, values in judged))
+    grades = np.full(fused.scores.values.size, 0 if whole else np.nan, dtype=kind)
+    number = np.zeros(len(fused), dtype=np.int64)
+    assert fused.parts is not None
+    for i, one, values in judged:
+        ranks = fused.parts.ranks[i]
+        here = np.flatnonzero(ranks.values > 0)
+        found = values[retrievers.position(i, ranks)[here]]
+        known = ~np.isnan(found)
+        grades[here[known]] = found[known]
+        if whole:
+            number = np.maximum(number, one.by_query(one.lists.num_relevant))
+    column = fused.scores.with_values(grades)
+    if not whole:
+        return fused.with_relevance(column)
+    relevant = fused.with_relevance(column).relevant
+    return fused.with_relevance(column, np.maximum(number, relevant.count(relevant.values)))

@@ -1,0 +1,137 @@
+"""How the scores of one retriever become comparable with those of another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from paretocut.fusion.joining import (
+    Affine,
+    FuseLike,
+    OneRetriever,
+    checked_weights,
+    joined,
+    matched,
+)
+from paretocut.lists import FloatArray, RankedLists
+from paretocut.schema.parameters import check_choice
+from paretocut.tail import fit_tails
+from paretocut.truncators.consensus import Consensus
+from paretocut.truncators.threshold import normalize_scores
+
+_TIE = 1e-6  # of a min-max score: decides between results of equal surprise
+_RRF = 60.0  # the constant of Cormack, Clarke and Buettcher
+
+
+def fuse(
+    lists: FuseLike,
+    *,
+    method: str = "z",
+    weights: ArrayLike | None = None,
+    depth: int | None = None,
+) -> RankedLists:
+    """Return one list for each query, made of the lists of two or more retrievers.
+
+    A document that a retriever did not return counts as low as the last one that it did return.
+    The scores and ranks of each retriever stay in ``parts``.
+
+    Notes
+    -----
+    The score of a document is the sum of what it gets from each retriever:
+
+    - ``"z"``: standard deviations above the mean of its list;
+    - ``"minmax"``: its place between the lowest and the best score of its list;
+    - ``"surprise"``: its Surprise; where that is equal, a millionth of min-max decides;
+    - ``"probability"``: its log-odds of relevance, as untrained `Consensus` has them; they are
+      averaged;
+    - ``"rrf"``: 1 / (60 + rank), reciprocal rank fusion, which ignores the scores;
+    - ``"isr"``: 1 / rank squared, the sum times the number of retrievers that found the document;
+    - ``"combmnz"``: as ``"minmax"``, times that number too.
+
+    Two or more results with a score of exactly 0 at the end of a list without negative scores are
+    the padding of a lexical engine: they count as not returned. A document that comes twice in a
+    list, as chunks do, counts at its better rank. Ties are in the order of document ids,
+    descending, as in trec_eval.
+
+    Examples
+    --------
+    >>> import paretocut as pc
+    >>> words = pc.RankedLists([[9.0, 7.0, 1.0]], doc_ids=[["a", "b", "c"]])
+    >>> distances = pc.RankedLists([[0.2, 0.3, 0.9]], doc_ids=[["b", "a", "d"]],
+    ...                            higher_is_better=False)
+    >>> fused = pc.fuse({"words": words, "vectors": distances}, method="minmax")
+    >>> fused[0].doc_ids.tolist(), fused[0].scores.round(2).tolist()
+    (['a', 'b', 'd', 'c'], [1.86, 1.75, 0.0, 0.0])
+    """
+    kind = check_choice(method, METHODS, who="fuse", name="method")
+    retrievers = matched(lists, depth, "fuse")
+    share = checked_weights(weights, len(retrievers.lists), "fuse")
+    if kind == "probability":
+        share = share / share.sum()  # a mean of log-odds is log-odds again
+    parts = [METHODS[kind](one) for one in retrievers.lists]
+    return joined(retrievers, parts, share, times_count=kind in ("isr", "combmnz"))
+
+
+def _z(one: OneRetriever) -> Affine:
+    mean, sd = one.moments
+    unit = _or_infinity(sd)
+    return Affine(one.merit.values, mean, unit, (one.low - mean) / unit)
+
+
+def _minmax(one: OneRetriever) -> Affine:
+    unit = _or_infinity(one.high - one.low)
+    return Affine(one.merit.values, one.low, unit, np.zeros(len(unit)))
+
+
+def _or_infinity(spread: FloatArray) -> FloatArray:
+    return np.where(spread > 0, spread, np.inf)
+
+
+def _rrf(one: OneRetriever) -> Affine:
+    return _of_rank(one, lambda rank: 1 / (_RRF + rank))
+
+
+def _isr(one: OneRetriever) -> Affine:
+    return _of_rank(one, lambda rank: 1 / rank**2)
+
+
+def _of_rank(one: OneRetriever, gain: Callable[[FloatArray], FloatArray]) -> Affine:
+    lengths = one.merit.lengths
+    table = gain(np.arange(1.0, lengths.max(initial=0) + 1))
+    # Copies of the head of one table are much faster than a rank for every result.
+    gains = np.concatenate([table[:0], *(table[:n] for n in lengths)])
+    return _plain(gains, np.zeros(len(one.place)))
+
+
+def _surprise(one: OneRetriever) -> Affine:
+    surprise = fit_tails(one.merit).surprise.values
+    # Below the threshold, and in short lists, surprise is 0: there the scores keep the order.
+    return _or_lowest(one, surprise + _TIE * normalize_scores(one.merit, "minmax").values)
+
+
+def _log_odds(one: OneRetriever) -> Affine:
+    p = np.clip(Consensus().predict_proba(one.merit).values, 1e-12, 1 - 1e-12)
+    return _or_lowest(one, np.log(p) - np.log1p(-p))
+
+
+def _or_lowest(one: OneRetriever, gains: FloatArray) -> Affine:
+    """Return values that stand for themselves; the lowest of a list for what it lacks."""
+    return _plain(gains, one.by_query(one.merit.with_values(gains).ends()[1]))
+
+
+def _plain(gains: FloatArray, missing: FloatArray) -> Affine:
+    return Affine(gains, np.zeros(len(missing)), np.ones(len(missing)), missing)
+
+
+METHODS: dict[str, Callable[[OneRetriever], Affine]] = {
+    "z": _z,
+    "minmax": _minmax,
+    "rrf": _rrf,
+    "surprise": _surprise,
+    "probability": _log_odds,
+    "isr": _isr,
+    "combmnz": _minmax,
+}
+"""The methods of `fuse` by name: each takes the lists of one retriever."""

@@ -1,0 +1,178 @@
+"""Streams of bytes: decompressed on the way in, never half-written on the way out."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from typing import IO, TypeAlias, cast
+
+from paretocut.errors import DataFormatError, InvalidParameterError
+from paretocut.schema.parameters import shown
+
+Source: TypeAlias = str | os.PathLike[str] | IO[bytes]
+"""A path, "-" for standard input, or an open binary file."""
+
+Target: TypeAlias = str | os.PathLike[str]
+"""A path, or "-" for standard output."""
+
+CHUNK_BYTES = 4 << 20
+
+
+@dataclass
+class OpenSource:
+    """A stream of decompressed bytes, its name, and how far the reader has come."""
+
+    name: str
+    stream: IO[bytes]
+    line: int = 0
+
+
+class _Limited:
+    """A stream that refuses to give more than ``most`` bytes."""
+
+    def __init__(self, stream: IO[bytes], most: int, opened: OpenSource) -> None:
+        self._stream = stream
+        self._left = most
+        self._most = most
+        self._opened = opened
+
+    def read(self, size: int = -1) -> bytes:
+        # One more than allowed tells a file that ends there from one that goes on.
+        wanted = self._left + 1 if size < 0 else min(size, self._left + 1)
+        return self._count(self._stream.read(wanted))
+
+    def __iter__(self) -> Iterator[bytes]:
+        while line := self._count(self._stream.readline(self._left + 1)):
+            yield line
+
+    def _count(self, found: bytes) -> bytes:
+        self._left -= len(found)
+        if self._left < 0:
+            raise DataFormatError(
+                self._opened.name,
+                self._opened.line + 1,
+                f"expected at most {self._most:,} bytes of text, decompressed (max_bytes), "
+                "got more",
+            )
+        return found
+
+
+@contextmanager
+def open_source(source: Source, max_bytes: int | None = None) -> Iterator[OpenSource]:
+    """Yield the bytes of a source, decompressed when they are gzip or xz whatever the name.
+
+    Damaged compressed data raises `DataFormatError` after the line the reader noted, and so does
+    a source with more than ``max_bytes``, counted after decompression.
+    """
+    if max_bytes is not None and not (isinstance(max_bytes, int) and 0 <= max_bytes < 2**62):
+        raise InvalidParameterError(
+            f"read: max_bytes must be an integer of at least 0, or None, got {shown(max_bytes)}"
+        )
+    with ExitStack() as stack:
+        if isinstance(source, (str, os.PathLike)):
+            name = os.fspath(source)
+            if name == "-":
+                name, raw = "<stdin>", sys.stdin.buffer
+            else:
+                raw = stack.enter_context(open(name, "rb"))
+        else:
+            name, raw = str(getattr(source, "name", "<file>")), source
+            if isinstance(raw.read(0), str):
+                raise InvalidParameterError(f"{name}: the file must be open as binary, got text")
+        stream = raw
+        damage: tuple[type[Exception], ...] = ()
+        magic = _first_bytes(raw)
+        if magic.startswith(b"\x1f\x8b"):
+            import gzip
+            import zlib
+
+            stream = stack.enter_context(gzip.GzipFile(fileobj=raw))
+            damage = (EOFError, zlib.error, gzip.BadGzipFile)
+        elif magic == b"\xfd7zXZ\0":
+            import lzma
+
+            stream = stack.enter_context(lzma.LZMAFile(raw))
+            damage = (EOFError, lzma.LZMAError)
+        opened = OpenSource(name, stream)
+        if max_bytes is not None:
+            opened.stream = cast(IO[bytes], _Limited(stream, max_bytes, opened))
+        try:
+            yield opened
+        except damage as error:
+            raise DataFormatError(
+                name, opened.line + 1, f"expected whole compressed data, got damage: {error}"
+            ) from error
+
+
+def _first_bytes(raw: IO[bytes]) -> bytes:
+    """Return what a stream begins with and leave it there; nothing when that is impossible."""
+    if hasattr(raw, "peek"):
+        return bytes(raw.peek(6)[:6])
+    if raw.seekable():
+        start = raw.tell()
+        first = raw.read(6)
+        raw.seek(start)
+        return first
+    return b""
+
+
+@contextmanager
+def open_target(target: Target) -> Iterator[IO[bytes]]:
+    """Yield a stream for writing; the file appears, whole, when the block ends without error.
+
+    A name that ends in .gz or .xz is compressed, without a time stamp, so that equal contents
+    make equal files.
+    """
+    name = os.fspath(target)
+    if name == "-":
+        with _named("<stdout>"):
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
+        return
+    final = os.path.realpath(name)  # a link keeps pointing to the file that is replaced
+    if os.path.exists(final) and not os.path.isfile(final):
+        # A pipe or a device cannot be replaced, only written to.
+        with _named(name), open(final, "wb") as stream:
+            yield stream
+        return
+    folder, base = os.path.split(final)
+    unfinished = os.path.join(folder, f".{base}.{os.urandom(4).hex()}.part")
+    try:
+        with _named(name):
+            with ExitStack() as stack:
+                raw: IO[bytes] = stack.enter_context(open(unfinished, "xb"))
+                yield _compressed(raw, os.path.splitext(name)[1].lower(), stack)
+            os.replace(unfinished, final)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(unfinished)
+        raise
+
+
+@contextmanager
+def _named(name: str) -> Iterator[None]:
+    """Make errors of the system, a full disk say, name the file the caller asked for."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, name) from None
+
+
+def _compressed(raw: IO[bytes], suffix: str, stack: ExitStack) -> IO[bytes]:
+    if suffix == ".gz":
+        import gzip
+
+        packed = gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=raw, mtime=0)
+        return cast(IO[bytes], stack.enter_context(packed))
+    if suffix == ".xz":
+        import lzma
+
+        return stack.enter_context(lzma.LZMAFile(raw, "wb"))
+    return raw

@@ -1,0 +1,348 @@
+"""What the neural truncators share: parameters, training, prediction and saved weights."""
+
+from __future__ import annotations
+
+import sys
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, fields, replace
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paretocut import metrics
+from paretocut.decisions.cuts import Evidence
+from paretocut.errors import InvalidParameterError
+from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
+from paretocut.metrics import MetricLike
+from paretocut.schema.extras import require
+from paretocut.schema.kinds import Array, Instance, Items, Kind, Made, Real, Text, Whole, checked
+from paretocut.truncators.base import METRIC, Truncator
+from paretocut.truncators.evidence import Clause
+from paretocut.truncators.neural.batches import Batch, groups, padded, steps_of
+from paretocut.truncators.neural.training import Training
+from paretocut.truncators.threshold import NORMALIZATIONS, normalize_scores
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+
+Normalization = Literal["raw", "max", "minmax", "z"]
+
+# An epoch of few training lists still has this many steps of the optimiser.
+_MIN_BATCHES = 8
+_NESTED = "training__"
+
+
+class NeuralTruncator(Truncator):
+    """Base of the truncators that are neural networks.
+
+    A subclass builds its network and has its loss. Unless it says otherwise, the output has a
+    number for each cut, and the highest one wins.
+    """
+
+    weights_: dict[str, NDArray[Any]]
+    network_: dict[str, Any]
+    center_: FloatArray
+    spread_: FloatArray
+    history_: list[float]
+    epoch_: int
+    output_: int
+
+    _parameters: ClassVar[Mapping[str, Kind]] = {
+        "metric": METRIC,
+        "normalize": Text(NORMALIZATIONS),
+        "max_steps": Whole(2),
+        "width": Whole(1),
+        "layers": Whole(1),
+        "dropout": Real(0, below=1),
+        "training": Instance(Training),
+    }
+
+    def __init__(
+        self,
+        metric: MetricLike,
+        normalize: Normalization,
+        max_steps: int,
+        width: int,
+        layers: int,
+        dropout: float,
+        training: Training,
+    ) -> None:
+        self.metric = metric
+        self.normalize = normalize
+        self.max_steps = max_steps
+        self.width = width
+        self.layers = layers
+        self.dropout = dropout
+        self.training = training
+
+    # What subclasses write or change.
+
+    @abstractmethod
+    def _network(self) -> nn.Module:
+        """Return the network that ``network_`` describes."""
+
+    @abstractmethod
+    def _shapes(self, inputs: int) -> Iterator[tuple[str, tuple[int, ...]]]:
+        """Yield name and shape of each tensor of the network, one after the other."""
+
+    @abstractmethod
+    def _loss(self, output: Tensor, batch: Batch) -> Tensor:
+        """Return the mean loss of a batch's lists."""
+
+    def _steps(self, output: FloatArray, lengths: IntArray) -> IntArray:
+        """Return how many steps to keep: a row per list, a column per way to read the output."""
+        beyond = np.arange(output.shape[1]) > lengths[:, None]
+        best: IntArray = np.where(beyond, -np.inf, output).argmax(axis=1)[:, None]
+        return best
+
+    def _settings(self, inputs: int) -> dict[str, Any]:
+        """Return the arguments of the network."""
+        sizes = {"inputs": inputs, "width": self.width, "layers": self.layers}
+        return {**sizes, "dropout": self.dropout}
+
+    def _prepare(self, lists: RankedLists) -> None:
+        """Note what the loss needs to know about the training lists."""
+
+    def _outputs(self) -> int:
+        """Return in how many ways the output can be read."""
+        return 1
+
+    def _encodings(self, lists: RankedLists) -> NDArray[Any] | None:
+        """Return more columns for each result, if the truncator looks at any."""
+        return None
+
+    # The contract of Truncator.
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        nested = asdict(self.training) if deep else {}
+        return super().get_params(deep) | {_NESTED + name: nested[name] for name in nested}
+
+    def set_params(self, **params: Any) -> Self:
+        nested = [name for name in params if name.startswith(_NESTED)]
+        changes = {name.removeprefix(_NESTED): params.pop(name) for name in nested}
+        allowed = [field.name for field in fields(Training)]
+        for name in changes:
+            if name not in allowed:
+                raise InvalidParameterError(
+                    f"Training: parameters must be among {', '.join(allowed)}, got {name!r}"
+                )
+        super().set_params(**params)
+        self.training = replace(self.training, **changes)
+        return self
+
+    def _fit(self, lists: RankedLists) -> None:
+        torch = self._torch()
+        filled = lists.relevant.filled
+        if not filled.any():
+            raise InvalidParameterError(
+                f"{type(self).__name__}: lists must hold at least one result to learn from, got 0"
+            )
+        lists = lists[filled]
+        columns = self._columns(lists)
+        spread = columns.std(axis=0)
+        self.center_, self.spread_ = columns.mean(axis=0), np.where(spread > 0, spread, 1.0)
+        self._prepare(lists)
+        self.network_ = self._settings(columns.shape[1] + 1)
+        with _isolated(torch, self.training):
+            self._train(torch, lists)
+
+    def _decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
+        why = Clause(f"the network {type(self).__name__}, {self._taught()}")
+        filled = np.flatnonzero(lists.scores.filled)
+        cuts = np.zeros(len(lists), dtype=np.int64)
+        if filled.size == 0:
+            return cuts, why
+        torch = self._torch()
+        with torch.device("meta"):  # builds the network without drawing random weights for it
+            network = self._network()
+        weights = {name: torch.from_numpy(array) for name, array in self.weights_.items()}
+        network.load_state_dict(weights, assign=True)
+        network.to(self.training.device)
+        # One list at a time takes no longer than batches on a CPU, and no other list can then
+        # touch the last digits of an output, and with them the cut. An accelerator, which promises
+        # no digits, is many times faster in batches.
+        size = 1 if self.training.device == "cpu" else self.training.batch_size
+        cuts[filled] = self._read(torch, network, lists[filled], size)[:, self.output_]
+        return cuts, why
+
+    # Files.
+
+    def _state(self, given: Mapping[str, Any]) -> dict[str, Kind]:
+        inputs = np.size(given.get("center_", ())) + 1
+        return {
+            "center_": Array(("columns",)),
+            "spread_": Array(("columns",), above=0),
+            "network_": Made(lambda value: self._check_network(value, inputs), keep=True),
+            "weights_": Made(lambda value: self._check_weights(value, inputs), keep=True),
+            "history_": Items(Real()),
+            "epoch_": Whole(),
+            "output_": Whole(high=self._outputs() - 1),
+        }
+
+    def _check_network(self, value: Mapping[str, Any], inputs: int) -> None:
+        expected = self._settings(inputs)
+        if dict(value) != expected:
+            raise ValueError(f"the network has {expected}, as its parameters say")
+
+    def _check_weights(self, value: Mapping[str, Any], inputs: int) -> None:
+        found = 0
+        for name, shape in self._shapes(inputs):
+            # A file may promise any number of layers; the first that is missing ends the check.
+            if name not in value:
+                raise ValueError(f"there is a tensor {name}")
+            checked({name: Array(shape)}, {name: value[name]})
+            if value[name].dtype != np.float32:
+                raise ValueError(f"{name} is float32, not {value[name].dtype}")
+            found += 1
+        if found != len(value):
+            raise ValueError(f"there are {found} tensors, not {len(value)}")
+
+    # What the network sees.
+
+    def _columns(self, lists: RankedLists) -> FloatArray:
+        """Return the normalised score of each result, and its encoding if that is used."""
+        scores = normalize_scores(lists.merit, self.normalize).values
+        encodings = self._encodings(lists)
+        return np.column_stack([scores] if encodings is None else [scores, encodings])
+
+    def _seen(self, lists: RankedLists) -> tuple[Ragged, Ragged, NDArray[np.float32]]:
+        """Return the ranks where each list may be cut, its rows of features, and all features."""
+        lengths = lists.scores.lengths.tolist()
+        grid = {length: steps_of(length, self.max_steps) for length in set(lengths)}
+        stops = Ragged.from_any([grid[length] for length in lengths])
+        # Every stop but the first, which is rank 0, shows the last result before it.
+        rank = stops.values[stops.values > 0]
+        result = lists.scores.offsets[:-1][stops.rows[stops.values > 0]] + rank - 1
+        # Optimisers want unit scale; values far from all training data only mean "far".
+        known = ((self._columns(lists)[result] - self.center_) / self.spread_).clip(-10, 10)
+        # The rank spares a recurrent network the counting; the divisor makes it about 1.
+        features = np.column_stack([known, np.log(rank) / 5]).astype(np.float32)
+        rows = Ragged(np.arange(len(features)), stops.offsets - np.arange(len(stops) + 1))
+        return stops, rows, features
+
+    def _batches(
+        self, torch: Any, lists: RankedLists, size: int, rng: np.random.Generator
+    ) -> Callable[[], Iterator[Batch]]:
+        """Return a function that yields the batches of one epoch."""
+        stops, rows, features = self._seen(lists)
+        later = stops.values > 0
+        span = np.diff(stops.values, prepend=0)[later]
+        ends = lists.scores.offsets[:-1][stops.rows[later]] + stops.values[later]
+        relevant = np.add.reduceat(lists.relevant.values.astype(np.float32), ends - span)
+        curves = metrics.get(self.metric).curves(lists)
+        worth = curves.values[curves.offsets[:-1][stops.rows] + stops.values].astype(np.float32)
+        cuts = stops.with_values(np.arange(worth.size))
+
+        def epoch() -> Iterator[Batch]:
+            for group in groups(rows.lengths, size, rng):
+                steps = rows.take(group)
+                arrays = (
+                    padded(steps, features),
+                    steps.lengths,
+                    padded(steps, relevant),
+                    padded(steps, span.astype(np.float32) - relevant),
+                    padded(cuts.take(group), worth),
+                )
+                device = self.training.device
+                yield Batch(*(torch.from_numpy(array).to(device) for array in arrays))
+
+        return epoch
+
+    # Training.
+
+    def _torch(self) -> Any:
+        torch = require("torch", feature=type(self).__name__, extra="neural")
+        try:
+            torch.empty(0, device=self.training.device)
+        except (RuntimeError, AssertionError, NotImplementedError) as error:
+            raise InvalidParameterError(
+                f"{type(self).__name__}: device must be one that torch finds here, "
+                f"got {self.training.device!r}"
+            ) from error
+        return torch
+
+    def _train(self, torch: Any, lists: RankedLists) -> None:
+        plan = self.training
+        rng = np.random.default_rng(plan.seed)
+        order = rng.permutation(len(lists))
+        held = max(1, round(plan.held_out * len(lists)))
+        checking = lists[order[:held]]
+        curves = metrics.get(self.metric).curves(checking)
+        # A lone list teaches and checks.
+        train = lists[order[held:]] if held < len(lists) else lists
+        network = self._network().to(plan.device)
+        optimizer = torch.optim.Adam(network.parameters(), lr=plan.learning_rate)
+        batches = self._batches(
+            torch, train, min(plan.batch_size, -(-len(train) // _MIN_BATCHES)), rng
+        )
+        self.history_, best = [], -np.inf
+        for epoch in self._epochs():
+            network.train()
+            for batch in batches():
+                optimizer.zero_grad()
+                loss: Any = self._loss(network(batch.features, batch.lengths), batch)
+                loss.backward()
+                torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+                optimizer.step()
+            cuts = self._read(torch, network, checking, plan.batch_size)
+            values = curves.values[curves.offsets[:-1, None] + cuts].mean(axis=0)
+            value = float(values.max())
+            self.history_.append(value)
+            # Of equal epochs the later one counts: it has learned for longer, and with a metric
+            # that punishes, all networks begin by keeping nothing.
+            if value >= best:
+                best, self.epoch_, self.output_ = value, epoch, int(values.argmax())
+                self.weights_ = {
+                    name: tensor.detach().cpu().numpy().copy()
+                    for name, tensor in network.state_dict().items()
+                }
+            elif epoch - self.epoch_ >= plan.patience:
+                break
+
+    def _epochs(self) -> Iterable[int]:
+        epochs = range(self.training.max_epochs)
+        if not (self.training.progress and sys.stderr.isatty() and find_spec("tqdm")):
+            return epochs
+        from tqdm import tqdm
+
+        bar: Iterable[int] = tqdm(epochs, desc=type(self).__name__, unit="epoch")
+        return bar
+
+    def _read(self, torch: Any, network: nn.Module, lists: RankedLists, size: int) -> IntArray:
+        """Return the cuts of non-empty lists, a column for each way to read the output."""
+        stops, rows, features = self._seen(lists)
+        order = np.argsort(rows.lengths, kind="stable")
+        device = self.training.device
+        kept = []
+        network.eval()
+        with torch.inference_mode():
+            for group in np.split(order, range(size, len(order), size)):
+                steps = rows.take(group)
+                values, lengths = padded(steps, features), torch.from_numpy(steps.lengths)
+                output = network(torch.from_numpy(values).to(device), lengths.to(device))
+                kept.append(self._steps(output.cpu().numpy().astype(np.float64), steps.lengths))
+        chosen = np.concatenate(kept)[np.argsort(order)]
+        cuts: IntArray = stops.values[stops.offsets[:-1, None] + chosen]
+        return cuts
+
+
+@contextmanager
+def _isolated(torch: Any, training: Training) -> Iterator[None]:
+    """Seed torch's generators and restore them; other settings of the process do not count."""
+    where = torch.device(training.device)
+    accelerators = [where.index or 0] if where.type == "cuda" else []
+    with (
+        torch.random.fork_rng(devices=accelerators),
+        torch.device("cpu"),
+        torch.enable_grad(),
+    ):
+        # torch.manual_seed would reseed every accelerator of the process as well.
+        torch.default_generator.manual_seed(training.seed)
+        for index in accelerators:
+            torch.cuda.default_generators[index].manual_seed(training.seed)
+        yield
