@@ -46,13 +46,7 @@ class _Stored:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Return the component that `to_dict` describes.
-
-        Parameters
-        ----------
-        data
-            What `to_dict` returned.
-        """
+        """Return the component that `to_dict` describes."""
         restored: Self = default_from_dict(cls, data)
         return restored
 
