@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Unpack
 
 import numpy as np
@@ -196,7 +197,7 @@ class SurpriseFits(Drawn):
         tests = self.surprise.spread(self.tests)
         return self.surprise.with_values(tests * np.exp(-self.surprise.values))
 
-    @property
+    @cached_property
     def tests(self) -> IntArray:
         """Number of results of each list at or above its threshold."""
         return self.n - self.lower

@@ -1,9 +1,8 @@
-"""What adapters share, and what holds without any of their packages."""
+"""The one decision of all adapters, and what holds without any of their packages."""
 
 from __future__ import annotations
 
 import importlib
-import inspect
 import pickle
 import subprocess
 import sys
@@ -12,19 +11,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from columns import work_of
 
 import paretocut as pc
 from paretocut.adapters import CutList, ScoresWarning
-from paretocut.adapters._base import (
-    CutOptions,
-    Cutter,
-    TokenBudget,
-    cut_each,
-    cut_scored,
-    filter_scored,
-)
+from paretocut.adapters.deciding import cut_each, cut_scored, filter_scored
+from paretocut.adapters.sentence_transformers import cut_semantic_search
+from paretocut.decisions.options import DecisionOptions
 from paretocut.errors import InvalidScoresError, MissingExtraError
-from paretocut.truncators.choose import Choice
+from paretocut.truncators.choose import Chosen
 
 FRAMEWORKS = {
     "haystack": "haystack",
@@ -45,7 +40,7 @@ STORES = [
     "sentence_transformers",
     "usearch",
 ]
-OPTIONS: list[CutOptions] = [
+OPTIONS: list[DecisionOptions] = [
     {},
     {"evalue": 0.05},
     {"fdr": 0.2, "max_k": 2},
@@ -54,8 +49,8 @@ OPTIONS: list[CutOptions] = [
 SCORES = [5.0, 4.6, 4.4, *np.sort(np.random.default_rng(4).exponential(0.3, size=97))[::-1]]
 
 
-def cutter(**options: Any) -> Cutter:
-    return Cutter.of("test", options)
+def cutter(**options: Any) -> Chosen:
+    return Chosen.of("test", options)
 
 
 @pytest.mark.parametrize("name", FRAMEWORKS)
@@ -151,22 +146,16 @@ def test_scores_of_the_wrong_kind_are_warned_of_but_not_in_short_lists() -> None
         cut_scored([0.999, 0.998, 0.997, 0.4, 0.1], cutter(), who="test")
 
 
-def test_options_are_those_of_cut() -> None:
-    parameters = set(inspect.signature(pc.cut).parameters) - {"choice"}
-    options = CutOptions.__annotations__.keys() - Choice.__annotations__.keys()
-    assert options == parameters - {"higher_is_better", "scores"}
-
-
 def test_filtered_results_carry_the_decision_through_a_pickle() -> None:
+    scores = dict(zip("abcdefgh", [*SCORES[:4], None, *SCORES[4:7]], strict=True))
     kept = filter_scored(
         list("abcdefgh"),
-        [*SCORES[:4], None, *SCORES[4:7]],
         cutter(min_k=2, max_k=2),
         who="test",
+        what="letters",
+        score_of=scores.__getitem__,
         unscored="keep",
         mark=lambda letter, marks: letter.upper(),
-        text_of=str,
-        budget=TokenBudget(),
     )
     assert kept == ["A", "B", "e"]
     again = pickle.loads(pickle.dumps(kept))
@@ -191,3 +180,14 @@ def test_many_answers_at_once_are_cut_like_one_by_one() -> None:
     with pytest.raises(InvalidScoresError, match=r"^test: .* must be finite, got inf"):
         cut_each([SCORES, [float("inf"), 1.0]], cutter(), who="test")
     assert cut_each([], cutter(), who="test")[0] == []
+
+
+@pytest.mark.parametrize("options", [{}, {"alpha": 0.05}], ids=str)
+def test_the_work_of_a_batch_grows_with_its_queries_and_no_faster(options: DecisionOptions) -> None:
+    # Marks once exponentiated the whole batch for every query.
+    hits = [{"corpus_id": i, "score": score} for i, score in enumerate(SCORES)]
+    few, many = (
+        work_of(lambda count=count: cut_semantic_search([hits] * count, **options))
+        for count in (5, 80)
+    )
+    assert 0 < many <= 16 * few

@@ -1,4 +1,4 @@
-"""What was decided is told: on the logger, on the span, in metadata; what is wrong, in errors."""
+"""Decisions are reported on the logger, on the span and in metadata; problems, in errors."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ from paretocut.adapters import duckdb as of_duckdb
 from paretocut.adapters import lancedb as of_lancedb
 from paretocut.adapters import pgvector as of_pgvector
 from paretocut.adapters import sentence_transformers as of_sentences
-from paretocut.adapters._base import Cutter, cut_each, cut_scored, estimate_tokens
+from paretocut.adapters.deciding import cut_each, cut_scored
+from paretocut.adapters.tokens import estimate_tokens
 from paretocut.errors import InvalidParameterError, InvalidScoresError
+from paretocut.truncators.choose import Chosen
 
 NOISE = np.sort(np.random.default_rng(0).exponential(0.05, size=98))[::-1].tolist()
 SCORES = [0.9, 0.85, *NOISE]
@@ -93,19 +95,19 @@ def test_a_span_of_many_lists_has_their_sums(spans: Any) -> None:
     with spans.tracer.start_as_current_span("search"):
         found = hnswlib.cut_knn_query(np.zeros((2, 100)), -np.array([SCORES, SCORES]))
     assert found.cuts.k.tolist() == [2, 2]
-    told = attributes(spans)
-    assert told["paretocut.k"] == 4
-    assert told["paretocut.n"] == 200
-    assert told["paretocut.reason"] == "kept 4 of 200 results of 2 lists"
+    found = attributes(spans)
+    assert found["paretocut.k"] == 4
+    assert found["paretocut.n"] == 200
+    assert found["paretocut.reason"] == "kept 4 of 200 results of 2 lists"
 
 
-def test_one_query_of_a_batch_store_is_told_whole(spans: Any) -> None:
+def test_one_query_of_a_batch_store_is_reported_whole(spans: Any) -> None:
     with spans.tracer.start_as_current_span("search"):
         found = faiss.cut_search(np.array([SCORES]), np.arange(100)[None], higher_is_better=True)
     assert attributes(spans)["paretocut.reason"] == found.cuts[0].reason
 
 
-def test_frames_tell_their_span_too(spans: Any) -> None:
+def test_frames_report_to_their_span_too(spans: Any) -> None:
     pd = importorskip("pandas")
     from paretocut.adapters.pandas import cut_lists
 
@@ -126,13 +128,13 @@ def test_outside_a_span_or_without_the_package_nothing_happens() -> None:
         [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True
     )
     assert run.stdout.split()[1:] == ["False"], run.stderr
-    cut_scored(SCORES, Cutter.of("test", {}), who="test")
+    cut_scored(SCORES, Chosen.of("test", {}), who="test")
 
 
 def test_the_line_and_the_span_speak_of_the_budget(
     spans: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # They were told before the budget, so that they disagreed with what came back.
+    # They once came before the budget, so that they disagreed with what came back.
     caplog.set_level(logging.DEBUG, logger="paretocut")
     texts = [f"text {i}" for i in range(100)]
     answer = {
@@ -195,8 +197,8 @@ def test_hits_and_tables_carry_the_decision_but_never_over_a_users_key() -> None
     json.dumps(mark)
     pa = importorskip("pyarrow")
     table = pa.table({"_score": SCORES})
-    told = json.loads(of_lancedb.cut_arrow(table).schema.metadata[b"paretocut"])
-    assert told["k"] == 2
+    decision = json.loads(of_lancedb.cut_arrow(table).schema.metadata[b"paretocut"])
+    assert decision["k"] == 2
     again = of_lancedb.cut_arrow(of_lancedb.cut_arrow(table), max_k=1).schema.metadata
     assert json.loads(again[b"paretocut"])["n"] == 2
     for own in (b"mine", b"7", b'{"reason": 1}'):
@@ -277,13 +279,13 @@ def test_scores_that_are_no_numbers_are_named(scores: list[Any]) -> None:
 def test_cuts_of_many_point_into_the_callers_order() -> None:
     order = np.random.default_rng(1).permutation(len(SCORES))
     shuffled = np.array(SCORES)[order]
-    (decision,), _ = cut_each([shuffled], Cutter.of("test", {}), who="test", best_first=False)
+    (decision,), _ = cut_each([shuffled], Chosen.of("test", {}), who="test", best_first=False)
     assert sorted(order[decision.cut.indices].tolist()) == [0, 1]
     assert decision.cut.surprise.tolist() == pc.fit_tail(shuffled).surprise.tolist()
 
 
 @pytest.mark.heavy
-def test_usearch_is_warned_of_and_tells_batches_from_single_queries() -> None:
+def test_usearch_is_warned_of_and_batches_differ_from_single_queries() -> None:
     index_module = importorskip("usearch.index")
     index = index_module.Index(ndim=8, metric="cos")
     base = np.random.default_rng(0).normal(size=(60, 8)).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Calibration of a vector store on what it holds."""
+"""What adapters of vector stores share: matrices of answers, and calibration on what is stored."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from paretocut.calibration import calibrate
-from paretocut.errors import InvalidParameterError
+from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.truncators import Calibrated
 
-__all__ = ["SAMPLE", "Embed", "calibrate_store"]
+__all__ = ["SAMPLE", "Embed", "calibrate_store", "two_matrices"]
 
 SAMPLE = 1000
 """How many texts are drawn from a store."""
@@ -20,25 +21,26 @@ Embed: TypeAlias = Callable[[list[str]], Any]
 """Takes texts and gives a vector for each."""
 
 
+def two_matrices(who: str, **given: Any) -> list[NDArray[Any]]:
+    """Return labels and distances of many queries as arrays of one shape, in the order given."""
+    problem = f"{who}: {' and '.join(given)} must be two-dimensional and of one shape, got "
+    try:
+        arrays = [np.asarray(value) for value in given.values()]
+    except ValueError as error:  # rows of different lengths
+        raise InvalidScoresError(f"{problem}{error}") from error
+    shapes = [array.shape for array in arrays]
+    if arrays[0].ndim != 2 or shapes[0] != shapes[1]:
+        raise InvalidScoresError(f"{problem}{shapes[0]} and {shapes[1]}")
+    return arrays
+
+
 def calibrate_store(
     texts: Iterable[Any],
     embed: Embed,
     search: Callable[[list[list[float]]], Iterable[Sequence[float]]],
     **options: Any,
 ) -> Calibrated:
-    """Return a truncator that knows the store.
-
-    Parameters
-    ----------
-    texts
-        Texts of the store, or None where a record has none.
-    embed
-        Gives a vector for each text.
-    search
-        Gives the scores of each vector.
-    **options
-        As for `paretocut.calibrate`.
-    """
+    """Return a truncator that knows the store: its texts (None: no text), vectors and scores."""
     drawn = list(texts)
     known = [text for text in drawn if isinstance(text, str)]
     if not known:
