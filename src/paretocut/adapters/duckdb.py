@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, Unpack
 
 from paretocut.adapters.deciding import CutList
-from paretocut.adapters.hybrid import HybridOptions
 from paretocut.adapters.fetched import cut_fetched_rows, cut_fetched_table, fuse_fetched_rows
+from paretocut.adapters.hybrid import HybridOptions
 from paretocut.decisions.options import DecisionOptions
 
 __all__ = ["cut_arrow", "cut_rows", "fuse_rows"]

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Unpack
 
 from paretocut.adapters.deciding import FETCH_K, CutList
-from paretocut.adapters.hybrid import HybridOptions
 from paretocut.adapters.fetched import (
     columns_of,
     cut_fetched_rows,
     cut_fetched_table,
     fuse_fetched_rows,
 )
+from paretocut.adapters.hybrid import HybridOptions
 from paretocut.adapters.stores import SAMPLE, Embed, calibrate_store
 from paretocut.decisions.options import DecisionOptions
 from paretocut.errors import InvalidParameterError
