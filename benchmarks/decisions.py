@@ -1,4 +1,4 @@
-"""What a decision costs: one list, many lists, a gate, and inside LangChain's retriever."""
+"""What a decision costs, and what is asked of it: one list, many lists, and inside adapters."""
 
 from __future__ import annotations
 
@@ -10,21 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 import paretocut as pc
+from paretocut.tail import fits
 from paretocut.truncators import Consensus, Gated, Surprise, Truncator
 
 Best = Callable[..., list[float]]
-Numbers = tuple[str, float, float | None, float]
-"""What was timed, microseconds, the bar, and the microseconds of np.sort of the same scores."""
+Numbers = tuple[str, float, str, float | None, str]
+"""What was timed, the number, its unit, the bar, and a detail."""
 
 
 def deciders(lists: NDArray[np.float64]) -> dict[str, Truncator]:
-    """Return the truncators that have a bar, fitted where they learn.
-
-    Parameters
-    ----------
-    lists
-        Lists to learn from; every tenth result counts as relevant, the first three always.
-    """
+    """Return the truncators that are timed; every tenth result counts as relevant for a fit."""
     relevance = np.random.default_rng(0).random(lists.shape) < 0.1
     relevance[:, :3] = True
     judged = pc.RankedLists(lists, relevance=relevance)
@@ -38,48 +33,145 @@ def deciders(lists: NDArray[np.float64]) -> dict[str, Truncator]:
 
 
 def single(lists: NDArray[np.float64], best: Best, rounds: int) -> list[Numbers]:
-    """Time the decision on one list of 200, from Python."""
-    scores, repeats = lists[0], 50
-    bars = {"the default": 60.0, "fitted Consensus": 100.0}
-
-    def calls(decide: Callable[[], object]) -> Callable[[], None]:
-        def run() -> None:
-            for _ in range(repeats):
-                decide()
-
-        return run
-
+    """Time the decision on one list of 200, and what is asked of it, over one `pc.fit_tail`."""
+    scores, short = lists[0], lists[0][:20].copy()
+    by_name = deciders(lists)
+    fitted, gated = by_name["fitted Consensus"], by_name["Gated default"]
+    timed: dict[str, tuple[Callable[[], object], float | None]] = {
+        "pc.cut(x)": (lambda: pc.cut(scores), 1.5),
+        "pc.cut(x).reason": (lambda: pc.cut(scores).reason, 5.0),
+        "pc.cut(x).warnings": (lambda: pc.cut(scores).warnings, None),
+        "pc.cut(x).surprise": (lambda: pc.cut(scores).surprise, None),
+        "pc.cut(x, expect='few')": (lambda: pc.cut(scores, expect="few"), None),
+        "pc.cut(x, alpha=0.05)": (lambda: pc.cut(scores, alpha=0.05), 2.5),
+        "pc.cut(x, evalue=0.05).reason": (lambda: pc.cut(scores, evalue=0.05).reason, 7.0),
+        "pc.cut(x, evalue=0.05).warnings": (lambda: pc.cut(scores, evalue=0.05).warnings, None),
+        "fitted Consensus": (lambda: fitted.cut(scores), None),
+        "Gated default": (lambda: gated.cut(scores), None),
+        "pc.cut(x[:20])": (lambda: pc.cut(short), None),
+        "pc.cut(x[:20], alpha=0.05)": (lambda: pc.cut(short, alpha=0.05), None),
+    }
     rows: list[Numbers] = []
-    times: dict[str, float] = {}
-    for name, truncator in deciders(lists).items():
-        cut = calls(lambda truncator=truncator: truncator.cut(scores))
-        taken, sort = best(cut, calls(lambda: np.sort(scores)), rounds=rounds)
-        times[name] = 1e6 * taken / repeats
-        rows.append((f"{name}, one list of 200", times[name], bars.get(name), 1e6 * sort / repeats))
-    added = times["Gated default"] - times["the default"]
-    rows.append(("Gated over its base, one list of 200", added, 10.0, rows[-1][3]))
-    short = scores[:20].copy()
-    taken, sort = best(calls(lambda: pc.cut(short)), calls(lambda: np.sort(short)), rounds=rounds)
-    rows.append(("pc.cut(scores), 20 results", 1e6 * taken / repeats, 15.0, 1e6 * sort / repeats))
+    for name, (function, bar) in timed.items():
+        taken, fit = best(_often(function), _often(lambda: pc.fit_tail(scores)), rounds=rounds)
+        detail = f"{1e6 * taken / _REPEATS:.1f} us, {tail_searches(function)} tail searches"
+        rows.append((f"{name}, 200 results", taken / fit, "pc.fit_tail", bar, detail))
+    return rows
+
+
+_REPEATS = 50
+
+
+def _often(function: Callable[[], object]) -> Callable[[], None]:
+    def run() -> None:
+        for _ in range(_REPEATS):
+            function()
+
+    return run
+
+
+def tail_searches(function: Callable[[], object]) -> int:
+    """Return how many lists have their tail fitted during one call."""
+    real, counted = fits._kernel, []
+
+    class Counting:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(real, name)
+
+        def fit_batch(self, values: Any, offsets: Any, *rest: Any) -> None:
+            counted.append(len(offsets) - 1)
+            real.fit_batch(values, offsets, *rest)
+
+    fits._kernel = Counting()  # type: ignore[assignment]
+    try:
+        function()
+    finally:
+        fits._kernel = real
+    return sum(counted)
+
+
+def evidence(lists: NDArray[np.float64], best: Best, rounds: int) -> list[Numbers]:
+    """Time what is asked of a batch, per list, at three sizes: it must not grow."""
+    rows: list[Numbers] = []
+    for name, ask in {
+        "reasons": lambda cuts: cuts.reasons,
+        "warnings": lambda cuts: cuts.warnings,
+        "p-values list by list": lambda cuts: [cut.pvalues for cut in cuts],
+    }.items():
+        for label, truncator in {"default": Consensus(), "alpha": Surprise(alpha=0.05)}.items():
+            times = []
+            for size in (250, 2_000, 16_000):
+                many = np.tile(lists, (-(-size // len(lists)), 1))[:size]
+                (taken,) = best(
+                    lambda many=many, truncator=truncator, ask=ask: ask(truncator.cut_batch(many)),
+                    rounds=max(rounds // 10, 2),
+                )
+                times.append(1e6 * taken / size)
+            detail = "us a list at 250, 2,000, 16,000 lists: " + ", ".join(
+                f"{time:.1f}" for time in times
+            )
+            rows.append((f"{name}, {label}", times[-1] / times[0], "x of 250", 1.5, detail))
+    return rows
+
+
+def adapters(best: Best, rounds: int) -> list[Numbers]:
+    """Time two adapters at three sizes, per query: they must not grow."""
+    rows: list[Numbers] = []
+    rng = np.random.default_rng(0)
+    scores = -np.sort(-rng.exponential(size=(16_000, 50)), axis=1)
+
+    def semantic(size: int) -> Callable[[], object]:
+        from paretocut.adapters.sentence_transformers import cut_semantic_search
+
+        found = [
+            [{"corpus_id": i, "score": score} for i, score in enumerate(row)]
+            for row in scores[:size].tolist()
+        ]
+        return lambda: cut_semantic_search(found)
+
+    def pyterrier(size: int) -> Callable[[], object]:
+        import pandas as pd
+
+        from paretocut.adapters.pyterrier import ParetoCut
+
+        part = scores[:size]
+        frame = pd.DataFrame(
+            {
+                "qid": np.repeat(np.arange(size).astype(str), part.shape[1]),
+                "docno": np.tile(np.arange(part.shape[1]).astype(str), size),
+                "score": part.ravel(),
+                "rank": np.tile(np.arange(part.shape[1]), size),
+            }
+        )
+        stage = ParetoCut()
+        return lambda: stage.transform(frame)
+
+    for package, make in {"sentence_transformers": semantic, "pyterrier": pyterrier}.items():
+        if find_spec(package) is None:
+            continue
+        times = []
+        for size in (250, 2_000, 16_000):
+            (taken,) = best(make(size), rounds=2)
+            times.append(1e6 * taken / size)
+        detail = "us a query at 250, 2,000, 16,000: " + ", ".join(f"{time:.0f}" for time in times)
+        rows.append((f"{package}, 50 results each", times[-1] / times[0], "x of 250", 1.5, detail))
     return rows
 
 
 def batches(
     lists: NDArray[np.float64], bars: dict[str, float], best: Best, rounds: int
 ) -> list[Numbers]:
-    """Time the decision on many lists at once, as a list takes it."""
-    ranked = pc.RankedLists(lists)
+    """Time the decision on an array of lists, over `np.sort` of the same."""
     depth, rows = lists.shape[1], []
     for name, truncator in deciders(lists).items():
         taken, sort = best(
-            lambda truncator=truncator: truncator.cut_batch(ranked).k,
+            lambda truncator=truncator: truncator.cut_batch(lists).k,
             lambda: np.sort(lists),
             rounds=rounds,
         )
-        scale = 1e6 / len(lists)
-        rows.append(
-            (f"{name}, batch of lists of {depth}", scale * taken, bars.get(name), scale * sort)
-        )
+        detail = f"{1e6 * taken / len(lists):.2f} us a list"
+        what = f"{name}, batch of lists of {depth}"
+        rows.append((what, taken / sort, "np.sort", bars.get(name), detail))
     return rows
 
 
@@ -105,35 +197,21 @@ def langchain(best: Best, rounds: int) -> list[Numbers]:
     ready = Ready(DeterministicFakeEmbedding(size=32))
     plain = ready.as_retriever(search_kwargs={"k": 200})
     ours = ParetoCutRetriever(vectorstore=ready)
-    scores = np.array([score for _, score in found])
-    cut, bare, sort = best(
+    cut, bare = best(
         lambda: ours.invoke("a question"),
         lambda: plain.vectorstore.similarity_search_with_score("a question", k=200),
-        lambda: np.sort(scores),
         rounds=5 * rounds,
     )
-    return [
-        ("added to a LangChain search by ParetoCutRetriever", 1e6 * (cut - bare), 500.0, 1e6 * sort)
-    ]
+    what = "added to a LangChain search by ParetoCutRetriever"
+    return [(what, 1e6 * (cut - bare), "us", 500.0, "")]
 
 
 def measured(
     simulated: Callable[..., NDArray[np.float64]], best: Best, rounds: int
 ) -> list[Numbers]:
-    """Return all rows.
-
-    Parameters
-    ----------
-    simulated
-        Makes lists of a depth with hits.
-    best
-        Times functions in turns.
-    rounds
-        How often.
-    """
+    """Return all rows; ``simulated`` makes lists, ``best`` times functions in turns."""
     rows = single(simulated(200, 5, 50), best, rounds)
-    rows += batches(
-        simulated(200, 5, 500), {"the default": 5.0, "fitted Consensus": 10.0}, best, rounds
-    )
-    rows += batches(simulated(1000, 5, 200), {"the default": 20.0}, best, rounds)
-    return rows + langchain(best, rounds)
+    rows += batches(simulated(200, 5, 500), {"the default": 3.0}, best, rounds)
+    rows += batches(simulated(1000, 5, 200), {"the default": 3.0}, best, rounds)
+    rows += evidence(simulated(200, 5, 250), best, rounds)
+    return rows + adapters(best, rounds) + langchain(best, rounds)

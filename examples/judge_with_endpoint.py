@@ -1,7 +1,7 @@
 """A judge for ``paretocut judge --ask``: a model behind any OpenAI-compatible endpoint.
 
     export JUDGE_URL=http://localhost:8000/v1 JUDGE_MODEL=my-model JUDGE_KEY=secret
-    paretocut judge run.txt --queries queries.jsonl --corpus corpus.jsonl \
+    paretocut judge run.txt --query-texts queries.jsonl --corpus corpus.jsonl \
         --ask 'python examples/judge_with_endpoint.py' -o qrels.txt
 
 It reads one JSON object per line (``query``, ``text``) and writes one: ``{"relevant": true}``,

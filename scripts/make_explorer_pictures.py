@@ -19,8 +19,8 @@ from playwright.sync_api import sync_playwright
 
 import paretocut as pc
 from paretocut.cli.demo import search_digits
+from paretocut.web.explorer.exploration import Exploration
 from paretocut.web.explorer.server import explorer_app
-from paretocut.web.explorer.session import Session
 
 PICTURES = {
     "explorer-light": ("light", "#view=query&q=28&m=consensus"),
@@ -35,7 +35,7 @@ def main() -> None:
     folder: Path = parser.parse_args().folder
     tune, test = search_digits()
     background = pc.Background.fit(tune[tune.num_relevant == 0])
-    session = Session(test, name="digits", models={"Gated": background})
+    session = Exploration(test, name="digits", models={"Gated": background})
     server = uvicorn.Server(uvicorn.Config(explorer_app(session), port=8799, log_level="warning"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

@@ -17,9 +17,9 @@ from experiments.data import ROOT
 from experiments.texts import systems
 from paretocut import metrics
 from paretocut.background import drift
+from paretocut.decisions.options import EXPECT
 from paretocut.lists import Ragged, RankedLists
 from paretocut.relevance.beliefs import beliefs_about, believed_cuts, stated
-from paretocut.relevance.constants import EXPECT
 from paretocut.relevance.scale import Scale
 from paretocut.truncators.consensus import unjudged
 from paretocut.truncators.consensus.untrained import upper_half

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from paretocut import errors
 from paretocut.decisions import WARNINGS, Cut, Cuts
 from paretocut.lists import RankedLists
-from paretocut.show import pictures as _pictures
+from paretocut.show import register as _register
 from paretocut.tail import fit_tail, fit_tails
 
 if _TYPE_CHECKING:
@@ -80,7 +80,7 @@ _LAZY = {
     "write_trec": "io",
 }
 
-_pictures.register()
+_register()
 
 
 def __getattr__(name: str) -> object:

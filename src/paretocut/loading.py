@@ -9,8 +9,6 @@ from paretocut.fusion import Fusion
 from paretocut.schema.files import load_model
 from paretocut.truncators import Truncator
 
-__all__ = ["load"]
-
 
 def load(path: str | os.PathLike[str]) -> Truncator | Background | Fusion:
     """Return the truncator, the background or the fusion that ``save`` wrote.

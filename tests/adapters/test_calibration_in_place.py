@@ -11,9 +11,10 @@ import pytest
 from support import importorskip
 
 import paretocut as pc
-from paretocut.adapters._base import Cutter, cut_each, cut_scored
+from paretocut.adapters.deciding import cut_each, cut_scored
 from paretocut.errors import InvalidParameterError
 from paretocut.truncators import Calibrated, FixedK
+from paretocut.truncators.choose import Chosen
 
 pytestmark = [pytest.mark.heavy, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
@@ -153,10 +154,10 @@ def test_a_store_is_calibrated_on_the_texts_it_holds(store: Any, tmp_path: Path)
     assert len(ask("words of another world", truncator=truncator)) == 0
     assert len(ask("words of another world")) > 0
     # The nonsense is what the library makes of the same texts, and the scores are the store's.
-    near = 1 - embed(pc.calibration.nonsense(TEXTS, 60)) @ embed(TEXTS).T
+    near = 1 - embed(pc.calibration.nonsense_queries(TEXTS, 60)) @ embed(TEXTS).T
     best = near.min(axis=1)
     sign = 1 if truncator.background.higher_is_better else -1
-    tops = (1 - truncator.nonsense) if sign == 1 else -truncator.nonsense
+    tops = (1 - truncator.nonsense_) if sign == 1 else -truncator.nonsense_
     np.testing.assert_allclose(np.sort(tops), np.sort(best), atol=1e-4)
 
 
@@ -287,19 +288,21 @@ def test_a_host_hands_over_the_query_that_lexical_scores_need(
 
 @pytest.mark.parametrize("host", OPTIONAL)
 def test_a_host_that_has_no_query_says_so(host: Any, lexical: Calibrated) -> None:
-    with pytest.raises(InvalidParameterError, match="must be told the text of the query"):
+    with pytest.raises(InvalidParameterError, match="the texts of 1 queries must be given"):
         host(lexical, None)
     assert host(FixedK(3), None) == 3
 
 
-def test_only_a_truncator_that_needs_the_query_is_told(lexical: Calibrated) -> None:
-    needs, not_ = Cutter(lexical), Cutter(FixedK(3))  # FixedK.cut takes no query
+def test_queries_reach_the_truncator_and_others_do_not_look_at_them(lexical: Calibrated) -> None:
+    needs, not_ = Chosen(lexical), Chosen(FixedK(3))
     assert cut_scored(FOUND, not_, who="test", query=SHORT).cut.k == 3
     decisions, cuts = cut_each([FOUND, FOUND], not_, who="test", queries=[SHORT, LONG])
     assert cuts.k.tolist() == [3, 3]
     decisions, cuts = cut_each([FOUND, FOUND], needs, who="test", queries=[SHORT, LONG])
     assert cuts.k[0] == cut_scored(FOUND, needs, who="test", query=SHORT).cut.k > cuts.k[1] == 0
-    # What is told of the results are the scores of the host, not the scaled ones.
+    # Marks hold the scores of the host, not the scaled ones.
     assert decisions[0].scores.tolist() == FOUND
-    with pytest.raises(InvalidParameterError, match="test: the truncator was calibrated"):
+    with pytest.raises(
+        InvalidParameterError, match="test: Calibrated: it was calibrated for lexical scores"
+    ):
         cut_each([FOUND, FOUND], needs, who="test", queries=[SHORT, None])

@@ -17,7 +17,7 @@ def test_the_page_is_what_the_tests_make_of_it() -> None:
 
 def test_every_file_of_tests_is_on_the_page() -> None:
     files = {path.name for path in (TESTS / "adapters").glob("test_*.py")}
-    assert files - TESTED.keys() == {"test_compatibility.py", "test_plumbing.py"}
+    assert files - TESTED.keys() == {"test_compatibility.py", "test_deciding.py"}
 
 
 @pytest.mark.heavy

@@ -193,7 +193,7 @@ def test_documents_stay_within_a_budget_of_tokens() -> None:
     assert sorted((document.score for document in found["documents"]), reverse=True) == best
 
 
-def test_nothing_kept_is_told_by_the_decision() -> None:
+def test_the_decision_says_when_nothing_is_kept() -> None:
     found = component(evalue=1e-300).run(documents_with(scores()))
     assert found["documents"] == []
     assert found["decision"]["reason"].startswith("kept none of 100")

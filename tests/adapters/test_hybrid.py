@@ -39,7 +39,7 @@ def expected(arms: Arms, **options: Any) -> tuple[list[str], Any]:
         },
         **fuse,
     )
-    cut = fused.cut(**options)[0]
+    cut = pc.cut_batch(fused, **options)[0]
     assert fused.doc_ids is not None
     return fused.doc_ids[0][: cut.k].tolist(), cut
 
@@ -247,7 +247,7 @@ def test_haystack_joiner_refuses_half_scored_lists_and_single_ones() -> None:
     good = haystack_documents({"a": 1.0, "b": 0.5})
     bad = haystack_documents({"a": 1.0, "b": None})
     joiner = ParetoCutJoiner(["one", "two"])
-    with pytest.raises(InvalidScoresError, match="all results of two must have a score or none"):
+    with pytest.raises(InvalidScoresError, match="two: all results must have a score or none"):
         joiner.run(one=good, two=bad)
     with pytest.raises(InvalidParameterError, match="inputs must be one, two, got one"):
         joiner.run(one=good)

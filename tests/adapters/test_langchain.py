@@ -164,7 +164,7 @@ def test_the_store_is_not_touched(name: str, store: Any) -> None:
     assert store.similarity_search_with_score("?", k=200) == before
 
 
-def test_fetches_as_deep_as_told_and_passes_arguments_on(store: Any, name: str) -> None:
+def test_fetches_as_deep_as_asked_and_passes_arguments_on(store: Any, name: str) -> None:
     retriever = retriever_over(store, fetch_k=40)
     found = store.similarity_search_with_score("?", k=40)
     check(retriever.invoke("?"), found, higher_is_better(name))
@@ -350,8 +350,8 @@ def test_callbacks_see_the_decision_also_when_nothing_is_kept(
     kept = retriever.invoke("?", config={"callbacks": [listener(seen)]})
     again = asyncio.run(retriever.ainvoke("?", config={"callbacks": [listener(seen)]}))
     assert len(kept) == len(again) == (0 if options else 4)
-    told = {name: kept.cut.to_dict()[name] for name in ("k", "n", "reason", "warnings")}
-    assert seen == [told, told]
+    event = {name: kept.cut.to_dict()[name] for name in ("k", "n", "reason", "warnings")}
+    assert seen == [event, event]
     assert kept.cut.reason.startswith("kept none of 200" if options else "kept 4 of 200")
 
 

@@ -146,7 +146,7 @@ def test_the_postprocessor_can_be_stored() -> None:
     assert stored["class_name"] == "ParetoCutPostprocessor"
     restored = type(made).from_dict(stored)
     assert restored.to_dict() == stored
-    assert restored._cutter.truncator.get_params() == made._cutter.truncator.get_params()
+    assert restored._chosen.truncator.get_params() == made._cutter.truncator.get_params()
 
 
 def test_a_truncator_is_stored_by_its_path_and_not_lost(tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ def test_what_is_no_node_or_index_is_refused() -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"evalue": 1e-300}], ids=["some", "none"])
-def test_retriever_tells_the_decision_also_when_nothing_is_kept(options: dict[str, Any]) -> None:
+def test_retriever_has_the_decision_also_when_nothing_is_kept(options: dict[str, Any]) -> None:
     # LlamaIndex rebuilt the list, which lost the decision.
     from paretocut.adapters.llama_index import ParetoCutRetriever
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from columns import decision
+from columns import decision, work_of
 from support import importorskip
 
 import paretocut as pc
@@ -159,3 +159,10 @@ def test_scores_of_the_wrong_kind_are_warned_of_once_for_all_queries() -> None:
     with pytest.warns(ScoresWarning, match="scores encode only the rank") as found:
         transformer()(frame)
     assert [one.category for one in found].count(ScoresWarning) == 1
+
+
+def test_the_work_grows_with_the_queries_and_no_faster() -> None:
+    frames = [results({f"q{i}": 60 for i in range(count)}) for count in (5, 40)]
+    made = transformer()
+    few, many = (work_of(lambda frame=frame: made(frame)) for frame in frames)
+    assert 0 < many <= 8 * few

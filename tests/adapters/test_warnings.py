@@ -129,7 +129,7 @@ def test_the_default_keeps_what_is_sensible_of_short_lists(way: Callable[..., in
 
 @every_way
 @pytest.mark.parametrize("rule", [{"evalue": 0.05}, {"alpha": 0.001}], ids=str)
-def test_a_rule_keeps_all_of_a_short_list_with_a_warning_unless_told(
+def test_a_rule_keeps_all_of_a_short_list_with_a_warning_unless_asked_to_drop_it(
     way: Callable[..., int], rule: dict[str, float]
 ) -> None:
     k, texts = caught(way, [0.5, 0.4, 0.35], **rule)

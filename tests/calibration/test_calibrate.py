@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import copy
 import json
-import math
 import pickle
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy import stats
 
 import paretocut as pc
-from paretocut.background.drift import _chance, _distance
 from paretocut.background.two_groups import Groups
-from paretocut.calibration import calibrated, nonsense_queries
-from paretocut.calibration.searches import run_searches, scores_of
-from paretocut.errors import DataFormatError, InvalidParameterError, InvalidScoresError
+from paretocut.calibration import calibrated
+from paretocut.errors import InvalidParameterError
 from paretocut.lists import RankedLists
 from paretocut.truncators import Calibrated, FixedK, Gated
 
@@ -41,177 +37,6 @@ def good_lists(rng: np.random.Generator, n: int, size: int = 60) -> np.ndarray:
     lists = null_lists(rng, n, size)
     lists[:, :3] = rng.normal(0.8, 0.06, size=(n, 3))
     return -np.sort(-lists)
-
-
-# Nonsense.
-
-
-def test_nonsense_is_made_of_different_words_of_the_texts() -> None:
-    known = {word for text in TEXTS for word in text.split()}
-    made = nonsense_queries(TEXTS, 50, length=6, seed=3)
-    assert len(made) == 50
-    for query in made:
-        words = query.split()
-        assert len(set(words)) == 6
-        assert set(words) <= known
-    assert made == nonsense_queries(TEXTS, 50, length=6, seed=3)
-    assert made != nonsense_queries(TEXTS, 50, length=6, seed=4)
-
-
-def test_lexical_nonsense_prefers_common_words() -> None:
-    texts = [f"common {chr(97 + i)}{chr(97 + i)}{chr(98 + i)}" for i in range(20)]
-    drawn = {
-        lexical: sum(
-            "common" in q.split() for q in nonsense_queries(texts, 400, length=2, lexical=lexical)
-        )
-        for lexical in (False, True)
-    }
-    # One of 21 words without preference: 2 draws of 21. With it, sqrt(20) against 1.
-    assert drawn[False] / 400 == pytest.approx(2 / 21, abs=0.05)
-    assert drawn[True] > 2.5 * drawn[False]
-
-
-def test_nonsense_needs_words() -> None:
-    with pytest.raises(InvalidParameterError, match="at least 8 different words, got 2"):
-        nonsense_queries(["one two", "two one"], 5)
-    with pytest.raises(InvalidParameterError, match="strings, got 7"):
-        nonsense_queries([7], 5)  # type: ignore[list-item]
-
-
-def test_query_scale_is_the_mass_of_inverse_frequencies() -> None:
-    scale = pc.background.QueryScale.from_texts(TEXTS)
-    # "the" is in 4 of 5 texts, "roses" in 2, "unicorn" in none.
-    mass = sum(math.log(1 + (5 - df + 0.5) / (df + 0.5)) for df in (4, 2, 0))
-    assert scale(["The roses, unicorn!"])[0] == pytest.approx(mass**0.75)
-    assert scale(["..."])[0] == 1.0
-
-
-# Searches.
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        [0.9, 0.5],
-        np.array([0.9, 0.5]),
-        [("a", 0.9), ("b", 0.5)],
-        [{"id": 1, "score": 0.9}, {"id": 2, "score": 0.5}],
-        [SimpleNamespace(score=0.9), SimpleNamespace(score=0.5)],
-    ],
-)
-def test_scores_are_found_in_what_searches_give(given: object) -> None:
-    np.testing.assert_array_equal(scores_of(given, "calibrate"), [0.9, 0.5])
-
-
-def test_a_search_without_scores_is_refused() -> None:
-    with pytest.raises(InvalidParameterError, match="results with a 'score', got 'a text'"):
-        scores_of(["a text"], "calibrate")
-
-
-def test_batch_and_threads_give_what_one_by_one_gives() -> None:
-    queries = [f"query {i}" for i in range(70)]
-
-    def search(query: str) -> list[float]:
-        return [len(query) / 3, int(query.split()[1]) / 100]
-
-    plain = run_searches(search, queries, who="test")
-    threads = run_searches(search, queries, who="test", threads=4)
-    batch = run_searches(lambda block: [search(q) for q in block], queries, who="test", batch=True)
-    np.testing.assert_array_equal(plain, threads)
-    np.testing.assert_array_equal(plain, batch)
-    with pytest.raises(InvalidParameterError, match="each of 32 queries, got 1"):
-        run_searches(lambda block: [[1.0]], queries, who="test", batch=True)
-
-
-def test_searches_go_on_where_they_stopped(tmp_path: Path) -> None:
-    seen: list[str] = []
-    file = tmp_path / "kept.jsonl"
-    queries = [f"query {i}" for i in range(10)]
-
-    def search(query: str) -> list[float]:
-        if len(seen) == 6:
-            raise ConnectionError("the engine went away")
-        seen.append(query)
-        return [float(query.split()[1])]
-
-    with pytest.raises(ConnectionError):
-        run_searches(search, queries, who="test", resume=file)
-    # A process that is killed may leave half a line.
-    with file.open("a") as out:
-        out.write('{"query": "query 6", "sc')
-    again: list[str] = []
-
-    def better(query: str) -> list[float]:
-        again.append(query)
-        return [float(query.split()[1])]
-
-    found = run_searches(better, queries, who="test", resume=file)
-    assert again == queries[6:]
-    np.testing.assert_array_equal(np.concatenate(found), np.arange(10.0))
-    kept = [json.loads(line) for line in file.read_text().splitlines()]
-    assert kept[0] == {"format": "paretocut-searches", "version": 1}
-    assert [row["query"] for row in kept[1:]] == queries
-    with file.open("a") as out:
-        out.write('{"scores": [1]}\n')
-    with pytest.raises(DataFormatError, match=r"kept\.jsonl:12: not a search"):
-        run_searches(better, queries, who="test", resume=file)
-
-
-@pytest.mark.parametrize("content", [b"nonsense\n", b"my notes", b'{"format": "other"}\n{"a'])
-def test_a_file_of_something_else_is_refused_and_left_as_it_is(
-    tmp_path: Path, content: bytes
-) -> None:
-    file = tmp_path / "kept.jsonl"
-    file.write_bytes(content)
-    with pytest.raises(DataFormatError, match=r"kept\.jsonl:1: not a file of searches"):
-        run_searches(lambda query: [1.0], ["query"], who="test", resume=file)
-    assert file.read_bytes() == content
-
-
-# Two groups.
-
-
-def test_groups_find_the_share_and_weigh_both_errors() -> None:
-    rng = np.random.default_rng(0)
-    nonsense = rng.normal(0.40, 0.05, size=150)
-    log = np.concatenate([rng.normal(0.37, 0.06, size=300), rng.normal(0.70, 0.08, size=700)])
-    groups = Groups.fit(log, nonsense, unanswered=0.3)
-    assert groups.share == pytest.approx(0.3, abs=0.03)
-    assert groups.mean == pytest.approx(0.70, abs=0.02)
-    grid = np.linspace(0.3, 0.8, 5001)
-    errors = stats.norm.sf(grid, 0.37, 0.06) + stats.norm.cdf(grid, 0.70, 0.08)
-    assert groups.threshold == pytest.approx(grid[np.argmin(errors)], abs=0.03)
-    assert groups.lost == pytest.approx(stats.norm.cdf(groups.threshold, 0.70, 0.08), abs=0.02)
-    assert groups.passed == pytest.approx(stats.norm.sf(groups.threshold, 0.37, 0.06), abs=0.02)
-
-
-def test_posterior_is_bayes_rule_and_never_rises_with_the_score() -> None:
-    groups = Groups(0.2, 0.3, 0.05, 0.7, 0.1, 0.45, 0.01, 0.01)
-    x = np.linspace(0.32, 0.68, 7)
-    null, other = stats.norm.pdf(x, 0.3, 0.05), stats.norm.pdf(x, 0.7, 0.1)
-    expected = 0.2 * null / (0.2 * null + 0.8 * other)
-    np.testing.assert_allclose(groups.posterior(x), expected, rtol=1e-9)
-    wide = groups.posterior(np.linspace(-5, 5, 1001))
-    assert (np.diff(wide) <= 1e-12).all()
-
-
-def test_a_clean_log_loses_at_most_a_tenth() -> None:
-    rng = np.random.default_rng(1)
-    # Short queries: answers score hardly better than nonsense does.
-    nonsense, log = rng.normal(0.40, 0.06, size=150), rng.normal(0.46, 0.10, size=400)
-    groups = Groups.fit(log, nonsense)
-    assert groups.share < 0.1
-    assert np.mean(log < groups.threshold) <= 0.105
-    assert groups.lost <= 0.105
-
-
-def test_groups_refuse_logs_that_cannot_be_told_apart() -> None:
-    rng = np.random.default_rng(2)
-    nonsense = rng.normal(0.4, 0.05, size=100)
-    with pytest.raises(InvalidScoresError, match="at least 10 lists"):
-        Groups.fit(rng.normal(size=5), nonsense)
-    with pytest.raises(InvalidScoresError, match="must score higher than nonsense"):
-        Groups.fit(rng.normal(-3.0, 0.01, size=50), nonsense)
 
 
 # The truncator.
@@ -382,15 +207,6 @@ def test_a_gate_without_queries_has_no_threshold_of_its_own() -> None:
 # Drift.
 
 
-def test_distance_and_chance_are_those_of_scipy() -> None:
-    rng = np.random.default_rng(3)
-    one, other = rng.normal(size=180), rng.normal(0.2, 1.0, size=140)
-    ours = stats.ks_2samp(one, other, method="asymp")
-    assert _distance(one, other) == pytest.approx(ours.statistic)
-    exact = stats.ks_2samp(one, other, method="exact")
-    assert _chance(exact.statistic, 180, 140) == pytest.approx(exact.pvalue, rel=0.15)
-
-
 def test_lists_can_be_measured_one_by_one_and_compared_together(made: Calibrated) -> None:
     lists = good_lists(np.random.default_rng(3), 60) * 0.9
     rows = [made.measure(lists[i : i + 1]) for i in range(60)]
@@ -447,90 +263,3 @@ def test_estimated_errors_hold_when_the_two_groups_do(shift: float) -> None:
         lost = stats.norm.cdf(groups.threshold, 0.70, 0.08)
         gaps.append([groups.passed - passed, groups.lost - lost, groups.share - 0.2])
     assert np.abs(np.mean(gaps, axis=0)).max() < 0.03
-
-
-# The command line.
-
-
-def write_run(path: Path, lists: np.ndarray, name: str = "q") -> None:
-    """Write lists as a TREC run."""
-    rows = [
-        f"{name}{i} Q0 d{j} {j + 1} {score:.6f} test\n"
-        for i, scores in enumerate(lists)
-        for j, score in enumerate(scores)
-    ]
-    path.write_text("".join(rows))
-
-
-def test_commands_do_what_the_library_does(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    from paretocut.cli import main
-
-    (tmp_path / "texts.txt").write_text("\n".join(TEXTS))
-    made_up = tmp_path / "made-up.tsv"
-    assert main(["nonsense", str(tmp_path / "texts.txt"), "-n", "7", "-o", str(made_up)]) == 0
-    lines = [line.split("\t") for line in made_up.read_text().splitlines()]
-    assert [text for _, text in lines] == nonsense_queries(TEXTS, 7)
-    assert lines[6][0] == "nonsense-7"
-
-    rng = np.random.default_rng(4)
-    null, good = null_lists(rng, 80).round(6), good_lists(rng, 150).round(6)
-    write_run(tmp_path / "null.run", null)
-    write_run(tmp_path / "users.run", good)
-    model = tmp_path / "model.json"
-    call = ["calibrate", str(tmp_path / "null.run"), "--queries", str(tmp_path / "users.run")]
-    assert main([*call, "-o", str(model), "--json"]) == 0
-    told = json.loads(capfd.readouterr().out)
-    expected = calibrated(null, good)
-    assert told["threshold"] == pytest.approx(expected.threshold())
-    assert told["report"] == expected.report()
-    assert main(["check", str(tmp_path / "users.run"), "--model", str(model)]) == 0
-    assert capfd.readouterr().out.startswith("same: ")
-    FixedK(3).save(model)
-    assert main(["check", str(tmp_path / "users.run"), "--model", str(model)]) == 2
-    assert "got a FixedK" in capfd.readouterr().err
-
-
-def test_commands_scale_lexical_scores_by_the_query(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], lexical: Calibrated
-) -> None:
-    from paretocut.cli import main
-
-    rng = np.random.default_rng(7)  # the draws of `lexical`
-    texts = [" ".join(TEXTS[0].split()[:size]) for size in rng.integers(1, 9, 350)]
-    divisors = pc.background.QueryScale.from_texts(TEXTS)(texts)[:, None]
-    lists = np.concatenate([null_lists(rng, 150), good_lists(rng, 200)]) * divisors
-    index, model = tmp_path / "texts.txt", str(tmp_path / "model.json")
-    index.write_text("\n".join(TEXTS))
-    runs = {"null": (lists[:150], texts[:150]), "users": (lists[150:], texts[150:])}
-    for name, (scores, own) in runs.items():
-        write_run(tmp_path / f"{name}.run", scores, name)
-        lines = [f"{name}{i}\t{text}\n" for i, text in enumerate(own)]
-        (tmp_path / f"{name}.tsv").write_text("".join(lines))
-    null, users = (str(tmp_path / f"{name}.tsv") for name in runs)
-    users_run = str(tmp_path / "users.run")
-    call = ["calibrate", str(tmp_path / "null.run"), "--queries", users_run, "-o", model, "--json"]
-    call += ["--lexical", str(index)]
-    assert main(call) == 2
-    assert "--query-texts must name a file" in capfd.readouterr().err
-    assert main([*call, "--query-texts", null]) == 2
-    assert "got none for 200 of 350, such as users0" in capfd.readouterr().err
-    assert main([*call, "--query-texts", null, users]) == 0
-    told = json.loads(capfd.readouterr().out)
-    assert told["threshold"] == pytest.approx(lexical.threshold(), rel=1e-4)
-
-    cut = ["cut", users_run, "--model", model, "--json", "-q"]
-    assert main(cut) == 2
-    assert "--query-texts must name a file" in capfd.readouterr().err
-    assert main([*cut, "--query-texts", users]) == 0
-    kept = [json.loads(line)["k"] for line in capfd.readouterr().out.splitlines()]
-    expected = pc.load(model).cut_batch(lists[150:].round(6), queries=texts[150:]).k
-    assert kept == expected.tolist()
-    assert main(["check", users_run, "--model", model, "--query-texts", users]) == 0
-    assert capfd.readouterr().out.startswith("same: ")
-    (tmp_path / "bad.tsv").write_text("users0 no tab\n")
-    assert main([*cut, "--query-texts", str(tmp_path / "bad.tsv")]) != 0
-    assert "bad.tsv" in capfd.readouterr().err
-    with pytest.raises(InvalidParameterError, match="must do without the query"):
-        Gated(lexical, lexical.background).cut(lists[0])

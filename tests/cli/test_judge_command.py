@@ -20,13 +20,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import COMMAND
 from support import ROOT
 
 import paretocut as pc
 from paretocut.cli import main
-from paretocut.cli._terminal import screen
+from paretocut.cli.judge import screen
 
-COMMAND = [sys.executable, "-m", "paretocut"]
 ANIMALS = ["cat", "dog", "owl", "bee", "elk", "ant"]
 
 JUDGE = """
@@ -57,7 +57,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-FILES = ["run.txt", "--queries", "queries.jsonl", "--corpus", "corpus.jsonl", "-o", "qrels.txt"]
+FILES = ["run.txt", "--query-texts", "queries.jsonl", "--corpus", "corpus.jsonl", "-o", "qrels.txt"]
 
 
 def asked(program: str) -> list[str]:
@@ -250,7 +250,7 @@ def test_bad_usage_is_refused_before_anything_is_asked(
     assert "must be a terminal, or --ask must name a program" in done.stderr
     (folder / "queries.jsonl").write_text('{"id": "q0", "text": "what"}\n')
     assert main(["judge", *FILES, *asked("judge.py")]) == 2
-    assert "--queries must have a text for every id of RUN, got none for 5" in (
+    assert "--query-texts must have a text for every id, got none for 5 of 6" in (
         capsys.readouterr().err
     )
     assert not (folder / "qrels.txt").exists()

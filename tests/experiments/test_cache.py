@@ -33,9 +33,8 @@ def test_results_depend_on_every_source_that_matters(tmp_path: Path) -> None:
     assert "isotonic.py" in {path.name for path in results.sources(Isotonic())}
     inside = {path.name for path in results.sources(Conformal(Surprise()))}
     assert {"conformal.py", "surprise.py"} <= inside
-    assert {"bicut.py", "training.py", "networks.py"} <= {
-        path.name for path in results.sources(BiCut())
-    }
+    names = {path.name for path in results.sources(BiCut())}
+    assert {"bicut.py", "training.py", "networks.py"} <= names
     # Another content gives another key.
     (tmp_path / "a.py").write_text("1")
     (tmp_path / "b").mkdir()

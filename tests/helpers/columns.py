@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 
 import paretocut as pc
+from paretocut import _kernel
 
 RULES = {"alpha", "evalue", "fdr", "min_surprise"}
 LENGTHS = (200, 0, 1, 4, 37, 200, 120)
@@ -71,6 +74,25 @@ def row_table(lists: list[list[float]]) -> dict[str, list[Any]]:
     rows.sort(key=lambda row: row[1])  # stable, so that the rows of a query stay in order
     names = ("query_id", "position", "score")
     return {name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
+
+
+def work_of(call: Callable[[], Any]) -> int:
+    """Return how many numbers are exponentiated and how many lists fitted during a call."""
+    exp, fit, done = np.exp, _kernel.fit_batch, [0]
+
+    def counted_exp(values: Any, *rest: Any, **more: Any) -> Any:
+        done[0] += np.size(values)
+        return exp(values, *rest, **more)
+
+    def counted_fit(values: Any, offsets: Any, *rest: Any) -> Any:
+        done[0] += len(offsets) - 1
+        return fit(values, offsets, *rest)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(np, "exp", counted_exp)
+        patch.setattr(_kernel, "fit_batch", counted_fit)
+        call()
+    return done[0]
 
 
 OPTIONS: list[dict[str, Any]] = [

@@ -48,18 +48,18 @@ TESTED = {
     "test_hybrid.py": (),
     "test_calibration_in_place.py": (),
     "test_warnings.py": (),
-    "test_telling.py": ("opentelemetry-api", "opentelemetry-sdk"),
+    "test_reporting.py": ("opentelemetry-api", "opentelemetry-sdk"),
 }
 
 OPENING = """\
 # Compatibility
 
-The releases the adapters have been tested with, and what was checked with them. Others will do as
-well, as far as `pip` takes them for the extra. This page is written by `python
-tests/helpers/compatibility.py` from the tests themselves.
+Which releases have the adapters been tested with, and what was checked? Other releases that `pip`
+accepts for an extra should work too. `python tests/helpers/compatibility.py` writes this page from
+the tests.
 
-All of it runs for real, on one machine, but for Elasticsearch and OpenSearch, whose servers do not
-run inside a test: there the clients' own classes hold answers written after the documented format.
+Everything runs for real, on one machine. Elasticsearch and OpenSearch are the exception: their
+servers do not run inside a test, so the clients' own classes hold answers in the documented format.
 
 """
 

@@ -88,7 +88,7 @@ class Store(Host):
 
     def cut(self, **options: Any) -> Kept:
         kept = self.engine.cut(self.answer, **options)
-        k, reason = self._told(kept)
+        k, reason = self._decision(kept)
         return Kept(self.engine.read(kept)[0], self._stored(kept), k, reason)
 
     def _stored(self, answer: Any) -> list[Any]:
@@ -98,12 +98,12 @@ class Store(Host):
             return [hit["_source"] for hit in answer["hits"]["hits"]]
         return self.engine.read(answer)[1]  # no metadata: the scores must stay what they are
 
-    def _told(self, kept: Any) -> tuple[int, str]:
+    def _decision(self, kept: Any) -> tuple[int, str]:
         """Return number and reason from the place where this store's answers have them."""
         engine = self.engine
         if isinstance(engine, (LanceDbArrow, DuckDbArrow)):
-            told = json.loads(kept.schema.metadata[b"paretocut"])
-            return told["k"], told["reason"]
+            decision = json.loads(kept.schema.metadata[b"paretocut"])
+            return decision["k"], decision["reason"]
         if isinstance(engine, (Faiss, Hnswlib)):
             return kept.cuts[0].k, kept.cuts[0].reason
         if isinstance(engine, Usearch):
@@ -261,10 +261,10 @@ class Haystack(Scored):
             for i, score, stored in zip(*self.results, strict=True)
         ]
         found = ParetoCut(**options).run(documents)
-        kept, told = found["documents"], found["decision"]
-        assert {one.meta["paretocut"]["reason"] for one in kept} <= {told["reason"]}
+        kept, decision = found["documents"], found["decision"]
+        assert {one.meta["paretocut"]["reason"] for one in kept} <= {decision["reason"]}
         stored = [one.meta["page"] for one in kept]
-        return Kept([int(one.id) for one in kept], stored, told["k"], told["reason"])
+        return Kept([int(one.id) for one in kept], stored, decision["k"], decision["reason"])
 
 
 class PyTerrier(Scored):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -44,3 +45,26 @@ def planted(
         num_relevant=[2 + i % 7 + 1 for i in range(lists)] if judged else None,
         higher_is_better=sign > 0,
     )
+
+
+def write_two_runs(folder: Path) -> dict[str, Any]:
+    """Write words.run, near.run (distances) and qrels.txt; return the files and the lists."""
+    rng = np.random.default_rng(0)
+    relevant = np.arange(60) < 5
+    names = [f"d{i}" for i in range(60)]
+    queries = [f"q{i}" for i in range(24)]
+    files, lists = {}, {}
+    for name, up in (("words", True), ("near", False)):
+        scores = rng.normal(size=(24, 60)) + 2 * relevant
+        one = pc.RankedLists(
+            scores if up else 9 - scores,
+            doc_ids=[names] * 24,
+            query_ids=queries,
+            higher_is_better=up,
+        ).truncate(40)
+        files[name] = folder / f"{name}.run"
+        pc.write_trec(files[name], one)
+        lists[name] = pc.read_trec(files[name], higher_is_better=up)
+    qrels = folder / "qrels.txt"
+    qrels.write_text("".join(f"{q} 0 {d} 1\n" for q in queries for d in names[:5]))
+    return {"files": files, "lists": lists, "qrels": qrels, "folder": folder}

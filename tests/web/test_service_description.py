@@ -55,11 +55,11 @@ def test_every_error_has_a_schema_and_an_example() -> None:
 
 
 def test_answers_that_the_library_makes_are_described_field_by_field() -> None:
-    from paretocut.web import schemas
+    from paretocut.web import bodies
 
-    line = schemas.SummaryLine.model_fields.keys()
-    assert line == {field.name for field in fields(pc.evaluation.result.Summary)}
-    decision = schemas.Decision.model_fields.keys()
+    line = bodies.SummaryLine.model_fields.keys()
+    assert line == {field.name for field in fields(pc.evaluation.Summary)}
+    decision = bodies.Decision.model_fields.keys()
     assert decision == pc.cut([3.0, 2.0, 1.0]).to_dict().keys()
 
 

@@ -200,6 +200,24 @@ def test_compressed_arrow_buffers_are_refused_before_they_are_unpacked(
     assert refused(answer, 415)["code"] == "unsupported_encoding"
 
 
+def test_arrow_lists_without_numbers_cannot_fill_the_memory(client: Any) -> None:
+    nothing = pa.list_(pa.float64(), 0)
+    column = pa.Array.from_buffers(
+        nothing, 2**31 - 1, [None], children=[pa.array([], pa.float64())]
+    )
+    content = stream(pa.table({"scores": column}))
+    assert len(content) < 1000
+    answer = client.post("/v1/cut", content=content, headers={"Content-Type": ARROW})
+    assert refused(answer, 413)["code"] == "too_many_lists"
+
+
+@pytest.mark.parametrize("names", [["scores", "scores"], ["other", "query"]])
+def test_arrow_streams_must_have_one_column_of_scores(client: Any, names: list[str]) -> None:
+    table = pa.Table.from_arrays([pa.array([[2.0, 1.0]])] * 2, names=names)
+    answer = client.post("/v1/cut", content=stream(table), headers={"Content-Type": ARROW})
+    assert "must have one column named scores" in refused(answer, 422)["message"]
+
+
 def test_compressed_bodies_are_refused(client: Any) -> None:
     answer = client.post("/v1/cut", content=b"\x1f\x8b", headers={"Content-Encoding": "gzip"})
     assert refused(answer, 415)["code"] == "unsupported_encoding"
@@ -216,7 +234,7 @@ def test_arrow_options_are_checked_like_those_of_json(client: Any) -> None:
 
 def test_options_of_a_json_body_are_not_taken_from_the_address(client: Any) -> None:
     answer = client.post("/v1/cut?max_k=1", json={"scores": [3, 2, 1]})
-    assert "belong into the body" in refused(answer, 422)["message"]
+    assert "belong in the body" in refused(answer, 422)["message"]
 
 
 def test_too_many_and_too_long_lists_are_refused(client: Any) -> None:

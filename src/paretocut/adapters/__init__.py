@@ -5,7 +5,7 @@ Each module imports its package when it is used, and raises
 vector stores work on the store's answers and import nothing.
 """
 
-from paretocut.adapters._base import CutList
-from paretocut.adapters._telling import ScoresWarning
+from paretocut.adapters.deciding import CutList
+from paretocut.adapters.reporting import ScoresWarning
 
 __all__ = ["CutList", "ScoresWarning"]

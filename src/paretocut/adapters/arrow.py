@@ -7,16 +7,17 @@ part in the fit, its surprise is null, and it is not kept.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, TypeAlias, Unpack
 
 import numpy as np
 
-from paretocut.adapters._frames import FrameCutter, Options, check_columns
+from paretocut.adapters.frames import FrameCutter, FrameOptions, ListNames, RowNames, placed
 from paretocut.errors import InvalidParameterError, InvalidScoresError
-from paretocut.lists import FloatArray, Ragged
+from paretocut.lists import BoolArray, FloatArray, Ragged, offsets_of
 from paretocut.schema.extras import require
 
-__all__ = ["cut_array", "cut_lists", "cut_rows", "cut_with", "lists_with", "rows_with"]
+__all__ = ["ListsJob", "RowsJob", "cut_array", "cut_lists", "cut_rows", "cut_with"]
 
 Table: TypeAlias = Any  # pyarrow.Table or pyarrow.RecordBatch
 
@@ -28,7 +29,7 @@ def cut_lists(
     k: str = "k",
     surprise: str = "surprise",
     reason: str | None = "reason",
-    **options: Unpack[Options],
+    **options: Unpack[FrameOptions],
 ) -> Table:
     """Return the table, one row per query, with the number to keep, the surprise and the reason.
 
@@ -42,8 +43,7 @@ def cut_lists(
         Names of the new columns: integers, lists in the order of the scores, and sentences; None
         leaves the reason out.
     **options
-        Who decides and within which bounds, as in `paretocut.cut`; ``higher_is_better``;
-        ``threads``.
+        Who decides, as in `paretocut.cut`, with bounds; ``higher_is_better``; ``threads``.
 
     Examples
     --------
@@ -54,32 +54,7 @@ def cut_lists(
     [2, None]
     """
     cutter = FrameCutter("cut_lists", options)
-    return lists_with(table, cutter, column=column, k=k, surprise=surprise, reason=reason)
-
-
-def lists_with(
-    table: Table,
-    cutter: FrameCutter,
-    *,
-    column: str,
-    k: str,
-    surprise: str,
-    reason: str | None,
-) -> Table:
-    """Return what `cut_lists` does, for options that were checked before.
-
-    Parameters
-    ----------
-    table, column, k, surprise, reason
-        As in `cut_lists`.
-    cutter
-        Who decides.
-    """
-    new = {"k": k, "surprise": surprise, "reason": reason}
-    check_columns("cut_lists", _names(table, "cut_lists"), there={"column": column}, new=new)
-    counts, scored, reasons = cut_with(table.column(column), cutter)
-    table = table.append_column(k, counts).append_column(surprise, scored)
-    return table if reason is None else table.append_column(reason, reasons)
+    return ListsJob(cutter, ListNames(column, k, surprise, reason))(table)
 
 
 def cut_rows(
@@ -90,7 +65,7 @@ def cut_rows(
     surprise: str = "surprise",
     kept: str = "kept",
     reason: str | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[FrameOptions],
 ) -> Table:
     """Return the table, one row per result, with its surprise and whether it is kept.
 
@@ -106,52 +81,10 @@ def cut_rows(
         As in `cut_lists`.
     """
     cutter = FrameCutter("cut_rows", options)
-    return rows_with(
-        table, cutter, query=query, score=score, surprise=surprise, kept=kept, reason=reason
-    )
+    return RowsJob(cutter, RowNames(query, score, surprise, kept, reason))(table)
 
 
-def rows_with(
-    table: Table,
-    cutter: FrameCutter,
-    *,
-    query: str,
-    score: str,
-    surprise: str,
-    kept: str,
-    reason: str | None,
-) -> Table:
-    """Return what `cut_rows` does, for options that were checked before.
-
-    Parameters
-    ----------
-    table, query, score, surprise, kept, reason
-        As in `cut_rows`.
-    cutter
-        Who decides.
-    """
-    pa = require("pyarrow", feature="cut_rows", extra="arrow")
-    there = {"query": query, "score": score}
-    new = {"surprise": surprise, "kept": kept, "reason": reason}
-    check_columns("cut_rows", _names(table, "cut_rows"), there=there, new=new)
-    scores = _whole(pa, table.column(score))
-    scored = scores.is_valid().to_numpy(zero_copy_only=False)
-    codes = _whole(pa, table.column(query)).dictionary_encode("encode").indices.to_numpy()
-    decided = cutter.decide_rows(codes[scored], _doubles(scores.drop_null()))
-    all_found = np.zeros(len(scores))
-    all_found[scored] = decided.surprise
-    all_kept = np.zeros(len(scores), dtype=np.bool_)
-    all_kept[scored] = decided.kept
-    table = table.append_column(surprise, pa.array(all_found, mask=~scored))
-    table = table.append_column(kept, pa.array(all_kept))
-    if reason is None:
-        return table
-    texts = np.full(len(scores), None, dtype=object)
-    texts[scored] = decided.reasons
-    return table.append_column(reason, pa.array(texts, pa.string()))
-
-
-def cut_array(lists: Any, **options: Unpack[Options]) -> tuple[Any, Any, Any]:
+def cut_array(lists: Any, **options: Unpack[FrameOptions]) -> tuple[Any, Any, Any]:
     """Return three arrays: the number to keep of each list, lists of surprise, and the reasons.
 
     Parameters
@@ -165,16 +98,46 @@ def cut_array(lists: Any, **options: Unpack[Options]) -> tuple[Any, Any, Any]:
     return cut_with(lists, FrameCutter("cut_array", options))
 
 
-def cut_with(lists: Any, cutter: FrameCutter) -> tuple[Any, Any, Any]:
-    """Return what `cut_array` does, for options that were checked before.
+@dataclass(frozen=True)
+class ListsJob:
+    """What `cut_lists` does with a table; clusters send it to their workers."""
 
-    Parameters
-    ----------
-    lists
-        As in `cut_array`.
-    cutter
-        Who decides.
-    """
+    cutter: FrameCutter
+    names: ListNames
+
+    def __call__(self, table: Table) -> Table:
+        names = self.names
+        names.check(self.cutter.who, _names(table, self.cutter.who))
+        counts, scored, reasons = cut_with(table.column(names.column), self.cutter)
+        table = table.append_column(names.k, counts).append_column(names.surprise, scored)
+        return table if names.reason is None else table.append_column(names.reason, reasons)
+
+
+@dataclass(frozen=True)
+class RowsJob:
+    """What `cut_rows` does with a table; clusters send it to their workers."""
+
+    cutter: FrameCutter
+    names: RowNames
+
+    def __call__(self, table: Table) -> Table:
+        pa = require("pyarrow", feature="cut_rows", extra="arrow")
+        names = self.names
+        names.check(self.cutter.who, _names(table, self.cutter.who))
+        scores = _whole(pa, table.column(names.score))
+        scored = _mask(scores.is_valid())
+        codes = _whole(pa, table.column(names.query)).dictionary_encode("encode").indices
+        values = placed(_doubles(scores.drop_null()), scored, np.nan)
+        surprise, kept, reasons = self.cutter.rows(codes.to_numpy(), values, scored)
+        table = table.append_column(names.surprise, pa.array(surprise, mask=~scored))
+        table = table.append_column(names.kept, pa.array(kept))
+        if names.reason is None:
+            return table
+        return table.append_column(names.reason, pa.array(reasons(), pa.string()))
+
+
+def cut_with(lists: Any, cutter: FrameCutter) -> tuple[Any, Any, Any]:
+    """Return what `cut_array` does, for options that were checked before."""
     pa = require("pyarrow", feature="cut_array", extra="arrow")
     if not isinstance(lists, (pa.Array, pa.ChunkedArray)):
         raise InvalidParameterError(
@@ -184,37 +147,32 @@ def cut_with(lists: Any, cutter: FrameCutter) -> tuple[Any, Any, Any]:
         return _cut_chunk(pa, lists, cutter)
     # A column without chunks still has a type, and it decides what comes back.
     chunks = lists.chunks or [pa.array([], lists.type)]
-    counts, surprise, reasons = zip(
-        *(_cut_chunk(pa, chunk, cutter) for chunk in chunks), strict=True
-    )
-    return pa.chunked_array(counts), pa.chunked_array(surprise), pa.chunked_array(reasons)
+    columns = zip(*(_cut_chunk(pa, chunk, cutter) for chunk in chunks), strict=True)
+    counts, surprise, reasons = (pa.chunked_array(column) for column in columns)
+    return counts, surprise, reasons
 
 
 def _cut_chunk(pa: Any, lists: Any, cutter: FrameCutter) -> tuple[Any, Any, Any]:
     lists = _as_lists(pa, lists)
-    null = lists.is_null().to_numpy(zero_copy_only=False)
+    null = _mask(lists.is_null())
     lengths = lists.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
-    offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+    offsets = offsets_of(lengths.astype(np.int64))
     flat = lists.flatten()  # unlike `values`, only what this slice holds, and nothing of nulls
-    if flat.null_count == 0:
-        decided = cutter.decide(Ragged(_doubles(flat), offsets))
-        found = pa.array(decided.surprise.values)
-    else:
-        scored = flat.is_valid().to_numpy(zero_copy_only=False)
-        before = np.concatenate([[0], np.cumsum(scored)])
-        decided = cutter.decide(Ragged(_doubles(flat.drop_null()), before[offsets]))
-        values = np.zeros(len(flat))
-        values[scored] = decided.surprise.values
-        found = pa.array(values, mask=~scored)
+    scored, own = None, offsets
+    if flat.null_count:
+        scored = _mask(flat.is_valid())
+        own = np.concatenate([[0], np.cumsum(scored)])[offsets]
+    k, found, reasons = cutter.lists(Ragged(_doubles(flat.drop_null()), own), ~null)
+    surprise = (
+        pa.array(found) if scored is None else pa.array(placed(found, scored, 0), mask=~scored)
+    )
     large = pa.types.is_large_list(lists.type)
     make = pa.LargeListArray if large else pa.ListArray
     ends = pa.array(offsets if large else offsets.astype(np.int32))
-    texts = np.array(decided.cuts.reasons, dtype=object)
-    texts[null] = None
     return (
-        pa.array(decided.cuts.k, mask=null),
-        make.from_arrays(ends, found, mask=pa.array(null)),
-        pa.array(texts, pa.string()),
+        pa.array(k, mask=null),
+        make.from_arrays(ends, surprise, mask=pa.array(null)),
+        pa.array(reasons, pa.string()),
     )
 
 
@@ -251,6 +209,11 @@ def _dimensions(kind: Any) -> int:
 
 def _whole(pa: Any, column: Any) -> Any:
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _mask(flags: Any) -> BoolArray:
+    mask: BoolArray = flags.to_numpy(zero_copy_only=False)
+    return mask
 
 
 def _doubles(values: Any) -> FloatArray:

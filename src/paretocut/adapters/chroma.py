@@ -5,17 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Unpack
 
-from paretocut.adapters._base import (
-    FETCH_K,
-    CutList,
-    CutOptions,
-    Cutter,
-    TokenBudget,
-    cut_each,
-    read_each,
-)
-from paretocut.adapters._calibrating import SAMPLE, Embed, calibrate_store
-from paretocut.adapters._telling import warn_of_shortfall
+from paretocut.adapters.deciding import FETCH_K, CutList, cut_each, read_each
+from paretocut.adapters.stores import SAMPLE, Embed, calibrate_store
+from paretocut.adapters.tokens import TokenBudget
+from paretocut.decisions.options import DecisionOptions
 from paretocut.errors import InvalidScoresError
 from paretocut.truncators import Calibrated
 
@@ -31,7 +24,7 @@ def cut_query(
     asked: int | None = None,
     max_tokens: int | None = None,
     count_tokens: Callable[[str], int] | None = None,
-    **options: Unpack[CutOptions],
+    **options: Unpack[DecisionOptions],
 ) -> dict[str, Any]:
     """Return the result with what is worth keeping, in every column.
 
@@ -43,11 +36,10 @@ def cut_query(
         What ``collection.query`` returned, with its distances; ask for ``n_results=200`` or so.
         Chroma gives distances in every space.
     asked
-        How many results the search asked for, if you want to be warned when it got less than
-        half of them.
+        How many results the search asked for; a warning says when it got less than half.
     max_tokens, count_tokens
-        Most tokens that the documents kept may have together, and what counts them; by default
-        one token for every four characters. Needs documents.
+        Most tokens of the documents kept together, and what counts them; by default one token for
+        every four characters. Needs documents.
     **options
         Who decides and within which bounds, as in `paretocut.cut`.
     """
@@ -57,22 +49,23 @@ def cut_query(
             "cut_query: the result must have distances: query with include=['distances', ...]; "
             f"got {included}"
         )
-    budget = TokenBudget(max_tokens, count_tokens).check("cut_query")
+    budget = TokenBudget.of("cut_query", max_tokens, count_tokens)
     if max_tokens is not None and result.get("documents") is None:
         raise InvalidScoresError(
             "cut_query: the result must have documents for max_tokens: query with "
             f"include=['documents', ...]; got {result.get('included')}"
         )
     distances = result["distances"]
-    counts = read_each(distances, len, who="cut_query", what="lists of distances, one per query")
-    warn_of_shortfall(counts, asked, who="cut_query", remedy=_REMEDY)
+    read_each(distances, len, who="cut_query", what="lists of distances, one per query")
     decisions, _ = cut_each(
         distances,
-        Cutter.of("cut_query", options),
+        options,
         who="cut_query",
         higher_is_better=False,
         budget=budget,
         text_of=lambda query, i: result["documents"][query][i] or "",
+        asked=asked,
+        remedy=_REMEDY,
     )
     cut = dict(result)
     for name in _COLUMNS:

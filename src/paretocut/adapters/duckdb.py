@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, Unpack
 
-from paretocut.adapters._base import CutList, CutOptions, Cutter
-from paretocut.adapters._fused import FuseOptions
-from paretocut.adapters._rows import cut_of_rows, cut_of_table, fuse_of_columns
+from paretocut.adapters.deciding import CutList
+from paretocut.adapters.hybrid import HybridOptions
+from paretocut.adapters.fetched import cut_fetched_rows, cut_fetched_table, fuse_fetched_rows
+from paretocut.decisions.options import DecisionOptions
 
 __all__ = ["cut_arrow", "cut_rows", "fuse_rows"]
 
@@ -25,7 +26,7 @@ def cut_rows(
     *,
     higher_is_better: bool,
     asked: int | None = None,
-    **options: Unpack[CutOptions],
+    **options: Unpack[DecisionOptions],
 ) -> CutList[Row]:
     """Return the rows worth keeping, with the decision.
 
@@ -39,15 +40,14 @@ def cut_rows(
         True for ``array_cosine_similarity``, ``array_inner_product`` and BM25; False for
         ``array_distance``, ``array_cosine_distance`` and ``array_negative_inner_product``.
     asked
-        How many results the search asked for, if you want to be warned when it got less than
-        half of them.
+        How many results the search asked for; a warning says when it got less than half.
     **options
         Who decides and within which bounds, as in `paretocut.cut`.
     """
-    return cut_of_rows(
+    return cut_fetched_rows(
         rows,
         score,
-        Cutter.of("cut_rows", options),
+        options,
         who="cut_rows",
         higher_is_better=higher_is_better,
         asked=asked,
@@ -61,7 +61,7 @@ def cut_arrow(
     *,
     higher_is_better: bool,
     asked: int | None = None,
-    **options: Unpack[CutOptions],
+    **options: Unpack[DecisionOptions],
 ) -> Any:
     """Return the rows of the Arrow table worth keeping; its metadata holds the decision.
 
@@ -74,10 +74,10 @@ def cut_arrow(
     higher_is_better, asked, **options
         As in `cut_rows`.
     """
-    return cut_of_table(
+    return cut_fetched_table(
         table,
         score,
-        Cutter.of("cut_arrow", options),
+        options,
         who="cut_arrow",
         higher_is_better=higher_is_better,
         asked=asked,
@@ -86,9 +86,7 @@ def cut_arrow(
 
 
 def fuse_rows(
-    rows: Sequence[Row],
-    scores: Mapping[int, bool],
-    **options: Unpack[FuseOptions],
+    rows: Sequence[Row], scores: Mapping[int, bool], **options: Unpack[HybridOptions]
 ) -> CutList[Row]:
     """Return the rows of a hybrid search worth keeping, best first, with the decision.
 
@@ -106,4 +104,4 @@ def fuse_rows(
         How the searches are fused, as in `paretocut.fuse` (or ``fusion``, a fitted
         `paretocut.Fusion` or the path of a saved one), and who decides, as in `paretocut.cut`.
     """
-    return fuse_of_columns(rows, scores, options)
+    return fuse_fetched_rows(rows, scores, options, who="fuse_rows")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Unpack
 
-from paretocut.adapters._frames import FrameCutter, Options
 from paretocut.adapters.arrow import cut_with
+from paretocut.adapters.frames import FrameCutter, FrameOptions
 from paretocut.errors import InvalidParameterError
 from paretocut.schema.extras import require
 
@@ -19,7 +19,7 @@ def register(
     k: str = "paretocut_k",
     surprise: str = "paretocut_surprise",
     reason: str = "paretocut_reason",
-    **options: Unpack[Options],
+    **options: Unpack[FrameOptions],
 ) -> None:
     """Make three functions known to a DuckDB connection, for use in its SQL.
 
@@ -35,8 +35,7 @@ def register(
     k, surprise, reason
         Names of the functions.
     **options
-        Who decides and within which bounds, as in `paretocut.cut`; ``higher_is_better``;
-        ``threads``.
+        Who decides, as in `paretocut.cut`, with bounds; ``higher_is_better``; ``threads``.
 
     Examples
     --------
@@ -55,7 +54,7 @@ def register(
         raise InvalidParameterError(
             f"register: connection must be a DuckDB connection, got {type(connection).__name__}"
         )
-    cutter = FrameCutter("register", options)  # bad options are told here
+    cutter = FrameCutter("register", options)  # refuses bad options at once
     lists = duckdb.list_type("DOUBLE")
     for column, (name, kind) in enumerate(((k, "BIGINT"), (surprise, lists), (reason, "VARCHAR"))):
         connection.create_function(

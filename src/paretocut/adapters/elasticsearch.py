@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, Unpack
 
-from paretocut.adapters._base import CutList, CutOptions, Cutter, cut_scored
-from paretocut.adapters._fused import Arm, FuseOptions, Fuser, arms_by_name
-from paretocut.adapters._telling import KEY, warn_of_shortfall
+from paretocut.adapters.deciding import CutList, cut_scored
+from paretocut.adapters.hybrid import Fuser, HybridOptions, arms_by_name
+from paretocut.adapters.reporting import KEY, warn_of_shortfall
+from paretocut.decisions.options import DecisionOptions
 from paretocut.errors import InvalidScoresError
 
 __all__ = ["cut_search", "fuse_searches"]
@@ -22,7 +23,7 @@ def cut_search(
     *,
     query: str | None = None,
     asked: int | None = None,
-    **options: Unpack[CutOptions],
+    **options: Unpack[DecisionOptions],
 ) -> Response:
     """Return the response with the hits worth keeping; everything else in it stays.
 
@@ -37,8 +38,7 @@ def cut_search(
     query
         Text that was searched for; only a truncator calibrated for lexical scores needs it.
     asked
-        How many results the search asked for, if you want to be warned when it got less than
-        half of them.
+        How many results the search asked for; a warning says when it got less than half.
     **options
         Who decides and within which bounds, as in `paretocut.cut`.
 
@@ -52,25 +52,24 @@ def cut_search(
     >>> [hit["_id"] for hit in response["hits"]["hits"]]
     ['0', '1']
     """
-    body, hits, scores = _read(response, "cut_search")
-    warn_of_shortfall(len(hits), asked, who="cut_search", remedy=_REMEDY)
-    cutter = Cutter.of("cut_search", options)
-    decision = cut_scored(scores, cutter, who="cut_search", query=query)
+    hits, scores = _read(response, "cut_search", asked)
+    decision = cut_scored(scores, options, who="cut_search", query=query)
     kept = CutList([hits[i] for i in decision.kept], decision.cut)
-    return _written(response, body, kept)
+    result: Response = _written(response, kept)
+    return result
 
 
 def fuse_searches(
     responses: Mapping[str, Response] | Sequence[Response],
     *,
     asked: int | None = None,
-    **options: Unpack[FuseOptions],
+    **options: Unpack[HybridOptions],
 ) -> Response:
     """Return one response for several searches of the same question, fused and cut.
 
     Send them in one request with ``client.msearch``: its ``responses`` are what this takes. The
-    hits come best first with their fused ``_score``; each has the decision and what every search
-    said of it under ``paretocut``. All else is as in the first response.
+    hits come best first with their fused ``_score``; each has under ``paretocut`` the decision,
+    and score and rank in every search. All else is as in the first response.
 
     Parameters
     ----------
@@ -92,26 +91,21 @@ def fuse_searches(
     ['b', 'a']
     """
     who = "fuse_searches"
-    arms: dict[str, Arm[Any]] = {}
-    first: tuple[Response, dict[str, Any]] | None = None
-    for name, response in arms_by_name(responses, who, "responses").items():
-        body, hits, scores = _read(response, who)
-        warn_of_shortfall(len(hits), asked, who=who, remedy=_REMEDY)
-        ids = [f"{hit.get('_index', '')}/{hit['_id']}" for hit in hits]
-        arms[name] = Arm(hits, ids, scores)
-        first = first or (response, body)
-    assert first is not None
-    kept = Fuser(who, options).answer(
-        arms, lambda hit, score, mark: {**hit, "_score": score, KEY: mark}
+    named = arms_by_name(responses, who, "responses")
+    kept = Fuser.of(who, options).answer(
+        {name: _read(response, who, asked)[0] for name, response in named.items()},
+        lambda hit, score, mark: {**hit, "_score": score, KEY: mark},
+        id_of=lambda hit: f"{hit.get('_index', '')}/{hit['_id']}",
+        score_of=lambda hit: hit["_score"],
     )
-    return _written(*first, kept)
+    result: Response = _written(next(iter(named.values())), kept)
+    return result
 
 
-def _read(response: Any, who: str) -> tuple[dict[str, Any], list[Any], list[Any]]:
-    """Return the body of a response, its hits and their scores."""
+def _read(response: Any, who: str, asked: int | None) -> tuple[list[Any], list[Any]]:
+    """Return the hits of a response and their scores."""
     try:
-        body: dict[str, Any] = dict(getattr(response, "body", response))
-        hits = body["hits"]["hits"]
+        hits = dict(getattr(response, "body", response))["hits"]["hits"]
         scores = [hit["_score"] for hit in hits]
     except (TypeError, KeyError, ValueError) as error:
         raise InvalidScoresError(
@@ -123,14 +117,12 @@ def _read(response: Any, who: str) -> tuple[dict[str, Any], list[Any], list[Any]
             f"{who}: every hit must have a _score: sort by it, or search with "
             f"track_scores=true; got none at index {scores.index(None)}"
         )
-    return body, hits, scores
+    warn_of_shortfall(len(hits), asked, who=who, remedy=_REMEDY)
+    return hits, scores
 
 
-def _written(response: Response, body: dict[str, Any], kept: CutList[Any]) -> Response:
-    """Return a response like the one given, with other hits."""
-    body = {**body, "hits": {**body["hits"], "hits": kept}}
-    source: Any = response
-    # The client's own class, or a dictionary.
-    same = type(source)(body=body, meta=source.meta) if hasattr(source, "body") else body
-    result: Any = same
-    return result  # type: ignore[no-any-return]
+def _written(response: Any, kept: CutList[Any]) -> Any:
+    """Return a response like the one given, a dictionary or the client's class, with other hits."""
+    given = getattr(response, "body", response)
+    body = {**given, "hits": {**given["hits"], "hits": kept}}
+    return body if given is response else type(response)(body=body, meta=response.meta)

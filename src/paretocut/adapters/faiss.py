@@ -7,8 +7,9 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from paretocut.adapters._base import CutOptions, Cutter, CutTuple, cut_each, two_matrices
-from paretocut.adapters._telling import warn_of_shortfall
+from paretocut.adapters.deciding import CutTuple, cut_each
+from paretocut.adapters.stores import two_matrices
+from paretocut.decisions.options import DecisionOptions
 from paretocut.errors import InvalidScoresError
 
 __all__ = ["cut_search"]
@@ -21,7 +22,7 @@ def cut_search(
     labels: NDArray[Any],
     *,
     higher_is_better: bool,
-    **options: Unpack[CutOptions],
+    **options: Unpack[DecisionOptions],
 ) -> CutTuple:
     """Return distances and labels of the results worth keeping, padded as FAISS pads.
 
@@ -57,10 +58,14 @@ def cut_search(
     new_distances = np.full_like(distances, -worst if higher_is_better else worst)
     new_labels = np.full_like(labels, -1)
     there = np.where(labels == -1, np.nan, distances.astype(np.float64))
-    counts = np.count_nonzero(labels != -1, axis=1).tolist()
-    warn_of_shortfall(counts, labels.shape[1] or None, who="cut_search", remedy=_REMEDY)
-    cutter = Cutter.of("cut_search", options)
-    decisions, cuts = cut_each(there, cutter, who="cut_search", higher_is_better=higher_is_better)
+    decisions, cuts = cut_each(
+        there,
+        options,
+        who="cut_search",
+        higher_is_better=higher_is_better,
+        asked=labels.shape[1] or None,
+        remedy=_REMEDY,
+    )
     for row, decision in enumerate(decisions):
         kept = decision.kept
         new_distances[row, : kept.size] = distances[row, kept]

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-import os
-from collections.abc import Callable, Iterable
-from typing import Any, Unpack
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Self, Unpack
 
-from paretocut.adapters._base import (
-    UNSCORED,
-    CutOptions,
-    Cutter,
-    TokenBudget,
-    filter_scored,
-    read_each,
-)
-from paretocut.adapters._fused import Arm, FuseOptions, Fuser
-from paretocut.adapters._telling import with_mark
+from paretocut.adapters.deciding import UNSCORED, filter_scored, stored
+from paretocut.adapters.hybrid import Fuser, HybridOptions
+from paretocut.adapters.reporting import with_mark
+from paretocut.adapters.tokens import TokenBudget
 from paretocut.calibration import calibrate
+from paretocut.decisions.options import DecisionOptions
 from paretocut.errors import InvalidParameterError
 from paretocut.schema.extras import require
 from paretocut.schema.parameters import check_choice
+from paretocut.truncators.choose import Chosen
 
 require("haystack", feature="paretocut.adapters.haystack", extra="haystack")
 
@@ -29,8 +24,41 @@ from haystack import Document, component, default_from_dict, default_to_dict
 __all__ = ["ParetoCut", "ParetoCutJoiner"]
 
 
+class _Stored:
+    """What both components share: pipelines store them as plain values."""
+
+    options: Mapping[str, Any]
+
+    def _arguments(self) -> dict[str, Any]:
+        """Return the arguments of the constructor, less the options."""
+        raise NotImplementedError
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the component as plain values, for pipelines in YAML.
+
+        A truncator and a fusion are stored by their paths: give the component the paths of saved
+        ones. A function that counts tokens cannot be stored.
+        """
+        plain = stored({**self._arguments(), **self.options}, type(self).__name__)
+        del plain["count_tokens"]  # None
+        data: dict[str, Any] = default_to_dict(self, **plain)
+        return data
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """Return the component that `to_dict` describes.
+
+        Parameters
+        ----------
+        data
+            What `to_dict` returned.
+        """
+        restored: Self = default_from_dict(cls, data)
+        return restored
+
+
 @component
-class ParetoCut:
+class ParetoCut(_Stored):
     """Keeps the documents whose score makes them worth returning, in their order; maybe none.
 
     Place it after a retriever or ranker with a large ``top_k`` (200). Documents come out as copies
@@ -45,8 +73,8 @@ class ParetoCut:
     unscored
         What happens to documents whose score is None: ``"refuse"``, ``"keep"`` or ``"drop"``.
     max_tokens, count_tokens
-        Most tokens that the documents kept may have together, and what counts them; by default
-        one token for every four characters.
+        Most tokens of the documents kept together, and what counts them; by default one token for
+        every four characters.
     **options
         Who decides and within which bounds, as in `paretocut.cut`.
     """
@@ -58,11 +86,11 @@ class ParetoCut:
         unscored: str = "refuse",
         max_tokens: int | None = None,
         count_tokens: Callable[[str], int] | None = None,
-        **options: Unpack[CutOptions],
+        **options: Unpack[DecisionOptions],
     ) -> None:
         check_choice(unscored, UNSCORED, who="ParetoCut", name="unscored")
-        self._cutter = Cutter.of("ParetoCut", options)  # refuses bad options before documents come
-        self._budget = TokenBudget(max_tokens, count_tokens).check("ParetoCut")
+        self._chosen = Chosen.of("ParetoCut", options)  # refuses bad options before documents come
+        self._budget = TokenBudget.of("ParetoCut", max_tokens, count_tokens)
         self.higher_is_better = higher_is_better
         self.unscored = unscored
         self.options = options
@@ -87,44 +115,12 @@ class ParetoCut:
             As for `paretocut.calibrate`, such as ``queries``, ``n`` and ``threads``.
         """
         found = calibrate(search, texts, higher_is_better=self.higher_is_better, **options)
-        return ParetoCut(
-            higher_is_better=self.higher_is_better,
-            unscored=self.unscored,
-            max_tokens=self._budget.most,
-            count_tokens=self._budget.count,
-            truncator=found,
-            min_k=self.options.get("min_k", 0),
-            max_k=self.options.get("max_k"),
-        )
+        bounds = {name: self.options[name] for name in ("min_k", "max_k") if name in self.options}
+        return ParetoCut(**self._arguments(), truncator=found, **bounds)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the component as plain values, for pipelines in YAML.
-
-        A truncator is stored by its path: give the component the path of a saved one. A function
-        that counts tokens cannot be stored.
-        """
-        options = _stored(self.options, "ParetoCut")
-        _refuse_counter(self._budget, "ParetoCut")
-        data: dict[str, Any] = default_to_dict(
-            self,
-            higher_is_better=self.higher_is_better,
-            unscored=self.unscored,
-            max_tokens=self._budget.most,
-            **options,
-        )
-        return data
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> ParetoCut:
-        """Return the component that `to_dict` describes.
-
-        Parameters
-        ----------
-        data
-            What `to_dict` returned.
-        """
-        restored: ParetoCut = default_from_dict(cls, data)
-        return restored
+    def _arguments(self) -> dict[str, Any]:
+        own = {"higher_is_better": self.higher_is_better, "unscored": self.unscored}
+        return own | self._budget.arguments()
 
     @component.output_types(documents=list[Document], decision=dict[str, Any])
     def run(self, documents: list[Document], query: str | None = None) -> dict[str, Any]:
@@ -139,14 +135,10 @@ class ParetoCut:
         """
         kept = filter_scored(
             documents,
-            read_each(
-                documents,
-                lambda document: document.score,
-                who="ParetoCut",
-                what="a list of haystack.Document",
-            ),
-            self._cutter,
+            self._chosen,
             who="ParetoCut",
+            what="a list of haystack.Document",
+            score_of=lambda document: document.score,
             query=query,
             unscored=self.unscored,
             mark=_mark,
@@ -172,7 +164,7 @@ class ParetoCut:
 
 
 @component
-class ParetoCutJoiner:
+class ParetoCutJoiner(_Stored):
     """Joins the documents of several retrievers by their scores, and cuts the outcome.
 
     It stands where ``DocumentJoiner`` stands, with one input for each retriever, because weights,
@@ -200,47 +192,22 @@ class ParetoCutJoiner:
         higher_is_better: dict[str, bool] | None = None,
         max_tokens: int | None = None,
         count_tokens: Callable[[str], int] | None = None,
-        **options: Unpack[FuseOptions],
+        **options: Unpack[HybridOptions],
     ) -> None:
-        self._fuser = Fuser("ParetoCutJoiner", options)
+        self._fuser = Fuser.of("ParetoCutJoiner", options)
         if isinstance(names, str) or len(set(names)) < max(len(names), 2):
             raise InvalidParameterError(
                 f"ParetoCutJoiner: names must be at least 2 different names, got {names!r}"
             )
         component.set_input_types(self, **dict.fromkeys(names, list[Document]))
-        self._budget = TokenBudget(max_tokens, count_tokens).check("ParetoCutJoiner")
+        self._budget = TokenBudget.of("ParetoCutJoiner", max_tokens, count_tokens)
         self.names = names
         self.higher_is_better = higher_is_better
         self.options = options
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the component as plain values, for pipelines in YAML.
-
-        A truncator and a fusion are stored by their paths: give the component the paths of saved
-        ones. A function that counts tokens cannot be stored.
-        """
-        options = _stored(self.options, "ParetoCutJoiner")
-        _refuse_counter(self._budget, "ParetoCutJoiner")
-        data: dict[str, Any] = default_to_dict(
-            self,
-            names=self.names,
-            higher_is_better=self.higher_is_better,
-            max_tokens=self._budget.most,
-            **options,
-        )
-        return data
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> ParetoCutJoiner:
-        """Return the component that `to_dict` describes.
-
-        Parameters
-        ----------
-        data
-            What `to_dict` returned.
-        """
-        restored: ParetoCutJoiner = default_from_dict(cls, data)
-        return restored
+    def _arguments(self) -> dict[str, Any]:
+        own = {"names": self.names, "higher_is_better": self.higher_is_better}
+        return own | self._budget.arguments()
 
     @component.output_types(documents=list[Document], decision=dict[str, Any])
     def run(self, **documents: list[Document]) -> dict[str, Any]:
@@ -256,45 +223,16 @@ class ParetoCutJoiner:
                 f"ParetoCutJoiner: inputs must be {', '.join(self.names)}, "
                 f"got {', '.join(documents) or 'none'}"
             )
-        better = self.higher_is_better or {}
-        arms = {
-            name: Arm(
-                documents[name],
-                [document.id for document in documents[name]],
-                [document.score for document in documents[name]],
-                better.get(name, True),
-            )
-            for name in self.names
-        }
         kept = self._fuser.answer(
-            arms,
+            {name: documents[name] for name in self.names},
             lambda document, score, mark: _mark(dataclasses.replace(document, score=score), mark),
+            id_of=lambda document: document.id,
+            score_of=lambda document: document.score,
+            higher_is_better=self.higher_is_better,
             text_of=lambda document: document.content or "",
             budget=self._budget,
         )
         return {"documents": list(kept), "decision": kept.cut.to_dict()}
-
-
-def _stored(options: Any, who: str) -> dict[str, Any]:
-    """Return options that can be written into a pipeline: objects by the path of their file."""
-    stored = dict(options)
-    for name in ("truncator", "fusion"):
-        value = stored.get(name)
-        if isinstance(value, os.PathLike):
-            stored[name] = os.fspath(value)
-        elif value is not None and not isinstance(value, str):
-            raise InvalidParameterError(
-                f"{who}: {name} must be the path of a saved one for the component to be "
-                f"stored, got {value!r}"
-            )
-    return stored
-
-
-def _refuse_counter(budget: TokenBudget, who: str) -> None:
-    if budget.count is not None:
-        raise InvalidParameterError(
-            f"{who}: count_tokens must be None for the component to be stored, got {budget.count!r}"
-        )
 
 
 def _mark(document: Document, mark: dict[str, Any]) -> Document:

@@ -6,13 +6,15 @@ from typing import Any, Unpack
 
 from numpy.typing import NDArray
 
-from paretocut.adapters._base import CutOptions, Cutter, CutTuple, cut_each, two_matrices
+from paretocut.adapters.deciding import CutTuple, cut_each
+from paretocut.adapters.stores import two_matrices
+from paretocut.decisions.options import DecisionOptions
 
 __all__ = ["cut_knn_query"]
 
 
 def cut_knn_query(
-    labels: NDArray[Any], distances: NDArray[Any], **options: Unpack[CutOptions]
+    labels: NDArray[Any], distances: NDArray[Any], **options: Unpack[DecisionOptions]
 ) -> CutTuple:
     """Return labels and distances of the results worth keeping, one array per query each.
 
@@ -28,12 +30,7 @@ def cut_knn_query(
         Who decides and within which bounds, as in `paretocut.cut`.
     """
     labels, distances = two_matrices("cut_knn_query", labels=labels, distances=distances)
-    decisions, cuts = cut_each(
-        distances,
-        Cutter.of("cut_knn_query", options),
-        who="cut_knn_query",
-        higher_is_better=False,
-    )
+    decisions, cuts = cut_each(distances, options, who="cut_knn_query", higher_is_better=False)
     arrays = [
         [row[one.kept] for row, one in zip(column, decisions, strict=True)]
         for column in (labels, distances)

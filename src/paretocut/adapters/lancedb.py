@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Unpack
 
-from paretocut.adapters._base import FETCH_K, CutList, CutOptions, Cutter
-from paretocut.adapters._calibrating import SAMPLE, Embed, calibrate_store
-from paretocut.adapters._fused import FuseOptions
-from paretocut.adapters._rows import cut_of_rows, cut_of_table, fuse_of_rows
+from paretocut.adapters.deciding import FETCH_K, CutList
+from paretocut.adapters.hybrid import HybridOptions
+from paretocut.adapters.fetched import (
+    columns_of,
+    cut_fetched_rows,
+    cut_fetched_table,
+    fuse_fetched_rows,
+)
+from paretocut.adapters.stores import SAMPLE, Embed, calibrate_store
+from paretocut.decisions.options import DecisionOptions
 from paretocut.errors import InvalidParameterError
 from paretocut.truncators import Calibrated
 
@@ -20,7 +26,7 @@ _HIGHER_IS_BETTER = {"_relevance_score": True, "_score": True, "_distance": Fals
 
 
 def cut_list(
-    rows: Sequence[dict[str, Any]], *, asked: int | None = None, **options: Unpack[CutOptions]
+    rows: Sequence[dict[str, Any]], *, asked: int | None = None, **options: Unpack[DecisionOptions]
 ) -> CutList[dict[str, Any]]:
     """Return the rows worth keeping, with the decision.
 
@@ -30,8 +36,7 @@ def cut_list(
         What ``.to_list()`` returned, with ``_distance`` of a vector search, ``_score`` of a full
         text search or ``_relevance_score`` of a reranker; ask for ``.limit(200)`` or so.
     asked
-        How many results the search asked for, if you want to be warned when it got less than
-        half of them.
+        How many results the search asked for; a warning says when it got less than half.
     **options
         Who decides and within which bounds, as in `paretocut.cut`.
     """
@@ -41,19 +46,14 @@ def cut_list(
             f"cut_list: rows must be dictionaries, as .to_list() returns them, got {first!r:.60}"
         )
     score = "_distance" if first is None else _score_of(first, "cut_list")
-    return cut_of_rows(
-        rows,
-        score,
-        Cutter.of("cut_list", options),
-        who="cut_list",
-        higher_is_better=_HIGHER_IS_BETTER[score],
-        asked=asked,
-        remedy=_REMEDY,
+    up = _HIGHER_IS_BETTER[score]
+    return cut_fetched_rows(
+        rows, score, options, who="cut_list", higher_is_better=up, asked=asked, remedy=_REMEDY
     )
 
 
 def fuse_list(
-    rows: Sequence[dict[str, Any]], **options: Unpack[FuseOptions]
+    rows: Sequence[dict[str, Any]], **options: Unpack[HybridOptions]
 ) -> CutList[dict[str, Any]]:
     """Return the rows of a hybrid search worth keeping, fused anew by score, with the decision.
 
@@ -67,11 +67,11 @@ def fuse_list(
         How they are fused, as in `paretocut.fuse` (or ``fusion``, a fitted `paretocut.Fusion` or
         the path of a saved one), and who decides, as in `paretocut.cut`.
     """
-    arms = {"text": ("_score", True), "vector": ("_distance", False)}
-    return fuse_of_rows(rows, arms, options, who="fuse_list")
+    scores = {"_score": True, "_distance": False}
+    return fuse_fetched_rows(rows, scores, options, who="fuse_list", names=("text", "vector"))
 
 
-def cut_arrow(table: Any, *, asked: int | None = None, **options: Unpack[CutOptions]) -> Any:
+def cut_arrow(table: Any, *, asked: int | None = None, **options: Unpack[DecisionOptions]) -> Any:
     """Return the rows of the Arrow table worth keeping; its metadata holds the decision.
 
     Parameters
@@ -79,25 +79,14 @@ def cut_arrow(table: Any, *, asked: int | None = None, **options: Unpack[CutOpti
     table
         What ``.to_arrow()`` returned, with a column of scores as in `cut_list`.
     asked
-        How many results the search asked for, if you want to be warned when it got less than
-        half of them.
+        How many results the search asked for; a warning says when it got less than half.
     **options
         Who decides and within which bounds, as in `paretocut.cut`.
     """
-    names = getattr(table, "column_names", None)
-    if names is None:
-        raise InvalidParameterError(
-            f"cut_arrow: table must be a pyarrow.Table, got {type(table).__name__}"
-        )
-    score = _score_of(names, "cut_arrow")
-    return cut_of_table(
-        table,
-        score,
-        Cutter.of("cut_arrow", options),
-        who="cut_arrow",
-        higher_is_better=_HIGHER_IS_BETTER[score],
-        asked=asked,
-        remedy=_REMEDY,
+    score = _score_of(columns_of(table, "cut_arrow"), "cut_arrow")
+    up = _HIGHER_IS_BETTER[score]
+    return cut_fetched_table(
+        table, score, options, who="cut_arrow", higher_is_better=up, asked=asked, remedy=_REMEDY
     )
 
 

@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from paretocut.adapters._base import FETCH_K, CutList, cut_scored, filter_scored, read_each
-from paretocut.adapters._fused import Arm, Fuser, arms_by_name
-from paretocut.adapters._telling import KEY, told, warn_of_shortfall, with_mark
+from paretocut.adapters.deciding import FETCH_K, CutList, cut_scored, filter_scored, read_each
+from paretocut.adapters.hybrid import Fuser, arms_by_name
+from paretocut.adapters.reporting import KEY, summary, with_mark
 from paretocut.errors import InvalidParameterError, InvalidScoresError
+from paretocut.fusion.chosen import ChosenFusion
 from paretocut.schema.extras import require
 
 require("langchain_core", feature="paretocut.adapters.langchain", extra="langchain")
@@ -20,7 +21,7 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import VectorStore
 from pydantic import Field, PrivateAttr, model_validator
 
-from paretocut.adapters._pydantic import DECIDERS, REFUSE, CutModel
+from paretocut.adapters.fields import REFUSE, DecisionFields
 from paretocut.calibration import calibrate
 
 __all__ = ["ParetoCutCompressor", "ParetoCutFusionRetriever", "ParetoCutRetriever"]
@@ -28,7 +29,7 @@ __all__ = ["ParetoCutCompressor", "ParetoCutFusionRetriever", "ParetoCutRetrieve
 _REMEDY = "the store is small, or its index must search deeper (ef_search, nprobe, num_candidates)"
 
 
-class ParetoCutRetriever(CutModel, BaseRetriever):
+class ParetoCutRetriever(DecisionFields, BaseRetriever):
     """Retrieves the documents of a vector store worth returning among those fetched; maybe none.
 
     The options of `paretocut.cut` are fields too. The documents are copies whose metadata has the
@@ -75,61 +76,52 @@ class ParetoCutRetriever(CutModel, BaseRetriever):
         **options
             As for `paretocut.calibrate`, such as ``queries``, ``n`` and ``threads``.
         """
-        up = (
-            _direction(self.vectorstore) if self.higher_is_better is None else self.higher_is_better
-        )
         search = {"k": self.fetch_k, **self.search_kwargs}
         found = calibrate(
             lambda query: self.vectorstore.similarity_search_with_score(query, **search),
             texts,
-            higher_is_better=up,
+            higher_is_better=_direction(self.vectorstore, self.higher_is_better),
             **options,
         )
-        own = {name: getattr(self, name) for name in type(self).model_fields}
-        return type(self)(**own | dict.fromkeys(DECIDERS) | {"truncator": found})
+        made: ParetoCutRetriever = self._with_truncator(found)
+        return made
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: Any, **kwargs: Any
     ) -> list[Document]:
         search = {"k": self.fetch_k, **self.search_kwargs, **kwargs}
         found = self.vectorstore.similarity_search_with_score(query, **search)
-        kept = self._cut(query, found, search)
-        if run_manager is not None:
-            _dispatch(kept, run_manager.get_child())
-        return kept
+        return _dispatch(self._cut(query, found, search), _child(run_manager))
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: Any, **kwargs: Any
     ) -> list[Document]:
         search = {"k": self.fetch_k, **self.search_kwargs, **kwargs}
         found = await self.vectorstore.asimilarity_search_with_score(query, **search)
-        kept = self._cut(query, found, search)
-        if run_manager is not None:
-            await _adispatch(kept, run_manager.get_child())
-        return kept
+        return await _adispatch(self._cut(query, found, search), _child(run_manager))
 
     def _cut(
         self, query: str, found: Sequence[tuple[Document, float]], search: dict[str, Any]
     ) -> CutList[Document]:
-        who, up = "ParetoCutRetriever", self.higher_is_better
-        warn_of_shortfall(len(found), search.get("k"), who=who, remedy=_REMEDY)
         decision = cut_scored(
             [score for _, score in found],
-            self._cutter,
-            who=who,
+            self._chosen,
+            who="ParetoCutRetriever",
             query=query,
-            higher_is_better=_direction(self.vectorstore) if up is None else up,
+            asked=search.get("k"),
+            remedy=_REMEDY,
+            higher_is_better=_direction(self.vectorstore, self.higher_is_better),
             budget=self._budget,
             text_of=lambda i: found[i][0].page_content,
         )
         return CutList((_mark(found[i][0], mark) for i, mark in decision.marks()), decision.cut)
 
 
-class ParetoCutFusionRetriever(CutModel, BaseRetriever):
+class ParetoCutFusionRetriever(DecisionFields, BaseRetriever):
     """Retrieves what several stores and retrievers find together, fused and cut; maybe nothing.
 
     It does what ``EnsembleRetriever`` does, with scores instead of ranks, and a cut. The options of
-    `paretocut.cut` are fields too. Decisions are told as by `ParetoCutRetriever`; the metadata also
+    `paretocut.cut` are fields too. Decisions are reported as by `ParetoCutRetriever`; metadata also
     has ``parts``: score and rank in each search.
 
     Parameters
@@ -179,79 +171,66 @@ class ParetoCutFusionRetriever(CutModel, BaseRetriever):
                     f"got {type(arm).__name__} as {name}"
                 )
         options = {"method": self.method, "weights": self.weights, "fusion": self.fusion}
-        options |= {"min_k": self.min_k, "max_k": self.max_k, "truncator": self._cutter.truncator}
-        self._fuser = Fuser(who, options)
+        self._fuser = Fuser(who, ChosenFusion.of(who, options), self._chosen)
         return self
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: Any, **kwargs: Any
     ) -> list[Document]:
-        config: Any = None if run_manager is None else {"callbacks": run_manager.get_child()}
-        found = {
-            name: arm.similarity_search_with_score(query, k=self.fetch_k, **kwargs)
+        found = [
+            arm.similarity_search_with_score(query, k=self.fetch_k, **kwargs)
             if isinstance(arm, VectorStore)
-            else arm.invoke(query, config=config)
-            for name, arm in self._arms.items()
-        }
-        kept = self._fused(query, found)
-        if run_manager is not None:
-            _dispatch(kept, run_manager.get_child())
-        return kept
+            else arm.invoke(query, config={"callbacks": _child(run_manager)})
+            for arm in self._arms.values()
+        ]
+        return _dispatch(self._fused(query, found), _child(run_manager))
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: Any, **kwargs: Any
     ) -> list[Document]:
-        config: Any = None if run_manager is None else {"callbacks": run_manager.get_child()}
-        answers = await asyncio.gather(
-            *(
-                arm.asimilarity_search_with_score(query, k=self.fetch_k, **kwargs)
-                if isinstance(arm, VectorStore)
-                else arm.ainvoke(query, config=config)
-                for arm in self._arms.values()
-            )
+        found = (
+            arm.asimilarity_search_with_score(query, k=self.fetch_k, **kwargs)
+            if isinstance(arm, VectorStore)
+            else arm.ainvoke(query, config={"callbacks": _child(run_manager)})
+            for arm in self._arms.values()
         )
-        kept = self._fused(query, dict(zip(self._arms, answers, strict=True)))
-        if run_manager is not None:
-            await _adispatch(kept, run_manager.get_child())
-        return kept
+        kept = self._fused(query, await asyncio.gather(*found))
+        return await _adispatch(kept, _child(run_manager))
 
-    def _fused(self, query: str, found: dict[str, Any]) -> CutList[Document]:
-        arms = {}
-        for name, answer in found.items():
-            arm = self._arms[name]
+    def _fused(self, query: str, found: Sequence[Any]) -> CutList[Document]:
+        pairs, up = {}, dict(self.higher_is_better)
+        for (name, arm), answer in zip(self._arms.items(), found, strict=True):
             if isinstance(arm, VectorStore):
-                documents = [document for document, _ in answer]
-                scores = [score for _, score in answer]
-                up = self.higher_is_better.get(name)
-                up = _direction(arm) if up is None else up
+                pairs[name], up[name] = answer, _direction(arm, up.get(name))
             else:
-                documents = list(answer)
-                scores = [document.metadata.get(self.score_key) for document in documents]
-                up = self.higher_is_better.get(name, True)
-            arms[name] = Arm(documents, [self._id(document) for document in documents], scores, up)
-        return self._fuser.answer(
-            arms,
-            lambda document, score, mark: _mark(document, mark),
+                pairs[name] = [(one, one.metadata.get(self.score_key)) for one in answer]
+        kept = self._fuser.answer(
+            pairs,
+            lambda pair, score, mark: (_mark(pair[0], mark), score),
+            id_of=lambda pair: self._id(pair[0]),
+            score_of=lambda pair: pair[1],
+            higher_is_better=up,
             query=query,
-            text_of=lambda document: document.page_content,
+            text_of=lambda pair: pair[0].page_content,
             budget=self._budget,
         )
+        return CutList((document for document, _ in kept), kept.cut)
 
     def _id(self, document: Document) -> str:
-        if self.id_key is not None:
-            if self.id_key not in document.metadata:
-                raise InvalidParameterError(
-                    f"ParetoCutFusionRetriever: id_key must be in the metadata of every document, "
-                    f"got {self.id_key!r} and a document with {sorted(document.metadata)}"
-                )
-            return str(document.metadata[self.id_key])
-        return str(document.page_content)
+        if self.id_key is None:
+            return str(document.page_content)
+        if self.id_key not in document.metadata:
+            raise InvalidParameterError(
+                f"ParetoCutFusionRetriever: id_key must be in the metadata of every document, "
+                f"got {self.id_key!r} and a document with {sorted(document.metadata)}"
+            )
+        return str(document.metadata[self.id_key])
 
 
-class ParetoCutCompressor(CutModel, BaseDocumentCompressor):
+class ParetoCutCompressor(DecisionFields, BaseDocumentCompressor):
     """Keeps the documents whose score, carried in their metadata, makes them worth returning.
 
-    The options of `paretocut.cut` are fields too; what was decided is told as by
+    The options of `paretocut.cut` are fields too. Decisions are reported as by
     `ParetoCutRetriever`.
 
     Parameters
@@ -282,14 +261,12 @@ class ParetoCutCompressor(CutModel, BaseDocumentCompressor):
         documents
             What was retrieved, with scores in the metadata.
         query
-            Told to a truncator that was calibrated for lexical scores; others do not need it.
+            Text of the query; only a truncator calibrated for lexical scores needs it.
         callbacks
-            Told of the decision when they belong to a run, as those of a
+            Get the decision as an event when they belong to a run, as those of a
             ``ContextualCompressionRetriever`` do.
         """
-        kept = self._keep(documents, query)
-        _dispatch(kept, callbacks)
-        return kept
+        return _dispatch(self._keep(documents, query), callbacks)
 
     async def acompress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Any = None
@@ -301,18 +278,15 @@ class ParetoCutCompressor(CutModel, BaseDocumentCompressor):
         documents, query, callbacks
             As there.
         """
-        kept = self._keep(documents, query)
-        await _adispatch(kept, callbacks)
-        return kept
+        return await _adispatch(self._keep(documents, query), callbacks)
 
     def _keep(self, documents: Sequence[Document], query: str) -> CutList[Document]:
-        who = f"ParetoCutCompressor: metadata[{self.score_key!r}]"
-        scores = read_each(
-            documents,
-            lambda document: document.metadata.get(self.score_key),
-            who="ParetoCutCompressor",
-            what="a list of Document",
-        )
+        def score_of(document: Document) -> Any:
+            return document.metadata.get(self.score_key)
+
+        who, what = "ParetoCutCompressor", "a list of Document"
+        scores = read_each(documents, score_of, who=who, what=what)
+        who = f"{who}: metadata[{self.score_key!r}]"
         if documents and all(score is None for score in scores) and self.unscored != "keep":
             there = sorted({key for document in documents for key in document.metadata})
             raise InvalidScoresError(
@@ -323,9 +297,10 @@ class ParetoCutCompressor(CutModel, BaseDocumentCompressor):
             )
         return filter_scored(
             documents,
-            scores,
-            self._cutter,
+            self._chosen,
             who=who,
+            what=what,
+            score_of=score_of,
             query=query,
             unscored=self.unscored,
             mark=_mark,
@@ -339,20 +314,27 @@ def _mark(document: Document, mark: dict[str, Any]) -> Document:
     return document.model_copy(update={"metadata": with_mark(document.metadata, mark)})
 
 
-def _dispatch(kept: CutList[Document], callbacks: Any) -> None:
-    """Tell callbacks what was decided, as an event of the run that they belong to."""
+def _child(run_manager: Any) -> Any:
+    return None if run_manager is None else run_manager.get_child()
+
+
+def _dispatch(kept: CutList[Document], callbacks: Any) -> CutList[Document]:
+    """Send the decision to callbacks, as an event of the run that they belong to."""
     if getattr(callbacks, "handlers", None) and callbacks.parent_run_id is not None:
-        dispatch_custom_event(KEY, told(kept.cut), config={"callbacks": callbacks})
+        dispatch_custom_event(KEY, summary(kept.cut), config={"callbacks": callbacks})
+    return kept
 
 
-async def _adispatch(kept: CutList[Document], callbacks: Any) -> None:
-    """Do the same for callbacks of an asynchronous run."""
+async def _adispatch(kept: CutList[Document], callbacks: Any) -> CutList[Document]:
     if getattr(callbacks, "handlers", None) and callbacks.parent_run_id is not None:
-        await adispatch_custom_event(KEY, told(kept.cut), config={"callbacks": callbacks})
+        await adispatch_custom_event(KEY, summary(kept.cut), config={"callbacks": callbacks})
+    return kept
 
 
-def _direction(store: VectorStore) -> bool:
-    """Return whether higher scores of the store are better, as far as it says."""
+def _direction(store: VectorStore, given: bool | None) -> bool:
+    """Return whether higher scores of the store are better: as given, or as the store says."""
+    if given is not None:
+        return given
     names = {cls.__name__ for cls in type(store).__mro__}
     if "InMemoryVectorStore" in names:
         return True  # cosine similarity, always

@@ -7,15 +7,10 @@ import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Unpack
 
-from paretocut.adapters._base import (
-    FETCH_K,
-    CutOptions,
-    TokenBudget,
-    filter_scored,
-    read_each,
-)
-from paretocut.adapters._fused import Arm, FuseOptions, Fuser, arms_by_name
-from paretocut.adapters._telling import KEY, may_mark, warn_of_shortfall, with_mark
+from paretocut.adapters.deciding import FETCH_K, filter_scored
+from paretocut.adapters.hybrid import Fuser, HybridOptions, arms_by_name
+from paretocut.adapters.reporting import KEY, may_mark, warn_of_shortfall, with_mark
+from paretocut.adapters.tokens import TokenBudget
 from paretocut.errors import InvalidParameterError
 from paretocut.schema.extras import require
 
@@ -25,7 +20,7 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
-from paretocut.adapters._pydantic import DECIDERS, REFUSE, CutModel
+from paretocut.adapters.fields import REFUSE, DecisionFields
 from paretocut.calibration import calibrate
 
 __all__ = ["ParetoCutFusionRetriever", "ParetoCutPostprocessor", "ParetoCutRetriever"]
@@ -33,7 +28,7 @@ __all__ = ["ParetoCutFusionRetriever", "ParetoCutPostprocessor", "ParetoCutRetri
 _REMEDY = "the index is small, or its store must search deeper (ef_search, nprobe, num_candidates)"
 
 
-class ParetoCutPostprocessor(CutModel, BaseNodePostprocessor):
+class ParetoCutPostprocessor(DecisionFields, BaseNodePostprocessor):
     """Keeps the nodes whose score makes them worth returning, in their order; maybe none.
 
     The options of `paretocut.cut` are fields too. The nodes are copies whose metadata has the
@@ -69,14 +64,10 @@ class ParetoCutPostprocessor(CutModel, BaseNodePostprocessor):
     ) -> list[NodeWithScore]:
         return filter_scored(
             nodes,
-            read_each(
-                nodes,
-                lambda node: node.score,
-                who="ParetoCutPostprocessor",
-                what="a list of NodeWithScore",
-            ),
-            self._cutter,
+            self._chosen,
             who="ParetoCutPostprocessor",
+            what="a list of NodeWithScore",
+            score_of=lambda node: node.score,
             query=None if query_bundle is None else query_bundle.query_str,
             unscored=self.unscored,
             mark=_mark,
@@ -105,16 +96,11 @@ class ParetoCutRetriever(BaseRetriever):
         An index whose ``as_retriever`` takes ``similarity_top_k``.
     fetch_k
         How many nodes to fetch before the cut.
-    higher_is_better
-        False if the scores are distances.
-    unscored
-        What happens to nodes whose score is None: ``"refuse"``, ``"keep"`` or ``"drop"``.
     retriever_kwargs
         More arguments of ``as_retriever``, such as ``filters``.
-    max_tokens, count_tokens
-        As in `ParetoCutPostprocessor`.
     **options
-        Who decides and within which bounds, as in `paretocut.cut`.
+        As for `ParetoCutPostprocessor`: ``higher_is_better``, ``unscored``, ``max_tokens``,
+        ``count_tokens``; who decides and within which bounds.
     """
 
     def __init__(
@@ -122,12 +108,8 @@ class ParetoCutRetriever(BaseRetriever):
         index: Any,
         *,
         fetch_k: int = FETCH_K,
-        higher_is_better: bool = True,
-        unscored: str = "refuse",
         retriever_kwargs: dict[str, Any] | None = None,
-        max_tokens: int | None = None,
-        count_tokens: Callable[[str], int] | None = None,
-        **options: Unpack[CutOptions],
+        **options: Any,
     ) -> None:
         super().__init__()
         if not hasattr(index, "as_retriever"):
@@ -138,13 +120,7 @@ class ParetoCutRetriever(BaseRetriever):
             )
         self._fetch_k = fetch_k
         self._retriever = index.as_retriever(similarity_top_k=fetch_k, **(retriever_kwargs or {}))
-        self._postprocessor = ParetoCutPostprocessor(
-            higher_is_better=higher_is_better,
-            unscored=unscored,
-            max_tokens=max_tokens,
-            count_tokens=count_tokens,
-            **options,
-        )
+        self._postprocessor = ParetoCutPostprocessor(**options)
 
     def calibrate(self, texts: Iterable[str], **options: Any) -> ParetoCutRetriever:
         """Return a retriever that knows its index, without any judgement.
@@ -161,12 +137,8 @@ class ParetoCutRetriever(BaseRetriever):
         """
         up = self._postprocessor.higher_is_better
         found = calibrate(self._retriever.retrieve, texts, higher_is_better=up, **options)
-        fields = type(self._postprocessor).model_fields
-        own = {name: getattr(self._postprocessor, name) for name in fields}
         other = copy.copy(self)
-        other._postprocessor = ParetoCutPostprocessor(
-            **own | dict.fromkeys(DECIDERS) | {"truncator": found}
-        )
+        other._postprocessor = self._postprocessor._with_truncator(found)
         return other
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
@@ -195,7 +167,7 @@ class ParetoCutRetriever(BaseRetriever):
 class ParetoCutFusionRetriever(BaseRetriever):
     """Retrieves what several retrievers find together, fused and cut; maybe nothing.
 
-    Nodes come best first with their fused score. Decisions are told as by
+    Nodes come best first with their fused score. Decisions are reported as by
     `ParetoCutPostprocessor`; the metadata also has ``parts``: score and rank in each search.
 
     Parameters
@@ -219,14 +191,14 @@ class ParetoCutFusionRetriever(BaseRetriever):
         higher_is_better: Mapping[str, bool] | None = None,
         max_tokens: int | None = None,
         count_tokens: Callable[[str], int] | None = None,
-        **options: Unpack[FuseOptions],
+        **options: Unpack[HybridOptions],
     ) -> None:
         super().__init__()
         who = "ParetoCutFusionRetriever"
         self._retrievers = arms_by_name(retrievers, who, "retrievers")
-        self._better = dict(higher_is_better or {})
-        self._fuser = Fuser(who, options)
-        self._budget = TokenBudget(max_tokens, count_tokens).check(who)
+        self._better = higher_is_better
+        self._fuser = Fuser.of(who, options)
+        self._budget = TokenBudget.of(who, max_tokens, count_tokens)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         found = [arm.retrieve(query_bundle) for arm in self._retrievers.values()]
@@ -239,18 +211,12 @@ class ParetoCutFusionRetriever(BaseRetriever):
     def _fused(
         self, query: QueryBundle, answers: Sequence[Sequence[NodeWithScore]]
     ) -> list[NodeWithScore]:
-        arms = {
-            name: Arm(
-                nodes,
-                [node.node.node_id for node in nodes],
-                [node.score for node in nodes],
-                self._better.get(name, True),
-            )
-            for name, nodes in zip(self._retrievers, answers, strict=True)
-        }
         return self._fuser.answer(
-            arms,
+            dict(zip(self._retrievers, answers, strict=True)),
             lambda node, score, mark: _mark(NodeWithScore(node=node.node, score=score), mark),
+            id_of=lambda node: node.node.node_id,
+            score_of=lambda node: node.score,
+            higher_is_better=self._better,
             query=query.query_str,
             text_of=lambda node: node.get_content(),
             budget=self._budget,

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias, Unpack
 
 import numpy as np
 
-from paretocut.adapters._frames import FrameCutter, Options, check_columns, fused_frames
+from paretocut.adapters.frames import FrameCutter, FrameOptions, ListNames, RowNames, fused_frames
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists import Ragged
 from paretocut.schema.extras import require
@@ -24,7 +24,7 @@ def cut_lists(
     k: str = "k",
     surprise: str = "surprise",
     reason: str | None = "reason",
-    **options: Unpack[Options],
+    **options: Unpack[FrameOptions],
 ) -> Frame:
     """Return the frame, one row per query, with the number to keep, the surprise and the reason.
 
@@ -39,27 +39,28 @@ def cut_lists(
         Names of the new columns: nullable integers, arrays in the order of the scores, and
         sentences; missing where the list is. None leaves the reason out.
     **options
-        Who decides and within which bounds, as in `paretocut.cut`; ``higher_is_better``;
-        ``threads``.
+        Who decides, as in `paretocut.cut`, with bounds; ``higher_is_better``; ``threads``.
     """
     pd = _pandas(frame, "cut_lists")
-    new = {"k": k, "surprise": surprise, "reason": reason}
-    check_columns("cut_lists", frame.columns, there={"column": column}, new=new)
+    ListNames(column, k, surprise, reason).check("cut_lists", frame.columns)
     lists = frame[column]
     cutter = FrameCutter("cut_lists", options)
     if isinstance(lists.dtype, pd.ArrowDtype):
-        counts, scored, reasons = _cut_arrow(pd, lists, cutter)
+        from paretocut.adapters.arrow import cut_with
+
+        pa = require("pyarrow", feature="cut_lists", extra="arrow")
+        wrap = pd.arrays.ArrowExtensionArray
+        counts, found, reasons = map(wrap, cut_with(pa.array(lists.array), cutter))
     else:
         there = lists.notna().to_numpy()
-        decided = cutter.decide(Ragged.from_any(list(lists[there]), dtype=np.float64))
-        counts = pd.array(np.zeros(len(frame), dtype=np.int64), dtype="Int64")
-        counts[there] = decided.cuts.k
-        counts[~there] = pd.NA
-        scored, reasons = np.full((2, len(frame)), None, dtype=object)
-        for at, one in zip(np.flatnonzero(there), decided.surprise, strict=True):
-            scored[at] = one
-        reasons[there] = decided.cuts.reasons
-    columns = {k: counts, surprise: scored}
+        known = [one if here else () for one, here in zip(lists, there, strict=True)]
+        scores = Ragged.from_any(known, dtype=np.float64)
+        numbers, values, reasons = cutter.lists(scores, there)
+        counts = pd.arrays.IntegerArray(numbers, ~there)
+        found = np.full(len(frame), None, dtype=object)
+        for i, one in enumerate(scores.with_values(values)):
+            found[i] = one if there[i] else None
+    columns = {k: counts, surprise: found}
     return frame.assign(**(columns if reason is None else columns | {reason: reasons}))
 
 
@@ -71,7 +72,7 @@ def cut_rows(
     surprise: str = "surprise",
     kept: str = "kept",
     reason: str | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[FrameOptions],
 ) -> Frame:
     """Return the frame, one row per result, with its surprise and whether it is kept.
 
@@ -97,27 +98,18 @@ def cut_rows(
     [0, 198]
     """
     pd = _pandas(frame, "cut_rows")
-    there = {"query": query, "score": score}
-    new = {"surprise": surprise, "kept": kept, "reason": reason}
-    check_columns("cut_rows", frame.columns, there=there, new=new)
+    RowNames(query, score, surprise, kept, reason).check("cut_rows", frame.columns)
     try:
         scores = frame[score].to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError) as error:
         raise InvalidScoresError(
             f"cut_rows: column {score!r} must hold numbers, got {error}"
         ) from error
-    scored = ~np.isnan(scores)
     codes, _ = pd.factorize(frame[query], use_na_sentinel=False)
-    decided = FrameCutter("cut_rows", options).decide_rows(codes[scored], scores[scored])
-    all_found = np.full(len(frame), np.nan)
-    all_found[scored] = decided.surprise
-    all_kept = np.zeros(len(frame), dtype=np.bool_)
-    all_kept[scored] = decided.kept
-    columns: dict[str, Any] = {surprise: all_found, kept: all_kept}
-    if reason is not None:
-        columns[reason] = np.full(len(frame), None, dtype=object)
-        columns[reason][scored] = decided.reasons
-    return frame.assign(**columns)
+    cutter = FrameCutter("cut_rows", options)
+    found, all_kept, reasons = cutter.rows(codes, scores, ~np.isnan(scores))
+    columns: dict[str, Any] = {surprise: found, kept: all_kept}
+    return frame.assign(**(columns if reason is None else columns | {reason: reasons()}))
 
 
 def fuse_rows(
@@ -131,9 +123,9 @@ def fuse_rows(
 ) -> Frame:
     """Return one frame of fused results, best first for each query.
 
-    Columns: query, document, fused score and rank, and what each retriever said, ``score_words``
-    and ``rank_words`` for a retriever called ``words`` (ranks count from 1; 0 and NaN where it
-    did not find the document).
+    Columns: query, document, fused score and rank, and score and rank from each retriever:
+    ``score_words`` and ``rank_words`` for one called ``words`` (ranks count from 1; NaN and 0 where
+    it did not find the document).
 
     Parameters
     ----------
@@ -172,11 +164,3 @@ def _pandas(frame: Frame, who: str) -> Any:
             f"{who}: frame must be a pandas.DataFrame, got {kind.__module__}.{kind.__qualname__}"
         )
     return pd
-
-
-def _cut_arrow(pd: Any, lists: Any, cutter: FrameCutter) -> tuple[Any, ...]:
-    from paretocut.adapters.arrow import cut_with
-
-    pa = require("pyarrow", feature="cut_lists", extra="arrow")
-    found = cut_with(pa.array(lists.array), cutter)
-    return tuple(pd.arrays.ArrowExtensionArray(column) for column in found)

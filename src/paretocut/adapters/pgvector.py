@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeVar, Unpack
 
-from paretocut.adapters._base import CutList, CutOptions, Cutter
-from paretocut.adapters._fused import FuseOptions
-from paretocut.adapters._rows import cut_of_rows, fuse_of_columns
+from paretocut.adapters.deciding import CutList
+from paretocut.adapters.hybrid import HybridOptions
+from paretocut.adapters.fetched import cut_fetched_rows, fuse_fetched_rows
+from paretocut.decisions.options import DecisionOptions
 
 __all__ = ["cut_rows", "fuse_rows"]
 
@@ -25,7 +26,7 @@ def cut_rows(
     *,
     higher_is_better: bool = False,
     asked: int | None = None,
-    **options: Unpack[CutOptions],
+    **options: Unpack[DecisionOptions],
 ) -> CutList[Row]:
     """Return the rows worth keeping, with the decision.
 
@@ -42,10 +43,10 @@ def cut_rows(
     asked, **options
         As for `paretocut.adapters.duckdb.cut_rows`.
     """
-    return cut_of_rows(
+    return cut_fetched_rows(
         rows,
         score,
-        Cutter.of("cut_rows", options),
+        options,
         who="cut_rows",
         higher_is_better=higher_is_better,
         asked=asked,
@@ -54,9 +55,7 @@ def cut_rows(
 
 
 def fuse_rows(
-    rows: Sequence[Row],
-    scores: Mapping[str | int, bool],
-    **options: Unpack[FuseOptions],
+    rows: Sequence[Row], scores: Mapping[str | int, bool], **options: Unpack[HybridOptions]
 ) -> CutList[Row]:
     """Return the rows of a hybrid search worth keeping, best first, with the decision.
 
@@ -72,4 +71,4 @@ def fuse_rows(
     **options
         As for `paretocut.adapters.duckdb.fuse_rows`.
     """
-    return fuse_of_columns(rows, scores, options)
+    return fuse_fetched_rows(rows, scores, options, who="fuse_rows")

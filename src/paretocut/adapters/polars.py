@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
-from paretocut.adapters._frames import FrameCutter, Options, fused_frames
 from paretocut.adapters.arrow import cut_with
+from paretocut.adapters.frames import FrameCutter, FrameOptions, fused_frames
 from paretocut.errors import InvalidParameterError
 from paretocut.schema.extras import require
 
@@ -24,7 +24,26 @@ __all__ = ["ParetoCutExpr", "ParetoCutSeries", "fuse_rows"]
 pl = require("polars", feature="the Polars namespace", extra="polars")
 
 
-class ParetoCutExpr:
+class _Fields:
+    """The fields of a decision one by one, of expressions and series alike."""
+
+    def cut(self, **options: Unpack[FrameOptions]) -> Any:
+        raise NotImplementedError
+
+    def k(self, **options: Unpack[FrameOptions]) -> Any:
+        """Return how many results of each list to keep, named ``k``."""
+        return self.cut(**options).struct.field("k")
+
+    def surprise(self, **options: Unpack[FrameOptions]) -> Any:
+        """Return lists of surprise in the order of the scores, named ``surprise``."""
+        return self.cut(**options).struct.field("surprise")
+
+    def reason(self, **options: Unpack[FrameOptions]) -> Any:
+        """Return one sentence for each list, named ``reason``."""
+        return self.cut(**options).struct.field("reason")
+
+
+class ParetoCutExpr(_Fields):
     """Decisions on a column of lists, one list per row: ``pl.col("scores").paretocut``.
 
     Lists are scores in any order. Options are those of `paretocut.cut`: who decides and within
@@ -42,7 +61,7 @@ class ParetoCutExpr:
     def __init__(self, expr: Any) -> None:
         self._expr = expr
 
-    def cut(self, **options: Unpack[Options]) -> Any:
+    def cut(self, **options: Unpack[FrameOptions]) -> Any:
         """Return an expression of structs with the fields ``k``, ``surprise`` and ``reason``.
 
         All come from one decision; `k`, `surprise` and `reason` alone are its fields.
@@ -55,40 +74,16 @@ class ParetoCutExpr:
             is_elementwise=True,
         )
 
-    def k(self, **options: Unpack[Options]) -> Any:
-        """Return an expression, named ``k``: how many results of each list to keep."""
-        return self.cut(**options).struct.field("k")
 
-    def surprise(self, **options: Unpack[Options]) -> Any:
-        """Return an expression, named ``surprise``: lists in the order of the scores."""
-        return self.cut(**options).struct.field("surprise")
-
-    def reason(self, **options: Unpack[Options]) -> Any:
-        """Return an expression, named ``reason``: one sentence for each list."""
-        return self.cut(**options).struct.field("reason")
-
-
-class ParetoCutSeries:
+class ParetoCutSeries(_Fields):
     """The same for a series of lists: ``series.paretocut``."""
 
     def __init__(self, series: Any) -> None:
         self._series = series
 
-    def cut(self, **options: Unpack[Options]) -> Any:
+    def cut(self, **options: Unpack[FrameOptions]) -> Any:
         """Return a series of structs with the fields ``k``, ``surprise`` and ``reason``."""
         return _cut_series(self._series, FrameCutter("paretocut", options))
-
-    def k(self, **options: Unpack[Options]) -> Any:
-        """Return a series: how many results of each list to keep."""
-        return self.cut(**options).struct.field("k")
-
-    def surprise(self, **options: Unpack[Options]) -> Any:
-        """Return a series of lists in the order of the scores."""
-        return self.cut(**options).struct.field("surprise")
-
-    def reason(self, **options: Unpack[Options]) -> Any:
-        """Return a series: one sentence for each list."""
-        return self.cut(**options).struct.field("reason")
 
 
 def fuse_rows(

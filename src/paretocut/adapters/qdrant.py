@@ -5,17 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
-from paretocut.adapters._base import (
-    FETCH_K,
-    CutList,
-    CutOptions,
-    Cutter,
-    cut_scored,
-    read_each,
-)
-from paretocut.adapters._calibrating import SAMPLE, Embed, calibrate_store
-from paretocut.adapters._fused import Arm, FuseOptions, Fuser, arms_by_name
-from paretocut.adapters._telling import warn_of_shortfall, with_mark
+from paretocut.adapters.deciding import FETCH_K, CutList, cut_scored, read_each
+from paretocut.adapters.hybrid import Fuser, HybridOptions, arms_by_name
+from paretocut.adapters.reporting import warn_of_shortfall, with_mark
+from paretocut.adapters.stores import SAMPLE, Embed, calibrate_store
+from paretocut.decisions.options import DecisionOptions
 from paretocut.errors import InvalidParameterError
 from paretocut.truncators import Calibrated
 
@@ -29,7 +23,7 @@ def cut_query_points(
     *,
     higher_is_better: bool,
     asked: int | None = None,
-    **options: Unpack[CutOptions],
+    **options: Unpack[DecisionOptions],
 ) -> Any:
     """Return the response with the points worth keeping; ``response.points.cut`` says why.
 
@@ -42,19 +36,13 @@ def cut_query_points(
     higher_is_better
         True for cosine and dot product, False for Euclid and Manhattan.
     asked
-        How many results the search asked for, if you want to be warned when it got less than
-        half of them.
+        How many results the search asked for; a warning says when it got less than half.
     **options
         Who decides and within which bounds, as in `paretocut.cut`.
     """
-    points, scores = _points(response, "cut_query_points")
-    warn_of_shortfall(len(points), asked, who="cut_query_points", remedy=_REMEDY)
-    decision = cut_scored(
-        scores,
-        Cutter.of("cut_query_points", options),
-        who="cut_query_points",
-        higher_is_better=higher_is_better,
-    )
+    who = "cut_query_points"
+    points, scores = _points(response, who, asked)
+    decision = cut_scored(scores, options, who=who, higher_is_better=higher_is_better)
     kept = CutList([points[i] for i in decision.kept], decision.cut)
     return response.model_copy(update={"points": kept})
 
@@ -64,14 +52,14 @@ def fuse_query_points(
     *,
     higher_is_better: Mapping[str, bool] | bool = True,
     asked: int | None = None,
-    **options: Unpack[FuseOptions],
+    **options: Unpack[HybridOptions],
 ) -> Any:
     """Return one response for several queries of the same question, fused and cut.
 
     Ask for the arms of a hybrid search as queries of their own, in one request with
     ``client.query_batch_points``, instead of as ``prefetch`` of a fusion. The points come best
-    first with their fused score; where they have a payload, it tells under ``paretocut`` what was
-    decided and what each arm said.
+    first with their fused score; where they have a payload, the decision is there under
+    ``paretocut``, with score and rank in each arm.
 
     Parameters
     ----------
@@ -88,20 +76,17 @@ def fuse_query_points(
         `paretocut.Fusion` or the path of a saved one), and who decides, as in `paretocut.cut`.
     """
     who = "fuse_query_points"
-    arms, first = {}, None
-    for name, response in arms_by_name(responses, who, "responses").items():
-        points, scores = _points(response, who)
-        warn_of_shortfall(len(points), asked, who=who, remedy=_REMEDY)
-        up = (
-            higher_is_better.get(name, True)
-            if isinstance(higher_is_better, Mapping)
-            else higher_is_better
-        )
-        arms[name] = Arm(points, [str(point.id) for point in points], scores, up)
-        first = response if first is None else first
-    assert first is not None
-    kept = Fuser(who, options).answer(arms, _marked)
-    return first.model_copy(update={"points": kept})
+    named = arms_by_name(responses, who, "responses")
+    found = {name: _points(response, who, asked)[0] for name, response in named.items()}
+    up = higher_is_better
+    kept = Fuser.of(who, options).answer(
+        found,
+        _marked,
+        id_of=lambda point: str(point.id),
+        score_of=lambda point: point.score,
+        higher_is_better=up if isinstance(up, Mapping) else dict.fromkeys(found, up),
+    )
+    return next(iter(named.values())).model_copy(update={"points": kept})
 
 
 def calibrate(
@@ -153,7 +138,7 @@ def _marked(point: Any, score: float, mark: dict[str, Any]) -> Any:
     return point.model_copy(update={"score": score, "payload": payload})
 
 
-def _points(response: Any, who: str) -> tuple[Any, list[Any]]:
+def _points(response: Any, who: str, asked: int | None) -> tuple[Any, list[Any]]:
     """Return the points of a response and their scores."""
     points = getattr(response, "points", None)
     if points is None or not hasattr(response, "model_copy"):
@@ -161,4 +146,5 @@ def _points(response: Any, who: str) -> tuple[Any, list[Any]]:
             f"{who}: response must be what query_points returned, got {type(response).__name__}"
         )
     scores = read_each(points, lambda point: point.score, who=who, what="points with a score")
-    return points, list(scores)
+    warn_of_shortfall(len(points), asked, who=who, remedy=_REMEDY)
+    return points, scores

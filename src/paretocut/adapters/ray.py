@@ -8,11 +8,11 @@ The workers need paretocut. A query must be in one piece: a list in one row, or 
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, Unpack
 
-from paretocut.adapters import arrow
-from paretocut.adapters._frames import FrameCutter, Options
+from paretocut.adapters.arrow import ListsJob, RowsJob
+from paretocut.adapters.frames import FrameCutter, FrameOptions, ListNames, RowNames
 from paretocut.errors import InvalidParameterError
 from paretocut.schema.extras import require
 
@@ -29,7 +29,7 @@ def cut_lists(
     surprise: str = "surprise",
     reason: str | None = "reason",
     ray_remote_args: Mapping[str, Any] | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[FrameOptions],
 ) -> Dataset:
     """Return the dataset, one row per query, with the number to keep, surprise and reason.
 
@@ -47,13 +47,12 @@ def cut_lists(
     ray_remote_args
         Resources of a task and other arguments of `ray.remote`.
     **options
-        Who decides and within which bounds, as in `paretocut.cut`; ``higher_is_better``;
-        ``threads``.
+        Who decides, as in `paretocut.cut`, with bounds; ``higher_is_better``; ``threads``.
     """
-    sent = _sent(dataset, FrameCutter("cut_lists", {"threads": 1, **options}))
-    names = {"column": column, "k": k, "surprise": surprise, "reason": reason}
+    cutter = FrameCutter("cut_lists", {"threads": 1, **options})
+    _check(dataset, cutter.who)
     return dataset.map_batches(
-        functools.partial(_cut_lists, sent=sent, **names),
+        _sent(ListsJob(cutter, ListNames(column, k, surprise, reason))),
         batch_format="pyarrow",
         batch_size=None,
         zero_copy_batch=True,
@@ -70,7 +69,7 @@ def cut_rows(
     kept: str = "kept",
     reason: str | None = None,
     ray_remote_args: Mapping[str, Any] | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[FrameOptions],
 ) -> Dataset:
     """Return the dataset, one row per result, with its surprise and whether it is kept.
 
@@ -87,37 +86,33 @@ def cut_rows(
     ray_remote_args
         Resources of a task and other arguments of `ray.remote`.
     **options
-        Who decides and within which bounds, as in `paretocut.cut`; ``higher_is_better``;
-        ``threads``.
+        Who decides, as in `paretocut.cut`, with bounds; ``higher_is_better``; ``threads``.
     """
-    sent = _sent(dataset, FrameCutter("cut_rows", {"threads": 1, **options}))
-    names = {"query": query, "score": score, "surprise": surprise, "kept": kept, "reason": reason}
+    cutter = FrameCutter("cut_rows", {"threads": 1, **options})
+    _check(dataset, cutter.who)
     return dataset.groupby(query).map_groups(
-        functools.partial(_cut_rows, sent=sent, **names),
+        _sent(RowsJob(cutter, RowNames(query, score, surprise, kept, reason))),
         batch_format="pyarrow",
         **(ray_remote_args or {}),
     )
 
 
-def _sent(dataset: Dataset, cutter: FrameCutter) -> Any:
-    """Return a reference to the cutter, which goes to each node once."""
-    ray = require("ray", feature="the Ray functions", extra="ray")
+def _check(dataset: Dataset, who: str) -> None:
+    _ray()
     if not hasattr(dataset, "map_batches"):
         raise InvalidParameterError(
-            f"{cutter.who}: dataset must be a ray.data.Dataset, got {type(dataset).__name__}"
+            f"{who}: dataset must be a ray.data.Dataset, got {type(dataset).__name__}"
         )
-    return ray.put(cutter)
 
 
-def _received(sent: Any) -> FrameCutter:
-    ray = require("ray", feature="the Ray functions", extra="ray")
-    cutter: FrameCutter = ray.get(sent)
-    return cutter
+def _sent(job: ListsJob | RowsJob) -> Callable[[Any], Any]:
+    """Return the job as a function of a table; the job itself goes to each node once."""
+    return functools.partial(_run, sent=_ray().put(job))
 
 
-def _cut_lists(table: Any, *, sent: Any, **names: Any) -> Any:
-    return arrow.lists_with(table, _received(sent), **names)
+def _run(table: Any, *, sent: Any) -> Any:
+    return _ray().get(sent)(table)
 
 
-def _cut_rows(table: Any, *, sent: Any, **names: Any) -> Any:
-    return arrow.rows_with(table, _received(sent), **names)
+def _ray() -> Any:
+    return require("ray", feature="the Ray functions", extra="ray")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias, Unpack
 
-from paretocut.adapters._base import CutList, CutOptions, Cutter, cut_each, read_each
-from paretocut.adapters._telling import with_mark
+from paretocut.adapters.deciding import CutList, cut_each, read_each
+from paretocut.adapters.reporting import with_mark
+from paretocut.decisions.options import DecisionOptions
 
 __all__ = ["cut_rank", "cut_semantic_search"]
 
@@ -14,7 +15,7 @@ Hit: TypeAlias = dict[str, Any]
 
 
 def cut_semantic_search(
-    results: Sequence[Sequence[Hit]], **options: Unpack[CutOptions]
+    results: Sequence[Sequence[Hit]], **options: Unpack[DecisionOptions]
 ) -> list[CutList[Hit]]:
     """Return, for each query, the hits worth keeping, with the decision under ``paretocut``.
 
@@ -35,11 +36,11 @@ def cut_semantic_search(
     >>> [hit["corpus_id"] for hit in hits], hits.cut.k
     ([0, 1], 2)
     """
-    cutter = Cutter.of("cut_semantic_search", options)
-    return _cut(results, "cut_semantic_search", cutter)
+    what = "lists of dictionaries with a score, one list per query"
+    return _cut(results, "cut_semantic_search", what, options)
 
 
-def cut_rank(ranking: Sequence[Hit], **options: Unpack[CutOptions]) -> CutList[Hit]:
+def cut_rank(ranking: Sequence[Hit], **options: Unpack[DecisionOptions]) -> CutList[Hit]:
     """Return the documents of a reranking worth keeping, with the decision under ``paretocut``.
 
     A cross-encoder with one label squeezes its scores through a sigmoid, which piles them up at 0
@@ -54,19 +55,15 @@ def cut_rank(ranking: Sequence[Hit], **options: Unpack[CutOptions]) -> CutList[H
     **options
         Who decides and within which bounds, as in `paretocut.cut`.
     """
-    (kept,) = _cut([ranking], "cut_rank", Cutter.of("cut_rank", options))
+    (kept,) = _cut([ranking], "cut_rank", "a list of dictionaries with a score", options)
     return kept
 
 
-def _cut(results: Sequence[Sequence[Hit]], who: str, cutter: Cutter) -> list[CutList[Hit]]:
-    def scores_of(hits: Sequence[Hit]) -> list[Any]:
-        return [hit["score"] for hit in hits]
-
-    what = "lists of dictionaries with a score, one list per query"
-    if who == "cut_rank":
-        what = "a list of dictionaries with a score"
-    scores = read_each(results, scores_of, who=who, what=what)
-    decisions, _ = cut_each(scores, cutter, who=who)
+def _cut(
+    results: Sequence[Sequence[Hit]], who: str, what: str, options: DecisionOptions
+) -> list[CutList[Hit]]:
+    scores = read_each(results, lambda hits: [hit["score"] for hit in hits], who=who, what=what)
+    decisions, _ = cut_each(scores, options, who=who)
     return [
         CutList([with_mark(hits[i], mark) for i, mark in one.marks()], one.cut)
         for hits, one in zip(results, decisions, strict=True)

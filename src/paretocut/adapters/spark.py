@@ -7,11 +7,11 @@ that `cut_rows` brings together. Each task uses one thread, since Spark gives it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, TypeAlias, Unpack
 
-from paretocut.adapters import arrow
-from paretocut.adapters._frames import FrameCutter, Options, check_columns
+from paretocut.adapters.arrow import ListsJob, RowsJob
+from paretocut.adapters.frames import FrameCutter, FrameOptions, ListNames, RowNames
 from paretocut.errors import InvalidParameterError
 from paretocut.schema.extras import require
 
@@ -27,7 +27,7 @@ def cut_lists(
     k: str = "k",
     surprise: str = "surprise",
     reason: str | None = "reason",
-    **options: Unpack[Options],
+    **options: Unpack[FrameOptions],
 ) -> Frame:
     """Return the frame, one row per query, with the number to keep, the surprise and the reason.
 
@@ -41,27 +41,14 @@ def cut_lists(
         Names of the new columns: ``bigint``, ``array<double>`` in the order of the scores, and
         ``string``; None leaves the reason out.
     **options
-        Who decides and within which bounds, as in `paretocut.cut`; ``higher_is_better``;
-        ``threads``.
+        Who decides, as in `paretocut.cut`, with bounds; ``higher_is_better``; ``threads``.
     """
     types = require("pyspark.sql.types", feature="the Spark functions", extra="spark")
-    new = {"k": k, "surprise": surprise, "reason": reason}
-    check_columns("cut_lists", _names(frame, "cut_lists"), there={"column": column}, new=new)
-    added = [
-        types.StructField(k, types.LongType()),
-        types.StructField(surprise, types.ArrayType(types.DoubleType())),
-    ]
-    if reason is not None:
-        added.append(types.StructField(reason, types.StringType()))
-    cutter = _sent(frame, FrameCutter("cut_lists", {"threads": 1, **options}))
-
-    def cut_batches(batches: Iterator[Any]) -> Iterator[Any]:
-        for batch in batches:
-            yield arrow.lists_with(
-                batch, cutter(), column=column, k=k, surprise=surprise, reason=reason
-            )
-
-    return frame.mapInArrow(cut_batches, types.StructType([*frame.schema.fields, *added]))
+    cutter = FrameCutter("cut_lists", {"threads": 1, **options})
+    job = ListsJob(cutter, ListNames(column, k, surprise, reason))
+    new = {k: types.LongType(), surprise: types.ArrayType(types.DoubleType())}
+    schema, sent = _prepared(types, frame, job, new)
+    return frame.mapInArrow(lambda batches: map(sent(), batches), schema)
 
 
 def cut_rows(
@@ -72,7 +59,7 @@ def cut_rows(
     surprise: str = "surprise",
     kept: str = "kept",
     reason: str | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[FrameOptions],
 ) -> Frame:
     """Return the frame, one row per result, with its surprise and whether it is kept.
 
@@ -88,50 +75,32 @@ def cut_rows(
     surprise, kept, reason
         Names of the new columns: ``double``, ``boolean`` and, only if it has a name, ``string``.
     **options
-        Who decides and within which bounds, as in `paretocut.cut`; ``higher_is_better``;
-        ``threads``.
+        Who decides, as in `paretocut.cut`, with bounds; ``higher_is_better``; ``threads``.
     """
     types = require("pyspark.sql.types", feature="the Spark functions", extra="spark")
-    there = {"query": query, "score": score}
-    new = {"surprise": surprise, "kept": kept, "reason": reason}
-    check_columns("cut_rows", _names(frame, "cut_rows"), there=there, new=new)
-    added = [
-        types.StructField(surprise, types.DoubleType()),
-        types.StructField(kept, types.BooleanType()),
-    ]
-    if reason is not None:
-        added.append(types.StructField(reason, types.StringType()))
-    cutter = _sent(frame, FrameCutter("cut_rows", {"threads": 1, **options}))
-
-    def cut_query(table: Any) -> Any:
-        return arrow.rows_with(
-            table,
-            cutter(),
-            query=query,
-            score=score,
-            surprise=surprise,
-            kept=kept,
-            reason=reason,
-        )
-
-    schema = types.StructType([*frame.schema.fields, *added])
-    return frame.groupBy(query).applyInArrow(cut_query, schema)
+    cutter = FrameCutter("cut_rows", {"threads": 1, **options})
+    job = RowsJob(cutter, RowNames(query, score, surprise, kept, reason))
+    new = {surprise: types.DoubleType(), kept: types.BooleanType()}
+    schema, sent = _prepared(types, frame, job, new)
+    return frame.groupBy(query).applyInArrow(lambda table: sent()(table), schema)
 
 
-def _names(frame: Frame, who: str) -> list[str]:
-    """Return the names of the columns, once the frame is known to be Spark's."""
+def _prepared(
+    types: Any, frame: Frame, job: ListsJob | RowsJob, new: dict[str, Any]
+) -> tuple[Any, Callable[[], Any]]:
+    """Return the schema of the result, and how a worker gets the job, which is sent there once."""
+    who, names = job.cutter.who, job.names
     if not hasattr(frame, "mapInArrow"):
         raise InvalidParameterError(
             f"{who}: frame must be a pyspark.sql.DataFrame, got {type(frame).__name__}"
         )
-    names: list[str] = frame.columns
-    return names
-
-
-def _sent(frame: Frame, cutter: FrameCutter) -> Callable[[], FrameCutter]:
-    """Return what gives a worker the cutter, which goes to each of them once."""
+    names.check(who, frame.columns)
+    if names.reason is not None:
+        new = {**new, names.reason: types.StringType()}
+    added = [types.StructField(name, kind) for name, kind in new.items()]
+    schema = types.StructType([*frame.schema.fields, *added])
     try:
-        broadcast = frame.sparkSession.sparkContext.broadcast(cutter)
-    except Exception:  # Spark Connect has no broadcasts: the cutter travels with each task
-        return lambda: cutter
-    return lambda: broadcast.value
+        broadcast = frame.sparkSession.sparkContext.broadcast(job)
+    except Exception:  # Spark Connect has no broadcasts: the job travels with each task
+        return schema, lambda: job
+    return schema, lambda: broadcast.value

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Unpack
 
-from paretocut.adapters._base import CutOptions, Cutter, cut_each, cut_scored
-from paretocut.adapters._telling import warn_of_shortfall
+from paretocut.adapters.deciding import cut_each, cut_scored
+from paretocut.decisions.options import DecisionOptions
 from paretocut.errors import InvalidParameterError
 
 __all__ = ["cut_batch_matches", "cut_matches"]
@@ -14,7 +14,9 @@ __all__ = ["cut_batch_matches", "cut_matches"]
 _REMEDY = "search deeper: index.expansion_search = 400, or exact=True"
 
 
-def cut_matches(matches: Any, *, asked: int | None = None, **options: Unpack[CutOptions]) -> Any:
+def cut_matches(
+    matches: Any, *, asked: int | None = None, **options: Unpack[DecisionOptions]
+) -> Any:
     """Return the matches of one query worth keeping; their attribute ``cut`` says why.
 
     Parameters
@@ -22,18 +24,18 @@ def cut_matches(matches: Any, *, asked: int | None = None, **options: Unpack[Cut
     matches
         A `usearch.index.Matches`; its distances are always lower for better, whatever the metric.
     asked
-        How many results the search asked for, if you want to be warned when it got less than
-        half of them.
+        How many results the search asked for; a warning says when it got less than half.
     **options
         Who decides and within which bounds, as in `paretocut.cut`.
     """
     _check(matches, "cut_matches", "Matches", dimensions=1)
-    warn_of_shortfall(len(matches.distances), asked, who="cut_matches", remedy=_REMEDY)
     decision = cut_scored(
         matches.distances,
-        Cutter.of("cut_matches", options),
+        options,
         who="cut_matches",
         higher_is_better=False,
+        asked=asked,
+        remedy=_REMEDY,
     )
     kept = decision.kept
     found = dataclasses.replace(matches, keys=matches.keys[kept], distances=matches.distances[kept])
@@ -41,7 +43,7 @@ def cut_matches(matches: Any, *, asked: int | None = None, **options: Unpack[Cut
     return found
 
 
-def cut_batch_matches(matches: Any, **options: Unpack[CutOptions]) -> Any:
+def cut_batch_matches(matches: Any, **options: Unpack[DecisionOptions]) -> Any:
     """Return the matches of many queries worth keeping: the same arrays with smaller ``counts``.
 
     Their attribute ``cuts`` says why.
@@ -54,13 +56,18 @@ def cut_batch_matches(matches: Any, **options: Unpack[CutOptions]) -> Any:
         Who decides and within which bounds, as in `paretocut.cut`.
     """
     _check(matches, "cut_batch_matches", "BatchMatches", dimensions=2)
-    keys, distances = matches.keys.copy(), matches.distances.copy()
-    counts = matches.counts.copy()
+    keys, distances, counts = (
+        column.copy() for column in (matches.keys, matches.distances, matches.counts)
+    )
     found = [distances[row, :count] for row, count in enumerate(matches.counts)]
-    asked = distances.shape[1] or None  # as wide as was asked for
-    warn_of_shortfall(counts.tolist(), asked, who="cut_batch_matches", remedy=_REMEDY)
-    cutter = Cutter.of("cut_batch_matches", options)
-    decisions, cuts = cut_each(found, cutter, who="cut_batch_matches", higher_is_better=False)
+    decisions, cuts = cut_each(
+        found,
+        options,
+        who="cut_batch_matches",
+        higher_is_better=False,
+        asked=distances.shape[1] or None,  # as wide as was asked for
+        remedy=_REMEDY,
+    )
     for row, decision in enumerate(decisions):
         kept = decision.kept
         keys[row, : kept.size] = keys[row, kept]

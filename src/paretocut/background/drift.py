@@ -11,9 +11,7 @@ import numpy as np
 from paretocut.background.law import score_at
 from paretocut.lists import FloatArray, Ragged, RankedLists
 
-__all__ = ["Drift", "compare", "gaps", "halves", "shapes_of"]
-
-_FIRST = 100  # results looked at: deeper lists say no more
+_FIRST = 100  # results of a list that are compared; deeper ones add nothing
 _SURE, _CLEAR = 0.01, 0.2
 _NAMES = ("best score", "gap", "upper half")
 

@@ -117,7 +117,7 @@ class Background(Drawn):
     size
         Number of documents in that index; None if it is not known.
     context
-        Rank of the score that stands for the query's own level, or None.
+        Rank of the score that shows the query's own level, or None.
     intercept, slope
         Of the regression of the best score on the score at that rank.
     residual

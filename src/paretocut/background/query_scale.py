@@ -1,4 +1,4 @@
-"""The scale of lexical scores: what each word of a query is worth."""
+"""The scale of lexical scores: the weight of the words of each query."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from paretocut.lists import FloatArray
 from paretocut.schema.files import register
 from paretocut.schema.kinds import Made, Whole, checked
 from paretocut.schema.parameters import shown
-
-__all__ = ["QueryScale", "frequencies", "words"]
 
 _WORD = re.compile(r"\w+")
 _POWER = 0.75

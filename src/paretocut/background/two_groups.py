@@ -13,8 +13,6 @@ from paretocut.errors import InvalidScoresError
 from paretocut.lists import FloatArray
 from paretocut.schema.kinds import Kind, Real, checked
 
-__all__ = ["Groups"]
-
 _FEWEST = 10
 # Weights, in queries: of the believed share without an answer, of the mean and the spread of
 # nonsense in the first group, and of that spread in the second.

@@ -1,4 +1,4 @@
-"""Calibration without judgements: what nonsense scores on the user's own index."""
+"""Calibration without judgements: the scores of nonsense queries on the user's own index."""
 
 from paretocut.calibration.calibrating import calibrate, calibrated
 from paretocut.calibration.nonsense import nonsense_queries

@@ -16,8 +16,6 @@ from paretocut.schema.parameters import check_probability
 from paretocut.truncators import Consensus
 from paretocut.truncators.calibrated import Calibrated
 
-__all__ = ["calibrate", "calibrated"]
-
 
 def calibrate(
     search: Search,

@@ -10,8 +10,6 @@ from paretocut.background.query_scale import frequencies
 from paretocut.errors import InvalidParameterError
 from paretocut.schema.parameters import check_int, check_positive_int
 
-__all__ = ["nonsense_queries"]
-
 
 def nonsense_queries(
     texts: Iterable[str], n: int = 100, *, length: int = 8, lexical: bool = False, seed: int = 0

@@ -14,8 +14,6 @@ from paretocut.lists import FloatArray
 from paretocut.schema.journal import Journal
 from paretocut.schema.parameters import check_positive_int
 
-__all__ = ["Running", "Search", "run_searches", "scores_of"]
-
 Search: TypeAlias = Callable[[Any], Any]
 """Takes the text of a query, or a list of texts, and gives scores or results with scores."""
 _BLOCK = 32

@@ -1,4 +1,4 @@
-"""The parser of the command line, and what becomes of errors."""
+"""The parser of the whole command line, and the exit code of each error."""
 
 from __future__ import annotations
 
@@ -7,70 +7,98 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
+from typing import Protocol
 
 from paretocut.cli import (
     background,
     calibrate,
+    compare,
+    cut,
     demo,
     explore,
-    fusion,
+    fit,
+    fuse,
     judge,
-    judged,
-    lists,
+    report,
+    score,
     serve,
 )
-from paretocut.cli._common import note
+from paretocut.cli.arguments import Manual
+from paretocut.cli.terminal import note
 from paretocut.errors import InvalidParameterError, ParetocutError
 
 _EPILOG = """\
 examples:
   paretocut demo                                 see what it does, on digits
   paretocut score run.txt | head                 surprise, p-value and E-value of each result
-  paretocut cut run.txt -o cut.txt               by the scores alone
-  paretocut cut run.txt --expect few             better, with a word about the questions
+  paretocut cut run.txt -o cut.txt               cut by the scores alone
+  paretocut cut run.txt --expect few             better: say how many results are relevant
   paretocut cut run.txt --evalue 0.05            only what is beyond doubt; often nothing
   paretocut cut run.jsonl.gz --json              decisions and reasons, one object per query
   paretocut cut hits.csv --distances --max-k 20  distances, not scores; at most 20 results
   search | paretocut cut - --format jsonl        in a pipe
   paretocut fuse a.run b.run --cut -o fused.run  hybrid search: one run of two, cut
-  paretocut compare run.txt qrels.txt            which cut-off method is best for this system
+  paretocut compare run.txt qrels.txt            find the best cut-off method for your system
   paretocut fit run.txt qrels.txt -o model.json  learn a cut-off from judgements, then
   paretocut cut run.txt --model model.json       use it
   paretocut explore run.txt qrels.txt            drag the cut in the browser; see every method
   paretocut report run.txt -o report.html        the same as one file
-  paretocut judge run.txt --queries q.jsonl --corpus docs.jsonl -o qrels.txt   no judgements?
-  paretocut fit run.txt qrels.txt --unjudged unknown -o model.json             make 200
-  paretocut background off-topic.txt -o bg.json  learn what off-topic queries reach, then
-  paretocut cut run.txt --background bg.json     keep nothing for such queries
-  paretocut nonsense texts.txt -o made-up.tsv    no such queries? make them up from words,
-  paretocut calibrate made-up.run --queries users.run -o model.json    search, and calibrate
   paretocut serve --model mine=model.json        answer over HTTP
 
+  No judgements? Judge two hundred results, then learn from them:
+  paretocut judge run.txt --query-texts q.jsonl --corpus docs.jsonl -o qrels.txt
+  paretocut fit run.txt qrels.txt --unjudged unknown -o model.json
+
+  Queries without an answer? Learn what they score, then keep nothing for them:
+  paretocut background off-topic.run -o background.json
+  paretocut cut run.txt --background background.json
+
+  No such queries? Make some from words of your index, search for them, and calibrate:
+  paretocut calibrate --texts texts.txt -o nonsense.tsv
+  paretocut calibrate nonsense.run --query-run users.run -o model.json
+  paretocut calibrate --check model.json new.run   later: do the scores still look the same?
+
 input:
-  TREC runs (.run .trec .txt .res or no suffix), .jsonl, .csv, .parquet and .arrow, plain or with
-  .gz or .xz behind the name; "-" is standard input, TREC unless --format says otherwise.
-  Tables have one row per query: query_id, scores, and if you like doc_ids. CSV may also have one
+  TREC runs (.run .trec .txt .res or no suffix), .jsonl, .csv, .parquet and .arrow, each also with
+  .gz or .xz at the end; "-" is standard input, which is TREC unless --format says otherwise.
+  Tables have one row per query: query_id, scores and, if you like, doc_ids. CSV may also have one
   row per result: query_id, score, doc_id. Fetch deep: 100 to 1000 results per query.
 
 what the numbers mean:
   surprise  how unusual a result is among the results of its own query: -log(p-value)
-  p-value   chance that a result which does not matter scores as high
-  E-value   how many results that do not matter would score as high in this list
-  None of them says "relevant". Scores that only encode ranks (reciprocal-rank fusion) and lists
-  of fewer than about 50 results are beyond the method; a warning on standard error says so.
-  The command fuse fuses by score instead, so that its lists can be cut.
+  p-value   probability that an irrelevant result scores this high
+  E-value   number of irrelevant results expected to score this high in this list
+  None of them says "relevant". The method cannot work on scores that only encode ranks
+  (reciprocal-rank fusion), nor on lists of fewer than about 50 results; a warning on standard
+  error says so. The command fuse fuses by score, so that its lists can be cut.
 
 exit codes:
   0 done   1 bad data, or a file that cannot be read or written   2 bad usage   130 interrupted
 """
 
 
+class _Command(Protocol):
+    __name__: str
+    SUMMARY: str
+    DESCRIPTION: str
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
+
+    def run(self, args: argparse.Namespace) -> None: ...
+
+
+_COMMANDS: tuple[_Command, ...] = (
+    *(demo, score, cut, fuse, compare, fit, judge, background, calibrate, explore, serve, report),
+)
+
+
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
     parser = argparse.ArgumentParser(
         prog="paretocut",
-        description="How many results should a search return, or is there nothing to return? Cuts "
-        "ranked lists, with what you know: nothing, a word, judgements.",
+        description="How many results should a search return, or is there nothing to return? This "
+        "cuts\nranked lists: by their scores alone, or better by what you know, such as the number "
+        "of\nresults to expect, texts of your index, or judgements.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -78,21 +106,21 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         title="commands", metavar="COMMAND", dest="command", required=True
     )
-    for family in (demo, lists, fusion, judged, judge, background, calibrate, explore, serve):
-        family.add_commands(commands)
+    for command in _COMMANDS:
+        own = commands.add_parser(
+            command.__name__.rpartition(".")[2],
+            help=command.SUMMARY,
+            description=command.DESCRIPTION,
+            formatter_class=Manual,
+        )
+        command.add_arguments(own)
+        own.set_defaults(run_command=command.run)
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Return the exit code of the command line: 0 done, 1 bad data, 2 bad usage.
-
-    Parameters
-    ----------
-    argv
-        The arguments after the command's name; by default the process's own.
-    """
+    """Return the exit code of the command line: 0 done, 1 bad data, 2 bad usage."""
     args = build_parser().parse_args(argv)
-    who = f"{args.command}: "
     try:
         args.run_command(args)
         sys.stdout.flush()
@@ -101,10 +129,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except InvalidParameterError as error:
-        note(str(error).removeprefix(who), who="error: ")
+        note(_without_who(error, args.command), f"paretocut {args.command}: error")
         return 2
     except ParetocutError as error:
-        note(str(error).removeprefix(who))
+        note(_without_who(error, args.command))
         return 1
     except OSError as error:
         reason = error.strerror or str(error)
@@ -117,6 +145,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _without_who(error: ParetocutError, command: str) -> str:
+    """Return the message without the command's own name, or that of the reader it called."""
+    return str(error).removeprefix(f"{command}: ").removeprefix("read_lists: ")
+
+
 def _discard_output() -> None:
-    """Let what is left in the buffer go nowhere, or Python would complain about it at exit."""
+    """Send the rest of the output nowhere, or Python would complain about it at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,159 +1,140 @@
-"""``nonsense``, ``calibrate`` and ``check``: learn from an index without a judgement."""
+"""``calibrate``: learn from an index without a judgement, and see later whether it changed."""
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
+from argparse import ArgumentParser, Namespace
 
-import paretocut as pc
-from paretocut.calibration import nonsense_queries
-from paretocut.cli._common import (
-    Commands,
-    add_expect,
-    add_input,
-    add_query_texts,
-    add_quiet,
-    expect_of,
-    load_truncator,
-    note,
-    positive_int,
-    query_texts,
-    read,
-    read_another,
-)
+from paretocut.background import QueryScale
+from paretocut.calibration import calibrated, nonsense_queries
+from paretocut.cli import arguments
+from paretocut.cli.arguments import option, positive_int
+from paretocut.cli.terminal import json_line, note, print_json
 from paretocut.errors import DataFormatError, InvalidParameterError
-from paretocut.io._files import open_target
+from paretocut.io.streams import open_target
 from paretocut.truncators import Calibrated
 
+SUMMARY = "learn without judgements when to return nothing, and how many results to expect"
+DESCRIPTION = """Three steps. First, `calibrate --texts FILE` makes queries that mean nothing from
+words of your index. Search for them. Second, `calibrate RUN` learns from the run of this nonsense,
+and from --query-run, real queries without judgements, if you have some; it writes a model for
+`paretocut cut --model`. Later, `calibrate --check MODEL RUN` compares new lists with those of
+--query-run, and says "same", "changed" or "unsure". Lexical scores (BM25) grow with every word of
+the query: for these, give --lexical in the first two steps and --query-texts in the last two."""
 
-def add_commands(commands: Commands) -> None:
-    """Add ``nonsense``, ``calibrate`` and ``check`` to the command line."""
-    nonsense = commands.add_parser(
-        "nonsense",
-        help="make queries that mean nothing from the words of an index",
-        description="Reads texts of the index, one a line, and writes queries of eight of their "
-        "words, one a line: a name, a tab, the words. Search for them, then `paretocut calibrate`.",
-    )
-    nonsense.add_argument("texts", help="file with some hundred texts, one a line")
-    nonsense.add_argument("-o", "--output", default="-", metavar="FILE", help="where to write")
-    nonsense.add_argument(
-        "-n", type=positive_int, default=100, metavar="N", help="queries (default: 100)"
-    )
-    nonsense.add_argument(
-        "--lexical", action="store_true", help="for word matching (BM25): common words more often"
-    )
-    nonsense.add_argument("--seed", type=int, default=0, metavar="N", help="seed (default: 0)")
-    nonsense.set_defaults(run_command=_nonsense, quiet=False)
-
-    calibrate = commands.add_parser(
-        "calibrate",
-        help="learn from nonsense and unjudged queries when to return nothing, and how many",
-        description="Reads the run of the nonsense queries and, if there is one, the run of real "
-        "queries without judgements; writes a model for `paretocut cut --model`. Lexical scores "
-        "(BM25) grow with every word of the query: for these give --lexical and --query-texts.",
-    )
-    add_input(calibrate)
-    calibrate.add_argument(
-        "-o", "--output", required=True, metavar="FILE", help="where to write the model"
-    )
-    calibrate.add_argument(
-        "--queries", metavar="RUN", help="run of real queries, in the format of the first run"
-    )
-    calibrate.add_argument(
-        "--alpha",
-        type=float,
-        default=0.05,
-        metavar="P",
-        help="share of the nonsense that gets results, without --queries (default: 0.05)",
-    )
-    calibrate.add_argument(
-        "--unanswered",
-        type=float,
-        default=0.05,
-        metavar="P",
-        help="share of the real queries that you believe to have no answer (default: 0.05)",
-    )
-    calibrate.add_argument(
-        "--lexical",
-        metavar="TEXTS",
-        help="the scores are of word matching (BM25); the file that `nonsense --lexical` read. "
-        "Needs --query-texts, and so does every later use of the model",
-    )
-    add_query_texts(calibrate)
-    add_expect(calibrate)
-    calibrate.add_argument("--json", action="store_true", help="print what was found as JSON")
-    add_quiet(calibrate)
-    calibrate.set_defaults(run_command=_calibrate)
-
-    check = commands.add_parser(
-        "check",
-        help="say whether lists still look like those of the calibration",
-        description="Compares the lists of real queries with those of the calibration, and says "
-        '"same", "changed" or "unsure".',
-    )
-    add_input(check)
-    check.add_argument(
-        "--model", required=True, metavar="FILE", help="what `paretocut calibrate` wrote"
-    )
-    add_query_texts(check)
-    check.add_argument("--json", action="store_true", help="print the verdict as JSON")
-    add_quiet(check)
-    check.set_defaults(run_command=_check)
+_READING = ("format", "distances", "max_bytes")
+_TAKES = {
+    "--texts and no RUN": ("texts", "lexical", "n", "seed", "output"),
+    "RUN": (
+        *(*_READING, "texts", "lexical", "query_texts", "query_run"),
+        *("alpha", "unanswered", "expect", "output"),
+    ),
+    "--check": (*_READING, "check", "query_texts"),
+}
+"""The options of each form, beside --json and --quiet."""
 
 
-def _nonsense(args: argparse.Namespace) -> None:
-    with open(args.texts, encoding="utf-8") as file:
-        try:
-            made = nonsense_queries(file, args.n, lexical=args.lexical, seed=args.seed)
-        except UnicodeDecodeError as error:
-            raise DataFormatError(args.texts, 1, f"expected UTF-8 text, got {error}") from None
-    with open_target(args.output) as out:
+def add_arguments(parser: ArgumentParser) -> None:
+    arguments.add_input(parser, needed=False)
+    arguments.add_output(
+        parser, "the queries or the model", "print what was found as JSON", required=False
+    )
+    text = "some hundred texts of the index, one on each line; with RUN, only for --lexical"
+    option(parser, "--texts FILE", text)
+    option(parser, "--lexical", "the scores come from word matching (BM25)")
+    arguments.add_query_texts(parser, "for lexical scores only")
+    make = parser.add_argument_group("make the queries: calibrate --texts FILE")
+    option(make, "-n N", "how many (default: 100)", positive_int)
+    option(make, "--seed N", "seed (default: 0)", int)
+    learn = parser.add_argument_group("learn: calibrate RUN")
+    option(learn, "--query-run RUN", "run of real queries, in the format of RUN")
+    text = "share of the nonsense that gets results, without --query-run (default: 0.05)"
+    option(learn, "--alpha P", text, float)
+    text = "share of the real queries that have no answer, as you believe (default: 0.05)"
+    option(learn, "--unanswered P", text, float)
+    arguments.add_options(learn, ["expect"])
+    check = parser.add_argument_group("compare later: calibrate --check MODEL RUN")
+    option(check, "--check MODEL", "what `calibrate RUN` wrote")
+
+
+def run(args: Namespace) -> None:
+    if args.check and args.run:
+        form, step = "--check", _check
+    elif args.run:
+        form, step = "RUN", _learn
+    elif args.texts and not args.check:
+        form, step = "--texts and no RUN", _make
+    else:
+        got = "--check without RUN" if args.check else "none of them"
+        raise InvalidParameterError(
+            f"--texts FILE, RUN or --check MODEL RUN must be given, got {got}"
+        )
+    every = {name for names in _TAKES.values() for name in names}
+    for name in sorted(every.difference(_TAKES[form])):
+        if (given := getattr(args, name)) not in (None, False):
+            raise InvalidParameterError(
+                f"{arguments.flag(name)} must be left out with {form}, got {given}"
+            )
+    step(args)
+
+
+def _make(args: Namespace) -> None:
+    how = {"lexical": args.lexical, "seed": args.seed or 0}
+    made = nonsense_queries(_texts(args.texts), args.n or 100, **how)
+    with open_target(args.output or "-") as out:
         for i, query in enumerate(made, 1):
-            out.write(f"nonsense-{i}\t{query}\n".encode())
+            row = {"id": f"nonsense-{i}", "text": query}
+            out.write(json_line(row) if args.json else "\t".join(row.values()).encode() + b"\n")
 
 
-def _calibrate(args: argparse.Namespace) -> None:
-    nonsense = read(args)
-    queries = None if args.queries is None else read_another(args, args.queries)
-    scale, texts = None, None
-    if args.lexical is not None:
-        texts = query_texts(args, nonsense, *([] if queries is None else [queries]))
-        with open(args.lexical, encoding="utf-8") as file:
-            scale = pc.background.QueryScale.from_texts(file)
-    t = pc.calibration.calibrated(
+def _learn(args: Namespace) -> None:
+    if args.output is None:
+        raise InvalidParameterError("-o must name the file of the model, got none")
+    together = {"--lexical": args.lexical, "--texts": args.texts, "--query-texts": args.query_texts}
+    given = [option for option, value in together.items() if value]
+    if given and len(given) < len(together):
+        raise InvalidParameterError(
+            f"{', '.join(together)} must come together with RUN, got {', '.join(given)}"
+        )
+    nonsense = arguments.read(args)
+    queries = None if args.query_run is None else arguments.read(args, args.query_run)
+    scale = texts = None
+    if args.lexical:
+        runs = [lists for lists in (nonsense, queries) if lists is not None]
+        texts = arguments.query_texts(args, *runs, lexical=True)
+        scale = QueryScale.from_texts(_texts(args.texts))
+    model = calibrated(
         nonsense,
         queries,
         scale=scale,
         texts=texts,
-        alpha=args.alpha,
-        unanswered=args.unanswered,
-        expect=expect_of(args),
+        **arguments.given_options(args, ("alpha", "unanswered", "expect")),
     )
-    t.save(args.output)
+    model.save(args.output)
     if args.json:
-        told = {"model": args.output, "threshold": t.threshold(), "report": t.report()}
-        sys.stdout.write(json.dumps(told) + "\n")
+        found = {"model": args.output, "threshold": model.threshold()}
+        print_json(found | {"report": model.report()})
     elif not args.quiet:
-        note(t.report())
+        note(model.report())
 
 
-def _check(args: argparse.Namespace) -> None:
-    t = load_truncator(args.model)
-    if not isinstance(t, Calibrated):
-        raise InvalidParameterError(
-            f"check: --model must name what `paretocut calibrate` wrote, got a "
-            f"{type(t).__name__} in {args.model}"
-        )
-    lists = read(args)
-    found = t.check(lists, queries=query_texts(args, lists) if t._needs_query() else None)
+def _check(args: Namespace) -> None:
+    what = "a model that `paretocut calibrate` wrote"
+    model = arguments.load_as(Calibrated, what, args.check, "--check")
+    lists = arguments.read(args)
+    texts = arguments.query_texts(args, lists, lexical=arguments.is_lexical(model))
+    found = model.check(lists, queries=texts)
     if args.json:
-        told = {
-            "verdict": found.verdict,
-            "pvalue": found.pvalue,
-            "distance": dict(found.distance),
-            "lists": found.lists,
-        }
-        sys.stdout.write(json.dumps(told) + "\n")
+        names = ("verdict", "pvalue", "distance", "lists")
+        print_json({name: getattr(found, name) for name in names})
     else:
         sys.stdout.write(f"{found}\n")
+
+
+def _texts(path: str) -> list[str]:
+    """Return the texts of the index, one on each line."""
+    with open(path, encoding="utf-8") as file:
+        try:
+            return file.readlines()
+        except UnicodeDecodeError as error:
+            raise DataFormatError(path, 1, f"expected UTF-8 text, got {error}") from None

@@ -2,55 +2,48 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import textwrap
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from operator import attrgetter
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
 
 import paretocut as pc
 from paretocut import metrics
-from paretocut.cli._common import Commands
-from paretocut.cli._draw import draw_list, symbols
+from paretocut.cli.terminal import draw_list, symbols
 from paretocut.lists import IntArray, RankedLists
 from paretocut.schema.extras import require
 from paretocut.truncators import Consensus, Gated, GlobalK, ScoreThreshold, Surprise, Truncator
 
+SUMMARY = "see what it does, on handwritten digits (needs paretocut[demo])"
+DESCRIPTION = """Searches 600 handwritten digits among the others. For half of the queries the index
+holds images of their digit, for the other half it holds none. The table shows what fixed numbers of
+results, distance thresholds and paretocut return. It works offline and takes seconds."""
+
 DEPTH = 200
 QUERIES_PER_DIGIT = 60
 FEWEST, MOST = 10, 30  # images of the query's digit in the index, 20 on average
+_LINE = (
+    " {name:26}{kept:5.1f}{precision:6.2f}{recall:7.2f}{f1:5.2f}{silent:8.0%}"
+    "{kept_without:6.1f}{silent_without:8.0%}{right:6.0%}"
+)
 _F1 = metrics.f_beta(1, recall_base="collection")
 
 
-def add_commands(commands: Commands) -> None:
-    """Add ``demo`` to the command line."""
-    demo = commands.add_parser(
-        "demo",
-        help="see what it does, on handwritten digits (needs scikit-learn)",
-        description="Searches 600 handwritten digits among the others. Half of the queries have "
-        "images of their digit in the index, half have none. Shows what fixed numbers of results, "
-        "distance thresholds and paretocut return. Offline; takes seconds.",
-    )
-    demo.add_argument("--json", action="store_true", help="print the table as JSON")
-    demo.set_defaults(run_command=_demo)
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print the table as JSON")
 
 
 def search_digits(seed: int = 0) -> tuple[RankedLists, RankedLists]:
-    """Return the results of 300 queries to tune on and of 300 others to test on.
+    """Return the results of 300 queries to tune on, and of 300 others to test on.
 
-    Each query is an image that is not in the index, its results are the 200 nearest images by
-    Euclidean distance of the pixels, and relevant are those that show the same digit. Every
-    second query gets an index without its digit; for the others 10 to 30 images of it are in
-    the index.
-
-    Parameters
-    ----------
-    seed
-        Which images are queries, and which of their digit are in the index.
+    Each query is an image that is not in the index. Its results are the 200 nearest images by
+    Euclidean distance of the pixels; those that show the same digit are relevant. Every second
+    query gets an index without its digit. For the others the index holds 10 to 30 images of it.
     """
     datasets = require("sklearn.datasets", feature="the demo", extra="demo")
     pixels, digits = datasets.load_digits(return_X_y=True)
@@ -75,30 +68,8 @@ def search_digits(seed: int = 0) -> tuple[RankedLists, RankedLists]:
     return parts[0], parts[1]
 
 
-@dataclass(frozen=True)
-class Row:
-    """What one way to cut does on the test queries.
-
-    ``f1_error`` is the standard error of the F1. Precision is over the queries with an answer of
-    which anything is kept. ``right`` is the share of all queries where a relevant image is kept,
-    or nothing where nothing is relevant.
-    """
-
-    name: str
-    knows: str
-    kept: float
-    precision: float
-    recall: float
-    f1: float
-    f1_error: float
-    silent: float
-    kept_without: float
-    silent_without: float
-    right: float
-
-
 def _methods(tune: RankedLists) -> Iterator[tuple[str, str, Truncator]]:
-    """Yield name, what is known, and the truncator."""
+    """Yield the name, what the truncator knows, and the truncator."""
     unanswered = pc.Background.fit(tune[tune.num_relevant == 0])
     yield "pc.cut(scores)", "nothing", Consensus()
     yield "pc.cut(scores, expect=20)", "nothing", Consensus(expect=20)
@@ -114,133 +85,94 @@ def _methods(tune: RankedLists) -> Iterator[tuple[str, str, Truncator]]:
     yield "Consensus(), gated", "judged", Gated(Consensus(_F1), unanswered)
 
 
-def _learned(truncator: Truncator) -> dict[str, str]:
-    """Return what a truncator has learned, as it is shown: limits on distances are negative."""
-    names = ("k_", "threshold_")
-    values = {name: getattr(truncator, name) for name in names if hasattr(truncator, name)}
-    return {name: f"{abs(value):.3g}" for name, value in values.items()}
-
-
-def _row(name: str, knows: str, test: RankedLists, k: IntArray) -> Row:
-    answer = test.num_relevant > 0
-    found = metrics.precision(test, k)
-    f1 = _F1(test, k)[answer]
-    return Row(
-        name=name,
-        knows=knows,
-        kept=float(k[answer].mean()),
-        precision=float(found[answer & (k > 0)].mean()) if np.any(answer & (k > 0)) else 0.0,
-        recall=float(metrics.recall(test, k)[answer].mean()),
-        f1=float(f1.mean()),
-        f1_error=float(f1.std(ddof=1) / np.sqrt(f1.size)),
-        silent=float((k[answer] == 0).mean()),
-        kept_without=float(k[~answer].mean()),
-        silent_without=float((k[~answer] == 0).mean()),
-        right=float(metrics.accuracy(test, k).mean()),
-    )
-
-
-def compare_cuts(tune: RankedLists, test: RankedLists) -> list[Row]:
-    """Return the table: each way to cut, fitted on the one half and measured on the other.
-
-    Parameters
-    ----------
-    tune, test
-        What `search_digits` gives.
-    """
+def compare_cuts(tune: RankedLists, test: RankedLists) -> list[dict[str, Any]]:
+    """Return one row for each way to cut, fitted on one half and measured on the other."""
     rows = []
     for name, knows, truncator in _methods(tune):
         if knows == "judged":
             truncator.fit(tune)
-        k = truncator.predict(test)
-        rows.append(_row(name.format(**_learned(truncator)), knows, test, k))
+        learned = {key: getattr(truncator, key, 0.0) for key in ("k_", "threshold_")}
+        # Inside, limits on distances are negative.
+        shown = {key: f"{abs(value):.3g}" for key, value in learned.items()}
+        measured = _measured(test, truncator.predict(test))
+        rows.append({"name": name.format(**shown), "knows": knows, **measured})
     return rows
 
 
-def _demo(args: argparse.Namespace) -> None:
+def _measured(test: RankedLists, k: IntArray) -> dict[str, float]:
+    """Return what the cuts keep: of queries with an answer, of those without, and of all.
+
+    Precision is the mean over the queries with an answer that keep anything. ``right`` is the share
+    of all queries that keep a relevant image, or keep nothing if nothing is relevant.
+    """
+    answer = test.num_relevant > 0
+    some = answer & (k > 0)
+    f1 = _F1(test, k)[answer]
+    found = {
+        "kept": k[answer].mean(),
+        "precision": metrics.precision(test, k)[some].mean() if np.any(some) else 0.0,
+        "recall": metrics.recall(test, k)[answer].mean(),
+        "f1": f1.mean(),
+        "f1_error": f1.std(ddof=1) / np.sqrt(f1.size),  # standard error
+        "silent": (k[answer] == 0).mean(),
+        "kept_without": k[~answer].mean(),
+        "silent_without": (k[~answer] == 0).mean(),
+        "right": metrics.accuracy(test, k).mean(),
+    }
+    return {name: float(value) for name, value in found.items()}
+
+
+def run(args: Namespace) -> None:
     tune, test = search_digits()
     rows = compare_cuts(tune, test)
     if args.json:
-        sys.stdout.write(json.dumps([asdict(row) for row in rows], indent=2) + "\n")
+        sys.stdout.write(json.dumps(rows, indent=2) + "\n")
         return
     answered = int(np.count_nonzero(test.num_relevant))
-    lines = [
-        *_wrapped(
-            f"{len(test)} handwritten digits, each searched among the others by the distance of "
-            f"the pixels, {DEPTH} results each. For {answered} of them {FEWEST} to {MOST} images "
-            f"of the same digit are in the index; for {len(test) - answered} there is none, and "
-            "the right answer is nothing."
-        ),
-        "",
-        *_table(rows, len(tune)),
-        "",
-        *_wrapped(_verdict(rows, len(tune))),
-        "",
-        *_pictures(test),
-    ]
+    about = (
+        f"{len(test)} handwritten digits, each searched among the others by the distance of the "
+        f"pixels, {DEPTH} results each. For {answered} of them the index holds {FEWEST} to {MOST} "
+        f"images of the same digit. For {len(test) - answered} it holds none, and the right "
+        "answer is nothing."
+    )
+    lines = [*textwrap.wrap(about, 79), "", *_table(rows, len(tune)), ""]
+    lines += [*textwrap.wrap(_verdict(rows, len(tune)), 79), "", *_pictures(test)]
     sys.stdout.write("\n".join(lines) + "\n")
 
 
-def _table(rows: list[Row], tuned_on: int) -> Iterator[str]:
-    widths = (27, 5, 6, 7, 5, 8, 6, 8, 6)
-
-    def line(*cells: str) -> str:
-        name, *numbers = (
-            cell.rjust(width) if i else cell.ljust(width)
-            for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
-        )
-        return name + "".join(numbers)
-
+def _table(rows: list[dict[str, Any]], tuned_on: int) -> Iterator[str]:
     yield " " * 28 + "digit is in the index".center(30, "-") + " " + "is not".center(13, "-")
-    yield line("", "kept", "prec.", "recall", "F1", "nothing", "kept", "nothing", "right")
+    yield " " * 27 + " kept prec. recall   F1 nothing  kept nothing right"
     for knows, title in (
-        ("nothing", "without labels (a word or a number told, or a rule):"),
-        ("unanswered", f"shown {tuned_on // 2} other queries whose digit was taken out:"),
-        ("judged", f"tuned on {tuned_on} other queries, judged, for F1 or for being right:"),
+        ("nothing", "without labels (the default, a number to expect, or a rule):"),
+        ("unanswered", f"shown {tuned_on // 2} other queries whose digit is not in the index:"),
+        ("judged", f"tuned on {tuned_on} other queries with labels, for F1 or for being right:"),
     ):
         yield title
         for row in rows:
-            if row.knows == knows:
-                yield line(
-                    " " + row.name,
-                    f"{row.kept:.1f}",
-                    f"{row.precision:.2f}",
-                    f"{row.recall:.2f}",
-                    f"{row.f1:.2f}",
-                    f"{row.silent:.0%}",
-                    f"{row.kept_without:.1f}",
-                    f"{row.silent_without:.0%}",
-                    f"{row.right:.0%}",
-                )
-    yield "nothing: share of queries for which no result is kept. prec.: of the others."
-    yield "right: a right image is kept, or nothing where there is none; all queries."
+            if row["knows"] == knows:
+                yield _LINE.format(**row)
+    yield "nothing: share of queries that keep no result. prec.: mean over the others."
+    yield "right: share of queries that keep a right image, or nothing if there is none."
 
 
-def _verdict(rows: list[Row], tuned_on: int) -> str:
-    """Return who wins where, read off the table."""
-    by_f1, by_right = attrgetter("f1"), attrgetter("right")
-    unlabelled = [row for row in rows if row.knows == "nothing"]
-    best, own = max(rows, key=by_f1), max(unlabelled, key=by_f1)
-    sentences = [
-        f"Best F1 where there is an answer: {best.name} with {best.f1:.2f}; without labels "
-        f"{own.name} with {own.f1:.2f}, standard error {own.f1_error:.2f}."
-    ]
-    best, own = max(rows, key=by_right), max(unlabelled, key=by_right)
-    sentences += [
-        f"Most often right: {best.name} with {best.right:.0%}; without labels {own.name} with "
-        f"{own.right:.0%}.",
-        f"What is tuned needed {tuned_on} judged queries, and a distance holds for this index and "
-        "these pixels only, as does the gate; the others do not depend on the scale of the scores.",
-    ]
-    return " ".join(sentences)
-
-
-def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(text, width=79)
+def _verdict(rows: list[dict[str, Any]], tuned_on: int) -> str:
+    """Return the winners, read off the table."""
+    unlabelled = [row for row in rows if row["knows"] == "nothing"]
+    best, own = (max(some, key=itemgetter("f1")) for some in (rows, unlabelled))
+    right, own_right = (max(some, key=itemgetter("right")) for some in (rows, unlabelled))
+    return (
+        f"Best F1 where there is an answer: {best['name']} with {best['f1']:.2f}; without labels "
+        f"{own['name']} with {own['f1']:.2f}, standard error {own['f1_error']:.2f}. Most often "
+        f"right: {right['name']} with {right['right']:.0%}; without labels {own_right['name']} "
+        f"with {own_right['right']:.0%}. Tuning needed {tuned_on} judged queries. A distance "
+        "threshold holds for this index and these pixels only, and so does the gate; the others "
+        "do not depend on the scale of the scores."
+    )
 
 
 def _pictures(test: RankedLists) -> Iterator[str]:
-    """Yield three queries as drawings, under the default."""
+    """Yield drawings of three queries, cut by the default."""
     cuts = pc.cut_batch(test)
     fits, k = cuts.fits, cuts.k
     f1 = _F1(test, k)
@@ -255,7 +187,7 @@ def _pictures(test: RankedLists) -> Iterator[str]:
     top = max(float(fits.surprise[i].max()) for i in chosen.values())
     signs = symbols(sys.stdout.encoding)
     yield "Surprise by rank for three queries, cut by the default."
-    yield f"{signs.hit} is an image of the query's digit, {signs.miss} one of another."
+    yield f"{signs.hit} is an image of the query's digit, {signs.miss} an image of another."
     for title, i in chosen.items():
         relevant = test.relevant[i]
         yield ""

@@ -1,193 +1,103 @@
-"""``explore`` and ``report``: a run to look at, in the browser or in one file."""
+"""``explore``: look at a run in the browser."""
 
 from __future__ import annotations
 
-import argparse
 import errno
 import sys
-import warnings
+import webbrowser
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import paretocut as pc
-from paretocut.background import Background
-from paretocut.cli._common import (
-    Commands,
-    add_grading,
-    add_input,
-    add_quiet,
-    note,
-    positive_int,
-    read,
-    read_another,
-)
-from paretocut.cli.fusion import names_of
+from paretocut.cli import arguments
+from paretocut.cli.arguments import option
+from paretocut.cli.terminal import noted_warnings
 from paretocut.errors import InvalidParameterError
 from paretocut.io import read_texts
-from paretocut.io._files import open_target
-from paretocut.lists import RankedLists
 from paretocut.schema.extras import require
 from paretocut.truncators import Truncator
-from paretocut.web.explorer.judging import learn_at_start
-from paretocut.web.explorer.session import Session
+
+if TYPE_CHECKING:
+    from paretocut.web.explorer.exploration import Exploration
+
+SUMMARY = "look at a run in the browser, and drag the cut (needs paretocut[serve])"
+DESCRIPTION = """Serves a page that shows every list with a cut to drag, beside the cut of each
+method. Without RUN the page asks for one. Ctrl-C ends it."""
 
 
-def add_commands(commands: Commands) -> None:
-    """Add ``explore`` and ``report`` to the command line."""
-    explore = commands.add_parser(
-        "explore",
-        help="look at a run in the browser, and drag the cut (needs paretocut[serve])",
-        description="Serves a page on which the cut of every list can be dragged, beside what "
-        "each method would do. Without RUN the page asks for one. Ctrl-C ends it.",
-    )
-    _add_looked_at(explore, needed=False)
-    explore.add_argument(
-        "--port", type=int, default=8765, metavar="P", help="default: 8765; 0 takes a free one"
-    )
-    explore.add_argument("--open", action="store_true", help="open the page in the browser")
-    explore.set_defaults(run_command=_explore)
-
-    report = commands.add_parser(
-        "report",
-        help="write the explorer of a run as one file",
-        description="Writes one HTML file with the run, its methods and its most interesting "
-        "queries. It needs no server and no network, and can be printed.",
-    )
-    _add_looked_at(report)
-    report.add_argument(
-        "-o", "--output", required=True, metavar="FILE", help="where to write the report"
-    )
-    report.add_argument(
-        "--max-size",
-        type=positive_int,
-        default=1_900_000,
-        metavar="BYTES",
-        help="largest size of the file; queries that do not fit are left out (default: 1900000)",
-    )
-    report.set_defaults(run_command=_report)
+def add_arguments(parser: ArgumentParser) -> None:
+    add_explored(parser, needed=False)
+    option(parser, "-q --quiet", "no warnings")
+    option(parser, "--port P", "port; 0 takes a free one", int, default=8765)
+    option(parser, "--open", "open the page in the browser")
 
 
-def _add_looked_at(parser: argparse.ArgumentParser, *, needed: bool = True) -> None:
-    add_input(parser, needed=needed)
-    parser.add_argument("qrels", metavar="QRELS", nargs="?", help="judgements in TREC format")
-    add_grading(parser)
-    parser.add_argument(
-        "--model",
-        action="append",
-        default=[],
-        metavar="NAME=FILE",
-        help="a saved truncator or background, shown beside the others (may be repeated)",
-    )
-    parser.add_argument(
-        "--fuse",
-        nargs="+",
-        default=[],
-        metavar="RUN",
-        help="more runs of the same queries, fused with RUN; each one's scores are shown",
-    )
-    parser.add_argument(
-        "--queries",
-        metavar="FILE",
-        help="texts of the queries: JSON lines (id, text), or lines of name, tab, text",
-    )
-    parser.add_argument("--corpus", metavar="FILE", help="texts of the documents, likewise")
-    add_quiet(parser)
+def add_explored(parser: ArgumentParser, *, needed: bool = True) -> None:
+    """Add the run and what is shown with it."""
+    arguments.add_input(parser, needed=needed)
+    arguments.add_judgements(parser, needed=False)
+    text = "a saved truncator or background to show beside the others (may be repeated)"
+    option(parser, "--model NAME=FILE", text, action="append", default=[])
+    text = "more runs of the same queries, to be fused with RUN; the page shows the scores of each"
+    option(parser, "--fuse RUN", text, nargs="+", default=[])
+    arguments.add_query_texts(parser, "the page shows them")
+    option(parser, "--corpus FILE", "texts of the documents, in the same form")
 
 
-def _session(args: argparse.Namespace) -> Session:
-    models = dict(_model(args, text) for text in args.model)
-    queries = read_texts(args.queries) if args.queries else {}
-    lists, notes = _lists(args)
-    if not args.quiet:
-        for text in notes:
-            note(text, who="warning: ")
-    wanted = set() if lists.doc_ids is None else set(lists.doc_ids.values.tolist())
-    documents = read_texts(args.corpus, wanted) if args.corpus else {}
-    name = " + ".join([Path(args.run).name, *(Path(run).name for run in args.fuse)])
-    session = Session(
-        lists,
-        name=name,
-        models=models,
-        query_texts=queries,
-        doc_texts=documents,
-        source=Path(args.run).name,
-    )
-    learn_at_start(session)
-    for key in session.methods:
-        session.cuts(key)  # what a model does not suit is told before anything is shown
-    return session
-
-
-def _model(args: argparse.Namespace, text: str) -> tuple[str, Truncator | Background]:
-    name, equals, path = text.partition("=")
-    if not equals or not name or not path:
-        raise InvalidParameterError(
-            f"{args.command}: --model must have the form NAME=FILE, got {text!r}"
-        )
-    found = pc.load(path)
-    if isinstance(found, pc.Fusion):
-        raise InvalidParameterError(
-            f"{args.command}: --model must name a saved truncator or background, got a fusion in "
-            f"{path}"
-        )
-    return name, found
-
-
-def _lists(args: argparse.Namespace) -> tuple[RankedLists, list[str]]:
-    """Return the lists, fused or not, and what the user should know of them."""
-    judged: dict[str, Any] = {}
-    if args.qrels is not None:
-        judged = {
-            "qrels": args.qrels,
-            "min_grade": args.min_grade,
-            "unjudged": args.unjudged,
-        }
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        lists = read(args, **judged)
-        if args.fuse:
-            own, *others = names_of([args.run, *args.fuse]).items()
-            more = {name: read_another(args, run, **judged) for name, run in others}
-            lists = pc.fuse({own[0]: lists, **more})
-    return lists, [str(warning.message) for warning in caught]
-
-
-def _explore(args: argparse.Namespace) -> None:
+def run(args: Namespace) -> None:
     for package in ("fastapi", "uvicorn", "prometheus_client"):
         require(package, feature="paretocut explore", extra="serve")
     from paretocut.web.explorer.server import serve
 
-    if args.run is None and (args.model or args.fuse or args.queries or args.corpus):
-        raise InvalidParameterError("explore: options of a run must come with RUN, got none")
-    session = None if args.run is None else _session(args)
+    if args.run is None and (args.model or args.fuse or args.query_texts or args.corpus):
+        raise InvalidParameterError("options of a run must come with RUN, got none")
+    explored = None if args.run is None else exploration(args)
 
     def ready(address: str) -> None:
         sys.stdout.write(f"paretocut explorer: {address}  (Ctrl-C ends it)\n")
         sys.stdout.flush()
         if args.open:
-            import webbrowser
-
             webbrowser.open(address)
 
     try:
-        serve(session, port=args.port, ready=ready)
+        serve(explored, port=args.port, ready=ready)
     except KeyboardInterrupt:
-        pass  # how it is meant to end
+        pass  # the way to end it
     except OSError as error:
         if error.errno != errno.EADDRINUSE:
             raise
         raise InvalidParameterError(
-            f"explore: --port must be free, got {args.port}, which another program uses; "
+            f"--port must be free, got {args.port}, which another program uses; "
             "--port 0 takes a free one"
         ) from None
 
 
-def _report(args: argparse.Namespace) -> None:
-    from paretocut.web.explorer.report import render
+def exploration(args: Namespace) -> Exploration:
+    """Return what the page shows; every method must be able to cut the lists."""
+    from paretocut.web.explorer.exploration import Exploration
 
-    session = _session(args)
-    page = render(session, max_size=args.max_size)
-    with open_target(args.output) as out:
-        out.write(page)
-    if not args.quiet:
-        note(f"{args.output}: {len(page) / 1e6:.1f} MB")
+    kinds, what = (Truncator, pc.Background), "a saved truncator or background"
+    models = {
+        name: arguments.load_as(kinds, what, path, "--model")
+        for name, path in arguments.named_files("--model", args.model).items()
+    }
+    files = arguments.short_names([args.run, *args.fuse])
+    with noted_warnings(quiet=args.quiet):
+        runs = {name: arguments.read(args, file, judged=True) for name, file in files.items()}
+        lists = pc.fuse(runs) if args.fuse else next(iter(runs.values()))
+    documents = {}
+    if args.corpus:
+        wanted = set() if lists.doc_ids is None else set(lists.doc_ids.values.tolist())
+        documents = read_texts(args.corpus, wanted)
+    found = Exploration(
+        lists,
+        name=" + ".join(Path(file).name for file in files.values()),
+        models=models,
+        query_texts={k: v for file in args.query_texts or [] for k, v in read_texts(file).items()},
+        doc_texts=documents,
+        source=Path(args.run).name,
+    )
+    for key in found.methods:
+        found.cuts(key)  # a model that does not suit the lists is refused before the page opens
+    return found

@@ -2,94 +2,70 @@
 
 from __future__ import annotations
 
-import argparse
+import os
+import re
+import shutil
 import sys
-from collections.abc import Mapping
+import textwrap
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
 
-from paretocut.cli._asking import AskedProgram
-from paretocut.cli._common import Commands, add_input, add_quiet, note, positive_int, read
-from paretocut.cli._terminal import KEYS, one_key, screen
+from paretocut.cli import arguments
+from paretocut.cli.arguments import option, positive_int
+from paretocut.cli.asked_program import AskedProgram
+from paretocut.cli.terminal import note, one_key
 from paretocut.errors import InvalidParameterError
-from paretocut.io import read_texts, write_qrels
+from paretocut.io import write_qrels
 from paretocut.judging import JudgingSession, Question
-from paretocut.lists import RankedLists
 
+_KEYS = {"y": "yes", "n": "no", "u": "unsure", "z": "undo", "s": "skip this query", "q": "stop"}
 _ANSWERS = {"y": True, "n": False, "u": None}
+_CLEAR, _BOLD, _PLAIN = "\x1b[2J\x1b[H", "\x1b[1;4m", "\x1b[0m"
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_WIDEST = 100
+_SHORTEST_WORD = 3
+
+SUMMARY = "judge about two hundred results, to learn from them"
+DESCRIPTION = f"""Shows one result after another and asks whether it is relevant: one key each
+({", ".join(f"{key} {what}" for key, what in _KEYS.items())}). It asks about the results that teach
+most, a few of each query, and you may stop at any time. Every answer is kept at once in FILE.jsonl,
+and a second call continues there. At the end FILE has the judgements as TREC qrels, for `paretocut
+fit RUN FILE --unjudged unknown`."""
 
 
-def add_commands(commands: Commands) -> None:
-    """Add ``judge`` to the command line."""
-    keys = ", ".join(f"{key} {what}" for key, what in KEYS.items())
-    judge = commands.add_parser(
-        "judge",
-        help="judge some two hundred results, then learn from them",
-        description="Shows one result after another and asks whether it is relevant: one key "
-        f"each ({keys}). The results are chosen so that a few of each query tell most, and "
-        "stopping early is fine. Every answer is kept at once in FILE.jsonl, and a second call "
-        "goes on where the first one stopped. In the end FILE has the judgements as TREC qrels, "
-        "for `paretocut fit RUN FILE --unjudged unknown`.",
+def add_arguments(parser: ArgumentParser) -> None:
+    arguments.add_input(parser)
+    arguments.add_output(parser, "the judgements")
+    arguments.add_query_texts(parser, "every query needs one", needed=True)
+    option(parser, "--corpus FILE", "texts of the documents, in the same form", required=True)
+    option(
+        parser,
+        "--ask COMMAND",
+        "a program that judges in your place: it reads a line of JSON (query_id, doc_id, query, "
+        'text) and writes one, {"relevant": true}, false, a grade, or null for unsure',
     )
-    add_input(judge)
-    judge.add_argument(
-        "-o", "--output", required=True, metavar="FILE", help="where to write the judgements"
-    )
-    judge.add_argument(
-        "--queries",
-        required=True,
-        metavar="FILE",
-        help="texts of the queries: JSON lines (id, text), or lines of name, tab, text",
-    )
-    judge.add_argument(
-        "--corpus", required=True, metavar="FILE", help="texts of the documents, likewise"
-    )
-    judge.add_argument(
-        "--ask",
-        metavar="COMMAND",
-        help="a program that judges in your place: it reads a line of JSON (query_id, doc_id, "
-        'query, text) and writes one, {"relevant": true}, false, a grade or null for unsure',
-    )
-    judge.add_argument(
-        "--ask-seconds",
-        type=float,
-        default=120.0,
-        metavar="S",
-        help="how long the program may take for an answer (default: 120)",
-    )
-    judge.add_argument(
-        "--budget", type=positive_int, default=200, metavar="N", help="answers (default: 200)"
-    )
-    judge.add_argument(
-        "--tolerance",
-        type=float,
-        metavar="LOSS",
-        help="stop early, when the cuts lose at most so much F1 with 95 %% confidence",
-    )
-    judge.add_argument(
-        "--repeats",
-        type=float,
-        default=0.0,
-        metavar="SHARE",
-        help="share of the questions asked twice, to see how often the judge agrees with "
-        "itself (default: 0)",
-    )
-    judge.add_argument("--seed", type=int, default=0, metavar="N", help="of the choice")
-    add_quiet(judge)
-    judge.set_defaults(run_command=_judge)
+    text = "seconds that the program may take for an answer"
+    option(parser, "--ask-seconds S", text, float, default=120.0)
+    option(parser, "--budget N", "number of answers", positive_int, default=200)
+    text = "stop early, once the cuts lose at most this much F1 with 95 %% confidence"
+    option(parser, "--tolerance LOSS", text, float)
+    text = "share of the questions to ask twice, to see how often the judge agrees with itself"
+    option(parser, "--repeats SHARE", text, float, default=0.0)
+    option(parser, "--seed N", "seed of the choice of results", int, default=0)
 
 
-def _judge(args: argparse.Namespace) -> None:
+def run(args: Namespace) -> None:
     if args.ask is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise InvalidParameterError(
-            "judge: standard input and output must be a terminal, or --ask must name a program "
-            "that judges"
+            "standard input and output must be a terminal, or --ask must name a program that judges"
         )
-    lists = read(args)
+    lists = arguments.read(args)
     if lists.doc_ids is None:
         raise InvalidParameterError(
-            f"judge: RUN must name the documents to ask about, got none in {args.run}"
+            f"RUN must name the documents to ask about, got none in {args.run}"
         )
-    queries = _texts(args.queries, lists.query_ids.tolist(), "--queries")
-    documents = _texts(args.corpus, lists.doc_ids.values.tolist(), "--corpus")
+    queries = arguments.texts_of("--query-texts", args.query_texts, lists.query_ids.tolist())
+    documents = arguments.texts_of("--corpus", [args.corpus], lists.doc_ids.values.tolist())
     session = JudgingSession(
         lists,
         args.budget,
@@ -98,14 +74,20 @@ def _judge(args: argparse.Namespace) -> None:
         tolerance=args.tolerance,
         seed=args.seed,
     )
+
+    def texts(question: Question) -> tuple[str, str]:
+        return queries[question.query_id], documents[str(question.doc_id)]
+
     try:
-        if args.ask is not None:
-            _ask_program(args, session, queries, documents)
+        if args.ask is None:
+            _ask_person(session, texts)
         else:
-            _ask_person(session, queries, documents)
+            _ask_program(args, session, texts)
     finally:
-        # Whatever ended it, what was answered is written.
-        written = write_qrels(args.output, _asked_about(session.lists))
+        # Whatever ended it, the answers so far are written.
+        judged = session.lists
+        asked_about = judged.scores.count(judged.judged.values) > 0
+        written = write_qrels(args.output, judged[asked_about])
     if not args.quiet:
         note(f"{written} judgements in {args.output}: {session.stopped or 'stopped'}")
         note(session.summary())
@@ -113,58 +95,29 @@ def _judge(args: argparse.Namespace) -> None:
             note(f"next: paretocut fit {args.run} {args.output} --unjudged unknown -o model.json")
 
 
-def _texts(path: str, names: list[str], option: str) -> dict[str, str]:
-    texts = read_texts(path, set(names))
-    missing = [name for name in dict.fromkeys(names) if name not in texts]
-    if missing:
-        raise InvalidParameterError(
-            f"judge: {option} must have a text for every id of RUN, got none for {len(missing)}, "
-            f"such as {missing[0]!r}"
-        )
-    return texts
-
-
-def _asked_about(lists: RankedLists) -> RankedLists:
-    """Return the lists of which at least one result is judged."""
-    return lists[lists.scores.count(lists.judged.values) > 0]
-
-
 def _ask_program(
-    args: argparse.Namespace,
-    session: JudgingSession,
-    queries: Mapping[str, str],
-    documents: Mapping[str, str],
+    args: Namespace, session: JudgingSession, texts: Callable[[Question], tuple[str, str]]
 ) -> None:
     with AskedProgram(args.ask, args.ask_seconds) as program:
         while (question := session.next()) is not None:
-            assert question.doc_id is not None
-            session.answer(
-                program(
-                    {
-                        "query_id": question.query_id,
-                        "doc_id": question.doc_id,
-                        "query": queries[question.query_id],
-                        "text": documents[question.doc_id],
-                    }
-                )
-            )
+            query, text = texts(question)
+            row = {"query_id": question.query_id, "doc_id": str(question.doc_id)}
+            session.answer(program({**row, "query": query, "text": text}))
             if sys.stderr.isatty() and not args.quiet:
                 sys.stderr.write(f"\r{session.answers} of {session.budget}")
 
 
-def _ask_person(
-    session: JudgingSession, queries: Mapping[str, str], documents: Mapping[str, str]
-) -> None:
+def _ask_person(session: JudgingSession, texts: Callable[[Question], tuple[str, str]]) -> None:
     with one_key() as key:
         while (question := session.next()) is not None:
-            sys.stdout.write(_shown(session, question, queries, documents))
+            done = f"{session.answers} of {session.budget} answered"
+            learned = f"So far: {session.summary()}"
+            sys.stdout.write(screen(*texts(question), done=done, learned=learned))
             sys.stdout.flush()
-            pressed = ""
-            while pressed not in KEYS:
+            pressed = " "
+            while pressed not in (*_KEYS, "", "\x04"):
                 pressed = key()
-                if pressed in ("", "\x04"):  # the terminal is gone, or Ctrl-D
-                    pressed = "q"
-            if pressed == "q":
+            if pressed in ("q", "", "\x04"):  # the terminal is gone, or Ctrl-D
                 return
             if pressed == "z":
                 session.undo()
@@ -174,16 +127,38 @@ def _ask_person(
                 session.answer(_ANSWERS[pressed])
 
 
-def _shown(
-    session: JudgingSession,
-    question: Question,
-    queries: Mapping[str, str],
-    documents: Mapping[str, str],
-) -> str:
-    assert question.doc_id is not None
-    return screen(
-        queries[question.query_id],
-        documents[question.doc_id],
-        done=f"{session.answers} of {session.budget} answered",
-        learned=f"So far: {session.summary()}",
-    )
+def screen(query: str, text: str, *, done: str, learned: str) -> str:
+    """Return one screen: a query, a result, and the keys.
+
+    Rank and score are left out, so that they do not sway the judge. Control characters are
+    dropped, so that a document cannot command the terminal.
+    """
+    size = shutil.get_terminal_size()
+    width, plain = min(size.columns, _WIDEST) - 2, os.environ.get("TERM") == "dumb"
+    keys = "   ".join(f"{key} {what}" for key, what in _KEYS.items())
+    asked = textwrap.wrap(_harmless(query), width) or ["(no text)"]
+    foot = [*textwrap.wrap(f"Relevant?   {keys}", width), *textwrap.wrap(learned, width)]
+    room = max(size.lines - len(asked) - len(foot) - 6, 3)
+    lines = [
+        line for part in _harmless(text).splitlines() for line in textwrap.wrap(part, width) or [""]
+    ]
+    if len(lines) > room:
+        lines = [*lines[: room - 1], f"... {len(lines) - room + 1} more lines"]
+    shown = "\n".join(lines)
+    rule = "-" * width
+    body = [done, *asked, rule, shown if plain else _marked(shown, query), rule, *foot]
+    return ("" if plain else _CLEAR) + "\n".join(body) + "\n"
+
+
+def _harmless(text: str) -> str:
+    return _CONTROL.sub(" ", text.replace("\t", " "))
+
+
+def _marked(text: str, query: str) -> str:
+    """Return the text with the words of the query in bold."""
+    words = {word for word in re.findall(r"\w+", query) if len(word) >= _SHORTEST_WORD}
+    if not words:
+        return text
+    longest_first = sorted(words, key=lambda word: (-len(word), word))
+    pattern = r"\b(?:" + "|".join(map(re.escape, longest_first)) + r")\w*"
+    return re.sub(pattern, lambda match: _BOLD + match[0] + _PLAIN, text, flags=re.IGNORECASE)

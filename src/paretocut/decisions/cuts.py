@@ -21,8 +21,6 @@ from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
 from paretocut.schema.drawn import Drawn
 from paretocut.schema.parameters import shown
 
-__all__ = ["Cut", "Cuts", "Decider", "Evidence", "Tails", "as_scores", "decided", "matching"]
-
 T = TypeVar("T")
 
 
@@ -181,6 +179,21 @@ class Cuts(Drawn):
             known = self._evidence.tails
             self._fits = self._decider._tails(self.lists) if known is None else known
         return self._fits
+
+    @property
+    def surprise(self) -> Ragged:
+        """Surprise of each result, in the caller's order; see `paretocut.fit_tail`."""
+        found = self.fits.surprise
+        if self._given is not None:  # fitted as the caller gave them
+            return found
+        whole = Ragged.unchecked(np.zeros(int(self.n.sum())), offsets_of(self.n))
+        fitted = whole.ranks < whole.spread(found.lengths)  # padding has surprise 0
+        if self._order is None:
+            whole.values[fitted] = found.values
+        else:
+            at = self._order.values + whole.spread(whole.offsets[:-1])
+            whole.values[at[fitted]] = found.values
+        return whole
 
     def _tails_of(self, i: int) -> tuple[Tails, int]:
         """Return tails that hold list ``i``, and its place among them; the list is fitted once."""

@@ -17,22 +17,6 @@ from paretocut.schema.parameters import check, check_int
 if TYPE_CHECKING:
     from paretocut.decisions.cuts import Decider
 
-__all__ = [
-    "EXPECT",
-    "OPTIONS",
-    "RULES",
-    "Bounds",
-    "Choice",
-    "DecisionOptions",
-    "FitOptions",
-    "Fitting",
-    "Option",
-    "Rule",
-    "RuleOptions",
-    "check_bounds",
-    "check_options",
-    "chosen_rule",
-]
 
 EXPECT = {"one": 1.2, "few": 5.0, "many": 25.0}
 """The words that ``expect`` takes, and the mean number of relevant results each stands for."""

@@ -9,8 +9,6 @@ import numpy as np
 
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, best_first
 
-__all__ = ["ABOUT_SCORES", "SHALLOW", "WARNINGS", "diagnose", "may_saturate", "named", "saturated"]
-
 SHALLOW = 50
 """Lists of fewer results are too shallow for a tail to be told from its head."""
 
@@ -51,15 +49,7 @@ ABOUT_SCORES = (
 
 
 def named(found: Mapping[str, BoolArray], lists: int) -> list[tuple[str, ...]]:
-    """Return the names of the warnings of each list, in the order of `WARNINGS`.
-
-    Parameters
-    ----------
-    found
-        Which lists deserve a warning, by its name.
-    lists
-        How many lists there are.
-    """
+    """Return the names of the warnings of each list, in the order of `WARNINGS`."""
     names = [name for name in WARNINGS if name in found and found[name].any()]
     if not names:
         return [()] * lists

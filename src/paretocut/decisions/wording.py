@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from paretocut.lists import RankedLists
 
-__all__ = ["amount", "edge", "ordinal", "rounded", "sentence"]
-
 _LONGEST = 40  # letters of a document's name in a sentence
 
 
@@ -30,19 +28,7 @@ def ordinal(number: int) -> str:
 
 
 def sentence(k: int, n: int, chosen: int, matches: int, why: str) -> str:
-    """Return the reason of one cut.
-
-    Parameters
-    ----------
-    k, n
-        Results kept, and results there were.
-    chosen
-        Number decided on before the caller's bounds.
-    matches
-        Results that match at all; see `paretocut.decisions.cuts.matching`.
-    why
-        The decider's clause.
-    """
+    """Return the reason of one cut."""
     kept = amount(k, n)
     if n == 0:
         return f"{kept}: the list is empty"
@@ -58,15 +44,6 @@ def edge(lists: RankedLists, i: int, k: int) -> str:
     """Return what each retriever said of the results on both sides of a cut through a fused list.
 
     The text is empty for a list that was not fused.
-
-    Parameters
-    ----------
-    lists
-        The lists.
-    i
-        Which of them.
-    k
-        Results kept of it.
     """
     if lists.parts is None:
         return ""

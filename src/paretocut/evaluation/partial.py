@@ -10,8 +10,6 @@ from paretocut.lists import FloatArray, IntArray, RankedLists
 from paretocut.metrics import Metric
 from paretocut.relevance.judged import learn_from
 
-__all__ = ["estimated"]
-
 _DRAWS = 64
 
 

@@ -26,8 +26,6 @@ from paretocut.metrics import Metric, MetricLike
 from paretocut.schema.parameters import check_int, check_positive_int, check_probability, shown
 from paretocut.truncators import Oracle, Truncator
 
-__all__ = ["evaluate"]
-
 TruncatorsLike: TypeAlias = Mapping[str, Truncator | str] | Sequence[Truncator | str]
 """Truncators by name, or a sequence of truncators and short names of the registry."""
 

@@ -16,8 +16,6 @@ from paretocut.metrics.significance import bootstrap_interval, holm, sign_flip_t
 from paretocut.schema.drawn import Drawn
 from paretocut.schema.parameters import check_choice
 
-__all__ = ["Evaluation", "Summary"]
-
 
 @dataclass(frozen=True, slots=True)
 class Summary:

@@ -16,8 +16,6 @@ from paretocut.relevance.logistic import ridge_logistic, sigmoid
 from paretocut.schema.files import register, save_model
 from paretocut.schema.kinds import Either, Flag, Items, Kind, Real, Text, Whole, checked
 
-__all__ = ["Fusion"]
-
 # What such a file may hold: one value for each retriever, and the odds where lists were judged.
 _GIVEN: dict[str, Kind] = {
     "weights": Either(Items(Real(0))),
@@ -121,7 +119,7 @@ class Fusion:
         self.seed = seed
 
     def fit(self, lists: FuseLike) -> Fusion:
-        """Return the fusion itself, after a look at lists of its retrievers.
+        """Return the fusion itself, fitted on lists of its retrievers.
 
         Parameters
         ----------
@@ -220,7 +218,7 @@ class Fusion:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Fusion:
-        """Return the fusion that `to_dict` described, after a way through JSON."""
+        """Return the fusion that `to_dict` described."""
         fusion = cls(**checked(_GIVEN, {name: content[name] for name in _GIVEN if name in content}))
         if fusion.weights is not None:
             checked_weights(fusion.weights, len(content["learned"]["names_"]), "Fusion")

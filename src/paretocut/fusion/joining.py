@@ -48,7 +48,7 @@ class QueryCoverageWarning(UserWarning):
 
 @dataclass(frozen=True)
 class OneRetriever:
-    """Lists of one retriever, cut to what takes part, and what the query of each place needs."""
+    """Lists of one retriever, cut to the results that take part."""
 
     lists: RankedLists
     merit: Ragged  # the scores with higher better
@@ -103,7 +103,7 @@ class Affine:
 
     gain: FloatArray  # flat, as the scores
     shift: FloatArray
-    unit: FloatArray  # infinity where a list says nothing
+    unit: FloatArray  # infinity for a list of equal scores
     missing: FloatArray
 
     def at(self, position: IntArray, found: BoolArray, query: IntArray) -> FloatArray:
@@ -282,7 +282,7 @@ def joined(
 
 
 def _judged(fused: RankedLists, retrievers: Retrievers) -> RankedLists:
-    """Return the fused lists with the grades that the lists they were made of have.
+    """Return the fused lists with the grades of the lists behind them.
 
     A result without a grade in any list counts as not relevant if the lists are judged in full,
     and stays unknown if one of them is judged in part.

@@ -21,8 +21,6 @@ from paretocut.tail import fit_tails
 from paretocut.truncators.consensus import Consensus
 from paretocut.truncators.threshold import normalize_scores
 
-__all__ = ["METHODS", "fuse"]
-
 _TIE = 1e-6  # of a min-max score: decides between results of equal surprise
 _RRF = 60.0  # the constant of Cormack, Clarke and Buettcher
 
@@ -39,24 +37,6 @@ def fuse(
     A document that a retriever did not return counts as low as the last one that it did return.
     The scores and ranks of each retriever stay in ``parts``.
 
-    Parameters
-    ----------
-    lists
-        For each retriever its `RankedLists` with ``doc_ids``, or a pair of scores and document
-        ids (of one query or of many). A mapping names the retrievers; otherwise they are called
-        "1", "2", ... Each keeps its own direction. Queries are matched by id.
-    method
-        How the scores of one list become comparable with those of another; see Notes.
-    weights
-        One number for each retriever, 0 or more; equal by default.
-    depth
-        Results of each list that take part; all by default.
-
-    Warns
-    -----
-    QueryCoverageWarning
-        If a query has no list from some retriever. The query is kept.
-
     Notes
     -----
     The score of a document is the sum of what it gets from each retriever:
@@ -68,7 +48,7 @@ def fuse(
       averaged;
     - ``"rrf"``: 1 / (60 + rank), reciprocal rank fusion, which ignores the scores;
     - ``"isr"``: 1 / rank squared, the sum times the number of retrievers that found the document;
-    - ``"combmnz"``: as ``"minmax"``, likewise times that number.
+    - ``"combmnz"``: as ``"minmax"``, times that number too.
 
     Two or more results with a score of exactly 0 at the end of a list without negative scores are
     the padding of a lexical engine: they count as not returned. A document that comes twice in a

@@ -8,21 +8,12 @@ from paretocut.errors import DataFormatError
 from paretocut.io.rows import json_object, text_lines
 from paretocut.io.streams import OpenSource, Source, open_source
 
-__all__ = ["read_texts"]
-
 
 def read_texts(source: Source, wanted: Container[str] | None = None) -> dict[str, str]:
     r"""Return texts by id.
 
     A line is a JSON object with ``id`` (or ``_id``), ``text`` and, if there is one, ``title``; or
     it is a name, a tab and the text.
-
-    Parameters
-    ----------
-    source
-        Path, "-" for standard input, or an open binary file; plain, gzip or xz.
-    wanted
-        Ids of the texts to keep; by default all. The others cost no memory.
 
     Examples
     --------

@@ -12,8 +12,6 @@ from paretocut.lists import BoolArray, FloatArray, Ragged, RankedLists
 from paretocut.relevance.judged import Relevance, learn_from
 from paretocut.schema.parameters import check_int
 
-__all__ = ["JudgementPlan", "known_relevance", "plan_judgements", "planned"]
-
 VISIT = 5
 """Results of one list that are asked about in a row."""
 _ENOUGH = 50  # judgements before the plan looks where relevance is uncertain
@@ -55,15 +53,6 @@ def plan_judgements(lists: RankedLists, budget: int = 200, *, seed: int = 0) -> 
     result, the third and the three hundredth all have their turn. Once 50 results are judged,
     every other visit looks where relevance is as likely as not.
 
-    Parameters
-    ----------
-    lists
-        The lists. Judgements that they hold are taken into account and never asked for again.
-    budget
-        Number of results; fewer where there are no more.
-    seed
-        Of the random choices.
-
     Examples
     --------
     >>> lists = RankedLists([[0.9, 0.8, 0.7, 0.6, 0.5, 0.4]] * 3)
@@ -84,7 +73,7 @@ def plan_judgements(lists: RankedLists, budget: int = 200, *, seed: int = 0) -> 
 
 
 def known_relevance(lists: RankedLists, least: int = _ENOUGH) -> tuple[Ragged, Relevance] | None:
-    """Return the lists on their scale and the model of their judgements; None of too few."""
+    """Return the lists on their scale and the model of their judgements; None if too few."""
     if lists.relevance is None or np.count_nonzero(lists.judged.values) < least:
         return None
     return learn_from(lists)[1:]

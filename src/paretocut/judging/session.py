@@ -21,8 +21,6 @@ from paretocut.schema.journal import Journal
 from paretocut.schema.kinds import Either, Real
 from paretocut.schema.parameters import check, check_int, check_real
 
-__all__ = ["JudgingSession", "Question"]
-
 _ROUND = 50  # results that are planned at once
 _POOL = 500  # lists that are asked about at most
 _SAMPLE = 50  # lists that the expected loss is computed on

@@ -11,18 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from paretocut.errors import InvalidScoresError
 from paretocut.lists.ragged import Ragged, RaggedLike
 
-__all__ = [
-    "aligned",
-    "as_text",
-    "check_direction",
-    "code_points",
-    "grades",
-    "known_or_nan",
-    "matrix",
-    "query_names",
-    "refuse_not_finite",
-]
-
 _UNSORTED = 8  # this many scores do not stand worst first by accident
 
 
@@ -52,13 +40,7 @@ def refuse_not_finite(column: Ragged, query_ids: NDArray[np.str_], what: str) ->
 
 
 def as_text(ids: NDArray[Any]) -> NDArray[np.str_]:
-    """Return document ids as strings; bytes that are no UTF-8 come back whole when encoded.
-
-    Parameters
-    ----------
-    ids
-        Strings, bytes or numbers.
-    """
+    """Return document ids as strings; bytes that are no UTF-8 come back whole when encoded."""
     try:
         return ids.astype(np.str_, copy=False)  # bytes too, if they are ASCII
     except UnicodeDecodeError:
@@ -97,19 +79,7 @@ def aligned(column: RaggedLike | None, scores: Ragged, name: str) -> Ragged | No
 def grades(
     relevance: RaggedLike | None, scores: Ragged, names: NDArray[np.str_], min_grade: float
 ) -> Ragged | None:
-    """Return the grades of the results, NaN where nobody judged; None without judgements.
-
-    Parameters
-    ----------
-    relevance
-        Booleans or numbers in the layout of ``scores``; None and NaN mean unknown.
-    scores
-        The scores of the same lists.
-    names
-        Names of the queries.
-    min_grade
-        Smallest grade that counts as relevant.
-    """
+    """Return the grades of the results, NaN where nobody judged; None without judgements."""
     column = aligned(relevance, scores, "relevance")
     if column is None:
         return None
@@ -127,15 +97,7 @@ def grades(
 
 
 def known_or_nan(items: Iterable[Any], min_grade: float) -> NDArray[Any]:
-    """Return grades as floats, NaN in the place of None; as they are if some are no numbers.
-
-    Parameters
-    ----------
-    items
-        Grades of some results: booleans, numbers or None.
-    min_grade
-        Smallest grade that counts as relevant.
-    """
+    """Return grades as floats, NaN in the place of None; as they are if some are no numbers."""
     found = list(items)
     if not all(item is None or isinstance(item, (bool, int, float, np.generic)) for item in found):
         return np.asarray(found, dtype=object)
@@ -170,19 +132,7 @@ def matrix(vectors: ArrayLike | None, rows: int, name: str, what: str) -> NDArra
 def check_direction(
     scores: Ragged, higher_is_better: bool, *, who: str, least: int = _UNSORTED
 ) -> None:
-    """Refuse lists that stand worst first: their direction must be wrong.
-
-    Parameters
-    ----------
-    scores
-        Lists as the user gave them; unsorted ones get the benefit of the doubt.
-    higher_is_better
-        The direction that the user named.
-    who
-        Who refuses.
-    least
-        Shortest list that is looked at: fewer results may stand worst first by accident.
-    """
+    """Refuse lists that stand worst first: their direction must be wrong."""
     values, offsets = scores.values, scores.offsets
     long = scores.lengths >= max(least, 2)
     if not long.any():

@@ -12,8 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from paretocut.errors import InvalidParameterError
 from paretocut.lists.ragged import IntArray, Ragged
 
-__all__ = ["Parts"]
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Parts:
@@ -46,15 +44,7 @@ class Parts:
     ranks: tuple[Ragged, ...]
 
     def describe(self, query: int, position: int) -> str:
-        """Return in words what each retriever said of one result.
-
-        Parameters
-        ----------
-        query
-            Position of the list.
-        position
-            Position of the result in it, from 0.
-        """
+        """Return in words what each retriever said of one result."""
         said = []
         for name, scores, ranks in zip(self.names, self.scores, self.ranks, strict=True):
             rank, score = int(ranks[query][position]), float(scores[query][position])
@@ -66,28 +56,12 @@ class Parts:
         return self._each(lambda column: column.take(indices))
 
     def keep(self, mask: NDArray[np.bool_], offsets: IntArray) -> Parts:
-        """Return the parts of some results.
-
-        Parameters
-        ----------
-        mask
-            Which results, over the flat values.
-        offsets
-            Where the lists begin among those kept.
-        """
+        """Return the parts of some results."""
         return self._each(lambda column: Ragged(column.values[mask], offsets))
 
     @staticmethod
     def concat(parts: Iterable[Parts], offsets: IntArray) -> Parts:
-        """Return the parts of lists that are put one after the other.
-
-        Parameters
-        ----------
-        parts
-            Those of the pieces; all of the same retrievers.
-        offsets
-            Where the lists begin in the whole.
-        """
+        """Return the parts of lists that are put one after the other."""
         items = list(parts)
         names = items[0].names
         for item in items:

@@ -13,16 +13,6 @@ from paretocut import _kernel
 from paretocut.errors import InvalidScoresError
 from paretocut.schema.parameters import shown
 
-__all__ = [
-    "BoolArray",
-    "FloatArray",
-    "IntArray",
-    "Ragged",
-    "RaggedLike",
-    "best_first",
-    "offsets_of",
-]
-
 _IN_ORDER = -1  # what the kernel calls lists that stand best first
 
 FloatArray: TypeAlias = NDArray[np.float64]

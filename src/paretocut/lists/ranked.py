@@ -31,9 +31,6 @@ from paretocut.lists.ragged import (
 )
 from paretocut.schema.parameters import check_bool, check_int, check_numbers, check_probability
 
-__all__ = ["RankedList", "RankedLists"]
-
-
 _UNKNOWN = -1  # in the place of a number of relevant documents
 
 

@@ -13,8 +13,6 @@ from numpy.typing import ArrayLike
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists import FloatArray, Ragged, RankedLists
 
-__all__ = ["Reranking", "scores_by_document"]
-
 
 @dataclass(frozen=True, eq=False)
 class Reranking:

@@ -7,8 +7,9 @@ import math
 import numpy as np
 
 from paretocut import _kernel
+from paretocut.decisions.options import EXPECT
 from paretocut.lists import FloatArray, IntArray, Ragged
-from paretocut.relevance.constants import CONSTANTS, EXPECT, Constants
+from paretocut.relevance.constants import CONSTANTS, Constants
 
 
 def _odds(constants: Constants) -> tuple[float, float, float]:

@@ -7,14 +7,10 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from paretocut.decisions.options import EXPECT
-
-__all__ = ["CONSTANTS", "EXPECT", "Constants", "shipped"]
-
 
 @dataclass(frozen=True)
 class Constants:
-    """Numbers chosen on judged runs; docs/lead.md says what other choices would have given.
+    """Numbers chosen on judged runs; docs/lead.md compares them with other choices.
 
     A truncator takes them from its class attribute ``constants``.
     """
@@ -43,7 +39,7 @@ class Constants:
     """Standard deviation of the logarithm of the number of relevant results of one list, where
     the mean number is known."""
     word_spread: float = 0.8
-    """The same where a word was said."""
+    """The same if `expect` is a word."""
     low_top: float = 0.1
     """Quantile of the best scores of a system that is still typical of a best score."""
     ridge: float = 20.0
@@ -63,7 +59,7 @@ class Constants:
     false_rates: tuple[float, ...] = (0.001, 0.005, 0.01, 0.02, 0.03, 0.05, 0.08)
     """Shares of the irrelevant results that a judge may call relevant; the judgements decide."""
     false_prior: tuple[float, ...] = (0.16, 0.16, 0.16, 0.16, 0.14, 0.12, 0.10)
-    """How likely each of them is beforehand."""
+    """Prior probability of each of them."""
     expect_error: float = 0.6
     """Standard deviation of the logarithm of the mean number that `expect` states, where some
     results were judged too."""

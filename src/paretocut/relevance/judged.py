@@ -10,16 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from paretocut.decisions.options import EXPECT
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
 from paretocut.relevance.beliefs import beliefs_about, believed_cuts, levels_for, low_ends, stated
-from paretocut.relevance.constants import CONSTANTS, EXPECT, shipped
+from paretocut.relevance.constants import CONSTANTS, shipped
 from paretocut.relevance.logistic import climb, sigmoid
 from paretocut.relevance.scale import Scale
 from paretocut.schema.kinds import Array, Real, checked
 from paretocut.schema.parameters import check_real
-
-__all__ = ["Relevance", "check_errors", "learn", "learn_from", "shape", "shipped_judged"]
 
 _Z = 1.959964  # 95 % of a normal law lie within this many standard deviations
 _NODES, _SHARES = np.polynomial.hermite_e.hermegauss(5)
@@ -126,7 +125,7 @@ class Relevance:
         return np.asarray(rng.random(p.size) < p)
 
     def beliefs(self, merit: Ragged) -> FloatArray:
-        """Return what is believed of the number in each list, as `believed_cuts` takes it."""
+        """Return the belief about the number in each list, for `believed_cuts`."""
         spread = math.hypot(CONSTANTS.number_spread, self.spread)
         mean = np.full(len(merit), self.log_number)
         return beliefs_about(merit, mean, spread, CONSTANTS.judged_plain)
@@ -134,8 +133,8 @@ class Relevance:
     def loss(self, merit: Ragged) -> float:
         """Return how much F1 the cuts may lose because the number is not known exactly.
 
-        It is the larger one of two losses: that of the cuts made now against the best ones, were
-        the number at the lower or at the upper end of its interval.
+        It is the larger of two losses of the present cuts against the best ones: with the number
+        at the lower and at the upper end of its interval.
         """
         now = believed_cuts(merit, self.beliefs(merit))
         losses = []
@@ -275,7 +274,7 @@ def _falling(merit: Ragged, p: FloatArray) -> FloatArray:
 
 
 def _expected(merit: Ragged, log_number: float) -> Any:
-    """Return a function from cuts to the expected F1 of each list, the mean number being this."""
+    """Return a function from cuts to the expected F1 of each list, for this mean number."""
     numbers = np.exp(log_number + CONSTANTS.number_spread * _NODES)
     levels = levels_for(merit, np.tile(numbers, (len(merit), 1)))
     base = shape(merit)[:, 1:3] @ [3 * CONSTANTS.rank_weight, CONSTANTS.slope]

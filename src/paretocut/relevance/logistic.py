@@ -8,8 +8,6 @@ import numpy as np
 
 from paretocut.lists import FloatArray
 
-__all__ = ["climb", "curvature", "ridge_logistic", "sigmoid"]
-
 
 def sigmoid(logits: FloatArray) -> FloatArray:
     """Return the probability of each log-odds."""

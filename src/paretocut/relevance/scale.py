@@ -10,8 +10,6 @@ import numpy as np
 from paretocut.decisions.warnings import may_saturate, saturated
 from paretocut.lists import Ragged
 
-__all__ = ["Scale"]
-
 _CLIP = 1e-6  # beyond six digits a probability in single precision is noise
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-__all__ = ["Drawn"]
-
 
 class Drawn:
     """A value that notebooks draw as HTML; some have a plot too."""

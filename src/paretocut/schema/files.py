@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 from paretocut.errors import DataFormatError, InvalidParameterError, MissingExtraError
 from paretocut.schema.parameters import shown
 
-__all__ = ["decode", "encode", "load_model", "read_whole", "register", "save_model", "write_whole"]
-
 _VERSION = 1
 _BINARY = getattr(os, "O_BINARY", 0)  # Windows would translate the ends of lines
 _READABLE = 1000  # numbers of an array that are written as numbers; more are packed

@@ -10,8 +10,6 @@ from typing import Any
 
 from paretocut.errors import DataFormatError, InvalidParameterError
 
-__all__ = ["Journal"]
-
 
 class Journal:
     """Entries of a file, one JSON object a line; without a path they are not kept.

@@ -19,24 +19,6 @@ from numpy.typing import NDArray
 
 from paretocut.errors import NotFittedError
 
-__all__ = [
-    "AnyOf",
-    "Array",
-    "Either",
-    "Fitted",
-    "Flag",
-    "Instance",
-    "Items",
-    "Kind",
-    "Made",
-    "Real",
-    "Sizes",
-    "Text",
-    "Whole",
-    "checked",
-    "match_sizes",
-]
-
 Sizes = dict[str, Any]
 """Sizes by name, as the values seen so far have them; the same name means the same size."""
 

@@ -15,19 +15,6 @@ import numpy as np
 from paretocut.errors import InvalidParameterError, InvalidScoresError, ParetocutError
 from paretocut.schema.kinds import Flag, Kind, Real, Text, Whole
 
-__all__ = [
-    "check",
-    "check_bool",
-    "check_choice",
-    "check_int",
-    "check_numbers",
-    "check_port",
-    "check_positive_int",
-    "check_probability",
-    "check_real",
-    "shown",
-]
-
 _PROBABILITY = Real(above=0, below=1)
 
 

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,7 +20,6 @@ from numpy.typing import ArrayLike
 from paretocut.decisions import Cut, Cuts
 from paretocut.decisions.warnings import WARNINGS
 from paretocut.lists import FloatArray, IntArray
-from paretocut.schema.drawn import Drawn
 from paretocut.tail import SurpriseFit, SurpriseFits
 
 if TYPE_CHECKING:
@@ -370,20 +369,3 @@ def _text(text: str) -> str:
     """Return the text, escaped for HTML and XML alike, and not too long."""
     short = text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
     return html.escape(_FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", short))
-
-
-def _calibration(calibrated: Any, *, ax: Any = None) -> Any:
-    from paretocut.show.plots import calibration
-
-    return calibration(calibrated, ax=ax)
-
-
-def register() -> None:
-    """Let notebooks draw what the package returns."""
-    Drawn.register("Cut", cut_html)
-    Drawn.register("Cuts", cuts_html)
-    Drawn.register("SurpriseFit", fit_html)
-    Drawn.register("SurpriseFits", fits_html)
-    Drawn.register("Background", background_html)
-    Drawn.register("Evaluation", evaluation_html)
-    Drawn.register("Calibrated", plot=_calibration)

@@ -24,8 +24,6 @@ from paretocut.lists import FloatArray, IntArray, RankedLists
 from paretocut.tail import fit_tail
 from paretocut.truncators.choose import choose
 
-__all__ = ["CutSlider", "slider"]
-
 _METRICS = (metrics.precision, metrics.recall, metrics.f1)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Unpack
 
 import numpy as np
@@ -31,16 +32,6 @@ from paretocut.schema.parameters import check_positive_int
 from paretocut.tail.gpd import GOF_LEVEL, gof_pvalue, kernel_gof
 from paretocut.tail.rules import RuleEvidence, rule_counts
 from paretocut.tail.transforms import allowed, apply
-
-__all__ = [
-    "RuleDecider",
-    "SurpriseFit",
-    "SurpriseFits",
-    "fit_lists",
-    "fit_ragged",
-    "limited_threads",
-    "threads_of",
-]
 
 _FLAGS = {1: "too_few_results", 2: "constant_scores", 4: "tied_threshold", 8: "search_limited"}
 _POOR_FIT = 0.01
@@ -206,7 +197,7 @@ class SurpriseFits(Drawn):
         tests = self.surprise.spread(self.tests)
         return self.surprise.with_values(tests * np.exp(-self.surprise.values))
 
-    @property
+    @cached_property
     def tests(self) -> IntArray:
         """Number of results of each list at or above its threshold."""
         return self.n - self.lower

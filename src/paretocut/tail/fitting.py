@@ -19,8 +19,6 @@ from paretocut.schema.parameters import check_bool
 from paretocut.tail.fits import SurpriseFit, SurpriseFits, fit_ragged, threads_of
 from paretocut.tail.gpd import kernel_gof
 
-__all__ = ["fit_tail", "fit_tails"]
-
 _DEFAULT = Fitting()
 
 

@@ -14,8 +14,6 @@ from paretocut.decisions.warnings import SHALLOW
 from paretocut.decisions.wording import ordinal
 from paretocut.lists import FloatArray, IntArray, Ragged
 
-__all__ = ["RuleEvidence", "rule_counts"]
-
 
 def rule_counts(rule: Rule, surprise: Ragged, tests: IntArray, scale: FloatArray) -> IntArray:
     """Return how many results of each list the rule keeps, given the tails of the lists.
@@ -23,12 +21,12 @@ def rule_counts(rule: Rule, surprise: Ragged, tests: IntArray, scale: FloatArray
     ``surprise`` is in any order; ``tests`` counts the results above the threshold of each list;
     ``scale`` is 0 where no tail was fitted.
     """
-    counts = _passing(rule, surprise, tests)
-    if len(counts) == 1:  # plain numbers are ten times as fast
-        fitted, n = bool(scale[0]), surprise.values.size
-        kept = int(counts[0]) if fitted else 0
+    if len(tests) == 1:  # plain numbers are ten times as fast
+        n, fitted = surprise.values.size, bool(scale[0])
+        kept = _passing_one(rule, surprise.values, int(tests[0])) if fitted else 0
         unsure = kept == 0 and (n < SHALLOW or not fitted) and rule.if_shallow == "keep"
         return np.array([n if unsure else kept])
+    counts = _passing(rule, surprise, tests)
     counts[scale == 0] = 0
     if rule.if_shallow == "keep" and not counts.all():
         unsure = (counts == 0) & ((surprise.lengths < SHALLOW) | (scale == 0))
@@ -36,15 +34,27 @@ def rule_counts(rule: Rule, surprise: Ragged, tests: IntArray, scale: FloatArray
     return counts
 
 
+def _least(rule: Rule, tests: Any) -> Any:
+    """Return the smallest surprise that the rule keeps; not for fdr."""
+    if rule.name == "min_surprise":
+        return rule.level
+    if rule.name == "alpha":
+        return -math.log(rule.level)
+    log = np.log if isinstance(tests, np.ndarray) else math.log
+    return log(tests) - math.log(rule.level)
+
+
+def _passing_one(rule: Rule, surprise: FloatArray, tests: int) -> int:
+    if rule.name != "fdr":
+        return int(np.count_nonzero(surprise >= _least(rule, max(tests, 1))))
+    column = Ragged.unchecked(surprise, np.array([0, surprise.size]))
+    return int(_passing(rule, column, np.array([tests]))[0])
+
+
 def _passing(rule: Rule, surprise: Ragged, tests: IntArray) -> IntArray:
     if rule.name != "fdr":
-        least: Any = rule.level
-        if rule.name == "alpha":
-            least = -math.log(rule.level)
-        elif rule.name == "evalue":
-            level = np.log(np.maximum(tests, 1)) - math.log(rule.level)
-            least = level if len(level) == 1 else surprise.spread(level)
-        return surprise.count(surprise.values >= least)
+        least = np.broadcast_to(_least(rule, np.maximum(tests, 1)), tests.shape)
+        return surprise.count(surprise.values >= surprise.spread(least))
     # Benjamini-Hochberg: the largest j whose j-th smallest p-value is at most j * fdr / tests.
     rows = surprise.rows
     descending = surprise.values[np.lexsort((-surprise.values, rows))]
@@ -69,8 +79,7 @@ class RuleEvidence:
         scale, n = float(self.tails.scale[i]), surprise.size
         rule = self.rule
         if (n < SHALLOW or scale == 0) and k in (0, n):
-            column = Ragged.unchecked(surprise, np.array([0, n]))
-            if scale == 0 or _passing(rule, column, np.array([tests]))[0] == 0:
+            if scale == 0 or _passing_one(rule, surprise, tests) == 0:
                 why = "too few results to say that nothing stands out"
                 if scale == 0:
                     why = "all scores are equal" if n > 4 else "too few results for a tail"

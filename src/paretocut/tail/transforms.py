@@ -7,8 +7,6 @@ import numpy as np
 from paretocut.errors import InvalidScoresError
 from paretocut.lists import BoolArray, Ragged
 
-__all__ = ["allowed", "apply"]
-
 
 def allowed(scores: Ragged, transform: str) -> BoolArray:
     """Return which lists the transform is defined for."""

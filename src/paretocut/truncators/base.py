@@ -23,8 +23,6 @@ from paretocut.schema.kinds import Flag, Instance, Kind, Sizes, Whole, checked
 from paretocut.schema.parameters import check, check_bool
 from paretocut.tail import SurpriseFits, fit_lists
 
-__all__ = ["METRIC", "TRUNCATOR", "Truncator"]
-
 
 class _MetricKind(Kind):
     """A metric: its name, the object, or a function."""

@@ -18,8 +18,6 @@ from paretocut.truncators.base import Truncator
 from paretocut.truncators.consensus.unjudged import Estimated, shipped_number
 from paretocut.truncators.gated import Gated, percent
 
-__all__ = ["Calibrated"]
-
 _BEST = Either(Array(("",)))
 _RECORD: dict[str, Kind] = {
     "nonsense_": _BEST,

@@ -27,8 +27,6 @@ from paretocut.truncators.base import Truncator
 from paretocut.truncators.consensus import Consensus
 from paretocut.truncators.surprise import Surprise
 
-__all__ = ["Chosen", "choose", "cut", "cut_batch"]
-
 _DECIDERS = ("truncator", "expect", *RULES)
 
 

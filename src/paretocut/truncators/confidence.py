@@ -17,8 +17,6 @@ from paretocut.schema.kinds import Either, Fitted, Items, Kind, Real, Text, Whol
 from paretocut.truncators.base import METRIC, TRUNCATOR, Truncator
 from paretocut.truncators.search import best_threshold
 
-__all__ = ["CONFIDENCES", "Confidence"]
-
 CONFIDENCES = {
     "max": "its best score",
     "std": "the standard deviation of its scores",

@@ -17,8 +17,6 @@ from paretocut.truncators.base import TRUNCATOR, Truncator
 from paretocut.truncators.evidence import Clause
 from paretocut.truncators.search import Sweep, count_kept
 
-__all__ = ["Conformal"]
-
 
 def _fnr(relevant: BoolArray, num_relevant: int) -> FloatArray:
     """Return the share of the list's relevant results that each cut loses; 0 when it has none."""

@@ -13,8 +13,6 @@ from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
 from paretocut.schema.kinds import Flag, Whole
 from paretocut.truncators.base import Truncator
 
-__all__ = ["ScoreDistribution"]
-
 # EM starts with these shares of each list's head taken for relevant.
 _STARTS = (0.02, 0.1, 0.4)
 # All starts run this long; then the likeliest goes on alone.
@@ -90,13 +88,7 @@ class ScoreDistribution(Truncator):
         return cuts, _Fitted(usable)
 
     def keys(self, lists: RankedLists) -> Ragged:
-        """Return the probability of relevance of each result; see `Truncator.keys`.
-
-        Parameters
-        ----------
-        lists
-            The lists.
-        """
+        """Return the probability of relevance of each result; see `Truncator.keys`."""
         merit = lists.merit
         usable = _usable(merit)
         chances, _ = self._relevance(merit.take(np.flatnonzero(usable)))

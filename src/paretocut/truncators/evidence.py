@@ -11,8 +11,6 @@ from paretocut.decisions.cuts import Tails
 from paretocut.decisions.wording import ordinal
 from paretocut.lists import Ragged
 
-__all__ = ["AgainstLimit", "Clause"]
-
 
 @dataclass(frozen=True)
 class Clause:

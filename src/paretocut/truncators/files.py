@@ -14,8 +14,6 @@ from paretocut.metrics import Metric
 from paretocut.schema.files import decode, encode, register
 from paretocut.truncators.base import Truncator
 
-__all__ = ["restore"]
-
 _DEEPEST = 8  # truncators inside truncators
 _DEPTH: ContextVar[int] = ContextVar("_DEPTH", default=0)
 

@@ -17,8 +17,6 @@ from paretocut.truncators.evidence import Clause
 from paretocut.truncators.neighbors import EMBEDDINGS, Lists, embeddings_of, nearest
 from paretocut.truncators.search import best_cut
 
-__all__ = ["FixedK", "GlobalK", "LocalK", "Oracle"]
-
 
 class FixedK(Truncator):
     """Keep the first ``k`` results of every list.

@@ -15,8 +15,6 @@ from paretocut.schema.extras import require
 from paretocut.schema.kinds import Real, Whole
 from paretocut.truncators.base import Truncator
 
-__all__ = ["Autocut", "Knee", "LargestGap", "ShapeRule", "TopP", "scaled"]
-
 _ROUNDING = 1e-12
 
 

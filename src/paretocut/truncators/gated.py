@@ -17,8 +17,6 @@ from paretocut.schema.parameters import shown
 from paretocut.tail import SurpriseFits
 from paretocut.truncators.base import TRUNCATOR, Truncator
 
-__all__ = ["Gated", "percent"]
-
 
 class Gated(Truncator):
     """Keep nothing, unless the best score is beyond what queries without an answer reach.
@@ -130,13 +128,7 @@ class Gated(Truncator):
         return self._inner()._tails(lists)
 
     def keys(self, lists: RankedLists) -> Ragged:
-        """Return the keys of the base, the lowest there is where nothing is kept.
-
-        Parameters
-        ----------
-        lists
-            The lists.
-        """
+        """Return the keys of the base, the lowest there is where nothing is kept."""
         keys = self._inner().keys(lists)
         shut = ~self.background.answers(lists, self.alpha)
         return keys.with_values(np.where(keys.spread(shut), -np.inf, keys.values))

@@ -19,8 +19,6 @@ from paretocut.truncators.neighbors import EMBEDDINGS, Lists, embeddings_of, nea
 from paretocut.truncators.search import best_threshold, count_kept
 from paretocut.truncators.threshold import NORMALIZATIONS, normalize_scores
 
-__all__ = ["Isotonic"]
-
 
 class Isotonic(Truncator):
     """Keep the results whose calibrated relevance reaches the best threshold of the training lists.
@@ -124,13 +122,7 @@ class Isotonic(Truncator):
         return cuts, Clause(f"calibrated on the {nearby} nearest queries, {self._taught()}")
 
     def keys(self, lists: RankedLists) -> Ragged:
-        """Return the calibrated relevance of each result; see `Truncator.keys`.
-
-        Parameters
-        ----------
-        lists
-            The lists.
-        """
+        """Return the calibrated relevance of each result; see `Truncator.keys`."""
         if self.neighbors is not None:
             return super().keys(lists)
         keys = normalize_scores(lists.merit, self.normalize)

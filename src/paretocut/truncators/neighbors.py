@@ -13,8 +13,6 @@ from paretocut.lists import IntArray, Ragged, RankedLists
 from paretocut.schema.extras import require
 from paretocut.schema.kinds import Array, Kind, Sizes, match_sizes
 
-__all__ = ["EMBEDDINGS", "Lists", "embeddings_of", "nearest"]
-
 EMBEDDINGS = Array(("queries", "dimensions"))
 """What a saved model holds of the training queries."""
 

@@ -9,8 +9,6 @@ from numpy.typing import ArrayLike
 
 from paretocut.lists import FloatArray, IntArray, Ragged
 
-__all__ = ["Best", "Sweep", "best_cut", "best_threshold", "count_kept"]
-
 # Sums of many metric values differ in the last digits with the order of the lists; cuts whose
 # totals agree to this relative precision are equally good, and the one that keeps less wins.
 _PRECISION = 1e-10
@@ -54,14 +52,7 @@ class Sweep:
         return points, totals
 
     def best(self, *, bounds: tuple[float, float] | None = None) -> Best:
-        """Return the threshold with the highest mean metric, as large as that allows.
-
-        Parameters
-        ----------
-        bounds
-            Lowest and highest threshold allowed; by default any, with ``inf`` for keeping
-            nothing and ``-inf`` for keeping everything.
-        """
+        """Return the threshold with the highest mean metric, as large as that allows."""
         low, high = bounds if bounds is not None else (-np.inf, np.inf)
         upper, totals = self.totals()
         # An outcome holds for thresholds above the next break point, up to its own.
@@ -84,16 +75,6 @@ def best_threshold(keys: Ragged, curves: Ragged, bounds: tuple[float, float] | N
 
     All outcomes any threshold can have are compared, "keep nothing" and "keep everything"
     included; the threshold lies midway between the break points around the best one.
-
-    Parameters
-    ----------
-    keys
-        One number per result, never rising within a list; a result is kept when its key is at
-        least the threshold.
-    curves
-        Metric of every cut ``0..n`` of each list.
-    bounds
-        Lowest and highest threshold allowed.
     """
     return Sweep(keys, curves).best(bounds=bounds)
 

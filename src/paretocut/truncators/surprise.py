@@ -22,8 +22,6 @@ from paretocut.truncators.evidence import AgainstLimit
 from paretocut.truncators.neighbors import EMBEDDINGS, Lists, embeddings_of, nearest
 from paretocut.truncators.search import best_threshold, count_kept
 
-__all__ = ["Surprise"]
-
 _UNTRAINED = 0.05  # the paper's alpha, until a threshold is learned
 
 
@@ -163,7 +161,8 @@ class Surprise(Truncator):
         levels = self.alpha, self.evalue, self.fdr, self.min_surprise
         if levels == (None,) * len(levels) and self._learned():
             return None
-        return _decider(*levels, self.if_shallow, self._fitting())
+        fitting = self.transform, self.selection, self.refit, self.min_window
+        return _decider(*levels, self.if_shallow, *fitting)
 
     def _decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
         decider = self._decider()
@@ -193,13 +192,7 @@ class Surprise(Truncator):
         return fit_lists(lists, self._fitting())
 
     def keys(self, lists: RankedLists) -> Ragged:
-        """Return the surprise of each result; see `Truncator.keys`.
-
-        Parameters
-        ----------
-        lists
-            The lists.
-        """
+        """Return the surprise of each result; see `Truncator.keys`."""
         return self._tails(lists).surprise
 
     def keys_learn(self) -> bool:
@@ -214,8 +207,8 @@ def _decider(
     fdr: float | None,
     min_surprise: float | None,
     if_shallow: str,
-    fitting: Fitting,
+    *fitting: Any,
 ) -> RuleDecider:
     levels = dict(zip(RULES, (alpha, evalue, fdr, min_surprise), strict=True))
     rule = chosen_rule("Surprise", {**levels, "if_shallow": if_shallow})
-    return RuleDecider(rule or Rule("alpha", _UNTRAINED, if_shallow), fitting)
+    return RuleDecider(rule or Rule("alpha", _UNTRAINED, if_shallow), Fitting(*fitting))

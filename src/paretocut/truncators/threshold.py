@@ -16,23 +16,11 @@ from paretocut.truncators.base import METRIC, Truncator
 from paretocut.truncators.evidence import AgainstLimit
 from paretocut.truncators.search import best_threshold, count_kept
 
-__all__ = ["NORMALIZATIONS", "ScoreThreshold", "normalize_scores"]
-
 NORMALIZATIONS = ("raw", "max", "minmax", "z")
 
 
 def normalize_scores(scores: Ragged, how: str) -> Ragged:
-    """Return the scores of each list on a scale of their own; the order never changes.
-
-    Parameters
-    ----------
-    scores
-        Lists in falling order.
-    how
-        "raw": as they are; "max": divided by the size of the best score (left alone when that
-        is 0); "minmax": 0 for the worst and 1 for the best, all 1 in a constant list; "z": mean
-        0 and standard deviation 1, all 0 in a constant list.
-    """
+    """Return the scores of each list on a scale of their own; the order never changes."""
     if how == "raw":
         return scores
     scores = _within_range(scores)
@@ -164,13 +152,7 @@ class ScoreThreshold(Truncator):
         return threshold if as_given else -threshold
 
     def keys(self, lists: RankedLists) -> Ragged:
-        """Return the normalised score of each result; see `Truncator.keys`.
-
-        Parameters
-        ----------
-        lists
-            The lists.
-        """
+        """Return the normalised score of each result; see `Truncator.keys`."""
         return normalize_scores(lists.merit, self.normalize)
 
     def keys_learn(self) -> bool:

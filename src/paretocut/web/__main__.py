@@ -1,4 +1,4 @@
-"""The description: ``python -m paretocut.web > docs/openapi.json`` writes it anew."""
+"""Print the OpenAPI description: ``python -m paretocut.web > docs/openapi.json``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from paretocut.web.app import create_app
 
 
 def description() -> str:
-    """Return the OpenAPI description of a service that asks for a token, as JSON."""
+    """Return the description of a service that asks for a token, as JSON."""
     return json.dumps(create_app(token="any").openapi(), indent=1) + "\n"
 
 

@@ -1,27 +1,28 @@
-"""The application: routes behind one gate."""
+"""The application: all routes, behind one admission."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+import os
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.exceptions import HTTPException
 
 from paretocut.web import cutting, evaluating, fusing, scoring
-from paretocut.web.errors import answer_for, as_refused
-from paretocut.web.gate import Gate
+from paretocut.web.admission import Admission
+from paretocut.web.bodies import Health
+from paretocut.web.deciders import Models, ready_methods
 from paretocut.web.limits import Limits
-from paretocut.web.models import Models, ready_methods
 from paretocut.web.openapi import describe, errors
-from paretocut.web.schemas import Health
+from paretocut.web.refusals import answer_for, as_refused
 from paretocut.web.service import Service
-from paretocut.web.telemetry import CONTENT_TYPE_LATEST, Telemetry
-from paretocut.web.work import Workshop
 
-__all__ = ["create_app"]
+_ROUTES = (cutting.ROUTE, scoring.ROUTE, fusing.ROUTE, evaluating.ROUTE)
 
 
 def create_app(
@@ -30,64 +31,39 @@ def create_app(
     token: str | None = None,
     limits: Limits | None = None,
     threads: int | None = None,
-    routers: Sequence[APIRouter] = (),
+    router: APIRouter | None = None,
 ) -> FastAPI:
-    """Return the application, ready for any ASGI server.
-
-    Parameters
-    ----------
-    models
-        Truncators and fusions that requests may name.
-    token
-        Bearer token that every request but ``/healthz`` must carry; None asks for none.
-    limits
-        What one request may cost.
-    threads
-        Requests worked on at once; None for one per processor.
-    routers
-        More routes, behind the same gate.
-    """
-    limits = limits or Limits()
-    service = Service(models or Models(), limits, Workshop(threads), Telemetry())
+    """Return the application, ready for any ASGI server."""
+    pool = ThreadPoolExecutor(threads or os.cpu_count() or 1, "paretocut")
+    service = Service(models or Models(), limits or Limits(), pool)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         ready_methods()  # imports what the first request would wait for
         yield
-        service.workshop.close()
+        pool.shutdown(wait=False, cancel_futures=True)
 
-    # The pages that show a description load scripts from elsewhere, so there are none.
+    # FastAPI's pages load scripts from other hosts, so they are off.
     app = FastAPI(
         title="paretocut",
+        summary="How many results of a ranked list to return, or none.",
         version=version("paretocut"),
         docs_url=None,
         redoc_url=None,
         lifespan=lifespan,
     )
-    app.state.service = service
-    app.add_middleware(Gate, limits=limits, token=token, telemetry=service.telemetry)
+    app.add_middleware(Admission, limits=service.limits, token=token, telemetry=service.telemetry)
     for kind in (HTTPException, RequestValidationError):
         app.add_exception_handler(kind, _refuse)
-    app.include_router(_own_routes(service))
-    for part in (cutting, scoring, fusing, evaluating):
-        app.include_router(part.router(service))
-    for router in routers:
-        app.include_router(router)
-    describe(app, secured=token is not None)
-    return app
-
-
-def _own_routes(service: Service) -> APIRouter:
-    routes = APIRouter()
     names = sorted({*service.models.truncators, *service.models.fusions})
-    health = Health(status="ok", version=version("paretocut"), models=names)
+    health = Health(status="ok", version=app.version, models=names)
 
-    @routes.get("/healthz", response_model=Health, openapi_extra={"security": []})
+    @app.get("/healthz", response_model=Health, openapi_extra={"security": []})
     async def healthz() -> Health:
         """Say that the service is up."""
         return health
 
-    @routes.get(
+    @app.get(
         "/metrics",
         response_class=Response,
         responses=errors(401, 500) | {200: {"content": {"text/plain": {}}}},
@@ -96,11 +72,16 @@ def _own_routes(service: Service) -> APIRouter:
         """Return the metrics, for Prometheus."""
         return Response(service.telemetry.render(), media_type=CONTENT_TYPE_LATEST)
 
-    return routes
+    for route in _ROUTES:
+        route.add_to(app, service)
+    if router is not None:
+        app.include_router(router)
+    describe(app, [route.body for route in _ROUTES], secured=token is not None)
+    return app
 
 
 async def _refuse(request: Request, error: Exception) -> Response:
     refused = as_refused(error)
     assert refused is not None
-    request.scope["paretocut.told"]["code"] = refused.code
+    request.scope["paretocut.noted"]["code"] = refused.code
     return answer_for(refused)

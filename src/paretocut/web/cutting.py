@@ -2,58 +2,91 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request, Response
+from collections.abc import Sequence
+from typing import Any
 
-from paretocut.web.arrow import ARROW, read_lists, write_decisions
-from paretocut.web.decide import decide, from_json
-from paretocut.web.limits import Refused
-from paretocut.web.openapi import errors, takes
-from paretocut.web.schemas import CutOptions, CutRequest, Decision
-from paretocut.web.service import Answer, Service
+from paretocut.decisions import Cuts
+from paretocut.decisions.options import OPTIONS, RULES
+from paretocut.errors import InvalidParameterError
+from paretocut.lists import Ragged
+from paretocut.truncators.choose import Chosen
+from paretocut.web.arrow_streams import read_lists, write_cuts
+from paretocut.web.bodies import CutOptions, CutRequest, Deciding, Decision, one_or_many
+from paretocut.web.deciders import Models, method_of, ready_methods
+from paretocut.web.refusals import InvalidBody
+from paretocut.web.service import Answer, Route, Service
 
-__all__ = ["router"]
 
-_BINARY = {"schema": {"type": "string", "format": "binary"}}
+def cut(service: Service, asked: CutRequest) -> Answer:
+    """Say how many results to keep, of one list or of each list.
 
-
-def router(service: Service) -> APIRouter:
-    """Return the route of ``/v1/cut``.
-
-    Parameters
-    ----------
-    service
-        What all routes share.
+    The answer has the type of the body: JSON, or an Arrow stream. An Arrow stream has a column
+    of lists, `scores`, and for models that need it a column of texts, `query`; its options are
+    in the address.
     """
-    routes = APIRouter()
-
-    @routes.post(
-        "/v1/cut",
-        summary="How many results to keep, and why",
-        response_model=Decision | list[Decision],
-        responses=errors() | {200: {"content": {ARROW: _BINARY}}},
-        openapi_extra=takes(CutRequest, media_type=ARROW, parameters=CutOptions),
-    )
-    async def cut(request: Request) -> Response:
-        """Say how many results to keep, of one list or of each list.
-
-        The answer has the type of the body: JSON, or an Arrow stream. An Arrow stream brings a
-        column of lists, `scores`, and if the model needs it one of texts, `query`; its options
-        are in the address.
-        """
-        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind != ARROW:
-            if request.query_params:
-                raise Refused(
-                    422, "invalid_body", "the options of a JSON body belong into the body"
-                )
-            return await service.answer(request, lambda body: from_json(service, body))
-        asked = CutOptions.model_validate(dict(request.query_params), strict=False)
-        return await service.answer(request, lambda body: _from_arrow(service, body, asked))
-
-    return routes
+    given, single = one_or_many(asked, "scores", "lists")
+    queries = asked.queries
+    if single:
+        queries = None if asked.query is None else [asked.query]
+    cuts = _decide(service, asked, service.limits.as_lists(given), queries)
+    rows = as_rows(cuts, explain=asked.explain)
+    return Answer(rows[0] if single else rows, _noted(cuts))
 
 
-def _from_arrow(service: Service, body: bytes, asked: CutOptions) -> Answer:
-    lists, queries = read_lists(body, service.limits)
-    decided = decide(service, lists, asked, queries)
-    return Answer(write_decisions(decided), decided.told, ARROW)
+def _cut_stream(service: Service, body: bytes, asked: CutOptions) -> Answer:
+    cuts = _decide(service, asked, *read_lists(body, service.limits))
+    return Answer(write_cuts(cuts, explain=asked.explain), _noted(cuts))
+
+
+def _decide(
+    service: Service, asked: CutOptions, lists: Ragged, queries: Sequence[str] | None
+) -> Cuts:
+    """Return the decisions on the lists of a request, and count them."""
+    if queries is not None and len(queries) != len(lists):
+        raise InvalidBody(f"queries must be {len(lists)}, as the lists, got {len(queries)}")
+    decider, chosen = chosen_by(service.models, asked)
+    cuts = chosen.cut_batch(lists, queries=queries, higher_is_better=asked.higher_is_better)
+    service.telemetry.cuts(decider, cuts, explain=asked.explain)
+    if asked.model is not None:
+        service.telemetry.watch(asked.model, chosen.truncator, lists, queries)
+    return cuts
+
+
+def chosen_by(models: Models, asked: Deciding) -> tuple[str, Chosen]:
+    """Return who decides: the name in the metrics, and the choice itself."""
+    options = asked.given(*OPTIONS)
+    decider = next((name for name in ("expect", *RULES) if name in options), "default")
+    if asked.model is not None and asked.method is not None:
+        raise InvalidParameterError("cut: at most one of model and method may be given, got both")
+    if asked.model is not None:
+        decider, options["truncator"] = f"model:{asked.model}", models.truncator(asked.model)
+    elif asked.method is not None:
+        decider, options["truncator"] = "method", method_of(asked.method, ready_methods())
+    return decider, Chosen.of("cut", options)
+
+
+def as_rows(cuts: Cuts, *, explain: bool = True) -> list[dict[str, Any]]:
+    """Return each decision as `Cut.to_dict` does, if asked without reason and warnings."""
+    columns = {
+        "k": cuts.k.tolist(),
+        "n": cuts.n.tolist(),
+        "indices": [indices.tolist() for indices in cuts.indices],
+        "method": [cuts.method] * len(cuts),
+    }
+    if explain:
+        columns |= {"reason": cuts.reasons, "warnings": cuts.warnings}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _noted(cuts: Cuts) -> dict[str, int]:
+    return {"lists": len(cuts), "results": int(cuts.n.sum()), "kept": int(cuts.k.sum())}
+
+
+ROUTE = Route(
+    "/v1/cut",
+    "How many results to keep, and why",
+    CutRequest,
+    Decision | list[Decision],
+    cut,
+    stream=(CutOptions, _cut_stream),
+)

@@ -2,125 +2,80 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
 from typing import Any
-
-from fastapi import APIRouter, Request, Response
-from pydantic_core import to_json
 
 from paretocut.errors import InvalidParameterError
 from paretocut.fusion import fuse
 from paretocut.lists import Ragged, RankedLists
-from paretocut.web.limits import Limits, Refused
-from paretocut.web.lists import check_ids, limited
-from paretocut.web.models import chosen
-from paretocut.web.openapi import errors, takes
-from paretocut.web.schemas import FusedList, FuseRequest, RetrieverList
-from paretocut.web.service import Answer, Service
-
-__all__ = ["router"]
+from paretocut.web.bodies import FusedList, FuseRequest, RetrieverList, one_or_many
+from paretocut.web.cutting import as_rows, chosen_by
+from paretocut.web.limits import Limits
+from paretocut.web.refusals import InvalidBody
+from paretocut.web.service import Answer, Route, Service
 
 
-def router(service: Service) -> APIRouter:
-    """Return the route of ``/v1/fuse``.
-
-    Parameters
-    ----------
-    service
-        What all routes share.
-    """
-    routes = APIRouter()
-
-    @routes.post(
-        "/v1/fuse",
-        summary="One list of several retrievers' lists, cut or not",
-        response_model=FusedList | list[FusedList],
-        responses=errors(),
-        openapi_extra=takes(FuseRequest),
-    )
-    async def fuse_lists(request: Request) -> Response:
-        """Fuse the lists of one query or of each query by score, best first."""
-        return await service.answer(request, lambda body: _fuse(service, body))
-
-    return routes
-
-
-def _fuse(service: Service, body: bytes) -> Answer:
-    asked = FuseRequest.model_validate_json(body)
-    if (asked.retrievers is None) == (asked.queries is None):
-        raise Refused(422, "invalid_body", "exactly one of retrievers and queries must be given")
-    queries = asked.queries if asked.retrievers is None else [asked.retrievers]
-    assert queries is not None
+def fuse_lists(service: Service, asked: FuseRequest) -> Answer:
+    """Fuse the lists of one query or of each query by score, best first."""
+    queries, single = one_or_many(asked, "retrievers", "queries")
     lists = _by_retriever(queries, service.limits)
+    fused = _fused(service, asked, lists)
+    decisions: Sequence[dict[str, Any] | None] = [None] * len(fused)
+    if asked.cut is not None:
+        decider, chosen = chosen_by(service.models, asked.cut)
+        cuts = chosen.cut_batch(fused)
+        service.telemetry.cuts(decider, cuts)
+        decisions = as_rows(cuts)
+        fused = fused.truncate(cuts.k)
+    rows = [
+        {"results": _results(fused, i), "cut": decision} for i, decision in enumerate(decisions)
+    ]
+    noted = {"lists": len(rows), "results": sum(one.scores.values.size for one in lists.values())}
+    return Answer(rows[0] if single else rows, noted)
+
+
+def _fused(service: Service, asked: FuseRequest, lists: dict[str, RankedLists]) -> RankedLists:
+    given = asked.given("method", "weights", "depth")
     if asked.fusion is not None:
-        given = [n for n in ("method", "weights", "depth") if getattr(asked, n) is not None]
         if given:
             raise InvalidParameterError(
                 f"fuse: fusion must come without {', '.join(given)}, which it has learned"
             )
         fusion = service.models.fusion(asked.fusion)
-        fused = fusion.fuse(_in_order(lists, fusion.names_))
-    else:
-        weights = None if asked.weights is None else _in_order(asked.weights, lists).values()
-        fused = fuse(
-            lists,
-            method=asked.method or "z",
-            weights=None if weights is None else list(weights),
-            depth=asked.depth,
-        )
-    decisions: Sequence[dict[str, Any] | None] = [None] * len(fused)
-    if asked.cut is not None:
-        decider, truncator = chosen(service.models, asked.cut)
-        if truncator._needs_query():
-            raise InvalidParameterError(
-                f"fuse: model {asked.cut.model} needs the scores of one retriever, got fused ones"
-            )
-        cuts = truncator.cut_batch(fused, min_k=asked.cut.min_k, max_k=asked.cut.max_k)
-        service.telemetry.cuts(decider, cuts.k, cuts.n, cuts.warnings)
-        decisions = [cut.to_dict() for cut in cuts]
-        fused = fused.truncate(cuts.k)
-    rows = [
-        {"results": _results(fused, i), "cut": decision} for i, decision in enumerate(decisions)
-    ]
-    told = {"lists": len(queries), "results": sum(one.scores.values.size for one in lists.values())}
-    return Answer(to_json(rows if asked.retrievers is None else rows[0]), told)
+        return fusion.fuse(_in_order(lists, fusion.names_))
+    if asked.weights is not None:
+        given["weights"] = list(_in_order(asked.weights, lists).values())
+    return fuse(lists, **given)
 
 
 def _by_retriever(
     queries: Sequence[Mapping[str, RetrieverList]], limits: Limits
 ) -> dict[str, RankedLists]:
-    """Return the lists of each retriever; it has an empty list for a query that it lacks."""
-    limits.check_lists(len(queries), 0)
+    """Return the lists of each retriever; for a query that it lacks, its list is empty."""
+    limits.check_lists(len(queries))
     names = list(dict.fromkeys(chain.from_iterable(queries)))
-    check_ids(chain(names, *(one.ids for query in queries for one in query.values())), limits)
+    limits.check_ids(chain(names, *(one.ids for query in queries for one in query.values())))
     nothing = RetrieverList(ids=[], scores=[])
     found: dict[str, RankedLists] = {}
     for name in names:
         own = [query.get(name, nothing) for query in queries]
+        who = f"retriever {name[:60]!r}"
         for one in own:
-            if len(one.ids) != len(one.scores):
-                raise Refused(
-                    422,
-                    "invalid_body",
-                    f"retriever {name[:60]!r} must have as many ids as scores, "
-                    f"{len(one.scores)}, got {len(one.ids)}",
-                )
+            wanted, got = len(one.scores), len(one.ids)
+            if wanted != got:
+                raise InvalidBody(f"{who} must have as many ids as scores, {wanted}, got {got}")
         directions = {query[name].higher_is_better for query in queries if name in query}
         if len(directions) > 1:
-            raise Refused(
-                422,
-                "invalid_body",
-                f"retriever {name[:60]!r} must have one higher_is_better for all queries",
-            )
-        scores = limited([one.scores for one in own], limits)
+            raise InvalidBody(f"{who} must have one higher_is_better for all queries")
+        scores = limits.as_lists([one.scores for one in own])
         ids = Ragged.from_any([one.ids for one in own], dtype=str)
         found[name] = RankedLists(scores, doc_ids=ids, higher_is_better=directions.pop())
     return found
 
 
-def _in_order(given: Mapping[str, Any], names: Any) -> dict[str, Any]:
-    """Return what was given by name, in the order of the retrievers."""
+def _in_order(given: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """Return the values by name, in the order of the retrievers."""
     if set(given) != set(names):
         raise InvalidParameterError(
             f"fuse: retrievers must be {', '.join(names)}, got {', '.join(given)}"
@@ -141,3 +96,12 @@ def _results(fused: RankedLists, i: int) -> list[dict[str, Any]]:
             if rank:
                 row["parts"][retriever] = {"score": score, "rank": rank}
     return rows
+
+
+ROUTE = Route(
+    "/v1/fuse",
+    "One list of several retrievers' lists, cut or not",
+    FuseRequest,
+    FusedList | list[FusedList],
+    fuse_lists,
+)

@@ -1,13 +1,17 @@
-"""What one request may cost, and what is said to one that may not be answered."""
+"""What one request may cost."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
+from itertools import chain
 
+import numpy as np
+
+from paretocut.lists import Ragged, offsets_of
 from paretocut.schema.parameters import check_positive_int, check_real
-
-__all__ = ["Limits", "Refused"]
+from paretocut.web.refusals import InvalidBody, Refused
 
 
 @dataclass(frozen=True)
@@ -42,16 +46,8 @@ class Limits:
             else:
                 check_positive_int(value, who="Limits", name=field.name)
 
-    def check_lists(self, lists: int, longest: int) -> None:
-        """Refuse a batch that is too large, or a list that is too long.
-
-        Parameters
-        ----------
-        lists
-            How many lists the request has.
-        longest
-            Results of the longest of them.
-        """
+    def check_lists(self, lists: int, longest: int = 0) -> None:
+        """Refuse too many lists, or a list that is too long."""
         if lists > self.max_lists:
             raise Refused(
                 413, "too_many_lists", f"a request may have {self.max_lists:,} lists, got {lists:,}"
@@ -63,15 +59,33 @@ class Limits:
                 f"a list may have {self.max_list_length:,} results, got {longest:,}",
             )
 
+    def as_lists(self, lists: Sequence[Sequence[float]]) -> Ragged:
+        """Return lists of numbers, unless they are too many or too long."""
+        lengths = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
+        self.check_lists(len(lists), int(lengths.max(initial=0)))
+        offsets = offsets_of(lengths)
+        values = np.fromiter(chain.from_iterable(lists), dtype=np.float64, count=int(offsets[-1]))
+        return Ragged(values, offsets)
 
-class Refused(Exception):
-    """A request that is not answered, with the status, a code for programs and words for people."""
+    def check_ids(self, ids: Iterable[str]) -> None:
+        """Refuse ids that would need much more memory than the body: all get the longest's room."""
+        count = longest = 0
+        for name in ids:
+            if "\0" in name:  # NumPy would drop it
+                raise InvalidBody("ids must not hold the character U+0000")
+            count += 1
+            longest = max(longest, len(name))
+        self._check_room(count, longest)
 
-    def __init__(
-        self, status: int, code: str, message: str, headers: Mapping[str, str] | None = None
-    ) -> None:
-        super().__init__(message)
-        self.status = status
-        self.code = code
-        self.message = message
-        self.headers = dict(headers or {})
+    def check_words(self, text: str) -> None:
+        """Refuse a TREC text whose ids would need much more memory than the text."""
+        longest = 16
+        while re.search(rf"\S{{{longest}}}", text):
+            longest *= 2
+        self._check_room(text.count("\n") + 1, longest)
+
+    def _check_room(self, count: int, longest: int) -> None:
+        if count * longest > 4 * self.max_body_bytes:
+            raise Refused(
+                413, "ids_too_long", f"{count:,} ids may not be as long as {longest:,} characters"
+            )

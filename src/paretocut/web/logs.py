@@ -1,12 +1,10 @@
-"""Logs of the service: one JSON object a line, without scores, ids or texts."""
+"""Logs of the service: one JSON object per line, without scores, ids or texts."""
 
 from __future__ import annotations
 
 import json
 import logging
 from typing import Any
-
-__all__ = ["LOGGER", "Lines", "configuration"]
 
 LOGGER = logging.getLogger("paretocut.web")
 
@@ -23,31 +21,20 @@ class Lines(logging.Formatter):
             "event": record.getMessage(),
             "process": record.process,
         }
-        line |= getattr(record, "told", {})
+        line |= getattr(record, "noted", {})
         if record.exc_info and record.exc_info[0] is not None:
-            line["error"] = record.exc_info[0].__name__  # its message may hold what was sent
+            line["error"] = record.exc_info[0].__name__  # its message may quote the request
         return json.dumps(line)
 
 
 def configuration(level: str = "info") -> dict[str, Any]:
-    """Return the configuration of `logging` that the server's processes use.
-
-    Parameters
-    ----------
-    level
-        Least level that is written.
-    """
+    """Return the configuration of `logging` for the server's processes."""
     to_lines = {"handlers": ["lines"], "level": level.upper(), "propagate": False}
+    lines = {"class": "logging.StreamHandler", "formatter": "lines", "stream": "ext://sys.stderr"}
     return {
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {"lines": {"()": "paretocut.web.logs.Lines"}},
-        "handlers": {
-            "lines": {
-                "class": "logging.StreamHandler",
-                "formatter": "lines",
-                "stream": "ext://sys.stderr",
-            }
-        },
+        "handlers": {"lines": lines},
         "loggers": {"uvicorn": to_lines, "paretocut.web": to_lines},
     }

@@ -1,4 +1,4 @@
-"""The processes: settings that cross from one to another, and the server that runs them."""
+"""The server: its settings, which reach every worker, and the processes it starts."""
 
 from __future__ import annotations
 
@@ -19,11 +19,9 @@ from fastapi import FastAPI
 from paretocut.errors import InvalidParameterError
 from paretocut.schema.parameters import check_port
 from paretocut.web.app import create_app
+from paretocut.web.deciders import load_models
 from paretocut.web.limits import Limits
 from paretocut.web.logs import configuration
-from paretocut.web.models import load_models
-
-__all__ = ["TOKEN", "Settings", "app", "run"]
 
 TOKEN = "PARETOCUT_TOKEN"
 """Environment variable of the bearer token."""
@@ -33,37 +31,17 @@ _SETTINGS = "PARETOCUT_SERVE"
 
 @dataclass(frozen=True)
 class Settings:
-    """How the service runs.
-
-    Attributes
-    ----------
-    host, port
-        Where it listens; port 0 is any free one.
-    models, fusions
-        Files of models, by the name that requests give.
-    token_file
-        File of the bearer token; without one, the environment variable `TOKEN` counts.
-    no_token
-        Whether everybody may use a service that listens beyond this machine.
-    workers
-        Processes.
-    threads
-        Requests that each of them works on at once; None for one per processor.
-    drain_seconds
-        Time that requests under way get after SIGTERM.
-    limits
-        What one request may cost.
-    """
+    """How the service runs."""
 
     host: str = "127.0.0.1"
-    port: int = 8000
-    models: Mapping[str, str] = field(default_factory=dict)
+    port: int = 8000  # 0 is any free one
+    models: Mapping[str, str] = field(default_factory=dict)  # files, by the name requests give
     fusions: Mapping[str, str] = field(default_factory=dict)
-    token_file: str | None = None
-    no_token: bool = False
+    token_file: str | None = None  # without one, the environment variable `TOKEN` counts
+    no_token: bool = False  # let everybody in, from other machines too
     workers: int = 1
-    threads: int | None = None
-    drain_seconds: int = 30
+    threads: int | None = None  # requests a worker works on at once; None: one per processor
+    drain_seconds: int = 30  # for requests under way after SIGTERM
     limits: Limits = field(default_factory=Limits)
 
     def token(self) -> str | None:
@@ -102,26 +80,20 @@ def _check_address(host: str, port: int) -> None:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         socket.create_server((host, port), family=family).close()
     except OSError as error:
-        # Python adds the address to the words; it is told once, in front.
+        # Python appends the address to its message; here it stands in front.
         problem = str(error.strerror).partition(" (while")[0]
         raise OSError(error.errno, problem, f"{host}:{port}") from None
 
 
 def run(settings: Settings) -> None:
-    """Serve until a signal comes, then answer what is under way and end.
-
-    Parameters
-    ----------
-    settings
-        How.
-    """
-    # What is wrong with a model, the token or the address is found here, before anything starts.
+    """Serve until a signal comes, then answer the requests under way and end."""
+    # Problems with a model, the token or the address are found before anything starts.
     settings.token()
     _check_address(settings.host, settings.port)
     load_models(settings.models, settings.fusions)
     with ExitStack() as stack:
         if settings.workers > 1:
-            # Where workers put their counts, so that each of them can show the sum.
+            # Workers put their counts here, so that each of them can show the sum.
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="paretocut-"))
             os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
         os.environ[_SETTINGS] = json.dumps(asdict(settings))
@@ -132,7 +104,7 @@ def run(settings: Settings) -> None:
             port=settings.port,
             workers=settings.workers,
             log_config=configuration(),
-            access_log=False,  # the gate writes a line for each request
+            access_log=False,  # admission writes a line for each request
             server_header=False,
             timeout_graceful_shutdown=settings.drain_seconds,
         )
@@ -140,7 +112,7 @@ def run(settings: Settings) -> None:
 
 def app() -> FastAPI:
     """Return the application that the environment describes; each worker calls this."""
-    # They would be text among the lines of JSON, and some of them name queries.
+    # Warnings would be text among the lines of JSON, and some of them name queries.
     warnings.simplefilter("ignore")
     given = json.loads(os.environ[_SETTINGS])
     settings = Settings(**given | {"limits": Limits(**given["limits"])})

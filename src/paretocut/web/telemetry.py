@@ -1,4 +1,4 @@
-"""What Prometheus is told: requests, their time, lists, cuts, warnings, drift."""
+"""Metrics for Prometheus: requests, their time, lists, cuts, warnings, drift."""
 
 from __future__ import annotations
 
@@ -8,28 +8,26 @@ import time
 from collections import Counter as Counts
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from functools import partial
 
 import numpy as np
-from prometheus_client import (
-    CONTENT_TYPE_LATEST,
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    generate_latest,
-)
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
-from paretocut.lists import IntArray, Ragged, RankedLists
+from paretocut.decisions import Cuts
+from paretocut.lists import FloatArray, Ragged, RankedLists
 from paretocut.truncators import Calibrated, Truncator
 
-__all__ = ["CONTENT_TYPE_LATEST", "Telemetry"]
-
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-_WINDOW = 500  # lists that drift is looked for in
-_PAUSE = 1.0  # seconds between two looks
+_DECIDED = {
+    "lists": "Lists decided on.",
+    "results": "Results of these lists.",
+    "kept_results": "Results kept of these lists.",
+    "empty_lists": "Lists of which nothing was kept.",
+}
+_WINDOW = 500  # lists that are compared with the calibration
+_PAUSE = 1.0  # seconds between two comparisons
 
 
 class Telemetry:
@@ -39,64 +37,50 @@ class Telemetry:
     """
 
     def __init__(self) -> None:
-        self._registry = CollectorRegistry()
+        self._registry = own = CollectorRegistry()
         self._shared = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
-        own: dict[str, Any] = {"registry": self._registry}
         self._requests = Counter(
-            "paretocut_requests", "Requests answered.", ["route", "status"], **own
+            "paretocut_requests", "Requests answered.", ["route", "status"], registry=own
         )
         self._seconds = Histogram(
             "paretocut_request_seconds",
             "Time from the first byte of a request to its answer.",
             ["route"],
             buckets=_SECONDS,
-            **own,
+            registry=own,
         )
         self._under_way = Gauge(
             "paretocut_requests_under_way",
             "Requests that are not answered yet.",
             multiprocess_mode="livesum",
-            **own,
+            registry=own,
         )
-        by = ["decider"]
-        self._lists = Counter("paretocut_lists", "Lists decided on.", by, **own)
-        self._results = Counter("paretocut_results", "Results of these lists.", by, **own)
-        self._kept = Counter("paretocut_kept_results", "Results kept of these lists.", by, **own)
-        self._empty = Counter(
-            "paretocut_empty_lists", "Lists of which nothing was kept.", by, **own
-        )
+        self._decided = {
+            name: Counter(f"paretocut_{name}", text, ["decider"], registry=own)
+            for name, text in _DECIDED.items()
+        }
         self._warnings = Counter(
-            "paretocut_warnings", "Lists that carry a warning, by its name.", ["warning"], **own
+            "paretocut_warnings", "Lists with this warning.", ["warning"], registry=own
         )
-        drift: dict[str, Any] = {"multiprocess_mode": "livemax", **own}
-        self._changed = Gauge(
+        drift = partial(Gauge, multiprocess_mode="livemax", registry=own)
+        self._changed = drift(
             "paretocut_drift_changed",
-            "1 if the last lists are not what the model was calibrated on.",
+            "1 if the last lists differ from those the model was calibrated on.",
             ["model"],
-            **drift,
         )
-        self._distance = Gauge(
+        self._distance = drift(
             "paretocut_drift_distance",
-            "Largest difference of the shares below any value, from the calibration.",
+            "Largest difference between the distributions now and at the calibration.",
             ["model", "statistic"],
-            **drift,
         )
-        self._looked_at = Gauge(
-            "paretocut_drift_lists", "Lists that drift was looked for in.", ["model"], **drift
+        self._compared = drift(
+            "paretocut_drift_lists", "Lists compared with the calibration.", ["model"]
         )
         self._recent: dict[str, _Recent] = {}
         self._lock = threading.Lock()
 
     def request(self, route: str, status: int, seconds: float) -> None:
-        """Count an answered request.
-
-        Parameters
-        ----------
-        route
-            The address as the service knows it, never as it was asked for.
-        status, seconds
-            What became of it, and how long it took.
-        """
+        """Count an answered request, by the route and not by the address that was asked for."""
         self._requests.labels(route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
 
@@ -104,48 +88,22 @@ class Telemetry:
         """Count requests that begin (1) and end (-1)."""
         self._under_way.inc(change)
 
-    def cuts(
-        self, decider: str, k: IntArray, n: IntArray, warnings: Iterable[Sequence[str]]
-    ) -> None:
-        """Count decisions.
-
-        Parameters
-        ----------
-        decider
-            Who decided: "default", "expect", the name of a rule, "method" or "model:NAME".
-        k, n
-            Results kept, and results there were, of each list.
-        warnings
-            The warnings of each list, or nothing if nobody asked for them.
-        """
-        if not len(k):
+    def cuts(self, decider: str, cuts: Cuts, *, explain: bool = True) -> None:
+        """Count decisions; their warnings only if they were asked for."""
+        if not len(cuts):
             return
-        self._lists.labels(decider).inc(len(k))
-        self._results.labels(decider).inc(int(n.sum()))
-        self._kept.labels(decider).inc(int(k.sum()))
-        self._empty.labels(decider).inc(int(np.count_nonzero(k == 0)))
+        counts = (len(cuts), cuts.n.sum(), cuts.k.sum(), np.count_nonzero(cuts.k == 0))
+        for counter, count in zip(self._decided.values(), counts, strict=True):
+            counter.labels(decider).inc(int(count))
+        warnings: Iterable[Sequence[str]] = cuts.warnings if explain else ()
         for name, count in Counts(name for names in warnings for name in names).items():
             self._warnings.labels(name).inc(count)
 
     def watch(
-        self,
-        name: str,
-        model: Truncator,
-        scores: Ragged,
-        queries: Sequence[str] | None,
+        self, name: str, model: Truncator, scores: Ragged, queries: Sequence[str] | None
     ) -> None:
-        """Compare the last lists of a calibrated model with those it was calibrated on.
-
-        Parameters
-        ----------
-        name, model
-            The model; one that was not calibrated with queries has nothing to compare with.
-        scores
-            The lists of a request, in the model's own direction.
-        queries
-            Texts of their queries, where the model needs them.
-        """
-        if not isinstance(model, Calibrated) or model.shapes is None:
+        """Compare the last lists of a calibrated model with those it was calibrated on."""
+        if not isinstance(model, Calibrated) or model.shapes_ is None:
             return
         lists = RankedLists(scores, higher_is_better=model.background.higher_is_better)
         rows = model.measure(lists, queries=queries)
@@ -158,7 +116,7 @@ class Telemetry:
             rows = np.array(recent.rows)
         drift = model.compare(rows)
         self._changed.labels(name).set(drift.verdict == "changed")
-        self._looked_at.labels(name).set(drift.lists)
+        self._compared.labels(name).set(drift.lists)
         for statistic, distance in drift.distance.items():
             self._distance.labels(name, statistic).set(distance)
 
@@ -175,10 +133,10 @@ class Telemetry:
 
 
 class _Recent:
-    """The last lists of a model: best score, gap and upper half of each."""
+    """The last lists of a model, as it measures them, and when to compare them again."""
 
     def __init__(self) -> None:
-        self.rows: deque[Any] = deque(maxlen=_WINDOW)
+        self.rows: deque[FloatArray] = deque(maxlen=_WINDOW)
         self.next_look = 0.0
 
 
@@ -195,8 +153,7 @@ class _WithMeans:
             yield metric
             for sample in metric.samples:
                 if "decider" in sample.labels and sample.name.endswith("_total"):
-                    by_decider = totals.setdefault(sample.name, {})
-                    by_decider[sample.labels["decider"]] = sample.value
+                    totals.setdefault(sample.name, {})[sample.labels["decider"]] = sample.value
         for name, text, total in (
             ("paretocut_mean_k", "Results kept of a list, on average.", "kept_results"),
             ("paretocut_share_empty", "Share of lists of which nothing is kept.", "empty_lists"),
@@ -209,7 +166,7 @@ class _WithMeans:
 
 
 def _bury(folder: str) -> None:
-    """Take out what dead workers said of themselves; what they counted stays."""
+    """Remove the gauges of dead workers; their counts stay."""
     for entry in os.scandir(folder):
         pid = entry.name.removesuffix(".db").rpartition("_")[2]
         if entry.name.startswith("gauge_live") and not _alive(int(pid)):

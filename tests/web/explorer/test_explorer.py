@@ -18,9 +18,9 @@ import paretocut as pc
 from paretocut.calibration import calibrated, nonsense_queries
 from paretocut.cli import main
 from paretocut.truncators import Gated, ScoreThreshold
-from paretocut.web.explorer import judging, report, views
+from paretocut.web.explorer import report, views
+from paretocut.web.explorer.exploration import Exploration
 from paretocut.web.explorer.pasted import pasted_lists
-from paretocut.web.explorer.session import Session
 
 
 def plain(view: Any) -> Any:
@@ -31,7 +31,7 @@ def plain(view: Any) -> Any:
 @pytest.mark.parametrize("sign", [1.0, -1.0], ids=["scores", "distances"])
 def test_every_number_of_a_query_is_the_librarys(sign: float) -> None:
     lists = planted(sign=sign)
-    view = plain(views.query_view(Session(lists), 2))
+    view = plain(views.query_view(Exploration(lists), 2))
     ranked = lists[2]
     fit = pc.fit_tail(ranked.scores, higher_is_better=sign > 0)
     assert view["ks"] == list(range(len(ranked) + 1))
@@ -64,7 +64,7 @@ def test_every_number_of_a_query_is_the_librarys(sign: float) -> None:
 
 def test_expected_surprise_is_that_of_a_sample_of_chance() -> None:
     rng = np.random.default_rng(5)
-    view = views.query_view(Session(pc.RankedLists([rng.exponential(size=2000)])), 0)
+    view = views.query_view(Exploration(pc.RankedLists([rng.exponential(size=2000)])), 0)
     qq = view["tail"]["qq"]
     # Under the null the points lie on the diagonal; the last few scatter.
     middle = [i for i, rank in enumerate(qq["rank"]) if rank >= 50]
@@ -75,7 +75,7 @@ def test_expected_surprise_is_that_of_a_sample_of_chance() -> None:
 
 def test_a_long_list_is_thinned_but_keeps_its_head_and_all_cuts() -> None:
     rng = np.random.default_rng(0)
-    session = Session(pc.RankedLists([rng.exponential(size=200_000)]))
+    session = Exploration(pc.RankedLists([rng.exponential(size=200_000)]))
     view = views.query_view(session, 0, most_cuts=1000)
     ks = view["ks"]
     assert len(ks) < 1100
@@ -91,7 +91,7 @@ def test_a_long_list_is_thinned_but_keeps_its_head_and_all_cuts() -> None:
     "scores", [[], [0.5], [1.0] * 30, [3.0, 2.0, 1.0]], ids=["empty", "one", "constant", "three"]
 )
 def test_strange_lists_have_views(scores: list[float]) -> None:
-    session = Session(pc.RankedLists([scores, [0.9, 0.1]]))
+    session = Exploration(pc.RankedLists([scores, [0.9, 0.1]]))
     view = plain(views.query_view(session, 0))
     assert view["n"] == len(scores)
     assert len(view["ks"]) == len(scores) + 1
@@ -101,7 +101,7 @@ def test_strange_lists_have_views(scores: list[float]) -> None:
 
 def test_the_run_in_numbers() -> None:
     lists = planted(6)
-    session = Session(lists)
+    session = Exploration(lists)
     run = plain(views.run_view(session))
     k = {key: np.array(values) for key, values in run["queries"]["k"].items()}
     np.testing.assert_array_equal(k["consensus"], pc.cut_batch(lists).k)
@@ -120,7 +120,7 @@ def test_the_run_in_numbers() -> None:
 def test_lists_judged_in_part_show_what_is_known_and_measure_nothing() -> None:
     whole = planted(2, 20, judged=False)
     lists = whole.with_relevance([[1, 0, *[None] * 18], [None] * 20])
-    session = Session(lists)
+    session = Exploration(lists)
     assert not views.run_view(session)["measured"]
     view = plain(views.query_view(session, 0))
     assert view["relevance"][:3] == [1, 0, None]
@@ -131,7 +131,7 @@ def test_deep_results_are_sent_when_they_are_judged_or_asked_for() -> None:
     lists = planted(1, 500, judged=False)
     grades: list[Any] = [None] * 500
     grades[300] = 1
-    session = Session(lists.with_relevance([grades]))
+    session = Exploration(lists.with_relevance([grades]))
     results = views.query_view(session, 0, also=450)["results"]
     assert [row["rank"] for row in results] == [*range(200), 300, 450]
     assert results[200] == {
@@ -143,7 +143,7 @@ def test_deep_results_are_sent_when_they_are_judged_or_asked_for() -> None:
 def test_fused_lists_show_what_each_retriever_said() -> None:
     words = pc.RankedLists([[7.0, 2.0]], doc_ids=[["a", "b"]])
     vectors = pc.RankedLists([[0.9, 0.5]], doc_ids=[["b", "c"]])
-    session = Session(pc.fuse({"words": words, "vectors": vectors}))
+    session = Exploration(pc.fuse({"words": words, "vectors": vectors}))
     assert views.run_view(session)["retrievers"] == ["words", "vectors"]
     results = {row["id"]: row["parts"] for row in plain(views.query_view(session, 0))["results"]}
     assert results["b"] == [{"score": 2.0, "rank": 2}, {"score": 0.9, "rank": 1}]
@@ -156,7 +156,7 @@ def test_the_gate_shows_where_the_best_score_lies_among_nonsense(sign: float) ->
     up = sign > 0
     background = pc.Background.fit(sign * rng.normal(0.4, 0.05, 200), higher_is_better=up)
     lists = planted(sign=sign)
-    session = Session(lists, models={"mine": background})
+    session = Exploration(lists, models={"mine": background})
     (gate,) = plain(views.query_view(session, 1))["gates"]
     assert gate["pvalue"] == pytest.approx(float(background.pvalue(lists[1:2])[0]), rel=1e-6)
     assert gate["threshold"] == pytest.approx(background.limit(0.05), rel=1e-6)
@@ -179,9 +179,9 @@ def test_a_model_of_word_scores_needs_the_texts() -> None:
     with pytest.raises(
         pc.errors.InvalidParameterError, match="text of every query, got none for 2"
     ):
-        Session(lists, models={"words": model})
+        Exploration(lists, models={"words": model})
     known = {"q0": "rich soil for roses", "q1": "trees in the shade"}
-    session = Session(lists, models={"words": model}, query_texts=known)
+    session = Exploration(lists, models={"words": model}, query_texts=known)
     cuts = model.cut_batch(lists, queries=list(known.values()))
     np.testing.assert_array_equal(session.cuts("model-words").k, cuts.k)
     (gate,) = plain(views.query_view(session, 1))["gates"]
@@ -194,7 +194,7 @@ def test_copied_code_cuts_as_the_page_does(tmp_path: Path, monkeypatch: pytest.M
     lists = planted()
     pc.write_trec(tmp_path / "run.txt", lists)
     monkeypatch.chdir(tmp_path)
-    session = Session(pc.read_trec("run.txt"), source="run.txt")
+    session = Exploration(pc.read_trec("run.txt"), source="run.txt")
     for key in session.methods:
         code = views.copy_view(session, key, 0, 0)
         scope: dict[str, Any] = {}
@@ -214,7 +214,7 @@ def test_copied_code_cuts_as_the_page_does(tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize("sign", [1.0, -1.0], ids=["scores", "distances"])
 @pytest.mark.parametrize("k", [0, 1, 7, 120])
 def test_a_cut_by_eye_becomes_a_threshold_that_gives_it_back(k: int, sign: float) -> None:
-    session = Session(planted(sign=sign))
+    session = Exploration(planted(sign=sign))
     scope: dict[str, Any] = {"lists": session.lists, "pc": pc}
     code = views.copy_view(session, None, 1, k)["python"].splitlines()[-1]
     exec(code, scope)
@@ -226,7 +226,7 @@ def test_a_cut_by_eye_becomes_a_threshold_that_gives_it_back(k: int, sign: float
 def test_nothing_is_kept_of_a_flat_list_by_the_threshold_for_none(
     up: bool, scores: list[float]
 ) -> None:
-    session = Session(pc.RankedLists([scores], higher_is_better=up))
+    session = Exploration(pc.RankedLists([scores], higher_is_better=up))
     scope: dict[str, Any] = {"lists": session.lists, "pc": pc}
     exec(views.copy_view(session, None, 0, 0)["python"].splitlines()[-1], scope)
     assert scope["cuts"].k.tolist() == [0]
@@ -254,19 +254,19 @@ def test_pasted_texts_are_told_apart() -> None:
 
 def test_judgements_of_the_page_teach_what_they_teach_the_library() -> None:
     lists, truth = planted(12, 100, judged=False), planted(12, 100)
-    session = Session(lists)
+    session = Exploration(lists)
     grades: list[list[Any]] = [[None] * 100 for _ in range(12)]
     asked = set()
     for _ in range(20):
-        i, rank = judging.judging_view(session, 0)["next"]
+        i, rank = views.judging_view(session, 0)["next"]
         asked.add((i, rank))
         grades[i][rank] = bool(truth.relevant[i][rank])
-        judging.judge(session, i, rank, grades[i][rank])
+        session.judge(i, rank, grades[i][rank])
     assert len(asked) == 20
     assert len({rank for _, rank in asked}) > 8  # all over the list, not one corner of it
     learned = pc.truncators.Consensus().fit(lists.with_relevance(grades))
     np.testing.assert_array_equal(session.cuts("learned").k, learned.predict(lists))
-    view = plain(judging.judging_view(session, 3))
+    view = plain(views.judging_view(session, 3))
     hits = sum(map(sum, ([grade is True for grade in row] for row in grades)))
     assert (view["judged"], view["relevant"]) == (20, hits)
     assert view["learned"]["k"] == [int(pc.cut_batch(lists).k[3]), int(learned.predict(lists)[3])]
@@ -287,38 +287,37 @@ def test_judgements_that_come_with_the_run_are_learned_from_at_the_start(tmp_pat
     known = pc.read_trec(run, qrels, unjudged="unknown")
     assert told == pc.truncators.Consensus().fit(known).predict(known).tolist()
     # What learned from all the lists would be measured on them, too.
-    session = Session(lists)
-    judging.learn_at_start(session)
+    session = Exploration(lists)
     assert "learned" not in session.methods
 
 
 def test_a_judgement_can_be_taken_back() -> None:
-    session = Session(planted(3, judged=False))
-    judging.judge(session, 1, 4, True)
-    judging.judge(session, 1, 4, None)
+    session = Exploration(planted(3, judged=False))
+    session.judge(1, 4, True)
+    session.judge(1, 4, None)
     assert "learned" not in session.methods
-    assert judging.judging_view(session, 1)["judged"] == 0
+    assert views.judging_view(session, 1)["judged"] == 0
 
 
 def test_judging_again_keeps_the_relevant_documents_that_were_not_retrieved() -> None:
     lists = planted()  # one more relevant document than was retrieved
-    session = Session(lists)
+    session = Exploration(lists)
     place = int(np.flatnonzero(lists.relevant[1])[0])
-    judging.judge(session, 1, place, False)
+    session.judge(1, place, False)
     assert session.lists.num_relevant[1] == lists.num_relevant[1] - 1
-    judging.judge(session, 1, place, True)
+    session.judge(1, place, True)
     np.testing.assert_array_equal(session.lists.num_relevant, lists.num_relevant)
     with pytest.raises(pc.errors.InvalidParameterError, match=r"rank must be in 0\.\.119, got 120"):
-        judging.judge(session, 1, 120, True)
+        session.judge(1, 120, True)
 
 
 def test_saved_judgements_are_qrels(tmp_path: Path) -> None:
-    session = Session(planted(3, judged=False))
+    session = Exploration(planted(3, judged=False))
     with pytest.raises(pc.errors.InvalidParameterError, match="got none"):
-        judging.qrels_text(session)
-    judging.judge(session, 1, 0, True)
-    judging.judge(session, 2, 3, False)
-    (tmp_path / "qrels.txt").write_text(judging.qrels_text(session), encoding="utf-8")
+        views.qrels_view(session)
+    session.judge(1, 0, True)
+    session.judge(2, 3, False)
+    (tmp_path / "qrels.txt").write_text(views.qrels_view(session), encoding="utf-8")
     pc.write_trec(tmp_path / "run.txt", session.lists)
     again = pc.read_trec(tmp_path / "run.txt", tmp_path / "qrels.txt", unjudged="unknown")
     assert again.judged.values.sum() == 2
@@ -331,7 +330,7 @@ def test_saved_judgements_are_qrels(tmp_path: Path) -> None:
 
 def test_the_report_is_one_file_of_its_own_and_says_what_it_leaves_out() -> None:
     lists = planted(250, 1000)
-    page = report.render(Session(lists, name="a <b> run"))
+    page = report.render(Exploration(lists, name="a <b> run"))
     assert len(page) < 2_000_000
     text = page.decode()
     assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", text)
@@ -351,14 +350,14 @@ def test_the_report_is_one_file_of_its_own_and_says_what_it_leaves_out() -> None
 def test_a_text_cannot_leave_its_place_in_the_report() -> None:
     bad = "</script><script>alert(1)</script>"
     lists = pc.RankedLists([[0.9, 0.2]], query_ids=[bad], doc_ids=[[bad, "d"]])
-    text = report.render(Session(lists, name=bad, query_texts={bad: bad})).decode()
+    text = report.render(Exploration(lists, name=bad, query_texts={bad: bad})).decode()
     assert "alert(1)</script>" not in text
     assert text.count("<script") == 2
 
 
 def test_a_report_that_is_too_small_is_refused() -> None:
     with pytest.raises(pc.errors.InvalidParameterError, match="max_size must leave room"):
-        report.render(Session(planted()), max_size=80_000)
+        report.render(Exploration(planted()), max_size=80_000)
 
 
 def test_modules_of_the_page_have_no_name_in_common() -> None:
@@ -404,7 +403,7 @@ def test_the_command_fuses_runs_and_reads_texts(tmp_path: Path) -> None:
     Path(queries).write_text("q0\tfirst question\n", encoding="utf-8")
     Path(corpus).write_text('{"id": "d0-0", "text": "a text"}\n', encoding="utf-8")
     Path(qrels).write_text("q0 0 d0-0 1\nq1 0 d1-1 0\nq2 0 d2-0 1\n", encoding="utf-8")
-    options = ["--fuse", vectors, "--queries", queries, "--corpus", corpus, "-o", out, "-q"]
+    options = ["--fuse", vectors, "--query-texts", queries, "--corpus", corpus, "-o", out, "-q"]
     assert main(["report", words, qrels, "--unjudged", "unknown", *options]) == 0
     content = embedded(Path(out))
     assert content["run"]["retrievers"] == ["words", "vectors"]

@@ -15,8 +15,8 @@ from browsers import chromium, explored, faults, keep
 from samples import planted
 
 import paretocut as pc
+from paretocut.web.explorer.exploration import Exploration
 from paretocut.web.explorer.report import render
-from paretocut.web.explorer.session import Session
 
 pytestmark = pytest.mark.heavy
 
@@ -47,7 +47,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def address(files: Path) -> Iterator[str]:
     with explored(
-        files / "run.txt", files / "qrels.txt", "--queries", files / "queries.jsonl",
+        files / "run.txt", files / "qrels.txt", "--query-texts", files / "queries.jsonl",
         "--model", f"gate={files / 'background.json'}",
     ) as found:  # fmt: skip
         yield found
@@ -406,7 +406,7 @@ def test_the_report_works_from_a_file_and_on_paper(
 ) -> None:
     lists = planted(250, 1000)
     path = tmp_path / "report.html"
-    path.write_bytes(render(Session(lists, name="planted")))
+    path.write_bytes(render(Exploration(lists, name="planted")))
     assert path.stat().st_size < 2_000_000
     page = opened(path.as_uri())
     asked: list[str] = []

@@ -14,8 +14,6 @@ from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged
 from paretocut.relevance.logistic import ridge_logistic, sigmoid
 from paretocut.schema.kinds import Items, Kind, Real, checked
 
-__all__ = ["AnswerModel"]
-
 _RANKS = np.array([1, 2, 3, 5, 10, 20, 50, 100])
 # Models use the first so many columns: the best score; scores at all ranks and the log of their
 # range; these and the scores' normal scores.
@@ -85,16 +83,7 @@ class AnswerModel:
 
     @classmethod
     def fit(cls, scores: Ragged, answered: BoolArray) -> AnswerModel:
-        """Return the model of judged lists.
-
-        Parameters
-        ----------
-        scores
-            Scores of each list, best first; empty lists say nothing and are left out. Lists of
-            one topic should stand together: cross-validation then keeps them together too.
-        answered
-            Whether each list holds a relevant result.
-        """
+        """Return the model of judged lists."""
         filled = scores.lengths > 0
         levels = _levels(scores.take(np.flatnonzero(filled)))
         truth = np.asarray(answered, dtype=bool)[filled].astype(np.float64)
@@ -115,13 +104,7 @@ class AnswerModel:
         return cls(knots.tolist(), least, float(coef[0] - coef[1:] @ center), coef[1:].tolist())
 
     def probability(self, scores: Ragged) -> FloatArray:
-        """Return the probability that each list holds a relevant result; 0 for an empty one.
-
-        Parameters
-        ----------
-        scores
-            Scores of each list, best first.
-        """
+        """Return the probability that each list holds a relevant result; 0 for an empty one."""
         filled = scores.lengths > 0
         levels = _levels(scores.take(np.flatnonzero(filled)))
         table = _table(_columns(levels, self.least), np.array(self.knots))
@@ -131,13 +114,7 @@ class AnswerModel:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> AnswerModel:
-        """Return the model that `to_dict` gave.
-
-        Parameters
-        ----------
-        content
-            What `to_dict` gave, also if it went through JSON.
-        """
+        """Return the model that `to_dict` gave."""
         return cls(**checked(_STATE, content))
 
 

@@ -30,8 +30,6 @@ from paretocut.truncators.consensus.strategy import Setting, Strategy
 from paretocut.truncators.consensus.unjudged import Estimated
 from paretocut.truncators.consensus.untrained import Stated, Untrained
 
-__all__ = ["Consensus"]
-
 _UNTRAINED, _STATED = Untrained(Scale()), Stated(Scale())
 
 

@@ -9,8 +9,6 @@ from paretocut import metrics
 from paretocut.lists import FloatArray, IntArray, Ragged
 from paretocut.metrics import Metric, MetricLike
 
-__all__ = ["best_expected", "expected_curve", "is_f_beta", "is_linear"]
-
 _DRAWS = 64
 _TINY = float(np.finfo(np.float64).tiny)
 

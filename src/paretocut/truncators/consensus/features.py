@@ -8,8 +8,6 @@ from paretocut.lists import FloatArray, Ragged
 from paretocut.relevance.scale import Scale
 from paretocut.truncators.threshold import normalize_scores
 
-__all__ = ["DESIGN", "Features"]
-
 _LEVEL = (20, 120)  # the results at ranks 21 to 120 stand for the level of a list
 
 DESIGN = (

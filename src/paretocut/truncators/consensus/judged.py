@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -39,7 +39,15 @@ from paretocut.truncators.consensus.vote import (
 )
 from paretocut.truncators.evidence import Clause
 
-__all__ = ["Accuracy", "Judged", "Regression", "Vote"]
+
+class Lesson(NamedTuple):
+    """Judged lists, their scores on the scale of the system, and the features of each result."""
+
+    lists: RankedLists
+    merit: Ragged
+    scale: Scale
+    design: FloatArray
+    weight: FloatArray
 
 
 @dataclass(frozen=True)
@@ -70,20 +78,12 @@ class Judged(Strategy):
         design, weight = known.standardised(merit, scale), 1 / (merit.ranks + 1.0)
         towards = np.array(known.coef)
         coef, covariance = regress(design, relevant.values, weight, towards, setting.constants)
-        more = cls.learn(setting, lists, merit, scale, design, weight)
+        more = cls.learn(setting, Lesson(lists, merit, scale, design, weight))
         return cls(scale, coef, covariance, **more)
 
     @classmethod
     @abstractmethod
-    def learn(
-        cls,
-        setting: Setting,
-        lists: RankedLists,
-        merit: Ragged,
-        scale: Scale,
-        design: FloatArray,
-        weight: FloatArray,
-    ) -> dict[str, Any]:
+    def learn(cls, setting: Setting, seen: Lesson) -> dict[str, Any]:
         """Return what this strategy learns beside the coefficients."""
 
     def probabilities(self, setting: Setting, lists: RankedLists) -> Ragged:
@@ -104,18 +104,11 @@ class Vote(Judged):
     kinds: ClassVar[Mapping[str, Kind]] = {**Judged.kinds, **ELECTED}
 
     @classmethod
-    def learn(
-        cls,
-        setting: Setting,
-        lists: RankedLists,
-        merit: Ragged,
-        scale: Scale,
-        design: FloatArray,
-        weight: FloatArray,
-    ) -> dict[str, Any]:
+    def learn(cls, setting: Setting, seen: Lesson) -> dict[str, Any]:
         constants, rng = setting.constants, np.random.default_rng(setting.seed)
-        curves = setting.metric.curves(lists)
-        totals = len(lists) * drawn(rule_values(merit, scale, curves), rng, constants.draws)
+        curves = setting.metric.curves(seen.lists)
+        values = rule_values(seen.merit, seen.scale, curves)
+        totals = len(curves) * drawn(values, rng, constants.draws)
         if setting.metric == metrics.f1:
             elsewhere = values_elsewhere(setting.elsewhere(), "f1", rng, constants.draws)
             totals += constants.pseudo_queries * unit(curves) * elsewhere
@@ -145,18 +138,16 @@ class Regression(Judged):
     kinds: ClassVar[Mapping[str, Kind]] = {**Judged.kinds, "gain": Real(), "error": Real(0)}
 
     @classmethod
-    def learn(
-        cls,
-        setting: Setting,
-        lists: RankedLists,
-        merit: Ragged,
-        scale: Scale,
-        design: FloatArray,
-        weight: FloatArray,
-    ) -> dict[str, Any]:
+    def learn(cls, setting: Setting, seen: Lesson) -> dict[str, Any]:
         towards = np.array(setting.elsewhere().coef)
         gain, error = cross_validated(
-            lists, setting.metric, design, weight, towards, setting.seed, setting.constants
+            seen.lists,
+            setting.metric,
+            seen.design,
+            seen.weight,
+            towards,
+            setting.seed,
+            setting.constants,
         )
         return {"gain": gain, "error": error}
 
@@ -187,15 +178,8 @@ class Accuracy(Judged):
     }
 
     @classmethod
-    def learn(
-        cls,
-        setting: Setting,
-        lists: RankedLists,
-        merit: Ragged,
-        scale: Scale,
-        design: FloatArray,
-        weight: FloatArray,
-    ) -> dict[str, Any]:
+    def learn(cls, setting: Setting, seen: Lesson) -> dict[str, Any]:
+        lists = seen.lists
         answered = np.array([part.any() for part in lists.relevant], dtype=bool)
         # If the list holds no relevant result, every cut of it is wrong.
         known = np.flatnonzero(answered | (lists.num_relevant == 0))

@@ -19,8 +19,6 @@ from paretocut.truncators.consensus.expected import best_expected, is_f_beta, is
 from paretocut.truncators.consensus.strategy import Setting, Strategy
 from paretocut.truncators.evidence import Clause
 
-__all__ = ["PartlyJudged"]
-
 
 @dataclass(frozen=True)
 class PartlyJudged(Strategy):

@@ -21,8 +21,6 @@ from paretocut.schema.kinds import Items, Kind, Made, Real, checked
 from paretocut.truncators.consensus.features import DESIGN, Features
 from paretocut.truncators.consensus.vote import LEARNED, drawn, rule_values, unit, where
 
-__all__ = ["Pretrained", "pretrain", "shipped", "values_elsewhere"]
-
 _COLUMN = Items(Real(-1e6, 1e6), size=len(DESIGN))
 
 

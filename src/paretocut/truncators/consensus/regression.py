@@ -15,8 +15,6 @@ from paretocut.schema.kinds import Array
 from paretocut.truncators.consensus.expected import best_expected
 from paretocut.truncators.consensus.features import DESIGN
 
-__all__ = ["COEF", "COVARIANCE", "careful", "cross_validated", "regress"]
-
 # Features are standardised, so no coefficient is anywhere near these bounds.
 COEF = Array((len(DESIGN),), low=-1e6, high=1e6)
 """What a saved model holds of the coefficients."""
@@ -31,21 +29,7 @@ def regress(
     towards: FloatArray,
     constants: Constants = CONSTANTS,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the coefficients of the log-odds of relevance, and their covariance.
-
-    Parameters
-    ----------
-    design
-        Features of the results.
-    relevant
-        Which of them are relevant.
-    weight
-        How much each counts.
-    towards
-        Coefficients of other collections; with few judgements the result stays close to them.
-    constants
-        They say how close.
-    """
+    """Return the coefficients of the log-odds of relevance, and their covariance."""
     penalty = np.full(towards.size, constants.ridge)
     coef = ridge_logistic(design, relevant, penalty=penalty, towards=towards, weight=weight)
     matrix = curvature(design, sigmoid(design @ coef), weight, penalty)
@@ -72,21 +56,7 @@ def cross_validated(
     seed: int,
     constants: Constants = CONSTANTS,
 ) -> tuple[float, float]:
-    """Return the mean metric of lists cut by what other folds taught, and its standard error.
-
-    Parameters
-    ----------
-    lists
-        Judged lists.
-    metric
-        What is expected and measured.
-    design, weight, towards
-        As for `regress`, for all results of the lists.
-    seed
-        Of the division into folds.
-    constants
-        They say how many folds, and what `regress` and `careful` need.
-    """
+    """Return the mean metric of lists cut by what other folds taught, and its standard error."""
     relevant, rows = lists.relevant.values, lists.scores.rows
     folds = min(constants.folds, len(lists))
     fold = np.random.default_rng(seed).permutation(len(lists)) % folds

@@ -11,17 +11,16 @@ import numpy as np
 
 from paretocut import metrics
 from paretocut.decisions.cuts import Evidence
+from paretocut.decisions.options import EXPECT
 from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
 from paretocut.metrics import Metric
-from paretocut.relevance.constants import EXPECT, Constants
+from paretocut.relevance.constants import Constants
 from paretocut.relevance.logistic import sigmoid
 from paretocut.relevance.scale import Scale
 from paretocut.schema.files import decode, encode, register
 from paretocut.schema.kinds import Flag, Kind, Real, checked
 from paretocut.truncators.base import Truncator
 from paretocut.truncators.consensus.pretrain import Pretrained
-
-__all__ = ["Setting", "Strategy"]
 
 _SCALE: dict[str, Kind] = {"logit": Flag(), "center": Real(), "spread": Real(above=0)}
 

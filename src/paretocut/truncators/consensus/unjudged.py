@@ -19,8 +19,6 @@ from paretocut.relevance.scale import Scale
 from paretocut.schema.kinds import Kind, Real
 from paretocut.truncators.consensus.strategy import Setting, Strategy
 
-__all__ = ["Estimated", "crowd", "estimated", "shipped_number", "typical"]
-
 
 @dataclass(frozen=True)
 class Estimated(Strategy):

@@ -21,8 +21,6 @@ from paretocut.truncators.consensus.strategy import Setting, Strategy
 from paretocut.truncators.consensus.vote import Rules, elected, winner
 from paretocut.truncators.evidence import Clause
 
-__all__ = ["Stated", "Untrained", "upper_half"]
-
 
 @dataclass(frozen=True)
 class Untrained(Strategy):

@@ -14,19 +14,6 @@ from paretocut.relevance.constants import CONSTANTS, Constants
 from paretocut.relevance.scale import Scale
 from paretocut.schema.kinds import Array, Kind
 
-__all__ = [
-    "ELECTED",
-    "LEARNED",
-    "Rules",
-    "all_rules",
-    "drawn",
-    "elected",
-    "rule_values",
-    "unit",
-    "where",
-    "winner",
-]
-
 _THRESHOLDS = 100  # tried on each key; what is shipped holds the values of these very rules
 _COLUMNS = ("rank", "log_rank", "minmax", "top", "z", "raw")  # the order of the kernel
 
@@ -86,15 +73,7 @@ class Rules(NamedTuple):
         return [[known.get(tuple(weights), "?"), limit, votes] for weights, limit, votes in rows]
 
     def counts(self, merit: Ragged, scale: Scale) -> IntArray:
-        """Return how many results of each list (rows) each rule (columns) keeps.
-
-        Parameters
-        ----------
-        merit
-            Lists in falling order, on the scale of the system.
-        scale
-            Mean and deviation of the system's scores.
-        """
+        """Return how many results of each list (rows) each rule (columns) keeps."""
         counts = np.empty((len(merit), len(self.thresholds)), dtype=np.int64)
         values = np.ascontiguousarray(merit.values)
         _kernel.count_kept(
@@ -132,15 +111,7 @@ def where(chosen: Callable[[str], bool]) -> BoolArray:
 
 
 def rule_values(merit: Ragged, scale: Scale, curves: Ragged) -> FloatArray:
-    """Return the metric of each list (rows) under each of `all_rules` (columns).
-
-    Parameters
-    ----------
-    merit, scale
-        As for `Rules.counts`.
-    curves
-        Metric of every cut ``0..n`` of each list.
-    """
+    """Return the metric of each list (rows) under each of `all_rules` (columns)."""
     values: FloatArray = curves.values[curves.offsets[:-1, None] + all_rules().counts(merit, scale)]
     return values
 
@@ -152,17 +123,7 @@ def unit(curves: Ragged) -> float:
 
 
 def drawn(values: FloatArray, rng: np.random.Generator, draws: int = CONSTANTS.draws) -> FloatArray:
-    """Return the mean of each rule (rows) in each draw of a Bayesian bootstrap (columns).
-
-    Parameters
-    ----------
-    values
-        One row per query, one column per rule.
-    rng
-        Source of the draws.
-    draws
-        How many; 0 for one column with the plain mean.
-    """
+    """Return the mean of each rule (rows) in each draw of a Bayesian bootstrap (columns)."""
     if draws == 0:
         return np.asarray(values.mean(axis=0)[:, None])
     weights = rng.exponential(size=(len(values), draws))
@@ -171,15 +132,7 @@ def drawn(values: FloatArray, rng: np.random.Generator, draws: int = CONSTANTS.d
 
 
 def elected(totals: FloatArray, constants: Constants = CONSTANTS) -> Rules:
-    """Return the rules that are the best in some draw, with the number of draws as votes.
-
-    Parameters
-    ----------
-    totals
-        Value of each rule (rows) in each draw (columns).
-    constants
-        They say which keys may not be elected.
-    """
+    """Return the rules that are the best in some draw, with the number of draws as votes."""
     rules = all_rules()
     if constants.without:
         open_to = where(lambda key: key not in constants.without)
@@ -190,17 +143,7 @@ def elected(totals: FloatArray, constants: Constants = CONSTANTS) -> Rules:
 
 
 def winner(counts: IntArray, votes: IntArray, quantile: float = 0.5) -> IntArray:
-    """Return the median, or another quantile, of the cuts voted for, in each list.
-
-    Parameters
-    ----------
-    counts
-        Cuts: one row per list, one column per rule.
-    votes
-        Votes of each rule.
-    quantile
-        Which one.
-    """
+    """Return the median, or another quantile, of the cuts voted for, in each list."""
     order = np.argsort(counts, axis=1, kind="stable")
     reached = np.cumsum(votes[order], axis=1)
     place = np.argmax(reached >= quantile * reached[:, -1:], axis=1)

@@ -18,8 +18,6 @@ from paretocut.truncators.neural.truncator import NeuralTruncator, Normalization
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-__all__ = ["AttnCut"]
-
 
 class AttnCut(NeuralTruncator):
     """Cut where a recurrent network with attention expects the best metric, "nothing" included.

@@ -16,8 +16,6 @@ from paretocut.lists import IntArray, Ragged
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["Batch", "groups", "padded", "steps_of"]
-
 
 @dataclass(frozen=True)
 class Batch:

@@ -20,7 +20,6 @@ from paretocut.truncators.neural.truncator import NeuralTruncator, Normalization
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-__all__ = ["BiCut"]
 
 _ALPHAS = (0.2, 0.35, 0.5, 0.65, 0.8, 0.9)
 

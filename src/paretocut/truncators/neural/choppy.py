@@ -18,8 +18,6 @@ from paretocut.truncators.neural.truncator import NeuralTruncator, Normalization
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-__all__ = ["Choppy"]
-
 
 class Choppy(NeuralTruncator):
     """Cut where a transformer over the list puts the most probability, "nothing" included.

@@ -10,8 +10,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-__all__ = ["AttnCutNetwork", "BiCutNetwork", "BiLSTM", "ChoppyNetwork", "CutNetwork", "Encoder"]
-
 _FLOAT = torch.float32
 
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-__all__ = ["bilstm", "encoder", "linear"]
-
 Shapes = Iterator[tuple[str, tuple[int, ...]]]
 
 

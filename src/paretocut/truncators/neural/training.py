@@ -8,8 +8,6 @@ from paretocut.schema.files import register
 from paretocut.schema.kinds import Flag, Real, Text, Whole
 from paretocut.schema.parameters import check
 
-__all__ = ["Training"]
-
 _KINDS = {
     "max_epochs": Whole(1),
     "patience": Whole(1),

@@ -29,7 +29,6 @@ from paretocut.truncators.threshold import NORMALIZATIONS, normalize_scores
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-__all__ = ["NeuralTruncator", "Normalization"]
 
 Normalization = Literal["raw", "max", "minmax", "z"]
 

@@ -1,4 +1,4 @@
-"""Runs that are pasted or uploaded: what the text is, and the lists in it."""
+"""Pasted or uploaded runs: the format of the text, and the lists in it."""
 
 from __future__ import annotations
 
@@ -11,34 +11,23 @@ from paretocut.io import read_lists
 from paretocut.io.tables import Format
 from paretocut.lists import RankedLists
 
-__all__ = ["pasted_lists"]
-
 _SCORES = re.compile(r"[\s,;\[\]]*(?:[+-]?[\d.][\d.eE+-]*[\s,;\[\]]*)+")
 
 
 def pasted_lists(
     run: str, qrels: str | None = None, *, higher_is_better: bool = True
 ) -> RankedLists:
-    """Return the lists of a text: bare scores of one list, a TREC run, JSONL or CSV.
-
-    Parameters
-    ----------
-    run
-        The text; what it begins with says which it is.
-    qrels
-        Judgements in TREC's format.
-    higher_is_better
-        False for distances.
-    """
+    """Return the lists of a text: bare scores of one list, a TREC run, JSONL or CSV."""
     if not run.strip():
         raise InvalidParameterError("upload: the run must have at least one score, got no text")
     if _SCORES.fullmatch(run):
-        words = re.sub(r"[\[\],;]", " ", run).split()
-        try:
-            scores = [float(word) for word in words]
-        except ValueError:
-            bad = next(word for word in words if not _is_number(word))
-            raise InvalidParameterError(f"upload: scores must be numbers, got {bad!r}") from None
+        scores = []
+        for word in re.sub(r"[\[\],;]", " ", run).split():
+            try:
+                scores.append(float(word))
+            except ValueError:
+                problem = f"upload: scores must be numbers, got {word!r}"
+                raise InvalidParameterError(problem) from None
         return RankedLists([scores], query_ids=["pasted"], higher_is_better=higher_is_better)
     given: dict[str, Any] = {"higher_is_better": higher_is_better}
     if qrels is not None and qrels.strip():
@@ -47,14 +36,6 @@ def pasted_lists(
     if not len(lists):
         raise InvalidParameterError("upload: the run must have at least one query, got none")
     return lists
-
-
-def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True
 
 
 def _format_of(text: str) -> Format:

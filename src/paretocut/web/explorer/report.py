@@ -12,52 +12,43 @@ from typing import Any
 import numpy as np
 
 from paretocut.errors import InvalidParameterError
-from paretocut.web.explorer.session import Session
+from paretocut.web.explorer.exploration import Exploration
 from paretocut.web.explorer.views import frontier_view, query_view, run_view
-
-__all__ = ["render"]
 
 _CUTS, _RESULTS = 400, 50  # of each query
 _IMPORT = re.compile(r"^import [^;]*? from \"\./(\w+\.js)\";\n", re.MULTILINE)
 
 
-def render(session: Session, *, max_size: int = 1_900_000) -> bytes:
-    """Return the report as an HTML file.
+def render(run: Exploration, *, max_size: int = 1_900_000) -> bytes:
+    """Return the report as an HTML file of at most ``max_size`` bytes.
 
-    Parameters
-    ----------
-    session
-        What is reported.
-    max_size
-        Largest size in bytes. All queries are in the table; those that are most interesting
-        come with their lists, as many as fit.
+    All queries are in the table; the most interesting ones come with their lists, as many as fit.
     """
     shell = _page("", style := _static("style.css"), code := _bundle("main.js"))
-    run = run_view(session)
-    content: dict[str, Any] = {"run": run, "frontier": frontier_view(session)}
-    content |= {"queries": {}, "note": " " * 400}  # room for what will be told
+    content: dict[str, Any] = {"run": run_view(run), "frontier": frontier_view(run)}
+    content |= {"queries": {}, "note": " " * 400}  # room for the note
     room = max_size - len(shell) - len(_json(content))
     queries: dict[int, Any] = {}
-    for i in _interesting(session):
-        view = query_view(session, i, most_cuts=_CUTS, most_results=_RESULTS, digits=5)
+    for i in _interesting(run):
+        view = query_view(run, i, most_cuts=_CUTS, most_results=_RESULTS, digits=5)
         size = len(_json({str(i): view})) + 1
         if size > room:
             break
         room -= size
         queries[i] = view
-    if not queries and len(session.lists):
+    if not queries and len(run.lists):
         raise InvalidParameterError(
             f"report: max_size must leave room for one query at least, got {max_size}"
         )
-    content |= {"queries": queries, "note": _note(session, len(queries))}
+    content |= {"queries": queries, "note": _note(run, len(queries))}
     return _page(_json(content).decode(), style, code)
 
 
-def _note(session: Session, shown: int) -> str:
-    lists = session.lists
+def _note(run: Exploration, shown: int) -> str:
+    lists = run.lists
     kept = f"all {shown}" if shown == len(lists) else f"{shown} of {len(lists)}"
     note = (
-        f"Report of {session.name}. The table has all queries; {kept} come with their lists"
+        f"Report of {run.name}. The table has all queries; {kept} come with their lists"
         + ("" if shown == len(lists) else ", those on which the methods differ most first")
         + "."
     )
@@ -66,12 +57,12 @@ def _note(session: Session, shown: int) -> str:
     return note + f" The first {_RESULTS} results of a list are named."
 
 
-def _interesting(session: Session) -> list[int]:
+def _interesting(run: Exploration) -> list[int]:
     """Return the positions of the lists: where methods differ, where F1 is lost, and so on."""
-    by_spread: list[int] = np.argsort(-session.disagreement, kind="stable").tolist()
-    if not session.measured:
+    by_spread: list[int] = np.argsort(-run.disagreement, kind="stable").tolist()
+    if not run.curves:
         return by_spread
-    ours, first = (session.values("f1", session.cuts(key).k) for key in ("consensus", "first10"))
+    ours, first = (run.values("f1", run.cuts(key).k) for key in ("consensus", "first10"))
     by_gain = np.argsort(-np.abs(ours - first), kind="stable").tolist()
     turns = [i for pair in zip(by_spread, by_gain, strict=True) for i in pair]
     return list(dict.fromkeys(turns))

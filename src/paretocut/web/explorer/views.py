@@ -1,13 +1,17 @@
-"""Plain data for the page: what a session looks like as a whole, and query by query.
+"""Plain data for the page: the run as a whole, each query, the judgements.
 
-Curves run over the cut, ``k = 0..n``. A list that is too long for a page is thinned: ``ks`` names
-the cuts that are there, and all columns of a view have one value for each of them.
+Curves run over the cut, ``k = 0..n``. A list too long for a page is thinned: ``ks`` names the cuts
+that are sent, and every column of a view has one value for each of them.
 """
 
 from __future__ import annotations
 
+import json
 import math
+import tempfile
 from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,70 +20,56 @@ from numpy.typing import NDArray
 from paretocut.background import gev_log_cdf
 from paretocut.decisions.warnings import WARNINGS
 from paretocut.errors import InvalidParameterError
-from paretocut.lists import FloatArray, IntArray, RankedList
+from paretocut.io import write_qrels
+from paretocut.lists import IntArray, RankedList
 from paretocut.show.plots import frontier_points, tail_histogram
 from paretocut.truncators import Calibrated, Gated, ScoreThreshold
-from paretocut.web.explorer.session import Method, Session, model_text
+from paretocut.web.explorer.exploration import LEARNED, Exploration, Method
 
-__all__ = ["copy_view", "frontier_view", "query_view", "run_view"]
-
-_MOST_CUTS = 5000
-_MOST_RESULTS = 200
-_TEXT = 300  # letters of a text
+_TEXT = 300  # characters of a text
 
 
-def run_view(session: Session) -> dict[str, Any]:
-    """Return the run in numbers: one column per property of a query, one row per method.
-
-    Parameters
-    ----------
-    session
-        What is looked at.
-    """
-    lists = session.lists
+def run_view(run: Exploration) -> dict[str, Any]:
+    """Return the run in numbers: one column per property of a query, one row per method."""
+    lists = run.lists
     lengths = lists.scores.lengths
     first, _ = lists.scores.ends()
-    warnings = session.warnings
-    counted = Counter(name for names in warnings for name in names)
-    methods = [_method_row(session, method) for method in session.methods.values()]
+    counted = Counter(name for names in run.warnings for name in names)
     ids = lists.query_ids.tolist()
+    k = {key: run.cuts(key).k for key in run.methods}
+    bins = _bins(int(lengths.max(initial=0)))
+    texts = run.query_texts
     return {
-        "name": session.name,
+        "name": run.name,
         "lists": len(lists),
         "results": int(lists.scores.values.size),
         "depth": [int(q) for q in np.quantile(lengths, [0, 0.5, 1])] if len(lists) else [0, 0, 0],
         "higher_is_better": lists.higher_is_better,
-        "measured": session.measured,
+        "measured": lists.fully_judged,
         "retrievers": [] if lists.parts is None else list(lists.parts.names),
-        "methods": methods,
-        "bins": _bins(int(lengths.max(initial=0))).tolist(),
+        "methods": [_method_row(run, method, k[key], bins) for key, method in run.methods.items()],
+        "bins": bins.tolist(),
         "warnings": [
-            {"name": name, "lists": counted[name], "meaning": WARNINGS[name]}
-            for name in WARNINGS
+            {"name": name, "lists": counted[name], "meaning": meaning}
+            for name, meaning in WARNINGS.items()
             if counted[name]
         ],
         "queries": {
             "id": ids,
-            "text": [session.query_texts.get(name, "")[:_TEXT] for name in ids]
-            if session.query_texts
-            else None,
+            "text": [texts.get(name, "")[:_TEXT] for name in ids] if texts else None,
             "n": lengths.tolist(),
             "best": _numbers(np.where(lists.scores.filled, first, np.nan)),
-            "disagreement": _numbers(session.disagreement, 3),
-            "warnings": [list(names) for names in warnings],
-            "k": {key: session.cuts(key).k.tolist() for key in session.methods},
-            "f1": {
-                key: _numbers(session.values("f1", session.cuts(key).k), 4)
-                for key in session.methods
-            }
-            if session.measured
+            "disagreement": _numbers(run.disagreement, 3),
+            "warnings": [list(names) for names in run.warnings],
+            "k": {key: column.tolist() for key, column in k.items()},
+            "f1": {key: _numbers(run.values("f1", column), 4) for key, column in k.items()}
+            if run.curves
             else None,
         },
     }
 
 
-def _method_row(session: Session, method: Method) -> dict[str, Any]:
-    k = session.cuts(method.key).k
+def _method_row(run: Exploration, method: Method, k: IntArray, bins: IntArray) -> dict[str, Any]:
     row: dict[str, Any] = {
         "key": method.key,
         "label": method.label,
@@ -88,12 +78,10 @@ def _method_row(session: Session, method: Method) -> dict[str, Any]:
         "kept": float(k.mean()) if k.size else 0.0,
         "quantiles": np.quantile(k, [0.05, 0.25, 0.5, 0.75, 0.95]).tolist() if k.size else None,
         "empty": float(np.mean(k == 0)) if k.size else 0.0,
-        "histogram": np.histogram(k, _bins(int(session.lists.scores.lengths.max(initial=0))))[
-            0
-        ].tolist(),
+        "histogram": np.histogram(k, bins)[0].tolist(),
     }
-    if session.measured and k.size:
-        row |= {name: float(session.values(name, k).mean()) for name in session.curves}
+    if k.size:
+        row |= {name: float(run.values(name, k).mean()) for name in run.curves}
     return row
 
 
@@ -103,17 +91,11 @@ def _bins(longest: int) -> IntArray:
     return np.array([0, 1, 2, *(2**i + 1 for i in range(1, doublings + 1))])
 
 
-def frontier_view(session: Session) -> dict[str, Any]:
-    """Return mean recall and precision at thresholds on the min-max score, and of each method.
-
-    Parameters
-    ----------
-    session
-        What is looked at.
-    """
-    if not session.measured or not len(session.lists):
+def frontier_view(run: Exploration) -> dict[str, Any]:
+    """Return mean recall and precision of fixed cuts; empty unless all results are judged."""
+    if not run.curves or not len(run.lists):
         return {"kept": [], "recall": [], "precision": []}
-    kept, recall, precision = frontier_points(session.lists)
+    kept, recall, precision = frontier_points(run.lists)
     return {
         "kept": _numbers(kept),
         "recall": _numbers(recall, 4),
@@ -122,72 +104,60 @@ def frontier_view(session: Session) -> dict[str, Any]:
 
 
 def query_view(
-    session: Session,
+    run: Exploration,
     i: int,
     *,
-    most_cuts: int = _MOST_CUTS,
-    most_results: int = _MOST_RESULTS,
+    most_cuts: int = 5000,
+    most_results: int = 200,
     also: int | None = None,
     digits: int = 7,
 ) -> dict[str, Any]:
-    """Return one list: its scores and what every cut of it would mean.
+    """Return one list: its scores, the meaning of every cut, and its first results.
 
-    Parameters
-    ----------
-    session
-        What is looked at.
-    i
-        Position of the list.
-    most_cuts
-        Of a longer list, not all cuts are sent.
-    most_results
-        How many results are sent with their names and texts. In a list that is judged in part,
-        those that are judged come too.
-    also
-        Position of one more result to send.
-    digits
-        How many digits of each number.
+    In a list judged in part the judged results come too, and so does the one at rank ``also``.
     """
-    ranked = session.lists[i]
+    ranked = run.lists[i]
     n = len(ranked)
-    cuts = {key: session.cut(key, i) for key in session.methods}
+    cuts = {key: run.cuts(key)[i] for key in run.methods}
     ks = _thinned(n, most_cuts, [cut.k for cut in cuts.values()])
     ranks = ks[1:] - 1
-    fits = session.fits
-    curves = {name: curve[i][ks] for name, curve in session.curves.items()}
+    fit = run.fits[i]
+    curves = {name: curve[i] for name, curve in run.curves.items()}
+    columns = {
+        "score": ranked.scores,
+        "surprise": fit.surprise,
+        "pvalue": fit.pvalues,
+        "evalue": fit.evalues,
+    }
+    gates = (_gate(run, method, i) for method in run.methods.values())
     return {
         "index": i,
         "id": ranked.query_id,
-        "text": session.query_texts.get(ranked.query_id, ""),
+        "text": run.query_texts.get(ranked.query_id, ""),
         "n": n,
         "ks": ks.tolist(),
-        "score": _numbers(ranked.scores[ranks], digits),
-        "surprise": _numbers(fits.surprise[i][ranks], digits),
-        "pvalue": _numbers(fits.pvalues[i][ranks], digits),
-        "evalue": _numbers(fits.evalues[i][ranks], digits),
-        "curves": {name: _numbers(curve, digits) for name, curve in curves.items()} or None,
+        **{name: _numbers(column[ranks], digits) for name, column in columns.items()},
+        "curves": {name: _numbers(curve[ks], digits) for name, curve in curves.items()} or None,
         "num_relevant": ranked.num_relevant,
-        "tail": _tail(session, i, ranked),
+        "tail": _tail(run, i, ranked),
         "methods": {
             key: {
                 "k": cut.k,
                 "reason": cut.reason,
                 "warnings": list(cut.warnings),
                 "method": cut.method,
-                **{name: _number(float(session.curves[name][i][cut.k])) for name in session.curves},
+                **{name: _number(float(curve[cut.k])) for name, curve in curves.items()},
             }
             for key, cut in cuts.items()
         },
-        "gates": [
-            gate for key in session.methods if (gate := _gate(session, key, i, ranked)) is not None
-        ],
-        "results": _results(session, i, ranked, _shown(ranked, most_results, also)),
-        "relevance": _relevance(session, ranked, ranks),
+        "gates": [gate for gate in gates if gate is not None],
+        "results": _results(run, i, ranked, _shown(ranked, most_results, also)),
+        "relevance": _relevance(run, ranked, ranks),
     }
 
 
 def _thinned(n: int, most: int, needed: list[int]) -> IntArray:
-    """Return cuts from 0 to n: all of them, or the first and then ever fewer."""
+    """Return cuts from 0 to n: all of them, or the first half and then fewer and fewer."""
     if n < most:
         return np.arange(n + 1)
     head = np.arange(most // 2)
@@ -195,8 +165,8 @@ def _thinned(n: int, most: int, needed: list[int]) -> IntArray:
     return np.unique(np.concatenate([head, spaced.round().astype(np.int64), needed, [n]]))
 
 
-def _tail(session: Session, i: int, ranked: RankedList) -> dict[str, Any] | None:
-    fit = session.fits[i]
+def _tail(run: Exploration, i: int, ranked: RankedList) -> dict[str, Any] | None:
+    fit = run.fits[i]
     if not fit.fitted:
         return None
     drawn = tail_histogram(fit, ranked.scores, points=80)
@@ -223,20 +193,17 @@ def _tail(session: Session, i: int, ranked: RankedList) -> dict[str, Any] | None
     }
 
 
-def _gate(session: Session, key: str, i: int, ranked: RankedList) -> dict[str, Any] | None:
+def _gate(run: Exploration, method: Method, i: int) -> dict[str, Any] | None:
     """Return where the best score lies among those of queries without an answer."""
-    method = session.methods[key]
     gated = method.truncator
-    if not isinstance(gated, Gated) or not len(ranked):
+    lists = run.lists[i : i + 1]
+    if not isinstance(gated, Gated) or not lists.scores.values.size:
         return None
     background = gated.background
-    lists = session.lists[i : i + 1]
     nonsense = None
     if isinstance(gated, Calibrated):
-        nonsense = gated.nonsense
-        if gated._needs_query():  # word scores are compared after scaling by their query
-            divisors = gated._divisors([session.query_texts[ranked.query_id]], 1)
-            lists = lists if divisors is None else lists.divided_by(divisors)
+        nonsense = gated.nonsense_
+        lists = gated._scaled(lists, run.queries and run.queries[i : i + 1])
     best = float(lists.scores[0][0])
     sign = 1.0 if background.higher_is_better else -1.0
     threshold = gated.threshold()
@@ -245,10 +212,9 @@ def _gate(session: Session, key: str, i: int, ranked: RankedList) -> dict[str, A
     if nonsense is not None:
         ends += [float(nonsense.min()), float(nonsense.max())]
     grid = np.linspace(min(ends), max(ends), 121)
-    law = {"shape": background.shape, "loc": middle, "scale": spread}
-    share = np.diff(np.exp(gev_log_cdf(grid, **law)))
+    share = np.diff(np.exp(gev_log_cdf(grid, shape=background.shape, loc=middle, scale=spread)))
     return {
-        "key": key,
+        "key": method.key,
         "best": _number(best),
         "threshold": _number(threshold),
         "pvalue": _number(float(background.pvalue(lists)[0])),
@@ -260,7 +226,7 @@ def _gate(session: Session, key: str, i: int, ranked: RankedList) -> dict[str, A
 
 
 def _shown(ranked: RankedList, most: int, also: int | None) -> list[int]:
-    """Return the positions of the results that are sent, in order."""
+    """Return the ranks of the results that are sent."""
     shown = set(range(min(len(ranked), most)))
     if ranked.relevance is not None and ranked.relevant is None:
         shown |= set(np.flatnonzero(~np.isnan(ranked.relevance)).tolist())
@@ -270,10 +236,10 @@ def _shown(ranked: RankedList, most: int, also: int | None) -> list[int]:
 
 
 def _results(
-    session: Session, i: int, ranked: RankedList, shown: list[int]
+    run: Exploration, i: int, ranked: RankedList, shown: list[int]
 ) -> list[dict[str, Any]]:
-    parts = session.lists.parts
-    judged = _relevance(session, ranked, np.array(shown, dtype=np.int64))
+    parts = run.lists.parts
+    judged = _relevance(run, ranked, np.array(shown, dtype=np.int64))
     rows = []
     for place, rank in enumerate(shown):
         name = None if ranked.doc_ids is None else str(ranked.doc_ids[rank])
@@ -283,8 +249,8 @@ def _results(
             "score": _number(float(ranked.scores[rank])),
             "relevant": None if judged is None else judged[place],
         }
-        if name is not None and name in session.doc_texts:
-            row["text"] = session.doc_texts[name][:_TEXT]
+        if name is not None and name in run.doc_texts:
+            row["text"] = run.doc_texts[name][:_TEXT]
         if parts is not None:
             row["parts"] = [
                 {"score": _number(float(scores[i][rank])), "rank": int(ranks[i][rank])}
@@ -294,67 +260,91 @@ def _results(
     return rows
 
 
-def _relevance(session: Session, ranked: RankedList, ranks: IntArray) -> list[int | None] | None:
-    """Return 1, 0 or None (nobody judged it) of each result."""
+def _relevance(run: Exploration, ranked: RankedList, ranks: IntArray) -> list[int | None] | None:
+    """Return 1, 0 or None (not judged) for each of these results."""
     if ranked.relevance is None:
         return None
     grades = ranked.relevance[ranks]
-    return [
-        None if nobody else int(hit)
-        for hit, nobody in zip(session.lists._counts(grades), np.isnan(grades), strict=True)
-    ]
+    hits = run.lists._counts(grades)
+    return [None if np.isnan(grade) else int(hit) for grade, hit in zip(grades, hits, strict=True)]
 
 
-def copy_view(session: Session, key: str | None, i: int, k: int) -> dict[str, Any]:
-    """Return a decision as code: a method, or a cut that was chosen by eye as a score threshold.
+def judging_view(run: Exploration, i: int) -> dict[str, Any]:
+    """Return how much is judged, what was learned from it, and which result to judge next."""
+    lists = run.lists
+    known = run.judged
+    hits = known if lists.relevance is None else known & lists._counts(lists.relevance.values)
+    view: dict[str, Any] = {
+        "judged": int(known.sum()),
+        "relevant": int(hits.sum()),
+        "lists": int(np.count_nonzero(lists.scores.count(known))),
+        "next": run.next_to_judge(),
+        "learned": None,
+    }
+    if LEARNED in run.methods:
+        before, after = run.cuts("consensus").k, run.cuts(LEARNED).k
+        view["learned"] = {
+            "kept": [float(before.mean()), float(after.mean())],
+            "changed": int(np.count_nonzero(before != after)),
+            "k": [int(before[i]), int(after[i])],
+            "reason": run.cuts(LEARNED)[i].reason,
+        }
+    return view
 
-    Parameters
-    ----------
-    session
-        What is looked at.
-    key
-        A method; None for a cut by eye.
-    i, k
-        The list and its cut.
-    """
-    scores = session.lists[i].scores
+
+def qrels_view(run: Exploration) -> str:
+    """Return the judgements as TREC qrels."""
+    if run.lists.relevance is None:
+        raise InvalidParameterError("qrels: there must be a judgement, got none")
+    return _saved(lambda path: write_qrels(path, run.lists))
+
+
+def _saved(save: Callable[[Path], Any]) -> str:
+    """Return the text that ``save`` writes into a file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "saved")
+        save(path)
+        return path.read_text(encoding="utf-8", errors="surrogateescape")
+
+
+def copy_view(run: Exploration, key: str | None, i: int, k: int) -> dict[str, Any]:
+    """Return a method as code; without a key, the cut ``k`` of list ``i`` as a score threshold."""
+    lists = run.lists
+    scores = lists[i].scores
+    if key is not None and key not in run.methods:
+        raise InvalidParameterError(
+            f"copy: method must be one of {', '.join(run.methods)}, got {key!r}"
+        )
     if not 0 <= k <= scores.size:
         raise InvalidParameterError(f"copy: k must be in 0..{scores.size}, got {k}")
     if key is not None:
-        method = session.methods[key]
-        return _as_code(session, method.python, method.command, method.truncator)
-    if not scores.size:
-        threshold = 0.0
-    elif k == 0:
-        better = np.inf if session.lists.higher_is_better else -np.inf
-        threshold = float(np.nextafter(scores[0], better))
+        method = run.methods[key]
+        python, command, truncator = method.python, method.command, method.truncator
     else:
-        threshold = float(scores[k - 1])
-    truncator = ScoreThreshold("raw", threshold)
-    python = f"pc.truncators.{truncator!r}.cut_batch(lists)"
-    return _as_code(session, python, f"--method raw:threshold={threshold!r}", truncator)
-
-
-def _as_code(session: Session, python: str, command: str, truncator: Any) -> dict[str, Any]:
-    distances = "" if session.lists.higher_is_better else " --distances"
-    read = (
-        f'lists = pc.io.read_lists("{session.source}"'
-        + ("" if session.lists.higher_is_better else ", higher_is_better=False")
-        + ")"
-    )
+        threshold = 0.0
+        if k > 0:
+            threshold = float(scores[k - 1])
+        elif scores.size:
+            better = np.inf if lists.higher_is_better else -np.inf
+            threshold = float(np.nextafter(scores[0], better))
+        truncator = ScoreThreshold("raw", threshold)
+        python = f"pc.truncators.{truncator!r}.cut_batch(lists)"
+        command = f"--method raw:threshold={threshold!r}"
+    direction, distances = ", higher_is_better=False", " --distances"
+    if lists.higher_is_better:
+        direction = distances = ""
+    read = f'lists = pc.io.read_lists("{run.source}"{direction})'
     return {
         "python": f"import paretocut as pc\n\n{read}\ncuts = {python}\n",
-        "command": f"paretocut cut {session.source}{distances} {command}".rstrip() + "\n",
-        "model": model_text(truncator),
+        "command": f"paretocut cut {run.source}{distances} {command}".rstrip() + "\n",
+        "model": json.loads(_saved(truncator.save)),
     }
 
 
 def _number(value: float, digits: int = 7) -> float | None:
-    """Return a number with so many digits, or None for NaN: JSON has none."""
-    if not math.isfinite(value):
-        return None
-    return float(f"{value:.{digits}g}")
+    """Return a number with this many digits, or None for NaN, which JSON lacks."""
+    return float(f"{value:.{digits}g}") if math.isfinite(value) else None
 
 
-def _numbers(values: NDArray[Any] | FloatArray, digits: int = 7) -> list[float | None]:
+def _numbers(values: NDArray[Any], digits: int = 7) -> list[float | None]:
     return [_number(value, digits) for value in np.asarray(values, dtype=np.float64).tolist()]

@@ -1,0 +1,84 @@
+"""The options of a decision as fields, for frameworks whose components are pydantic models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, get_args
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    create_model,
+    field_serializer,
+    model_validator,
+)
+
+from paretocut.adapters.deciding import stored
+from paretocut.adapters.tokens import TokenBudget
+from paretocut.decisions.options import OPTIONS, Choice, DecisionOptions
+from paretocut.truncators.choose import Chosen
+
+__all__ = ["REFUSE", "DecisionFields"]
+
+REFUSE: ConfigDict = {"extra": "forbid"}
+"""Configuration of a component that takes no field it does not know."""
+
+# `transform` is a method of every Runnable, so the field must be called something else.
+_FIELDS = {name: f"score_{name}" if name == "transform" else name for name in OPTIONS}
+
+
+def _declared() -> type[BaseModel]:
+    """Return a model with one field for each option of `OPTIONS`."""
+    fields: dict[str, Any] = {
+        field: (
+            get_args(DecisionOptions.__annotations__[name])[0],
+            Field(
+                default=OPTIONS[name].default,
+                description=OPTIONS[name].help,
+                alias=name if field != name else None,
+            ),
+        )
+        for name, field in _FIELDS.items()
+    }
+    config = ConfigDict(
+        populate_by_name=True, arbitrary_types_allowed=True, validate_assignment=True
+    )
+    made: type[BaseModel] = create_model("Options", __config__=config, **fields)
+    return made
+
+
+class DecisionFields(_declared()):  # type: ignore[misc]  # mypy sees no class in a call
+    """The options of `paretocut.cut` and a budget of tokens, checked when a component is made.
+
+    Components set ``model_config = REFUSE``, because a misspelt option must be an error and not
+    leave the default in force. If it were set here, the framework's own base would overrule it.
+    """
+
+    truncator: Any = None  # a Truncator, or the path of a saved one
+    max_tokens: int | None = None
+    count_tokens: Callable[[str], int] | None = None
+
+    _chosen: Chosen = PrivateAttr()
+    _budget: TokenBudget = PrivateAttr()
+
+    @model_validator(mode="after")
+    def _check_options(self) -> Any:
+        who = type(self).__name__
+        options = {name: getattr(self, field) for name, field in _FIELDS.items()}
+        self._chosen = Chosen.of(who, {"truncator": self.truncator, **options})
+        self._budget = TokenBudget.of(who, self.max_tokens, self.count_tokens)
+        return self
+
+    @field_serializer("truncator", "count_tokens")
+    def _stored(self, value: Any, info: Any) -> Any:
+        """Return the field as it is stored; a loaded component must decide as this one does."""
+        return stored({info.field_name: value}, type(self).__name__)[info.field_name]
+
+    def _with_truncator(self, truncator: Any) -> Any:
+        """Return a component with this truncator in place of whatever decides here."""
+        deciding = {_FIELDS.get(name, name) for name in Choice.__annotations__}
+        own = {name: getattr(self, name) for name in type(self).model_fields}
+        rest = {name: value for name, value in own.items() if name not in deciding}
+        return type(self)(**rest, truncator=truncator)

@@ -1,0 +1,108 @@
+"""How adapters report a decision: in metadata, on the logger, in traces, by warnings.
+
+The words are the same everywhere. The logger is ``paretocut`` (debug); the trace is the current
+OpenTelemetry span, where that package is in use.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from paretocut.decisions import Cut, Cuts
+from paretocut.decisions.warnings import ABOUT_SCORES, WARNINGS
+from paretocut.decisions.wording import amount
+from paretocut.schema.parameters import check_positive_int
+
+__all__ = [
+    "KEY",
+    "OF_RESULT",
+    "ScoresWarning",
+    "may_mark",
+    "report",
+    "summary",
+    "warn_of_shortfall",
+    "with_mark",
+]
+
+KEY = "paretocut"
+"""The one key under which metadata holds the decision."""
+
+OF_RESULT = ("score", "surprise", "pvalue", "evalue")
+"""What metadata says of the result itself."""
+
+_OF_LIST = ("k", "n", "reason", "warnings")
+
+_logger = logging.getLogger("paretocut")
+
+
+class ScoresWarning(UserWarning):
+    """Scores from which little can be decided, such as ranks, saturated or very few ones."""
+
+
+def with_mark(metadata: Mapping[str, Any], mark: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy of metadata with the decision under `KEY`, unless the user has that key."""
+    return {**metadata, KEY: mark} if may_mark(metadata) else dict(metadata)
+
+
+def may_mark(metadata: Mapping[str, Any]) -> bool:
+    """Return whether `KEY` is free in metadata, or holds an earlier decision."""
+    there = metadata.get(KEY)
+    # The mark of a fused result has "parts" too.
+    ours = isinstance(there, dict) and set(there) - {"parts"} == {*OF_RESULT, *_OF_LIST}
+    return KEY not in metadata or ours
+
+
+def summary(cut: Cut) -> dict[str, Any]:
+    """Return what metadata, callbacks and spans say of a decision."""
+    return dict(zip(_OF_LIST, (cut.k, cut.n, cut.reason, list(cut.warnings)), strict=True))
+
+
+def report(cuts: Cuts | Sequence[Cut], who: str) -> None:
+    """Report decisions: warnings of odd scores, a line each on the logger, one span for all."""
+    found = {name for cut in cuts for name in cut.warnings}
+    for name in ABOUT_SCORES:
+        if name in found:
+            _warn(f"{who}: {WARNINGS[name]}")
+    if _logger.isEnabledFor(logging.DEBUG):
+        for cut in cuts:
+            names = f" [{', '.join(cut.warnings)}]" if cut.warnings else ""
+            _logger.debug("%s: %s%s", who, cut.reason, names)
+    trace = sys.modules.get("opentelemetry.trace")
+    if trace is not None and len(cuts):
+        span = trace.get_current_span()
+        if span.is_recording():
+            values = summary(cuts[0]) if len(cuts) == 1 else _sums(list(cuts), found)
+            span.set_attributes({f"{KEY}.{name}": value for name, value in values.items()})
+
+
+def _sums(cuts: Sequence[Cut], found: Iterable[str]) -> dict[str, Any]:
+    k, n = sum(cut.k for cut in cuts), sum(cut.n for cut in cuts)
+    reason = f"{amount(k, n)} results of {len(cuts)} lists"
+    return dict(zip(_OF_LIST, (k, n, reason, sorted(found)), strict=True))
+
+
+def warn_of_shortfall(
+    found: int | Iterable[int], asked: int | None, *, who: str, remedy: str
+) -> None:
+    """Warn when a search found some results, but less than half of those it was asked for.
+
+    ``found`` has the number of each query; ``remedy`` makes the store search deeper.
+    """
+    if asked is None:
+        return
+    check_positive_int(asked, who=who, name="asked")
+    counts = [count for count in ([found] if isinstance(found, int) else found) if count > 0]
+    if counts and min(counts) < asked / 2:
+        _warn(f"{who}: the search brought {min(counts)} of the {asked} results asked for; {remedy}")
+
+
+def _warn(text: str) -> None:
+    """Raise a `ScoresWarning` that points at the first caller outside this package."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals["__name__"].startswith("paretocut."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, ScoresWarning, stacklevel=level)

@@ -1,0 +1,55 @@
+"""A budget of tokens for the results kept."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from paretocut.decisions import Cut
+from paretocut.errors import InvalidParameterError
+from paretocut.schema.parameters import check_positive_int
+
+__all__ = ["TokenBudget", "estimate_tokens"]
+
+_CHARACTERS_PER_TOKEN = 4  # of English text, about
+
+
+@dataclass(frozen=True)
+class TokenBudget:
+    """How many tokens the results kept may have together (None: any number), and who counts."""
+
+    most: int | None = None
+    count: Callable[[str], int] | None = None
+
+    @classmethod
+    def of(cls, who: str, most: int | None, count: Callable[[str], int] | None) -> TokenBudget:
+        """Return the budget, or raise InvalidParameterError in the name of ``who``."""
+        if most is not None:
+            check_positive_int(most, who=who, name="max_tokens")
+        if count is not None and not callable(count):
+            raise InvalidParameterError(
+                f"{who}: count_tokens must be a function of a text, got {count!r}"
+            )
+        return cls(most, count)
+
+    def arguments(self) -> dict[str, Any]:
+        return {"max_tokens": self.most, "count_tokens": self.count}
+
+    def limited(self, cut: Cut, text_of: Callable[[int], str]) -> Cut:
+        """Return the decision within the budget: the first results, best first, that fit."""
+        if self.most is None:
+            return cut
+        count, left, fit = self.count or estimate_tokens, self.most, 0
+        for i in cut.indices.tolist():
+            left -= count(text_of(i))
+            if left < 0:
+                break
+            fit += 1
+        return cut.limited(fit, f"all that fit into {self.most} tokens")
+
+
+def estimate_tokens(text: str) -> int:
+    """Return about how many tokens an English text has: one for every four characters."""
+    return math.ceil(len(text) / _CHARACTERS_PER_TOKEN)

@@ -1,0 +1,350 @@
+"""Arguments that several commands take: how they are declared, and what they stand for."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+
+import paretocut as pc
+from paretocut.cli.terminal import note, noted_warnings, progress, report_warnings, warn
+from paretocut.decisions import Cuts
+from paretocut.decisions.options import FITTING, OPTIONS, RULES
+from paretocut.errors import InvalidParameterError, InvalidScoresError
+from paretocut.io import read_lists, read_texts, write_lists
+from paretocut.io.tables import Format, format_of
+from paretocut.lists import RankedLists
+from paretocut.schema.kinds import Real, Text
+from paretocut.tail import limited_threads
+from paretocut.truncators import Calibrated, Gated, Truncator, from_text
+from paretocut.truncators.choose import Chosen
+
+RESULTS_PER_BLOCK = 1_000_000
+_MOST_NAMED = 50
+DECISION = ("model", "background", "gate_alpha", "query_texts", *OPTIONS)
+
+
+class Manual(argparse.HelpFormatter):
+    """Help that ends each option with its default."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        shown = action.default not in (None, [], argparse.SUPPRESS) and action.default is not False
+        return f"{action.help} (default: %(default)s)" if shown else action.help
+
+
+def option(
+    parser: argparse._ActionsContainer,
+    words: str,
+    text: str,
+    kind: Callable[[str], Any] = str,
+    **more: Any,
+) -> None:
+    """Add an option: "-o --output FILE" takes a value, "--open" is a switch."""
+    *flags, last = words.split()
+    if last.startswith("-"):
+        parser.add_argument(*flags, last, action="store_true", help=text)
+    else:
+        choices = {"choices": last.split("|")} if "|" in last else {"metavar": last}
+        parser.add_argument(*flags, type=kind, help=text, **choices, **more)
+
+
+def flag(name: str) -> str:
+    """Return an option as it is written on the command line."""
+    return f"-{name}" if len(name) == 1 else f"--{name.replace('_', '-')}"
+
+
+def positive_int(text: str) -> int:
+    """Return a number of at least 1; argparse turns the error into bad usage."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be 1 or more, got {text}")
+    return number
+
+
+# --- what a command reads and writes ---
+
+
+def add_input(parser: ArgumentParser, *, needed: bool = True) -> None:
+    """Add the run and how to read it."""
+    text = "ranked lists: a file, or - for standard input"
+    parser.add_argument("run", metavar="RUN", nargs=None if needed else "?", help=text)
+    option(parser, f"--format {'|'.join(get_args(Format))}", "format of RUN (default: by its name)")
+    option(parser, "--distances", "the scores are distances: lower is better")
+    text = "refuse a RUN of more than N bytes, decompressed (default: no limit)"
+    option(parser, "--max-bytes N", text, positive_int)
+
+
+def add_judgements(parser: ArgumentParser, *, needed: bool = True) -> None:
+    """Add the judgements and how to read them."""
+    text = "judgements in TREC format"
+    parser.add_argument("qrels", metavar="QRELS", nargs=None if needed else "?", help=text)
+    option(parser, "--min-grade G", "smallest grade that counts as relevant", float, default=1)
+    option(
+        parser,
+        "--unjudged nonrelevant|unknown",
+        "what a result is that QRELS does not name: nonrelevant, as in TREC pools, or unknown, as "
+        "after `paretocut judge`",
+        default="nonrelevant",
+    )
+
+
+def add_query_texts(parser: ArgumentParser, why: str, *, needed: bool = False) -> None:
+    """Add the texts of the queries."""
+    option(
+        parser,
+        "--query-texts FILE",
+        "texts of the queries, one on each line: a name, a tab and the text, or JSON with id and "
+        f"text; {why} (may be repeated)",
+        action="append",
+        required=needed,
+    )
+
+
+def add_output(parser: ArgumentParser, what: str, json: str = "", **more: Any) -> None:
+    """Add the file to write, the choice of JSON, and the choice of silence."""
+    option(parser, "-o --output FILE", f"where to write {what}", **({"required": True} | more))
+    if json:
+        option(parser, "--json", json)
+    option(parser, "-q --quiet", "no notes, no warnings, no progress bar")
+
+
+def read(
+    args: Namespace, run: str | None = None, *, judged: bool = False, **how: Any
+) -> RankedLists:
+    """Return the lists of RUN, or of another run in the same format and direction."""
+    if judged:
+        how |= {name: getattr(args, name) for name in ("qrels", "min_grade", "unjudged")}
+    how |= {"higher_is_better": not args.distances, "max_bytes": args.max_bytes}
+    return read_lists(run or args.run, args.format, **how)
+
+
+def read_judged(args: Namespace, run: str | None = None, **how: Any) -> RankedLists:
+    """Return the lists of a run with the judgements of QRELS, and note what they lack."""
+    with noted_warnings(quiet=args.quiet):
+        lists = read(args, run, judged=True, **how)
+    if not len(lists):
+        raise InvalidScoresError(
+            f"{run or args.run} and {args.qrels} must have queries in common, got none"
+        )
+    grades = lists.relevance
+    # An unknown grade is NaN, which is not above anything.
+    if grades is not None and not (grades.values >= args.min_grade).any() and not args.quiet:
+        warn(f"no result has grade {args.min_grade:g} or more: there is nothing to learn")
+    return lists
+
+
+def short_names(runs: Sequence[str]) -> dict[str, str]:
+    """Return runs by short names: the beginnings of their file names, or else numbers."""
+    stems = [Path(run).name.partition(".")[0] or run for run in runs]
+    if len(set(stems)) < len(stems):
+        stems = [str(i) for i in range(1, len(runs) + 1)]
+    return dict(zip(stems, runs, strict=True))
+
+
+def write_run(args: Namespace, run: str, lists: RankedLists, found: Sequence[Any] = ()) -> None:
+    """Write the lists, unless JSON takes their place; then note warnings and empty lists.
+
+    Their format is the one that their new name says, or else that of the old run.
+    """
+    target, format, emptied = args.output or "-", args.format, []
+    if args.output is not None or not args.json:
+        with contextlib.suppress(InvalidParameterError):
+            if os.path.splitext(target)[1]:
+                format = format_of(target, who=args.command)
+        emptied = write_lists(target, lists, format or format_of(run, who=args.command))
+    if args.quiet:
+        return
+    report_warnings(found, len(lists))
+    if emptied:
+        more = len(emptied) - _MOST_NAMED
+        names = " ".join(emptied[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+        queries = f"{len(emptied)} of {len(lists)} queries"
+        note(f"{queries} keep no result and so are not in the run: {names}")
+
+
+def texts_of(option: str, files: Sequence[str], names: Iterable[str]) -> dict[str, str]:
+    """Return the text of each of these ids; an option named the files."""
+    wanted = dict.fromkeys(names)
+    found: dict[str, str] = {}
+    for file in files:
+        for name, text in read_texts(file, wanted).items():
+            if found.setdefault(name, text) != text:
+                raise InvalidParameterError(f"{option} must give one text per id, got two: {name}")
+    missing = [name for name in wanted if name not in found]
+    if missing:
+        some = f"{len(missing)} of {len(wanted)}, such as {missing[0]}"
+        raise InvalidParameterError(f"{option} must have a text for every id, got none for {some}")
+    return found
+
+
+def query_texts(args: Namespace, *runs: RankedLists, lexical: bool) -> list[str] | None:
+    """Return the text of each query of the runs, if there are texts; lexical scores need them."""
+    if args.query_texts is None:
+        if lexical:
+            raise InvalidParameterError(
+                "--query-texts must name a file with the texts of the queries, because lexical "
+                "scores depend on the words of the query; got none"
+            )
+        return None
+    names = [name for run in runs for name in run.query_ids.tolist()]
+    texts = texts_of("--query-texts", args.query_texts, names)
+    return [texts[name] for name in names]
+
+
+# --- models and methods ---
+
+
+def load_as(kind: Any, what: str, path: str, option: str) -> Any:
+    """Return the model in a file, which must be of one kind; an option named the file."""
+    found = pc.load(path)
+    if not isinstance(found, kind):
+        got = f"{type(found).__name__} in {path}"
+        raise InvalidParameterError(f"{option} must name {what}, got {got}")
+    return found
+
+
+def named_files(option: str, given: Sequence[str]) -> dict[str, str]:
+    """Return the files by the names that NAME=FILE gives them."""
+    files: dict[str, str] = {}
+    for text in given:
+        name, equals, path = text.partition("=")
+        if not (name and equals and path):
+            raise InvalidParameterError(f"{option} must have the form NAME=FILE, got {text!r}")
+        if name in files:
+            raise InvalidParameterError(f"{option} must have different names, got {name} twice")
+        files[name] = path
+    return files
+
+
+def methods_and_metrics() -> str:
+    """Return the names that ``--method`` and ``--metric`` take, for the end of a help text."""
+    return (
+        f"A method is one of {', '.join(pc.truncators.names())}. Parameters may follow a colon: "
+        "surprise:refit=all,transform=log. "
+        f"A metric is one of {', '.join(pc.metrics.names())}. The recall in f1 counts the relevant "
+        "results in the list; f1/collection counts all relevant documents, as set_F of trec_eval "
+        "does. In dcg an irrelevant result counts -1."
+    )
+
+
+# --- the decision ---
+
+
+def _word_or_number(text: str) -> str | float:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def add_options(parser: argparse._ActionsContainer, names: Iterable[str]) -> None:
+    """Add options of a decision as `paretocut.decisions.options` declares them."""
+    for name in names:
+        kind, default, text = OPTIONS[name]
+        text = text.replace("%", "%%")
+        if default is not None:  # the parser's own default is None: not given
+            text += f" (default: {default})"
+        if isinstance(kind, Text):
+            option(parser, f"{flag(name)} {'|'.join(kind.choices)}", text)
+        else:
+            number = float if isinstance(kind, Real) else int
+            option(parser, f"{flag(name)} N", text, _word_or_number if name == "expect" else number)
+
+
+def given_options(args: Namespace, names: Iterable[str]) -> dict[str, Any]:
+    """Return the options that were given."""
+    return {name: value for name in names if (value := getattr(args, name)) is not None}
+
+
+def add_threads(parser: ArgumentParser) -> None:
+    """Add the number of threads."""
+    option(parser, "--threads N", "threads (default: one per processor)", positive_int)
+
+
+def add_decision(parser: ArgumentParser, *, method: bool = True) -> None:
+    """Add what decides, and within which bounds."""
+    group = parser.add_argument_group(
+        "what decides (at most one; without any, the scores alone: untrained consensus)"
+    ).add_mutually_exclusive_group()
+    add_options(group, ["expect"])
+    option(group, "--model FILE", "what `fit` or `calibrate` wrote")
+    if method:
+        option(
+            group,
+            "--method METHOD",
+            "a method that needs no training, such as largest_gap, minmax:threshold=0.5 or "
+            "fixed_k:k=20; `paretocut fit --help` lists the names",
+        )
+    add_options(group, RULES)
+    add_options(parser.add_argument_group("with one of the rules"), ["if_shallow", *FITTING])
+    gate = parser.add_argument_group("keep nothing where there is no answer")
+    option(
+        gate,
+        "--background FILE",
+        "what `paretocut background` wrote: results are kept only if the best score is beyond what "
+        "queries without an answer reach",
+    )
+    text = "share of the queries without an answer that get results all the same (default: 0.05)"
+    option(gate, "--gate-alpha N", text, float)
+    add_options(parser.add_argument_group("bounds, whatever is decided"), ["min_k", "max_k"])
+    add_query_texts(parser, "only a model that was calibrated for lexical scores needs them")
+    add_threads(parser)
+
+
+def chosen(args: Namespace, method: str | None) -> Chosen:
+    """Return what decides; bad options are found before any run is read."""
+    options = given_options(args, OPTIONS)
+    if args.model is not None and method is not None:
+        raise InvalidParameterError("at most one of --model and a method may be given, got both")
+    if args.model is not None:
+        options["truncator"] = load_as(Truncator, "a saved truncator", args.model, "--model")
+    elif method is not None:
+        options["truncator"] = from_text(method)
+    found = Chosen.of(args.command, options)
+    if args.background is not None:
+        what, path = "a saved background", args.background
+        background = load_as(pc.Background, what, path, "--background")
+        alpha = 0.05 if args.gate_alpha is None else args.gate_alpha
+        found = replace(found, truncator=Gated(found.truncator, background, alpha=alpha))
+    elif args.gate_alpha is not None:
+        raise InvalidParameterError("--gate-alpha must come with --background, got none")
+    found.truncator._validate()
+    found.truncator._require_fitted()
+    return found
+
+
+def is_lexical(truncator: Truncator) -> bool:
+    """Return whether the truncator needs the texts of the queries."""
+    return isinstance(truncator, Calibrated) and truncator.scale_ is not None
+
+
+def decisions(
+    args: Namespace, decider: Chosen, lists: RankedLists
+) -> Iterator[tuple[RankedLists, Cuts]]:
+    """Yield blocks of lists with their cuts."""
+    texts = query_texts(args, lists, lexical=is_lexical(decider.truncator))
+    start = 0
+    with progress(len(lists), quiet=args.quiet) as move_on, limited_threads(args.threads):
+        for block in blocks(lists):
+            queries = None if texts is None else texts[start : start + len(block)]
+            yield block, decider.cut_batch(block, queries=queries)
+            start += len(block)
+            move_on(len(block))
+
+
+def blocks(lists: RankedLists) -> Iterator[RankedLists]:
+    """Yield the lists in blocks of about a million results, for progress and for memory."""
+    offsets = lists.scores.offsets
+    start = 0
+    while start < len(lists):
+        reach = np.searchsorted(offsets, offsets[start] + RESULTS_PER_BLOCK, side="right")
+        stop = max(start + 1, int(reach) - 1)
+        yield lists[start:stop]
+        start = stop

@@ -1,0 +1,170 @@
+"""``compare``: find the best cut-off method for a run with judgements."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import warnings
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+import paretocut as pc
+from paretocut.cli import arguments
+from paretocut.cli.arguments import option, positive_int
+from paretocut.errors import InvalidParameterError
+from paretocut.evaluation import Evaluation, evaluate
+from paretocut.fusion import Fusion, QueryCoverageWarning
+from paretocut.lists import RankedLists
+from paretocut.truncators import Truncator, from_text
+
+SUMMARY = "find the best cut-off method for a run with judgements"
+DESCRIPTION = """Learns each method from one part of the queries and cuts the others. Prints, for
+each method: the mean of the metric over the test queries, its standard deviation over the splits,
+its interval, the difference from the baseline and its p-value, the mean number of results kept, and
+the share of queries left empty."""
+
+_METHODS = (
+    *("global_k", "fixed_k", "raw", "minmax", "z", "consensus", "surprise", "surprise:refit=all"),
+    *("surprise:alpha=0.05", "surprise:evalue=0.05", "distribution", "largest_gap", "autocut"),
+    "top_p",
+)
+"""The default methods: one of each kind that needs no extra and no embeddings."""
+
+_IN_PART = (
+    *("consensus", "fixed_k", "minmax:threshold=0.5", "surprise:alpha=0.05"),
+    *("distribution", "largest_gap", "autocut", "top_p"),
+)
+"""The default methods for lists judged in part: only `Consensus` learns from such lists."""
+
+_DEPTHS = (
+    *(f"fixed_k:k={k}" for k in (10, 20, 50, 100, 200)),
+    *("global_k", "minmax", "consensus", "surprise"),
+)
+"""The default depths of re-ranking: five fixed ones, and some that are learned."""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.epilog = arguments.methods_and_metrics()
+    arguments.add_input(parser)
+    arguments.add_judgements(parser)
+    text = "methods to compare (default: one of each kind that needs no extra)"
+    option(parser, "--methods METHOD", text, nargs="+")
+    text = "metrics to learn and to compare by (default: f1 dcg)"
+    option(parser, "--metrics METRIC", text, nargs="+")
+    option(parser, "--baseline METHOD", "method to test against (default: the first)")
+    option(parser, "--splits N", "random splits", positive_int, default=5)
+    option(parser, "--train SHARE", "share of the queries to learn from", float, default=0.8)
+    option(parser, "--folds N", "cross-validation instead of random splits", positive_int)
+    option(parser, "--seed N", "seed of the splits", int, default=0)
+    option(parser, "--jobs N", "processes", positive_int, default=1)
+    option(
+        parser,
+        "--fuse RUN",
+        "more runs of the same queries; one table shows the single runs, their fusions and the "
+        "cuts of all of them",
+        nargs="+",
+        default=[],
+    )
+    option(
+        parser,
+        "--reranked RUN",
+        "the same results with the scores of a re-ranker: compare how deep to re-rank, by the "
+        "nDCG@10 that it reaches minus the cost of its calls",
+    )
+    text = "with --reranked: cost of re-ranking one result, in nDCG (default: 0)"
+    option(parser, "--cost C", text, float)
+    spelling = parser.add_mutually_exclusive_group()
+    for name in ("json", "markdown", "latex"):
+        option(spelling, f"--{name}", f"print the tables as {name}")
+    option(parser, "-q --quiet", "no warnings, no progress bar")
+
+
+def run(args: Namespace) -> None:
+    # Bad words are found before any file is read.
+    named = args.metrics or ["f1", "dcg"]
+    metrics = [pc.metrics.get(metric) for metric in named]
+    usual = _DEPTHS if args.reranked else _IN_PART if args.unjudged == "unknown" else _METHODS
+    texts = args.methods or usual
+    methods = {text: from_text(text, named[0]) for text in texts}
+    _check_reranked(args)
+    names = arguments.short_names([args.run, *args.fuse])
+    missing = "empty" if args.fuse else "drop"
+    runs = {name: arguments.read_judged(args, x, missing=missing) for name, x in names.items()}
+    lists = next(iter(runs.values()))
+    if args.reranked:
+        metrics = [_reranked(args)]
+    protocol: dict[str, Any] = {
+        "splits": args.splits,
+        "train": args.train,
+        "folds": args.folds,
+        # The values of lists judged in part are estimates, and no test compares them.
+        "baseline": args.baseline or (texts[0] if lists.fully_judged else None),
+        "seed": args.seed,
+        "n_jobs": args.jobs,
+        "progress": not args.quiet,
+    }
+    if args.fuse:
+        result = _compare_fused(runs, methods, metrics, protocol)
+    else:
+        result = evaluate(methods, lists, metrics, **protocol)
+    spelling = next((name for name in ("json", "markdown", "latex") if getattr(args, name)), None)
+    text = str(result) if spelling is None else getattr(result, f"to_{spelling}")()
+    sys.stdout.write(f"{text}\n")
+
+
+def _check_reranked(args: Namespace) -> None:
+    for name in ("metrics", "fuse"):
+        if args.reranked and getattr(args, name):
+            raise InvalidParameterError(
+                f"--{name} must be left out with --reranked, got {getattr(args, name)}"
+            )
+    if args.cost is not None and not args.reranked:
+        raise InvalidParameterError(f"--cost needs --reranked, got {args.cost} alone")
+
+
+def _reranked(args: Namespace) -> pc.metrics.Metric:
+    """Return nDCG@10 after re-ranking; the ideal order is that of all judged documents."""
+    second = arguments.read(args, args.reranked)
+    qrels = pc.io.read_qrels(args.qrels)
+    grades = dict(zip(qrels.query_ids.tolist(), qrels.grades, strict=True))
+    return pc.metrics.reranked_ndcg(second, cost=args.cost or 0.0, grades=grades)
+
+
+def _compare_fused(
+    runs: Mapping[str, RankedLists],
+    methods: Mapping[str, Truncator],
+    metrics: Any,
+    protocol: Mapping[str, Any],
+) -> Evaluation:
+    """Return one table of every method on the single runs and on their fusions."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", QueryCoverageWarning)  # already noted for the judgements
+        fused = {f"fused, {method}": pc.fuse(runs, method=method) for method in ("rrf", "z")}
+        fused["fused, fitted"] = Fusion().fit({n: _unjudged(x) for n, x in runs.items()}).fuse(runs)
+    order = fused["fused, z"].query_ids.tolist()
+    tables = fused.copy()
+    for name, lists in runs.items():
+        place = {query: i for i, query in enumerate(lists.query_ids.tolist())}
+        tables[name] = lists[[place[query] for query in order]]
+    found = {name: evaluate(methods, tables[name], metrics, **protocol) for name in (*runs, *fused)}
+    first = next(iter(found))
+    return dataclasses.replace(
+        found[first],
+        truncators=tuple(f"{name}: {t}" for name, one in found.items() for t in one.truncators),
+        ceiling=tuple(f"{name}: {t}" for name, one in found.items() for t in one.ceiling),
+        baseline=f"{first}: {found[first].baseline}",
+        k=np.concatenate([one.k for one in found.values()], axis=1),
+        values=np.concatenate([one.values for one in found.values()], axis=1),
+    )
+
+
+def _unjudged(lists: RankedLists) -> RankedLists:
+    return RankedLists(
+        lists.scores,
+        query_ids=lists.query_ids,
+        doc_ids=lists.doc_ids,
+        higher_is_better=lists.higher_is_better,
+    )

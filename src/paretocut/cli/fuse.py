@@ -1,0 +1,124 @@
+"""``fuse``: make one run of several."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from typing import Any, get_args
+
+import paretocut as pc
+from paretocut.cli import arguments
+from paretocut.cli.arguments import option
+from paretocut.cli.terminal import json_line, noted_warnings
+from paretocut.decisions import Cuts
+from paretocut.errors import InvalidParameterError
+from paretocut.fusion import METHODS, Fusion
+from paretocut.io import read_lists
+from paretocut.io.streams import open_target
+from paretocut.io.tables import Format
+from paretocut.lists import RankedLists
+
+SUMMARY = "make one run of several, cut or not: hybrid search"
+DESCRIPTION = """Fuses the lists of each query by score and writes one run, best first. A document
+that a run does not have gets the lowest score of that run."""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    text = "two or more runs of the same queries"
+    parser.add_argument("runs", metavar="RUN", nargs="+", help=text)
+    formats = "|".join(get_args(Format))
+    option(parser, f"--format {formats}", "format of the runs (default: by their names)")
+    text = "this run holds distances: lower is better (may be repeated)"
+    option(parser, "--distances RUN", text, action="append", default=[])
+    arguments.add_output(
+        parser,
+        "the run",
+        "print one JSON object per query: its results, and the score and rank that each run gave "
+        "them; the run is written only with -o",
+        required=False,
+    )
+    how = parser.add_argument_group("how the runs are fused")
+    option(how, f"--method {'|'.join(METHODS)}", "how scores become comparable (default: z)")
+    option(how, "--weights W", "one weight for each run", float, nargs="+")
+    text = "use the first N results of each list (default: all)"
+    option(how, "--depth N", text, arguments.positive_int)
+    option(how, "--fusion FILE", "a fusion that Fusion.save wrote")
+    option(
+        parser.add_argument_group("cut the fused lists"),
+        "--cut METHOD",
+        "cut: by a method that needs no training, by what one of the options below names, or by "
+        "the scores alone; the options are those of `paretocut cut`",
+        nargs="?",
+        const="",
+    )
+    arguments.add_decision(parser, method=False)
+
+
+def run(args: Namespace) -> None:
+    decider = None if args.cut is None else arguments.chosen(args, args.cut or None)
+    loose = [arguments.flag(name) for name in arguments.given_options(args, arguments.DECISION)]
+    if decider is None and loose:
+        raise InvalidParameterError(f"{', '.join(loose)} must come with --cut, got none")
+    fused = _fused(args)
+    parts: list[tuple[RankedLists, Cuts | None]] = [(fused, None)]
+    found: list[tuple[str, ...]] = []
+    if decider is not None:
+        decided = list(arguments.decisions(args, decider, fused))
+        found = [names for _, cuts in decided for names in cuts.warnings]
+        parts = [(block.truncate(cuts.k), cuts) for block, cuts in decided]
+        fused = RankedLists.concat([fused[:0], *(lists for lists, _ in parts)])
+    if args.json:
+        with open_target("-") as out:
+            for lists, cuts in parts:
+                out.writelines(map(json_line, _rows(lists, cuts)))
+    arguments.write_run(args, args.runs[0], fused, found)
+
+
+def _fused(args: Namespace) -> RankedLists:
+    for name in args.distances:
+        if name not in args.runs:
+            raise InvalidParameterError(
+                f"--distances must name one of the runs {', '.join(args.runs)}, got {name}"
+            )
+    if args.runs.count("-") > 1:
+        raise InvalidParameterError("standard input (-) must be one run, got it twice")
+    given = arguments.given_options(args, ("method", "weights", "depth"))
+    fusion = None
+    if args.fusion is not None:
+        if given:
+            raise InvalidParameterError(
+                f"--fusion must come without {', '.join(map(arguments.flag, given))}, "
+                "because it has learned them"
+            )
+        fusion = arguments.load_as(Fusion, "a saved fusion", args.fusion, "--fusion")
+    lists = {
+        name: read_lists(run, args.format, higher_is_better=run not in args.distances)
+        for name, run in arguments.short_names(args.runs).items()
+    }
+    with noted_warnings(quiet=args.quiet):
+        return pc.fuse(lists, **given) if fusion is None else fusion.fuse(list(lists.values()))
+
+
+def _rows(lists: RankedLists, cuts: Cuts | None) -> Iterator[dict[str, Any]]:
+    assert lists.parts is not None
+    retrievers = list(zip(lists.parts.names, lists.parts.scores, lists.parts.ranks, strict=True))
+    for i, one in enumerate(lists):
+        assert one.doc_ids is not None
+        row: dict[str, Any] = {"query_id": one.query_id}
+        if cuts is not None:
+            row |= cuts[i].to_dict()
+            del row["indices"]  # the first k of the fused list
+        results = zip(one.doc_ids.tolist(), one.scores.tolist(), strict=True)
+        row["results"] = [
+            {
+                "doc_id": doc_id,
+                "score": score,
+                "parts": {
+                    name: {"score": float(scores[i][j]), "rank": int(ranks[i][j])}
+                    for name, scores, ranks in retrievers
+                    if ranks[i][j]
+                },
+            }
+            for j, (doc_id, score) in enumerate(results)
+        ]
+        yield row

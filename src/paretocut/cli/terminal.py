@@ -1,0 +1,135 @@
+"""The terminal: notes, progress, JSON lines, single keys, and a ranked list drawn in characters."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import os
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from paretocut.decisions import WARNINGS
+from paretocut.io.streams import open_target
+from paretocut.lists import BoolArray, FloatArray
+
+_SHOWN = 70  # results drawn; with the axis and the cut they fill 78 columns
+_HEIGHT = 5
+
+
+class Symbols(NamedTuple):
+    """The characters of a drawing: bars from an empty cell to a full one, marks and the cut."""
+
+    bars: str
+    hit: str
+    miss: str
+    cut: str
+
+
+_UNICODE = Symbols(" ▁▂▃▄▅▆▇█", "●", "·", "│")
+_ASCII = Symbols(" .:#", "o", "-", "|")
+
+
+def note(message: str, who: str = "paretocut") -> None:
+    """Write one line to standard error."""
+    sys.stderr.write(f"{who}: {message}\n")
+
+
+def warn(message: str) -> None:
+    """Write one warning to standard error."""
+    note(message, "paretocut: warning")
+
+
+@contextlib.contextmanager
+def noted_warnings(*, quiet: bool) -> Iterator[None]:
+    """Turn the warnings that the library raises inside the block into notes."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield
+    for warning in caught:
+        if not quiet:
+            warn(str(warning.message))
+
+
+def report_warnings(found: Iterable[Sequence[str]], queries: int) -> None:
+    """Note each warning of the lists once, with the number of lists and the remedy."""
+    counts = Counter(name for names in found for name in names)
+    for name in WARNINGS:
+        if counts[name]:
+            warn(f"{name} in {counts[name]} of {queries} queries: {WARNINGS[name]}")
+
+
+@contextlib.contextmanager
+def progress(total: int, *, quiet: bool) -> Iterator[Callable[[int], object]]:
+    """Yield a function that moves a progress bar on; without a terminal or tqdm there is no bar."""
+    if quiet or not sys.stderr.isatty() or importlib.util.find_spec("tqdm") is None:
+        yield lambda n: None
+        return
+    from tqdm import tqdm
+
+    with tqdm(total=total, unit="query", delay=1, leave=False) as bar:
+        yield bar.update
+
+
+def json_line(row: Mapping[str, Any]) -> bytes:
+    """Return one line of JSON."""
+    return json.dumps(row, ensure_ascii=False).encode() + b"\n"
+
+
+def print_json(row: Mapping[str, Any]) -> None:
+    """Write one line of JSON to standard output."""
+    with open_target("-") as out:
+        out.write(json_line(row))
+
+
+@contextlib.contextmanager
+def one_key() -> Iterator[Callable[[], str]]:
+    """Yield a function that waits for one key; the terminal is restored at the end."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        yield msvcrt.getwch
+        return
+    import termios
+    import tty
+
+    descriptor = sys.stdin.fileno()
+    before = termios.tcgetattr(descriptor)
+    try:
+        tty.setcbreak(descriptor)  # Ctrl-C still interrupts
+        yield lambda: os.read(descriptor, 1).decode(errors="replace")
+    finally:
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+
+
+def symbols(encoding: str | None) -> Symbols:
+    """Return the symbols that a terminal with this encoding can show."""
+    try:
+        "".join(_UNICODE).encode(encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return _ASCII
+    return _UNICODE
+
+
+def draw_list(
+    surprise: FloatArray, relevant: BoolArray, k: int, top: float, signs: Symbols
+) -> Iterator[str]:
+    """Yield the lines of a drawing: surprise by rank, the cut, and marks for relevant results.
+
+    The first 70 results are drawn; a bar of full height stands for the surprise ``top``.
+    """
+
+    def with_cut(cells: str) -> str:
+        return cells[:k] + signs.cut + cells[k:]
+
+    steps = len(signs.bars) - 1
+    filled = (surprise[:_SHOWN] / top * (_HEIGHT * steps)).round().astype(int).tolist()
+    for row in reversed(range(_HEIGHT)):
+        cells = "".join(signs.bars[min(max(level - row * steps, 0), steps)] for level in filled)
+        label = f"{top:5.1f}" if row == _HEIGHT - 1 else "    0" if row == 0 else ""
+        yield f"{label:>5} {with_cut(cells)}".rstrip()
+    marks = "".join(signs.hit if hit else signs.miss for hit in relevant[:_SHOWN].tolist())
+    yield f"{'':>5} {with_cut(marks)}"

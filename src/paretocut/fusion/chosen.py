@@ -1,0 +1,62 @@
+"""How lists are fused: the options of a fusion, checked once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypedDict
+
+from paretocut.errors import InvalidParameterError
+from paretocut.fusion.fitted import Fusion
+from paretocut.fusion.joining import FuseLike
+from paretocut.fusion.methods import METHODS, fuse
+from paretocut.lists import RankedLists
+from paretocut.schema.files import load_model
+from paretocut.schema.parameters import check_choice
+
+__all__ = ["ChosenFusion", "FusionOptions"]
+
+
+class FusionOptions(TypedDict, total=False):
+    """How lists are fused: a fitted ``fusion`` (or its file), or the options of `fuse`."""
+
+    method: str | None
+    weights: Sequence[float] | None
+    depth: int | None
+    fusion: Fusion | str | os.PathLike[str] | None
+
+
+@dataclass(frozen=True)
+class ChosenFusion:
+    """A fitted fusion, or the options of `fuse`."""
+
+    method: str = "z"
+    weights: Sequence[float] | None = None
+    depth: int | None = None
+    fusion: Fusion | None = None
+
+    @classmethod
+    def of(cls, who: str, options: Mapping[str, Any]) -> ChosenFusion:
+        """Return the choice that `FusionOptions` make; errors speak for ``who``."""
+        given = {name: value for name, value in options.items() if value is not None}
+        fusion = given.pop("fusion", None)
+        if fusion is not None and given:
+            raise InvalidParameterError(
+                f"{who}: fusion must come without {', '.join(given)}, which it has learned"
+            )
+        check_choice(given.get("method", "z"), METHODS, who=who, name="method")
+        if isinstance(fusion, (str, os.PathLike)):
+            fusion = load_model(fusion, "fusion")
+        if fusion is not None and not isinstance(fusion, Fusion):
+            raise InvalidParameterError(
+                f"{who}: fusion must be a Fusion or the path of a saved one, "
+                f"got {type(fusion).__name__}"
+            )
+        return cls(**given, fusion=fusion)
+
+    def fuse(self, lists: FuseLike) -> RankedLists:
+        """Return one list for each query; see `paretocut.fuse`."""
+        if self.fusion is not None:
+            return self.fusion.fuse(lists)
+        return fuse(lists, method=self.method, weights=self.weights, depth=self.depth)

@@ -1,0 +1,98 @@
+"""Arrow streams: a column of lists comes in, columns of decisions go out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from paretocut.decisions import Cuts
+from paretocut.lists import Ragged
+from paretocut.schema.extras import require
+from paretocut.web.limits import Limits
+from paretocut.web.refusals import InvalidBody, Refused
+
+ARROW = "application/vnd.apache.arrow.stream"
+"""Media type of an Arrow stream."""
+
+
+def read_lists(body: bytes, limits: Limits) -> tuple[Ragged, list[str] | None]:
+    """Return the column ``scores`` of a stream, and the column ``query`` if there is one."""
+    pa = _pyarrow()
+    try:
+        _check_buffers(pa, body)
+        table = pa.ipc.open_stream(body).read_all()
+        table.validate(full=True)  # or offsets could point anywhere
+    except (pa.ArrowException, ValueError, OSError) as error:
+        raise Refused(400, message=f"the body is not an Arrow stream: {error}") from None
+    limits.check_lists(table.num_rows)
+    scores = _column(pa, table, "scores", "lists of numbers", needed=True)
+    lists = Ragged.from_any(scores)
+    limits.check_lists(len(lists), int(lists.lengths.max(initial=0)))
+    queries = _column(pa, table, "query", "texts")
+    return lists, None if queries is None else queries.to_pylist()
+
+
+def write_cuts(cuts: Cuts, *, explain: bool) -> bytes:
+    """Return a stream with the columns k, n, indices, and if asked for reason and warnings."""
+    pa = _pyarrow()
+    indices = cuts.indices
+    columns = {
+        "k": pa.array(cuts.k),
+        "n": pa.array(cuts.n),
+        "indices": pa.LargeListArray.from_arrays(indices.offsets, indices.values),
+    }
+    if explain:
+        columns["reason"] = pa.array(cuts.reasons, pa.string())
+        columns["warnings"] = pa.array(cuts.warnings, pa.list_(pa.string()))
+    table = pa.table(columns).replace_schema_metadata({"method": cuts.method})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def _pyarrow() -> Any:
+    require("pyarrow.ipc", feature=f"a body of type {ARROW}", extra="arrow")
+    return require("pyarrow", feature=f"a body of type {ARROW}", extra="arrow")
+
+
+def _check_buffers(pa: Any, body: bytes) -> None:
+    """Refuse compressed buffers, which could unpack to any size, before anything is unpacked."""
+    schema = pa.schema([])
+    for message in pa.ipc.MessageReader.open_stream(body):
+        if message.type == "schema":
+            schema = pa.ipc.read_schema(message)
+        elif message.type == "dictionary":
+            raise InvalidBody("Arrow columns must not have dictionaries")
+        elif message.type == "record batch":
+            # With zeros in place of its body a batch can be read only if nothing is compressed.
+            size = message.body.size
+            head = message.serialize()[:-size] if size else message.serialize()
+            blank = pa.ipc.read_message(head.to_pybytes() + bytes(size))
+            try:
+                pa.ipc.read_record_batch(blank, schema)
+            except OSError as error:
+                if "decompress" not in str(error):
+                    raise
+                raise Refused(415, message="Arrow buffers must not be compressed") from None
+
+
+def _column(pa: Any, table: Any, name: str, what: str, *, needed: bool = False) -> Any:
+    """Return a column of the type asked for, without nulls; None for one that may be missing."""
+    count = table.schema.names.count(name)
+    if not count and not needed:
+        return None
+    if count != 1:
+        raise InvalidBody(f"the stream must have one column named {name}, got {count}")
+    column = table.column(name)
+    kind, types = column.type, pa.types
+    if what == "texts":
+        right = types.is_string(kind) or types.is_large_string(kind)
+    else:
+        lists = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+        of = kind.value_type if lists else None
+        right = lists and (types.is_floating(of) or types.is_integer(of))
+    if not right or column.null_count:
+        found = f"{kind} with nulls" if column.null_count else kind
+        raise InvalidBody(f"the column {name} must hold {what}, got {found}")
+    return column

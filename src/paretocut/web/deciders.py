@@ -1,0 +1,115 @@
+"""Who may decide a request: the models loaded at the start, and methods named by words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, TypeVar
+
+from paretocut.errors import InvalidParameterError, NotFittedError, ParetocutError
+from paretocut.fusion import Fusion
+from paretocut.loading import load
+from paretocut.truncators import _NEURAL, _REGISTRY, Truncator, from_text, make
+
+_Model = TypeVar("_Model")
+
+_COSTLY = ("confidence",)  # a parameter of it takes as much memory as a request likes
+
+
+@dataclass(frozen=True)
+class Models:
+    """Truncators and fusions by name; a request can name no other."""
+
+    truncators: Mapping[str, Truncator] = field(default_factory=dict)
+    fusions: Mapping[str, Fusion] = field(default_factory=dict)
+
+    def truncator(self, name: str) -> Truncator:
+        """Return the truncator of this name."""
+        return _named(self.truncators, name, "model")
+
+    def fusion(self, name: str) -> Fusion:
+        """Return the fusion of this name."""
+        return _named(self.fusions, name, "fusion")
+
+
+def _named(known: Mapping[str, _Model], name: str, what: str) -> _Model:
+    if name not in known:
+        loaded = ", ".join(sorted(known)) or "none"
+        raise InvalidParameterError(
+            f"{what} must be one of those loaded at the start ({loaded}), got {name[:60]!r}"
+        )
+    return known[name]
+
+
+def load_models(truncators: Mapping[str, str], fusions: Mapping[str, str]) -> Models:
+    """Return the models of these files, by name; each must be ready to decide."""
+    models = Models(
+        {name: _loaded(name, path, Truncator) for name, path in truncators.items()},
+        {name: _loaded(name, path, Fusion) for name, path in fusions.items()},
+    )
+    for truncator in models.truncators.values():
+        truncator._validate()
+        truncator._require_fitted()
+    return models
+
+
+def _loaded(name: str, path: str, kind: type) -> Any:
+    found = load(path)
+    if not isinstance(found, kind):
+        raise InvalidParameterError(
+            f"serve: {name} must be a saved {kind.__name__.lower()}, got a "
+            f"{type(found).__name__.lower()} in {path} (--model loads truncators, --fusion loads "
+            "fusions; a background needs a truncator to gate: `paretocut fit --unanswered`)"
+        )
+    return found
+
+
+@cache
+def learning_methods() -> dict[str, str]:
+    """Return the methods that requests may compare; the parameter that each needs is empty.
+
+    They learn quickly and from scores alone: no networks, no embeddings of queries.
+    """
+    quick = (name for name, (kind, _) in _REGISTRY.items() if kind not in _NEURAL)
+    return {
+        name: ""
+        for name in quick
+        if name not in _COSTLY and getattr(make(name), "neighbors", None) is None
+    }
+
+
+@cache
+def ready_methods() -> dict[str, str]:
+    """Return the methods that cut without training, with the parameter that each needs for it."""
+    found = {}
+    for name in learning_methods():
+        truncator = make(name)
+        try:
+            truncator.cut([3.0, 2.0, 1.0])
+        except NotFittedError:
+            if truncator._in_place_of_fit:
+                found[name] = truncator._in_place_of_fit
+        except ParetocutError:
+            continue  # it needs judgements of the list that it cuts
+        else:
+            found[name] = ""
+    return found
+
+
+def method_of(text: str, known: Mapping[str, str], metric: str = "f1") -> Truncator:
+    """Return the truncator that words describe: ``surprise:alpha=0.05``; it must be known."""
+    name = text.partition(":")[0]
+    if name not in known:
+        listed = ", ".join(
+            one + (f" (with {needs})" if needs else "") for one, needs in known.items()
+        )
+        raise InvalidParameterError(f"method must be one of {listed}, got {name[:60]!r}")
+    truncator = from_text(text, metric)
+    if getattr(truncator, "pretrained", None) is not None:
+        # No path of a request reaches the file system.
+        raise InvalidParameterError(
+            "method: pretrained must be left out, got a file; load it as a model at the start"
+        )
+    truncator._validate()
+    return truncator

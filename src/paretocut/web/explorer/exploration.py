@@ -1,0 +1,210 @@
+"""A run on the page: its lists, the methods that cut them, and judgements made there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import InitVar, dataclass, field
+from functools import cached_property
+from threading import Lock
+from typing import Any, Literal
+
+import numpy as np
+
+from paretocut import metrics
+from paretocut.background import Background
+from paretocut.decisions import Cuts
+from paretocut.errors import InvalidParameterError
+from paretocut.judging import plan_judgements
+from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
+from paretocut.tail import SurpriseFits, fit_tails
+from paretocut.truncators import Calibrated, Consensus, Gated, Surprise, Truncator, from_text
+
+LEARNED = "learned"
+"""Key of the method that learns from judgements made on the page."""
+
+METRICS = ("f1", "precision", "recall")
+
+_PLANNED = 50  # questions; then the answers show where to ask next
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to cut: its key in links, its label on the page, and the same in code.
+
+    `python` is an expression, `command` what follows ``paretocut cut RUN``.
+    """
+
+    key: str
+    label: str
+    truncator: Truncator
+    kind: Literal["ours", "rival", "model", "learned"]
+    python: str
+    command: str
+
+
+def _standard_methods() -> list[Method]:
+    """Return the methods that need nothing: the default, the paper's rule and their rivals."""
+    rule, python = Surprise(alpha=0.05), "pc.cut_batch(lists, alpha=0.05)"
+    found = [
+        Method("consensus", "Consensus", Consensus(), "ours", "pc.cut_batch(lists)", ""),
+        Method("surprise", "Surprise, p ≤ 0.05", rule, "ours", python, "--alpha 0.05"),
+    ]
+    for key, label, words in (
+        ("first10", "First 10", "fixed_k:k=10"),
+        ("upper-half", "Upper half", "minmax:threshold=0.5"),
+        ("largest-gap", "Largest gap", "largest_gap"),
+        ("autocut", "Autocut", "autocut"),
+    ):
+        truncator = from_text(words)
+        python = f"pc.truncators.{truncator!r}.cut_batch(lists)"
+        found.append(Method(key, label, truncator, "rival", python, f"--method {words}"))
+    return found
+
+
+def _model(label: str, model: Truncator | Background) -> Method:
+    """Return the method of a saved model; a background gates untrained `Consensus`."""
+    file = f"{label}.json"
+    if isinstance(model, Background):
+        truncator: Truncator = Gated(Consensus(), model)
+        gated = f'pc.truncators.Gated(pc.truncators.Consensus(), pc.load("{file}"))'
+        python, command = f"{gated}.cut_batch(lists)", f"--background {file}"
+    else:
+        truncator = model
+        python, command = f'pc.cut_batch(lists, truncator="{file}")', f"--model {file}"
+    return Method(f"model-{label}", label, truncator, "model", python, command)
+
+
+@dataclass(eq=False)
+class Exploration:
+    """Ranked lists and the methods that cut them; each method decides once.
+
+    One more method learns from lists judged in part. Lists judged in full are for measuring: a
+    method that learned from them would look too good.
+    """
+
+    lists: RankedLists
+    name: str = "run"
+    models: InitVar[Mapping[str, Truncator | Background] | None] = None
+    query_texts: Mapping[str, str] = field(default_factory=dict)  # by id
+    doc_texts: Mapping[str, str] = field(default_factory=dict)
+    source: str = "run.txt"  # the run in a command
+    lock: Any = field(default_factory=Lock)  # judgements come while views are made
+    _decided: dict[str, Cuts] = field(default_factory=dict)
+    _plan: Sequence[tuple[int, int]] = ()  # results to judge
+
+    def __post_init__(self, models: Mapping[str, Truncator | Background] | None) -> None:
+        found = _standard_methods()
+        for label, model in (models or {}).items():
+            found.append(_model(label, model))
+            lexical = isinstance(model, Calibrated) and model.scale_ is not None
+            unknown = [name for name in self.lists.query_ids if name not in self.query_texts]
+            if lexical and unknown:
+                raise InvalidParameterError(
+                    f"explore: the model {label} was calibrated for lexical scores and needs the "
+                    f"text of every query, got none for {len(unknown)}, such as {unknown[0]}"
+                )
+        self.methods = {method.key: method for method in found}
+        if self.lists.relevance is not None and not self.lists.fully_judged:
+            self._learn()
+
+    def cuts(self, key: str) -> Cuts:
+        """Return the decisions of a method on all lists."""
+        if key not in self._decided:
+            truncator = self.methods[key].truncator
+            self._decided[key] = truncator.cut_batch(self.lists, queries=self.queries)
+        return self._decided[key]
+
+    @cached_property
+    def queries(self) -> list[str] | None:
+        """The texts of all queries; None if one is unknown."""
+        texts = [self.query_texts.get(name) for name in self.lists.query_ids.tolist()]
+        known = [text for text in texts if text is not None]
+        return known if len(known) == len(texts) else None
+
+    @cached_property
+    def fits(self) -> SurpriseFits:
+        """The tails of the lists."""
+        return fit_tails(self.lists)
+
+    @cached_property
+    def warnings(self) -> list[tuple[str, ...]]:
+        """Warnings about each list, from the tail and from the default method."""
+        both = zip(self.fits.warnings, self.cuts("consensus").warnings, strict=True)
+        return [tuple(dict.fromkeys((*tail, *cut))) for tail, cut in both]
+
+    @cached_property
+    def curves(self) -> dict[str, Ragged]:
+        """The curve of each metric over k, for every list; none unless all results are judged."""
+        if not self.lists.fully_judged:
+            return {}
+        return {name: metrics.get(name).curves(self.lists) for name in METRICS}
+
+    def values(self, metric: str, k: IntArray) -> FloatArray:
+        """Return a metric at these cuts, one for each list."""
+        curves = self.curves[metric]
+        found: FloatArray = curves.values[curves.offsets[:-1] + k]
+        return found
+
+    @cached_property
+    def disagreement(self) -> FloatArray:
+        """Doublings between the shortest and the longest cut of each list."""
+        k = np.stack([self.cuts(key).k for key in self.methods])
+        spread: FloatArray = np.log2(1 + k.max(axis=0)) - np.log2(1 + k.min(axis=0))
+        return spread
+
+    # Judgements.
+
+    @property
+    def judged(self) -> BoolArray:
+        """Whether each result of all lists is judged."""
+        if self.lists.relevance is None:
+            return np.zeros(self.lists.scores.values.size, dtype=bool)
+        return self.lists.judged.values
+
+    def judge(self, i: int, rank: int, relevant: bool | None) -> None:
+        """Judge one result (None takes the judgement back), and learn again from all of them."""
+        lists = self.lists
+        n = len(lists[i])
+        if not 0 <= rank < n:
+            raise InvalidParameterError(f"judge: rank must be in 0..{n - 1}, got {rank}")
+        grades = np.full(lists.scores.values.size, np.nan)
+        if lists.relevance is not None:
+            grades[:] = lists.relevance.values
+        at = int(lists.scores.offsets[i]) + rank
+        before, grades[at] = grades[at], np.nan
+        if relevant is not None:
+            grades[at] = math.ceil(lists.min_grade) if relevant else 0
+        number = None
+        if lists.fully_judged and relevant is not None:
+            # Relevant documents that were not retrieved still count.
+            number = lists.num_relevant.copy()
+            number[i] += int(relevant) - int(before >= lists.min_grade)
+        self.lists = lists.with_relevance(lists.scores.with_values(grades), number)
+        self.__dict__.pop("curves", None)
+        self._learn()
+
+    def next_to_judge(self) -> tuple[int, int] | None:
+        """Return list and rank of the result to judge next, or None when all are judged."""
+        known = self.judged
+        if known.all():
+            return None
+        for _ in range(2):
+            for i, rank in self._plan:
+                if not known[self.lists.scores.offsets[i] + rank]:
+                    return i, rank
+            # A plan spreads its questions over the ranks, so all of them are asked.
+            self._plan = plan_judgements(self.lists, _PLANNED, seed=int(known.sum()))
+        return None
+
+    def _learn(self) -> None:
+        """Fit `Consensus` to the judgements, if there are any."""
+        self.methods.pop(LEARNED, None)
+        self._decided.pop(LEARNED, None)
+        self.__dict__.pop("disagreement", None)
+        if self.judged.any():
+            learned = Consensus().fit(self.lists)
+            python, command = 'pc.load("model.json").cut_batch(lists)', "--model model.json"
+            self.methods[LEARNED] = Method(
+                LEARNED, "Learned here", learned, "learned", python, command
+            )

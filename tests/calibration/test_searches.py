@@ -1,0 +1,92 @@
+"""Searches are run with threads, in batches, and from a file that keeps their answers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from paretocut.calibration.searches import run_searches, scores_of
+from paretocut.errors import DataFormatError, InvalidParameterError
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        [0.9, 0.5],
+        np.array([0.9, 0.5]),
+        [("a", 0.9), ("b", 0.5)],
+        [{"id": 1, "score": 0.9}, {"id": 2, "score": 0.5}],
+        [SimpleNamespace(score=0.9), SimpleNamespace(score=0.5)],
+    ],
+)
+def test_scores_are_found_in_what_searches_give(given: object) -> None:
+    np.testing.assert_array_equal(scores_of(given, "calibrate"), [0.9, 0.5])
+
+
+def test_a_search_without_scores_is_refused() -> None:
+    with pytest.raises(InvalidParameterError, match="results with a 'score', got 'a text'"):
+        scores_of(["a text"], "calibrate")
+
+
+def test_batch_and_threads_give_what_one_by_one_gives() -> None:
+    queries = [f"query {i}" for i in range(70)]
+
+    def search(query: str) -> list[float]:
+        return [len(query) / 3, int(query.split()[1]) / 100]
+
+    plain = run_searches(search, queries, who="test")
+    threads = run_searches(search, queries, who="test", threads=4)
+    batch = run_searches(lambda block: [search(q) for q in block], queries, who="test", batch=True)
+    np.testing.assert_array_equal(plain, threads)
+    np.testing.assert_array_equal(plain, batch)
+    with pytest.raises(InvalidParameterError, match="each of 32 queries, got 1"):
+        run_searches(lambda block: [[1.0]], queries, who="test", batch=True)
+
+
+def test_searches_go_on_where_they_stopped(tmp_path: Path) -> None:
+    seen: list[str] = []
+    file = tmp_path / "kept.jsonl"
+    queries = [f"query {i}" for i in range(10)]
+
+    def search(query: str) -> list[float]:
+        if len(seen) == 6:
+            raise ConnectionError("the engine went away")
+        seen.append(query)
+        return [float(query.split()[1])]
+
+    with pytest.raises(ConnectionError):
+        run_searches(search, queries, who="test", resume=file)
+    # A process that is killed may leave half a line.
+    with file.open("a") as out:
+        out.write('{"query": "query 6", "sc')
+    again: list[str] = []
+
+    def better(query: str) -> list[float]:
+        again.append(query)
+        return [float(query.split()[1])]
+
+    found = run_searches(better, queries, who="test", resume=file)
+    assert again == queries[6:]
+    np.testing.assert_array_equal(np.concatenate(found), np.arange(10.0))
+    kept = [json.loads(line) for line in file.read_text().splitlines()]
+    assert kept[0] == {"format": "paretocut-searches", "version": 1}
+    assert [row["query"] for row in kept[1:]] == queries
+    with file.open("a") as out:
+        out.write('{"scores": [1]}\n')
+    with pytest.raises(DataFormatError, match=r"kept\.jsonl:12: not a search"):
+        run_searches(better, queries, who="test", resume=file)
+
+
+@pytest.mark.parametrize("content", [b"nonsense\n", b"my notes", b'{"format": "other"}\n{"a'])
+def test_a_file_of_something_else_is_refused_and_left_as_it_is(
+    tmp_path: Path, content: bytes
+) -> None:
+    file = tmp_path / "kept.jsonl"
+    file.write_bytes(content)
+    with pytest.raises(DataFormatError, match=r"kept\.jsonl:1: not a file of searches"):
+        run_searches(lambda query: [1.0], ["query"], who="test", resume=file)
+    assert file.read_bytes() == content
