@@ -12,8 +12,7 @@ from paretocut.adapters.reporting import with_mark
 from paretocut.adapters.tokens import TokenBudget
 from paretocut.calibration import calibrate
 from paretocut.decisions.options import DecisionOptions
-from paretocut.errors import InvalidParameterError
-from paretocut.schema.extras import require
+from paretocut.errors import InvalidParameterError, require
 from paretocut.schema.parameters import check_choice
 from paretocut.truncators.choose import Chosen
 
