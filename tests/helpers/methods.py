@@ -6,9 +6,9 @@ NEURAL = {"bicut", "choppy", "attncut"}
 
 NEEDS = {
     **dict.fromkeys(NEURAL, ("torch",)),
-    **dict.fromkeys(("local_k", "isotonic_local"), ("sklearn", "safetensors")),
+    **dict.fromkeys(("local_k", "isotonic_local"), ("sklearn",)),
     **dict.fromkeys(("isotonic", "isotonic_max"), ("sklearn",)),
-    "surprise_local": ("sklearn", "safetensors"),
+    "surprise_local": ("sklearn",),
     "knee": ("kneed",),
 }
 # Learn nothing, so that predict works without fit.
