@@ -64,7 +64,7 @@ fuzz: $(VENV)/.heavy ## Fuzz the run parser and the fit, guided by coverage, for
 # writes docs/evidence/X.md. ARGS=--pages only writes the page, from the numbers that are kept.
 EXPERIMENTS := calibrate compare fuse judge noise paper rerank rivals rules
 .PHONY: $(EXPERIMENTS)
-compare: $(VENV)/.dev ## Which method cuts best (some hours; a quarter of an hour with ARGS=consensus)
+compare: $(VENV)/.dev ## Which method cuts best (hours; a quarter of an hour with ARGS=consensus)
 calibrate: $(VENV)/.dev ## What calibration without judgements brings (an hour the first time)
 judge: $(VENV)/.dev ## What two hundred judged results bring (ten minutes)
 fuse: $(VENV)/.heavy ## What fusion gains (half an hour)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import paretocut as pc
-from paretocut.schema.extras import require
+from paretocut.errors import require
 
 # Two results stand out from 198 quantiles of the exponential distribution.
 BACKGROUND = -np.log((np.arange(1, 199) - 0.5) / 198)

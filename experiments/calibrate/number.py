@@ -17,9 +17,9 @@ from experiments.data import ROOT
 from experiments.texts import systems
 from paretocut import metrics
 from paretocut.background import drift
+from paretocut.decisions.options import EXPECT
 from paretocut.lists import Ragged, RankedLists
 from paretocut.relevance.beliefs import beliefs_about, believed_cuts, stated
-from paretocut.decisions.options import EXPECT
 from paretocut.relevance.scale import Scale
 from paretocut.truncators.consensus import unjudged
 from paretocut.truncators.consensus.untrained import upper_half
@@ -151,7 +151,7 @@ def leave_one_out(bench: Bench) -> dict[str, Array]:
     logs = np.log(np.array(list(EXPECT.values())))
     nearest = words[np.argmin(np.abs(np.log(mean)[:, None] - logs), axis=1)]
     return {
-        "half": bench.cut([upper_half(merit) for merit in bench.merits]),
+        "half": bench.cut([upper_half(x, Scale.of(x.merit))[0] for _, _, x in bench.systems]),
         "one": bench.f1([one]),
         "many": bench.f1([many]),
         "word": bench.f1([np.concatenate([stated(1, str(word)) for word in nearest])]),

@@ -1,6 +1,6 @@
 """Compare methods: every method on 44 judged runs, then `Consensus` with simple rules on 63 lists.
 
-The first part, "methods", takes some hours, or minutes if only some methods have changed; the
+The first part, "methods", takes hours, or minutes if only some methods have changed; the
 second, "consensus", takes a quarter of an hour. Both go on if stopped. Networks are trained only
 with --train, which takes a GPU or a day of a CPU.
 """

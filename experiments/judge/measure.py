@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from experiments.command import say
 from experiments.judge.prior import coefficients, prior_of, runs
 from paretocut import metrics
+from paretocut.decisions.options import EXPECT
 from paretocut.judging import JudgingSession
 from paretocut.lists import Ragged, RankedLists
 from paretocut.relevance.beliefs import believed_cuts
-from paretocut.decisions.options import EXPECT
 from paretocut.relevance.judged import Relevance, learn
 from paretocut.relevance.scale import Scale
 from paretocut.truncators import Consensus

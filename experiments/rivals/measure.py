@@ -16,6 +16,7 @@ import paretocut as pc
 from benchmarks.scipy_version import surprise as scipy_surprise
 from experiments.data import data_dir
 from experiments.rivals.cluster_gap import ClusterGap
+from experiments.rivals.confidence import Confidence
 from experiments.rivals.mtcut import MtCut
 from experiments.rivals.tail_aware import TailAware
 from paretocut import metrics
@@ -23,7 +24,6 @@ from paretocut.io import CoverageWarning
 from paretocut.tail.gpd import fit_gpd
 from paretocut.truncators import (
     AttnCut,
-    Confidence,
     Consensus,
     FixedK,
     GlobalK,

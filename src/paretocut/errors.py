@@ -15,6 +15,9 @@ Every message says who refused, which argument, what is allowed and what came.
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 __all__ = [
     "DataFormatError",
     "InvalidParameterError",
@@ -87,3 +90,14 @@ class MissingExtraError(ParetocutError, ImportError):
 
     def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str, str]]:
         return type(self), (self.feature, self.package, self.extra)
+
+
+def require(module: str, *, feature: str, extra: str) -> Any:
+    """Return the imported module, or say which extra brings it."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        package = module.partition(".")[0]
+        if error.name is not None and error.name.partition(".")[0] != package:
+            raise  # the package is there; one of its own dependencies is missing
+        raise MissingExtraError(feature, package, extra) from error

@@ -16,9 +16,9 @@ importorskip("torch")
 
 from experiments.results import read
 from experiments.rivals import measure
+from experiments.rivals.confidence import Confidence
 from experiments.rivals.tail_aware import TailAware
 from paretocut import metrics
-from paretocut.truncators import Confidence
 
 
 @pytest.fixture(scope="module")

@@ -13,9 +13,8 @@ from typing import Any, TypeAlias, Unpack
 import numpy as np
 
 from paretocut.adapters.frames import FrameCutter, FrameOptions, ListNames, RowNames, placed
-from paretocut.errors import InvalidParameterError, InvalidScoresError
+from paretocut.errors import InvalidParameterError, InvalidScoresError, require
 from paretocut.lists import BoolArray, FloatArray, Ragged, offsets_of
-from paretocut.schema.extras import require
 
 __all__ = ["ListsJob", "RowsJob", "cut_array", "cut_lists", "cut_rows", "cut_with"]
 

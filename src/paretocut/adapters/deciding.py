@@ -24,20 +24,6 @@ from paretocut.lists.columns import check_direction
 from paretocut.schema.parameters import check_choice
 from paretocut.truncators.choose import Chosen
 
-__all__ = [
-    "FETCH_K",
-    "UNSCORED",
-    "CutList",
-    "CutTuple",
-    "Decision",
-    "cut_each",
-    "cut_scored",
-    "decide",
-    "filter_scored",
-    "read_each",
-    "stored",
-]
-
 T = TypeVar("T")
 
 FETCH_K = 200

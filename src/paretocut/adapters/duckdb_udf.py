@@ -7,8 +7,7 @@ from typing import Any, Unpack
 
 from paretocut.adapters.arrow import cut_with
 from paretocut.adapters.frames import FrameCutter, FrameOptions
-from paretocut.errors import InvalidParameterError
-from paretocut.schema.extras import require
+from paretocut.errors import InvalidParameterError, require
 
 __all__ = ["register"]
 

@@ -11,8 +11,6 @@ from paretocut.adapters.hybrid import Fuser, arms_by_name
 from paretocut.adapters.reporting import KEY
 from paretocut.errors import InvalidParameterError
 
-__all__ = ["columns_of", "cut_fetched_rows", "cut_fetched_table", "fuse_fetched_rows"]
-
 Row = TypeVar("Row")
 
 

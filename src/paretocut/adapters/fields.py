@@ -20,8 +20,6 @@ from paretocut.adapters.tokens import TokenBudget
 from paretocut.decisions.options import OPTIONS, Choice, DecisionOptions
 from paretocut.truncators.choose import Chosen
 
-__all__ = ["REFUSE", "DecisionFields"]
-
 REFUSE: ConfigDict = {"extra": "forbid"}
 """Configuration of a component that takes no field it does not know."""
 

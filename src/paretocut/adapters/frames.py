@@ -25,17 +25,6 @@ from paretocut.schema.parameters import check_bool
 from paretocut.tail import limited_threads
 from paretocut.truncators.choose import Chosen
 
-__all__ = [
-    "FrameCutter",
-    "FrameOptions",
-    "ListNames",
-    "RowNames",
-    "check_there",
-    "fused_columns",
-    "fused_frames",
-    "placed",
-]
-
 
 class FrameOptions(DecisionOptions, total=False):
     """Who decides and within which bounds, the direction, and the number of threads."""

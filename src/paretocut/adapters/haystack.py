@@ -12,8 +12,7 @@ from paretocut.adapters.reporting import with_mark
 from paretocut.adapters.tokens import TokenBudget
 from paretocut.calibration import calibrate
 from paretocut.decisions.options import DecisionOptions
-from paretocut.errors import InvalidParameterError
-from paretocut.schema.extras import require
+from paretocut.errors import InvalidParameterError, require
 from paretocut.schema.parameters import check_choice
 from paretocut.truncators.choose import Chosen
 
@@ -46,13 +45,7 @@ class _Stored:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Return the component that `to_dict` describes.
-
-        Parameters
-        ----------
-        data
-            What `to_dict` returned.
-        """
+        """Return the component that `to_dict` describes."""
         restored: Self = default_from_dict(cls, data)
         return restored
 

@@ -23,8 +23,6 @@ from paretocut.lists import Ragged, RankedLists
 from paretocut.lists.columns import check_direction
 from paretocut.truncators.choose import Chosen
 
-__all__ = ["Fuser", "HybridOptions", "arms_by_name"]
-
 T = TypeVar("T")
 
 _RRF = 60.0

@@ -9,9 +9,8 @@ from typing import Any
 from paretocut.adapters.deciding import FETCH_K, CutList, cut_scored, filter_scored, read_each
 from paretocut.adapters.hybrid import Fuser, arms_by_name
 from paretocut.adapters.reporting import KEY, summary, with_mark
-from paretocut.errors import InvalidParameterError, InvalidScoresError
+from paretocut.errors import InvalidParameterError, InvalidScoresError, require
 from paretocut.fusion.chosen import ChosenFusion
-from paretocut.schema.extras import require
 
 require("langchain_core", feature="paretocut.adapters.langchain", extra="langchain")
 

@@ -11,8 +11,7 @@ from paretocut.adapters.deciding import FETCH_K, filter_scored
 from paretocut.adapters.hybrid import Fuser, HybridOptions, arms_by_name
 from paretocut.adapters.reporting import KEY, may_mark, warn_of_shortfall, with_mark
 from paretocut.adapters.tokens import TokenBudget
-from paretocut.errors import InvalidParameterError
-from paretocut.schema.extras import require
+from paretocut.errors import InvalidParameterError, require
 
 require("llama_index.core", feature="paretocut.adapters.llama_index", extra="llama-index")
 

@@ -8,9 +8,8 @@ from typing import Any, TypeAlias, Unpack
 import numpy as np
 
 from paretocut.adapters.frames import FrameCutter, FrameOptions, ListNames, RowNames, fused_frames
-from paretocut.errors import InvalidParameterError, InvalidScoresError
+from paretocut.errors import InvalidParameterError, InvalidScoresError, require
 from paretocut.lists import Ragged
-from paretocut.schema.extras import require
 
 __all__ = ["cut_lists", "cut_rows", "fuse_rows"]
 

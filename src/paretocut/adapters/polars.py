@@ -16,8 +16,7 @@ from typing import Any, Unpack
 
 from paretocut.adapters.arrow import cut_with
 from paretocut.adapters.frames import FrameCutter, FrameOptions, fused_frames
-from paretocut.errors import InvalidParameterError
-from paretocut.schema.extras import require
+from paretocut.errors import InvalidParameterError, require
 
 __all__ = ["ParetoCutExpr", "ParetoCutSeries", "fuse_rows"]
 

@@ -11,9 +11,8 @@ from paretocut.adapters.deciding import cut_each
 from paretocut.adapters.frames import fused_columns
 from paretocut.adapters.hybrid import arms_by_name
 from paretocut.decisions.options import DecisionOptions
-from paretocut.errors import InvalidParameterError, InvalidScoresError
+from paretocut.errors import InvalidParameterError, InvalidScoresError, require
 from paretocut.fusion.chosen import ChosenFusion
-from paretocut.schema.extras import require
 from paretocut.truncators.choose import Chosen
 
 require("pyterrier", feature="paretocut.adapters.pyterrier", extra="pyterrier")

@@ -17,17 +17,6 @@ from paretocut.decisions.warnings import ABOUT_SCORES, WARNINGS
 from paretocut.decisions.wording import amount
 from paretocut.schema.parameters import check_positive_int
 
-__all__ = [
-    "KEY",
-    "OF_RESULT",
-    "ScoresWarning",
-    "may_mark",
-    "report",
-    "summary",
-    "warn_of_shortfall",
-    "with_mark",
-]
-
 KEY = "paretocut"
 """The one key under which metadata holds the decision."""
 

@@ -12,8 +12,7 @@ from typing import Any, TypeAlias, Unpack
 
 from paretocut.adapters.arrow import ListsJob, RowsJob
 from paretocut.adapters.frames import FrameCutter, FrameOptions, ListNames, RowNames
-from paretocut.errors import InvalidParameterError
-from paretocut.schema.extras import require
+from paretocut.errors import InvalidParameterError, require
 
 __all__ = ["cut_lists", "cut_rows"]
 

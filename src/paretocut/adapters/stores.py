@@ -12,8 +12,6 @@ from paretocut.calibration import calibrate
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.truncators import Calibrated
 
-__all__ = ["SAMPLE", "Embed", "calibrate_store", "two_matrices"]
-
 SAMPLE = 1000
 """How many texts are drawn from a store."""
 

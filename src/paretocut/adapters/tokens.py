@@ -11,8 +11,6 @@ from paretocut.decisions import Cut
 from paretocut.errors import InvalidParameterError
 from paretocut.schema.parameters import check_positive_int
 
-__all__ = ["TokenBudget", "estimate_tokens"]
-
 _CHARACTERS_PER_TOKEN = 4  # of English text, about
 
 

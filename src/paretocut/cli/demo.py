@@ -15,8 +15,8 @@ import numpy as np
 import paretocut as pc
 from paretocut import metrics
 from paretocut.cli.terminal import draw_list, symbols
+from paretocut.errors import require
 from paretocut.lists import IntArray, RankedLists
-from paretocut.schema.extras import require
 from paretocut.truncators import Consensus, Gated, GlobalK, ScoreThreshold, Surprise, Truncator
 
 SUMMARY = "see what it does, on handwritten digits (needs paretocut[demo])"

@@ -13,9 +13,8 @@ import paretocut as pc
 from paretocut.cli import arguments
 from paretocut.cli.arguments import option
 from paretocut.cli.terminal import noted_warnings
-from paretocut.errors import InvalidParameterError
+from paretocut.errors import InvalidParameterError, require
 from paretocut.io import read_texts
-from paretocut.schema.extras import require
 from paretocut.truncators import Truncator
 
 if TYPE_CHECKING:

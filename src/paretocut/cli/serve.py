@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 
 from paretocut.cli import arguments
 from paretocut.cli.arguments import option, positive_int
-from paretocut.schema.extras import require
+from paretocut.errors import require
 
 SUMMARY = "decide over HTTP: JSON or Arrow in and out (needs paretocut[serve])"
 DESCRIPTION = """Serves /v1/cut, /v1/score, /v1/fuse, /v1/evaluate, /healthz and /metrics until

@@ -15,8 +15,6 @@ from paretocut.lists import RankedLists
 from paretocut.schema.files import load_model
 from paretocut.schema.parameters import check_choice
 
-__all__ = ["ChosenFusion", "FusionOptions"]
-
 
 class FusionOptions(TypedDict, total=False):
     """How lists are fused: a fitted ``fusion`` (or its file), or the options of `fuse`."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any
 
-from paretocut.errors import DataFormatError
+from paretocut.errors import DataFormatError, require
 from paretocut.io.rows import COLUMNS, RowsByLine, numbers_of_relevant, utf8_ids
 from paretocut.io.streams import OpenSource
 from paretocut.lists import Ragged, RankedLists
-from paretocut.schema.extras import require
 
 
 def read(source: OpenSource) -> RowsByLine:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import IO
 
+from paretocut.errors import require
 from paretocut.io.arrow import rows_of_batches, table_of
 from paretocut.io.rows import RowsByLine
 from paretocut.io.streams import OpenSource
 from paretocut.lists import RankedLists
-from paretocut.schema.extras import require
 
 
 def read(source: OpenSource) -> RowsByLine:

@@ -61,16 +61,7 @@ class Ragged:
 
     @classmethod
     def from_any(cls, lists: RaggedLike, *, dtype: Any = None) -> Ragged:
-        """Return the lists as ``Ragged``, without a copy where the layout allows it.
-
-        Parameters
-        ----------
-        lists
-            A 2-D array, a sequence of 1-D arrays or lists, a tuple ``(values, offsets)``,
-            a pyarrow list array (chunked or not), or a ``Ragged``.
-        dtype
-            Type of the values; by default the one they came with.
-        """
+        """Return the lists as ``Ragged``, without a copy where the layout allows it."""
         if isinstance(lists, Ragged):
             ragged = lists
         elif type(lists).__module__.partition(".")[0] == "pyarrow":

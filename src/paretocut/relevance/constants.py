@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Constants:
-    """Numbers chosen on judged runs; docs/lead.md compares them with other choices.
+    """Numbers chosen on judged runs; docs/evidence/compare.md compares them with other choices.
 
     A truncator takes them from its class attribute ``constants``.
     """

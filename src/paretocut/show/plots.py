@@ -14,11 +14,10 @@ import numpy as np
 
 from paretocut import metrics
 from paretocut.decisions import Cut
-from paretocut.errors import InvalidParameterError
+from paretocut.errors import InvalidParameterError, require
 from paretocut.evaluation import Evaluation
 from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
 from paretocut.metrics import MetricLike
-from paretocut.schema.extras import require
 from paretocut.show.pictures import KEPT, NULL
 from paretocut.tail import SurpriseFit
 from paretocut.tail.gpd import gpd_survival

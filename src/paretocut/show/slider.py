@@ -11,7 +11,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from paretocut.schema.extras import require
+from paretocut.errors import require
 
 require("anywidget", feature="paretocut.show.slider", extra="notebook")
 import anywidget

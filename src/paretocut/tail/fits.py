@@ -35,6 +35,7 @@ from paretocut.tail.transforms import allowed, apply
 
 _FLAGS = {1: "too_few_results", 2: "constant_scores", 4: "tied_threshold", 8: "search_limited"}
 _POOR_FIT = 0.01
+_COLUMNS = ("shape", "scale", "threshold", "lower", "upper", "cvm", "transform", "search", "_flags")
 _SCORES_PER_THREAD = 20_000  # a thread costs about as much to start as this many scores to fit
 
 
@@ -137,20 +138,13 @@ class SurpriseFit(Drawn):
     def _many(self) -> SurpriseFits:
         """The same fit as the only one of many."""
         offsets = np.array([0, self.n])
+        columns: dict[str, Any] = {name: np.array([getattr(self, name)]) for name in _COLUMNS}
         return SurpriseFits(
             surprise=Ragged.unchecked(self.surprise, offsets),
-            shape=np.array([self.shape]),
-            scale=np.array([self.scale]),
-            threshold=np.array([self.threshold]),
-            lower=np.array([self.lower]),
-            upper=np.array([self.upper]),
-            cvm=np.array([self.cvm]),
-            transform=np.array([self.transform]),
-            search=np.array([self.search], dtype=np.int32),
             _scores=Ragged.unchecked(self._scores, offsets),
             _sign=self._sign,
-            _flags=np.array([self._flags], dtype=np.int32),
             _fitting=self._fitting,
+            **columns,
         )
 
     def __repr__(self) -> str:
@@ -276,20 +270,13 @@ class SurpriseFits(Drawn):
 
     def __getitem__(self, index: int) -> SurpriseFit:
         i = range(len(self))[index]
+        columns: dict[str, Any] = {name: getattr(self, name)[i].tolist() for name in _COLUMNS}
         return SurpriseFit(
             surprise=self.surprise[i],
-            shape=float(self.shape[i]),
-            scale=float(self.scale[i]),
-            threshold=float(self.threshold[i]),
-            lower=int(self.lower[i]),
-            upper=int(self.upper[i]),
-            cvm=float(self.cvm[i]),
-            transform=str(self.transform[i]),
-            search=(int(self.search[i, 0]), int(self.search[i, 1])),
             _scores=self._scores[i],
             _sign=self._sign,
-            _flags=int(self._flags[i]),
             _fitting=self._fitting,
+            **columns | {"search": tuple(columns["search"])},
         )
 
     def __iter__(self) -> Iterator[SurpriseFit]:
@@ -434,9 +421,7 @@ def _replaced(
     for i, j in zip(at, pick, strict=True):
         surprise[fits.surprise.offsets[i] : fits.surprise.offsets[i + 1]] = other.surprise[j]
     columns: dict[str, Any] = {}
-    for name in (
-        "shape", "scale", "threshold", "lower", "upper", "cvm", "transform", "search", "_flags",
-    ):  # fmt: skip
+    for name in _COLUMNS:
         column = getattr(fits, name).copy()
         column[at] = getattr(other, name)[pick]
         columns[name] = column

@@ -16,7 +16,6 @@ import paretocut.truncators.files  # noqa: F401 - lets truncators be loaded
 from paretocut.errors import InvalidParameterError
 from paretocut.truncators.base import Truncator
 from paretocut.truncators.calibrated import Calibrated
-from paretocut.truncators.confidence import Confidence
 from paretocut.truncators.conformal import Conformal
 from paretocut.truncators.consensus import Consensus
 from paretocut.truncators.distribution import ScoreDistribution
@@ -36,7 +35,6 @@ __all__ = [
     "BiCut",
     "Calibrated",
     "Choppy",
-    "Confidence",
     "Conformal",
     "Consensus",
     "FixedK",
@@ -82,7 +80,6 @@ _REGISTRY: dict[str, tuple[str, dict[str, Any]]] = {
     "autocut": ("Autocut", {}),
     "knee": ("Knee", {}),
     "top_p": ("TopP", {}),
-    "confidence": ("Confidence", {}),
     "consensus": ("Consensus", {}),
     "conformal": ("Conformal", {"base": "minmax"}),
     "bicut": ("BiCut", {}),

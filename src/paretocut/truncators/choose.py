@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Unpack
@@ -50,31 +50,13 @@ class Chosen:
         rest = {name: value for name, value in options.items() if name not in bounds}
         return cls(choose(who, **rest), **bounds)
 
-    def cut(
-        self, scores: ArrayLike, *, query: str | None = None, higher_is_better: bool = True
-    ) -> Cut:
-        return self.truncator.cut(
-            scores,
-            query=query,
-            higher_is_better=higher_is_better,
-            min_k=self.min_k,
-            max_k=self.max_k,
-        )
+    def cut(self, scores: ArrayLike, **about: Any) -> Cut:
+        """Return the decision on one list; ``about`` are ``query`` and ``higher_is_better``."""
+        return self.truncator.cut(scores, min_k=self.min_k, max_k=self.max_k, **about)
 
-    def cut_batch(
-        self,
-        lists: RankedLists | RaggedLike,
-        *,
-        queries: Sequence[str] | None = None,
-        higher_is_better: bool = True,
-    ) -> Cuts:
-        return self.truncator.cut_batch(
-            lists,
-            queries=queries,
-            higher_is_better=higher_is_better,
-            min_k=self.min_k,
-            max_k=self.max_k,
-        )
+    def cut_batch(self, lists: RankedLists | RaggedLike, **about: Any) -> Cuts:
+        """Return the decisions; ``about`` are ``queries`` and ``higher_is_better``."""
+        return self.truncator.cut_batch(lists, min_k=self.min_k, max_k=self.max_k, **about)
 
 
 def choose(who: str, **choice: Any) -> Truncator:

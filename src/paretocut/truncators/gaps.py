@@ -9,9 +9,8 @@ import numpy as np
 
 from paretocut.decisions.cuts import Evidence
 from paretocut.decisions.wording import ordinal
-from paretocut.errors import InvalidParameterError
+from paretocut.errors import InvalidParameterError, require
 from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
-from paretocut.schema.extras import require
 from paretocut.schema.kinds import Real, Whole
 from paretocut.truncators.base import Truncator
 

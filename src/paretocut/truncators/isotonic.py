@@ -9,9 +9,9 @@ import numpy as np
 
 from paretocut import metrics
 from paretocut.decisions.cuts import Evidence
+from paretocut.errors import require
 from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
 from paretocut.metrics import MetricLike
-from paretocut.schema.extras import require
 from paretocut.schema.kinds import Array, Either, Kind, Real, Text, Whole
 from paretocut.truncators.base import METRIC, Truncator
 from paretocut.truncators.evidence import AgainstLimit, Clause

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paretocut.errors import InvalidScoresError
+from paretocut.errors import InvalidScoresError, require
 from paretocut.lists import IntArray, Ragged, RankedLists
-from paretocut.schema.extras import require
 from paretocut.schema.kinds import Array, Kind, Sizes, match_sizes
 
 EMBEDDINGS = Array(("queries", "dimensions"))

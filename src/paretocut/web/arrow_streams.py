@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from paretocut.decisions import Cuts
+from paretocut.errors import require
 from paretocut.lists import Ragged
-from paretocut.schema.extras import require
 from paretocut.web.limits import Limits
 from paretocut.web.refusals import InvalidBody, Refused
 

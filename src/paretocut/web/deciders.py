@@ -14,8 +14,6 @@ from paretocut.truncators import _NEURAL, _REGISTRY, Truncator, from_text, make
 
 _Model = TypeVar("_Model")
 
-_COSTLY = ("confidence",)  # a parameter of it takes as much memory as a request likes
-
 
 @dataclass(frozen=True)
 class Models:
@@ -72,11 +70,7 @@ def learning_methods() -> dict[str, str]:
     They learn quickly and from scores alone: no networks, no embeddings of queries.
     """
     quick = (name for name, (kind, _) in _REGISTRY.items() if kind not in _NEURAL)
-    return {
-        name: ""
-        for name in quick
-        if name not in _COSTLY and getattr(make(name), "neighbors", None) is None
-    }
+    return {name: "" for name in quick if getattr(make(name), "neighbors", None) is None}
 
 
 @cache

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from paretocut import metrics
 from paretocut.decisions.cuts import Evidence
-from paretocut.errors import InvalidParameterError
+from paretocut.errors import InvalidParameterError, require
 from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
 from paretocut.metrics import MetricLike
-from paretocut.schema.extras import require
 from paretocut.schema.kinds import Array, Instance, Items, Kind, Made, Real, Text, Whole, checked
 from paretocut.truncators.base import METRIC, Truncator
 from paretocut.truncators.evidence import Clause

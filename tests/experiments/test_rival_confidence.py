@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from support import importorskip
 
+from experiments.rivals.confidence import Confidence
 from paretocut import metrics
 from paretocut.errors import InvalidParameterError, NotFittedError
 from paretocut.lists import FloatArray, RankedLists
-from paretocut.truncators import Confidence, FixedK
+from paretocut.truncators import FixedK
 
 
 def questions(seed: int, answered: int = 30, others: int = 30) -> RankedLists:
