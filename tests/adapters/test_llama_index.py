@@ -146,7 +146,7 @@ def test_the_postprocessor_can_be_stored() -> None:
     assert stored["class_name"] == "ParetoCutPostprocessor"
     restored = type(made).from_dict(stored)
     assert restored.to_dict() == stored
-    assert restored._chosen.truncator.get_params() == made._cutter.truncator.get_params()
+    assert restored._chosen.truncator.get_params() == made._chosen.truncator.get_params()
 
 
 def test_a_truncator_is_stored_by_its_path_and_not_lost(tmp_path: Path) -> None:

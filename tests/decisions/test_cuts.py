@@ -368,3 +368,12 @@ def test_indices_of_many_lists_are_those_of_each(up: bool) -> None:
         assert found == [cut.indices.tolist() for cut in cuts]
         best = [np.argsort(-x if up else x, kind="stable")[:5].tolist() for x in given_lists]
         assert found == best
+
+
+@pytest.mark.parametrize("options", [{}, {"alpha": 0.05}], ids=str)
+def test_surprise_of_many_lists_is_that_of_each(options: dict[str, float]) -> None:
+    rng = np.random.default_rng(1)
+    padded = [*rng.exponential(size=60), *[0.0] * 20]
+    for lists in ([rng.exponential(size=80), padded, []], [sorted(padded, reverse=True)]):
+        cuts = pc.cut_batch(lists, **options)
+        assert [one.tolist() for one in cuts.surprise] == [cut.surprise.tolist() for cut in cuts]
