@@ -11,7 +11,7 @@ import numpy as np
 from paretocut.decisions.wording import ordinal
 from paretocut.lists import FloatArray, IntArray
 from paretocut.schema.kinds import Real, Whole
-from paretocut.truncators.gaps import ShapeRule, scaled
+from paretocut.truncators.gaps import ShapeRule
 
 __all__ = ["ClusterGap"]
 
@@ -125,3 +125,17 @@ def _silhouette(values: FloatArray, starts: IntArray) -> float:
     larger = np.maximum(own, other)
     counts = (size[group] > 1) & (larger > 0)
     return float(np.sum((other - own)[counts] / larger[counts]) / values.size)
+
+
+def scaled(scores: FloatArray) -> FloatArray:
+    """Return falling scores, not all equal, on a scale from 1 for the first to 0 for the last.
+
+    Parameters
+    ----------
+    scores
+        Scores of one list.
+    """
+    # The difference of two huge scores may be too large for a float, that of their halves is not.
+    part = 0.5 if max(abs(scores[0]), abs(scores[-1])) > 1e300 else 1.0
+    first, last = part * scores[0], part * scores[-1]
+    return np.asarray((part * scores - last) / (first - last))

@@ -7,12 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from experiments.rivals.cluster_gap import scaled
 from paretocut import _kernel
 from paretocut.decisions.wording import ordinal
 from paretocut.lists import FloatArray
 from paretocut.schema.kinds import Real
 from paretocut.tail.gpd import gof_pvalue
-from paretocut.truncators.gaps import ShapeRule, scaled
+from paretocut.truncators.gaps import ShapeRule
 
 __all__ = ["TailAware"]
 

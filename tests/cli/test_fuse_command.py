@@ -105,7 +105,7 @@ def test_queries_that_one_run_lacks_are_named(runs: dict[str, Any], capsys: Any)
         (["--cut", "largest_gap", "--expect", "few"], "at most one of truncator, expect, "),
         (["--cut", "largest_gap", "--model", "m.json"], "at most one of --model and a method"),
         (["--expect", "few", "--max-k", "3"], "--expect, --max-k must come with --cut, got none"),
-        (["--fusion", "f.json", "--depth", "9"], "--fusion must come without --depth"),
+        (["--fusion", "f.json", "--depth", "9"], "fusion must come without depth"),
     ],
 )
 def test_bad_usage_of_the_command_is_told(

@@ -17,7 +17,7 @@ from pydantic import (
 
 from paretocut.adapters.deciding import stored
 from paretocut.adapters.tokens import TokenBudget
-from paretocut.decisions.options import OPTIONS, Choice, DecisionOptions
+from paretocut.decisions.options import DECIDING, OPTIONS, DecisionOptions
 from paretocut.truncators.choose import Chosen
 
 REFUSE: ConfigDict = {"extra": "forbid"}
@@ -76,7 +76,7 @@ class DecisionFields(_declared()):  # type: ignore[misc]  # mypy sees no class i
 
     def _with_truncator(self, truncator: Any) -> Any:
         """Return a component with this truncator in place of whatever decides here."""
-        deciding = {_FIELDS.get(name, name) for name in Choice.__annotations__}
+        deciding = {_FIELDS.get(name, name) for name in DECIDING}
         own = {name: getattr(self, name) for name in type(self).model_fields}
         rest = {name: value for name, value in own.items() if name not in deciding}
         return type(self)(**rest, truncator=truncator)

@@ -6,13 +6,13 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from typing import Any, get_args
 
-import paretocut as pc
 from paretocut.cli import arguments
 from paretocut.cli.arguments import option
 from paretocut.cli.terminal import json_line, noted_warnings
 from paretocut.decisions import Cuts
 from paretocut.errors import InvalidParameterError
-from paretocut.fusion import METHODS, Fusion
+from paretocut.fusion import METHODS
+from paretocut.fusion.chosen import ChosenFusion
 from paretocut.io import read_lists
 from paretocut.io.streams import open_target
 from paretocut.io.tables import Format
@@ -82,21 +82,14 @@ def _fused(args: Namespace) -> RankedLists:
             )
     if args.runs.count("-") > 1:
         raise InvalidParameterError("standard input (-) must be one run, got it twice")
-    given = arguments.given_options(args, ("method", "weights", "depth"))
-    fusion = None
-    if args.fusion is not None:
-        if given:
-            raise InvalidParameterError(
-                f"--fusion must come without {', '.join(map(arguments.flag, given))}, "
-                "because it has learned them"
-            )
-        fusion = arguments.load_as(Fusion, "a saved fusion", args.fusion, "--fusion")
+    given = arguments.given_options(args, ("method", "weights", "depth", "fusion"))
+    how = ChosenFusion.of("fuse", given)
     lists = {
         name: read_lists(run, args.format, higher_is_better=run not in args.distances)
         for name, run in arguments.short_names(args.runs).items()
     }
     with noted_warnings(quiet=args.quiet):
-        return pc.fuse(lists, **given) if fusion is None else fusion.fuse(list(lists.values()))
+        return how.fuse(lists if how.fusion is None else list(lists.values()))
 
 
 def _rows(lists: RankedLists, cuts: Cuts | None) -> Iterator[dict[str, Any]]:

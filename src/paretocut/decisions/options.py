@@ -4,11 +4,12 @@
 from `OPTIONS`.
 """
 
+import inspect
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict, get_args
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict, TypeVar, get_args
 
 from paretocut.errors import InvalidParameterError
 from paretocut.schema.kinds import AnyOf, Either, Kind, Real, Text, Whole
@@ -17,6 +18,8 @@ from paretocut.schema.parameters import check, check_int
 if TYPE_CHECKING:
     from paretocut.decisions.cuts import Decider
 
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 EXPECT = {"one": 1.2, "few": 5.0, "many": 25.0}
 """The words that ``expect`` takes, and the mean number of relevant results each stands for."""
@@ -123,10 +126,9 @@ class Bounds(TypedDict, total=False):
     max_k: Annotated[int | None, Option(Either(Whole()), None, "largest number of results to keep")]
 
 
-class Choice(RuleOptions, FitOptions, total=False):
-    """Who decides: at most one of truncator, expect and the rules."""
+class PlainOptions(RuleOptions, FitOptions, Bounds, total=False):
+    """Every option of a decision but the truncator."""
 
-    truncator: "Decider | str | os.PathLike[str] | None"
     expect: Annotated[
         str | float | None,
         Option(
@@ -137,8 +139,10 @@ class Choice(RuleOptions, FitOptions, total=False):
     ]
 
 
-class DecisionOptions(Choice, Bounds, total=False):
-    """Who decides, and within which bounds."""
+class DecisionOptions(PlainOptions, total=False):
+    """Who decides (at most one of truncator, expect and the rules), and within which bounds."""
+
+    truncator: "Decider | str | os.PathLike[str] | None"
 
 
 def _declared(*groups: type) -> dict[str, Option]:
@@ -153,10 +157,13 @@ def _declared(*groups: type) -> dict[str, Option]:
 FITTING = _declared(FitOptions)
 """The options of a fit."""
 OPTIONS: Mapping[str, Option] = {
-    "expect": get_args(Choice.__annotations__["expect"])[1],
+    "expect": get_args(PlainOptions.__annotations__["expect"])[1],
     **_declared(RuleOptions, FitOptions, Bounds),
 }
 """Every option of a decision but the truncator, by name."""
+
+DECIDING = ("truncator", *(name for name in OPTIONS if name not in Bounds.__annotations__))
+"""The options that say who decides and how, in contrast to bounds."""
 
 RULES = ("alpha", "evalue", "fdr", "min_surprise")
 """Names of the rules on Surprise scores."""
@@ -187,6 +194,28 @@ class Rule:
 
     def __str__(self) -> str:
         return f"{self.name}={self.level:g}"
+
+
+def spelt_out(*names: str) -> Callable[[F], F]:
+    """Give a function that takes these options as ``**options`` their signature and their help.
+
+    Its docstring has the line ``{options}`` where the help belongs.
+    """
+
+    def spell(function: F) -> F:
+        signature = inspect.signature(function)
+        *known, _ = signature.parameters.values()
+        kind = inspect.Parameter.KEYWORD_ONLY
+        own = [inspect.Parameter(name, kind, default=OPTIONS[name].default) for name in names]
+        spelt = signature.replace(parameters=[*known, *own])
+        function.__signature__ = spelt  # type: ignore[attr-defined]
+        texts = {name: OPTIONS[name].help for name in names}
+        helps = [f"{name}\n        {text[0].upper()}{text[1:]}." for name, text in texts.items()]
+        doc = function.__doc__ or ""  # python -OO has none
+        function.__doc__ = doc.replace("{options}", "\n    ".join(helps))
+        return function
+
+    return spell
 
 
 def check_options(

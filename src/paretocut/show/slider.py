@@ -18,11 +18,11 @@ import anywidget
 import traitlets
 
 from paretocut import metrics
-from paretocut.decisions.options import Choice
+from paretocut.decisions.options import DecisionOptions
 from paretocut.errors import InvalidScoresError
 from paretocut.lists import FloatArray, IntArray, RankedLists
 from paretocut.tail import fit_tail
-from paretocut.truncators.choose import choose
+from paretocut.truncators.choose import Chosen
 
 _METRICS = (metrics.precision, metrics.recall, metrics.f1)
 
@@ -71,7 +71,7 @@ def slider(
     relevance: ArrayLike | None = None,
     *,
     higher_is_better: bool = True,
-    **choice: Unpack[Choice],
+    **options: Unpack[DecisionOptions],
 ) -> CutSlider:
     """Return a widget with the scores of one list and a cut that can be dragged.
 
@@ -86,7 +86,7 @@ def slider(
         Judgements of the results, in the same order; relevant means above 0.
     higher_is_better
         False for distances.
-    **choice
+    **options
         Who decides where the cut starts; as in `paretocut.cut`.
 
     Examples
@@ -95,7 +95,7 @@ def slider(
     >>> widget.k, round(widget.curves["f1"][2], 2)
     (2, 0.8)
     """
-    cut = choose("slider", **choice).cut(scores, higher_is_better=higher_is_better)
+    cut = Chosen.of("slider", options).cut(scores, higher_is_better=higher_is_better)
     tail = fit_tail(scores, higher_is_better=higher_is_better)
     order = tail.order
     curves = {

@@ -12,13 +12,15 @@ from numpy.typing import ArrayLike
 
 from paretocut.decisions import Cut, Cuts
 from paretocut.decisions.options import (
+    DECIDING,
     FITTING,
     OPTIONS,
     RULES,
-    Choice,
+    PlainOptions,
     check_bounds,
     check_options,
     chosen_rule,
+    spelt_out,
 )
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import RaggedLike, RankedLists
@@ -45,10 +47,10 @@ class Chosen:
     @classmethod
     def of(cls, who: str, options: Mapping[str, Any]) -> Chosen:
         """Return the choice that the options make; errors speak for ``who``."""
-        bounds = {name: options[name] for name in ("min_k", "max_k") if name in options}
-        check_bounds(who, bounds.get("min_k", 0), bounds.get("max_k"))
-        rest = {name: value for name, value in options.items() if name not in bounds}
-        return cls(choose(who, **rest), **bounds)
+        min_k, max_k = options.get("min_k", 0), options.get("max_k")
+        check_bounds(who, min_k, max_k)
+        rest = {name: options[name] for name in options if name not in ("min_k", "max_k")}
+        return cls(choose(who, **rest), min_k, max_k)
 
     def cut(self, scores: ArrayLike, **about: Any) -> Cut:
         """Return the decision on one list; ``about`` are ``query`` and ``higher_is_better``."""
@@ -85,7 +87,7 @@ def _remembered(
 def _named(who: str, choice: Mapping[str, Any]) -> Truncator:
     given = {name: value for name, value in choice.items() if value is not None}
     truncator = given.pop("truncator", None)
-    allowed = {name: OPTIONS[name] for name in OPTIONS if name not in ("min_k", "max_k")}
+    allowed = {name: OPTIONS[name] for name in DECIDING[1:]}
     checked = check_options(who, given, allowed)
     deciders = [name for name in _DECIDERS if choice.get(name) is not None]
     if len(deciders) > 1:
@@ -121,16 +123,16 @@ def _loaded(who: str, given: Any) -> Truncator:
     return found
 
 
-_DEFAULT = choose("cut")
+_DEFAULT = Chosen(choose("cut"))
 
 
+@spelt_out(*OPTIONS)
 def cut(
     scores: ArrayLike,
     *,
     higher_is_better: bool = True,
-    min_k: int = 0,
-    max_k: int | None = None,
-    **choice: Unpack[Choice],
+    truncator: Truncator | str | os.PathLike[str] | None = None,
+    **options: Unpack[PlainOptions],
 ) -> Cut:
     """Return how many results of one list to keep, and why.
 
@@ -145,17 +147,11 @@ def cut(
         direction must be wrong.
     higher_is_better
         False if the scores are distances.
-    min_k, max_k
-        Bounds on the number kept, whatever is decided.
-    **choice
-        At most one decider:
-
-        - ``expect``: how many relevant results there are, ``"one"``, ``"few"``, ``"many"`` or a
-          number;
-        - ``alpha``, ``evalue``, ``fdr`` or ``min_surprise``: a rule on Surprise scores, see
-          `paretocut.tail.SurpriseFit.cut`; with it ``if_shallow`` and the options of
-          `paretocut.fit_tail`;
-        - ``truncator``: any truncator, or the path of a saved one.
+    truncator
+        Any truncator, or the path of a saved one. At most one of ``truncator``, ``expect`` and
+        the rules (``alpha``, ``evalue``, ``fdr``, ``min_surprise``) decides; the options after the
+        rules belong to a rule.
+    {options}
 
     Examples
     --------
@@ -167,17 +163,18 @@ def cut(
     >>> pc.cut(scores, expect="one").k
     2
     """
-    truncator = choose("cut", **choice) if choice else _DEFAULT
-    return truncator.cut(scores, higher_is_better=higher_is_better, min_k=min_k, max_k=max_k)
+    given = {"truncator": truncator, **options}
+    chosen = _DEFAULT if truncator is None and not options else Chosen.of("cut", given)
+    return chosen.cut(scores, higher_is_better=higher_is_better)
 
 
+@spelt_out(*OPTIONS)
 def cut_batch(
     lists: RankedLists | RaggedLike,
     *,
     higher_is_better: bool = True,
-    min_k: int = 0,
-    max_k: int | None = None,
-    **choice: Unpack[Choice],
+    truncator: Truncator | str | os.PathLike[str] | None = None,
+    **options: Unpack[PlainOptions],
 ) -> Cuts:
     """Return how many results of each list to keep, and why.
 
@@ -187,10 +184,9 @@ def cut_batch(
         `RankedLists`, which know their direction, or bare scores in any layout that they take.
     higher_is_better
         False if bare scores are distances.
-    min_k, max_k
-        Bounds on the number kept, whatever is decided.
-    **choice
-        Who decides, as in `paretocut.cut`.
+    truncator
+        As in `cut`, like all options below.
+    {options}
 
     Examples
     --------
@@ -198,5 +194,6 @@ def cut_batch(
     >>> pc.cut_batch([[0.9, 0.8, 0.1], [0.5]]).k.tolist()
     [2, 1]
     """
-    truncator = choose("cut_batch", **choice) if choice else _DEFAULT
-    return truncator.cut_batch(lists, higher_is_better=higher_is_better, min_k=min_k, max_k=max_k)
+    given = {"truncator": truncator, **options}
+    chosen = _DEFAULT if truncator is None and not options else Chosen.of("cut_batch", given)
+    return chosen.cut_batch(lists, higher_is_better=higher_is_better)

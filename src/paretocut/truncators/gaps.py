@@ -259,17 +259,3 @@ class TopP(ShapeRule):
         # The same tolerance as in Haystack: 0.95 of 20 equal results is 19 of them.
         kept = np.count_nonzero(mass / mass[-1] <= self.p + 1e-6)
         return max(int(kept), 1)
-
-
-def scaled(scores: FloatArray) -> FloatArray:
-    """Return falling scores, not all equal, on a scale from 1 for the first to 0 for the last.
-
-    Parameters
-    ----------
-    scores
-        Scores of one list.
-    """
-    # The difference of two huge scores may be too large for a float, that of their halves is not.
-    part = 0.5 if max(abs(scores[0]), abs(scores[-1])) > 1e300 else 1.0
-    first, last = part * scores[0], part * scores[-1]
-    return np.asarray((part * scores - last) / (first - last))

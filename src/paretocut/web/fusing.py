@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any
 
 from paretocut.errors import InvalidParameterError
-from paretocut.fusion import fuse
+from paretocut.fusion.chosen import ChosenFusion
 from paretocut.lists import Ragged, RankedLists
 from paretocut.web.bodies import FusedList, FuseRequest, RetrieverList, one_or_many
 from paretocut.web.cutting import as_rows, chosen_by
@@ -37,16 +37,11 @@ def fuse_lists(service: Service, asked: FuseRequest) -> Answer:
 
 def _fused(service: Service, asked: FuseRequest, lists: dict[str, RankedLists]) -> RankedLists:
     given = asked.given("method", "weights", "depth")
-    if asked.fusion is not None:
-        if given:
-            raise InvalidParameterError(
-                f"fuse: fusion must come without {', '.join(given)}, which it has learned"
-            )
-        fusion = service.models.fusion(asked.fusion)
-        return fusion.fuse(_in_order(lists, fusion.names_))
     if asked.weights is not None:
         given["weights"] = list(_in_order(asked.weights, lists).values())
-    return fuse(lists, **given)
+    fusion = None if asked.fusion is None else service.models.fusion(asked.fusion)
+    how = ChosenFusion.of("fuse", {**given, "fusion": fusion})
+    return how.fuse(lists if fusion is None else _in_order(lists, fusion.names_))
 
 
 def _by_retriever(

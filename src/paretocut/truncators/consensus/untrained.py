@@ -33,7 +33,9 @@ class Untrained(Strategy):
         taught = Clause(f"highest expected {name}, by what other collections taught")
         if setting.metric == metrics.dcg:
             merit = self.scale.apply(lists.merit)
-            rules = _dcg_rules(setting.elsewhere(), setting.seed)
+            known, seed = setting.elsewhere(), setting.seed
+            ours = known is shipped()
+            rules = _shipped_dcg_rules(seed) if ours else _dcg_rules(known, seed)
             counts = rules.counts(merit, Scale())
             return winner(counts, rules.votes, setting.constants.unsure), taught
         return best_expected(
@@ -110,11 +112,7 @@ class _Middles:
 
 
 def _dcg_rules(known: Pretrained, seed: int) -> Rules:
-    if known is shipped():
-        return _shipped_dcg_rules(seed)
     return elected(values_elsewhere(known, "dcg", np.random.default_rng(seed)))
 
 
-@cache
-def _shipped_dcg_rules(seed: int) -> Rules:
-    return elected(values_elsewhere(shipped(), "dcg", np.random.default_rng(seed)))
+_shipped_dcg_rules = cache(lambda seed: _dcg_rules(shipped(), seed))
