@@ -17,6 +17,11 @@ from paretocut.truncators import Consensus
 RNG = np.random.default_rng(5)
 
 
+@pytest.fixture(autouse=True)
+def _same_draws_in_any_order() -> None:
+    RNG.bit_generator.state = np.random.default_rng(5).bit_generator.state
+
+
 def drawn(lists: int = 40, longest: int = 300) -> list[np.ndarray]:
     """Return lists of many lengths in falling order."""
     lengths = RNG.integers(1, longest, size=lists)
