@@ -28,8 +28,8 @@ def drawn(lists: int = 40, longest: int = 300) -> list[np.ndarray]:
     return [np.sort(RNG.gamma(2.0, 1.0, size=n))[::-1] for n in lengths]
 
 
-def slow_cut(x: np.ndarray, belief: np.ndarray, beta: float = 1.0) -> int:
-    """Return the best cut by a fine grid of levels, with nothing shared with the kernel."""
+def slow_values(x: np.ndarray, belief: np.ndarray, beta: float = 1.0) -> np.ndarray:
+    """Return the expected F-beta of each cut, by a fine grid of levels of its own."""
     n = x.size
     top, bottom = x[0], x[-1]
     low = bottom - min(abs(bottom), 4.0 * (top - bottom)) / n
@@ -45,8 +45,7 @@ def slow_cut(x: np.ndarray, belief: np.ndarray, beta: float = 1.0) -> int:
         weights += share * density / density.sum()
     hits, kept = np.cumsum(p, axis=1), np.arange(1, n + 1)
     totals = p.sum(axis=1, keepdims=True)
-    value = weights @ ((1 + beta**2) * hits / (kept + beta**2 * totals))
-    return int(np.argmax(value)) + 1
+    return np.asarray(weights @ ((1 + beta**2) * hits / (kept + beta**2 * totals)))
 
 
 @pytest.mark.parametrize("beta", [1.0, 2.0])
@@ -57,11 +56,13 @@ def test_believed_cuts_agree_with_a_fine_integral(beta: float) -> None:
     ones = np.ones(len(lists))
     beliefs = np.stack([shares, means, ones, 1 - shares, others, 0.6 * ones], axis=1)
     cuts = believed_cuts(Ragged.from_any(lists), beliefs, beta)
-    slow = [slow_cut(x, belief, beta) for x, belief in zip(lists, beliefs, strict=True)]
-    # Twelve levels stand for two hundred: cuts may differ by a few percent, seldom by more.
-    ratio = np.log(cuts / np.array(slow))
+    values = [slow_values(x, belief, beta) for x, belief in zip(lists, beliefs, strict=True)]
+    # Twelve levels stand for two hundred: cuts differ by a few percent on average, and none of
+    # them loses much of what the best cut is worth.
+    ratio = np.log(cuts / np.array([np.argmax(value) + 1 for value in values]))
     assert np.abs(ratio).mean() < 0.05
-    assert np.abs(ratio).max() < 0.35
+    lost = [1 - value[k - 1] / value.max() for value, k in zip(values, cuts, strict=True)]
+    assert max(lost) < 0.01
 
 
 def test_more_is_kept_when_more_is_expected() -> None:
