@@ -111,9 +111,9 @@ def test_many_lists_are_cut_as_the_library_cuts_them(client: Any, choice: dict[s
 
 
 def from_choice(choice: dict[str, Any]) -> Truncator:
-    from paretocut.truncators.choose import choose
+    from paretocut.truncators.choose import Chosen
 
-    return choose("cut", **choice)
+    return Chosen.of("cut", choice).truncator
 
 
 def test_a_method_is_named_as_on_the_command_line(client: Any) -> None:

@@ -66,7 +66,7 @@ def _passing(rule: Rule, surprise: Ragged, tests: IntArray) -> IntArray:
     return counts
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class RuleEvidence:
     """The tails that a rule looked at; ``ranked`` says whether their results are best first."""
 

@@ -126,7 +126,8 @@ class Truncator(ABC):
         values = as_scores(scores, who="cut")
         bare = Ragged.unchecked(values, np.array([0, values.size]))
         queries = None if query is None else [query]
-        return self._cut_bare(bare, up, bounds, queries, "cut")[0]
+        cuts = self._cut_bare(bare, up, bounds, queries, "cut")
+        return Cut(int(cuts.k[0]), values.size, cuts, 0)
 
     def cut_batch(
         self,

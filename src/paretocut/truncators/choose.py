@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Unpack
@@ -46,11 +47,16 @@ class Chosen:
 
     @classmethod
     def of(cls, who: str, options: Mapping[str, Any]) -> Chosen:
-        """Return the choice that the options make; errors speak for ``who``."""
-        min_k, max_k = options.get("min_k", 0), options.get("max_k")
-        check_bounds(who, min_k, max_k)
-        rest = {name: options[name] for name in options if name not in ("min_k", "max_k")}
-        return cls(choose(who, **rest), min_k, max_k)
+        """Return the choice that the options make; errors speak for ``who``.
+
+        The same word or rule gives the same object.
+        """
+        if options.get("truncator") is None:  # the file of a truncator may have changed
+            with suppress(TypeError):  # what has no hash is no option of ours, see below
+                # 1 and True are equal, but only one of them is a number of results.
+                kinds = tuple(map(type, options.values()))
+                return _remembered(who, tuple(options.items()), kinds)
+        return _chosen(who, options)
 
     def cut(self, scores: ArrayLike, **about: Any) -> Cut:
         """Return the decision on one list; ``about`` are ``query`` and ``higher_is_better``."""
@@ -61,30 +67,22 @@ class Chosen:
         return self.truncator.cut_batch(lists, min_k=self.min_k, max_k=self.max_k, **about)
 
 
-def choose(who: str, **choice: Any) -> Truncator:
-    """Return the truncator that these options name; untrained `Consensus` when they name none.
-
-    The same word or rule gives the same object.
-    """
-    if choice.get("truncator") is not None:
-        return _named(who, choice)  # a file may have changed
-    try:
-        # 1 and True are equal, but only one of them is a number of results.
-        return _remembered(who, tuple(choice.items()), tuple(map(type, choice.values())))
-    except TypeError:  # has no hash, so it is no option of ours
-        return _named(who, choice)
-
-
 @lru_cache(maxsize=64)
-def _remembered(
-    who: str, choice: tuple[tuple[str, Any], ...], kinds: tuple[type, ...]
-) -> Truncator:
-    chosen = _named(who, dict(choice))
-    chosen._valid = True  # type: ignore[misc]  # nobody else has it
+def _remembered(who: str, options: tuple[tuple[str, Any], ...], kinds: tuple[type, ...]) -> Chosen:
+    chosen = _chosen(who, dict(options))
+    chosen.truncator._valid = True  # type: ignore[misc]  # nobody else has it
     return chosen
 
 
+def _chosen(who: str, options: Mapping[str, Any]) -> Chosen:
+    min_k, max_k = options.get("min_k", 0), options.get("max_k")
+    check_bounds(who, min_k, max_k)
+    rest = {name: options[name] for name in options if name not in ("min_k", "max_k")}
+    return Chosen(_named(who, rest), min_k, max_k)
+
+
 def _named(who: str, choice: Mapping[str, Any]) -> Truncator:
+    """Return the truncator that the options name; untrained `Consensus` when they name none."""
     given = {name: value for name, value in choice.items() if value is not None}
     truncator = given.pop("truncator", None)
     allowed = {name: OPTIONS[name] for name in DECIDING[1:]}
@@ -123,7 +121,7 @@ def _loaded(who: str, given: Any) -> Truncator:
     return found
 
 
-_DEFAULT = Chosen(choose("cut"))
+_DEFAULT = Chosen.of("cut", {})
 
 
 @spelt_out(*OPTIONS)
@@ -163,8 +161,10 @@ def cut(
     >>> pc.cut(scores, expect="one").k
     2
     """
-    given = {"truncator": truncator, **options}
-    chosen = _DEFAULT if truncator is None and not options else Chosen.of("cut", given)
+    if truncator is None and not options:
+        return _DEFAULT.cut(scores, higher_is_better=higher_is_better)
+    given = options if truncator is None else {**options, "truncator": truncator}
+    chosen = Chosen.of("cut", given)
     return chosen.cut(scores, higher_is_better=higher_is_better)
 
 
