@@ -6,6 +6,7 @@ import copy
 import inspect
 import json
 import pickle
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -365,3 +366,19 @@ def test_every_public_truncator_has_a_short_name() -> None:
     public = set(truncators.__all__) - {"BiCut", "Choppy", "AttnCut", "Training"}
     other = {"Calibrated", "Gated", "Truncator", "from_text", "load", "make", "names"}
     assert classes == public - other
+
+
+def test_a_fit_that_fails_leaves_the_old_model(
+    name: str, train: RankedLists, test: RankedLists
+) -> None:
+    # A refused refit made Consensus untrained once, without a word.
+    truncator = make(name).fit(train)
+    before, saved = truncator.predict(test), truncator.to_dict()
+    for bad in (train[:0], RankedLists([[0.5, 0.4]]), "run.txt"):
+        with suppress(ValueError, TypeError, AttributeError):
+            copy.deepcopy(truncator).fit(bad)  # whether it is refused at all
+            continue
+        with pytest.raises((ValueError, TypeError, AttributeError)):
+            truncator.fit(bad)
+    np.testing.assert_array_equal(truncator.predict(test), before)
+    assert truncator.to_dict() == saved

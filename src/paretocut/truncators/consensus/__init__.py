@@ -1,7 +1,7 @@
 """`Consensus`: one strategy for each thing that may be known of the lists.
 
 ``untrained`` knows nothing, or a word; ``unjudged`` has seen lists; ``partly_judged`` and
-``judged`` have seen judgements. ``pretrain`` is what other collections taught.
+``fully_judged`` have seen judgements. ``pretrain`` is what other collections taught.
 """
 
 from paretocut.decisions.options import EXPECT

@@ -23,7 +23,7 @@ from paretocut.schema.kinds import Either, Instance, Kind, Whole
 from paretocut.schema.parameters import shown
 from paretocut.truncators.base import METRIC, TRUNCATOR, Truncator
 from paretocut.truncators.consensus.expected import is_f_beta
-from paretocut.truncators.consensus.judged import Judged, Vote
+from paretocut.truncators.consensus.fully_judged import Judged, Vote
 from paretocut.truncators.consensus.partly_judged import PartlyJudged
 from paretocut.truncators.consensus.pretrain import Pretrained, shipped
 from paretocut.truncators.consensus.strategy import Setting, Strategy
