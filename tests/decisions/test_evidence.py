@@ -140,6 +140,11 @@ def test_results_are_picked_in_any_order() -> None:
     assert cut.of("abcdef") == [("abcdef")[i] for i in cut.indices]
     with pytest.raises(pc.errors.InvalidScoresError, match=r"Cut\.of: results must be 6"):
         cut.of("abc")
+    # A slice of results in another order returned the wrong ones, without a word.
+    with pytest.raises(pc.errors.InvalidScoresError, match=r"take cut\.of\(results\)"):
+        "abcdef"[:cut]
+    assert int(cut) == 2
+    assert "fedcba"[: pc.cut(sorted(scores, reverse=True))] == "fe"
 
 
 def test_a_decision_does_not_change_with_its_truncator() -> None:

@@ -70,8 +70,7 @@ class Decider(Protocol):
 class Cuts(Drawn):
     """How many results of each list to keep, and why.
 
-    Reasons and warnings are put into words when somebody asks for them. ``cuts[i]`` is the `Cut`
-    of one list, ``np.asarray(cuts)`` the numbers.
+    ``cuts[i]`` is the `Cut` of one list, ``np.asarray(cuts)`` the numbers.
 
     Attributes
     ----------
@@ -225,7 +224,8 @@ class Cuts(Drawn):
 class Cut(Drawn):
     """How many results to keep, and why: one list of `Cuts`.
 
-    It may stand for its number: ``results[:cut]``, ``int(cut)``; it is false when nothing is kept.
+    Where the scores came best first, ``results[:cut]`` are the results to return; `of` picks them
+    in any order. ``int(cut)`` is the number; it is false when nothing is kept.
 
     Attributes
     ----------
@@ -350,7 +350,11 @@ class Cut(Drawn):
     def __int__(self) -> int:
         return self.k
 
-    __index__ = __int__
+    def __index__(self) -> int:
+        if self._order is not None:
+            order = "Cut: a slice needs results that came best first, got another order"
+            raise InvalidScoresError(f"{order}; take cut.of(results), or the places cut.indices")
+        return self.k
 
     def __bool__(self) -> bool:
         return self.k > 0

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, Unpack
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from paretocut import _kernel
 from paretocut.decisions.cuts import as_scores
-from paretocut.decisions.options import FitOptions, Fitting
+from paretocut.decisions.options import FITTING, FitOptions, Fitting
 from paretocut.errors import InvalidScoresError
 from paretocut.lists import Ragged, RaggedLike, RankedLists
 from paretocut.schema.parameters import check_bool
@@ -20,6 +21,7 @@ from paretocut.tail.fits import SurpriseFit, SurpriseFits, fit_ragged, threads_o
 from paretocut.tail.gpd import kernel_gof
 
 _DEFAULT = Fitting()
+_AS_DEFAULT = tuple(option.default for option in FITTING.values())
 
 
 def fit_tail(
@@ -71,18 +73,9 @@ def fit_tail(
     (2, [12.2, 11.2])
     """
     fitting = _DEFAULT
-    if not (
-        transform == "identity" and selection == "greedy" and refit == "window" and min_window == 5
-    ):
-        fitting = Fitting.of(
-            "fit_tail",
-            {
-                "transform": transform,
-                "selection": selection,
-                "refit": refit,
-                "min_window": min_window,
-            },
-        )
+    given = transform, selection, refit, min_window
+    if not all(map(operator.is_, given, _AS_DEFAULT)):  # equal ones pass the check below
+        fitting = Fitting.of("fit_tail", dict(zip(FITTING, given, strict=True)))  # type: ignore[arg-type]
     up = check_bool(higher_is_better, who="fit_tail", name="higher_is_better")
     values = as_scores(scores, who="fit_tail")
     if fitting.transform != "identity":
