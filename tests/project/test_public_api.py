@@ -2,9 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 import types
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
 
 import paretocut as pc
+from paretocut import (
+    background,
+    calibration,
+    evaluation,
+    fusion,
+    io,
+    judging,
+    metrics,
+    truncators,
+)
 
 PUBLIC = [
     "WARNINGS",
@@ -53,3 +69,34 @@ def test_nothing_else_is_visible() -> None:
         if not name.startswith("_") and not isinstance(value, types.ModuleType)
     }
     assert visible <= set(PUBLIC)
+
+
+def documented() -> Iterator[tuple[str, Any]]:
+    """Yield everything public that has a docstring of its own: functions, classes, methods."""
+    for room in (pc, truncators, io, metrics, calibration, evaluation, fusion, judging, background):
+        for name in room.__all__:
+            found = getattr(room, name)
+            if inspect.isfunction(found) or inspect.isclass(found):
+                yield f"{room.__name__}.{name}", found
+            if inspect.isclass(found) and found.__module__.startswith("paretocut"):
+                for own, member in vars(found).items():
+                    if not own.startswith("_") and inspect.isfunction(member):
+                        yield f"{room.__name__}.{name}.{own}", member
+
+
+@pytest.mark.parametrize(("name", "found"), [*documented()], ids=lambda value: str(value)[:60])
+def test_what_is_public_has_a_docstring_that_names_its_parameters(name: str, found: Any) -> None:
+    # Ruff asks for no docstrings of functions, because it cannot tell what is public.
+    text = inspect.getdoc(found) or ""
+    assert text, f"{name} has no docstring"
+    if inspect.isclass(found) and ("Parameters\n---" not in text or issubclass(found, Exception)):
+        return  # made by the package itself
+    if ".Parts." in name or "see `" in text:
+        return  # of the package's own machinery, or documented where the method comes from
+    parameters = [
+        parameter.name
+        for parameter in inspect.signature(found).parameters.values()
+        if parameter.name not in ("self", "cls") and not parameter.name.startswith("_")
+    ]
+    missing = [name for name in parameters if not re.search(rf"\b{re.escape(name)}\b", text)]
+    assert not missing, f"{name} does not say what {', '.join(missing)} mean"

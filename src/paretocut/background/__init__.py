@@ -2,6 +2,5 @@
 
 from paretocut.background.law import Background, fit_gev, gev_log_cdf
 from paretocut.background.query_scale import QueryScale
-from paretocut.background.two_groups import Groups
 
-__all__ = ["Background", "Groups", "QueryScale", "fit_gev", "gev_log_cdf"]
+__all__ = ["Background", "QueryScale", "fit_gev", "gev_log_cdf"]

@@ -111,6 +111,7 @@ class QueryScale:
         return cls(**known)
 
     def to_dict(self) -> dict[str, Any]:
+        """Return the scale as plain data."""
         return {"counts": dict(self.counts), "size": self.size}
 
 

@@ -36,28 +36,16 @@ _STATE: dict[str, Kind] = {
 class Groups:
     """The best scores of a log as a mixture of two normal laws.
 
-    Attributes
-    ----------
-    share
-        Estimated share of queries without an answer.
-    null_mean, null_spread
-        Best scores of queries without an answer.
-    mean, spread
-        Best scores of queries with an answer.
-    threshold
-        Lowest best score that counts as an answer.
-    lost, passed
-        Estimated share of the answerable queries that get nothing, and of the others that get
-        results.
+    ``share`` of the queries have no answer; their best scores have ``null_mean`` and
+    ``null_spread``, those of the others ``mean`` and ``spread``. Best scores from ``threshold`` on
+    count as answers; then ``lost`` of the answerable queries get nothing, and ``passed`` of the
+    others get results.
 
-    Notes
-    -----
     This is Efron's model of two groups with an empirical null. Questions off the topic of the
     index score a little below or above nonsense, so nonsense is only a first guess at the first
-    group: its mean weighs as much as 10 queries, its spread as much as 30. The fit is the most
-    probable one of several starts of EM. The threshold minimises the sum of both error rates. If
-    nearly all of the log seems to have an answer (a share below 0.1), at most a tenth of it is
-    left empty.
+    group: its mean weighs as much as 10 queries, its spread as much as 30. The threshold minimises
+    the sum of both error rates. If nearly all of the log seems to have an answer (a share below
+    0.1), at most a tenth of it is left empty.
 
     References
     ----------

@@ -14,28 +14,14 @@ from paretocut.schema.parameters import check_int, check_positive_int
 def nonsense_queries(
     texts: Iterable[str], n: int = 100, *, length: int = 8, lexical: bool = False, seed: int = 0
 ) -> list[str]:
-    """Return queries that mean nothing, made of words of these texts.
+    """Return ``n`` queries that mean nothing, made of words of some hundred texts of an index.
 
-    Each query is ``length`` different words. No document is about such a mixture, but the index
-    knows every word, so the scores show what chance reaches.
+    Each query is ``length`` different words (three are close to a real query; twelve or twenty
+    change little). No document is about such a mixture, yet the index knows every word: its scores
+    show what chance reaches. ``lexical`` takes common words more often, by the square root of the
+    number of texts they are in, because real questions off the topic share common words with any
+    index; otherwise every word has the same chance. ``seed`` is that of the draws.
 
-    Parameters
-    ----------
-    texts
-        Some hundred texts of the index.
-    n
-        Number of queries.
-    length
-        Words in each. Three words are close to a real query; twelve or twenty change little.
-    lexical
-        How words are drawn. False: all words are equally likely, which suits embeddings. True:
-        the probability grows with the square root of the number of texts that hold the word,
-        because real questions off the topic share common words with any index.
-    seed
-        Of the draws.
-
-    Examples
-    --------
     >>> nonsense_queries(["the cat sat on a mat", "dogs chase the cat"], 2, length=3)
     ['on chase cat', 'cat sat the']
     """

@@ -106,7 +106,7 @@ class Evaluation(Drawn):
         return _means(self.values[self._at(metric, truncator)], self.query)
 
     def cuts(self, metric: str, truncator: str) -> IntArray:
-        """Return a truncator's cuts, one per test list of every split."""
+        """Return the cuts of a truncator for a metric, one per test list of every split."""
         cuts: IntArray = self.k[self._at(metric, truncator)]
         return cuts
 

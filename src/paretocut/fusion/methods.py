@@ -37,6 +37,24 @@ def fuse(
     A document that a retriever did not return counts as low as the last one that it did return.
     The scores and ranks of each retriever stay in ``parts``.
 
+    Parameters
+    ----------
+    lists
+        For each retriever its `RankedLists` with ``doc_ids``, or a pair of scores and document
+        ids (of one query or of many). A mapping names the retrievers; otherwise they are called
+        "1", "2", ... Each keeps its own direction. Queries are matched by id.
+    method
+        How the scores of one list become comparable with those of another; see Notes.
+    weights
+        One number for each retriever, 0 or more; equal by default.
+    depth
+        Results of each list that take part; all by default.
+
+    Warns
+    -----
+    QueryCoverageWarning
+        If a query has no list from some retriever. The query is kept.
+
     Notes
     -----
     The score of a document is the sum of what it gets from each retriever:

@@ -74,6 +74,22 @@ def read_lists(
 ) -> RankedLists:
     """Return the ranked lists of a file of any known format.
 
+    Parameters
+    ----------
+    source
+        Path, "-" for standard input, or an open binary file; plain, gzip or xz.
+    format
+        "trec", "jsonl", "csv", "parquet" or "arrow"; by default the end of the name decides, and
+        TREC is taken where there is no name.
+    qrels
+        Judgements in TREC format; they replace relevance from the file.
+    min_grade, missing, unjudged
+        As for `with_qrels`.
+    higher_is_better
+        False for distances.
+    max_bytes
+        Refuse a file that is larger than this once decompressed; for files from strangers.
+
     Raises
     ------
     DataFormatError
@@ -106,6 +122,15 @@ def write_lists(target: Target, lists: RankedLists, format: Format | None = None
 
     A TREC run cannot hold a query without results; tables hold all. The file appears whole or
     not at all; distances are written as distances.
+
+    Parameters
+    ----------
+    target
+        Where to write; .gz and .xz are compressed; "-" is standard output.
+    lists
+        What to write.
+    format
+        As for `read_lists`.
     """
     chosen = format_of(target, format, who="write_lists")
     if chosen == "trec":

@@ -15,6 +15,13 @@ def read_texts(source: Source, wanted: Container[str] | None = None) -> dict[str
     A line is a JSON object with ``id`` (or ``_id``), ``text`` and, if there is one, ``title``; or
     it is a name, a tab and the text.
 
+    Parameters
+    ----------
+    source
+        Path, "-" for standard input, or an open binary file; plain, gzip or xz.
+    wanted
+        Ids of the texts to keep; by default all. The others cost no memory.
+
     Examples
     --------
     >>> import io

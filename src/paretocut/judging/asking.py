@@ -30,6 +30,32 @@ def judge(
     ``Consensus().fit`` learns from such lists. The questions are those of `plan_judgements`,
     planned again after every 50 answers.
 
+    Parameters
+    ----------
+    lists
+        Lists with document ids. Judgements that they hold are kept and not asked for again.
+    ask
+        The judge: a person, a language model, a click log. It takes query and document; it
+        returns True or False, a grade, or None if unsure.
+    budget
+        Answers to collect, including those of earlier runs in the file.
+    texts, queries
+        Texts of the documents and of the queries, by id; ``ask`` gets them in place of the ids.
+    path
+        File that keeps each answer as soon as it is given. A second call with the same lists,
+        ``seed`` and ``repeats`` goes on where the first one stopped.
+    repeats
+        Share of questions that are asked twice, to see how often the answers agree; see
+        `JudgingSession.errors`.
+    tolerance
+        Stop when the cuts lose at most this much F1, with 95 % confidence; None asks for the
+        whole budget.
+    progress
+        Whether to count on standard error and say at the end why it stopped; None does so on a
+        terminal.
+    seed
+        Of the plan.
+
     Examples
     --------
     >>> lists = RankedLists([[0.9, 0.5, 0.1], [0.8, 0.3]], doc_ids=[["a", "b", "c"], ["d", "e"]])

@@ -53,6 +53,15 @@ def plan_judgements(lists: RankedLists, budget: int = 200, *, seed: int = 0) -> 
     result, the third and the three hundredth all have their turn. Once 50 results are judged,
     every other visit looks where relevance is as likely as not.
 
+    Parameters
+    ----------
+    lists
+        The lists. Judgements that they hold are taken into account and never asked for again.
+    budget
+        Number of results; fewer if the lists hold fewer.
+    seed
+        Of the random choices.
+
     Examples
     --------
     >>> lists = RankedLists([[0.9, 0.8, 0.7, 0.6, 0.5, 0.4]] * 3)

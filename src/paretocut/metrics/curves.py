@@ -95,7 +95,7 @@ class Metric:
         return values
 
     def curves(self, lists: RankedLists) -> Ragged:
-        """Return the value of every cut of every list: ``n + 1`` values per list."""
+        """Return the value of every cut of ``lists``: ``n + 1`` values for each list."""
         if isinstance(self.function, Reranking):
             return self.function.curves(lists)
         parts = [

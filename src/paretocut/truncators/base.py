@@ -202,7 +202,7 @@ class Truncator(ABC):
         return params
 
     def set_params(self, **params: Any) -> Self:
-        """Return the truncator itself with some of the constructor's arguments replaced."""
+        """Return the truncator itself, with these ``params`` of its constructor replaced."""
         allowed = self._defaults()
         for name, value in params.items():
             owner, _, rest = name.partition("__")

@@ -70,7 +70,7 @@ class Calibrated(Gated):
         shapes: FloatArray | None = None,
         scale: QueryScale | None = None,
     ) -> Self:
-        """Return the truncator itself, with what calibration measured; see the attributes."""
+        """Return the truncator itself, with what calibration measured; see `Calibrated`."""
         self.nonsense_, self.log_, self.shapes_, self.scale_ = nonsense, log, shapes, scale
         return self
 

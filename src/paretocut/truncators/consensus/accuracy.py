@@ -40,25 +40,15 @@ class AnswerModel:
     Made by `AnswerModel.fit`. Its numbers do not change when all scores are multiplied by a
     positive number or shifted.
 
-    Attributes
-    ----------
-    knots
-        Quantiles of each column over the training lists: of the scores at ranks 1, 2, 3, 5, 10,
-        20, 50 and 100 (the last score of a shorter list) and of the log of their range.
-    least
-        Smallest range that counts as more than 0.
-    intercept, coef
-        Of the log-odds, for the columns within their knots and the normal scores of the first
-        eight.
+    ``knots`` are quantiles over the training lists, of the scores at ranks 1, 2, 3, 5, 10, 20, 50
+    and 100 and of the log of their range; ``least`` is the smallest range that counts as more than
+    0; ``intercept`` and ``coef`` are of the log-odds, for the columns within their knots and the
+    normal scores of the first eight.
 
-    Notes
-    -----
-    There are three regressions: on the best score alone, on all scores, and on all columns. Each
-    has the penalty with the lowest log loss in cross-validation. Their average has the weights
-    under which the cross-validated mixture is most likely; each model starts with a count of one
-    list, so that few lists do not choose one of many models by chance. Under a strong penalty a
-    regression becomes a fixed slope on the best score and not a constant, because a better score
-    speaks for an answer even before any list is judged.
+    Three regressions are averaged: on the best score, on all scores, and on all columns. Each has
+    the penalty with the lowest log loss in cross-validation; each counts one list beforehand, so
+    that few lists do not choose one of many models by chance. Under a strong penalty a regression
+    becomes a fixed slope on the best score: a better score speaks for an answer.
 
     References
     ----------

@@ -70,54 +70,12 @@ class Consensus(Truncator):
 
     Notes
     -----
-    **With judged lists** the metric decides what is learned.
-
-    *F1, and any metric not named below*: ``fit`` compares some 1,100 rules, thresholds on rank,
-    on the raw score, on the score scaled within its list (min-max, against its first five, z),
-    and on min-max with a little of rank or z. In each of 100 draws of a Bayesian bootstrap over
-    the queries one of them is best and has a vote; a list is cut at the median of the cuts voted
-    for. The best rule alone would follow the noise of few queries; a median of several is steadier.
-    For F1 other collections take part in the draws, with the weight of six queries.
-
-    *DCG and utilities*, to which each result adds its own part: the cut with the highest expected
-    metric under `predict_proba`, with log-odds lowered by half a standard error. If such cuts lose
-    in cross-validation, nothing is kept.
-
-    *Accuracy*: a regression on the scores at eight ranks tells lists that hold a relevant result
-    from others. Lists with a probability of one half or more are kept, cut by ``base`` if there
-    is one.
-
-    **With lists judged in part**, as `paretocut.judge` makes them, relevance is a logistic
-    regression on log rank, its square, and the score within the range of the list, fitted to the
-    judged results alone, and drawn towards the coefficients of other collections. It tells how
-    many results are relevant, with an interval. A judge may err: a lone yes deep in a list is
-    taken for an error rather than for hundreds of relevant results like it. For F1 and other
-    F-beta the number is used as if it had been told with ``expect``, and a tenth of the belief
-    stays with the upper half of the range; any other metric is maximised in expectation. If 20
-    lists or more are judged in full, these are learned from as above.
-
-    **With** ``expect`` **and no judgements**, for F1 and other F-beta, the log-odds of relevance
-    rise by 12 over the score range of a list and fall by 0.25 with every factor *e* in rank.
-    They are shifted until the probabilities sum to that number. The number is not taken as exact:
-    its logarithm is normal with standard deviation 0.6, or 0.8 for a word, and the cut is where
-    the metric is highest on average.
-
-    **With unjudged lists of the system**, ``fit`` estimates the number from three statistics of
-    the first 100 results: how far the second result stands behind the best, how many results of
-    any list reach the best scores of other lists, and how many stand in the upper half of this
-    one. The coefficients come from judged collections; see docs/calibrate.md. The estimate has a
-    standard deviation of 1 in the logarithm. It gets seven tenths of the weight; the upper half of
-    the range gets three tenths.
-
-    **With neither**, F1 keeps the upper half of the score range. The range begins a little below
-    the lowest score: one n-th of that score's size in a list of n results. In a flat list half of
-    the range may be most of the list, so a cut of more than 50 results is not deeper than if 50
-    results were relevant. For DCG other collections vote on thresholds on z, which can keep
-    nothing, and a list is cut at the lower quartile of the cuts voted for. Any other metric is
-    maximised in expectation under `predict_proba`.
-
-    Scores that are probabilities, a quarter of them within 0.01 of 0 or 1, are compared as
-    logits: decided over all lists in ``fit``, without it in each list.
+    Judged lists teach what suits the metric: for F1 (and any metric not named here) a vote of some
+    1,100 simple rules in a Bayesian bootstrap; for DCG and utilities the cut with the highest
+    expected metric under `predict_proba`, or nothing if such cuts lose; for accuracy a model of
+    whether a list holds an answer. Lists judged in part, unjudged lists, and ``expect`` say how
+    many results are relevant; the cut is where the metric is highest on average. With neither,
+    F1 keeps the upper half of the score range. docs/methods.md has the details of each.
 
     References
     ----------

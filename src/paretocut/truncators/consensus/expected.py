@@ -64,15 +64,7 @@ def expected_curve(
 
 
 def best_expected(probabilities: Ragged, metric: MetricLike, seed: int = 0) -> IntArray:
-    """Return the cut of each list with the highest expected metric, the smallest on a tie.
-
-    Parameters
-    ----------
-    probabilities
-        Probability of relevance of each result of each list.
-    metric, seed
-        As for `expected_curve`.
-    """
+    """Return the cut of each list with the highest expected metric, the smallest on a tie."""
     cuts = [int(np.argmax(expected_curve(p, metric, seed=seed))) for p in probabilities]
     return np.array(cuts, dtype=np.int64)
 

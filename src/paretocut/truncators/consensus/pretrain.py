@@ -119,17 +119,7 @@ def values_elsewhere(
     rng: np.random.Generator,
     draws: int = CONSTANTS.draws,
 ) -> FloatArray:
-    """Return the value of each rule (rows) in each draw of other collections (columns).
-
-    Parameters
-    ----------
-    known
-        What `pretrain` returned.
-    metric
-        "f1" or "dcg".
-    rng, draws
-        Source and number of the draws.
-    """
+    """Return the value of each rule (rows) in each draw of other collections (columns)."""
     values = known.values[metric]
     learned = where(LEARNED[metric])
     table = np.full((len(values), learned.size), -1.0)
