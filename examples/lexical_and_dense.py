@@ -78,7 +78,7 @@ def main() -> None:
     }
     hybrid = pc.fuse(both)
     for name, choice in {"": {}, ', expect="one"': {"expect": "one"}}.items():
-        kept = hybrid.truncate(hybrid.cut(**choice).k)
+        kept = hybrid.truncate(pc.cut_batch(hybrid, **choice).k)
         returned[f"fused by score, cut{name}"] = [set(map(int, row)) for row in kept.doc_ids]
 
     answers = cited()

@@ -82,17 +82,19 @@ _LAZY = {
 
 _register()
 
+_ROOMS = ("background", "calibration", "evaluation", "fusion", "judging", "relevance")
+
 
 def __getattr__(name: str) -> object:
     if name == "__version__":
         from importlib.metadata import version
 
         return version("paretocut")
-    if name not in _LAZY:
+    if name not in _LAZY and name not in _ROOMS:
         raise AttributeError(f"module 'paretocut' has no attribute {name!r}")
     from importlib import import_module
 
-    module = _LAZY[name]
+    module = _LAZY.get(name, "")
     if not module:
         return import_module(f"paretocut.{name}")
     found = getattr(import_module(f"paretocut.{module}"), name)

@@ -342,7 +342,7 @@ def _words(draw: Draw) -> Any:
     what = draw.randrange(3)
     if what == 0:
         pools = {"n": of(1, 3), "length": of(1, 3, 100), "seed": of(0), "lexical": of(True)}
-        return pc.calibration.nonsense(texts, **some(draw, **pools))
+        return pc.calibration.nonsense_queries(texts, **some(draw, **pools))
     if what == 1:
         return pc.background.QueryScale.from_texts(texts)(of(["cat"], ["", "dog dog"])(draw))
     return pc.calibration.calibrated(

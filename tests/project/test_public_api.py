@@ -84,7 +84,9 @@ def documented() -> Iterator[tuple[str, Any]]:
                         yield f"{room.__name__}.{name}.{own}", member
 
 
-@pytest.mark.parametrize(("name", "found"), [*documented()], ids=lambda value: str(value)[:60])
+@pytest.mark.parametrize(
+    ("name", "found"), [*documented()], ids=lambda value: value if isinstance(value, str) else ""
+)
 def test_what_is_public_has_a_docstring_that_names_its_parameters(name: str, found: Any) -> None:
     # Ruff asks for no docstrings of functions, because it cannot tell what is public.
     text = inspect.getdoc(found) or ""

@@ -364,8 +364,8 @@ def _tops(
     if lists.higher_is_better != higher_is_better:
         kinds = ("distances", "scores")
         raise InvalidScoresError(
-            f"Background: lists must hold {kinds[higher_is_better]}, as those it was fitted on, "
-            f"got {kinds[lists.higher_is_better]}"
+            f"Background: lists must hold {kinds[bool(higher_is_better)]}, as it was fitted on, "
+            f"got {kinds[bool(lists.higher_is_better)]}"
         )
     merit = lists.merit
     top = np.where(merit.filled, merit.ends()[0], -np.inf)

@@ -112,8 +112,7 @@ class Cuts(Drawn):
         Of results that match nothing (padded with score 0) they hold the first only.
         """
         self._sort()
-        assert self._ranked is not None
-        return self._ranked
+        return self._ranked  # type: ignore[return-value]  # it is there now
 
     def _sort(self) -> None:
         """Sort lists that were decided on as they were given: ten million results take a while."""
@@ -184,7 +183,8 @@ class Cuts(Drawn):
         """Surprise of each result, in the caller's order; see `paretocut.fit_tail`."""
         found = self.fits.surprise
         if self._given is not None:  # fitted as the caller gave them
-            return found
+            padded = self._matches is not None
+            return Ragged.from_any([cut.surprise for cut in self]) if padded else found
         whole = Ragged.unchecked(np.zeros(int(self.n.sum())), offsets_of(self.n))
         fitted = whole.ranks < whole.spread(found.lengths)  # padding has surprise 0
         if self._order is None:
@@ -314,11 +314,14 @@ class Cut(Drawn):
         """Return one number per result of the caller's list; padding gets the number ``others``."""
         tails, i = self._cuts._tails_of(self._i)
         surprise, tests = tails.surprise[i], int(tails.tests[i])
-        if self._cuts._given is not None:  # fitted as the caller gave them
-            return of(surprise, tests)
+        if self._cuts._given is not None and surprise.size == self.n:
+            return of(surprise, tests)  # fitted as the caller gave them
         whole = np.full(self.n, float(tests) if others is None else others)
         order = self._order
-        where = slice(surprise.size) if order is None else order[: surprise.size]
+        where: Any = slice(surprise.size) if order is None else order[: surprise.size]
+        if self._cuts._given is not None:  # all but the padding, of which the first zero stays
+            where = (own := self._cuts._given[0][self._i]) != 0
+            where[np.argmin(np.abs(own))] = True
         whole[where] = of(surprise, tests)
         return whole
 

@@ -186,7 +186,7 @@ def best_first(scores: Ragged, higher_is_better: bool, who: str = "Ragged") -> I
     Scores that are not finite are refused in the name of ``who``.
     """
     values = np.ascontiguousarray(scores.values, dtype=np.float64)
-    found = _kernel.survey(values, scores.offsets, higher_is_better)
+    found = _kernel.survey(values, scores.offsets, bool(higher_is_better))
     if found == _IN_ORDER:
         return None
     if found >= 0:
@@ -197,7 +197,7 @@ def best_first(scores: Ragged, higher_is_better: bool, who: str = "Ragged") -> I
             f"{who}: scores must be finite, got {values[found]} at index {place}{where}"
         )
     order = np.empty(values.size, dtype=np.int64)
-    _kernel.sort_lists(values, scores.offsets, higher_is_better, order)
+    _kernel.sort_lists(values, scores.offsets, bool(higher_is_better), order)
     return order
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paretocut import _kernel
-from paretocut.decisions.cuts import Cut, Cuts, Tails, decided, positions, within
+from paretocut.decisions.cuts import Cut, Cuts, Tails, within
 from paretocut.decisions.options import (
     TRANSFORMS,
     Bounds,
@@ -26,7 +26,7 @@ from paretocut.decisions.options import (
 )
 from paretocut.decisions.warnings import SHALLOW, diagnose, named
 from paretocut.errors import InvalidParameterError
-from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
+from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists, offsets_of
 from paretocut.schema.drawn import Drawn
 from paretocut.schema.parameters import check_positive_int
 from paretocut.tail.gpd import GOF_LEVEL, gof_pvalue, kernel_gof
@@ -254,16 +254,35 @@ class SurpriseFits(Drawn):
         if rule is None:
             raise InvalidParameterError("cut: a rule must be given, such as evalue=0.05, got none")
         bounds = check_bounds("cut", options.get("min_k", 0), options.get("max_k"))
-        decider = RuleDecider(rule, self._fitting)
-        given = self._scores, self._sign > 0
-        if self._sign > 0 and (self._scores.values == 0).any():  # perhaps padding
-            lists, order = RankedLists.of_scores(*given, who="cut", any_order=True)
-            return decided(decider, lists, bounds, order=positions(self._scores, order))
+        decider, matches = RuleDecider(rule, self._fitting), self._matches()
         # A list of ten million results is sorted only if somebody asks which ones are kept.
-        chosen = rule_counts(rule, self.surprise, self.tests, self.scale)
-        evidence = RuleEvidence(rule, self, ranked=False)
-        kept = within(chosen, self.n, bounds)
-        return Cuts(kept, self.n, chosen, evidence, decider, None, _given=given)
+        seen = self if matches is None else self._trimmed(matches)
+        chosen = rule_counts(rule, seen.surprise, seen.tests, seen.scale)
+        chosen = chosen if matches is None else np.minimum(chosen, matches)
+        evidence = RuleEvidence(rule, seen, ranked=False)
+        given, kept = (self._scores, self._sign > 0), within(chosen, self.n, bounds)
+        return Cuts(kept, self.n, chosen, evidence, decider, None, matches, given)
+
+    def _matches(self) -> IntArray | None:
+        """Return how many results of each list match, or None if none is padded: see `matching`."""
+        scores = self._scores
+        zeros = scores.count(scores.values == 0)
+        padded = (zeros > 1) | ((zeros > 0) & (zeros == scores.lengths))
+        if self._sign < 0 or not padded.any():
+            return None
+        padded &= scores.count(scores.values < 0) == 0
+        return np.where(padded, scores.lengths - zeros, scores.lengths) if padded.any() else None
+
+    def _trimmed(self, matches: IntArray) -> SurpriseFits:
+        """Return the fits of the lists without padding; one zero stays, where the scale begins."""
+        scores = self._scores
+        padded = matches < scores.lengths
+        keep = (scores.values != 0) | scores.spread(~padded)
+        for i in np.flatnonzero(padded).tolist():
+            own = keep[scores.offsets[i] : scores.offsets[i + 1]]
+            own[np.argmin(own)] = True
+        trimmed = Ragged(scores.values[keep], offsets_of(scores.count(keep)))
+        return fit_ragged(trimmed, True, self._fitting, threads_of())
 
     def __len__(self) -> int:
         return len(self.surprise)

@@ -111,8 +111,7 @@ class Truncator(ABC):
         Parameters
         ----------
         scores
-            Scores of one list, in any order. Eight or more results that stand worst first are
-            refused, since their direction must be wrong.
+            Scores of one list in any order, but eight or more must not stand worst first.
         query
             Text of the query. Truncators that were calibrated for lexical scores need it; others
             do not look at it.

@@ -159,13 +159,7 @@ class Calibrated(Gated):
         return "\n".join(lines)
 
     def plot(self, ax: Any = None) -> Any:
-        """Return a plot of the best scores of nonsense and queries, with the threshold.
-
-        Parameters
-        ----------
-        ax
-            Axes of matplotlib to draw on; None makes new ones.
-        """
+        """Return a plot of the best scores of nonsense and queries, on ``ax`` or on new axes."""
         return Drawn._plots["Calibrated"](self, ax=ax)
 
     def _restore(self, learned: Mapping[str, Any]) -> None:

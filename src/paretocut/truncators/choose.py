@@ -141,8 +141,7 @@ def cut(
     Parameters
     ----------
     scores
-        Scores of one list, in any order. A list that stands worst first is refused, because its
-        direction must be wrong.
+        Scores of one list, in any order but worst first, which would mean a wrong direction.
     higher_is_better
         False if the scores are distances.
     truncator

@@ -169,7 +169,7 @@ class Consensus(Truncator):
         if not isinstance(self.pretrained, (str, os.PathLike, Pretrained, NoneType)):
             raise InvalidParameterError(
                 "Consensus: pretrained must be the path of a file that pretrain(...).save wrote, "
-                f"got {self.pretrained!r:.60}"
+                f"got {shown(self.pretrained):.60}"
             )
 
     def _require_fitted(self) -> None:
