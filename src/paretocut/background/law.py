@@ -362,10 +362,9 @@ def _tops(
         rows = check_numbers(given, who="Background", name="best scores", ndim=1)[:, None]
     lists = as_lists(rows, higher_is_better, who="Background")
     if lists.higher_is_better != higher_is_better:
-        kinds = ("distances", "scores")
+        own, other = ("scores", "distances") if higher_is_better else ("distances", "scores")
         raise InvalidScoresError(
-            f"Background: lists must hold {kinds[bool(higher_is_better)]}, as it was fitted on, "
-            f"got {kinds[bool(lists.higher_is_better)]}"
+            f"Background: lists must hold {own}, as those it was fitted on, got {other}"
         )
     merit = lists.merit
     top = np.where(merit.filled, merit.ends()[0], -np.inf)
