@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, get_args
 
+from paretocut.errors import require
+
+require("pydantic", feature="this adapter", extra="langchain")
 from pydantic import (
     BaseModel,
     ConfigDict,

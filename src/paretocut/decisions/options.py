@@ -211,8 +211,7 @@ def spelt_out(*names: str) -> Callable[[F], F]:
         function.__signature__ = spelt  # type: ignore[attr-defined]
         texts = {name: OPTIONS[name].help for name in names}
         helps = [f"{name}\n        {text[0].upper()}{text[1:]}." for name, text in texts.items()]
-        doc = function.__doc__ or ""  # python -OO has none
-        function.__doc__ = doc.replace("{options}", "\n    ".join(helps))
+        function.__doc__ = (function.__doc__ or "").replace("{options}", "\n    ".join(helps))
         return function
 
     return spell
