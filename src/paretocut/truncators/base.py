@@ -31,7 +31,7 @@ class _MetricKind(Kind):
         return metrics.get(value)
 
 
-METRIC = _MetricKind()
+METRIC: Kind = _MetricKind()
 
 
 class Truncator(ABC):
@@ -428,5 +428,5 @@ def _same(value: Any, default: Any) -> bool:
         return False
 
 
-TRUNCATOR = Instance(Truncator, "truncator")
+TRUNCATOR: Kind = Instance(Truncator, "truncator")
 """Any truncator."""

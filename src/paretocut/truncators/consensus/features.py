@@ -10,7 +10,7 @@ from paretocut.truncators.threshold import normalize_scores
 
 _LEVEL = (20, 120)  # the results at ranks 21 to 120 stand for the level of a list
 
-DESIGN = (
+DESIGN: tuple[str, ...] = (
     "one",
     "log_rank",
     "z",

@@ -115,4 +115,6 @@ def _dcg_rules(known: Pretrained, seed: int) -> Rules:
     return elected(values_elsewhere(known, "dcg", np.random.default_rng(seed)))
 
 
-_shipped_dcg_rules = cache(lambda seed: _dcg_rules(shipped(), seed))
+@cache
+def _shipped_dcg_rules(seed: int) -> Rules:
+    return _dcg_rules(shipped(), seed)
