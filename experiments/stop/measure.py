@@ -1,0 +1,186 @@
+"""What each rule finds and reads on finished reviews, and what peeking does to the certificate.
+
+Whatever is learned is learned from the other reviews: both rankings of a review are left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from experiments.command import say
+from experiments.stop.reviews import RUNS, Ranking, rankings
+from experiments.stop.rivals import knee, perfect, poisson, run_of_irrelevant
+from paretocut.stopping import Certificate, Quantile, Target
+from paretocut.stopping.rules import Earlier
+
+__all__ = ["PARTS", "TARGETS", "measure", "random_order"]
+
+TARGETS = (0.8, 0.9, 0.95)
+RELIABILITIES = (0.95, 0.9, 0.8)
+LOOKS = (0.05, *np.arange(0.1, 0.95, 0.1).round(1))  # shares read at which the state is looked at
+SEEDS = 5
+RANDOM = 400  # reviews of each kind in random order
+RANDOM_KINDS = ((1000, 10), (1000, 50), (1000, 200), (5000, 50), (5000, 250))
+PARTS: dict[str, Callable[[Ranking], bool]] = {
+    **{run: (lambda one, run=run: one.run == run) for run in RUNS},  # type: ignore[misc]
+    "at most 1 % relevant": lambda one: one.relevant.mean() <= 0.01,
+    "1 to 5 % relevant": lambda one: 0.01 < one.relevant.mean() <= 0.05,
+    "more than 5 % relevant": lambda one: one.relevant.mean() > 0.05,
+}
+
+
+class AsPublished(Quantile):
+    """The level learned for the test as `Certificate` makes it."""
+
+    @property
+    def tested(self) -> float:
+        """The recall that is promised."""
+        return self.recall
+
+
+@cache
+def _least(kind: type[Quantile], recall: float) -> list[float]:
+    """Return the least p-value of each ranking before the recall was reached."""
+    tested = kind(recall).tested
+    return [Earlier.of([one.relevant], recall, tested).least[0] for one in rankings()]
+
+
+def _without(rule: Quantile, left_out: Ranking) -> Quantile:
+    """Return the rule, learned from all reviews but this one."""
+    kept = zip(rankings(), _least(type(rule), rule.recall), strict=True)
+    least = sorted(value for one, value in kept if one.review != left_out.review)
+    rule.earlier_ = Earlier(least, [1, 10**9], [1e-9, 1.0])
+    return rule
+
+
+def _fraction(left_out: Ranking, recall: float, reliability: float) -> int:
+    """Return the number read at the share that was enough for the other reviews."""
+    others = [one for one in rankings() if one.review != left_out.review]
+    shares = sorted(perfect(one.relevant, recall) / one.relevant.size for one in others)
+    rank = math.ceil((len(shares) + 1) * reliability - 1e-9)
+    share = shares[rank - 1] if rank <= len(shares) else 1.0
+    return math.ceil(share * left_out.relevant.size)
+
+
+def _rules(recall: float) -> Mapping[str, Callable[[Ranking], Any]]:
+    """Return the number read, or the mean number, by the name of the rule."""
+
+    def sampled(one: Ranking) -> float:
+        stops = [Target(recall, seed=seed).replay(one.relevant) for seed in range(SEEDS)]
+        return float(np.mean(stops))
+
+    learned = {
+        f"`Quantile`, {reliability:.0%}".replace("%", " %"): (
+            lambda one, to=reliability: _without(Quantile(recall, to), one).replay(one.relevant)
+        )
+        for reliability in RELIABILITIES
+    }
+    runs = {
+        f"{length} irrelevant in a row": lambda one, n=length: run_of_irrelevant(one.relevant, n)
+        for length in (50, 100, 200)
+    }
+    return {
+        "perfect stop": lambda one: perfect(one.relevant, recall),
+        "`Certificate`, 95 %": lambda one: Certificate(recall).replay(one.relevant),
+        **learned,
+        "the same, 90 %, test as published": lambda one: _without(
+            AsPublished(recall, 0.9), one
+        ).replay(one.relevant),
+        "`Target` (QBCB), 95 %": sampled,
+        "Poisson, power law, 95 %": lambda one: poisson(one.relevant, recall),
+        "a fixed share, learned, 90 %": lambda one: _fraction(one, recall, 0.9),
+        "knee": lambda one: knee(one.relevant),
+        **runs,
+    }
+
+
+def _summary(some: Sequence[tuple[Ranking, float]], recall: float) -> dict[str, float]:
+    """Return what a rule found and read, on average over rankings."""
+    reached, read, over = [], [], []
+    for one, stop in some:
+        reached.append(one.relevant[: math.floor(stop)].sum() / one.relevant.sum())
+        read.append(stop / one.relevant.size)
+        over.append((stop - perfect(one.relevant, recall)) / one.relevant.size)
+    held = np.mean(np.array(reached) >= recall - 1e-9)
+    names = ("recall", "held", "read", "overshoot")
+    values = (np.mean(reached), held, np.mean(read), np.mean(over))
+    return dict(zip(names, map(float, values), strict=True))
+
+
+def _stops() -> list[dict[str, Any]]:
+    rows = []
+    for recall in TARGETS:
+        for name, rule in _rules(recall).items():
+            say(f"{name}, recall {recall}")
+            stops = [(one, float(rule(one))) for one in rankings()]
+            parts = {
+                part: _summary([pair for pair in stops if inside(pair[0])], recall)
+                for part, inside in PARTS.items()
+            }
+            rows.append({"rule": name, "target": recall, **_summary(stops, recall), "parts": parts})
+    return rows
+
+
+def random_order(total: int, relevant: int, recall: float, reviews: int) -> dict[str, Any]:
+    """Return how often the certificate falls short if the ranking is worth nothing."""
+    rng, short, read = np.random.default_rng(0), 0, 0
+    for _ in range(reviews):
+        review = rng.permutation(np.arange(total) < relevant)
+        stop = Certificate(recall).replay(review)
+        short += review[:stop].sum() < recall * relevant - 1e-9
+        read += stop
+    shares = {"short": int(short) / reviews, "read": read / reviews / total}
+    return {"total": total, "relevant": relevant, "target": recall, **shares}
+
+
+def _states() -> list[dict[str, Any]]:
+    """Return how right the recall to expect, its interval and the sure one are along the way."""
+    seen: dict[float, list[tuple[float, ...]]] = {share: [] for share in LOOKS}
+    for one in rankings():
+        review = Certificate().review(total=one.relevant.size)
+        for share in LOOKS:
+            while len(review._judged) < round(share * one.relevant.size):
+                review.add(bool(one.relevant[len(review._judged)]))
+            state = review.state
+            if state.expected is not None:
+                true = state.found / one.relevant.sum()
+                seen[share].append((true, state.expected, *state.interval, state.sure))
+    rows = []
+    for share, values in seen.items():
+        true, expected, low, high, sure = np.array(values).T
+        inside = (low <= true + 1e-9) & (true <= high + 1e-9)
+        rows.append(
+            {
+                "share": share,
+                "reviews": len(values),
+                "true": true.mean(),
+                "expected": expected.mean(),
+                "error": np.abs(expected - true).mean(),
+                "inside": inside.mean(),
+                "sure_held": (sure <= true + 1e-9).mean(),
+            }
+        )
+    return rows
+
+
+def measure() -> dict[str, Any]:
+    """Return all numbers of the page."""
+    rows = _stops()
+    say("the state along the way")
+    states = _states()
+    say("reviews in random order")
+    kinds = [(*kind, recall) for kind in RANDOM_KINDS for recall in TARGETS]
+    peeking = [random_order(*kind, RANDOM) for kind in kinds]
+    return {
+        "rankings": len(rankings()),
+        "reviews": len({one.review for one in rankings()}),
+        "random": RANDOM,
+        "stops": rows,
+        "states": states,
+        "peeking": peeking,
+    }

@@ -1,0 +1,114 @@
+"""The urn test, which bounds how many relevant documents can still be unread.
+
+The reading from some point on is seen as a random draw from everything unread at that point: an
+urn. If the urn held ``missed`` relevant documents more than were found in it, the finds so few
+would have the probability of a hypergeometric tail. A ranking that is better than chance leaves
+fewer relevant documents behind than a random draw does, which makes the test err on the safe side.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+
+from paretocut.lists import FloatArray, IntArray
+
+_HAIR = 1e-9  # a quotient that should be whole may be a little less
+
+
+def log_factorials(most: int) -> FloatArray:
+    """Return log n! for n up to ``most``, or a little further."""
+    return _table(max(most, 255).bit_length())
+
+
+@lru_cache(maxsize=4)
+def _table(bits: int) -> FloatArray:
+    n = np.arange(1, 2**bits + 1, dtype=np.float64)
+    series = 1 / (12 * n) - 1 / (360 * n**3) + 1 / (1260 * n**5) - 1 / (1680 * n**7)
+    stirling = n * np.log(n) - n + 0.5 * np.log(2 * np.pi * n) + series
+    stirling[:20] = np.cumsum(np.log(n[:20]))  # the series needs larger numbers
+    return np.concatenate([[0.0], stirling])
+
+
+def fatal_miss(found: int, recall: float) -> int:
+    """Return the smallest number of unread relevant documents that puts the recall too low."""
+    return math.floor(found / recall + _HAIR) + 1 - found
+
+
+def needed(relevant: int, recall: float) -> int:
+    """Return the smallest number of finds that reaches the recall."""
+    return math.ceil(recall * relevant - _HAIR)
+
+
+def least_pvalue(
+    finds: IntArray, read: int, total: int, missed: int, *, below: float = 1.0
+) -> float:
+    """Return the least p-value, over all urns, of "at least ``missed`` relevant ones are unread".
+
+    ``finds`` are the places of the finds in the order of reading, from 0. Only urns that begin
+    with the first document or right after a find can have the least p-value: a later beginning
+    without a find in between makes the draw smaller and changes nothing else. Whoever only asks
+    whether it is lower than ``below`` gets ``below`` for everything higher, and gets it faster.
+    """
+    unread = total - read
+    if missed > unread:
+        return 0.0
+    log = log_factorials(total)
+    before = np.concatenate([[0], finds + 1])  # read before the urn begins
+    found = len(finds) - np.arange(len(finds) + 1)  # in the urn
+    drawn, size, relevant = read - before, total - before, found + missed
+    mean = drawn * relevant / size
+    of_urn = log[drawn] + log[unread] - log[size] + log[relevant] + log[size - relevant]
+    last = of_urn - log[found] - log[drawn - found] - log[missed] - log[unread - missed]
+    # Terms fall faster and faster below the mode, so the last one bounds their sum on both sides.
+    term = np.exp(last)
+    ratio = found * (unread - missed) / ((drawn - found + 1) * (missed + 1))
+    upper = np.where(ratio < 1, term / (1 - np.minimum(ratio, 1 - 1e-12)), 1.0)
+    lower = np.where(found >= mean + 1, 0.5, term)  # the median is within 1 of the mean
+    worth = np.flatnonzero(lower <= min(below, float(upper.min())))
+    if not worth.size:
+        return below
+    # Beyond this many standard deviations there is nothing to add.
+    width = int(5 * math.sqrt(len(finds) + missed)) + 10
+    top = np.minimum(found, mean.astype(np.int64) + width)[worth, None]
+    x = top - np.arange(min(2 * width, len(finds) + 1))
+    y = relevant[worth, None] - x
+    possible = (x >= 0) & (y <= unread) & (x <= drawn[worth, None])
+    x, y = np.where(possible, x, 0), np.where(possible, y, 0)
+    terms = of_urn[worth, None] - log[x] - log[drawn[worth, None] - x] - log[y] - log[unread - y]
+    tails = np.where(possible, np.exp(terms), 0.0).sum(axis=1)
+    return float(min(below, tails.min()))
+
+
+def most_missed(finds: IntArray, read: int, total: int, level: float) -> int:
+    """Return how many relevant documents can be unread at most, unless p is below the level."""
+    low, high = 0, total - read
+    while low < high:
+        middle = (low + high + 1) // 2
+        if least_pvalue(finds, read, total, middle, below=level) < level:
+            high = middle - 1
+        else:
+            low = middle
+    return low
+
+
+def first_stop(finds: IntArray, total: int, recall: float, level: float, *, known: int = 1) -> int:
+    """Return the number read when the p-value is first below the level; ``total`` if it never is.
+
+    Between two finds the p-value only falls, so it is enough to look right before each find.
+    The first ``known`` finds are passed over: the reading has gone on after them.
+    """
+    for found in range(max(known, 1), len(finds) + 1):
+        missed, so_far = fatal_miss(found, recall), finds[:found]
+        low, high = int(finds[found - 1]) + 1, int(finds[found]) if found < len(finds) else total
+        if least_pvalue(so_far, high, total, missed, below=level) < level:
+            while low < high:
+                middle = (low + high) // 2
+                if least_pvalue(so_far, middle, total, missed, below=level) < level:
+                    high = middle
+                else:
+                    low = middle + 1
+            return low
+    return total
