@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -23,7 +23,7 @@ __all__ = ["PARTS", "TARGETS", "measure", "random_order"]
 TARGETS = (0.8, 0.9, 0.95)
 RELIABILITIES = (0.95, 0.9, 0.8)
 LOOKS = (0.05, *np.arange(0.1, 0.95, 0.1).round(1))  # shares read at which the state is looked at
-SEEDS = 5
+SEEDS = 3  # samples of `Target`
 RANDOM = 400  # reviews of each kind in random order
 RANDOM_KINDS = ((1000, 10), (1000, 50), (1000, 200), (5000, 50), (5000, 250))
 PARTS: dict[str, Callable[[Ranking], bool]] = {
@@ -32,6 +32,10 @@ PARTS: dict[str, Callable[[Ranking], bool]] = {
     "1 to 5 % relevant": lambda one: 0.01 < one.relevant.mean() <= 0.05,
     "more than 5 % relevant": lambda one: one.relevant.mean() > 0.05,
 }
+
+
+Stop: TypeAlias = tuple[Ranking, int, int]
+"""A ranking, how many documents were read, and how many relevant ones were found."""
 
 
 class AsPublished(Quantile):
@@ -67,15 +71,10 @@ def _fraction(left_out: Ranking, recall: float, reliability: float) -> int:
     return math.ceil(share * left_out.relevant.size)
 
 
-def _rules(recall: float) -> Mapping[str, Callable[[Ranking], Any]]:
-    """Return the number read, or the mean number, by the name of the rule."""
-
-    def sampled(one: Ranking) -> float:
-        stops = [Target(recall, seed=seed).replay(one.relevant) for seed in range(SEEDS)]
-        return float(np.mean(stops))
-
+def _rules(recall: float) -> Mapping[str, Callable[[Ranking], int]]:
+    """Return the number read by the name of the rule."""
     learned = {
-        f"`Quantile`, {reliability:.0%}".replace("%", " %"): (
+        f"`Quantile`, {100 * reliability:.0f} %": (
             lambda one, to=reliability: _without(Quantile(recall, to), one).replay(one.relevant)
         )
         for reliability in RELIABILITIES
@@ -88,10 +87,9 @@ def _rules(recall: float) -> Mapping[str, Callable[[Ranking], Any]]:
         "perfect stop": lambda one: perfect(one.relevant, recall),
         "`Certificate`, 95 %": lambda one: Certificate(recall).replay(one.relevant),
         **learned,
-        "the same, 90 %, test as published": lambda one: _without(
+        "`Quantile`, 90 %, test as published": lambda one: _without(
             AsPublished(recall, 0.9), one
         ).replay(one.relevant),
-        "`Target` (QBCB), 95 %": sampled,
         "Poisson, power law, 95 %": lambda one: poisson(one.relevant, recall),
         "a fixed share, learned, 90 %": lambda one: _fraction(one, recall, 0.9),
         "knee": lambda one: knee(one.relevant),
@@ -99,30 +97,43 @@ def _rules(recall: float) -> Mapping[str, Callable[[Ranking], Any]]:
     }
 
 
-def _summary(some: Sequence[tuple[Ranking, float]], recall: float) -> dict[str, float]:
+def _sampled(one: Ranking, recall: float, seed: int) -> tuple[int, int]:
+    """Return how much `Target` reads and finds: its sample is not the top of the ranking."""
+    review = Target(recall, seed=seed).review(total=one.relevant.size)
+    for document in review.to_read():
+        review.add(bool(one.relevant[document]))
+    return review.state.read, review.state.found
+
+
+def _summary(stops: Sequence[Stop], recall: float) -> dict[str, float]:
     """Return what a rule found and read, on average over rankings."""
-    reached, read, over = [], [], []
-    for one, stop in some:
-        reached.append(one.relevant[: math.floor(stop)].sum() / one.relevant.sum())
-        read.append(stop / one.relevant.size)
-        over.append((stop - perfect(one.relevant, recall)) / one.relevant.size)
-    held = np.mean(np.array(reached) >= recall - 1e-9)
-    names = ("recall", "held", "read", "overshoot")
-    values = (np.mean(reached), held, np.mean(read), np.mean(over))
-    return dict(zip(names, map(float, values), strict=True))
+    sizes = np.array([one.relevant.size for one, _, _ in stops])
+    reached = np.array([found / one.relevant.sum() for one, _, found in stops])
+    read = np.array([read for _, read, _ in stops]) / sizes
+    best = np.array([perfect(one.relevant, recall) for one, _, _ in stops]) / sizes
+    held = reached >= recall - 1e-9
+    numbers = {"recall": reached, "held": held, "read": read, "overshoot": read - best}
+    return {name: float(values.mean()) for name, values in numbers.items()}
 
 
 def _stops() -> list[dict[str, Any]]:
     rows = []
     for recall in TARGETS:
+        stops: dict[str, list[Stop]] = {}
         for name, rule in _rules(recall).items():
             say(f"{name}, recall {recall}")
-            stops = [(one, float(rule(one))) for one in rankings()]
+            reads = [(one, rule(one)) for one in rankings()]
+            stops[name] = [(one, read, int(one.relevant[:read].sum())) for one, read in reads]
+        say(f"Target, recall {recall}")
+        stops["`Target` (QBCB), 95 %"] = [
+            (one, *_sampled(one, recall, seed)) for seed in range(SEEDS) for one in rankings()
+        ]
+        for name, some in stops.items():
             parts = {
-                part: _summary([pair for pair in stops if inside(pair[0])], recall)
+                part: _summary([stop for stop in some if inside(stop[0])], recall)
                 for part, inside in PARTS.items()
             }
-            rows.append({"rule": name, "target": recall, **_summary(stops, recall), "parts": parts})
+            rows.append({"rule": name, "target": recall, **_summary(some, recall), "parts": parts})
     return rows
 
 

@@ -33,7 +33,9 @@ def _fields_of_any_size() -> Iterator[None]:
             csv.field_size_limit(before)
 
 
-def read(source: OpenSource) -> RowsByLine:
+@contextmanager
+def table(source: OpenSource) -> Iterator[tuple[list[str], Iterator[tuple[int, dict[str, str]]]]]:
+    """Give the header, and every row by its names with the line it ends on."""
     with _fields_of_any_size():
         records = csv.reader(text_lines(source), strict=True)
         try:
@@ -43,19 +45,24 @@ def read(source: OpenSource) -> RowsByLine:
                 for record in records
                 if _has_fields(source, record, len(header))
             )
-            if {"query_id", "scores"} <= set(header):
-                yield from ((line, _with_lists(row)) for line, row in rows)
-            elif {"query_id", "score"} <= set(header):
-                yield from _one_per_query(source, rows)
-            else:
-                raise DataFormatError(
-                    source.name,
-                    1,
-                    "expected a header with query_id and scores (one row per query) or query_id "
-                    f"and score (one row per result), got {', '.join(header) or 'nothing'}",
-                )
+            yield header, rows
         except csv.Error as error:
             raise DataFormatError(source.name, source.line, f"expected CSV, got {error}") from None
+
+
+def read(source: OpenSource) -> RowsByLine:
+    with table(source) as (header, rows):
+        if {"query_id", "scores"} <= set(header):
+            yield from ((line, _with_lists(row)) for line, row in rows)
+        elif {"query_id", "score"} <= set(header):
+            yield from _one_per_query(source, rows)
+        else:
+            raise DataFormatError(
+                source.name,
+                1,
+                "expected a header with query_id and scores (one row per query) or query_id "
+                f"and score (one row per result), got {', '.join(header) or 'nothing'}",
+            )
 
 
 def _has_fields(source: OpenSource, record: Sequence[str], expected: int) -> bool:
