@@ -144,7 +144,7 @@ def _judged(
     if not ranks:
         raise InvalidParameterError("RUN must be given with judgements in TREC format, got none")
     qrels = read_qrels(args.judged)
-    for query, documents, grades in zip(qrels.query_ids, qrels.doc_ids, qrels.grades, strict=True):
+    for query, names, grades in zip(qrels.query_ids, qrels.doc_ids, qrels.grades, strict=True):
         places = ranks.get(str(query))
         if places is None:
             raise InvalidScoresError(f"{args.judged} must judge queries of RUN, got {query}")
