@@ -15,7 +15,7 @@ import numpy as np
 from experiments.command import say
 from experiments.stop.reviews import RUNS, Ranking, rankings
 from experiments.stop.rivals import knee, perfect, poisson, run_of_irrelevant
-from paretocut.stopping import Certificate, Quantile, Target
+from paretocut.stopping import Certificate, Quantile, Target, plan
 from paretocut.stopping.rules import Earlier
 
 __all__ = ["PARTS", "TARGETS", "measure", "random_order"]
@@ -179,11 +179,31 @@ def _states() -> list[dict[str, Any]]:
     return rows
 
 
+def _prices() -> list[dict[str, Any]]:
+    """Return what `plan` says, told the true prevalence, and what was read in the end."""
+    rows = []
+    for rule in (Certificate(0.9), Quantile(0.9, 0.9)):
+        told, read, inside = [], [], []
+        for one in rankings():
+            size = one.relevant.size
+            (price,) = plan(size, float(one.relevant.mean()), rules=[rule])
+            stop = rule.replay(one.relevant)
+            told.append(price.read / size)
+            read.append(stop / size)
+            inside.append(price.interval[0] <= stop <= price.interval[1])
+        error = np.abs(np.array(told) - read).mean()
+        means = {"told": np.mean(told), "read": np.mean(read), "inside": np.mean(inside)}
+        rows.append({"rule": type(rule).__name__, **means, "error": error})
+    return rows
+
+
 def measure() -> dict[str, Any]:
     """Return all numbers of the page."""
     rows = _stops()
     say("the state along the way")
     states = _states()
+    say("prices")
+    prices = _prices()
     say("reviews in random order")
     kinds = [(*kind, recall) for kind in RANDOM_KINDS for recall in TARGETS]
     peeking = [random_order(*kind, RANDOM) for kind in kinds]
@@ -193,5 +213,6 @@ def measure() -> dict[str, Any]:
         "random": RANDOM,
         "stops": rows,
         "states": states,
+        "prices": prices,
         "peeking": peeking,
     }

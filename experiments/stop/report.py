@@ -60,6 +60,7 @@ def pages() -> dict[str, str]:
         "inside": share(inside / looks),
         "sure": spread((100 * row["sure_held"] for row in states), "{:.0f}"),
         "states": _states(states),
+        "prices": _prices(content["prices"]),
         "commit": content["commit"],
     }
     return {"docs/evidence/stop.md": fill(Path(__file__).with_name("page.md"), facts)}
@@ -128,6 +129,18 @@ def _states(states: list[Mapping[str, Any]]) -> str:
             *(f"{row['error']:.2f}", share(row["inside"])),
         ]
         for row in states
+    )
+    return table(head, lines)
+
+
+def _prices(prices: list[Mapping[str, Any]]) -> str:
+    head = ["rule", "price", "read in the end", "mean difference", "between good and poor"]
+    lines = (
+        [
+            *(f"`{row['rule']}`", f"{row['told']:.2f}", f"{row['read']:.2f}"),
+            *(f"{row['error']:.2f}", share(row["inside"])),
+        ]
+        for row in prices
     )
     return table(head, lines)
 

@@ -167,4 +167,4 @@ def test_the_plan_is_that_of_the_library(review: Path, capsys: pytest.CaptureFix
     assert main(["stop", "--total", "300", "--plan", "0.05", "--recall", "0.9"]) == 0
     first = capsys.readouterr().out.splitlines()[0]
     assert first.startswith(f"read {prices[0].read} (")
-    assert first.endswith("of 300: Certificate(recall=0.9, confidence=0.95)")
+    assert first.endswith("of 300: Certificate, confidence 0.95")

@@ -55,7 +55,7 @@ def test_the_state_is_in_order_all_along(rule: Any) -> None:
             continue
         state = review.state
         assert state.read + state.more <= state.total
-        assert state.stop == (state.more == 0)
+        assert state.stop == (state.more == 0) == (state.more_without == 0)
         if state.found:
             low, high = state.interval
             assert 0 <= low <= state.expected <= high <= 1
@@ -93,6 +93,17 @@ def test_the_present_rate_is_played_on() -> None:
         review.add(i % 10 == 9)
     ahead = np.arange(1000) % 10 == 9
     assert 100 + review.state.more == Certificate(0.8).replay(ahead)
+    ahead[100:] = False
+    assert 100 + review.state.more_without == Certificate(0.8).replay(ahead)
+
+
+def test_after_its_sample_target_knows_how_far_to_read() -> None:
+    relevant = made_up(1)[0]
+    rule = Target(0.8)
+    review = rule.review(total=relevant.size)
+    while not review._sample_is_full:
+        review.add(bool(relevant[review._next()]))
+    assert review.state.read + review.state.more == rule.replay(relevant)
 
 
 def test_the_rest_may_be_reordered_between_documents() -> None:

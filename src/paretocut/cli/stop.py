@@ -85,8 +85,12 @@ def _print_plan(args: Namespace) -> None:
                 print_json({"query_id": name, **asdict(price), "rule": repr(price.rule)})
             else:
                 low, high = price.interval
-                read = f"{price.read:,} ({low:,} to {high:,}) of {total:,}"
-                sys.stdout.write((f"{name}: " if name else "") + f"read {read}: {price.rule}\n")
+                kind = "reliability" if isinstance(price.rule, Quantile) else "confidence"
+                sys.stdout.write(
+                    (f"{name}: " if name else "")
+                    + f"read {price.read:,} ({low:,} to {high:,}) of {total:,}: "
+                    f"{type(price.rule).__name__}, {kind} {getattr(price.rule, kind):g}\n"
+                )
 
 
 def _reviews(args: Namespace, rule: Certificate | Quantile) -> Iterator[tuple[str, Review]]:

@@ -35,8 +35,9 @@ class State:
         The recall to expect; None before the first find.
     interval
         Where the recall is in about nine reviews out of ten; see `paretocut.stopping`.
-    more
-        Documents still to read until the rule stops, if finds go on at the present rate.
+    more_without, more
+        Documents still to read until the rule stops: if nothing is found in them, and if finds go
+        on at the present rate.
     reason
         The decision in words; once it is "stop", a sentence for the report of the review.
     warnings
@@ -50,6 +51,7 @@ class State:
     sure: float
     expected: float | None
     interval: tuple[float, float]
+    more_without: int
     more: int
     reason: str
     warnings: tuple[str, ...] = ()
@@ -209,7 +211,7 @@ class Review(ABC):
         read, found, stop = len(self._judged), len(self._finds), self._stops()
         recall = Recall(1.0, 1.0, (1.0, 1.0)) if read == self.total else self._recall()
         done = f"{read:,} of {self.total:,} documents read, {found:,} of them relevant"
-        more = 0 if stop else self._more()
+        without, more = (0, 0) if stop else self._ahead()
         if read == self.total:
             reason = f"stop: all {read:,} documents read, {found:,} of them relevant"
         elif stop:
@@ -217,12 +219,15 @@ class Review(ABC):
         elif not found:
             reason = f"go on: {done}. Without a find, nothing can be said about the recall"
         else:
-            reason = f"go on: {done}. At the present rate about {more:,} more to read"
+            reason = (
+                f"go on: {done}. {without:,} more to read if nothing is found, {more:,} if finds "
+                "go on at the present rate"
+            )
         share = found / self.total / recall.expected if stop and recall.expected else None
         warnings = self.rule._warnings(self.total, share)
         return State(
             *(stop, read, found, self.total, recall.sure, recall.expected, recall.interval),
-            *(more, reason, warnings),
+            *(without, more, reason, warnings),
         )
 
     def _next(self) -> int | None:
@@ -240,8 +245,8 @@ class Review(ABC):
         """Return what is known of the recall, while something is unread."""
 
     @abstractmethod
-    def _more(self) -> int:
-        """Return how many documents are still to read at the present rate."""
+    def _ahead(self) -> tuple[int, int]:
+        """Return how much is still to read, without finds and with finds at the present rate."""
 
 
 def as_finds(relevances: Any, who: str) -> tuple[IntArray, int]:

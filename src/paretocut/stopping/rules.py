@@ -80,18 +80,18 @@ class _UrnReview(Review):
             sure = self.rule.level
         return Recall(at(sure), at(_EXPECTED), (at(_INTERVAL[0]), at(_INTERVAL[1])))
 
-    def _more(self) -> int:
+    def _ahead(self) -> tuple[int, int]:
         read, recent = len(self._judged), self._finds[-_RATE:]
         if not recent:
-            return self.total - read
+            return self.total - read, self.total - read
         start = self._finds[-_RATE - 1] + 1 if len(self._finds) > _RATE else 0
         every = max(round((read - start) / len(recent)), 1)
-        ahead = np.arange(read + every - 1, self.total, every)
-        finds = np.concatenate([self._places, ahead])
-        stop = first_stop(
-            finds, self.total, self.rule.tested, self.rule.level, known=len(self._finds)
+        ahead = np.concatenate([self._places, np.arange(read + every - 1, self.total, every)])
+        without, rated = (
+            first_stop(finds, self.total, self.rule.tested, self.rule.level, known=len(self._finds))
+            for finds in (self._places, ahead)
         )
-        return max(stop - read, 1)
+        return without - read, rated - read
 
     @property
     def _places(self) -> IntArray:
@@ -102,8 +102,8 @@ class _UrnReview(Review):
 class Certificate(UrnRule):
     """Stop when a test on this review alone says that the recall is reached.
 
-    Nothing is assumed about the ranking but that it is no worse than chance. It is honest and
-    dear: on 58 rankings of 43 finished reviews it read 88 % of the documents for a recall of 0.95.
+    It needs nothing but a ranking that gets poorer as it goes down. It is honest and dear: on 58
+    rankings of 43 finished reviews it read 88 % of the documents for a recall of 0.95.
 
     Parameters
     ----------
@@ -120,9 +120,10 @@ class Certificate(UrnRule):
     drawn from N with K relevant ones. The rule stops when the least p-value of all urns is below
     ``1 - confidence``.
 
-    **Peeking.** The least p-value of many urns is taken, after every document, so the confidence
-    of one look is not that of the whole. A good ranking makes up for it and a random one does not:
-    `make stop` measures both.
+    **Peeking.** The least p-value of many urns is taken, after every document, and that is not
+    corrected for. A ranking makes up for it: on those 58, 0 to 3 % fell short of the recall at a
+    confidence of 0.95. A random order does not: up to half of simulated reviews fell short. Use
+    `Target` there.
 
     References
     ----------

@@ -173,13 +173,19 @@ class _SampledReview(Review):
         sure = _bound(j - 1, r, self.rule.confidence)
         return Recall(sure, j / r, (_bound(j - 1, r, 1 - _TAIL), _bound(j, r, _TAIL)))
 
-    def _more(self) -> int:
-        unread, full = self.total - len(self._judged), self._sample_is_full
-        done, wanted = (
-            (self._reached(), self.rule.reached) if full else (len(self._sample), self.rule.sampled)
-        )
-        behind = len(self._passed) if full else self.total - len(self._to_draw)
-        return min(max(round((wanted - done) * behind / done), 1), unread) if done else unread
+    def _ahead(self) -> tuple[int, int]:
+        if not self._sample_is_full:
+            done, drawn = len(self._sample), self.total - len(self._to_draw)
+            wanted, unread = self.rule.sampled - done, self.total - len(self._judged)
+            return unread, min(round(wanted * drawn / done), unread) if done else unread
+        # The ranking says where the sample's finds stand.
+        wanted, unread = self.rule.reached - self._reached(), 0
+        for document in self._rest:
+            wanted -= document in self._sample
+            unread += document not in self._judged
+            if not wanted:
+                break
+        return unread, unread
 
 
 def _bound(k: int, n: int, level: float) -> float:
