@@ -58,7 +58,7 @@ def _without(rule: Quantile, left_out: Ranking) -> Quantile:
     """Return the rule, learned from all reviews but this one."""
     kept = zip(rankings(), _least(type(rule), rule.recall), strict=True)
     least = sorted(value for one, value in kept if one.review != left_out.review)
-    rule.earlier_ = Earlier(least, [1, 10**9], [1e-9, 1.0])
+    rule._learn(Earlier(least, [1, 10**9], [1e-9, 1.0]))
     return rule
 
 

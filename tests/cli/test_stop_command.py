@@ -117,7 +117,8 @@ def test_bad_judgements_are_refused_with_their_line(
     [
         (["run.txt"], "one of --judged and --plan must be given"),
         (["--judged", "part.txt"], "RUN must be given with judgements in TREC format"),
-        (["--judged", "part.csv", "--total", "1"], "--total must be at least the 2 documents read"),
+        (["--judged", "part.csv", "--total", "1"], "--total must be at least the 2 documents of"),
+        (["--judged", "part.csv", "--rule", "x", "--recall", "0.9"], "--recall must be left out"),
         (["--plan", "0.1"], "--plan must come with RUN or --total, got neither"),
         (["run.txt", "--judged", "part.txt", "--recall", "1.5"], "recall must be in (0, 1]"),
         (["run.txt", "--judged", "part.txt", "--recall", "0.93", "--reliability", "0.9"], "0.93;"),
@@ -131,12 +132,13 @@ def test_bad_usage_is_refused(
     assert message in capsys.readouterr().err
 
 
-def test_documents_and_queries_that_the_run_does_not_have_are_named(
+def test_contradictions_and_what_the_run_does_not_have_are_named(
     review: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for line, message in (
         ("r 0 d999 1\n", "got 1 others, such as d999"),
         ("s 0 d1 1\n", "must judge queries of RUN, got s"),
+        ("r 0 d1 1\nr 0 d1 0\n", "qrels.txt:2: "),
     ):
         Path("qrels.txt").write_text(line)
         assert main(["stop", "run.txt", "--judged", "qrels.txt"]) == 1
@@ -146,7 +148,7 @@ def test_documents_and_queries_that_the_run_does_not_have_are_named(
 def test_gaps_in_the_reading_are_told(review: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("qrels.txt").write_text("r 0 d0 1\nr 0 d9 0\n")
     assert main(["stop", "run.txt", "--judged", "qrels.txt"]) == 0
-    assert "warning: 8 documents above the last one judged" in capsys.readouterr().err
+    assert "warning: r: 8 documents above the last one judged" in capsys.readouterr().err
 
 
 def test_nothing_found_is_no_promise(review: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,6 +6,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from dataclasses import asdict
+from pathlib import Path
 
 from paretocut.cli import arguments
 from paretocut.cli.arguments import option, positive_int
@@ -24,7 +25,8 @@ an export of ASReview. Such a file needs no RUN if it also lists the documents n
 def add_arguments(parser: ArgumentParser) -> None:
     arguments.add_input(parser, needed=False)
     option(parser, "--judged FILE", "what has been judged: TREC qrels, or CSV in reading order")
-    option(parser, "--recall R", "share of the relevant documents to find", float, default=0.95)
+    text = "share of the relevant documents to find (default: 0.95)"
+    option(parser, "--recall R", text, float)
     promise = parser.add_mutually_exclusive_group()
     text = "stop by the urn test on this review alone, with this confidence (default: 0.95)"
     option(promise, "--confidence C", text, float)
@@ -42,16 +44,19 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> None:
     if (args.plan is None) == (args.judged is None):
         raise InvalidParameterError("one of --judged and --plan must be given, got both or none")
+    recall = 0.95 if args.recall is None else args.recall
     if args.plan is not None:
-        _print_plan(args)
+        _print_plan(args, recall)
         return
     rule: Certificate | Quantile
     if args.rule is not None:
+        if args.recall is not None:
+            raise InvalidParameterError("--recall must be left out with --rule, which has one")
         rule = arguments.load_as(Quantile, "a saved stopping rule", args.rule, "--rule")
     elif args.reliability is not None:
-        rule = Quantile(args.recall, args.reliability)
+        rule = Quantile(recall, args.reliability)
     else:
-        rule = Certificate(args.recall, 0.95 if args.confidence is None else args.confidence)
+        rule = Certificate(recall, 0.95 if args.confidence is None else args.confidence)
     for name, review in _reviews(args, rule):
         state = review.state
         if args.json:
@@ -72,7 +77,7 @@ def _sentence(state: State) -> str:
     )
 
 
-def _print_plan(args: Namespace) -> None:
+def _print_plan(args: Namespace, recall: float) -> None:
     totals = {"": args.total}
     if args.run is not None:
         lists = arguments.read(args)
@@ -80,7 +85,7 @@ def _print_plan(args: Namespace) -> None:
     for name, total in totals.items():
         if total is None:
             raise InvalidParameterError("--plan must come with RUN or --total, got neither")
-        for price in plan(total, args.plan, recall=args.recall):
+        for price in plan(total, args.plan, recall=recall):
             if args.json:
                 print_json({"query_id": name, **asdict(price), "rule": repr(price.rule)})
             else:
@@ -98,24 +103,18 @@ def _reviews(args: Namespace, rule: Certificate | Quantile) -> Iterator[tuple[st
     ranks = _ranks(args)
     for name, judged, total in _judged(args, ranks):
         documents = ranks.get(name) or {document: i for i, document in enumerate(judged)}
-        if total < len(judged):
+        if args.total is not None and args.total < total:
             raise InvalidParameterError(
-                f"--total must be at least the {len(judged)} documents read, got {total}"
+                f"--total must be at least the {total} documents of the files, got {args.total}"
             )
         if strange := [document for document in judged if document not in documents]:
             raise InvalidScoresError(
                 f"{args.judged} must judge documents of {args.run}, got {len(strange)} others, "
                 f"such as {strange[0]}"
             )
-        places = [documents[document] for document in judged]
-        if not args.quiet and (gaps := max(places, default=-1) + 1 - len(places)):
-            warn(
-                f"{gaps} documents above the last one judged are not judged: the promise is about "
-                "reading in the order of the ranking"
-            )
-        review = rule.review(total=total)
-        for place, relevant in zip(places, judged.values(), strict=True):
-            review.add(relevant, document=place)
+        review = rule.review(total=args.total or total)
+        for document, relevant in judged.items():
+            review.add(relevant, document=documents[document])
         yield name, review
 
 
@@ -136,14 +135,14 @@ def _judged(
     args: Namespace, ranks: dict[str, dict[str, int]]
 ) -> Iterator[tuple[str, dict[str, bool], int]]:
     """Yield the name of each review, its judgements in the order of reading, and its size."""
-    if ".csv" in args.judged:
+    if ".csv" in Path(args.judged).suffixes:
         if len(ranks) > 1:
             raise InvalidParameterError(
                 f"RUN must hold one review for judgements in CSV, got {len(ranks)}"
             )
         screening = read_screening(args.judged)
         name, documents = next(iter(ranks.items()), ("", {}))
-        yield name, screening.judged, len(documents) or args.total or screening.total
+        yield name, screening.judged, len(documents) or screening.total
         return
     if not ranks:
         raise InvalidParameterError("RUN must be given with judgements in TREC format, got none")
@@ -153,8 +152,11 @@ def _judged(
         if places is None:
             raise InvalidScoresError(f"{args.judged} must judge queries of RUN, got {query}")
         judged = dict(zip(map(str, names), (grades >= args.min_grade).tolist(), strict=True))
-        yield (
-            str(query),
-            dict(sorted(judged.items(), key=lambda one: places.get(one[0], 0))),
-            len(places),
-        )
+        read = sorted(judged, key=lambda document: places.get(document, 0))
+        gaps = max((places.get(document, 0) for document in read), default=-1) + 1 - len(read)
+        if gaps > 0 and not args.quiet:
+            warn(
+                f"{query}: {gaps} documents above the last one judged are not judged, but the "
+                "promise is about reading in the order of the ranking"
+            )
+        yield str(query), {document: judged[document] for document in read}, len(places)

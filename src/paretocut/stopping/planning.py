@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from paretocut.stopping.rules import Certificate, Quantile, learned
 from paretocut.stopping.target import Target
 
 _DRAWS = 3
+_MOST = 500  # relevant documents of a simulated review
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,8 @@ def plan(
     """Return what each promise would cost, in documents to read.
 
     Reviews are simulated: as many relevant documents as guessed, spread down the ranking as they
-    were in 58 rankings of 43 reviews in medicine.
+    were in 58 rankings of 43 reviews in medicine. With more than 500 relevant documents a smaller
+    review stands for the large one, which makes the prices a little too high.
 
     Parameters
     ----------
@@ -70,12 +73,13 @@ def plan(
     share = check_probability(prevalence, who="plan", name="prevalence")
     if rules is None:
         promised = [Quantile(recall, reliability) for reliability in (0.95, 0.9, 0.8)]
-        rules = [Certificate(recall), *promised, Target(recall)]
-    reviews = [_draws(count, share, curve) for curve in learned()["depths"]]
+        rules = [Certificate(recall), *promised, *([Target(recall)] if recall < 1 else [])]
+    size = min(count, math.ceil(_MOST / share))
+    reviews = [_draws(size, share, curve) for curve in learned()["depths"]]
     prices = []
     for rule in rules:
         good, middling, poor = (
-            round(np.mean([rule.replay(one) for one in some])) for some in reviews
+            round(np.mean([rule.replay(one) for one in some]) * count / size) for some in reviews
         )
         prices.append(Price(rule, middling, (good, poor)))
     return prices

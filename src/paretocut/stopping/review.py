@@ -195,13 +195,13 @@ class Review(ABC):
             Numbers of documents, best first. Those left out follow in their old order, and those
             that were reached before stay where they are.
         """
-        first = dict.fromkeys(documents)
-        for document in first:
-            if type(document) is not int or not 0 <= document < self.total:
-                raise InvalidParameterError(
-                    f"review: documents must be numbers below {self.total}, got {shown(document)}"
-                )
-        left = dict.fromkeys(self._rest)
+        given = np.array(list(documents))
+        numbers = given.ndim == 1 and given.dtype.kind in "iu"
+        if given.size and not (numbers and given.min() >= 0 and given.max() < self.total):
+            raise InvalidParameterError(
+                f"review: documents must be numbers below {self.total}, got {shown(documents)}"
+            )
+        first, left = dict.fromkeys(given.tolist()), dict.fromkeys(self._rest)
         kept = [document for document in first if document in left]
         self._rest = deque([*kept, *(document for document in left if document not in first)])
 

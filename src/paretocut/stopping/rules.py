@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from abc import abstractmethod
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cache
@@ -19,7 +20,7 @@ from paretocut.relevance.constants import shipped
 from paretocut.schema.files import register, save_model
 from paretocut.schema.kinds import Items, Kind, Real, Whole, checked
 from paretocut.stopping.review import PROBABILITY, RECALL, Recall, Review, Rule, as_finds, percent
-from paretocut.stopping.urns import fatal_miss, first_stop, least_pvalue, most_missed, needed
+from paretocut.stopping.urns import fatal_miss, first_stop, least_pvalue, most_missed, needed, stops
 
 _HAIR = 1e-9  # p-values that should equal the level may be a little lower
 _SURE = 0.05
@@ -47,6 +48,11 @@ class UrnRule(Rule):
         """The recall that the urn test is made for."""
         return self.recall
 
+    @property
+    def doubt(self) -> float:
+        """The level behind the recall that is reached for sure."""
+        return _SURE
+
     def replay(self, relevances: ArrayLike) -> int:
         """Return the number read; see `Rule.replay`."""
         finds, total = as_finds(relevances, type(self).__name__)
@@ -61,11 +67,10 @@ class _UrnReview(Review):
     rule: UrnRule
 
     def _stops(self) -> bool:
-        read, found = len(self._judged), len(self._finds)
-        if read == self.total or not found:
+        read = len(self._judged)
+        if read == self.total or not self._finds:
             return read == self.total
-        missed, level = fatal_miss(found, self.rule.tested), self.rule.level
-        return least_pvalue(self._places, read, self.total, missed, below=level) < level
+        return stops(self._places, read, self.total, self.rule.tested, self.rule.level)
 
     def _recall(self) -> Recall:
         found = len(self._finds)
@@ -75,10 +80,8 @@ class _UrnReview(Review):
         def at(level: float) -> float:
             return found / (found + most_missed(self._places, read, self.total, level))
 
-        read, sure = len(self._judged), _SURE
-        if isinstance(self.rule, Certificate):
-            sure = self.rule.level
-        return Recall(at(sure), at(_EXPECTED), (at(_INTERVAL[0]), at(_INTERVAL[1])))
+        read = len(self._judged)
+        return Recall(at(self.rule.doubt), at(_EXPECTED), (at(_INTERVAL[0]), at(_INTERVAL[1])))
 
     def _ahead(self) -> tuple[int, int]:
         read, recent = len(self._judged), self._finds[-_RATE:]
@@ -86,19 +89,30 @@ class _UrnReview(Review):
             return self.total - read, self.total - read
         start = self._finds[-_RATE - 1] + 1 if len(self._finds) > _RATE else 0
         every = max(round((read - start) / len(recent)), 1)
-        ahead = np.concatenate([self._places, np.arange(read + every - 1, self.total, every)])
+        test = self.rule.tested, self.rule.level
+        steady = np.concatenate([self._places, np.arange(read + every - 1, self.total, every)])
         without, rated = (
-            first_stop(finds, self.total, self.rule.tested, self.rule.level, known=len(self._finds))
-            for finds in (self._places, ahead)
+            first_stop(finds, self.total, *test, known=known)
+            for finds, known in ((self._places, len(self._finds)), (steady, self._gap(steady)))
         )
         return without - read, rated - read
+
+    def _gap(self, finds: IntArray) -> int:
+        """Return the finds after which the rule stops, if the p-value falls from find to find."""
+
+        def low(found: int) -> bool:
+            read = int(finds[found])
+            return stops(finds[:found], read, self.total, self.rule.tested, self.rule.level)
+
+        known = range(len(self._finds), len(finds))
+        return known.start + bisect_left(known, True, key=low)
 
     @property
     def _places(self) -> IntArray:
         return np.array(self._finds, dtype=np.int64)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Certificate(UrnRule):
     """Stop when a test on this review alone says that the recall is reached.
 
@@ -145,6 +159,11 @@ class Certificate(UrnRule):
     def level(self) -> float:
         """The p-value below which the rule stops."""
         return (1 - self.confidence) * (1 - _HAIR)
+
+    @property
+    def doubt(self) -> float:
+        """The level behind the recall that is reached for sure: that of the rule."""
+        return self.level
 
     def _promise(self) -> str:
         return (
@@ -205,7 +224,7 @@ def learned() -> dict[str, Any]:
     return shipped("stopping.json")
 
 
-@dataclass
+@dataclass(frozen=True)
 class Quantile(UrnRule):
     """Stop at the p-value that was low enough in earlier reviews.
 
@@ -265,10 +284,12 @@ class Quantile(UrnRule):
                     "documents without"
                 )
             reviews = earlier_reviews.relevant
-        earlier = Earlier.of(reviews, self.recall, self.tested)
-        self._level(earlier)  # refuses too few reviews
-        self.earlier_ = earlier
+        self._learn(Earlier.of(reviews, self.recall, self.tested))
         return self
+
+    def _learn(self, earlier: Earlier) -> None:
+        self._level(earlier)  # refuses too few reviews
+        object.__setattr__(self, "earlier_", earlier)
 
     @property
     def tested(self) -> float:
@@ -317,7 +338,7 @@ class Quantile(UrnRule):
         count = len(self._known().least)
         whose = f"{count} rankings of finished reviews"
         if self.earlier_ is None:
-            whose = f"the {count} rankings of medical reviews that paretocut ships"
+            whose = f"the {count} rankings of medical reviews that paretocut has learned from"
         return (
             f"In {percent(self.reliability)} of reviews like {whose}, this rule finds at least "
             f"{percent(self.recall)} of the relevant documents"
@@ -350,8 +371,8 @@ def _to_plain(rule: Quantile) -> dict[str, Any]:
 def _from_plain(content: Mapping[str, Any]) -> Quantile:
     rule = Quantile(content["recall"], content["reliability"])
     if content["earlier"] is not None:
-        rule.earlier_ = Earlier(**checked(_STATE, content["earlier"]))
-    rule.level  # noqa: B018  (refuses too few reviews)
+        known = checked(_STATE, content["earlier"])
+        rule._learn(Earlier(**{name: sorted(values) for name, values in known.items()}))
     return rule
 
 

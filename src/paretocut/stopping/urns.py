@@ -1,15 +1,16 @@
 """The urn test, which bounds how many relevant documents can still be unread.
 
-The reading from some point on is seen as a random draw from everything unread at that point: an
-urn. If the urn held ``missed`` relevant documents more than were found in it, the finds so few
-would have the probability of a hypergeometric tail. A ranking that is better than chance leaves
-fewer relevant documents behind than a random draw does, which makes the test err on the safe side.
+An urn holds all documents that were unread at some point. What was read from there on is seen as a
+random draw from it. If ``missed`` relevant documents of the urn are still unread, the probability
+of so few finds is the tail of a hypergeometric law. A good ranking draws more relevant documents
+than chance would and leaves fewer behind, so the test errs on the safe side.
 """
 
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from bisect import bisect_left
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -82,33 +83,35 @@ def least_pvalue(
     return float(min(below, tails.min()))
 
 
+def stops(finds: IntArray, read: int, total: int, recall: float, level: float) -> bool:
+    """Return whether the least p-value of "the recall is not reached" is below the level."""
+    missed = fatal_miss(len(finds), recall)
+    return least_pvalue(finds, read, total, missed, below=level) < level
+
+
 def most_missed(finds: IntArray, read: int, total: int, level: float) -> int:
-    """Return how many relevant documents can be unread at most, unless p is below the level."""
-    low, high = 0, total - read
-    while low < high:
-        middle = (low + high + 1) // 2
-        if least_pvalue(finds, read, total, middle, below=level) < level:
-            high = middle - 1
-        else:
-            low = middle
-    return low
+    """Return the largest number of unread relevant documents whose p-value is not below the level.
+
+    The p-value only falls as the number grows.
+    """
+
+    def excluded(missed: int) -> bool:
+        return least_pvalue(finds, read, total, missed, below=level) < level
+
+    return bisect_left(range(1, total - read + 1), True, key=excluded)
 
 
 def first_stop(finds: IntArray, total: int, recall: float, level: float, *, known: int = 1) -> int:
     """Return the number read when the p-value is first below the level; ``total`` if it never is.
 
     Between two finds the p-value only falls, so it is enough to look right before each find.
-    The first ``known`` finds are passed over: the reading has gone on after them.
+    Before the ``known``-th find nobody looks.
     """
-    for found in range(max(known, 1), len(finds) + 1):
-        missed, so_far = fatal_miss(found, recall), finds[:found]
-        low, high = int(finds[found - 1]) + 1, int(finds[found]) if found < len(finds) else total
-        if least_pvalue(so_far, high, total, missed, below=level) < level:
-            while low < high:
-                middle = (low + high) // 2
-                if least_pvalue(so_far, middle, total, missed, below=level) < level:
-                    high = middle
-                else:
-                    low = middle + 1
-            return low
+    for found in range(known, len(finds) + 1):
+        so_far = finds[:found]
+        end = int(finds[found]) if found < len(finds) else total
+        if stops(so_far, end, total, recall, level):
+            gap = range(int(finds[found - 1]) + 1, end)
+            low = partial(stops, so_far, total=total, recall=recall, level=level)
+            return gap.start + bisect_left(gap, True, key=low)
     return total
