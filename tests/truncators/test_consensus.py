@@ -141,18 +141,13 @@ def test_the_range_of_a_short_list_goes_on_to_rank_200(values: list[float]) -> N
 def test_the_same_answer_however_deep_was_fetched(hits: int) -> None:
     rng = np.random.default_rng(hits)
     kept = {10: [], 20: [], 50: [], 200: []}  # type: dict[int, list[int]]
-    for _ in range(200):
+    for _ in range(40):
         others = rng.normal(0.25, 0.06, 100_000)
         scores = np.sort(np.concatenate([others, rng.normal(0.6, 0.05, hits)]))[::-1]
         for depth, found in kept.items():
             found.append(Consensus().cut(scores[:depth]).k)
     means = {depth: np.mean(found) for depth, found in kept.items() if depth > 2 * hits}
     assert max(means.values()) < 1.5 * min(means.values())
-    # The plain range is not like that: the same third keeps ever more.
-    if hits == 0:
-        plain = [np.mean(scores[:depth] >= scores[0] - (scores[0] - scores[depth - 1]) / 3) * depth
-                 for depth in (10, 200)]  # fmt: skip
-        assert plain[1] >= plain[0]
 
 
 @pytest.mark.parametrize(
