@@ -18,7 +18,16 @@ CERTIFICATE, QUANTILE, PUBLISHED, TARGET = (
     "`Quantile`, 90 %, test as published",
     "`Target` (QBCB), 95 %",
 )
-_COLOURS = {CERTIFICATE: "#c0392b", QUANTILE: "#2471a3", TARGET: "#7d6608"}
+# What the picture joins by a line, and how it is drawn.
+_DRAWN = {
+    "Quantile": (("`Quantile`, 95 %", QUANTILE, "`Quantile`, 80 %"), "o-", "#2471a3"),
+    "Certificate": ((CERTIFICATE,), "s", "#c0392b"),
+    "Target": ((TARGET,), "D", "#b7950b"),
+    "in a row": (tuple(f"{n} irrelevant in a row" for n in (50, 100, 200)), "v:", GREY),
+    "fixed share": (("a fixed share, learned, 90 %",), "^", GREY),
+    "knee, Poisson": (("knee", "Poisson, power law, 95 %"), "x", GREY),
+    "perfect": (("perfect stop",), "*", GREY),
+}
 
 Rows = Mapping[tuple[str, float], Mapping[str, Any]]
 
@@ -148,24 +157,21 @@ def _prices(prices: list[Mapping[str, Any]]) -> str:
 def draw() -> None:
     """Draw what each rule reads against how often it reaches the recall."""
     rows = _rows(read("stop"))
-    with picture("stop-promise", (8, 2.8), columns=len(TARGETS)) as panels:
+    with picture("stop-promise", (9, 2.6), columns=len(TARGETS)) as panels:
         for axes, target in zip(panels, TARGETS, strict=True):
-            for (rule, of), row in rows.items():
-                if of == target:
-                    colour = _COLOURS.get(rule, GREY)
-                    axes.plot(row["read"], 100 * row["held"], "o", color=colour, markersize=5)
-            for rule, colour in _COLOURS.items():
-                row, name = rows[rule, target], rule.split("`")[1]
-                axes.annotate(
-                    name,
-                    (row["read"], 100 * row["held"]),
-                    xytext=(0, -12),
-                    textcoords="offset points",
+            for name, (rules, style, colour) in _DRAWN.items():
+                points = [rows[rule, target] for rule in rules]
+                axes.plot(
+                    [point["read"] for point in points],
+                    [100 * point["held"] for point in points],
+                    style,
                     color=colour,
-                    ha="center",
+                    label=name,
+                    markersize=5,
                 )
             axes.set_title(f"recall {target:g}")
             axes.set_xlabel("share of the documents read")
             axes.set_xlim(0, 1.05)
             axes.set_ylim(30, 105)
-        panels[0].set_ylabel("reviews that reach it, %")
+        panels[0].set_ylabel("rankings that reach it, %")
+        panels[-1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
