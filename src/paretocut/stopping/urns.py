@@ -17,6 +17,8 @@ import numpy as np
 from paretocut.lists import FloatArray, IntArray
 
 _HAIR = 1e-9  # a quotient that should be whole may be a little less
+_TINY = 1e-13
+_FIRST_BLOCK, _BLOCK = 8, 64  # terms that are added at once
 
 
 def log_factorials(most: int) -> FloatArray:
@@ -60,27 +62,32 @@ def least_pvalue(
     before = np.concatenate([[0], finds + 1])  # read before the urn begins
     found = len(finds) - np.arange(len(finds) + 1)  # in the urn
     drawn, size, relevant = read - before, total - before, found + missed
-    mean = drawn * relevant / size
     of_urn = log[drawn] + log[unread] - log[size] + log[relevant] + log[size - relevant]
-    last = of_urn - log[found] - log[drawn - found] - log[missed] - log[unread - missed]
-    # Terms fall faster and faster below the mode, so the last one bounds their sum on both sides.
-    term = np.exp(last)
-    ratio = found * (unread - missed) / ((drawn - found + 1) * (missed + 1))
-    upper = np.where(ratio < 1, term / (1 - np.minimum(ratio, 1 - 1e-12)), 1.0)
-    lower = np.where(found >= mean + 1, 0.5, term)  # the median is within 1 of the mean
-    worth = np.flatnonzero(lower <= min(below, float(upper.min())))
-    if not worth.size:
-        return below
-    # Beyond this many standard deviations there is nothing to add.
-    width = int(5 * math.sqrt(len(finds) + missed)) + 10
-    top = np.minimum(found, mean.astype(np.int64) + width)[worth, None]
-    x = top - np.arange(min(2 * width, len(finds) + 1))
-    y = relevant[worth, None] - x
-    possible = (x >= 0) & (y <= unread) & (x <= drawn[worth, None])
-    x, y = np.where(possible, x, 0), np.where(possible, y, 0)
-    terms = of_urn[worth, None] - log[x] - log[drawn[worth, None] - x] - log[y] - log[unread - y]
-    tails = np.where(possible, np.exp(terms), 0.0).sum(axis=1)
-    return float(min(below, tails.min()))
+    mean = drawn * relevant / size
+    # The median is within 1 of the mean. Five standard deviations further up there is no more.
+    floor = np.where(found >= mean + 1, 0.5, 0.0)
+    top = np.minimum(found, (mean + 5 * np.sqrt(relevant)).astype(np.int64) + 10)
+    tails, least, block = np.zeros(len(found)), below, _FIRST_BLOCK
+    urns = np.flatnonzero(floor < least)
+    # Terms are added from the top down, and an urn is left as soon as it cannot be the least.
+    while urns.size:
+        x = top[urns, None] - np.arange(block)
+        y = relevant[urns, None] - x
+        possible = (x >= 0) & (y <= unread)
+        at_x, at_y = np.where(possible, x, 0), np.where(possible, y, 0)
+        ways = log[at_x] + log[drawn[urns, None] - at_x] + log[at_y] + log[unread - at_y]
+        terms = np.where(possible, np.exp(of_urn[urns, None] - ways), 0.0)
+        tails[urns] += terms.sum(axis=1)
+        x, y = x[:, -1], y[:, -1]
+        # Below the mode each term is a smaller share of the one before: a geometric series bounds
+        # the rest.
+        ratio = np.maximum(x, 0) * np.maximum(unread - y, 0) / ((drawn[urns] - x + 1) * (y + 1))
+        rest = np.where(ratio < 1, terms[:, -1] * ratio / np.maximum(1 - ratio, _TINY), 1.0)
+        least = min(least, float((tails[urns] + rest).min()))
+        top[urns] -= block
+        urns = urns[(np.maximum(tails, floor)[urns] < least) & (rest > _TINY * tails[urns])]
+        block = _BLOCK
+    return least
 
 
 def stops(finds: IntArray, read: int, total: int, recall: float, level: float) -> bool:
