@@ -18,11 +18,12 @@ from experiments.stop.rivals import knee, perfect, poisson, run_of_irrelevant
 from paretocut.stopping import Certificate, Quantile, Target, plan
 from paretocut.stopping.rules import Earlier
 
-__all__ = ["PARTS", "TARGETS", "measure", "random_order"]
+__all__ = ["PARTS", "TARGETS", "YEARS", "measure", "random_order"]
 
 TARGETS = (0.8, 0.9, 0.95)
 RELIABILITIES = (0.95, 0.9, 0.8)
 LOOKS = (0.05, *np.arange(0.1, 0.95, 0.1).round(1))  # shares read at which the state is looked at
+YEARS = ("2017", "2019")
 SEEDS = 3  # samples of `Target`
 RANDOM = 400  # reviews of each kind in random order
 RANDOM_KINDS = ((1000, 10), (1000, 50), (1000, 200), (5000, 50), (5000, 250))
@@ -54,12 +55,16 @@ def _least(kind: type[Quantile], recall: float) -> list[float]:
     return [Earlier.of([one.relevant], recall, tested).least[0] for one in rankings()]
 
 
+def _learned(rule: Quantile, teaches: Callable[[Ranking], bool]) -> Quantile:
+    """Return the rule, learned from some of the rankings."""
+    pairs = zip(rankings(), _least(type(rule), rule.recall), strict=True)
+    rule._learn(Earlier(sorted(p for one, p in pairs if teaches(one)), [1, 10**9], [1e-9, 1.0]))
+    return rule
+
+
 def _without(rule: Quantile, left_out: Ranking) -> Quantile:
     """Return the rule, learned from all reviews but this one."""
-    kept = zip(rankings(), _least(type(rule), rule.recall), strict=True)
-    least = sorted(value for one, value in kept if one.review != left_out.review)
-    rule._learn(Earlier(least, [1, 10**9], [1e-9, 1.0]))
-    return rule
+    return _learned(rule, lambda one: one.review != left_out.review)
 
 
 def _fraction(left_out: Ranking, recall: float, reliability: float) -> int:
@@ -179,6 +184,19 @@ def _states() -> list[dict[str, Any]]:
     return rows
 
 
+def _years() -> list[dict[str, Any]]:
+    """Return what happens if the earlier reviews are those of the other year."""
+    rows = []
+    for year in YEARS:
+        tested = [one for one in rankings() if year in one.run]
+        for recall in TARGETS:
+            rule = _learned(Quantile(recall, 0.9), lambda one, year=year: year not in one.run)
+            reads = [(one, rule.replay(one.relevant)) for one in tested]
+            stops = [(one, read, int(one.relevant[:read].sum())) for one, read in reads]
+            rows.append({"year": year, "target": recall, **_summary(stops, recall)})
+    return rows
+
+
 def _prices() -> list[dict[str, Any]]:
     """Return what `plan` says, told the true prevalence, and what was read in the end."""
     rows = []
@@ -202,6 +220,8 @@ def measure() -> dict[str, Any]:
     rows = _stops()
     say("the state along the way")
     states = _states()
+    say("the other year")
+    years = _years()
     say("prices")
     prices = _prices()
     say("reviews in random order")
@@ -213,6 +233,7 @@ def measure() -> dict[str, Any]:
         "random": RANDOM,
         "stops": rows,
         "states": states,
+        "years": years,
         "prices": prices,
         "peeking": peeking,
     }

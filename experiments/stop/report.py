@@ -8,7 +8,7 @@ from typing import Any
 
 from experiments.pages import GREY, fill, picture, share, spread, table
 from experiments.results import read
-from experiments.stop.measure import PARTS, TARGETS
+from experiments.stop.measure import PARTS, TARGETS, YEARS
 
 __all__ = ["draw", "pages"]
 
@@ -69,6 +69,7 @@ def pages() -> dict[str, str]:
         "inside": share(inside / looks),
         "sure": spread((100 * row["sure_held"] for row in states), "{:.0f}"),
         "states": _states(states),
+        "years": _years(content["years"]),
         "prices": _prices(content["prices"]),
         "commit": content["commit"],
     }
@@ -138,6 +139,17 @@ def _states(states: list[Mapping[str, Any]]) -> str:
             *(f"{row['error']:.2f}", share(row["inside"])),
         ]
         for row in states
+    )
+    return table(head, lines)
+
+
+def _years(years: list[Mapping[str, Any]]) -> str:
+    by_year = {(row["year"], row["target"]): row for row in years}
+    head = ["`Quantile`, 90 %, stops the reviews of", *(f"recall {target:g}" for target in TARGETS)]
+    lines = (
+        [f"{year}, learned from the other year"]
+        + [_cell(by_year[year, target]) for target in TARGETS]
+        for year in YEARS
     )
     return table(head, lines)
 
