@@ -1,4 +1,4 @@
-"""Measure what can be accepted within an error budget, and whether it is kept. Takes an hour."""
+"""Measure what can be accepted within an error budget. Takes a quarter of an hour."""
 
 from experiments import command
 from experiments.accept import report

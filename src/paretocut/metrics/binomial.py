@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from paretocut.lists import FloatArray
+from paretocut.lists import FloatArray, IntArray
 
 
 def binomial_cdf(k: ArrayLike, n: ArrayLike, p: ArrayLike) -> FloatArray:
@@ -35,6 +36,23 @@ def exact_interval(
     tail = (1 - confidence) / 2
     low = _root(k - 1, n, 1 - tail)  # at most k - 1 has probability 1 - tail
     return np.where(k > 0, low, 0.0), np.where(k < n, _root(k, n, tail), 1.0)
+
+
+@lru_cache(maxsize=32)
+def allowed_errors(trials: int, p: float, level: float) -> IntArray:
+    """Return the most errors in 0, 1, .. ``trials`` trials that refute an error rate above ``p``.
+
+    The exact one-sided test of that level; -1 where even no error refutes it.
+    """
+    errors = np.arange(int(p * trials) + 2)
+    low, high = errors, np.full(errors.size, trials + 1)  # the fewest trials are in (low, high]
+    while np.any(high - low > 1):
+        middle = (low + high) // 2
+        refuted = binomial_cdf(errors, middle, p) <= level
+        low, high = np.where(refuted, low, middle), np.where(refuted, middle, high)
+    allowed = np.searchsorted(high, np.arange(trials + 1), side="right") - 1
+    allowed.flags.writeable = False  # it is remembered
+    return allowed
 
 
 def _root(k: FloatArray, n: FloatArray, level: float) -> FloatArray:

@@ -16,7 +16,7 @@ from paretocut.decisions.cuts import Evidence, Tails
 from paretocut.decisions.warnings import named
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import BoolArray, FloatArray, IntArray, RaggedLike, RankedLists
-from paretocut.metrics.binomial import binomial_cdf, exact_interval
+from paretocut.metrics.binomial import allowed_errors, binomial_cdf, exact_interval
 from paretocut.relevance.logistic import ridge_logistic, sigmoid
 from paretocut.schema.drawn import Drawn
 from paretocut.schema.kinds import Array, Either, Instance, Kind, Real, Text
@@ -80,10 +80,10 @@ class Accept(Truncator):
     *Promise.* Queries are accepted one after the other, the surest first. At each step an exact
     binomial test asks whether the error of the accepted may be above ``max_error``. The tests stop
     at the first that says so, so their number costs nothing (fixed-sequence testing). They begin
-    where the learned log-odds expect the smallest p-value. For a score that is given, this bound is
-    exact. Here the score is learned from the same queries in turn, and simulations replace the
-    proof; therefore the tests use three quarters of the risk ``1 - confidence``. The promise is for
-    queries like the judged ones.
+    where the learned log-odds give the first test its best chance. For a score that is given, the
+    bound is exact. Here the score is learned from the same queries in turn, and simulations replace
+    the proof; therefore the tests use three quarters of the risk ``1 - confidence``. The promise is
+    for queries like the judged ones.
 
     With a background there is no promise about the error: near misses on the topic score higher
     than queries without an answer.
@@ -430,10 +430,10 @@ def lowest_threshold(
     order = np.argsort(-log_odds, kind="stable")
     falling = log_odds[order]
     count = np.flatnonzero(np.append(falling[1:] < falling[:-1], True)) + 1
-    expected = np.cumsum(sigmoid(-falling))[count - 1]
-    start = int(np.argmin(binomial_cdf(expected, count, budget)))
-    wrong = np.cumsum(right[order] == 0)[count - 1]
-    refuted = binomial_cdf(wrong[start:], count[start:], budget) <= level
+    allowed = allowed_errors(right.size, budget, level)[count]
+    expected = np.cumsum(sigmoid(-falling))[count - 1] / count
+    start = int(np.argmax(binomial_cdf(allowed, count, np.clip(expected, 1e-12, 1 - 1e-12))))
+    refuted = np.cumsum(right[order] == 0)[count - 1][start:] <= allowed[start:]
     steps = refuted.size if refuted.all() else int(np.argmin(refuted))
     if steps == 0:
         return 0, np.inf
