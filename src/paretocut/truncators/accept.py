@@ -249,13 +249,15 @@ class Accept(Truncator):
         return accepted.astype(np.int64), _Sure(self, signals[:, 0], log_odds, strange)
 
     def _notices(self, lists: RankedLists, tails: Callable[[], Tails]) -> Sequence[tuple[str, ...]]:
+        usual = super()._notices(lists, tails)
         if self.background is not None:
-            return [()] * len(lists)
+            return usual
         found = {
             "accepts_nothing": np.full(len(lists), np.isposinf(self.threshold_)),
             "unseen_scores": self._strange(signals_of(lists)[:, 0]) & lists.scores.filled,
         }
-        return named(found, len(lists))
+        own = named(found, len(lists))
+        return [one + other for one, other in zip(usual, own, strict=True)]
 
     def _log_odds(self, signals: FloatArray) -> FloatArray:
         table = features(signals, self.scale_)
