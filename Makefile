@@ -62,11 +62,7 @@ fuzz: $(VENV)/.heavy ## Fuzz the run parser and the fit, guided by coverage, for
 
 # Experiments: `make X` is `python -m experiments.X`, which measures, keeps the numbers in its folder and
 # writes docs/evidence/X.md. ARGS=--pages only writes the page, from the numbers that are kept.
-<<<<<<< HEAD
-EXPERIMENTS := accept calibrate compare fuse judge noise paper rerank rivals rules
-=======
-EXPERIMENTS := calibrate compare default fuse judge noise paper rerank rivals rules
->>>>>>> main
+EXPERIMENTS := accept calibrate compare default fuse judge noise paper rerank rivals rules
 .PHONY: $(EXPERIMENTS)
 compare: $(VENV)/.dev ## Which method cuts best (hours; a quarter of an hour with ARGS=consensus)
 accept: $(VENV)/.dev ## What can be accepted within an error budget (a quarter of an hour)
