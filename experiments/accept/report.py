@@ -97,8 +97,10 @@ def _null(rows: list[Cell]) -> str:
     return table(
         ["scores", "judged queries", "budget, %", "promise broken, %"],
         [
-            [kinds[row["kind"]], str(row["queries"]), f"{100 * row['budget']:g}"]
-            + [_percent(row["broken"])]
+            [
+                *(kinds[row["kind"]], str(row["queries"]), f"{100 * row['budget']:g}"),
+                _percent(row["broken"]),
+            ]
             for row in rows
         ],
     )

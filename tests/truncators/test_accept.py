@@ -17,7 +17,7 @@ from paretocut.cli import main
 from paretocut.errors import DataFormatError, InvalidParameterError, InvalidScoresError
 from paretocut.lists import RankedLists
 from paretocut.truncators import Accept
-from paretocut.truncators.accept import lowest_threshold
+from paretocut.truncators.first_result import lowest_threshold
 
 
 def draw(rng: np.random.Generator, count: int, *, wrong: float = 0.3) -> RankedLists:

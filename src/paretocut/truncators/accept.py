@@ -10,31 +10,35 @@ import numpy as np
 
 from paretocut.background import Background
 from paretocut.background.drift import Drift, compare
-from paretocut.background.law import as_lists, score_at
+from paretocut.background.law import as_lists
 from paretocut.background.seen import far_outside, seen_range
 from paretocut.decisions.cuts import Evidence, Tails
 from paretocut.decisions.warnings import named
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import BoolArray, FloatArray, IntArray, RaggedLike, RankedLists
-from paretocut.metrics.binomial import allowed_errors, binomial_cdf, exact_interval
-from paretocut.relevance.logistic import ridge_logistic, sigmoid
+from paretocut.metrics.binomial import exact_interval
+from paretocut.relevance.logistic import sigmoid
 from paretocut.schema.drawn import Drawn
 from paretocut.schema.kinds import Array, Either, Instance, Kind, Real, Text
 from paretocut.truncators.base import Truncator
+from paretocut.truncators.first_result import (
+    FEWEST,
+    SIGNALS,
+    cross_fitted,
+    features,
+    learned,
+    lowest_threshold,
+    signals_of,
+    teaches,
+)
 from paretocut.truncators.gated import percent
 
-_FOLDS = 5
-_FEWEST = 10  # judged queries to learn a score from
 _RISK = 0.75  # share of the risk that the test may use; the rest pays for learning on its queries
-_WEIGHT = 0.3  # a wrong result weighs this over the budget
-_LARGEST = 1e150  # squares of larger scores overflow
 _LADDER = (  # budgets that a report tries
     *(0.001, 0.002, 0.003, 0.005, 0.007, 0.01, 0.015, 0.02, 0.03, 0.04, 0.05),
     *(0.06, 0.08, 0.1, 0.12, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5),
 )
 _DRIFT = ("best score", "score of the first result", "accepted share")
-SIGNALS = {"top score": [0], "margin": [1], "learned score": [0, 1, 2]}
-"""What lists may be ordered by, and the columns of `features` it looks at."""
 
 
 class Accept(Truncator):
@@ -175,7 +179,7 @@ class Accept(Truncator):
                 f"At fit {wrong} of {count} accepted were wrong: {percent(wrong / count)} "
                 f"({low} to {high})."
             )
-        if _teaches(self.judged_[:, 3]):
+        if teaches(self.judged_[:, 3]):
             shares = [f"{name} {percent(share)}" for name, share in self._shares().items()]
             lines.append(f"Accepted by the same test, by signal: {', '.join(shares)}.")
         lines.append(
@@ -231,7 +235,7 @@ class Accept(Truncator):
         if right.size:
             self.seen_ = seen_range(signals[:, 0])
             self.scale_ = float(np.median(signals[:, 1])) or 1.0
-        if _teaches(right):
+        if teaches(right):
             table = features(signals, self.scale_)
             self.coef_ = learned(table, right, self.max_error)
             log_odds, _, self.threshold_ = self._accepted(table, right, self.max_error)
@@ -284,12 +288,12 @@ class Accept(Truncator):
                 f"Accepts {percent(float(accepted.mean()))} of {right.size} judged queries: at "
                 f"most {budget} of the accepted are wrong, {percent(self.confidence)} confidence."
             )
-        if not _teaches(right):
+        if not teaches(right):
             what = "right" if right.all() else "wrong"
-            few = f"at least {_FEWEST} are needed"
+            few = f"at least {FEWEST} are needed"
             return (
                 f"Cannot say from {right.size} judged queries what may be accepted: "
-                f"{few if right.size < _FEWEST else f'all their first results are {what}'}."
+                f"{few if right.size < FEWEST else f'all their first results are {what}'}."
             )
         text = f"At {budget} nothing can be accepted from {right.size} judged queries; "
         table = features(self.judged_[:, :2], self.scale_)
@@ -338,14 +342,14 @@ class _Sure:
     def because(self, i: int, k: int) -> str:
         accept = self.accept
         taught = accept._taught()
+        if np.isposinf(accept.threshold_):
+            return f"nothing can be accepted at {percent(accept.max_error)}, {taught}"
         if self.strange[i]:
             top = self.tops[i] if accept.higher_is_better_ else -self.tops[i]
             return (
                 f"its best score, {top:.3g}, is far outside {accept._range()}, the range of the "
                 f"scores at fit{accept._source()}, {taught}"
             )
-        if np.isposinf(accept.threshold_):
-            return f"nothing can be accepted at {percent(accept.max_error)}, {taught}"
         error, limit = (sigmoid(-np.array(x)) for x in (self.log_odds[i], accept.threshold_))
         accepted = self.log_odds[i] > accept.threshold_
         side = "below" if accepted else "not below"
@@ -368,77 +372,3 @@ class _Chance:
             f"{percent(float(self.chance[i]))} of queries without an answer reach a best score as "
             f"high{self.source}; near misses on the topic are not covered"
         )
-
-
-def signals_of(lists: RankedLists) -> FloatArray:
-    """Return top score and margin to the second of each list; the margin of one result is 0."""
-    merit = lists.merit
-    top = np.clip(score_at(merit, 1), -_LARGEST, _LARGEST)
-    second = np.clip(score_at(merit, 2), -_LARGEST, _LARGEST)
-    return np.column_stack([top, top - second])
-
-
-def features(signals: FloatArray, scale: float) -> FloatArray:
-    """Return top score, margin, and how close the second result is: 1 for a tie."""
-    with np.errstate(under="ignore"):
-        return np.column_stack([signals, np.exp(-signals[:, 1] / scale)])
-
-
-def _teaches(right: FloatArray) -> bool:
-    return right.size >= _FEWEST and 0 < right.mean() < 1
-
-
-def learned(table: FloatArray, right: FloatArray, budget: float) -> FloatArray:
-    """Return intercept and coefficients of the log-odds that a first result is right.
-
-    Wrong results count more the smaller the budget, which moves the steep part of the curve to
-    where the threshold will be; the intercept takes it back.
-    """
-    weight = max(1.0, _WEIGHT / budget)
-    center, spread = table.mean(axis=0), table.std(axis=0)
-    spread[spread <= 1e-9 * np.abs(table).max(axis=0)] = 1.0  # constant but for rounding
-    design = np.column_stack([np.ones(len(table)), (table - center) / spread])
-    counts = np.where(right > 0, 1.0, weight)
-    coef = ridge_logistic(
-        design,
-        right,
-        penalty=np.append(0.01, np.ones(table.shape[1])),
-        towards=np.zeros(design.shape[1]),
-        weight=counts * right.size / counts.sum(),
-    )
-    slopes = coef[1:] / spread
-    return np.append(coef[0] + np.log(weight) - center @ slopes, slopes)
-
-
-def cross_fitted(table: FloatArray, right: FloatArray, budget: float) -> FloatArray:
-    """Return the log-odds of each query, by a regression on the queries of the other folds."""
-    fold = np.random.default_rng(0).permutation(right.size) % _FOLDS
-    log_odds = np.empty(right.size)
-    for k in range(_FOLDS):
-        own = fold == k
-        coef = learned(table[~own], right[~own], budget)
-        log_odds[own] = coef[0] + table[own] @ coef[1:]
-    return log_odds
-
-
-def lowest_threshold(
-    log_odds: FloatArray, right: FloatArray, budget: float, level: float
-) -> tuple[int, float]:
-    """Return how many queries are accepted, and the log-odds that they exceed.
-
-    Tests of "the error is above the budget", from the start towards more queries, up to the first
-    that is not refuted at this level. Ties are accepted together.
-    """
-    order = np.argsort(-log_odds, kind="stable")
-    falling = log_odds[order]
-    count = np.flatnonzero(np.append(falling[1:] < falling[:-1], True)) + 1
-    allowed = allowed_errors(right.size, budget, level)[count]
-    expected = np.cumsum(sigmoid(-falling))[count - 1] / count
-    start = int(np.argmax(binomial_cdf(allowed, count, np.clip(expected, 1e-12, 1 - 1e-12))))
-    refuted = np.cumsum(right[order] == 0)[count - 1][start:] <= allowed[start:]
-    steps = refuted.size if refuted.all() else int(np.argmin(refuted))
-    if steps == 0:
-        return 0, np.inf
-    accepted = int(count[start + steps - 1])
-    # The next query's own score, so that the error is that of all above it (not of its equals).
-    return accepted, float(falling[accepted]) if accepted < falling.size else -np.inf
