@@ -152,6 +152,16 @@ def test_without_both_kinds_of_queries_there_is_no_promise(
     assert "accepts_nothing" in accept.cut([0.99, 0.1]).warnings
 
 
+def test_lists_without_a_result_teach_nothing() -> None:
+    accept = Accept(0.1).fit(RankedLists([[], []], [[], []]))
+    assert accept.report() == (
+        "Cannot say from 0 judged queries what may be accepted: at least 10 are needed."
+    )
+    assert accept.cut([0.9, 0.1]).k == 0
+    with pytest.raises(InvalidParameterError, match=r"Accept\.plot: .*judged queries, got none"):
+        accept.plot()
+
+
 def test_queries_without_an_answer_count_as_wrong(judged: RankedLists) -> None:
     rng = np.random.default_rng(9)
     some = judged[:200]
@@ -230,7 +240,7 @@ def test_drift_is_seen_and_no_drift_is_not(fitted: Accept) -> None:
         fitted.check(RankedLists([[0.1, 0.2]] * 60, higher_is_better=False))
 
 
-def test_without_labels_a_background_is_the_budget() -> None:
+def test_without_labels_a_background_is_the_budget(tmp_path: Path) -> None:
     rng = np.random.default_rng(2)
     nonsense = rng.normal(0.3, 0.1, (300, 1000)).max(axis=1)
     accept = Accept(0.01, name="e5", background=pc.Background.fit(nonsense))
@@ -243,6 +253,8 @@ def test_without_labels_a_background_is_the_budget() -> None:
     assert accept.fit(RankedLists([[0.9]], [[1]])) is accept
     with pytest.raises(InvalidParameterError, match=r"Accept\.check: .*got a background"):
         accept.check([[0.9, 0.1]])
+    accept.save(tmp_path / "model.json")
+    assert pc.load(tmp_path / "model.json").cut([0.95, 0.9]).reason == decision.reason
 
 
 def test_a_saved_model_says_where_its_scores_come_from(fitted: Accept, tmp_path: Path) -> None:

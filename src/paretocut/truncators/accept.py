@@ -169,7 +169,7 @@ class Accept(Truncator):
                 f"{self.background.limit(self.max_error):.3g}.\n"
                 "Near misses on the topic are not covered: only judged queries show those."
             )
-        self._require_learned("report")
+        self._require_fitted()
         lines = [self._verdict()]
         accepted = self.judged_[:, 2] > self.threshold_
         if accepted.any():
@@ -182,11 +182,12 @@ class Accept(Truncator):
         if teaches(self.judged_[:, 3]):
             shares = [f"{name} {percent(share)}" for name, share in self._shares().items()]
             lines.append(f"Accepted by the same test, by signal: {', '.join(shares)}.")
-        lines.append(
-            f"{len(self.judged_)} judged queries{self._source()}: "
-            f"{percent(self.judged_[:, 3].mean())} of the first results are right, best scores "
-            f"{self._range()}."
-        )
+        if len(self.judged_):
+            lines.append(
+                f"{len(self.judged_)} judged queries{self._source()}: "
+                f"{percent(self.judged_[:, 3].mean())} of the first results are right, best scores "
+                f"{self._range()}."
+            )
         return "\n".join(lines)
 
     def plot(self, ax: Any = None) -> Any:
@@ -205,7 +206,7 @@ class Accept(Truncator):
         for column, name in enumerate(SIGNALS):
             order = np.argsort(-self.judged_[:, column], kind="stable")
             wrong = np.cumsum(self.judged_[order, 3] == 0)
-            count = np.unique(np.linspace(1, wrong.size, 100).astype(int))
+            count = np.arange(wrong.size, 0, -max(1, wrong.size // 100))[::-1]
             low, high = exact_interval(wrong[count - 1], count)
             found[name] = (count / wrong.size, wrong[count - 1] / count, low, high)
         return found
@@ -323,9 +324,10 @@ class Accept(Truncator):
 
     def _require_learned(self, what: str) -> None:
         self._require_fitted()
-        if self.background is not None:
+        if self.background is not None or not len(self.judged_):
+            got = "none" if self.background is None else "a background"
             raise InvalidParameterError(
-                f"Accept.{what}: it must be fitted on judged queries, got a background"
+                f"Accept.{what}: it must be fitted on judged queries, got {got}"
             )
 
 
