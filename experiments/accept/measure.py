@@ -40,7 +40,7 @@ BUDGETS = (0.01, 0.02, 0.05, 0.1)
 CONFIDENCE = 0.95
 RESAMPLES = 200
 DRAWS = 1000
-COSINE = 0.8  # what semantic caches ship with
+COSINE = 0.8  # as one chooses it by eye
 
 
 def first_results(name: str, system: str) -> tuple[Array, Array]:

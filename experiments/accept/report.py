@@ -27,12 +27,13 @@ def pages() -> dict[str, str]:
         for budget in BUDGETS
     ]
     open_cells = [cell for cell in cells if any(cell[2][name]["share"] > 0.01 for name in _KEPT)]
-    shut = [
-        name for name in dict.fromkeys(c[0] for c in cells) if all(c[0] != name for c in open_cells)
-    ]
+    answered = {cell[0] for cell in open_cells}
+    shut = [run for run in runs if f"{run['collection']}, {run['system']}" not in answered]
+    closed = [run["budgets"][str(budget)] for run in shut for budget in BUDGETS if budget <= 0.05]
     far = [cell for cell in cells if _gain(cell[2]) < -_NEAR]
     better = [cell for cell in cells if _gain(cell[2]) > _NEAR]
     null = content["simulated"]
+    flat = [row["broken"] for row in null if row["kind"] == "flat"]
     facts = {
         "runs": len(runs),
         "resamples": content["resamples"],
@@ -43,10 +44,8 @@ def pages() -> dict[str, str]:
         "far": "; ".join(_told(cell) for cell in far) or "none",
         "better": len(better),
         "best": "; ".join(_told(cell) for cell in sorted(better, key=lambda c: -_gain(c[2]))[:3]),
-        "shut": ", ".join(shut),
-        "possible": _percent(
-            max(cell["possible"] for name, budget, cell in cells if name in shut and budget <= 0.05)
-        ),
+        "shut": ", ".join(dict.fromkeys(run["collection"] for run in shut)),
+        "possible": _percent(max(cell["possible"] for cell in closed)),
         "roc": sum(cell["roc"]["broken"] > 0.5 for _, _, cell in cells),
         "tuned": sum(cell["tuned"]["broken"] > 0.05 for _, _, cell in cells),
         "fixed": sum(
@@ -55,7 +54,9 @@ def pages() -> dict[str, str]:
         "cosines": len(cells) // 2,
         "table": _table(open_cells),
         "draws": content["draws"],
-        "highest": _percent(max(row["broken"] for row in null)),
+        "flat": len(flat),
+        "mean": _percent(sum(flat) / len(flat)),
+        "highest": _percent(max(flat)),
         "null": _null(null),
         "commit": content["commit"],
     }
@@ -71,7 +72,7 @@ def _gain(cell: Cell) -> float:
 def _told(found: tuple[str, float, Cell]) -> str:
     name, budget, cell = found
     best = max(cell[signal]["share"] for signal in ("top", "margin"))
-    return f"{name} at {budget:.0%}: {cell['accept']['share']:.2f}, against {best:.2f}"
+    return f"{name} at {100 * budget:g} %: {cell['accept']['share']:.2f}, against {best:.2f}"
 
 
 def _percent(share: float) -> str:
