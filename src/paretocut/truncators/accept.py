@@ -123,7 +123,6 @@ class Accept(Truncator):
         "name": Either(Text()),
         "background": Either(Instance(Background)),
     }
-    _in_place_of_fit = "background"
 
     def __init__(
         self,
