@@ -62,9 +62,10 @@ fuzz: $(VENV)/.heavy ## Fuzz the run parser and the fit, guided by coverage, for
 
 # Experiments: `make X` is `python -m experiments.X`, which measures, keeps the numbers in its folder and
 # writes docs/evidence/X.md. ARGS=--pages only writes the page, from the numbers that are kept.
-EXPERIMENTS := calibrate compare default fuse judge noise paper rerank rivals rules stop
+EXPERIMENTS := accept calibrate compare default fuse judge noise paper rerank rivals rules stop
 .PHONY: $(EXPERIMENTS)
 compare: $(VENV)/.dev ## Which method cuts best (hours; a quarter of an hour with ARGS=consensus)
+accept: $(VENV)/.dev ## What can be accepted within an error budget (a quarter of an hour)
 calibrate: $(VENV)/.dev ## What calibration without judgements brings (an hour the first time)
 judge: $(VENV)/.dev ## What two hundred judged results bring (ten minutes)
 fuse: $(VENV)/.heavy ## What fusion gains (half an hour)
