@@ -34,6 +34,8 @@ WARNINGS = {
     "search_limited": "the list is so long that the search for the window was stopped early",
     "nothing_stands_out": "the best result is no better than chance would bring (E-value above "
     "1): the list may hold no answer; a background can tell, see paretocut.truncators.Gated",
+    "not_calibrated_for": "the scores are not of the kind the gate was calibrated on: another "
+    "model or metric, or too few results for it; calibrate again",
     "zero_scores": "results with score 0 match nothing and are not kept",
 }
 """Every warning a decision can carry, with its meaning and remedy."""
@@ -44,6 +46,7 @@ ABOUT_SCORES = (
     "shallow_list",
     "rank_only_scores",
     "saturated_scores",
+    "not_calibrated_for",
 )
 """Warnings of scores from which little can be decided; adapters raise them as `ScoresWarning`."""
 
