@@ -78,8 +78,8 @@ def calibrate(
     unanswered
         Share of ``queries`` that you believe to have no answer in the index.
     expect
-        How many results are relevant: ``"one"``, ``"few"``, ``"many"`` or a number. None
-        estimates it from ``queries``, or else from each list.
+        How many results are relevant: ``"one"``, ``"few"``, ``"dozens"``,
+        ``"hundreds"`` or a number. None estimates it from ``queries``, or else from each list.
     truncator
         Who decides how many results to keep, in place of ``expect``: any truncator that needs no
         fit or is fitted. Of a truncator with a gate only the part behind the gate is used.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -111,7 +112,7 @@ def as_query(words: Sequence[str]) -> str:
 
 def own_words(size: int, length: int = _LENGTH) -> int:
     """Return how many words of a query come from an index with so many documents."""
-    own = min(max((size / _SMALL) ** 0.5, _FEWEST), _LENGTH)
+    own = min(max(math.sqrt(size / _SMALL), _FEWEST), _LENGTH)
     return round(own * length / _LENGTH)
 
 
