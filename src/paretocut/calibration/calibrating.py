@@ -127,13 +127,14 @@ def calibrate(
 
     held = given[::_HELD_OUT] if len(given) >= _HELD_OUT else []
     known = [text for i, text in enumerate(given) if i % _HELD_OUT] if held else given
-    draws = drawn_words(given, _PROBES, length=_LONG, size=len(given), seed=seed)
+    own = own_words(len(given), _LONG)
+    draws = drawn_words(given, _PROBES, length=_LONG, own=own, others=queries, seed=seed)
     probes = ask([as_query(words[:end]) for end in (_SHORT, _LONG) for words in draws])
     if size is None:
         size = max(len(given), *(scores.size for scores in probes))
     check_positive_int(size, who="calibrate", name="size")
     if lexical is None:
-        lexical = higher_is_better and _is_lexical(probes[:_PROBES], probes[_PROBES:])
+        lexical = higher_is_better and is_lexical(probes[:_PROBES], probes[_PROBES:])
     making: dict[str, Any] = {"size": size, "others": queries, "lexical": lexical, "seed": seed}
     made_up = nonsense_queries(known, n, **making)
     passages = _passages(held, seed)
@@ -269,7 +270,7 @@ def _checked_queries(queries: Any) -> list[str]:
     return list(queries)
 
 
-def _is_lexical(short: Sequence[FloatArray], long: Sequence[FloatArray]) -> bool:
+def is_lexical(short: Sequence[FloatArray], long: Sequence[FloatArray]) -> bool:
     """Return whether more words never lower the best score, and mostly raise it."""
     before, after = (np.array([x.max(initial=0.0) for x in lists]) for lists in (short, long))
     never_lower = bool((after >= (1 - _SAME) * before).all())

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 import numpy as np
 
@@ -65,29 +66,29 @@ def nonsense_queries(
     >>> nonsense_queries(["the cat sat on a mat", "dogs chase the cat"], 2, length=3)
     ['on chase cat', 'cat sat the']
     """
-    draws = drawn_words(
-        texts, n, length=length, size=size, others=others, lexical=lexical, seed=seed
-    )
-    return [as_query(words) for words in draws]
+    own = length if size is None else own_words(size, length)
+    how: dict[str, Any] = {"own": own, "others": others, "lexical": lexical, "seed": seed}
+    return [as_query(words) for words in drawn_words(texts, n, length=length, **how)]
 
 
 def drawn_words(
     texts: Iterable[str],
     n: int,
     *,
-    length: int,
-    size: int | None = None,
+    own: int,
+    length: int = _LENGTH,
     others: Sequence[str] | None = None,
     lexical: bool = False,
     seed: int = 0,
 ) -> list[list[str]]:
-    """Return the words of each query of `nonsense_queries`."""
+    """Return the words of each query of `nonsense_queries`, of which ``own`` are the index's."""
     check_positive_int(n, who="nonsense", name="n")
     check_positive_int(length, who="nonsense", name="length")
     counts, _ = frequencies(texts)
     known = _usable(counts)
     strange = sorted(_elsewhere(counts, others).difference(known))
-    own = length if size is None or len(strange) < length else max(own_words(size, length), 1)
+    if len(strange) < length:
+        own = length
     if len(known) < own:
         raise InvalidParameterError(
             f"nonsense: texts must hold at least {own} different words, got {len(known)}"
@@ -113,7 +114,7 @@ def as_query(words: Sequence[str]) -> str:
 def own_words(size: int, length: int = _LENGTH) -> int:
     """Return how many words of a query come from an index with so many documents."""
     own = min(max(math.sqrt(size / _SMALL), _FEWEST), _LENGTH)
-    return round(own * length / _LENGTH)
+    return max(1, round(own * length / _LENGTH))
 
 
 def _elsewhere(counts: Mapping[str, int], others: Iterable[str] | None) -> set[str]:
