@@ -102,8 +102,9 @@ def _letters(rng: np.random.Generator) -> str:
 
 def ask(system: str, sets: Sets) -> dict[str, dict[str, Asked]]:
     """Return the answers of "MiniLM" or "BM25" to all questions, by collection and kind."""
-    prepare = _minilm if system == "MiniLM" else _bm25
-    answer = prepare(sets)
+    if system == "MiniLM":
+        sets = _for_vectors(sets)
+    answer = _minilm(sets) if system == "MiniLM" else _bm25(sets)
     found = {}
     for name in TEXTS:
         found[name] = {}
@@ -143,6 +144,14 @@ Answer = Callable[[str, str, str | None], tuple[Array, NDArray[np.int64]]]
 
 def _asked(sets: Sets) -> list[str]:
     return sorted({t for kinds in sets.values() for kind in kinds.values() for t, _ in kind})
+
+
+def _for_vectors(sets: Sets) -> Sets:
+    """Return the questions without the nonsense for BM25."""
+    return {
+        name: {kind: asked for kind, asked in kinds.items() if not kind.startswith("lexical")}
+        for name, kinds in sets.items()
+    }
 
 
 @cache

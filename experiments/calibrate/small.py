@@ -21,8 +21,8 @@ __all__ = ["MIXTURES", "SIZES", "measure"]
 SIZES = (5, 10, 20, 50, 100, 300, 1000)
 MIXTURES = (1, 2, 3, 4, 6, 8)
 _NAMES = tuple(name for name in TEXTS if name != "contractnli")  # each contract is small itself
-_GOOD, _OTHER, _NONSENSE = 200, 40, 60
-_DRAWS = {5: 3, 10: 3, 20: 3, 50: 2}
+_GOOD, _OTHER, _NONSENSE = 200, 40, 40
+_DRAWS = {5: 3, 10: 2, 20: 2}
 # Rules to choose from: the square root of the size over this, and at least so many words.
 _RULES = tuple((over, least) for over in (3.0, 6.0, 12.5, 25.0, 50.0) for least in (1, 2, 3))
 Array = NDArray[np.float64]

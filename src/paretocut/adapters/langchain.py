@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from paretocut.adapters.deciding import (
     FETCH_K,
@@ -39,7 +39,33 @@ _Pair: TypeAlias = tuple[Document, float | None]
 _REMEDY = "the store is small, or its index must search deeper (ef_search, nprobe, num_candidates)"
 
 
-class ParetoCutRetriever(DecisionFields, BaseRetriever):
+class _Retriever(DecisionFields, BaseRetriever):
+    """A retriever whose lists carry the decision."""
+
+    def invoke(self, input: str, config: Any = None, **kwargs: Any) -> CutList[Document]:
+        """Return the documents kept, with the decision in the attribute ``cut``.
+
+        Parameters
+        ----------
+        input, config
+            The query, and the configuration of the run.
+        **kwargs
+            ``k``, the most documents to keep, and arguments of the search.
+        """
+        return cast("CutList[Document]", super().invoke(input, config, **kwargs))
+
+    async def ainvoke(self, input: str, config: Any = None, **kwargs: Any) -> CutList[Document]:
+        """Return what `invoke` does.
+
+        Parameters
+        ----------
+        input, config, **kwargs
+            As there.
+        """
+        return cast("CutList[Document]", await super().ainvoke(input, config, **kwargs))
+
+
+class ParetoCutRetriever(_Retriever):
     """Retrieves the documents of a vector store worth returning among those fetched; maybe none.
 
     The options of `paretocut.cut` are fields too. The documents are copies whose metadata has the
@@ -142,7 +168,7 @@ class ParetoCutRetriever(DecisionFields, BaseRetriever):
         return CutList((_mark(found[i][0], mark) for i, mark in decision.marks()), decision.cut)
 
 
-class ParetoCutFusionRetriever(DecisionFields, BaseRetriever):
+class ParetoCutFusionRetriever(_Retriever):
     """Retrieves what several stores and retrievers find together, fused and cut; maybe nothing.
 
     It does what ``EnsembleRetriever`` does, with scores instead of ranks, and a cut. The options of

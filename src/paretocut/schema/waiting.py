@@ -19,23 +19,27 @@ def waiting() -> Iterator[Callable[[Any], Any]]:
     import asyncio  # slow to import, and seldom needed
 
     loop: asyncio.AbstractEventLoop | None = None
+    thread: Thread | None = None
     lock = Lock()
 
     async def finished(given: Awaitable[Any]) -> Any:
         return await given
 
     def wait(given: Any) -> Any:
-        nonlocal loop
+        nonlocal loop, thread
         if not inspect.isawaitable(given):
             return given
         with lock:
             if loop is None:
                 loop = asyncio.new_event_loop()
-                Thread(target=loop.run_forever, daemon=True).start()
+                thread = Thread(target=loop.run_forever, daemon=True)
+                thread.start()
         return asyncio.run_coroutine_threadsafe(finished(given), loop).result()
 
     try:
         yield wait
     finally:
-        if loop is not None:
+        if loop is not None and thread is not None:
             loop.call_soon_threadsafe(loop.stop)
+            thread.join()
+            loop.close()
