@@ -67,7 +67,7 @@ def _best(rates: dict[str, dict[str, Any]]) -> tuple[float, int]:
 def _rates(name: str) -> dict[str, dict[str, list[float]]]:
     """Return the shares of good questions answered and of others refused, by size and mixture."""
     folder = ROOT / "src" / "paretocut"
-    used = [folder / "data" / "common_words.txt", folder / "calibration" / "nonsense.py"]
+    used = [folder / "data" / "common_words.txt"]
     inputs = {
         "name": name,
         "sizes": SIZES,

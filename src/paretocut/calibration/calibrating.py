@@ -154,7 +154,7 @@ def calibrate(
         about={
             "search": getattr(search, "__qualname__", type(search).__name__),
             "size": size,
-            "own_words": own_words(size),
+            "own_words": own_words(size, lexical=lexical),
             "script": _script(given),
         },
     )

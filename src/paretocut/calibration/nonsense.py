@@ -17,8 +17,8 @@ from paretocut.schema.parameters import check_int, check_positive_int
 
 _LENGTH = 8
 # Of eight words, two come from an index of up to 50 documents, and all from one of 800 or more:
-# the square root of its size over this. Chosen leave-one-collection-out, `make calibrate`.
-_SMALL, _FEWEST = 12.5, 2
+# the square root of its size over this, `make calibrate`. Lexical scores need it less.
+_SMALL, _SMALL_LEXICAL, _FEWEST = 12.5, 5.0, 2
 _ENGLISH = 0.1  # share of common words in English texts, at least
 _NO_SPACE = re.compile(rf"(?<=[{UNSPACED}]) (?=[{UNSPACED}])")
 
@@ -66,7 +66,7 @@ def nonsense_queries(
     >>> nonsense_queries(["the cat sat on a mat", "dogs chase the cat"], 2, length=3)
     ['on chase cat', 'cat sat the']
     """
-    own = length if size is None else own_words(size, length)
+    own = length if size is None else own_words(size, length, lexical=lexical)
     how: dict[str, Any] = {"own": own, "others": others, "lexical": lexical, "seed": seed}
     return [as_query(words) for words in drawn_words(texts, n, length=length, **how)]
 
@@ -111,9 +111,10 @@ def as_query(words: Sequence[str]) -> str:
     return _NO_SPACE.sub("", " ".join(words))
 
 
-def own_words(size: int, length: int = _LENGTH) -> int:
+def own_words(size: int, length: int = _LENGTH, *, lexical: bool = False) -> int:
     """Return how many words of a query come from an index with so many documents."""
-    own = min(max(math.sqrt(size / _SMALL), _FEWEST), _LENGTH)
+    small = _SMALL_LEXICAL if lexical else _SMALL
+    own = min(max(math.sqrt(size / small), _FEWEST), _LENGTH)
     return max(1, round(own * length / _LENGTH))
 
 
