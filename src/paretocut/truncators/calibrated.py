@@ -230,8 +230,8 @@ class Calibrated(Gated):
         )
         if origin.own_words is not None and origin.own_words < 8:
             lines.append(
-                f"The index is small ({origin.size} documents), so {origin.own_words} of the 8 "
-                "words of nonsense come from it, and the others from elsewhere."
+                f"The index was taken for one of {origin.size} documents (size= says otherwise), "
+                f"so {origin.own_words} of the 8 words of nonsense come from it."
             )
         about = [f"made {origin.date} by version {origin.version}", f"depth {origin.depth}"]
         if origin.search is not None:
