@@ -389,7 +389,8 @@ def test_documents_stay_within_a_budget_of_tokens(store: Any) -> None:
     counted = retriever_over(store, max_tokens=5, count_tokens=len)
     kept = counted.invoke("?", config={"callbacks": [listener(seen)]})
     assert len(kept) == seen[0]["k"] == 2
-    assert len(retriever_over(store, max_tokens=1, count_tokens=len).invoke("?")) == 0
+    with pytest.warns(ScoresWarning, match="max_tokens=1 leaves nothing: the first of"):
+        assert len(retriever_over(store, max_tokens=1, count_tokens=len).invoke("?")) == 0
     options: dict[str, Any] = {"max_tokens": 5, "count_tokens": len, "evalue": 0.05}
     kept = ParetoCutCompressor(**options).compress_documents(documents_with(logits()), "?")
     assert [document.page_content for document in kept] == ["d0", "d1"]
@@ -424,6 +425,23 @@ def test_a_misspelt_key_does_not_empty_every_answer() -> None:
             made.compress_documents(documents, "?")
     with pytest.raises(InvalidParameterError, match="results must be a list of Document, got"):
         ParetoCutCompressor().compress_documents(["text"], "?")  # type: ignore[list-item]
+
+
+def test_the_decision_is_seen_by_type_checkers(tmp_path: Path) -> None:
+    api = importorskip("mypy.api")
+    code = tmp_path / "reasons.py"
+    code.write_text(
+        "from langchain_core.vectorstores import InMemoryVectorStore\n"
+        "from paretocut.adapters.langchain import ParetoCutRetriever\n"
+        "def reason(store: InMemoryVectorStore) -> str:\n"
+        "    documents = ParetoCutRetriever(vectorstore=store).invoke('?', k=3)\n"
+        "    documents.nothing\n"
+        "    return documents.cut.reason\n"
+    )
+    said, _, _ = api.run(["--strict", "--cache-dir", str(tmp_path / "cache"), str(code)])
+    errors = [line for line in said.splitlines() if "reasons.py" in line and "error" in line]
+    assert len(errors) == 1
+    assert '"nothing"' in errors[0]  # that one is wrong, and nothing else
 
 
 def test_a_filter_that_leaves_little_is_no_fault_of_the_store() -> None:
