@@ -49,6 +49,7 @@ def pages() -> dict[str, str]:
         **_emptied(dense),
         **_gains(content["number"]),
         "passing": _passing(whether),
+        "contracts": share(1 - dense["contractnli"]["alpha"]["0.05"]["other"]),
         "lengths": _lengths(content["lengths"]),
         "small": _small(content["small"]),
         "small_all": _small_all(content["small"]["ships"]),
