@@ -69,7 +69,7 @@ class Fuser:
             ids, scores = [*map(id_of, results)], [*map(score_of, results)]
             lists[name] = _as_list(ids, scores, up, f"{self.who}: {name}")
             for own, result in zip(ids, results, strict=True):
-                first.setdefault(own.rstrip("\0"), result)  # as NumPy keeps strings
+                first.setdefault(own, result)
         fused = self.fusion.fuse(lists)
         assert fused.doc_ids is not None
         together = [first[own] for own in fused.doc_ids[0].tolist()]

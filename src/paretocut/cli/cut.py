@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 import numpy as np
 
 from paretocut.cli import arguments
-from paretocut.cli.terminal import json_line
+from paretocut.io.jsonl import json_line
 from paretocut.io.streams import open_target
 
 SUMMARY = "shorten every list to the results worth returning"

@@ -8,12 +8,13 @@ from typing import Any, get_args
 
 from paretocut.cli import arguments
 from paretocut.cli.arguments import option
-from paretocut.cli.terminal import json_line, noted_warnings
+from paretocut.cli.terminal import noted_warnings
 from paretocut.decisions import Cuts
 from paretocut.errors import InvalidParameterError
 from paretocut.fusion import METHODS
 from paretocut.fusion.chosen import ChosenFusion
 from paretocut.io import read_lists
+from paretocut.io.jsonl import json_line
 from paretocut.io.streams import open_target
 from paretocut.io.tables import Format
 from paretocut.lists import RankedLists

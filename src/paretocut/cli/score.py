@@ -12,8 +12,9 @@ import numpy as np
 
 import paretocut as pc
 from paretocut.cli import arguments
-from paretocut.cli.terminal import json_line, progress, report_warnings
+from paretocut.cli.terminal import progress, report_warnings
 from paretocut.decisions.options import FITTING, check_options
+from paretocut.io.jsonl import json_line
 from paretocut.io.streams import open_target
 from paretocut.lists import RankedList
 from paretocut.tail import SurpriseFits

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-import json
 import os
 import sys
 import warnings
@@ -13,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from paretocut.decisions import WARNINGS
+from paretocut.io.jsonl import json_line
 from paretocut.io.streams import open_target
 from paretocut.lists import BoolArray, FloatArray
 
@@ -72,11 +72,6 @@ def progress(total: int, *, quiet: bool) -> Iterator[Callable[[int], object]]:
 
     with tqdm(total=total, unit="query", delay=1, leave=False) as bar:
         yield bar.update
-
-
-def json_line(row: Mapping[str, Any]) -> bytes:
-    """Return one line of JSON."""
-    return json.dumps(row, ensure_ascii=False).encode() + b"\n"
 
 
 def print_json(row: Mapping[str, Any]) -> None:

@@ -15,7 +15,7 @@ from paretocut import _kernel
 from paretocut.decisions.cuts import matching
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
-from paretocut.lists.columns import code_points
+from paretocut.lists.columns import as_text, code_points
 from paretocut.lists.parts import Parts
 from paretocut.schema.parameters import check_positive_int, shown
 
@@ -119,7 +119,7 @@ class Retrievers:
     """The lists of all retrievers, matched by query."""
 
     names: tuple[str, ...]
-    query_ids: NDArray[np.str_]
+    query_ids: NDArray[Any]
     lists: list[OneRetriever]
 
     def position(self, i: int, ranks: Ragged) -> IntArray:
@@ -186,7 +186,7 @@ def _ranked(item: Any, name: str, who: str) -> RankedLists:
 
 def _queries(
     lists: list[RankedLists], names: Sequence[str], who: str
-) -> tuple[NDArray[np.str_], list[IntArray]]:
+) -> tuple[NDArray[Any], list[IntArray]]:
     """Return the queries of all retrievers, and where each retriever has them, or -1."""
     known: dict[str, int] = {}
     for item, name in zip(lists, names, strict=True):
@@ -203,7 +203,7 @@ def _queries(
         place = np.full(len(known), -1, dtype=np.int64)
         place[[known[query] for query in item.query_ids.tolist()]] = np.arange(len(item))
         places.append(place)
-    return np.array(list(known), dtype=np.str_), places
+    return as_text(list(known)), places
 
 
 def _one(lists: RankedLists, place: IntArray, depth: int | None) -> OneRetriever:
@@ -244,7 +244,7 @@ def joined(
 
     ``times_count`` multiplies the sum by the number of retrievers that found the document.
     """
-    ids = [code_points(one.ids) for one in retrievers.lists]
+    ids, by_number = code_points(*(one.ids for one in retrievers.lists))
     count, queries = len(ids), len(retrievers.query_ids)
     room = int(sum((one.end - one.begin).sum() for one in retrievers.lists))
     width = max(matrix.shape[1] for matrix in ids)
@@ -262,7 +262,8 @@ def joined(
     ]
     found = _kernel.fuse(sources, times_count, offsets, scores, names, part_scores, part_ranks)
     first = retrievers.lists[0].lists
-    text = names[:found].view(f"U{width}").reshape(found)
+    points = names[:found]
+    text = points.view(f"U{width}")[:, 0] if by_number is None else by_number[points[:, 0]]
     fused = first._like(
         scores=Ragged(scores[:found], offsets),
         relevance=None,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any
 
 from paretocut.errors import DataFormatError, require
-from paretocut.io.rows import COLUMNS, RowsByLine, numbers_of_relevant, utf8_ids
+from paretocut.io.rows import COLUMNS, RowsByLine, check_ids, is_utf8, numbers_of_relevant
 from paretocut.io.streams import OpenSource
 from paretocut.lists import Ragged, RankedLists
 
@@ -58,6 +58,7 @@ def write(out: IO[bytes], lists: RankedLists) -> None:
 
 def table_of(lists: RankedLists) -> Any:
     """Return the lists as an Arrow table, one row per query."""
+    check_ids(lists, "UTF-8", is_utf8)
     pyarrow = require("pyarrow", feature="writing Parquet and Arrow", extra="arrow")
 
     def column(ragged: Ragged, values: Any) -> Any:
@@ -68,8 +69,8 @@ def table_of(lists: RankedLists) -> Any:
         "scores": column(lists.scores, lists.scores.values),
     }
     if lists.doc_ids is not None:
-        texts = pyarrow.chunked_array(map(utf8_ids, lists.doc_ids), pyarrow.large_string())
-        columns["doc_ids"] = column(lists.doc_ids, texts.combine_chunks())
+        texts = pyarrow.array(lists.doc_ids.values.tolist(), pyarrow.large_string())
+        columns["doc_ids"] = column(lists.doc_ids, texts)
     if lists.relevance is not None:
         # NaN, where nobody judged, becomes null.
         grades = pyarrow.array(lists.relevance.values, from_pandas=True)

@@ -14,8 +14,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paretocut.errors import DataFormatError, InvalidParameterError
-from paretocut.io.rows import Row, RowsByLine, id_as_bytes, rows_of, text_lines
+from paretocut.errors import DataFormatError
+from paretocut.io.rows import Row, RowsByLine, check_ids, is_utf8, rows_of, text_lines
 from paretocut.io.streams import OpenSource
 from paretocut.lists import RankedLists
 
@@ -99,7 +99,7 @@ def _one_per_query(source: OpenSource, rows: Iterator[tuple[int, Mapping[str, st
     for line, row in rows:
         found = queries.setdefault(
             row["query_id"],
-            {"line": line, "score": array("d"), "doc_id": bytearray(), "relevance": array("d")},
+            {"line": line, "score": array("d"), "doc_id": [], "relevance": array("d")},
         )
         for name in {"score", "relevance"} & row.keys():
             value = math.nan
@@ -112,36 +112,29 @@ def _one_per_query(source: OpenSource, rows: Iterator[tuple[int, Mapping[str, st
                 )
             found[name].append(value)
         if "doc_id" in row:
-            doc_id = id_as_bytes(row["doc_id"])
-            if doc_id is None:
-                raise DataFormatError(
-                    source.name, line, f"doc_id must have no NUL, got {row['doc_id']!r}"
-                )
-            found["doc_id"] += doc_id + b"\0"
+            found["doc_id"].append(row["doc_id"])
     for query_id, found in queries.items():
-        n = len(found["score"])
         grouped: dict[str, Any] = {"query_id": query_id, "scores": np.array(found["score"])}
         if found["doc_id"]:
-            grouped["doc_ids"] = bytes(found["doc_id"]).split(b"\0")[:n]
+            grouped["doc_ids"] = found["doc_id"]
         if found["relevance"]:
             grouped["relevance"] = _as_integers(np.array(found["relevance"]))
         yield found["line"], grouped
 
 
 def write(out: IO[bytes], lists: RankedLists) -> None:
+    check_ids(lists, "words of UTF-8 without spaces", _are_words)
     writer = csv.writer(codecs.getwriter("utf-8")(out), lineterminator="\n")
     header = next(rows_of(lists), ("query_id", "scores"))  # the names are the keys of any row
     writer.writerow(header)
     for row in rows_of(lists):
-        words = " ".join(row.get("doc_ids", ()))
-        if len(words.split()) != len(row.get("doc_ids", ())):
-            raise InvalidParameterError(
-                "write_lists: doc_ids must be words without spaces in CSV, "
-                f"got such in query {row['query_id']!r}; JSONL and Parquet take any"
-            )
         writer.writerow(
             " ".join("nan" if one is None else str(one) for one in item)
             if isinstance(item, list)
             else item
             for item in row.values()
         )
+
+
+def _are_words(ids: list[str]) -> bool:
+    return is_utf8(ids) and " ".join(ids).split() == ids

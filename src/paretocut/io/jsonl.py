@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import IO
+from collections.abc import Mapping
+from typing import IO, Any
 
 from paretocut.io.rows import RowsByLine, json_object, rows_of, text_lines
 from paretocut.io.streams import OpenSource
@@ -17,5 +18,12 @@ def read(source: OpenSource) -> RowsByLine:
 
 
 def write(out: IO[bytes], lists: RankedLists) -> None:
-    for row in rows_of(lists):
-        out.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+    out.writelines(map(json_line, rows_of(lists)))
+
+
+def json_line(row: Mapping[str, Any]) -> bytes:
+    """Return one line of JSON."""
+    try:
+        return json.dumps(row, ensure_ascii=False).encode() + b"\n"
+    except UnicodeEncodeError:  # UTF-8 cannot hold half a surrogate pair, but ASCII can spell it
+        return json.dumps(row).encode() + b"\n"

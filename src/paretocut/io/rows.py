@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from paretocut.errors import DataFormatError, InvalidParameterError
+from paretocut.errors import DataFormatError, InvalidParameterError, InvalidScoresError
 from paretocut.io.streams import OpenSource
 from paretocut.lists import IntArray, Ragged, RankedLists, offsets_of
-from paretocut.lists.columns import known_or_nan
+from paretocut.lists.columns import as_text, known_or_nan
 
 Row: TypeAlias = Mapping[str, Any]
 RowsByLine: TypeAlias = Generator[tuple[int, Row], None, None]
@@ -38,9 +39,10 @@ class RowGatherer:
             return DataFormatError(self._name, line, f"{column} must be {allowed}, got {shown}")
 
         query_id = row.get("query_id")
-        if id_as_bytes(query_id) is None:
+        text = _ids([query_id])
+        if text is None:
             raise refuse("query_id", "a string or an integer", query_id)
-        first = self._first_line.setdefault(str(query_id), line)
+        first = self._first_line.setdefault(text.item(), line)
         if first != line:
             raise refuse("query_id", f"unique (this one is on line {first} too)", query_id)
 
@@ -102,29 +104,20 @@ class RowGatherer:
         return RankedLists(
             Ragged(np.concatenate([np.empty(0), *self._scores]), offsets),
             relevance=ragged(optional.get("relevance"), "i8"),
-            query_ids=np.array(list(self._first_line), dtype=np.str_),
-            doc_ids=ragged(optional.get("doc_ids"), "S1"),
+            query_ids=list(self._first_line),
+            doc_ids=ragged(optional.get("doc_ids"), "U1"),
             num_relevant=None if numbers is None else np.array(numbers, dtype=np.int64),
             higher_is_better=higher_is_better,
             min_grade=self._min_grade,
         )
 
 
-def _ids(items: object) -> NDArray[np.bytes_] | None:
-    ids = [id_as_bytes(item) for item in items] if isinstance(items, list) else [None]
-    return None if None in ids else np.array(ids, dtype=np.bytes_)
-
-
-def id_as_bytes(item: object) -> bytes | None:
-    """Return an id as UTF-8, or None if it is no string or integer."""
-    if isinstance(item, int) and not isinstance(item, bool):
-        return b"%d" % item
-    try:
-        encoded = item.encode() if isinstance(item, str) else item
-    except UnicodeEncodeError:  # half a surrogate pair, which JSON can spell
-        return None
-    # NumPy's fixed-width strings drop a NUL at the end, and two ids would become one.
-    return encoded if isinstance(encoded, bytes) and b"\0" not in encoded else None
+def _ids(items: object) -> NDArray[Any] | None:
+    """Return ids as text, or None when they are no list of strings and integers."""
+    with suppress(InvalidScoresError):
+        if isinstance(items, (list, np.ndarray)):
+            return as_text(items)
+    return None
 
 
 def finite_numbers(items: object, kinds: str) -> NDArray[Any] | None:
@@ -174,7 +167,7 @@ def rows_of(lists: RankedLists) -> Iterator[dict[str, Any]]:
         scores = ranked.scores.tolist()
         row: dict[str, Any] = {"query_id": ranked.query_id, "scores": scores}
         if ranked.doc_ids is not None:
-            row["doc_ids"] = utf8_ids(ranked.doc_ids)
+            row["doc_ids"] = ranked.doc_ids.tolist()
         if ranked.relevance is not None:
             grades = ranked.relevance.tolist()
             row["relevance"] = [None if grade != grade else grade for grade in grades]
@@ -190,16 +183,26 @@ def numbers_of_relevant(lists: RankedLists) -> IntArray | None:
     return lists.num_relevant
 
 
-def utf8_ids(ids: NDArray[Any]) -> list[str]:
-    """Return document ids as they are, after a check that UTF-8 can hold them."""
-    texts: list[str] = ids.tolist()
-    for text in texts:
-        if not text.isascii():
-            try:
-                text.encode()
-            except UnicodeEncodeError:
-                raw = text.encode("utf-8", "surrogateescape")
-                raise InvalidParameterError(
-                    f"write_lists: doc_ids must be UTF-8 in a table, got {raw!r}"
-                ) from None
-    return texts
+def check_ids(lists: RankedLists, allowed: str, can_hold: Callable[[list[str]], bool]) -> None:
+    """Refuse document ids that a format cannot hold, and query ids that are no UTF-8."""
+
+    def check(name: str, ids: list[str], allowed: str, fits: Callable[[list[str]], bool]) -> None:
+        if not fits(ids):
+            odd = next(one for one in ids if not fits([one]))
+            raise InvalidParameterError(
+                f"write_lists: {name} must be {allowed} in this format, got {odd!r}; "
+                "JSONL takes any"
+            )
+
+    check("query_ids", lists.query_ids.tolist(), "UTF-8", is_utf8)
+    for ids in lists.doc_ids or ():
+        check("doc_ids", ids.tolist(), allowed, can_hold)
+
+
+def is_utf8(texts: list[str]) -> bool:
+    """Return whether UTF-8 can hold these texts; it cannot hold half a surrogate pair."""
+    try:
+        "".join(texts).encode()
+        return True
+    except UnicodeEncodeError:
+        return False

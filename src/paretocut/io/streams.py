@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import IO, TypeAlias, cast
 
 from paretocut.errors import DataFormatError, InvalidParameterError
+from paretocut.schema.files import naming, replacing
 from paretocut.schema.parameters import shown
 
 Source: TypeAlias = str | os.PathLike[str] | IO[bytes]
@@ -128,41 +129,13 @@ def open_target(target: Target) -> Iterator[IO[bytes]]:
     """
     name = os.fspath(target)
     if name == "-":
-        with _named("<stdout>"):
+        with naming("<stdout>"):
             yield sys.stdout.buffer
             sys.stdout.buffer.flush()
         return
-    final = os.path.realpath(name)  # a link keeps pointing to the file that is replaced
-    if os.path.exists(final) and not os.path.isfile(final):
-        # A pipe or a device cannot be replaced, only written to.
-        with _named(name), open(final, "wb") as stream:
-            yield stream
-        return
-    folder, base = os.path.split(final)
-    unfinished = os.path.join(folder, f".{base}.{os.urandom(4).hex()}.part")
-    try:
-        with _named(name):
-            with ExitStack() as stack:
-                raw: IO[bytes] = stack.enter_context(open(unfinished, "xb"))
-                yield _compressed(raw, os.path.splitext(name)[1].lower(), stack)
-            os.replace(unfinished, final)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.unlink(unfinished)
-        raise
-
-
-@contextmanager
-def _named(name: str) -> Iterator[None]:
-    """Make errors of the system, a full disk say, name the file the caller asked for."""
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        if error.errno is None:
-            raise
-        raise OSError(error.errno, error.strerror, name) from None
+    with ExitStack() as stack:
+        raw = stack.enter_context(replacing(name))
+        yield _compressed(raw, os.path.splitext(name)[1].lower(), stack)
 
 
 def _compressed(raw: IO[bytes], suffix: str, stack: ExitStack) -> IO[bytes]:

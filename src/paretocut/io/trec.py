@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import IO, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -246,7 +247,7 @@ def judge_lists(
     if left_out:
         lists, judged_as = lists[judged_as >= 0], judged_as[judged_as >= 0]
     assert lists.doc_ids is not None
-    documents, known = code_points(lists.doc_ids.values), code_points(qrels.doc_ids.values)
+    (documents, known), _ = code_points(lists.doc_ids.values, as_text(qrels.doc_ids.values))
 
     def looked_up(values: NDArray[np.int32]) -> NDArray[Any]:
         """Return the value of each result's document, 0 where the judgements do not name it."""
@@ -263,7 +264,7 @@ def judge_lists(
                 "with_qrels: missing must be 'drop' for lists with query_embeddings, got 'empty'"
             )
         layout = np.concatenate([layout, np.full(len(absent), layout[-1])])
-        query_ids = np.concatenate([query_ids, np.array(absent)])
+        query_ids = np.concatenate([query_ids, as_text(absent)])
         judged_as = np.concatenate([judged_as, [position[name] for name in absent]])
     number = None if unjudged == "unknown" else qrels.num_relevant(min_grade=min_grade)[judged_as]
     bare = lists._like(
@@ -317,14 +318,13 @@ def write_trec(path: Target, lists: RankedLists, *, tag: str = "paretocut") -> l
         for query_id, scores, ids in zip(
             lists.query_ids.tolist(), lists.scores, lists.doc_ids, strict=True
         ):
-            query = query_id.encode()
-            results = zip(_as_bytes(ids).tolist(), scores.tolist(), strict=True)
-            lines = [
+            (query,) = _words([query_id], "write_trec", "strict")
+            results = zip(_words(ids.tolist(), "write_trec"), scores.tolist(), strict=True)
+            out.writelines(
                 b"%b Q0 %b %d %a %b\n" % (query, doc_id, rank, score, last)
                 for rank, (doc_id, score) in enumerate(results, start=1)
-            ]
-            _write(out, lines, 6, "write_trec")
-            if not lines:
+            )
+            if not len(ids):
                 empty.append(query_id)
     return empty
 
@@ -363,31 +363,29 @@ def write_qrels(path: Target, lists: RankedLists) -> int:
         raise InvalidParameterError(
             f"write_qrels: grades must be whole numbers, got {grades[broken[0]]}"
         )
-    queries = _as_bytes(lists.query_ids)[lists.scores.rows[known]]
-    documents = _as_bytes(lists.doc_ids.values[known])
-    columns = (queries.tolist(), documents.tolist(), map(int, grades.tolist()))
+    queries = lists.query_ids[lists.scores.rows[known]].tolist()
+    columns = (
+        _words(queries, "write_qrels", "strict"),
+        _words(lists.doc_ids.values[known].tolist(), "write_qrels"),
+        map(int, grades.tolist()),
+    )
     with open_target(path) as out:
-        lines = [b"%b 0 %b %d\n" % judgement for judgement in zip(*columns, strict=True)]
-        _write(out, lines, 4, "write_qrels")
+        out.writelines(b"%b 0 %b %d\n" % judgement for judgement in zip(*columns, strict=True))
     return int(grades.size)
 
 
-def _write(out: IO[bytes], lines: list[bytes], fields: int, who: str) -> None:
-    block = b"".join(lines)
-    if len(block.split()) != fields * len(lines):
-        raise InvalidParameterError(
-            f"{who}: query and document ids must be words without spaces, "
-            f"got {next(line for line in lines if len(line.split()) != fields)!r}"
-        )
-    out.write(block)
-
-
-def _as_bytes(ids: NDArray[Any]) -> NDArray[np.bytes_]:
-    """Return ids as fixed-width UTF-8, the form in which files hold them."""
-    try:
-        return ids.astype(np.bytes_)  # ASCII, in one go
-    except UnicodeEncodeError:
-        return np.char.encode(ids, "utf-8", "surrogateescape")
+def _words(ids: list[str], who: str, errors: str = "surrogateescape") -> list[bytes]:
+    """Return ids as a run holds them, after a check that it can."""
+    with suppress(UnicodeEncodeError):
+        text = "\n".join(ids).encode("utf-8", errors)
+        words = text.split()
+        if len(words) == len(ids) and b"\n".join(words) == text and b"\0" not in text:
+            return words
+    for one in ids if len(ids) > 1 else ():
+        _words([one], who, errors)  # the odd one speaks
+    raise InvalidParameterError(
+        f"{who}: query and document ids must be words without spaces and NUL, got {ids[0]!r}"
+    )
 
 
 def _read(
@@ -414,4 +412,4 @@ def _read(
     offsets, values, ids = reader.emit()
     # A file without results has ids of no width, which NumPy cannot view as strings.
     doc_ids = ids.view(f"S{ids.shape[1]}")[:, 0] if ids.size else np.empty(0, "S1")
-    return np.array(names, dtype=np.str_), offsets, values, as_text(doc_ids)
+    return as_text(names), offsets, values, as_text(doc_ids)
