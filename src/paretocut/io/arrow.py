@@ -28,12 +28,15 @@ def rows_of_batches(source: OpenSource, batches: Callable[[Any], Iterator[Any]])
     file = pyarrow.BufferReader(source.stream.read())
     try:
         for batch in batches(file):
+            batch.validate(full=True)  # or offsets could point anywhere
             known = [name for name in COLUMNS if name in batch.schema.names]
             columns = [_objects(batch.column(name)) for name in known]
             for values in zip(*columns, strict=True):
                 source.line += 1
                 yield source.line, dict(zip(known, values, strict=True))
-    except pyarrow.ArrowException as error:
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        if isinstance(error, DataFormatError):
+            raise
         raise DataFormatError(
             source.name, source.line + 1, f"expected a readable table, got {error}"
         ) from None
