@@ -207,6 +207,22 @@ def test_it_stops_when_the_loss_is_small_and_says_so(capsys: pytest.CaptureFixtu
     assert session.loss <= 0.02
 
 
+@pytest.mark.parametrize("unit", [1.7e305, 1e-300, 5e-324])
+def test_the_unit_of_the_scores_says_nothing(unit: float) -> None:
+    # Denormal scores gave "about nan relevant results", and it stopped at once.
+    scores = LISTS.scores
+    sizes = np.rint(1000 * scores.values / np.abs(scores.values).max())
+    session, usual = (
+        JudgingSession(LISTS._like(scores=scores.with_values(column)), 40)
+        for column in (sizes * unit, sizes)
+    )
+    for one in (session, usual):
+        while (question := one.next()) is not None:
+            one.answer(question.rank < 3)
+    assert session.answers == usual.answers == 40
+    assert session.summary() == usual.summary()
+
+
 # --- files ----------------------------------------------------------------------------------------
 
 

@@ -19,6 +19,8 @@ from paretocut.lists.columns import as_text, code_points
 from paretocut.lists.parts import Parts
 from paretocut.schema.parameters import check_positive_int, shown
 
+HUGE = 1e100  # sums of larger numbers, times weights, could overflow
+
 FuseLike: TypeAlias = "Sequence[Any] | Mapping[str, Any]"
 """Lists of each retriever, by name or not: `RankedLists`, or pairs (scores, document ids)."""
 
@@ -68,6 +70,12 @@ class OneRetriever:
         return self.lists.doc_ids.values
 
     @cached_property
+    def ranged(self) -> tuple[Ragged, IntArray]:
+        """The merit of lists as `Ragged.within_range` has them, and the power of each query."""
+        merit, power = self.merit.within_range()
+        return merit, self.by_query(power)
+
+    @cached_property
     def begin(self) -> IntArray:
         return self.by_query(self.merit.offsets[:-1])
 
@@ -80,18 +88,16 @@ class OneRetriever:
         return self.end > self.begin
 
     @property
-    def high(self) -> FloatArray:
-        return self.by_query(self.merit.ends()[0])
-
-    @property
-    def low(self) -> FloatArray:
-        return self.by_query(self.merit.ends()[1])
+    def ends(self) -> tuple[FloatArray, FloatArray]:
+        """Best and lowest score of each query, within range."""
+        high, low = map(self.by_query, self.ranged[0].ends())
+        return high, low
 
     @cached_property
     def moments(self) -> tuple[FloatArray, FloatArray]:
-        """Mean and standard deviation of each query."""
+        """Mean and standard deviation of each query, within range."""
         mean, sd = np.empty((2, len(self.place)))
-        _kernel.moments(self.merit.values, self.begin, self.end, mean, sd)
+        _kernel.moments(self.ranged[0].values, self.begin, self.end, mean, sd)
         # Equal scores have a deviation of 0; what rounding makes of it must not be divided by.
         sd[sd <= 1e-12 * np.abs(mean)] = 0.0
         return mean, sd
@@ -221,16 +227,18 @@ def checked_weights(weights: ArrayLike | None, count: int, who: str) -> FloatArr
     if weights is None:
         return np.ones(count)
     try:
-        given = np.asarray(weights, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        given = np.array(np.nan)
+        given = np.asarray(weights)
+    except ValueError:  # lists among the numbers
+        given = np.empty(0)
+    # Words and flags convert too, and should not.
+    given = given.astype(np.float64) if given.dtype.kind in "iuf" else np.empty(0)
     if given.shape != (count,) or not np.isfinite(given).all() or (given < 0).any():
         raise InvalidParameterError(
             f"{who}: weights must be {count} numbers of 0 or more, got {shown(weights)}"
         )
     if not given.any():
         raise InvalidParameterError(f"{who}: weights must not all be 0, got {shown(weights)}")
-    return given
+    return given if given.max() <= HUGE else given / given.max() * HUGE
 
 
 def joined(

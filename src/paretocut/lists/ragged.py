@@ -138,6 +138,22 @@ class Ragged:
         last[filled] = self.values[stops[filled] - 1]
         return first, last
 
+    def within_range(self) -> tuple[Ragged, IntArray]:
+        """Return sorted lists, very large or small ones divided by a power of two, and the power.
+
+        No digit changes; but squares and differences of the originals would overflow, or vanish.
+        """
+        first, last = self.ends()
+        power = np.zeros(len(self), dtype=np.int64)
+        if first.size == 1 and 1e-100 < max(abs(first[0]), abs(last[0])) < 1e100:
+            return self, power  # the common case, without a vector in sight
+        size = np.maximum(np.abs(first), np.abs(last))
+        extreme = (size > 1e100) | ((size < 1e-100) & (size > 0))
+        if not extreme.any():
+            return self, power
+        power[extreme] = np.frexp(size[extreme])[1]
+        return self.with_values(np.ldexp(self.values, -self.spread(power))), power
+
     def count(self, mask: BoolArray) -> IntArray:
         """Return how many values of each list the mask, one flag per value, marks."""
         if len(self) == 1:
