@@ -63,14 +63,16 @@ def report_warnings(found: Iterable[Sequence[str]], queries: int) -> None:
 
 
 @contextlib.contextmanager
-def progress(total: int, *, quiet: bool) -> Iterator[Callable[[int], object]]:
+def progress(
+    total: int, *, quiet: bool, unit: str = "query", unit_scale: bool = False
+) -> Iterator[Callable[[int], object]]:
     """Yield a function that moves a progress bar on; without a terminal or tqdm there is no bar."""
     if quiet or not sys.stderr.isatty() or importlib.util.find_spec("tqdm") is None:
         yield lambda n: None
         return
     from tqdm import tqdm
 
-    with tqdm(total=total, unit="query", delay=1, leave=False) as bar:
+    with tqdm(total=total, unit=unit, unit_scale=unit_scale, delay=1, leave=False) as bar:
         yield bar.update
 
 

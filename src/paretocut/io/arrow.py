@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import io
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from typing import IO, Any
 
 from paretocut.errors import DataFormatError, require
 from paretocut.io.rows import COLUMNS, RowsByLine, check_ids, is_utf8, numbers_of_relevant
-from paretocut.io.streams import OpenSource
+from paretocut.io.streams import BLOCK_RESULTS, OpenSource
 from paretocut.lists import Ragged, RankedLists
+
+ROWS = 500  # read at a time
 
 
 def read(source: OpenSource) -> RowsByLine:
@@ -24,8 +28,10 @@ def read(source: OpenSource) -> RowsByLine:
 def rows_of_batches(source: OpenSource, batches: Callable[[Any], Iterator[Any]]) -> RowsByLine:
     """Yield the rows of a file that ``batches`` opens and reads as Arrow record batches."""
     pyarrow = require("pyarrow", feature="reading Parquet and Arrow", extra="arrow")
+    file: Any = source.stream
     # Both formats are read from their end, which a pipe or a compressed stream cannot do.
-    file = pyarrow.BufferReader(source.stream.read())
+    if not (isinstance(file, (io.BufferedReader, io.BytesIO)) and file.seekable()):
+        file = pyarrow.BufferReader(file.read())
     try:
         for batch in batches(file):
             batch.validate(full=True)  # or offsets could point anywhere
@@ -52,11 +58,20 @@ def _objects(column: Any) -> Sequence[Any]:
     return list(column.to_pylist())
 
 
-def write(out: IO[bytes], lists: RankedLists) -> None:
+def write(out: IO[bytes], blocks: Iterable[RankedLists]) -> None:
     pyarrow = require("pyarrow", feature="writing Arrow files", extra="arrow")
-    table = table_of(lists)
-    with pyarrow.ipc.new_file(out, table.schema) as writer:
-        writer.write_table(table)
+    write_tables(blocks, lambda schema: pyarrow.ipc.new_file(out, schema))
+
+
+def write_tables(blocks: Iterable[RankedLists], opened: Callable[[Any], Any]) -> None:
+    """Write blocks of lists with the writer that ``opened`` gives for their schema."""
+    with ExitStack() as stack:
+        writer = None
+        for lists in blocks:
+            table = table_of(lists)
+            writer = writer or stack.enter_context(opened(table.schema))
+            results = max(lists.scores.values.size, 1)
+            writer.write_table(table, max(BLOCK_RESULTS * len(lists) // results, 1))
 
 
 def table_of(lists: RankedLists) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import IO, Any
 
 from paretocut.io.rows import RowsByLine, json_object, rows_of, text_lines
@@ -17,8 +17,9 @@ def read(source: OpenSource) -> RowsByLine:
             yield source.line, json_object(source, text)
 
 
-def write(out: IO[bytes], lists: RankedLists) -> None:
-    out.writelines(map(json_line, rows_of(lists)))
+def write(out: IO[bytes], blocks: Iterable[RankedLists]) -> None:
+    for lists in blocks:
+        out.writelines(map(json_line, rows_of(lists)))
 
 
 def json_line(row: Mapping[str, Any]) -> bytes:

@@ -27,7 +27,9 @@ class RowGatherer:
         self._name = name
         self._min_grade = min_grade
         self._first_line: dict[str, int] = {}
+        self._names: list[str] = []
         self._scores: list[NDArray[np.float64]] = []
+        self.rows = self.results = 0  # since the last `build`
         self._optional: dict[str, list[Any]] | None = None
 
     def add(self, line: int, row: Row) -> None:
@@ -45,6 +47,7 @@ class RowGatherer:
         first = self._first_line.setdefault(text.item(), line)
         if first != line:
             raise refuse("query_id", f"unique (this one is on line {first} too)", query_id)
+        self._names.append(text.item())
 
         scores = finite_numbers(row.get("scores"), "iuf")
         if scores is None:
@@ -81,6 +84,8 @@ class RowGatherer:
                 raise refuse("num_relevant", allowed, count)
             self._optional["num_relevant"].append(count)
         self._scores.append(scores.astype(np.float64))
+        self.rows += 1
+        self.results += n
 
     def _grades(self, items: object) -> NDArray[Any] | None:
         """Return grades as an array, NaN where they are null; None when they are no numbers."""
@@ -91,7 +96,7 @@ class RowGatherer:
         return finite_numbers(items, "biuf")
 
     def build(self, *, higher_is_better: bool) -> RankedLists:
-        """Return the rows as ranked lists."""
+        """Return the rows since the last time as ranked lists."""
         offsets = offsets_of(np.array([part.size for part in self._scores], dtype=np.int64))
         optional = self._optional or {}
 
@@ -101,15 +106,19 @@ class RowGatherer:
             return None if parts is None else Ragged(np.concatenate(filled), offsets)
 
         numbers = optional.get("num_relevant")
-        return RankedLists(
+        lists = RankedLists(
             Ragged(np.concatenate([np.empty(0), *self._scores]), offsets),
             relevance=ragged(optional.get("relevance"), "i8"),
-            query_ids=list(self._first_line),
+            query_ids=self._names,
             doc_ids=ragged(optional.get("doc_ids"), "U1"),
             num_relevant=None if numbers is None else np.array(numbers, dtype=np.int64),
             higher_is_better=higher_is_better,
             min_grade=self._min_grade,
         )
+        self._names, self._scores = [], []
+        self.rows = self.results = 0
+        self._optional = {name: [] for name in optional} if self._first_line else None
+        return lists
 
 
 def _ids(items: object) -> NDArray[Any] | None:

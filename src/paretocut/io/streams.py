@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from tempfile import SpooledTemporaryFile
 from typing import IO, TypeAlias, cast
 
 from paretocut.errors import DataFormatError, InvalidParameterError
@@ -20,6 +22,12 @@ Target: TypeAlias = str | os.PathLike[str]
 """A path, or "-" for standard output."""
 
 CHUNK_BYTES = 4 << 20
+BLOCK_RESULTS = 100_000  # of a table
+_IN_MEMORY = 16 << 20  # of what waits for its end, to be written to standard output
+
+
+class NotInBlocks(Exception):
+    """A file that must be read as a whole; the message says why."""
 
 
 @dataclass
@@ -29,6 +37,7 @@ class OpenSource:
     name: str
     stream: IO[bytes]
     line: int = 0
+    in_blocks: bool = False  # whether rows must come in the order of their lists
 
 
 class _Limited:
@@ -124,13 +133,15 @@ def _first_bytes(raw: IO[bytes]) -> bytes:
 def open_target(target: Target) -> Iterator[IO[bytes]]:
     """Yield a stream for writing; the file appears, whole, when the block ends without error.
 
-    A name that ends in .gz or .xz is compressed, without a time stamp, so that equal contents
-    make equal files.
+    So does what goes to standard output. A name that ends in .gz or .xz is compressed, without a
+    time stamp, so that equal contents make equal files.
     """
     name = os.fspath(target)
     if name == "-":
-        with naming("<stdout>"):
-            yield sys.stdout.buffer
+        with naming("<stdout>"), SpooledTemporaryFile(_IN_MEMORY) as spool:
+            yield cast(IO[bytes], spool)
+            spool.seek(0)
+            shutil.copyfileobj(spool, sys.stdout.buffer, CHUNK_BYTES)
             sys.stdout.buffer.flush()
         return
     with ExitStack() as stack:
