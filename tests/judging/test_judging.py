@@ -444,3 +444,18 @@ def test_each_question_is_planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(JudgingSession, "_repetition", counted)
     pc.judge(LISTS, truth, 120, repeats=0.2)
     assert planned == list(range(121))
+
+
+@pytest.mark.parametrize(
+    "value", ["1" + "0" * 400, "-1" + "0" * 400, "1e999", "NaN", "[" * 100_000]
+)
+def test_an_answer_that_is_no_finite_number_is_refused_by_line(tmp_path: Path, value: str) -> None:
+    path = tmp_path / "answers.jsonl"
+    pc.judge(LISTS, truth, 1, path=path)
+    head, answer = path.read_text().splitlines()
+    start = answer.partition('"answer": ')[0]
+    broken = f'{head}\n{start}"answer": {value}}}\n'
+    path.write_text(broken)
+    with pytest.raises(DataFormatError, match=r"answers\.jsonl:2: "):
+        pc.judge(LISTS, truth, 3, path=path)
+    assert path.read_text() == broken
