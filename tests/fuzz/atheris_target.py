@@ -78,8 +78,9 @@ def ids(data: bytes) -> None:
         return
     try:
         back = read_lists(path, format)
-    except DataFormatError as error:  # a name and a number of equal text
-        assert len({*map(str, given)}) < len(given), error
+    except DataFormatError:
+        if len({*map(str, given)}) == len(given):  # no name and number of equal text
+            raise
         return
     assert back.query_ids.tolist() == given[:1]
     assert back.doc_ids is not None
@@ -93,8 +94,9 @@ def fusion(data: bytes) -> None:
     for _ in range(2):
         names = [provider.ConsumeUnicode(2) for _ in range(provider.ConsumeIntInRange(0, 9))]
         names = list(dict.fromkeys(names))
-        scores = np.array(provider.ConsumeRegularFloatListInRange(len(names), -1.7e308, 1.7e308))
-        lists.append(pc.RankedLists([scores[: len(names)]], doc_ids=[names]))
+        scores = np.array(provider.ConsumeFloatListInRange(len(names), -1.7e308, 1.7e308))
+        scores[scores == 0] = 1.0  # zeros at the end would be padding
+        lists.append(pc.RankedLists([scores], doc_ids=[names]))
         known.update(names)
     weights = provider.ConsumeFloatListInRange(2, 0.0, 1.7e308)
     try:

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from typing import IO, Any
 
 from paretocut.errors import DataFormatError, require
-from paretocut.io.rows import COLUMNS, RowsByLine, check_ids, is_utf8, numbers_of_relevant
+from paretocut.io.rows import COLUMNS, UTF8, RowsByLine, check_ids, numbers_of_relevant
 from paretocut.io.streams import BLOCK_RESULTS, OpenSource
 from paretocut.lists import Ragged, RankedLists
 
@@ -40,7 +40,7 @@ def rows_of_batches(source: OpenSource, batches: Callable[[Any], Iterator[Any]])
             for values in zip(*columns, strict=True):
                 source.line += 1
                 yield source.line, dict(zip(known, values, strict=True))
-    except (pyarrow.ArrowException, OSError, ValueError) as error:
+    except (pyarrow.ArrowException, LookupError, OSError, TypeError, ValueError) as error:
         if isinstance(error, DataFormatError):
             raise
         raise DataFormatError(
@@ -76,7 +76,7 @@ def write_tables(blocks: Iterable[RankedLists], opened: Callable[[Any], Any]) ->
 
 def table_of(lists: RankedLists) -> Any:
     """Return the lists as an Arrow table, one row per query."""
-    check_ids(lists, "UTF-8", is_utf8)
+    check_ids(lists, UTF8, UTF8)
     pyarrow = require("pyarrow", feature="writing Parquet and Arrow", extra="arrow")
 
     def column(ragged: Ragged, values: Any) -> Any:

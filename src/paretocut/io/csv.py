@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paretocut.errors import DataFormatError
-from paretocut.io.rows import Row, RowsByLine, check_ids, is_utf8, rows_of, text_lines
+from paretocut.io.rows import UTF8, Row, RowsByLine, check_ids, is_utf8, rows_of, text_lines
 from paretocut.io.streams import NotInBlocks, OpenSource
 from paretocut.lists import RankedLists
 
@@ -131,7 +131,7 @@ def write(out: IO[bytes], blocks: Iterable[RankedLists]) -> None:
     writer = csv.writer(codecs.getwriter("utf-8")(out), lineterminator="\n")
     header = None
     for lists in blocks:
-        check_ids(lists, "words of UTF-8 without spaces", _are_words)
+        check_ids(lists, UTF8, ("words of UTF-8 without spaces", _are_words))
         if header is None:  # the names are the keys of any row
             header = tuple(next(rows_of(lists), ("query_id", "scores")))
             writer.writerow(header)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import IO, Any
 
-from paretocut.io.rows import RowsByLine, json_object, rows_of, text_lines
+from paretocut.io.rows import RowsByLine, check_ids, is_utf8, json_object, rows_of, text_lines
 from paretocut.io.streams import OpenSource
 from paretocut.lists import RankedLists
 
@@ -19,7 +19,16 @@ def read(source: OpenSource) -> RowsByLine:
 
 def write(out: IO[bytes], blocks: Iterable[RankedLists]) -> None:
     for lists in blocks:
+        check_ids(lists, _WHOLE, _WHOLE)
         out.writelines(map(json_line, rows_of(lists)))
+
+
+def _come_back(ids: list[str]) -> bool:
+    # JSON makes one character of the two halves of a surrogate pair.
+    return is_utf8(ids) or json.loads(json.dumps(ids)) == ids
+
+
+_WHOLE = ("without pairs of surrogates", _come_back)
 
 
 def json_line(row: Mapping[str, Any]) -> bytes:

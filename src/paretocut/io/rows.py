@@ -192,20 +192,21 @@ def numbers_of_relevant(lists: RankedLists) -> IntArray | None:
     return lists.num_relevant
 
 
-def check_ids(lists: RankedLists, allowed: str, can_hold: Callable[[list[str]], bool]) -> None:
-    """Refuse document ids that a format cannot hold, and query ids that are no UTF-8."""
+Rule: TypeAlias = tuple[str, Callable[[list[str]], bool]]
+"""What ids must be, in words, and whether some ids are that."""
 
-    def check(name: str, ids: list[str], allowed: str, fits: Callable[[list[str]], bool]) -> None:
-        if not fits(ids):
-            odd = next(one for one in ids if not fits([one]))
+
+def check_ids(lists: RankedLists, queries: Rule, docs: Rule) -> None:
+    """Refuse ids that a format cannot hold."""
+    columns = [("query_ids", lists.query_ids, queries)]
+    columns += [("doc_ids", ids, docs) for ids in lists.doc_ids or ()]
+    for name, ids, (allowed, fits) in columns:
+        texts: list[str] = ids.tolist()
+        if not fits(texts):
+            odd = next(text for text in texts if not fits([text]))
             raise InvalidParameterError(
-                f"write_lists: {name} must be {allowed} in this format, got {odd!r}; "
-                "JSONL takes any"
+                f"write_lists: {name} must be {allowed} in this format, got {odd!r}"
             )
-
-    check("query_ids", lists.query_ids.tolist(), "UTF-8", is_utf8)
-    for ids in lists.doc_ids or ():
-        check("doc_ids", ids.tolist(), allowed, can_hold)
 
 
 def is_utf8(texts: list[str]) -> bool:
@@ -215,3 +216,6 @@ def is_utf8(texts: list[str]) -> bool:
         return True
     except UnicodeEncodeError:
         return False
+
+
+UTF8: Rule = ("UTF-8", is_utf8)
