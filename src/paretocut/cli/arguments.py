@@ -8,7 +8,7 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, TypeVar, get_args
@@ -153,7 +153,9 @@ def short_names(runs: Sequence[str]) -> dict[str, str]:
 
 
 def in_blocks(
-    args: Namespace, runs: Mapping[str, bool], work: Callable[[Iterator[list[RankedLists]]], object]
+    args: Namespace,
+    runs: Sequence[tuple[str, bool]],
+    work: Callable[[Iterator[list[RankedLists]]], object],
 ) -> None:
     """Do the work on blocks of lists of the same queries, one from each run.
 
@@ -161,15 +163,16 @@ def in_blocks(
     with one block; a pipe cannot be read twice, so it is read as a whole at once.
     """
     how = {"max_bytes": getattr(args, "max_bytes", None)}
-    formats = [format_of(run, args.format, who=args.command) for run in runs]
+    formats = [format_of(run, args.format, who=args.command) for run, _ in runs]
 
     def readers(read: Callable[..., Any]) -> list[Any]:
-        given = zip(files, formats, runs.values(), strict=True)
-        return [read(file, kind, higher_is_better=up, **how) for file, kind, up in given]
+        given = zip(files, formats, runs, strict=True)
+        return [read(file, kind, higher_is_better=up, **how) for file, kind, (_, up) in given]
 
     with contextlib.ExitStack() as stack:
         files = [
-            sys.stdin.buffer if run == "-" else stack.enter_context(open(run, "rb")) for run in runs
+            sys.stdin.buffer if run == "-" else stack.enter_context(open(run, "rb"))
+            for run, _ in runs
         ]
         if all(file.seekable() for file in files):
             starts = [file.tell() for file in files]

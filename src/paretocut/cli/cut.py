@@ -33,7 +33,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> None:
     decider = arguments.chosen(args, args.method)
-    arguments.in_blocks(args, {args.run: not args.distances}, partial(_cut, args, decider))
+    arguments.in_blocks(args, [(args.run, not args.distances)], partial(_cut, args, decider))
 
 
 def _cut(args: Namespace, decider: Chosen, groups: Iterator[list[RankedLists]]) -> None:

@@ -67,11 +67,11 @@ def run(args: Namespace) -> None:
             raise InvalidParameterError(
                 f"--distances must name one of the runs {', '.join(args.runs)}, got {name}"
             )
-    if len(set(args.runs)) < len(args.runs):
-        raise InvalidParameterError(f"the runs must differ, got {' '.join(args.runs)}")
+    if args.runs.count("-") > 1:
+        raise InvalidParameterError("standard input (-) must be one run, got it twice")
     given = arguments.given_options(args, ("method", "weights", "depth", "fusion"))
     how = ChosenFusion.of("fuse", given)
-    runs = {run: run not in args.distances for run in args.runs}
+    runs = [(run, run not in args.distances) for run in args.runs]
     arguments.in_blocks(args, runs, partial(_fuse, args, how, decider))
 
 

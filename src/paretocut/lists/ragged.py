@@ -13,6 +13,7 @@ from paretocut import _kernel
 from paretocut.errors import InvalidScoresError
 from paretocut.schema.parameters import shown
 
+_SORTED_AT_ONCE = 4_000_000  # values, about a tenth of a second
 _IN_ORDER = -1  # what the kernel calls lists that stand best first
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -236,7 +237,15 @@ def best_first(scores: Ragged, higher_is_better: bool, who: str = "Ragged") -> I
             f"{who}: scores must be finite, got {values[found]} at index {place}{where}"
         )
     order = np.empty(values.size, dtype=np.int64)
-    _kernel.sort_lists(values, scores.offsets, bool(higher_is_better), order)
+    first, offsets = 0, scores.offsets
+    while first < len(scores):  # in pieces, between which Python looks for Ctrl-C
+        reach = np.searchsorted(offsets, offsets[first] + _SORTED_AT_ONCE, side="right")
+        last = max(int(reach) - 1, first + 1)
+        begin, end = int(offsets[first]), int(offsets[last])
+        own = offsets[first : last + 1] - begin
+        _kernel.sort_lists(values[begin:end], own, bool(higher_is_better), order[begin:end])
+        order[begin:end] += begin
+        first = last
     return order
 
 
