@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paretocut.errors import DataFormatError
-from paretocut.io.rows import UTF8, Row, RowsByLine, check_ids, is_utf8, rows_of, text_lines
+from paretocut.io.rows import Row, RowsByLine, check_ids, is_utf8, rows_of, text_lines
 from paretocut.io.streams import NotInBlocks, OpenSource
 from paretocut.lists import RankedLists
 
@@ -131,7 +131,7 @@ def write(out: IO[bytes], blocks: Iterable[RankedLists]) -> None:
     writer = csv.writer(codecs.getwriter("utf-8")(out), lineterminator="\n")
     header = None
     for lists in blocks:
-        check_ids(lists, UTF8, ("words of UTF-8 without spaces", _are_words))
+        check_ids(lists, _LINES, _WORDS)
         if header is None:  # the names are the keys of any row
             header = tuple(next(rows_of(lists), ("query_id", "scores")))
             writer.writerow(header)
@@ -144,5 +144,13 @@ def write(out: IO[bytes], blocks: Iterable[RankedLists]) -> None:
             )
 
 
+def _are_lines(ids: list[str]) -> bool:
+    return is_utf8(ids) and "\r" not in "".join(ids)  # the writer does not quote it
+
+
 def _are_words(ids: list[str]) -> bool:
     return is_utf8(ids) and " ".join(ids).split() == ids
+
+
+_LINES = ("UTF-8 without carriage returns", _are_lines)
+_WORDS = ("words of UTF-8 without spaces", _are_words)
