@@ -56,9 +56,9 @@ bench: $(VENV)/.bench ## Measure speed against the bars the project sets itself
 	$(BIN)/python -m benchmarks --json benchmarks/results.json
 
 .PHONY: fuzz
-fuzz: $(VENV)/.heavy ## Fuzz the run parser and the fit, guided by coverage, for SECONDS each
-	$(BIN)/python tests/fuzz/atheris_target.py trec -max_total_time=$(SECONDS)
-	$(BIN)/python tests/fuzz/atheris_target.py fit -max_total_time=$(SECONDS)
+fuzz: $(VENV)/.heavy ## Fuzz readers, ids, fusion and the fit, guided by coverage, for SECONDS each
+	set -e; for target in trec fit ids fusion answers arrow parquet; do \
+		$(BIN)/python tests/fuzz/atheris_target.py $$target -max_total_time=$(SECONDS); done
 
 # Experiments: `make X` is `python -m experiments.X`, which measures, keeps the numbers in its folder and
 # writes docs/evidence/X.md. ARGS=--pages only writes the page, from the numbers that are kept.

@@ -90,3 +90,17 @@ def test_a_file_of_something_else_is_refused_and_left_as_it_is(
     with pytest.raises(DataFormatError, match=r"kept\.jsonl:1: not a file of searches"):
         run_searches(lambda query: [1.0], ["query"], who="test", resume=file)
     assert file.read_bytes() == content
+
+
+@pytest.mark.parametrize("given", [[10**400], [(1, 10**400)], [{"score": 10**400}], [1, 10**400]])
+def test_a_score_beyond_all_floats_is_refused(given: list[object], tmp_path: Path) -> None:
+    with pytest.raises(InvalidParameterError, match="test: search must give numbers"):
+        run_searches(lambda query: given, ["query"], who="test")
+    file = tmp_path / "kept.jsonl"
+    run_searches(lambda query: [1.0], ["query"], who="test", resume=file)
+    for value in ("1" + "0" * 400, "[" * 100_000):
+        kept = file.read_text()
+        file.write_text(kept.replace("1.0", value))
+        with pytest.raises(DataFormatError, match=r"kept\.jsonl:2: "):
+            run_searches(lambda query: [1.0], ["query"], who="test", resume=file)
+        file.write_text(kept)

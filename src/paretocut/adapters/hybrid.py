@@ -82,7 +82,7 @@ class Fuser(Generic[T]):
         first: dict[str, T] = {}
         for results in found.values():
             for result in results:
-                first.setdefault(self.id_of(result).rstrip("\0"), result)  # as NumPy keeps strings
+                first.setdefault(self.id_of(result), result)
         fused = self.fusion.fuse(lists)
         assert fused.doc_ids is not None
         together = [first[own] for own in fused.doc_ids[0].tolist()]

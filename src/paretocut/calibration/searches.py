@@ -122,7 +122,7 @@ def scores_of(given: Any, who: str) -> FloatArray:
             if numbers.ndim == 1 and numbers.dtype.kind in "iuf":
                 return numbers.astype(np.float64)
         return np.array([_score(result) for result in results], dtype=np.float64)
-    except (TypeError, ValueError, KeyError, AttributeError, IndexError):
+    except (TypeError, ValueError, KeyError, AttributeError, IndexError, OverflowError):
         raise InvalidParameterError(
             f"{who}: search must give {_EXPECTED}, got {results[0]!r:.80}"
         ) from None
@@ -142,6 +142,6 @@ def _kept(journal: Journal) -> dict[str, FloatArray]:
     for number, row in enumerate(journal.entries, 2):
         try:
             found[str(row["query"])] = np.array(row["scores"], dtype=np.float64)
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, OverflowError) as error:
             raise DataFormatError(str(journal.path), number, f"not a search: {error}") from None
     return found

@@ -9,8 +9,9 @@ from paretocut.background import QueryScale
 from paretocut.calibration import calibrated, nonsense_queries
 from paretocut.cli import arguments
 from paretocut.cli.arguments import option, positive_int
-from paretocut.cli.terminal import json_line, note, print_json
+from paretocut.cli.terminal import note, print_json
 from paretocut.errors import DataFormatError, InvalidParameterError
+from paretocut.io.jsonl import json_line
 from paretocut.io.streams import open_target
 from paretocut.truncators import Calibrated
 

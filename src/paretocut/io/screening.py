@@ -58,7 +58,8 @@ def read_screening(source: Source) -> Screening:
     >>> read_screening(io.BytesIO(b"id,title,relevant\n7,Ferns,yes\n8,Mosses,no\n9,Palms,\n"))
     Screening(judged={'7': True, '8': False}, total=3)
     """
-    with open_source(source) as opened, csv.table(opened) as (header, rows):
+    with open_source(source) as opened:
+        header, rows = csv.table(opened)
         label = next((name for name in _LABELS if name in header), None)
         if label is None:
             got = ", ".join(header) or "nothing"
