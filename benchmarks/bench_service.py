@@ -75,7 +75,7 @@ def served(*options: str) -> Iterator[tuple[int, int]]:
 
 def request(path: str, body: bytes, kind: str) -> bytes:
     """Return a request as it goes over the wire."""
-    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: {kind}\r\n"
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\n"
     return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 

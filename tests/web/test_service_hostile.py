@@ -292,7 +292,7 @@ def test_a_body_of_100_megabytes_is_refused_and_not_kept(form: str) -> None:
 def test_a_body_that_says_it_is_too_large_is_refused_unread(service: Running) -> None:
     with socket.create_connection(service.address, timeout=10) as connection:
         connection.sendall(
-            b"POST /v1/cut HTTP/1.1\r\nHost: x\r\nContent-Length: 100000000000\r\n\r\n[[["
+            b"POST /v1/cut HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000000000\r\n\r\n[[["
         )
         assert b"413" in connection.recv(1000).partition(b"\r\n")[0]
 
@@ -301,7 +301,7 @@ def test_a_body_that_says_it_is_too_large_is_refused_unread(service: Running) ->
 def test_a_slow_client_is_refused_while_others_are_answered(service: Running, client: Any) -> None:
     with socket.create_connection(service.address, timeout=10) as connection:
         connection.sendall(
-            b'POST /v1/cut HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"scores": ['
+            b'POST /v1/cut HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{"scores": ['
         )
         began = time.monotonic()
         assert client.post("/v1/cut", json={"scores": [2, 1]}).status_code == 200
@@ -313,7 +313,7 @@ def test_clients_that_leave_early_do_no_harm(service: Running, client: Any) -> N
     for said in (
         b"",
         b"POST",
-        b"POST /v1/cut HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n[",
+        b"POST /v1/cut HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n[",
         b"\0" * 99,
     ):
         with socket.create_connection(service.address, timeout=10) as connection:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from importlib.metadata import version
@@ -31,9 +31,10 @@ def create_app(
     token: str | None = None,
     limits: Limits | None = None,
     threads: int | None = None,
+    hosts: Sequence[str] | None = None,
     router: APIRouter | None = None,
 ) -> FastAPI:
-    """Return the application, ready for any ASGI server."""
+    """Return the application, ready for any ASGI server; with ``hosts``, it has no other names."""
     pool = ThreadPoolExecutor(threads or os.cpu_count() or 1, "paretocut")
     service = Service(models or Models(), limits or Limits(), pool)
 
@@ -52,7 +53,14 @@ def create_app(
         redoc_url=None,
         lifespan=lifespan,
     )
-    app.add_middleware(Admission, limits=service.limits, token=token, telemetry=service.telemetry)
+    app.add_middleware(
+        Admission,
+        service=service,
+        routes=_ROUTES,
+        addresses=app.routes,
+        token=token,
+        hosts=hosts,
+    )
     for kind in (HTTPException, RequestValidationError):
         app.add_exception_handler(kind, _refuse)
     names = sorted({*service.models.truncators, *service.models.fusions})
@@ -73,7 +81,7 @@ def create_app(
         return Response(service.telemetry.render(), media_type=CONTENT_TYPE_LATEST)
 
     for route in _ROUTES:
-        route.add_to(app, service)
+        route.describe(app)
     if router is not None:
         app.include_router(router)
     describe(app, [route.body for route in _ROUTES], secured=token is not None)

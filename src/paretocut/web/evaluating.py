@@ -16,12 +16,12 @@ from paretocut.lists import Ragged, RankedLists
 from paretocut.web.bodies import EvaluateRequest, EvaluationAnswer
 from paretocut.web.deciders import learning_methods, method_of
 from paretocut.web.limits import Limits
-from paretocut.web.service import Answer, Route, Service
+from paretocut.web.service import Answer, Deadline, Route, Service
 
 _MOST_FITS = 50  # of each method
 
 
-def compare(service: Service, asked: EvaluateRequest) -> Answer:
+def compare(service: Service, asked: EvaluateRequest, deadline: Deadline) -> Answer:
     """Fit each method on part of the queries, cut the others, and say how well it went."""
     fits = asked.splits * (asked.folds or 1)
     if fits > _MOST_FITS:
