@@ -17,7 +17,7 @@ from paretocut.web.logs import LOGGER
 from paretocut.web.refusals import Refused, answer_for, as_refused
 from paretocut.web.service import Deadline, Route, Service
 
-_OPEN = ("/healthz",)  # needs no token
+_OPEN = re.compile(r"/|/healthz|/docs|/static/[^/]*")  # needs no token
 _FREE = ("/healthz", "/metrics")  # answered however much is under way
 _DRAINED = 256 << 20  # bytes to read and drop: most clients send everything before they listen
 
@@ -95,13 +95,11 @@ class Admission:
         found = (one for one in self._addresses if one.matches(scope)[0] is not Match.NONE)
         return getattr(scope.get("route") or next(found, None), "path", "unknown")
 
-    async def _admit(
-        self, scope: Scope, receive: Receive, send: Send, deadline: Deadline
-    ) -> None:
+    async def _admit(self, scope: Scope, receive: Receive, send: Send, deadline: Deadline) -> None:
         headers = dict(scope["headers"])
         path = scope["path"]
         self._check_host(headers.get(b"host", b""))
-        if self._token is not None and path not in _OPEN:
+        if self._token is not None and not _OPEN.fullmatch(path):
             self._check_token(headers.get(b"authorization", b""))
         encoding = headers.get(b"content-encoding", b"identity")
         if encoding.lower() != b"identity":

@@ -19,6 +19,7 @@ from paretocut.web.bodies import Health
 from paretocut.web.deciders import Models, ready_methods
 from paretocut.web.limits import Limits
 from paretocut.web.openapi import describe, errors
+from paretocut.web.pages import pages
 from paretocut.web.refusals import answer_for, as_refused
 from paretocut.web.service import Service
 
@@ -82,6 +83,7 @@ def create_app(
 
     for route in _ROUTES:
         route.describe(app)
+    app.include_router(pages("docs.html" if router is None else "index.html"))
     if router is not None:
         app.include_router(router)
     describe(app, [route.body for route in _ROUTES], secured=token is not None)

@@ -69,7 +69,6 @@ class Settings:
             )
         return None
 
-
     def hosts(self) -> tuple[str, ...] | None:
         """Return the names by which requests must call a service that needs no token."""
         if self.no_token or self.token() is not None:

@@ -11,7 +11,6 @@ import secrets
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
-from importlib.resources import files
 from typing import Any
 
 from fastapi import APIRouter, Depends, Request, Response
@@ -20,26 +19,14 @@ from paretocut.web.bodies import Strict
 from paretocut.web.explorer import views
 from paretocut.web.explorer.exploration import Exploration
 from paretocut.web.explorer.pasted import pasted_lists
+from paretocut.web.pages import HEADERS
 from paretocut.web.refusals import Refused
-
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
-"""Content-Security-Policy of the page: everything comes from this server."""
 
 MAX_BYTES = 200_000_000
 """Size of a run that can be uploaded."""
 
 _MOST_RUNS = 8
 _VIEWS = {"run": views.run_view, "frontier": views.frontier_view, "qrels": views.qrels_view}
-_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
-_HEADERS = {
-    "Content-Security-Policy": POLICY,
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-store",
-}
 
 
 class _Upload(Strict):
@@ -80,20 +67,12 @@ class _OpenRuns:
 
 
 def router(first: Exploration | None) -> APIRouter:
-    """Return the explorer: its page at ``/``, its data below ``/api``.
+    """Return the data of the explorer, below ``/api``.
 
     Without a first run, the page shows the box to upload or paste one.
     """
     runs = _OpenRuns(first)
     routes = APIRouter(include_in_schema=False)
-
-    @routes.get("/")
-    def page() -> Response:
-        return _file("index.html")
-
-    @routes.get("/static/{name}")
-    def static(name: str) -> Response:
-        return _file(name)
 
     @routes.get("/api/{name}/copy")
     def copy(name: str, i: int, k: int, method: str | None = None) -> Response:
@@ -150,15 +129,7 @@ def _only_json(request: Request) -> None:
 
 def _answer(content: Any) -> Response:
     text = json.dumps(content, allow_nan=False, separators=(",", ":"))
-    return Response(text, 200, _HEADERS, "application/json")
-
-
-def _file(name: str) -> Response:
-    # Only names that are in the folder: no path from a request reaches the file system.
-    for file in files("paretocut.web.explorer").joinpath("static").iterdir():
-        if file.name == name and (kind := _TYPES.get(f".{name.rpartition('.')[2]}")):
-            return Response(file.read_bytes(), 200, _HEADERS, kind)
-    raise Refused(404, message="there is no such file")
+    return Response(text, 200, HEADERS, "application/json")
 
 
 def _checked(run: Exploration, i: int) -> int:
