@@ -369,6 +369,15 @@ def test_work_past_its_time_gives_its_thread_back() -> None:
         began = time.monotonic()
         until(lambda: client.post("/v1/cut", json=large).status_code == 200)
         assert time.monotonic() - began < 8
+        # Nor does a comparison go on, 600 fits in this one.
+        run = {f"q{i}": {f"d{j}": float(-j) for j in range(300)} for i in range(200)}
+        qrels = {query: {"d1": 1} for query in run}
+        methods = [f"consensus:expect={i}" for i in range(1, 31)]
+        asked = {"run": run, "qrels": qrels, "methods": methods, "splits": 20}
+        refused(client.post("/v1/evaluate", json=asked), 503)
+        began = time.monotonic()
+        until(lambda: client.post("/v1/cut", json=large).status_code == 200)
+        assert time.monotonic() - began < 8
 
 
 def test_unknown_addresses_and_methods_have_the_same_shape(client: Any) -> None:

@@ -38,7 +38,7 @@ def compare(service: Service, asked: EvaluateRequest, deadline: Deadline) -> Ans
     common = Qrels(qrels.query_ids[judged], qrels.doc_ids.take(judged), qrels.grades.take(judged))
     lists = with_qrels(run[np.sort(both)], common, min_grade=asked.min_grade)
     options = asked.given("splits", "train", "folds", "baseline", "seed")
-    result = evaluate(methods, lists, asked.metrics, **options)
+    result = evaluate(methods, lists, asked.metrics, progress=deadline.check, **options)
     left_out = {"run": len(run) - both.size, "qrels": len(qrels) - both.size}
     noted = {"lists": len(lists), "results": int(lists.scores.values.size)}
     return Answer(result.to_dict() | {"left_out": left_out}, noted)
