@@ -74,13 +74,12 @@ def run(args: Namespace) -> None:
 
 def exploration(args: Namespace) -> Exploration:
     """Return what the page shows; every method must be able to cut the lists."""
+    from paretocut.web.explorer.copied import Source
     from paretocut.web.explorer.exploration import Exploration
 
     kinds, what = (Truncator, pc.Background), "a saved truncator or background"
-    models = {
-        name: arguments.load_as(kinds, what, path, "--model")
-        for name, path in arguments.named_files("--model", args.model).items()
-    }
+    saved = arguments.named_files("--model", args.model)
+    models = {name: arguments.load_as(kinds, what, path, "--model") for name, path in saved.items()}
     files = arguments.short_names([args.run, *args.fuse])
     with noted_warnings(quiet=args.quiet):
         runs = {name: arguments.read(args, file, judged=True) for name, file in files.items()}
@@ -95,7 +94,9 @@ def exploration(args: Namespace) -> Exploration:
         models=models,
         query_texts={k: v for file in args.query_texts or [] for k, v in read_texts(file).items()},
         doc_texts=documents,
-        source=Path(args.run).name,
+        source=Source(
+            tuple(files.values()), args.distances, args.format, saved, tuple(args.query_texts or ())
+        ),
     )
     for key in found.methods:
         found.cuts(key)  # a model that does not suit the lists is refused before the page opens

@@ -17,8 +17,11 @@ from samples import planted
 import paretocut as pc
 from paretocut.calibration import calibrated, nonsense_queries
 from paretocut.cli import main
+from paretocut.cli._main import build_parser
+from paretocut.cli.explore import exploration
 from paretocut.truncators import Gated, ScoreThreshold
 from paretocut.web.explorer import report, views
+from paretocut.web.explorer.copied import Source, copy_view
 from paretocut.web.explorer.exploration import Exploration
 from paretocut.web.explorer.pasted import pasted_lists
 
@@ -167,14 +170,16 @@ def test_the_gate_shows_where_the_best_score_lies_among_nonsense(sign: float) ->
     np.testing.assert_array_equal(session.cuts("model-mine").k, gated.predict(lists))
 
 
-def test_a_model_of_word_scores_needs_the_texts() -> None:
+def lexical_model() -> pc.truncators.Calibrated:
     texts = ["ferns grow in the shade of trees", "roses like full sun and rich soil"] * 20
-    rng = np.random.default_rng(0)
-    scale, asked = (
-        pc.background.QueryScale.from_texts(texts),
-        nonsense_queries(texts, 40, lexical=True),
-    )
-    model = calibrated(rng.exponential(1.0, (40, 60)), scale=scale, texts=asked)
+    scale = pc.background.QueryScale.from_texts(texts)
+    asked = nonsense_queries(texts, 40, lexical=True)
+    scores = np.random.default_rng(0).exponential(1.0, (40, 60))
+    return calibrated(scores, scale=scale, texts=asked)
+
+
+def test_a_model_of_word_scores_needs_the_texts() -> None:
+    model = lexical_model()
     lists = planted(2)
     with pytest.raises(
         pc.errors.InvalidParameterError, match="text of every query, got none for 2"
@@ -185,30 +190,81 @@ def test_a_model_of_word_scores_needs_the_texts() -> None:
     cuts = model.cut_batch(lists, queries=list(known.values()))
     np.testing.assert_array_equal(session.cuts("model-words").k, cuts.k)
     (gate,) = plain(views.query_view(session, 1))["gates"]
-    best = float(lists[1].scores[0]) / float(scale([known["q1"]])[0])
+    assert model.scale_ is not None
+    best = float(lists[1].scores[0]) / float(model.scale_([known["q1"]])[0])
     assert gate["best"] == pytest.approx(best, rel=1e-6)
     assert len(gate["nonsense"]) == 40
 
 
-def test_copied_code_cuts_as_the_page_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lists = planted()
-    pc.write_trec(tmp_path / "run.txt", lists)
+ODD = 'a run\'s $HOME "2".txt'
+
+
+@pytest.mark.parametrize("form", ["one", "folder", "fused", "distances", "fused distances", "odd"])
+def test_copied_code_cuts_as_the_page_does(
+    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cut of fused runs once became a threshold on the first of them, and kept nothing."""
     monkeypatch.chdir(tmp_path)
-    session = Exploration(pc.read_trec("run.txt"), source="run.txt")
-    for key in session.methods:
-        code = views.copy_view(session, key, 0, 0)
+    Path("folder").mkdir()
+    sign = -1.0 if "distances" in form else 1.0
+    first = {"folder": "folder/run.txt", "odd": ODD}.get(form, "run.txt")
+    runs = [first, "-b.txt"] if form in ("fused", "odd", "fused distances") else [first]
+    for seed, file in enumerate(runs):
+        pc.write_trec(Path(file), planted(sign=sign, seed=seed))
+    gate, model = "folder/bg of mine.json", "model it's.json"
+    up = form != "distances"  # what is fused has scores
+    best = np.random.default_rng(3).normal(0.5, 0.06, 200)
+    pc.Background.fit(best if up else -best, higher_is_better=up).save(gate)
+    pc.truncators.Consensus(expect="few").save(model)
+    given = [first, "--model", f"gate={gate}", f"--model=mine={model}"]
+    given += ["--fuse=./-b.txt"] if len(runs) > 1 else []
+    given += ["--distances"] if sign < 0 else []
+    session = exploration(build_parser().parse_args(["explore", *given, "-q"]))
+    assert {"model-gate", "model-mine"} <= session.methods.keys()
+    eye = {("eye", k): (None, 1, k) for k in (0, 7)}
+    for name, asked in {**{key: (key, 0, 0) for key in session.methods}, **eye}.items():
+        code = copy_view(session, *asked)
         scope: dict[str, Any] = {}
         exec(code["python"], scope)
-        np.testing.assert_array_equal(scope["cuts"].k, session.cuts(key).k)
+        if isinstance(name, str):
+            expected = session.cuts(name).k
+        else:
+            expected = scope["cuts"].k
+            assert expected[1] == name[1]
+        np.testing.assert_array_equal(scope["cuts"].k, expected)
         Path("model.json").write_text(json.dumps(code["model"]))
         loaded = pc.load("model.json")
-        np.testing.assert_array_equal(loaded.predict(session.lists), session.cuts(key).k)
-        done = subprocess.run(
-            [sys.executable, "-m", *code["command"].split(), "--json", "-q"],
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        told = [json.loads(line)["k"] for line in done.stdout.splitlines()]
-        assert told == session.cuts(key).k.tolist()
+        np.testing.assert_array_equal(loaded.predict(session.lists), expected)
+        shell = f"{sys.executable} -m {code['command'].strip()} --json -q"
+        done = subprocess.run(shell, shell=True, capture_output=True, text=True, check=True)
+        assert [json.loads(line)["k"] for line in done.stdout.splitlines()] == expected.tolist()
+
+
+def test_copied_code_of_lexical_models_and_pasted_scores_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lists = pasted_lists("0.9 0.8 0.3 0.2 0.1")
+    session = Exploration(lists, source=Source(runs=()))
+    code = copy_view(session, "upper-half", 0, 0)
+    scope: dict[str, Any] = {}
+    exec(code["python"], scope)
+    assert scope["cuts"].k.tolist() == session.cuts("upper-half").k.tolist() == [2]
+    assert code["command"] is None
+
+    Path("texts.tsv").write_text("".join(f"q{i}\troses in soil {i}\n" for i in range(4)))
+    pc.write_trec(Path("run.txt"), planted())
+    lexical_model().save("words.json")
+    given = ["explore", "run.txt", "--model=words=words.json", "--query-texts=texts.tsv", "-q"]
+    session = exploration(build_parser().parse_args(given))
+    code = copy_view(session, "model-words", 0, 0)
+    scope = {}
+    exec(code["python"], scope)
+    expected = session.cuts("model-words").k
+    np.testing.assert_array_equal(scope["cuts"].k, expected)
+    shell = f"{sys.executable} -m {code['command'].strip()} --json -q"
+    done = subprocess.run(shell, shell=True, capture_output=True, text=True, check=True)
+    assert [json.loads(line)["k"] for line in done.stdout.splitlines()] == expected.tolist()
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0], ids=["scores", "distances"])
@@ -216,7 +272,7 @@ def test_copied_code_cuts_as_the_page_does(tmp_path: Path, monkeypatch: pytest.M
 def test_a_cut_by_eye_becomes_a_threshold_that_gives_it_back(k: int, sign: float) -> None:
     session = Exploration(planted(sign=sign))
     scope: dict[str, Any] = {"lists": session.lists, "pc": pc}
-    code = views.copy_view(session, None, 1, k)["python"].splitlines()[-1]
+    code = copy_view(session, None, 1, k)["python"].splitlines()[-1]
     exec(code, scope)
     assert scope["cuts"].k[1] == k
 
@@ -228,7 +284,7 @@ def test_nothing_is_kept_of_a_flat_list_by_the_threshold_for_none(
 ) -> None:
     session = Exploration(pc.RankedLists([scores], higher_is_better=up))
     scope: dict[str, Any] = {"lists": session.lists, "pc": pc}
-    exec(views.copy_view(session, None, 0, 0)["python"].splitlines()[-1], scope)
+    exec(copy_view(session, None, 0, 0)["python"].splitlines()[-1], scope)
     assert scope["cuts"].k.tolist() == [0]
 
 
@@ -271,7 +327,7 @@ def test_judgements_of_the_page_teach_what_they_teach_the_library() -> None:
     assert (view["judged"], view["relevant"]) == (20, hits)
     assert view["learned"]["k"] == [int(pc.cut_batch(lists).k[3]), int(learned.predict(lists)[3])]
     assert "learned" in plain(views.run_view(session))["queries"]["k"]
-    model = views.copy_view(session, "learned", 0, 0)["model"]
+    model = copy_view(session, "learned", 0, 0)["model"]
     assert model["class"] == "Consensus"
 
 

@@ -19,6 +19,7 @@ from paretocut.judging import plan_judgements
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
 from paretocut.tail import SurpriseFits, fit_tails
 from paretocut.truncators import Calibrated, Consensus, Gated, Surprise, Truncator, from_text
+from paretocut.web.explorer.copied import Code, Source
 
 LEARNED = "learned"
 """Key of the method that learns from judgements made on the page."""
@@ -30,25 +31,21 @@ _PLANNED = 50  # questions; then the answers show where to ask next
 
 @dataclass(frozen=True)
 class Method:
-    """A way to cut: its key in links, its label on the page, and the same in code.
-
-    `python` is an expression, `command` what follows ``paretocut cut RUN``.
-    """
+    """A way to cut: its key in links, its label on the page, and the same in code."""
 
     key: str
     label: str
     truncator: Truncator
     kind: Literal["ours", "rival", "model", "learned"]
-    python: str
-    command: str
+    code: Code
 
 
 def _standard_methods() -> list[Method]:
     """Return the methods that need nothing: the default, the paper's rule and their rivals."""
-    rule, python = Surprise(alpha=0.05), "pc.cut_batch(lists, alpha=0.05)"
+    rule = Code("pc.cut_batch(lists, alpha=0.05)", ("--alpha", "0.05"))
     found = [
-        Method("consensus", "Consensus", Consensus(), "ours", "pc.cut_batch(lists)", ""),
-        Method("surprise", "Surprise, p ≤ 0.05", rule, "ours", python, "--alpha 0.05"),
+        Method("consensus", "Consensus", Consensus(), "ours", Code("pc.cut_batch(lists)")),
+        Method("surprise", "Surprise, p ≤ 0.05", Surprise(alpha=0.05), "ours", rule),
     ]
     for key, label, words in (
         ("first10", "First 10", "fixed_k:k=10"),
@@ -57,22 +54,27 @@ def _standard_methods() -> list[Method]:
         ("autocut", "Autocut", "autocut"),
     ):
         truncator = from_text(words)
-        python = f"pc.truncators.{truncator!r}.cut_batch(lists)"
-        found.append(Method(key, label, truncator, "rival", python, f"--method {words}"))
+        code = Code(f"pc.truncators.{truncator!r}.cut_batch(lists)", method=words)
+        found.append(Method(key, label, truncator, "rival", code))
     return found
 
 
-def _model(label: str, model: Truncator | Background) -> Method:
+def _model(label: str, model: Truncator | Background, file: str) -> Method:
     """Return the method of a saved model; a background gates untrained `Consensus`."""
-    file = f"{label}.json"
     if isinstance(model, Background):
         truncator: Truncator = Gated(Consensus(), model)
-        gated = f'pc.truncators.Gated(pc.truncators.Consensus(), pc.load("{file}"))'
-        python, command = f"{gated}.cut_batch(lists)", f"--background {file}"
+        gated = f"pc.truncators.Gated(pc.truncators.Consensus(), pc.load({file!r}))"
+        code = Code(f"{gated}.cut_batch(lists)", ("--background", file))
     else:
-        truncator = model
-        python, command = f'pc.cut_batch(lists, truncator="{file}")', f"--model {file}"
-    return Method(f"model-{label}", label, truncator, "model", python, command)
+        truncator, lexical = model, _is_lexical(model)
+        queries = ", queries=queries" if lexical else ""
+        python = f"pc.load({file!r}).cut_batch(lists{queries})"
+        code = Code(python, ("--model", file), lexical=lexical)
+    return Method(f"model-{label}", label, truncator, "model", code)
+
+
+def _is_lexical(model: Truncator | Background) -> bool:
+    return isinstance(model, Calibrated) and model.scale_ is not None
 
 
 @dataclass(eq=False)
@@ -88,7 +90,7 @@ class Exploration:
     models: InitVar[Mapping[str, Truncator | Background] | None] = None
     query_texts: Mapping[str, str] = field(default_factory=dict)  # by id
     doc_texts: Mapping[str, str] = field(default_factory=dict)
-    source: str = "run.txt"  # the run in a command
+    source: Source = field(default_factory=Source)
     lock: Any = field(default_factory=Lock)  # judgements come while views are made
     _decided: dict[str, Cuts] = field(default_factory=dict)
     _plan: Sequence[tuple[int, int]] = ()  # results to judge
@@ -96,10 +98,9 @@ class Exploration:
     def __post_init__(self, models: Mapping[str, Truncator | Background] | None) -> None:
         found = _standard_methods()
         for label, model in (models or {}).items():
-            found.append(_model(label, model))
-            lexical = isinstance(model, Calibrated) and model.scale_ is not None
+            found.append(_model(label, model, self.source.model(label)))
             unknown = [name for name in self.lists.query_ids if name not in self.query_texts]
-            if lexical and unknown:
+            if _is_lexical(model) and unknown:
                 raise InvalidParameterError(
                     f"explore: the model {label} was calibrated for lexical scores and needs the "
                     f"text of every query, got none for {len(unknown)}, such as {unknown[0]}"
@@ -204,7 +205,5 @@ class Exploration:
         self.__dict__.pop("disagreement", None)
         if self.judged.any():
             learned = Consensus().fit(self.lists)
-            python, command = 'pc.load("model.json").cut_batch(lists)', "--model model.json"
-            self.methods[LEARNED] = Method(
-                LEARNED, "Learned here", learned, "learned", python, command
-            )
+            code = Code('pc.load("model.json").cut_batch(lists)', ("--model", "model.json"))
+            self.methods[LEARNED] = Method(LEARNED, "Learned here", learned, "learned", code)

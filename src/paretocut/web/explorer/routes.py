@@ -17,6 +17,7 @@ from fastapi import APIRouter, Depends, Request, Response
 
 from paretocut.web.bodies import Strict
 from paretocut.web.explorer import views
+from paretocut.web.explorer.copied import Source, copy_view
 from paretocut.web.explorer.exploration import Exploration
 from paretocut.web.explorer.pasted import pasted_lists
 from paretocut.web.pages import HEADERS
@@ -76,7 +77,7 @@ def router(first: Exploration | None) -> APIRouter:
 
     @routes.get("/api/{name}/copy")
     def copy(name: str, i: int, k: int, method: str | None = None) -> Response:
-        return runs.view(name, lambda run: views.copy_view(run, method, _checked(run, i), k))
+        return runs.view(name, lambda run: copy_view(run, method, _checked(run, i), k))
 
     @routes.get("/api/{name}/{view}")
     def whole(name: str, view: str) -> Response:
@@ -113,7 +114,8 @@ def router(first: Exploration | None) -> APIRouter:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             lists = pasted_lists(given.run, given.qrels, higher_is_better=not given.distances)
-        run = Exploration(lists, name=name, source=name)
+        source = Source(() if lists.doc_ids is None else (name,), bool(given.distances))
+        run = Exploration(lists, name=name, source=source)
         views.run_view(run)  # problems show up now
         notes = [str(warning.message) for warning in caught]
         return _answer({"session": runs.add(run), "notes": notes})

@@ -6,12 +6,8 @@ that are sent, and every column of a view has one value for each of them.
 
 from __future__ import annotations
 
-import json
 import math
-import tempfile
 from collections import Counter
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +19,8 @@ from paretocut.errors import InvalidParameterError
 from paretocut.io import write_qrels
 from paretocut.lists import IntArray, RankedList
 from paretocut.show.plots import frontier_points, tail_histogram
-from paretocut.truncators import Calibrated, Gated, ScoreThreshold
+from paretocut.truncators import Calibrated, Gated
+from paretocut.web.explorer.copied import saved
 from paretocut.web.explorer.exploration import LEARNED, Exploration, Method
 
 _TEXT = 300  # characters of a text
@@ -296,49 +293,7 @@ def qrels_view(run: Exploration) -> str:
     """Return the judgements as TREC qrels."""
     if run.lists.relevance is None:
         raise InvalidParameterError("qrels: there must be a judgement, got none")
-    return _saved(lambda path: write_qrels(path, run.lists))
-
-
-def _saved(save: Callable[[Path], Any]) -> str:
-    """Return the text that ``save`` writes into a file."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "saved")
-        save(path)
-        return path.read_text(encoding="utf-8", errors="surrogateescape")
-
-
-def copy_view(run: Exploration, key: str | None, i: int, k: int) -> dict[str, Any]:
-    """Return a method as code; without a key, the cut ``k`` of list ``i`` as a score threshold."""
-    lists = run.lists
-    scores = lists[i].scores
-    if key is not None and key not in run.methods:
-        raise InvalidParameterError(
-            f"copy: method must be one of {', '.join(run.methods)}, got {key!r}"
-        )
-    if not 0 <= k <= scores.size:
-        raise InvalidParameterError(f"copy: k must be in 0..{scores.size}, got {k}")
-    if key is not None:
-        method = run.methods[key]
-        python, command, truncator = method.python, method.command, method.truncator
-    else:
-        threshold = 0.0
-        if k > 0:
-            threshold = float(scores[k - 1])
-        elif scores.size:
-            better = np.inf if lists.higher_is_better else -np.inf
-            threshold = float(np.nextafter(scores[0], better))
-        truncator = ScoreThreshold("raw", threshold)
-        python = f"pc.truncators.{truncator!r}.cut_batch(lists)"
-        command = f"--method raw:threshold={threshold!r}"
-    direction, distances = ", higher_is_better=False", " --distances"
-    if lists.higher_is_better:
-        direction = distances = ""
-    read = f'lists = pc.io.read_lists("{run.source}"{direction})'
-    return {
-        "python": f"import paretocut as pc\n\n{read}\ncuts = {python}\n",
-        "command": f"paretocut cut {run.source}{distances} {command}".rstrip() + "\n",
-        "model": json.loads(_saved(truncator.save)),
-    }
+    return saved(lambda path: write_qrels(path, run.lists))
 
 
 def _number(value: float, digits: int = 7) -> float | None:

@@ -222,7 +222,7 @@ function copyBox(view, method) {
     el("p", { class: "lead" }, "A method as it is; a cut by eye as a threshold on the score."),
     el("div", { class: "buttons" },
       what.map(([kind, label]) => el("button", { type: "button", onclick: async () => {
-        const copied = text(await code(), kind);
+        const copied = text(await code(), kind) ?? "# Pasted scores have no file that a command could read; copy it as Python.\n";
         shown.textContent = copied;
         shown.hidden = false;
         await copyText(copied, label.replace("Copy as ", "The "));
