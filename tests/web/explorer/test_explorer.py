@@ -318,6 +318,7 @@ def test_judgements_of_the_page_teach_what_they_teach_the_library() -> None:
         asked.add((i, rank))
         grades[i][rank] = bool(truth.relevant[i][rank])
         session.judge(i, rank, grades[i][rank])
+    session.learn(session.taught(session.lists))
     assert len(asked) == 20
     assert len({rank for _, rank in asked}) > 8  # all over the list, not one corner of it
     learned = pc.truncators.Consensus().fit(lists.with_relevance(grades))
@@ -355,16 +356,84 @@ def test_a_judgement_can_be_taken_back() -> None:
     assert views.judging_view(session, 1)["judged"] == 0
 
 
-def test_judging_again_keeps_the_relevant_documents_that_were_not_retrieved() -> None:
+def test_a_judgement_of_a_judged_run_changes_that_query_and_no_other() -> None:
+    """One click once hid the metrics of the whole run, and the next one changed its recall."""
     lists = planted()  # one more relevant document than was retrieved
     session = Exploration(lists)
+    before = {name: session.values(name, "first10") for name in ("f1", "recall")}
     place = int(np.flatnonzero(lists.relevant[1])[0])
-    session.judge(1, place, False)
-    assert session.lists.num_relevant[1] == lists.num_relevant[1] - 1
+    session.judge(1, place, None)
+    row = next(m for m in plain(views.run_view(session))["methods"] if m["key"] == "first10")
+    assert row["recall"] == pytest.approx(np.delete(before["recall"], 1).mean())
+    assert plain(views.run_view(session))["queries"]["state"][1] == "judged in part"
+    assert plain(views.query_view(session, 1))["curves"] is None
+    assert plain(views.query_view(session, 0))["curves"] is not None
     session.judge(1, place, True)
-    np.testing.assert_array_equal(session.lists.num_relevant, lists.num_relevant)
+    for name, known in before.items():
+        np.testing.assert_array_equal(session.values(name, "first10"), known)
+    session.judge(1, place, False)
+    number = int(lists.num_relevant[1]) - 1
+    expected = pc.metrics.get("recall").curve(session.lists.relevant[1], number)[10]
+    assert session.values("recall", "first10")[1] == pytest.approx(expected)
+    session.learn(session.taught(session.lists))
+    assert "learned" not in session.methods  # it would be measured on what it learned from
     with pytest.raises(pc.errors.InvalidParameterError, match=r"rank must be in 0\.\.119, got 120"):
         session.judge(1, 120, True)
+
+
+def test_what_learned_on_the_page_is_not_measured_there() -> None:
+    session = Exploration(planted(2, 12, judged=False))
+    for rank in range(12):
+        session.judge(0, rank, rank < 2)
+    session.learn(session.taught(session.lists))
+    rows = {m["key"]: m for m in plain(views.run_view(session))["methods"]}
+    assert "f1" in rows["consensus"]
+    assert "f1" not in rows["learned"]
+    assert "f1" not in plain(views.query_view(session, 0))["methods"]["learned"]
+
+
+@pytest.mark.parametrize("unanswered", [True, False])
+def test_queries_without_judgements_stay(unanswered: bool, tmp_path: Path) -> None:
+    """They were once left out, so that a gate, which is there for them, looked harmful."""
+    run, qrels = str(tmp_path / "run.txt"), str(tmp_path / "qrels.txt")
+    judged, noise = planted(6), np.random.default_rng(1).exponential(0.08, (4, 120))
+    lists = pc.RankedLists(
+        [*judged.scores, *noise],
+        query_ids=[*judged.query_ids, "n0", "n1", "n2", "n3"],
+        doc_ids=[*judged.doc_ids, *([f"x{j}" for j in range(120)] for _ in range(4))],
+    )
+    pc.write_trec(run, lists)
+    pc.io.write_qrels(qrels, judged)
+    best = np.random.default_rng(2).exponential(0.08, (200, 120)).max(axis=1)
+    pc.Background.fit(best).save(tmp_path / "bg.json")
+    given = ["explore", run, qrels, f"--model=gate={tmp_path / 'bg.json'}", "-q"]
+    given += ["--unanswered"] if unanswered else []
+    view = plain(views.run_view(exploration(build_parser().parse_args(given))))
+    assert (view["lists"], view["measured"]) == (10, 6)
+    word = "no answer" if unanswered else "not judged"
+    assert view["queries"]["state"] == [""] * 6 + [word] * 4
+    rows = {m["key"]: m for m in view["methods"]}
+    if unanswered:
+        assert (rows["model-gate"]["answered"], rows["first10"]["refused"]) == (1, 0)
+        assert rows["model-gate"]["refused"] >= 0.75
+    else:
+        assert "refused" not in rows["model-gate"]
+    known = np.mean([curve[10] for curve in pc.metrics.get("f1").curves(judged)])
+    assert rows["first10"]["f1"] == pytest.approx(known)  # as `compare` says
+
+
+def test_the_verdict_names_the_best_method_and_the_ceiling() -> None:
+    lists = planted(20)
+    session = Exploration(lists)
+    said = views.verdict(session)
+    assert said is not None
+    means = {m: session.values("f1", m).mean() for m in session.methods}
+    best = max(means, key=lambda m: float(means[m]))
+    ceiling = np.mean([curve.max() for curve in pc.metrics.get("f1").curves(lists)])
+    assert said.startswith(f"{session.methods[best].label} has the best mean F1")
+    assert f"{means[best]:.3f} (95 %" in said
+    assert f"would give {ceiling:.3f}" in said
+    assert views.verdict(Exploration(planted(2, judged=False))) is None
 
 
 def test_saved_judgements_are_qrels(tmp_path: Path) -> None:
@@ -435,7 +504,7 @@ def test_the_command_writes_the_report(tmp_path: Path, capsys: pytest.CaptureFix
     pc.write_trec(run, lists)
     pc.io.write_qrels(qrels, lists)
     assert main(["report", str(run), str(qrels), "-o", str(out)]) == 0
-    assert b'"measured":true' in out.read_bytes()
+    assert b'"measured":4' in out.read_bytes()
     assert main(["report", str(run), "-o", str(out), "--model", "x", "-q"]) == 2
     assert "--model must have the form NAME=FILE, got 'x'" in capsys.readouterr().err
 

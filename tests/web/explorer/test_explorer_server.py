@@ -250,6 +250,8 @@ def test_a_judgement_is_answered_with_what_it_taught(client: TestClient) -> None
     answer = client.post(f"/api/{run}/judge", json=sent).json()
     assert answer["query"]["results"][1]["relevant"] == 1
     assert answer["judging"]["judged"] == 1
+    sent = {"i": 0, "rank": 1}
+    answer = client.post(f"/api/{run}/learn", json=sent).json()
     own = answer["query"]["methods"]["learned"]
     lists = pc.RankedLists([[0.9, 0.8, 0.7, 0.3, 0.2, 0.1]])
     taught = lists.with_relevance([[None, 1, None, None, None, None]])

@@ -60,10 +60,10 @@ def _note(run: Exploration, shown: int) -> str:
 def _interesting(run: Exploration) -> list[int]:
     """Return the positions of the lists: where methods differ, where F1 is lost, and so on."""
     by_spread: list[int] = np.argsort(-run.disagreement, kind="stable").tolist()
-    if not run.curves:
+    if not run.measured.size:
         return by_spread
-    ours, first = (run.values("f1", run.cuts(key).k) for key in ("consensus", "first10"))
-    by_gain = np.argsort(-np.abs(ours - first), kind="stable").tolist()
+    gain = np.abs(run.values("f1", "consensus") - run.values("f1", "first10"))
+    by_gain = np.argsort(-np.nan_to_num(gain), kind="stable").tolist()
     turns = [i for pair in zip(by_spread, by_gain, strict=True) for i in pair]
     return list(dict.fromkeys(turns))
 

@@ -37,9 +37,12 @@ class _Upload(Strict):
     distances: bool | None = None
 
 
-class _Judgement(Strict):
+class _Place(Strict):
     i: int
     rank: int
+
+
+class _Judgement(_Place):
     relevant: bool | None = None
 
 
@@ -58,11 +61,16 @@ class _OpenRuns:
             self._uploaded.popitem(last=False)
         return name
 
-    def view(self, name: str, view: Callable[[Exploration], Any]) -> Response:
-        """Answer with a view of an open run."""
+    def get(self, name: str) -> Exploration:
+        """Return an open run."""
         found = self._first if name == "run" else self._uploaded.get(name)
         if found is None:
             raise Refused(404, message="this run is not open any more: open it again")
+        return found
+
+    def view(self, name: str, view: Callable[[Exploration], Any]) -> Response:
+        """Answer with a view of an open run."""
+        found = self.get(name)
         with found.lock:
             return _answer(view(found))
 
@@ -100,6 +108,21 @@ def router(first: Exploration | None) -> APIRouter:
         def view(run: Exploration) -> Any:
             i = _checked(run, given.i)
             run.judge(i, given.rank, given.relevant)
+            return {
+                "query": views.query_view(run, i, also=given.rank),
+                "judging": views.judging_view(run, i),
+            }
+
+        return runs.view(name, view)
+
+    @routes.post("/api/{name}/learn", dependencies=[Depends(_only_json)])
+    def learn(name: str, given: _Place) -> Response:
+        run = runs.get(name)
+        learned = run.taught(run.lists)  # takes a while; judgements come in meanwhile
+
+        def view(run: Exploration) -> Any:
+            run.learn(learned)
+            i = _checked(run, given.i)
             return {
                 "run": views.run_view(run),
                 "query": views.query_view(run, i, also=given.rank),
