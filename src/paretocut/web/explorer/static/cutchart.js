@@ -77,7 +77,7 @@ export function cutChart({ view, methods, up, zoom, current, onCut, onReset }) {
       svg("path", { class: "surprise-line", d: line(rx, surprise.map(y2)) }),
       one > 0 && [
         svg("line", { class: "threshold", x1: left, x2: right, y1: y2(one), y2: y2(one) }),
-        !narrow && svg("text", { class: "side", x: right + 6, y: y2(one) + 4 }, "E = 1"),
+        svg("text", { class: "side", x: narrow ? right : right + 6, y: y2(one) + (narrow ? -4 : 4), "text-anchor": narrow ? "end" : "start" }, "E = 1"),
       ],
     );
 
@@ -85,10 +85,10 @@ export function cutChart({ view, methods, up, zoom, current, onCut, onReset }) {
     let floor = bottom2, top3 = 0;
     const follow = [];
     if (view.curves) {
-      top3 = bottom2 + 30;
+      top3 = bottom2 + 46;
       floor = top3 + (narrow ? 84 : 104);
       const y3 = linear([0, 1], [floor, top3]);
-      parts.push(axisY(y3, [0, 0.5, 1], { left, right, label: { text: "F1, precision, recall", y: top3 - 9 } }));
+      parts.push(axisY(y3, [0, 0.5, 1], { left, right, label: { text: "F1, precision, recall", y: top3 - 26 } }));
       const cuts = ks.filter((k) => k <= reach);
       const ends = [];
       for (const [name, label] of CURVES) {

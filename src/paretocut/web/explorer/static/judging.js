@@ -3,13 +3,13 @@
 import { download, el, number, plural, replace, toast, whole } from "./dom.js";
 import { learnAgain, loadCode, loadJudging, loadQrels, sendJudgement } from "./source.js";
 
-const CHOICES = [[true, "yes", "relevant", 1], [false, "no", "not relevant", 0], [null, "open", "unknown", null]];
+const CHOICES = [[true, "yes", "relevant", 1], [false, "no", "not", 0], [null, "open", "unknown", null]];
 
 // What a result is: exactly one of three.
 export function judgeButtons(rank, known, onJudge) {
   return el("span", { class: "judge", role: "group", "aria-label": `Judgement of rank ${rank + 1}` },
     CHOICES.map(([value, kind, label, own]) => el("button", {
-      type: "button", class: kind, "aria-pressed": String((known ?? null) === own), "data-rank": rank,
+      type: "button", class: kind, "aria-pressed": String((known ?? null) === own), "data-rank": rank, "aria-label": kind === "no" ? "not relevant" : null,
       onclick: ({ currentTarget }) => {
         if (currentTarget.getAttribute("aria-pressed") === "true") return;
         // Seen at once; the answer of the engine follows.
