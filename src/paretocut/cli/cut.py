@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 import numpy as np
 
 from paretocut.cli import arguments
-from paretocut.cli.terminal import json_line
+from paretocut.cli.terminal import json_line, note
 from paretocut.io.streams import open_target
 
 SUMMARY = "shorten every list to the results worth returning"
@@ -40,4 +40,8 @@ def run(args: Namespace) -> None:
                     row = {"query_id": query_id, **cut.to_dict()}
                     del row["indices"]  # the first k of the run
                     out.write(json_line(row))
-    arguments.write_run(args, args.run, lists.truncate(np.concatenate(k)), found)
+    kept = lists.truncate(np.concatenate(k))
+    arguments.write_run(args, args.run, kept, found)
+    if args.output is not None and not args.quiet:
+        sizes = f"{kept.scores.values.size:,} of {lists.scores.values.size:,} results"
+        note(f"{args.output}: kept {sizes} of {len(lists):,} queries")
