@@ -99,7 +99,8 @@ def exploration(args: Namespace) -> Exploration:
         documents = read_texts(args.corpus, wanted)
     found = Exploration(
         lists,
-        name=" + ".join(Path(file).name for file in files.values()),
+        name=" + ".join(Path(file).name for file in files.values())
+        + (f", judged by {Path(args.qrels).name}" if args.qrels else ""),
         models=models,
         query_texts={k: v for file in args.query_texts or [] for k, v in read_texts(file).items()},
         doc_texts=documents,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 import re
@@ -23,7 +24,7 @@ from paretocut.truncators import Gated, ScoreThreshold
 from paretocut.web.explorer import report, views
 from paretocut.web.explorer.copied import Source, copy_view
 from paretocut.web.explorer.exploration import Exploration
-from paretocut.web.explorer.pasted import pasted_lists
+from paretocut.web.explorer.pasted import pasted_lists, unpacked
 
 
 def plain(view: Any) -> Any:
@@ -305,6 +306,40 @@ def test_pasted_texts_are_told_apart() -> None:
             pasted_lists(text)
 
 
+def test_two_pasted_lists_stay_two() -> None:
+    for text in ("[0.9, 0.5] [0.7]", "[[0.9, 0.5],\n [0.7]]", "[0.9, 0.5]\n[0.7]\n"):
+        assert [one.scores.tolist() for one in pasted_lists(text)] == [[0.9, 0.5], [0.7]]
+    assert len(pasted_lists("[0.9, 0.5, 0.7]")) == 1
+    csv = "score,doc_id,query_id\n3,x,a\n2,y,a\n"  # in another order
+    assert pasted_lists(csv)[0].scores.tolist() == [3, 2]
+
+
+@pytest.mark.parametrize("ending", ["run", "run.gz", "run.xz", "jsonl", "csv", "parquet", "arrow"])
+def test_uploaded_files_are_read_as_the_command_line_reads_them(
+    ending: str, tmp_path: Path
+) -> None:
+    lists, file = planted(3, judged=False), tmp_path / f"my.{ending}"
+    pc.io.write_lists(file, lists)
+    found = pasted_lists(unpacked(base64.b64encode(file.read_bytes()).decode()), name=file.name)
+    np.testing.assert_array_equal(found.scores.values, pc.io.read_lists(file).scores.values)
+    with pytest.raises(pc.errors.InvalidParameterError, match="must end in one of"):
+        pasted_lists(file.read_bytes(), name="my.xlsx")
+
+
+def test_a_report_of_20_000_queries_is_written(tmp_path: Path) -> None:
+    """It once failed, with an option that nobody had given."""
+    scores = np.random.default_rng(0).exponential(size=(20_000, 12))
+    page = report.render(Exploration(pc.RankedLists(scores), name="large"))
+    assert len(page) < 1_900_000
+    (tmp_path / "report.html").write_bytes(page)
+    told = embedded(tmp_path / "report.html")
+    assert told["run"]["lists"] == 20_000
+    assert 10 < len(told["run"]["queries"]["id"]) <= 2000
+    assert "of 20,000 queries" in told["note"]
+    for i, view in told["queries"].items():
+        assert told["run"]["queries"]["id"][int(i)] == view["id"]
+
+
 # Judgements.
 
 
@@ -465,7 +500,7 @@ def test_the_report_is_one_file_of_its_own_and_says_what_it_leaves_out() -> None
     content = json.loads(found[1])
     assert len(content["run"]["queries"]["id"]) == 250
     assert 20 <= len(content["queries"]) < 250
-    assert f"{len(content['queries'])} of 250 come with their lists" in content["note"]
+    assert f"{len(content['queries'])} of them with their lists" in content["note"]
     assert content["run"]["name"] == "a <b> run"
     some = next(iter(content["queries"].values()))
     fit = pc.fit_tail(lists[some["index"]].scores)
@@ -532,7 +567,7 @@ def test_the_command_fuses_runs_and_reads_texts(tmp_path: Path) -> None:
     assert main(["report", words, qrels, "--unjudged", "unknown", *options]) == 0
     content = embedded(Path(out))
     assert content["run"]["retrievers"] == ["words", "vectors"]
-    assert content["run"]["name"] == "words.run + vectors.run"
+    assert content["run"]["name"] == "words.run + vectors.run, judged by qrels"
     view = content["queries"]["0"]
     assert view["text"] == "first question"
     assert {row.get("text") for row in view["results"]} == {None, "a text"}

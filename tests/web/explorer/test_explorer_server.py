@@ -113,7 +113,7 @@ def test_the_oldest_upload_is_forgotten_first(client: TestClient) -> None:
     [
         (b"no json", 400, "the body is not JSON"),
         (b"[]", 422, "should be a valid dictionary or object"),
-        (b"{}", 422, "run: Field required"),
+        (b"{}", 422, "the run must have at least one score"),
         (b'{"run": 5}', 422, "run: Input should be a valid string"),
         (b'{"run": ""}', 422, "got no text"),
         (b'{"run": "a b c"}', 422, "expected 6 fields"),

@@ -6,20 +6,22 @@ the loopback.
 
 from __future__ import annotations
 
+import io
 import json
 import secrets
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from fastapi import APIRouter, Depends, Request, Response
 
+from paretocut.io import read_texts
 from paretocut.web.bodies import Strict
 from paretocut.web.explorer import views
 from paretocut.web.explorer.copied import Source, copy_view
 from paretocut.web.explorer.exploration import Exploration
-from paretocut.web.explorer.pasted import pasted_lists
+from paretocut.web.explorer.pasted import pasted_lists, unpacked
 from paretocut.web.pages import HEADERS
 from paretocut.web.refusals import Refused
 
@@ -31,8 +33,11 @@ _VIEWS = {"run": views.run_view, "frontier": views.frontier_view, "qrels": views
 
 
 class _Upload(Strict):
-    run: str
+    """A run and what belongs to it: pasted as text, or files in base64."""
+
+    run: str = ""
     qrels: str | None = None
+    files: dict[Literal["run", "qrels", "query_texts", "corpus"], str] | None = None
     name: str | None = None
     distances: bool | None = None
 
@@ -134,11 +139,27 @@ def router(first: Exploration | None) -> APIRouter:
     @routes.post("/api/upload", dependencies=[Depends(_only_json)])
     def upload(given: _Upload) -> Response:
         name = (given.name or "pasted")[:200]
+        files = {key: unpacked(text) for key, text in (given.files or {}).items()}
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            lists = pasted_lists(given.run, given.qrels, higher_is_better=not given.distances)
-        source = Source(() if lists.doc_ids is None else (name,), bool(given.distances))
-        run = Exploration(lists, name=name, source=source)
+            lists = pasted_lists(
+                files.get("run", given.run),
+                files.get("qrels", given.qrels),
+                name=name if "run" in files else "",
+                higher_is_better=not given.distances,
+                max_bytes=MAX_BYTES,
+            )
+        texts = {
+            key: read_texts(io.BytesIO(files[key])) if key in files else {}
+            for key in ("query_texts", "corpus")
+        }
+        run = Exploration(
+            lists,
+            name=name,
+            query_texts=texts["query_texts"],
+            doc_texts=texts["corpus"],
+            source=Source(() if lists.doc_ids is None else (name,), bool(given.distances)),
+        )
         views.run_view(run)  # problems show up now
         notes = [str(warning.message) for warning in caught]
         return _answer({"session": runs.add(run), "notes": notes})

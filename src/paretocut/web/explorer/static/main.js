@@ -100,11 +100,9 @@ byId("skip").addEventListener("click", (event) => { event.preventDefault(); byId
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paintTheme);
 addEventListener("popstate", () => { readAddress(); show(); });
 addEventListener("hashchange", () => { readAddress(); show(); });
-// On paper both views stand one after the other, with all rows of the table.
+// On paper both views stand one after the other, with the first rows of the table.
 addEventListener("beforeprint", () => {
   for (const page of ["run-view", "query-view"]) byId(page).hidden = byId(page).firstChild === null;
-  const more = byId("run-view").querySelector(".more");
-  for (let turn = 0; turn < 50 && more !== null && !more.hidden; turn++) more.click();
   for (const drawn of document.querySelectorAll(".picture")) drawn.redraw();
 });
 addEventListener("afterprint", () => only(state.view === "query" || run?.lists === 1 ? "query-view" : "run-view"));
