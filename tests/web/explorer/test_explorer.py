@@ -22,7 +22,7 @@ from paretocut.cli._main import build_parser
 from paretocut.cli.explore import exploration
 from paretocut.truncators import Gated, ScoreThreshold
 from paretocut.web.explorer import report, views
-from paretocut.web.explorer.copied import Source, copy_view
+from paretocut.web.explorer.copied import Source
 from paretocut.web.explorer.exploration import Exploration
 from paretocut.web.explorer.pasted import pasted_lists, unpacked
 
@@ -224,7 +224,7 @@ def test_copied_code_cuts_as_the_page_does(
     assert {"model-gate", "model-mine"} <= session.methods.keys()
     eye = {("eye", k): (None, 1, k) for k in (0, 7)}
     for name, asked in {**{key: (key, 0, 0) for key in session.methods}, **eye}.items():
-        code = copy_view(session, *asked)
+        code = views.copy_view(session, *asked)
         scope: dict[str, Any] = {}
         exec(code["python"], scope)
         if isinstance(name, str):
@@ -247,7 +247,7 @@ def test_copied_code_of_lexical_models_and_pasted_scores_runs(
     monkeypatch.chdir(tmp_path)
     lists = pasted_lists("0.9 0.8 0.3 0.2 0.1")
     session = Exploration(lists, source=Source(runs=()))
-    code = copy_view(session, "upper-half", 0, 0)
+    code = views.copy_view(session, "upper-half", 0, 0)
     scope: dict[str, Any] = {}
     exec(code["python"], scope)
     assert scope["cuts"].k.tolist() == session.cuts("upper-half").k.tolist() == [2]
@@ -258,7 +258,7 @@ def test_copied_code_of_lexical_models_and_pasted_scores_runs(
     lexical_model().save("words.json")
     given = ["explore", "run.txt", "--model=words=words.json", "--query-texts=texts.tsv", "-q"]
     session = exploration(build_parser().parse_args(given))
-    code = copy_view(session, "model-words", 0, 0)
+    code = views.copy_view(session, "model-words", 0, 0)
     scope = {}
     exec(code["python"], scope)
     expected = session.cuts("model-words").k
@@ -273,7 +273,7 @@ def test_copied_code_of_lexical_models_and_pasted_scores_runs(
 def test_a_cut_by_eye_becomes_a_threshold_that_gives_it_back(k: int, sign: float) -> None:
     session = Exploration(planted(sign=sign))
     scope: dict[str, Any] = {"lists": session.lists, "pc": pc}
-    code = copy_view(session, None, 1, k)["python"].splitlines()[-1]
+    code = views.copy_view(session, None, 1, k)["python"].splitlines()[-1]
     exec(code, scope)
     assert scope["cuts"].k[1] == k
 
@@ -285,7 +285,7 @@ def test_nothing_is_kept_of_a_flat_list_by_the_threshold_for_none(
 ) -> None:
     session = Exploration(pc.RankedLists([scores], higher_is_better=up))
     scope: dict[str, Any] = {"lists": session.lists, "pc": pc}
-    exec(copy_view(session, None, 0, 0)["python"].splitlines()[-1], scope)
+    exec(views.copy_view(session, None, 0, 0)["python"].splitlines()[-1], scope)
     assert scope["cuts"].k.tolist() == [0]
 
 
@@ -363,7 +363,7 @@ def test_judgements_of_the_page_teach_what_they_teach_the_library() -> None:
     assert (view["judged"], view["relevant"]) == (20, hits)
     assert view["learned"]["k"] == [int(pc.cut_batch(lists).k[3]), int(learned.predict(lists)[3])]
     assert "learned" in plain(views.run_view(session))["queries"]["k"]
-    model = copy_view(session, "learned", 0, 0)["model"]
+    model = views.copy_view(session, "learned", 0, 0)["model"]
     assert model["class"] == "Consensus"
 
 

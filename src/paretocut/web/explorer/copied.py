@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import shlex
-import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from paretocut.errors import InvalidParameterError
-from paretocut.truncators import ScoreThreshold
-
-if TYPE_CHECKING:
-    from paretocut.web.explorer.exploration import Exploration
+from paretocut.lists import RankedLists
 
 
 @dataclass(frozen=True)
@@ -47,56 +37,19 @@ class Code:
     lexical: bool = False
 
 
-def saved(save: Callable[[Path], Any]) -> str:
-    """Return the text that ``save`` writes into a file."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "saved")
-        save(path)
-        return path.read_text(encoding="utf-8", errors="surrogateescape")
-
-
-def copy_view(run: Exploration, key: str | None, i: int, k: int) -> dict[str, Any]:
-    """Return a method as code; without a key, the cut ``k`` of list ``i`` as a score threshold."""
-    lists = run.lists
-    scores = lists[i].scores
-    if key is not None and key not in run.methods:
-        raise InvalidParameterError(
-            f"copy: method must be one of {', '.join(run.methods)}, got {key!r}"
-        )
-    if not 0 <= k <= scores.size:
-        raise InvalidParameterError(f"copy: k must be in 0..{scores.size}, got {k}")
-    if key is not None:
-        code, truncator = run.methods[key].code, run.methods[key].truncator
-    else:
-        threshold = 0.0
-        if k > 0:
-            threshold = float(scores[k - 1])
-        elif scores.size:
-            better = np.inf if lists.higher_is_better else -np.inf
-            threshold = float(np.nextafter(scores[0], better))
-        truncator = ScoreThreshold("raw", threshold)
-        python = f"pc.truncators.{truncator!r}.cut_batch(lists)"
-        code = Code(python, method=f"raw:threshold={threshold!r}")
-    return {
-        "python": _python(run, code),
-        "command": _command(run, code),
-        "model": json.loads(saved(truncator.save)),
-    }
-
-
-def _python(run: Exploration, code: Code) -> str:
-    source = run.source
+def as_python(source: Source, lists: RankedLists, code: Code) -> str:
+    """Return a program that reads the lists and cuts them."""
     direction = ", higher_is_better=False" if source.distances else ""
     kind = "" if source.format is None else f", {source.format!r}"
     read = [f"pc.io.read_lists({file!r}{kind}{direction})" for file in source.runs]
     if not read:
-        values = [one.scores.tolist() for one in run.lists]
-        lists = f"pc.RankedLists({values!r}{direction})"
+        values = [one.scores.tolist() for one in lists]
+        made = f"pc.RankedLists({values!r}{direction})"
     elif len(read) == 1:
-        lists = read[0]
+        made = read[0]
     else:
-        lists = "pc.fuse([\n    " + ",\n    ".join(read) + ",\n])"
-    lines = ["import paretocut as pc", "", f"lists = {lists}"]
+        made = "pc.fuse([\n    " + ",\n    ".join(read) + ",\n])"
+    lines = ["import paretocut as pc", "", f"lists = {made}"]
     if code.lexical:
         lines.append("texts = {}")
         lines += [f"texts |= pc.io.read_texts({file!r})" for file in source.query_texts]
@@ -104,8 +57,8 @@ def _python(run: Exploration, code: Code) -> str:
     return "\n".join([*lines, f"cuts = {code.python}"]) + "\n"
 
 
-def _command(run: Exploration, code: Code) -> str | None:
-    source = run.source
+def as_command(source: Source, code: Code) -> str | None:
+    """Return a command that cuts the lists; None for pasted scores."""
     if not source.runs:
         return None
     fused = len(source.runs) > 1

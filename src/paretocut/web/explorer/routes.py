@@ -19,7 +19,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from paretocut.io import read_texts
 from paretocut.web.bodies import Strict
 from paretocut.web.explorer import views
-from paretocut.web.explorer.copied import Source, copy_view
+from paretocut.web.explorer.copied import Source
 from paretocut.web.explorer.exploration import Exploration
 from paretocut.web.explorer.pasted import pasted_lists, unpacked
 from paretocut.web.pages import HEADERS
@@ -90,7 +90,7 @@ def router(first: Exploration | None) -> APIRouter:
 
     @routes.get("/api/{name}/copy")
     def copy(name: str, i: int, k: int, method: str | None = None) -> Response:
-        return runs.view(name, lambda run: copy_view(run, method, _checked(run, i), k))
+        return runs.view(name, lambda run: views.copy_view(run, method, _checked(run, i), k))
 
     @routes.get("/api/{name}/{view}")
     def whole(name: str, view: str) -> Response:

@@ -6,8 +6,12 @@ that are sent, and every column of a view has one value for each of them.
 
 from __future__ import annotations
 
+import json
 import math
+import tempfile
 from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,8 +24,8 @@ from paretocut.io import write_qrels
 from paretocut.lists import IntArray, RankedList
 from paretocut.metrics.significance import bootstrap_interval
 from paretocut.show.plots import frontier_points, tail_histogram
-from paretocut.truncators import Calibrated, Gated
-from paretocut.web.explorer.copied import saved
+from paretocut.truncators import Calibrated, Gated, ScoreThreshold
+from paretocut.web.explorer.copied import Code, as_command, as_python
 from paretocut.web.explorer.exploration import LEARNED, METRICS, Exploration, Method
 
 _TEXT = 300  # characters of a text
@@ -338,7 +342,44 @@ def qrels_view(run: Exploration) -> str:
     """Return the judgements as TREC qrels."""
     if run.lists.relevance is None:
         raise InvalidParameterError("qrels: there must be a judgement, got none")
-    return saved(lambda path: write_qrels(path, run.lists))
+    return _saved(lambda path: write_qrels(path, run.lists))
+
+
+def _saved(save: Callable[[Path], Any]) -> str:
+    """Return the text that ``save`` writes into a file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "saved")
+        save(path)
+        return path.read_text(encoding="utf-8", errors="surrogateescape")
+
+
+def copy_view(run: Exploration, key: str | None, i: int, k: int) -> dict[str, Any]:
+    """Return a method as code; without a key, the cut ``k`` of list ``i`` as a score threshold."""
+    lists = run.lists
+    scores = lists[i].scores
+    if key is not None and key not in run.methods:
+        raise InvalidParameterError(
+            f"copy: method must be one of {', '.join(run.methods)}, got {key!r}"
+        )
+    if not 0 <= k <= scores.size:
+        raise InvalidParameterError(f"copy: k must be in 0..{scores.size}, got {k}")
+    if key is not None:
+        code, truncator = run.methods[key].code, run.methods[key].truncator
+    else:
+        threshold = 0.0
+        if k > 0:
+            threshold = float(scores[k - 1])
+        elif scores.size:
+            better = np.inf if lists.higher_is_better else -np.inf
+            threshold = float(np.nextafter(scores[0], better))
+        truncator = ScoreThreshold("raw", threshold)
+        python = f"pc.truncators.{truncator!r}.cut_batch(lists)"
+        code = Code(python, method=f"raw:threshold={threshold!r}")
+    return {
+        "python": as_python(run.source, lists, code),
+        "command": as_command(run.source, code),
+        "model": json.loads(_saved(truncator.save)),
+    }
 
 
 def _number(value: float, digits: int = 7) -> float | None:
