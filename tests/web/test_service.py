@@ -345,7 +345,7 @@ def test_health_names_version_and_models(client: Any) -> None:
     expected = {
         "status": "ok",
         "version": pc.__version__,
-        "models": ["both", "fitted", "lexical", "moved", "same"],
+        "models": ["both", "fitted", "gate", "lexical", "moved", "same"],
     }
     assert client.get("/healthz").json() == expected
 
