@@ -382,6 +382,25 @@ def test_work_past_its_time_gives_its_thread_back() -> None:
         assert time.monotonic() - began < 8
 
 
+def test_a_long_comparison_of_a_small_run_keeps_nobody_waiting(
+    service: Running, client: Any
+) -> None:
+    run = "".join(f"q{i} Q0 d{j} {j} {9 - j}.5 m\n" for i in range(12) for j in range(9))
+    qrels = "".join(f"q{i} 0 d{i % 3} 1\n" for i in range(12))
+    methods = [f"consensus:expect={i}" for i in range(1, 31)]
+    body = {"run": run, "qrels": qrels, "methods": methods, "splits": 20}
+    assert len(json.dumps(body)) < 8000
+    with ThreadPoolExecutor(1) as pool:
+        long = pool.submit(httpx.post, f"{service.url}/v1/evaluate", json=body, timeout=30)
+        slowest = 0.0
+        while not long.done():
+            began = time.monotonic()
+            assert client.get("/healthz").status_code == 200
+            slowest = max(slowest, time.monotonic() - began)
+    assert long.result().status_code in (200, 503)
+    assert slowest < 1
+
+
 def test_unknown_addresses_and_methods_have_the_same_shape(client: Any) -> None:
     assert refused(client.get("/etc/passwd"), 404)["code"] == "not_found"
     assert refused(client.get("/v1/cut"), 405)["code"] == "method_not_allowed"

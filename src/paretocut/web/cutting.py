@@ -108,4 +108,5 @@ ROUTE = Route(
     Decision | list[Decision],
     cut,
     stream=(CutOptions, _cut_stream),
+    quick=True,
 )

@@ -40,4 +40,5 @@ ROUTE = Route(
     ScoreRequest,
     ScoredList | list[ScoredList],
     score,
+    quick=True,
 )

@@ -80,9 +80,9 @@ class Service:
     telemetry: Telemetry = field(default_factory=Telemetry)
 
     async def answer(
-        self, work: Callable[[], Answer], size: int, deadline: Deadline
+        self, work: Callable[[], Answer], deadline: Deadline, *, at_once: bool
     ) -> tuple[bytes, str, Mapping[str, int]]:
-        """Return what ``work`` makes of a body of this size, in a thread unless it is small.
+        """Return what ``work`` makes of a body, in a thread or, if it is short, at once.
 
         A request that takes too long is answered 503. Work that still waits for a thread is
         dropped then, and work that has begun stops at its next look at the deadline.
@@ -93,7 +93,7 @@ class Service:
                 answer = work()
                 return *answer.encoded(), answer.noted
 
-        if size <= _SMALL:
+        if at_once:
             return alone()
         future = asyncio.get_running_loop().run_in_executor(self.threads, alone)
         done, _ = await asyncio.wait({future}, timeout=deadline - time.monotonic())
@@ -130,24 +130,26 @@ class Route:
     answer: Any
     work: Callable[[Service, Any, Deadline], Answer]
     stream: tuple[type[BaseModel], Callable[[Service, bytes, Any, Deadline], Answer]] | None = None
+    quick: bool = False  # small bodies need no thread
 
     async def respond(
         self, service: Service, kind: str, query: str, body: bytes, deadline: Deadline
     ) -> tuple[bytes, str, Mapping[str, int]]:
         """Return the answer to a body of this media type: content, media type, numbers to log."""
+        at_once = self.quick and len(body) <= _SMALL
         if self.stream is not None and kind == ARROW:
             options, of_stream = self.stream
             given = dict(parse_qsl(query, keep_blank_values=True))
             asked = options.model_validate(given, strict=False)
             return await service.answer(
-                lambda: of_stream(service, body, asked, deadline), len(body), deadline
+                lambda: of_stream(service, body, asked, deadline), deadline, at_once=at_once
             )
         if self.stream is not None and query:
             raise InvalidBody("the options of a JSON body belong in the body")
         return await service.answer(
             lambda: self.work(service, self.body.model_validate_json(body), deadline),
-            len(body),
             deadline,
+            at_once=at_once,
         )
 
     def describe(self, app: FastAPI) -> None:
