@@ -8,7 +8,7 @@ from typing import Any
 import paretocut as pc
 from paretocut.cli import arguments
 from paretocut.cli.arguments import option
-from paretocut.cli.terminal import note, print_json
+from paretocut.cli.terminal import note, print_json, waiting
 from paretocut.errors import InvalidParameterError
 from paretocut.truncators import Accept, Conformal, Consensus, Gated, Truncator, from_text
 
@@ -36,7 +36,8 @@ def run(args: Namespace) -> None:
     method = _method(args)
     lists = arguments.read(args) if args.qrels is None else arguments.read_judged(args)
     unanswered = None if args.unanswered is None else arguments.read(args, args.unanswered)
-    method.fit(lists)
+    with waiting(f"learning from {len(lists):,} queries", quiet=args.quiet):
+        method.fit(lists)
     if unanswered is not None:
         method = Gated(method, pc.Background.fit(unanswered))
     method.save(args.output)
