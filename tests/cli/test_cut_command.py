@@ -125,13 +125,6 @@ def test_many_blocks_give_what_one_block_gives(
         assert capsys.readouterr() == whole
 
 
-def test_an_empty_run_gives_an_empty_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    Path("empty.txt").write_text("")
-    for command in (["cut", "empty.txt"], ["cut", "empty.txt", "--json"]):
-        assert main(command) == 0
-        assert capsys.readouterr() == ("", "")
-
-
 def test_warnings_of_the_lists_are_summed_up_with_their_remedy(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -165,10 +158,9 @@ def test_cut_says_how_much_it_kept(folder: Path, capsys: pytest.CaptureFixture[s
     [
         (["cut", "run.txt", "-o", "out.xlsx"], "must end in one of .run, .trec"),
         (["cut", "empty.run"], "empty.run must hold at least one query, got none"),
-        (["score", "empty.run"], "empty.run must hold at least one query, got none"),
         (["cut", "run.txt", "--method", "minmax"], "must come with its threshold (minmax:thresh"),
     ],
-    ids=["ending", "empty", "empty score", "threshold"],
+    ids=["ending", "empty", "threshold"],
 )
 def test_what_cannot_work_is_told(
     given: list[str], told: str, folder: Path, capsys: pytest.CaptureFixture[str]

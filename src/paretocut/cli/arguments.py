@@ -239,6 +239,8 @@ def write_run(
         for lists in blocks:
             queries += len(lists)
             yield lists
+        if not queries:
+            raise InvalidScoresError(f"{run} must hold at least one query, got none")
 
     if args.output is not None or not args.json:
         if os.path.splitext(target)[1]:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from paretocut.cli import arguments
 from paretocut.cli.terminal import note
 from paretocut.decisions import Cuts
@@ -39,22 +41,22 @@ def run(args: Namespace) -> None:
 
 def _cut(args: Namespace, decider: Chosen, groups: Iterator[list[RankedLists]]) -> None:
     found: list[tuple[str, ...]] = []
+    sizes = np.zeros(3, dtype=np.int64)  # queries, results, results kept
     with open_target("-") as out:
-        queries = results = kept = 0
 
         def shortened() -> Iterator[RankedLists]:
-            nonlocal queries, results, kept
+            nonlocal sizes
             for (lists,) in groups:
                 for block, cuts in arguments.decisions(args, decider, lists):
+                    sizes += len(cuts), cuts.n.sum(), cuts.k.sum()
                     found.extend(cuts.warnings)
-                    queries, results = queries + len(block), results + int(cuts.n.sum())
-                    kept += int(cuts.k.sum())
                     if args.json:
                         out.writelines(map(json_line, _rows(block, cuts)))
                     yield block.truncate(cuts.k)
 
         arguments.write_run(args, args.run, shortened(), found)
     if args.output is not None and not args.quiet:
+        queries, results, kept = sizes.tolist()
         note(f"{args.output}: kept {kept:,} of {results:,} results of {queries:,} queries")
 
 
