@@ -153,7 +153,7 @@ def strange(asked: dict[str, dict[str, Asked]]) -> dict[str, Any]:
 
 def _strange(gate: Any, lists: list[Array], up: bool) -> float:
     cuts = gate.cut_batch(RankedLists(lists, higher_is_better=up))
-    return float(np.mean(["not_calibrated_for" in names for names in cuts.warnings]))
+    return float(np.mean(["unseen_scores" in names for names in cuts.warnings]))
 
 
 def _empty(truncator: Any, lists: list[Array]) -> float:

@@ -77,7 +77,7 @@ def test_a_gate_knows_what_it_was_made_for(tmp_path: Path) -> None:
 
 def test_scores_of_another_kind_are_warned_of() -> None:
     def odd(gate: Calibrated, scores: Any, **how: Any) -> bool:
-        return "not_calibrated_for" in gate.cut(scores, **how).warnings
+        return "unseen_scores" in gate.cut(scores, **how).warnings
 
     made = pc.calibrate(dense, TEXTS, n=30)
     assert not any(odd(made, dense(text)) for text in [*TEXTS, "strange words of another world"])

@@ -183,7 +183,7 @@ class Calibrated(Gated):
             return found
         strange = self._strange(lists.merit)
         return [
-            (*names, "not_calibrated_for") if odd else names
+            (*names, "unseen_scores") if odd else names
             for names, odd in zip(found, strange.tolist(), strict=True)
         ]
 
