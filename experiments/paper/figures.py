@@ -177,7 +177,7 @@ def ten_queries() -> Drawn:
             "scatter of scores": scatter(test.scores),
             "scatter of Surprise": scatter(fits.surprise),
             "heads between the p-values": sum(
-                -np.log(0.1) <= np.median(row[:10]) <= -np.log(0.01) for row in fits.surprise
+                bool(-np.log(0.1) <= np.median(row[:10]) <= -np.log(0.01)) for row in fits.surprise
             ),
         }
         for p, style in ((0.1, "--"), (0.01, ":")):
