@@ -230,16 +230,16 @@ def _placed(name: str, refit: Refit, metric: str) -> dict[str, float]:
     values: dict[str, list[Any]] = {"exact": [], "grid, smallest": [], "grid, largest": []}
     for seed in SPLITS:
         task = robust04.make_task(name, seed)
-        learned = Surprise(metric, bounds=BOUNDS, refit=refit).fit(task.train).threshold_
+        model = Surprise(metric, bounds=BOUNDS, refit=refit).fit(task.train)
         curves = worth.curves(task.train)
         surprise = pc.fit_tails(task.train, refit=refit).surprise
         kept = np.stack([np.searchsorted(-row, -grid, side="right") for row in surprise])
         totals = curves.values[curves.offsets[:-1, None] + kept].mean(axis=0)
         best = grid[totals >= totals.max() - 1e-12]
-        choices = {"exact": learned, "grid, smallest": best[0], "grid, largest": best[-1]}
+        choices = {"exact": model.threshold_, "grid, smallest": best[0], "grid, largest": best[-1]}
         for place, threshold in choices.items():
-            cut = Surprise(min_surprise=float(threshold), refit=refit).predict(task.test)
-            values[place].append(worth(task.test, cut))
+            model.threshold_ = float(threshold)
+            values[place].append(worth(task.test, model.predict(task.test)))
     return {place: float(np.concatenate(found).mean()) for place, found in values.items()}
 
 
