@@ -299,12 +299,12 @@ void count_kept(In<double> values, In<std::int64_t> offsets, InMatrix<double> we
     });
 }
 
-std::int64_t above_middle(In<double> values, In<std::int64_t> offsets, double reach,
-                          Out<std::int64_t> counts, Out<double> middles) {
+void upper_part(In<double> values, In<std::int64_t> offsets, double depth, double share,
+                Out<std::int64_t> counts, Out<double> lows) {
     const paretocut::cuts::Lists lists = lists_of(values, offsets);
-    require(size(counts) == lists.count && size(middles) == lists.count,
-            "there must be one count and one middle per list");
-    return paretocut::cuts::above_middle(lists, reach, counts.data(), middles.data());
+    require(size(counts) == lists.count && size(lows) == lists.count,
+            "there must be one count and one low end per list");
+    paretocut::cuts::upper_part(lists, depth, share, counts.data(), lows.data());
 }
 
 std::int64_t survey(In<double> values, In<std::int64_t> offsets, bool falling) {
@@ -322,28 +322,28 @@ void sort_lists(In<double> values, In<std::int64_t> offsets, bool falling,
 }
 
 void find_levels(In<double> values, In<std::int64_t> offsets, double slope, double rank_weight,
-                 double reach, InMatrix<double> targets,
+                 double depth, InMatrix<double> targets,
                  nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu> levels) {
     const paretocut::cuts::Lists lists = lists_of(values, offsets);
     require(size(targets) == lists.count && size(levels) == lists.count &&
                 targets.shape(1) == levels.shape(1),
             "there must be one row of targets and of levels per list");
     without_interpreter([&] {
-        paretocut::cuts::find_levels(lists, {slope, rank_weight, reach}, targets.data(),
+        paretocut::cuts::find_levels(lists, {slope, rank_weight, depth}, targets.data(),
                                      static_cast<std::int64_t>(targets.shape(1)), levels.data());
         return true;
     });
 }
 
 void expected_cuts(In<double> values, In<std::int64_t> offsets, double slope, double rank_weight,
-                   double reach, InMatrix<double> levels, InMatrix<double> weights,
+                   double depth, InMatrix<double> levels, InMatrix<double> weights,
                    double beta_squared, Out<std::int64_t> cuts) {
     const paretocut::cuts::Lists lists = lists_of(values, offsets);
     require(size(levels) == lists.count && size(weights) == lists.count &&
                 size(cuts) == lists.count && levels.shape(1) == weights.shape(1),
             "there must be one row of levels and of weights and one cut per list");
     without_interpreter([&] {
-        paretocut::cuts::expected_cuts(lists, {slope, rank_weight, reach}, levels.data(),
+        paretocut::cuts::expected_cuts(lists, {slope, rank_weight, depth}, levels.data(),
                                        weights.data(), static_cast<std::int64_t>(levels.shape(1)),
                                        beta_squared, cuts.data());
         return true;
@@ -351,13 +351,13 @@ void expected_cuts(In<double> values, In<std::int64_t> offsets, double slope, do
 }
 
 void believed_cuts(In<double> values, In<std::int64_t> offsets, double slope, double rank_weight,
-                   double reach, InMatrix<double> beliefs, double beta_squared,
+                   double depth, InMatrix<double> beliefs, double beta_squared,
                    Out<std::int64_t> cuts) {
     const paretocut::cuts::Lists lists = lists_of(values, offsets);
     require(size(beliefs) == lists.count && size(cuts) == lists.count && beliefs.shape(1) == 6,
             "there must be six numbers of belief and one cut per list");
     nb::gil_scoped_release release;
-    paretocut::cuts::believed_cuts(lists, {slope, rank_weight, reach}, beliefs.data(), beta_squared,
+    paretocut::cuts::believed_cuts(lists, {slope, rank_weight, depth}, beliefs.data(), beta_squared,
                                    cuts.data());
 }
 
@@ -365,23 +365,23 @@ void register_cuts(nb::module_& m) {
     m.def("count_kept", &count_kept, nb::arg("values"), nb::arg("offsets"), nb::arg("weights"),
           nb::arg("thresholds"), nb::arg("center"), nb::arg("spread"),
           nb::arg("counts").noconvert(), "Results of each falling list that each rule keeps.");
-    m.def("above_middle", &above_middle, nb::arg("values"), nb::arg("offsets"), nb::arg("reach"),
-          nb::arg("counts").noconvert(), nb::arg("middles").noconvert(),
-          "Results of each falling list in the upper half of its range; the most of any list.");
+    m.def("upper_part", &upper_part, nb::arg("values"), nb::arg("offsets"), nb::arg("depth"),
+          nb::arg("share"), nb::arg("counts").noconvert(), nb::arg("lows").noconvert(),
+          "Results of each falling list in the upper share of its range; where the range begins.");
     m.def("survey", &survey, nb::arg("values"), nb::arg("offsets"), nb::arg("falling"),
           "Index of the first score that is not finite, or -1 if every list stands best first, or "
           "-2 if some list does not.");
     m.def("sort_lists", &sort_lists, nb::arg("values"), nb::arg("offsets"), nb::arg("falling"),
           nb::arg("order").noconvert(), "What sorts every list best first, stably.");
     m.def("find_levels", &find_levels, nb::arg("values"), nb::arg("offsets"), nb::arg("slope"),
-          nb::arg("rank_weight"), nb::arg("reach"), nb::arg("targets"),
+          nb::arg("rank_weight"), nb::arg("depth"), nb::arg("targets"),
           nb::arg("levels").noconvert(), "Levels at which so many results are expected relevant.");
     m.def("expected_cuts", &expected_cuts, nb::arg("values"), nb::arg("offsets"), nb::arg("slope"),
-          nb::arg("rank_weight"), nb::arg("reach"), nb::arg("levels"), nb::arg("weights"),
+          nb::arg("rank_weight"), nb::arg("depth"), nb::arg("levels"), nb::arg("weights"),
           nb::arg("beta_squared"), nb::arg("cuts").noconvert(),
           "Cuts with the highest expected F-measure, a mixture over levels.");
     m.def("believed_cuts", &believed_cuts, nb::arg("values"), nb::arg("offsets"), nb::arg("slope"),
-          nb::arg("rank_weight"), nb::arg("reach"), nb::arg("beliefs"), nb::arg("beta_squared"),
+          nb::arg("rank_weight"), nb::arg("depth"), nb::arg("beliefs"), nb::arg("beta_squared"),
           nb::arg("cuts").noconvert(),
           "Cuts with the highest expected F-measure, for a belief about the number of relevant "
           "results.");

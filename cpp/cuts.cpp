@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "kernel.hpp"
@@ -57,27 +58,32 @@ struct ListScale {
     double minmax(std::int64_t i) const { return (x[i] - low) * inverse_range; }
 };
 
-// Where the range of a list begins: a little below its lowest score.
-double low_end(const double* x, std::int64_t n, double reach) {
-    const double top = x[0], bottom = x[n - 1];
-    const double lowered = std::min(std::fabs(bottom), reach * (top - bottom));
-    return bottom - lowered / static_cast<double>(n);
+// Where the range of a list begins: at the score of rank `depth`, or below the last score of a
+// shorter list, where that score would stand.
+double low_end(const double* x, std::int64_t n, double depth) {
+    const double bottom = x[n - 1], length = static_cast<double>(n);
+    if (n < 2 || length >= depth) return bottom;
+    // By how much scores fall while the rank grows by a factor of e, from here to the end.
+    const auto fall = [&](std::int64_t from) {
+        return (x[from] - bottom) / std::log(length / static_cast<double>(from + 1));
+    };
+    const double slope = n == 2 ? fall(0) : std::min(fall(n / 4), fall(n / 2));
+    const double low = bottom - std::min(std::fabs(bottom), slope * std::log(depth / length));
+    return std::max(low, std::numeric_limits<double>::lowest());
 }
 
 }  // namespace
 
-std::int64_t above_middle(const Lists& lists, double reach, std::int64_t* counts, double* middles) {
-    std::int64_t most = 0;
+void upper_part(const Lists& lists, double depth, double share, std::int64_t* counts,
+                double* lows) {
     for (std::int64_t i = 0; i < lists.count; ++i) {
         const double* x = lists.values + lists.offsets[i];
         const std::int64_t n = lists.offsets[i + 1] - lists.offsets[i];
-        const double middle = n > 0 ? 0.5 * x[0] + 0.5 * low_end(x, n, reach) : 0.0;
-        middles[i] = middle;
+        lows[i] = n > 0 ? low_end(x, n, depth) : 0.0;
+        const double least = n > 0 ? x[0] - (share * x[0] - share * lows[i]) : 0.0;
         counts[i] =
-            std::partition_point(x, x + n, [middle](double score) { return score >= middle; }) - x;
-        most = std::max(most, counts[i]);
+            std::partition_point(x, x + n, [least](double score) { return score >= least; }) - x;
     }
-    return most;
 }
 
 std::int64_t survey(const Lists& lists, bool falling) {
@@ -176,7 +182,7 @@ class ListOdds {
         n_ = lists_.offsets[i + 1] - lists_.offsets[i];
         if (n_ == 0) return false;
         const double* x = lists_.values + lists_.offsets[i];
-        const double top = x[0], low = low_end(x, n_, odds_.reach);
+        const double top = x[0], low = low_end(x, n_, odds_.depth);
         const double scale = top > low ? odds_.slope / (top - low) : 0.0;
         for (std::int64_t j = 0; j < n_; ++j) {
             const auto at = static_cast<std::size_t>(j);

@@ -39,17 +39,19 @@ struct Rules {
 void count_kept(const Lists& lists, const Rules& rules, std::int64_t* counts);
 
 // Log-odds of relevance inside a list, up to a level: slope * min-max + rank_weight * log(rank).
-// The range of min-max begins below the lowest score, by one n-th of the smaller of its size and
-// `reach` ranges: so few results as a short list has do not show how low scores can be.
+// The range of min-max begins at the lowest score. In a list of fewer than `depth` results it
+// begins where the score of that rank would stand if scores went on to fall with the logarithm of
+// the rank, as slowly as they did over the last half or three quarters of the list; but it does not
+// double the size of the lowest score, so that it does not cross 0. The same results then have the
+// same range, whether 10 or 200 were fetched.
 struct Odds {
     double slope;
     double rank_weight;
-    double reach;
+    double depth;
 };
 
-// Counts the results that reach the middle of each list's range, which begins as above; gives the
-// largest count.
-std::int64_t above_middle(const Lists& lists, double reach, std::int64_t* counts, double* middles);
+// Counts the results in the upper `share` of each list's range, and gives where that range begins.
+void upper_part(const Lists& lists, double depth, double share, std::int64_t* counts, double* lows);
 
 // Looks at lists as the user gave them: gives the index of the first score that is not finite, or
 // whether all lists stand best first (scores that fall, or distances that rise).

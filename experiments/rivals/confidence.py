@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from paretocut import metrics
-from paretocut.decisions.cuts import Evidence, Tails
+from paretocut.decisions.cuts import Evidence
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
 from paretocut.metrics import MetricLike
@@ -179,11 +179,6 @@ class Confidence(Truncator):
         largest = np.finfo(np.float64).max
         sure = np.nan_to_num(sure, nan=largest, posinf=largest, neginf=-largest)
         return np.where(lists.scores.lengths > 0, sure, -np.inf)
-
-    def _notices(self, lists: RankedLists, tails: Callable[[], Tails]) -> list[tuple[str, ...]]:
-        # What was learned tells whether there is an answer; the tail of one list knows less.
-        found = super()._notices(lists, tails)
-        return [tuple(name for name in names if name != "nothing_stands_out") for names in found]
 
     def _taught(self) -> str:
         judged = self.abstain is None or self.by == "linear"

@@ -69,7 +69,7 @@ def test_a_broken_line_is_named(folder: Path, capsys: pytest.CaptureFixture[str]
         (
             ["cut", "run.txt", "--expect", "some"],
             2,
-            "expect must be 'one', 'few', 'many' or a number, got 'some'",
+            "expect must be 'one', 'few', 'dozens', 'hundreds' or a number, got 'some'",
         ),
         (["cut", "run.txt", "--method", "global_k"], 1, "GlobalK: it must be fitted"),
         (["cut", "run.txt", "--background", "qrels.txt"], 1, "qrels.txt:1: not JSON"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import paretocut as pc
+from paretocut.decisions.options import EXPECT
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.truncators import (
     Conformal,
@@ -32,15 +34,54 @@ def noise(n: int = 200, seed: int = 0) -> np.ndarray[Any, Any]:
 # --- the default ---
 
 
-def test_the_default_tells_what_the_tail_says() -> None:
-    told = []
-    for seed in range(20):
-        scores = noise(seed=seed)
-        told.append("nothing_stands_out" in pc.cut(scores).warnings)
-        assert told[-1] == (pc.fit_tail(scores).evalues.min() > 1)
-    assert 0 < sum(told) < 20
-    assert pc.cut([0.7, 0.68, *noise(198)]).warnings == ()
-    assert pc.cut(noise(30)).warnings == ()  # too few to say so
+@pytest.mark.parametrize("up", [True, False])
+@pytest.mark.parametrize("n", [1, 2, 5, 30, 200, 400])
+def test_a_reader_can_check_the_arithmetic_of_the_reason(n: int, up: bool) -> None:
+    rng = np.random.default_rng(n)
+    for _ in range(50):
+        scores = np.sort(rng.normal(0.3, 0.1, n))[::-1] if up else np.sort(rng.gamma(4, size=n))
+        cut = pc.cut(scores, higher_is_better=up)
+        if n == 1:
+            assert cut.reason == "kept all 1: it is the only result"
+            continue
+        found = re.fullmatch(
+            r"kept .*: the (\d+)\w+ has score (\S+), (above|below) (\S+), where the upper third of "
+            r"the range ends \((\S+) to ([^, )]+)(, expected at rank 200)?\)"
+            r"(; for more than a handful say expect=\"dozens\")?",
+            cut.reason,
+        )
+        assert found is not None, cut.reason
+        place, side, expected = int(found[1]), found[3], found[7]
+        score, least, best, last = (float(found[i]) for i in (2, 4, 5, 6))
+        assert place == min(cut.k + 1, n)
+        assert score == pytest.approx(scores[place - 1], rel=0.01)
+        assert best == pytest.approx(scores[0], rel=0.01)
+        assert least == pytest.approx(best - (best - last) / 3, rel=0.01, abs=0.01)
+        assert (score > least) == (side == "above")
+        assert (side == "above") == (up == (cut.k == n))
+        assert bool(expected) == (n < 200)
+        if not expected:
+            assert last == pytest.approx(scores[-1], rel=0.01)
+
+
+def test_close_numbers_are_told_apart() -> None:
+    scores = 0.7 - 1e-7 * np.arange(300.0)
+    found = re.search(r"score (\S+), below (\S+),", pc.cut(scores).reason)
+    assert found is not None
+    assert float(found[1]) < float(found[2])
+
+
+def test_scores_that_come_worst_first_are_refused_or_named() -> None:
+    # They were sorted without a word up to seven results.
+    with pytest.raises(InvalidScoresError, match="best first, with falling scores"):
+        pc.cut([0.21, 0.25, 0.61, 0.66, 0.70])
+    with pytest.raises(InvalidScoresError, match="best first, with rising scores"):
+        pc.cut([0.7, 0.66, 0.61, 0.25, 0.21], higher_is_better=False)
+    for few in ([0.2, 0.7], [0.2, 0.5, 0.7], [0.1, 0.2, 0.5, 0.7]):
+        assert "worst_first" in pc.cut(few).warnings
+        assert "worst_first" in pc.cut_batch([[0.9, 0.1], few]).warnings[1]
+    for fine in ([0.7, 0.2], [0.5, 0.7, 0.2], [0.3] * 6, [0.4, 0.9, 0.3, 0.8, 0.35, 0.33]):
+        assert "worst_first" not in pc.cut(fine).warnings
 
 
 @given(
@@ -134,8 +175,7 @@ def test_distances_are_cut_as_distances() -> None:
     distances = 1 - np.array([0.9, 0.85, *noise(100)])
     cut = pc.cut(distances, higher_is_better=False)
     assert cut.k == 2
-    assert "the 3rd has score 0.466" in cut.reason
-    assert "above the middle" in cut.reason
+    assert "the 3rd has score 0.466, above " in cut.reason
     limited = ScoreThreshold("raw", 0.2).cut(distances, higher_is_better=False)
     assert (limited.k, limited.reason) == (2, "kept 2 of 102: the 3rd has score 0.466, above 0.2")
 
@@ -186,13 +226,16 @@ def test_a_truncator_can_be_given_or_named_by_its_file(tmp_path: Path) -> None:
 
 def test_the_word_is_a_number() -> None:
     scores = [0.7, 0.69, 0.68, 0.5, *noise(196)]
-    for word, number in (("one", 1.2), ("few", 5), ("many", 25)):
+    for word, number in (("one", 1.2), ("few", 5), ("dozens", 25), ("hundreds", 100)):
         # A word leaves more room around its number.
         near = pc.cut(scores, expect=number).k
         assert pc.cut(scores, expect=word).k == pytest.approx(near, abs=1, rel=0.2)
         assert f"{word} (about {number} relevant results)" in pc.cut(scores, expect=word).reason
-    kept = [pc.cut(scores, expect=word).k for word in ("one", "few", "many")]
+    kept = [pc.cut(scores, expect=word).k for word in EXPECT]
     assert kept == sorted(kept)
+    # Equal scores tell nothing from anything, whatever is expected.
+    assert all(pc.cut([0.5] * 200, expect=word).k == 200 for word in EXPECT)
+    assert pc.cut([0.5] * 200, expect="one").reason == "kept all 200: all scores are equal"
 
 
 # --- the gate ---

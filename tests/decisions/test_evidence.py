@@ -85,10 +85,10 @@ def test_all_questions_about_a_batch_are_one_search_of_each_list(
     searches.lists = 0
     cuts = truncator.cut_batch(lists())
     assert len(cuts.reasons) == len(cuts.warnings) == 7
+    assert cuts.fits.surprise.values.size == 7 * 120
     for cut in cuts:
         for question in QUESTIONS:
             getattr(cut, question)
-    assert cuts.fits.surprise.values.size == 7 * 120
     assert searches.lists == 7
 
 

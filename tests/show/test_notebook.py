@@ -38,7 +38,7 @@ def test_the_slider_starts_where_the_truncator_cuts() -> None:
     widget = slider(scores, relevance)
     assert (widget.k, widget.chosen, widget.reason) == (cut.k, cut.k, cut.reason)
     assert widget.indices.tolist() == cut.indices.tolist()
-    assert slider(scores, expect="many").k == pc.cut(scores, expect="many").k
+    assert slider(scores, expect="dozens").k == pc.cut(scores, expect="dozens").k
     assert slider(scores, evalue=0.05).reason == pc.cut(scores, evalue=0.05).reason
 
 

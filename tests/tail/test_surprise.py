@@ -372,7 +372,10 @@ def test_indices_point_to_the_best_results_in_the_callers_order() -> None:
         ({"min_window": 2}, r"min_window must be an integer of at least 3, got 2"),
         ({"refit": "all"}, r"refit must come with one of the rules alpha, .*, got none of them"),
         ({"expect": "few", "alpha": 0.1}, r"at most one of .* got expect and alpha"),
-        ({"expect": "some"}, r"expect must be 'one', 'few', 'many' or a number, got 'some'"),
+        (
+            {"expect": "some"},
+            r"expect must be 'one', 'few', 'dozens', 'hundreds' or a number, got 'some'",
+        ),
         ({"expect": -1}, r"expect must be in \(0, inf\), got -1"),
         ({"truncator": 3}, r"cut: truncator must be a truncator or the path .* got int"),
         ({"evalue": 1, "if_shallow": "no"}, r"if_shallow must be one of 'keep', 'drop', got 'no'"),
@@ -422,9 +425,11 @@ SMOOTH = -np.log(np.linspace(0.005, 0.995, 198))
         ([3.0] * 30, {"alpha": 0.05}, "kept all 30: all scores are equal (if_shallow='keep')"),
         ([3.0] * 30, {}, "kept all 30: all scores are equal"),
         ([12, 11, *SMOOTH], {},
-         "kept 2 of 200: the 3rd has score 5.3, below the middle of the list's range, 6"),
+         "kept 2 of 200: the 3rd has score 5.3, below 8, where the upper third of the range ends "
+         '(12 to 0.00501); for more than a handful say expect="dozens"'),
         ([-12, -11], {"higher_is_better": True, "max_k": 1},
-         "kept 1 of 2, the most allowed; otherwise 2: all scores are close to the best"),
+         "kept 1 of 2, the most allowed; otherwise 2: the 2nd has score -12, above -13.5, where "
+         "the upper third of the range ends (-11 to -18.6, expected at rank 200)"),
     ],
     ids=lambda x: None if not isinstance(x, str) else x[:24],
 )  # fmt: skip

@@ -6,10 +6,14 @@ import dataclasses
 import importlib.resources
 import itertools
 import json
+import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import paretocut as pc
 from paretocut import metrics
@@ -106,25 +110,66 @@ def test_unjudged_lists_and_a_prior_take_the_place_of_judgements() -> None:
         Consensus("dcg").fit(bare)
 
 
-def test_untrained_f1_keeps_the_upper_half_of_the_range() -> None:
-    lists = simulated(30, 0)
-    expected = ScoreThreshold("minmax", 0.5).predict(lists)
+def test_untrained_f1_keeps_the_upper_third_of_the_range() -> None:
+    lists = np.sort(np.random.default_rng(0).gamma(2.0, size=(30, 250)))[:, ::-1]
+    expected = ScoreThreshold("minmax", 2 / 3).predict(lists)
     np.testing.assert_array_equal(Consensus().predict(lists), expected)
 
 
-def test_untrained_f1_does_not_keep_most_of_a_flat_list() -> None:
-    flat = np.concatenate([1 - np.linspace(0, 0.1, 900) ** 2, np.linspace(0.9, 0, 100)])
-    assert ScoreThreshold("minmax", 0.5).predict([flat])[0] > 900
-    kept = Consensus().predict([flat])[0]
-    # Told so, about 50 are kept; the number is then a belief, not a point.
-    assert kept == pytest.approx(Consensus(expect=50).predict([flat])[0], rel=0.15)
-    assert kept < 200
+def low_end(scores: Sequence[float], depth: int = 200) -> float:
+    """Return where the score at rank `depth` would stand: the kernel's rule, spelt out."""
+    n, last = len(scores), scores[-1]
+    if n < 2 or n >= depth:
+        return last
+    falls = [
+        (scores[i] - last) / math.log(n / (i + 1)) for i in ((0,) if n == 2 else (n // 4, n // 2))
+    ]
+    return last - min(abs(last), min(falls) * math.log(depth / n))
 
 
-def test_saturated_probabilities_are_compared_as_logits() -> None:
-    logits = np.linspace(12, -12, 50)
-    lists = [1 / (1 + np.exp(-logits))]
-    np.testing.assert_array_equal(Consensus().predict(lists), Consensus().predict([logits]))
+@given(st.lists(st.floats(-5, 5).map(lambda x: round(x, 3) or 1), min_size=1, max_size=250))
+def test_the_range_of_a_short_list_goes_on_to_rank_200(values: list[float]) -> None:
+    scores = sorted(values, reverse=True)
+    least = scores[0] - (scores[0] - low_end(scores)) / 3
+    kept = Consensus().cut(scores).k
+    assert 1 <= kept <= len(scores)
+    assert all(score >= least - 1e-9 for score in scores[:kept])
+    assert all(score < least + 1e-9 for score in scores[kept:])
+
+
+@pytest.mark.parametrize("hits", [0, 3, 8])
+def test_the_same_answer_however_deep_was_fetched(hits: int) -> None:
+    rng = np.random.default_rng(hits)
+    kept = {10: [], 20: [], 50: [], 200: []}  # type: dict[int, list[int]]
+    for _ in range(40):
+        others = rng.normal(0.25, 0.06, 100_000)
+        scores = np.sort(np.concatenate([others, rng.normal(0.6, 0.05, hits)]))[::-1]
+        for depth, found in kept.items():
+            found.append(Consensus().cut(scores[:depth]).k)
+    means = {depth: np.mean(found) for depth, found in kept.items() if depth > 2 * hits}
+    assert max(means.values()) < 1.5 * min(means.values())
+
+
+@pytest.mark.parametrize(
+    ("scores", "kept"),
+    [
+        ([0.9], 1),
+        ([0.9, 0.8], 2),
+        ([0.9, 0.1], 1),
+        ([5.0, -5.0], 1),  # logits of a reranker
+        ([1.0, 0.93, 0.91, 0.2], 3),  # one score of exactly 1 made these logits once
+        ([0.99, 0.93, 0.91, 0.2], 3),
+        ([8.0, 7.5, -4.0, -5.0, -6.0, -6.5], 2),
+        ([0.999, 0.998, 0.995, 0.97, 0.2, 0.05, 0.01, 0.001], 4),
+        ([0.5] * 7, 7),
+        ([0.62, 0.61, 0.6, 0.59, 0.58], 5),
+    ],
+)
+def test_short_and_odd_lists_get_a_sensible_answer(scores: list[float], kept: int) -> None:
+    assert Consensus().cut(scores).k == kept
+    distances = [1.0 - score for score in scores]
+    if min(scores) > 0 and kept < len(scores):
+        assert Consensus().cut(distances, higher_is_better=False).k == kept
 
 
 @pytest.mark.parametrize("metric", ["dcg", "utility(2,1)"])
@@ -246,12 +291,11 @@ def test_a_model_file_cannot_name_a_path_to_be_read(tmp_path: Path) -> None:
 
 def test_a_subclass_may_have_other_constants() -> None:
     class Fewer(Consensus):
-        constants = Constants(many=5.0, number_spread=0.0)
+        constants = Constants(share=0.1, number_spread=0.0)
 
     flat = np.linspace(1.0, 0.4, 400)
     k = Fewer().cut(flat).k
     assert k == Fewer().predict([flat])[0] < Consensus().cut(flat).k
-    assert "more than 5 relevant results" in Fewer().cut(flat).reason
     beliefs = [kind(expect=20.0).predict([flat])[0] for kind in (Fewer, Consensus)]
     assert beliefs[0] != beliefs[1]
 

@@ -67,7 +67,7 @@ def test_believed_cuts_agree_with_a_fine_integral(beta: float) -> None:
 
 def test_more_is_kept_when_more_is_expected() -> None:
     lists = drawn()
-    cuts = [Consensus(expect=x).predict(lists) for x in ("one", "few", "many", 200)]
+    cuts = [Consensus(expect=x).predict(lists) for x in ("one", "few", "dozens", "hundreds", 200)]
     for fewer, more in pairwise(cuts):
         assert (fewer <= more).all()
     assert cuts[0].mean() < 0.3 * cuts[2].mean()

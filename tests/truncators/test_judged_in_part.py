@@ -175,7 +175,7 @@ def test_a_word_counts_as_one_more_estimate() -> None:
     lists, relevant = drawn(30, 15)
     known, said = asked(lists, relevant, 60)
     part = partly(lists, known, said)
-    alone, both = Consensus().fit(part), Consensus(expect="many").fit(part)
+    alone, both = Consensus().fit(part), Consensus(expect="dozens").fit(part)
     # Two estimates of a logarithm, weighed by their precisions: that of a word is 1 / 0.6^2.
     spread = np.log(alone.interval_[1] / alone.number_) / 1.959964
     expected = (np.log(alone.number_) / spread**2 + np.log(25) / 0.36) / (spread**-2 + 1 / 0.36)
@@ -209,7 +209,7 @@ def test_the_loss_falls_with_what_is_known() -> None:
         losses.append(learn(lists.merit, known, said).loss(lists.merit))
     assert losses[0] > losses[1] > losses[2] >= 0
     sure = Relevance(np.zeros(4), np.eye(4), 0.0, 1.0, 0.0, 1e9)
-    # What is left is the tenth of the belief that stays with the upper half.
+    # What is left is the tenth of the belief that stays with the upper third.
     assert sure.loss(lists.merit) < 0.003
 
 

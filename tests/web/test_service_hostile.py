@@ -118,7 +118,9 @@ def test_bodies_that_make_no_sense_are_refused(client: Any, body: bytes, status:
 @pytest.mark.parametrize("expect", [-1, 0, "lots", [1], True])
 def test_a_wrong_number_to_expect_is_told_what_is_allowed(client: Any, expect: Any) -> None:
     error = refused(client.post("/v1/cut", json={"scores": [1.0], "expect": expect}), 422)
-    assert error["message"] == "expect: must be 'one', 'few', 'many' or a number above 0"
+    assert (
+        error["message"] == "expect: must be 'one', 'few', 'dozens', 'hundreds' or a number above 0"
+    )
 
 
 @pytest.mark.parametrize(

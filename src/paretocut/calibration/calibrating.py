@@ -54,8 +54,8 @@ def calibrate(
     unanswered
         Share of ``queries`` that you believe to have no answer in the index.
     expect
-        How many results are relevant: ``"one"``, ``"few"``, ``"many"`` or a number. None
-        estimates it from ``queries``, or else from each list.
+        How many results are relevant: ``"one"``, ``"few"``, ``"dozens"``,
+        ``"hundreds"`` or a number. None estimates it from ``queries``, or else from each list.
     lexical
         True for scores that grow with every matching word, such as BM25. They are divided by
         the weight of the query's words (`paretocut.background.QueryScale`), so every later

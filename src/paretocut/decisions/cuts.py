@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from paretocut.decisions.wording import amount, edge, sentence
 from paretocut.errors import InvalidScoresError
-from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists, offsets_of
+from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists, offsets_of
 from paretocut.schema.drawn import Drawn
 from paretocut.schema.parameters import shown
 
@@ -33,8 +33,6 @@ class Tails(Protocol):
     def tests(self) -> IntArray: ...
     @property
     def scale(self) -> FloatArray: ...
-    @property
-    def nothing_stands_out(self) -> BoolArray: ...
     @property
     def warnings(self) -> tuple[tuple[str, ...], ...]: ...
 
@@ -145,7 +143,7 @@ class Cuts(Drawn):
         """Names of what the user should know of each list, keys of `paretocut.WARNINGS`."""
         if self._warnings is None:
             found = self._decider._notices(self.lists, lambda: self.fits)
-            self._warnings = tuple(self._padded(i, names) for i, names in enumerate(found))
+            self._warnings = tuple(self._also(i, names) for i, names in enumerate(found))
         return self._warnings
 
     def _warnings_of(self, i: int) -> tuple[str, ...]:
@@ -153,11 +151,16 @@ class Cuts(Drawn):
         if self._warnings is not None or known or len(self) == 1:
             return self.warnings[i]
         (names,) = self._decider._notices(self.lists[i : i + 1], lambda: self._tails_of(i)[0])
-        return self._padded(i, names)
+        return self._also(i, names)
 
-    def _padded(self, i: int, names: tuple[str, ...]) -> tuple[str, ...]:
-        padded = self._matches is not None and self._matches[i] < self.n[i]
-        return (*names, "zero_scores") if padded else names
+    def _also(self, i: int, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Add the warnings about how the list was given."""
+        if self._matches is not None and self._matches[i] < self.n[i]:
+            names = (*names, "zero_scores")
+        sorted_here = self._given is None and self._order is not None and self.n[i] > 1
+        if sorted_here and (np.diff(self._order[i]) < 0).all():  # type: ignore[index]
+            names = (*names, "worst_first")
+        return names
 
     @property
     def indices(self) -> Ragged:

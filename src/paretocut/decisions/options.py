@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-EXPECT = {"one": 1.2, "few": 5.0, "many": 25.0}
+EXPECT = {"one": 1.2, "few": 5.0, "dozens": 25.0, "hundreds": 100.0}
 """The words that ``expect`` takes, and the mean number of relevant results each stands for."""
 
 TRANSFORMS = ("identity", "log", "logit", "auto")

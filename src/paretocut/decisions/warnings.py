@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -32,9 +31,9 @@ WARNINGS = {
     "tied_threshold": "ties at the threshold leave no interior maximum of the likelihood: an "
     "exponential tail was used",
     "search_limited": "the list is so long that the search for the window was stopped early",
-    "nothing_stands_out": "the best result is no better than chance would bring (E-value above "
-    "1): the list may hold no answer; a background can tell, see paretocut.truncators.Gated",
     "zero_scores": "results with score 0 match nothing and are not kept",
+    "worst_first": "the scores came worst first and were sorted: if they are distances, give "
+    "higher_is_better=False",
 }
 """Every warning a decision can carry, with its meaning and remedy."""
 
@@ -95,7 +94,9 @@ def saturated(scores: Ragged) -> BoolArray:
     A quarter of them is within 0.01 of one of these.
     """
     top, bottom = scores.ends()
-    may: BoolArray = may_saturate(top, bottom)
+    inside = (bottom >= 0) & (top <= 1) & (top > bottom)
+    # Small cosines lie near 0 too; probabilities piled at 0 have a best score well above it.
+    may: BoolArray = inside & ((top > 0.99) | ((bottom < 0.01) & (top > 0.5)))
     if not may.any():
         return may
     values, enough = scores.values, _SATURATED * scores.lengths
@@ -103,13 +104,6 @@ def saturated(scores: Ragged) -> BoolArray:
     low = scores.count(values < 0.01) >= enough
     found: BoolArray = may & ((high & (top > bottom + 0.01)) | (low & (top > 0.5)))
     return found
-
-
-def may_saturate(top: Any, bottom: Any) -> Any:
-    """Return whether lists with these ends may be saturated probabilities."""
-    inside = (bottom >= 0) & (top <= 1) & (top > bottom)
-    # Small cosines lie near 0 too; probabilities piled at 0 have a best score well above it.
-    return inside & ((top > 0.99) | ((bottom < 0.01) & (top > 0.5)))
 
 
 def _smooth(gaps: FloatArray, owners: IntArray, lists: int) -> BoolArray:

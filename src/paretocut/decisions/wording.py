@@ -19,6 +19,17 @@ def rounded(number: float) -> str:
     return f"{number:.0f}" if number >= 100 else f"{number:.2g}"
 
 
+def distinct(*numbers: float) -> list[str]:
+    """Return the numbers with so many digits that different numbers look different."""
+    noise = 1e-12 * max(map(abs, numbers))
+    numbers = tuple(0.0 if abs(number) < noise else number for number in numbers)
+    for digits in range(3, 18):
+        texts = [f"{number:.{digits}g}" for number in numbers]
+        if len(set(texts)) == len(set(numbers)):
+            break
+    return texts
+
+
 def ordinal(number: int) -> str:
     """Return "1st", "2nd", "3rd", "4th" and so on."""
     suffix = "th"

@@ -222,7 +222,7 @@ class RankedLists:
     ) -> tuple[RankedLists, IntArray | None]:
         """Return bare scores as lists, and what sorted their values (None: nothing had to).
 
-        Lists of eight or more results that stand worst first are refused, unless ``any_order``:
+        Lists of five or more results that stand worst first are refused, unless ``any_order``:
         their direction must be wrong.
         """
         order = best_first(scores, higher_is_better, who)

@@ -13,7 +13,7 @@ from paretocut.relevance.constants import CONSTANTS, Constants
 
 
 def _odds(constants: Constants) -> tuple[float, float, float]:
-    return constants.slope, constants.rank_weight, constants.reach
+    return constants.slope, constants.rank_weight, constants.depth
 
 
 def levels_for(merit: Ragged, expected: FloatArray, constants: Constants = CONSTANTS) -> FloatArray:
@@ -41,23 +41,17 @@ def cuts_at(
     return cuts
 
 
-def above_middle(
-    merit: Ragged, constants: Constants = CONSTANTS
-) -> tuple[IntArray, FloatArray, int]:
-    """Return how many results reach the middle of each list's range, the middle, and the most.
+def upper_part(
+    merit: Ragged, share: float, constants: Constants = CONSTANTS
+) -> tuple[IntArray, FloatArray]:
+    """Return how many results lie in the upper share of each list's range, and where that begins.
 
-    The range begins a little below the lowest score: the few results of a short list do not show
-    how low scores can be.
+    The range runs from the best score down to the last. In a short list it runs on to where the
+    score at rank ``constants.depth`` would stand, so that it does not matter how many were fetched.
     """
-    counts, middles = np.empty(len(merit), dtype=np.int64), np.empty(len(merit))
-    most = _kernel.above_middle(merit.values, merit.offsets, constants.reach, counts, middles)
-    return counts, middles, most
-
-
-def low_ends(merit: Ragged) -> FloatArray:
-    """Return where the range of each list begins: a little below its lowest score."""
-    top, _ = merit.ends()
-    return np.asarray(2 * above_middle(merit)[1] - top, dtype=np.float64)
+    counts, lows = np.empty(len(merit), dtype=np.int64), np.empty(len(merit))
+    _kernel.upper_part(merit.values, merit.offsets, constants.depth, share, counts, lows)
+    return counts, lows
 
 
 def believed_cuts(
@@ -86,12 +80,12 @@ def stated(count: int, expect: str | float, constants: Constants = CONSTANTS) ->
 
 
 def beliefs_about(merit: Ragged, mean: FloatArray, spread: float, plain: float) -> FloatArray:
-    """Return the belief: the estimate, mixed with the number in the upper half of the range.
+    """Return the belief: the estimate, mixed with the number in the upper third of the range.
 
-    Other collections may be unlike this one. The upper half of the range is never far off, so it
+    Other collections may be unlike this one. The upper third of the range is never far off, so it
     keeps the share `plain` of the belief. The estimate is of the logarithm: one mean per list.
     """
-    upper = np.maximum(above_middle(merit)[0], 1)
+    upper = np.maximum(upper_part(merit, CONSTANTS.share)[0], 1)
     beliefs = np.empty((len(merit), 6))
     beliefs[:, 0], beliefs[:, 1], beliefs[:, 2] = 1 - plain, mean, spread
     beliefs[:, 3], beliefs[:, 4] = plain, np.log(upper)

@@ -30,11 +30,10 @@ class Constants:
     regression over many lists, which mixes easy and hard queries."""
     rank_weight: float = -0.25
     """Log-odds of relevance per unit of log rank inside a list."""
-    reach: float = 4.0
-    """How far below its lowest score, in ranges of the list over its length, the scale of a short
-    list may begin."""
-    many: float = 50.0
-    """Relevant results that an untrained list is believed to hold at most."""
+    share: float = 1 / 3
+    """Upper part of a list's range that is kept if nothing is known."""
+    depth: float = 200.0
+    """Rank to which the range of a shorter list is extended."""
     number_spread: float = 0.6
     """Standard deviation of the logarithm of the number of relevant results of one list, where
     the mean number is known."""
@@ -64,7 +63,7 @@ class Constants:
     """Standard deviation of the logarithm of the mean number that `expect` states, where some
     results were judged too."""
     judged_plain: float = 0.1
-    """Share of the belief that stays with the upper half of the range if some results were judged:
+    """Share of the belief that stays with the upper third of the range if some results were judged:
     lists of one system differ more than their mean number says."""
     whole: int = 20
     """With at least this many lists judged in full, only those are learned from."""

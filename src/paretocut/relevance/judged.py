@@ -13,7 +13,7 @@ import numpy as np
 from paretocut.decisions.options import EXPECT
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
-from paretocut.relevance.beliefs import beliefs_about, believed_cuts, levels_for, low_ends, stated
+from paretocut.relevance.beliefs import beliefs_about, believed_cuts, levels_for, stated, upper_part
 from paretocut.relevance.constants import CONSTANTS, shipped
 from paretocut.relevance.logistic import climb, sigmoid
 from paretocut.relevance.scale import Scale
@@ -40,7 +40,7 @@ def shape(merit: Ragged) -> FloatArray:
     untrained cuts), and the square of the second column.
     """
     top, _ = merit.ends()
-    low = low_ends(merit)
+    low = upper_part(merit, CONSTANTS.share)[1]
     wide = top > low
     unit = np.where(wide, 1 / np.where(wide, top - low, 1.0), 0.0)
     within = merit.spread(unit) * (merit.values - merit.spread(low)) + merit.spread(1.0 - wide)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from paretocut.decisions.warnings import may_saturate, saturated
+from paretocut.decisions.warnings import saturated
 from paretocut.lists import Ragged
 
 _CLIP = 1e-6  # beyond six digits a probability in single precision is noise
@@ -20,13 +20,13 @@ class Scale:
     Attributes
     ----------
     logit
-        Whether scores are compared as logits; None decides for each list.
+        Whether scores are compared as logits, as saturated probabilities should be.
     center, spread
         Mean and standard deviation of the scores on that scale. Before any list of the system
         was seen the spread is infinite, so that raw scores count for nothing.
     """
 
-    logit: bool | None = None
+    logit: bool = False
     center: float = 0.0
     spread: float = math.inf
 
@@ -42,16 +42,9 @@ class Scale:
 
     def apply(self, merit: Ragged) -> Ragged:
         """Return the lists on this scale: saturated probabilities as logits."""
-        if self.logit is False or merit.values.size == 0:
+        if not self.logit or merit.values.size == 0:
             return merit
-        if self.logit is None:
-            if len(merit) == 1 and not may_saturate(merit.values[0], merit.values[-1]):
-                return merit  # the common case, without a vector in sight
-            chosen = saturated(merit)
-        else:
-            chosen = merit.count((merit.values < 0) | (merit.values > 1)) == 0
-        if not chosen.any():
-            return merit
+        chosen = merit.count((merit.values < 0) | (merit.values > 1)) == 0
         clipped = np.clip(merit.values, _CLIP, 1 - _CLIP)
         logits = np.log(clipped) - np.log1p(-clipped)
         return merit.with_values(np.where(merit.spread(chosen), logits, merit.values))

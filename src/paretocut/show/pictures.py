@@ -158,7 +158,6 @@ def fits_html(fits: SurpriseFits) -> str:
         "lists": len(fits),
         "results": fits.surprise.values.size,
         "fitted": np.count_nonzero(fits.scale > 0),
-        "lists where nothing stands out": np.count_nonzero(fits.nothing_stands_out),
     }
     facts = {name: str(count) for name, count in counts.items()}
     title = f"Surprise of the best result of each of {best.size} lists"

@@ -26,7 +26,7 @@ from paretocut.decisions.options import (
 )
 from paretocut.decisions.warnings import SHALLOW, diagnose, named
 from paretocut.errors import InvalidParameterError
-from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists, offsets_of
+from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists, offsets_of
 from paretocut.schema.drawn import Drawn
 from paretocut.schema.parameters import check_positive_int
 from paretocut.tail.gpd import GOF_LEVEL, gof_pvalue, kernel_gof
@@ -210,12 +210,6 @@ class SurpriseFits(Drawn):
     def misfit(self) -> FloatArray:
         """W2 per result: the mean squared distance of the fitted distribution to the results'."""
         return self.cvm / np.maximum(self._fitted_on, 1)
-
-    @property
-    def nothing_stands_out(self) -> BoolArray:
-        """Whether even the best result of each list has an E-value above 1."""
-        unremarkable = self.tests * np.exp(-self.best) > 1
-        return np.asarray(unremarkable & (self.scale > 0) & (self.n >= SHALLOW))
 
     @property
     def best(self) -> FloatArray:

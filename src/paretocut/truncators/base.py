@@ -111,7 +111,7 @@ class Truncator(ABC):
         Parameters
         ----------
         scores
-            Scores of one list in any order, but eight or more must not stand worst first.
+            Scores of one list in any order, but five or more must not stand worst first.
         query
             Text of the query. Truncators that were calibrated for lexical scores need it; others
             do not look at it.
@@ -143,7 +143,7 @@ class Truncator(ABC):
         ----------
         lists
             `RankedLists`, which know their direction, or bare scores in any layout that they
-            take. The order of the results does not matter, except that bare lists of eight or
+            take. The order of the results does not matter, except that bare lists of five or
             more results must not stand worst first.
         queries
             Texts of the queries, one per list; see `cut`.
@@ -372,7 +372,6 @@ class Truncator(ABC):
         found = {
             "rank_only_scores": diagnose(scores)["rank_only_scores"],
             "constant_scores": (scores.lengths > 1) & (first == last),
-            "nothing_stands_out": tails().nothing_stands_out,
         }
         return named(found, len(scores))
 

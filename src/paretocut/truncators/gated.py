@@ -120,9 +120,7 @@ class Gated(Truncator):
         return f"{type(self).__name__}({self._inner()._label()}{share})"
 
     def _notices(self, lists: RankedLists, tails: Callable[[], Tails]) -> Sequence[tuple[str, ...]]:
-        # The background knows better than the tail of one list whether there is an answer.
-        found = self._inner()._notices(lists, tails)
-        return [tuple(name for name in names if name != "nothing_stands_out") for names in found]
+        return self._inner()._notices(lists, tails)
 
     def _tails(self, lists: RankedLists) -> SurpriseFits:
         return self._inner()._tails(lists)

@@ -42,9 +42,9 @@ class Consensus(Truncator):
         What "best" means: a name, a `Metric` or a function; see `paretocut.metrics.get`.
     expect
         How many relevant results a list holds on average, as far as you know your questions:
-        ``"one"`` (a fact: one or two), ``"few"`` (a how-to: three to ten), ``"many"`` (a
-        literature search: a dozen or more), or a number; None for no idea. Full judgements
-        overrule it; with lists judged in part it is one more estimate.
+        ``"one"`` (a fact: one or two), ``"few"`` (a how-to: three to ten), ``"dozens"`` (a
+        literature search), ``"hundreds"`` (a category), or a number; None for no idea, which suits
+        a handful. Full judgements overrule it; with lists judged in part it is one more estimate.
     base
         For accuracy only: what cuts the lists that hold an answer, learned along with the rest;
         None keeps all of such a list.
@@ -75,7 +75,7 @@ class Consensus(Truncator):
     expected metric under `predict_proba`, or nothing if such cuts lose; for accuracy a model of
     whether a list holds an answer. Lists judged in part, unjudged lists, and ``expect`` say how
     many results are relevant; the cut is where the metric is highest on average. With neither,
-    F1 keeps the upper half of the score range. docs/methods.md has the details of each.
+    F1 keeps the upper third of the score range. docs/methods.md has the details of each.
 
     References
     ----------
@@ -104,7 +104,7 @@ class Consensus(Truncator):
         self,
         metric: MetricLike = "f1",
         *,
-        expect: Literal["one", "few", "many"] | float | None = None,
+        expect: Literal["one", "few", "dozens", "hundreds"] | float | None = None,
         base: Truncator | None = None,
         pretrained: str | os.PathLike[str] | Pretrained | None = None,
         judge_errors: tuple[float, float] | None = None,

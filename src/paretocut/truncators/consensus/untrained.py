@@ -10,9 +10,9 @@ import numpy as np
 
 from paretocut import metrics
 from paretocut.decisions.cuts import Evidence
-from paretocut.decisions.wording import ordinal
-from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
-from paretocut.relevance.beliefs import above_middle, believed_cuts, cuts_at, levels_for, stated
+from paretocut.decisions.wording import distinct, ordinal
+from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
+from paretocut.relevance.beliefs import believed_cuts, stated, upper_part
 from paretocut.relevance.constants import CONSTANTS, Constants
 from paretocut.relevance.scale import Scale
 from paretocut.truncators.consensus.expected import best_expected, is_f_beta
@@ -24,11 +24,11 @@ from paretocut.truncators.evidence import Clause
 
 @dataclass(frozen=True)
 class Untrained(Strategy):
-    """Before any list was seen: the upper half of the range for F1, other collections else."""
+    """Before any list was seen: the upper third of the range for F1, other collections else."""
 
     def decide(self, setting: Setting, lists: RankedLists) -> tuple[IntArray, Evidence]:
         if setting.metric == metrics.f1:
-            return upper_half(lists, self.scale, setting.constants)
+            return upper_third(lists, self.scale, setting.constants)
         name = setting.metric.name
         taught = Clause(f"highest expected {name}, by what other collections taught")
         if setting.metric == metrics.dcg:
@@ -60,54 +60,57 @@ class Stated(Strategy):
         said = f"about {number:g} relevant result{'s' if number != 1 else ''}"
         if isinstance(setting.expect, str):
             said = f"{setting.expect} ({said})"
-        return cuts, Clause(f"highest expected {setting.metric.name} if the list holds {said}")
-
-
-def upper_half(
-    lists: RankedLists, scale: Scale | None = None, constants: Constants = CONSTANTS
-) -> tuple[IntArray, Evidence]:
-    """Return the number of results in the upper half of each list's range, if these are not many.
-
-    In a flat list half of the range may be most of the list. So a cut of more than 50 results is
-    not deeper than the best cut if 50 results were relevant.
-    """
-    merit = (scale or Scale()).apply(lists.merit)
-    cuts, middles, most = above_middle(merit, constants)
-    if most > constants.many:
-        top, bottom = merit.ends()
-        over = np.flatnonzero((cuts > constants.many) & (top > bottom))  # equal results stay
-        long = merit.take(over)
-        levels = levels_for(long, np.full((len(long), 1), constants.many), constants)
-        bound = cuts_at(long, levels, np.ones(levels.shape), constants=constants)
-        cuts[over] = np.minimum(cuts[over], bound)
-
-    return cuts, _Middles(lists, merit, middles, constants.many)
+        why = f"highest expected {setting.metric.name} if the list holds {said}"
+        best, last = lists.scores.ends()
+        equal = (best == last) & (lists.scores.lengths > 1)  # nothing tells one from another
+        return np.where(equal, lists.scores.lengths, cuts), _UnlessEqual(why, equal)
 
 
 @dataclass(frozen=True)
-class _Middles:
-    """The middle of each list's range, on the scale that scores were compared on."""
+class _UnlessEqual:
+    """The same clause for every list whose scores differ."""
 
-    lists: RankedLists
-    merit: Ragged
-    middles: FloatArray
-    many: float
+    text: str
+    equal: BoolArray
     tails: None = None
 
     def because(self, i: int, k: int) -> str:
-        values, half = self.merit[i], float(self.middles[i])
-        if values[0] == values[-1]:
-            return "all scores are equal" if k > 1 else "it is the only result"
-        if k == values.size:
-            return "all scores are close to the best"
-        if values[k] >= half:
-            return f"more than {self.many:g} relevant results are not expected in one list"
-        up = self.lists.higher_is_better
-        sign, side = (1.0, "below") if up else (-1.0, "above")
-        what = "logit" if values[0] != sign * self.lists.scores[i][0] else "score"
+        return "all scores are equal" if self.equal[i] else self.text
+
+
+def upper_third(
+    lists: RankedLists, scale: Scale | None = None, constants: Constants = CONSTANTS
+) -> tuple[IntArray, Evidence]:
+    """Return the number of results in the upper third of each list's range."""
+    merit = (scale or Scale()).apply(lists.merit)
+    cuts, lows = upper_part(merit, constants.share, constants)
+    return cuts, _Ranges(merit, lows, 1 if lists.higher_is_better else -1, constants)
+
+
+@dataclass(frozen=True)
+class _Ranges:
+    """Where the range of each list begins, on the scale that scores were compared on."""
+
+    merit: Ragged
+    lows: FloatArray
+    sign: int
+    constants: Constants
+    tails: None = None
+
+    def because(self, i: int, k: int) -> str:
+        values = self.merit[i]
+        n, top, low = values.size, float(values[0]), float(self.lows[i])
+        if top == values[-1]:
+            return "all scores are equal" if n > 1 else "it is the only result"
+        share, at = self.constants.share, min(k, n - 1)
+        numbers = (float(values[at]), top - (share * top - share * low), top, low)
+        score, least, best, last = distinct(*(self.sign * number for number in numbers))
+        side = "above" if (k == n) == (self.sign > 0) else "below"
+        expected = f", expected at rank {self.constants.depth:g}" if low < values[-1] else ""
+        more = '; for more than a handful say expect="dozens"' if k < n else ""
         return (
-            f"the {ordinal(k + 1)} has {what} {sign * values[k]:.3g}, {side} the middle of the "
-            f"list's range, {sign * half:.3g}"
+            f"the {ordinal(at + 1)} has score {score}, {side} {least}, where the upper third of "
+            f"the range ends ({best} to {last}{expected}){more}"
         )
 
 
