@@ -1,9 +1,9 @@
 """Compare methods: every method on 44 judged runs, then `Consensus` with simple rules on 63 lists.
 
-The first part, "methods", takes an hour, or minutes if only some methods have changed; "domains",
-nine runs of new domains, some minutes; "consensus" a quarter of an hour. All go on if stopped.
-"renew" takes minutes: it measures only cuts without judgements anew. Networks are trained only with
---train, which takes a GPU or a day of a CPU.
+"methods" takes an hour, or minutes if only some methods have changed; "domains", nine runs of new
+domains, and "seeds" take ten minutes each; "consensus" takes a quarter of an hour. All go on if
+stopped. "renew" takes ten minutes: it measures only cuts without judgements anew. Networks are
+trained only with --train, which takes a GPU or a day of a CPU.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from experiments.compare.methods import networks
 from experiments.data import RUNS
 from experiments.results import read, stamp, write
 
-PARTS = ("methods", "domains", "consensus", "renew")
+PARTS = ("methods", "domains", "seeds", "consensus", "renew")
 
 
 def main() -> None:
@@ -31,7 +31,7 @@ def main() -> None:
     if chosen.ship:
         pretrain.ship()
         return
-    parts = [] if chosen.pages else chosen.part or PARTS[:3]
+    parts = [] if chosen.pages else chosen.part or PARTS[:-1]
     if unknown := set(parts) - set(PARTS):
         parser.error(f"part must be one of {', '.join(PARTS)}, got {', '.join(sorted(unknown))}")
     if chosen.train:
@@ -40,6 +40,9 @@ def main() -> None:
         write(stamp() | methods.measure(chosen.jobs), "compare", "methods", digits=6)
     if "domains" in parts:
         write(stamp() | methods.domains(chosen.jobs), "compare", "domains", digits=6)
+    if "seeds" in parts:
+        kept = read("compare", "methods")
+        write(kept | {"seeds": methods.seeds()}, "compare", "methods", digits=6)
     if "renew" in parts:
         write(methods.renew(read("compare", "methods")), "compare", "methods", digits=6)
         write(consensus.renew(read("compare", "consensus")), "compare", "consensus")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments.compare import evidence as on_one_page
 from experiments.compare import kinds
 from experiments.compare.consensus import answer_tables
 from experiments.compare.consensus import tables as consensus
@@ -39,12 +40,15 @@ Content = Mapping[str, Any]
 
 def pages() -> dict[str, str]:
     """Return all pages by their paths."""
-    runs, lists = read("compare", "methods"), read("compare", "consensus")
+    runs, lists, new = (read("compare", part) for part in ("methods", "consensus", "domains"))
     means = kinds.by_kind(runs)
     folder = Path(__file__).parent
     evidence = "docs/evidence/compare"
     return {
         f"{evidence}.md": fill(folder / "page.md", _facts(runs, lists, means)),
+        f"{evidence}-evidence.md": fill(
+            folder / "evidence.md", on_one_page.facts(runs, lists, new)
+        ),
         f"{evidence}-methods.md": fill(folder / "methods" / "tables.md", methods.facts(runs)),
         f"{evidence}-consensus.md": fill(
             folder / "consensus" / "tables.md", consensus.facts(lists)

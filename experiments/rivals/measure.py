@@ -24,6 +24,7 @@ from paretocut.io import CoverageWarning
 from paretocut.tail.gpd import fit_gpd
 from paretocut.truncators import (
     AttnCut,
+    Autocut,
     Consensus,
     FixedK,
     GlobalK,
@@ -51,6 +52,10 @@ SMALL: dict[str, Any] = {"width": 32, "training": Training(max_epochs=15)}
 
 CUTS: dict[str, Truncator] = {
     "LargestGap()": LargestGap(),
+    "LargestGap(ignore_tail=0.1, extra=5)": LargestGap(ignore_tail=0.1, extra=5),
+    "Autocut()": Autocut(),
+    'ScoreThreshold("max", 0.8)': ScoreThreshold("max", 0.8),
+    'ScoreThreshold("z", 1)': ScoreThreshold("z", 1.0),
     "Knee()": Knee(),
     "TailAware()": TailAware(),
     "ClusterGap()": ClusterGap(),

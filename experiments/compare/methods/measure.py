@@ -35,10 +35,11 @@ from paretocut.lists import RankedLists
 from paretocut.truncators import Consensus, Truncator, make
 from paretocut.truncators.consensus import Pretrained
 
-__all__ = ["domains", "measure", "renew"]
+__all__ = ["domains", "measure", "renew", "seeds"]
 
 RULES = ("global_k", "max", "minmax", "z", "surprise_all")
 DRAWS = 2000
+SEEDS = 3
 MOST = 300  # queries of a new domain; some have seven times as many
 COLUMNS = ("metric", "truncator", "mean", "std", "low", "high", "pvalue", "mean_k", "empty")
 
@@ -91,6 +92,25 @@ def _unlearned(lists: RankedLists) -> list[list[Any]]:
         for line in every.summary
         if line.truncator != BASELINE
     ]
+
+
+def seeds() -> list[dict[str, Any]]:
+    """Return on how many runs `Consensus` is ahead of min-max, by the seed of the halves."""
+    every = {run: judged(run) for run in (*RUNS, *COLLECTION_RUNS)}
+    known = ours.elsewhere(every)
+    small = {run: own for run, own in every.items() if len(own) <= MOST}
+    out = []
+    for seed in range(SEEDS):
+        protocol = PROTOCOL | {"metrics": (METRIC,), "seed": seed}
+        gains = []
+        for run, lists in small.items():
+            pair = {"ours": Consensus(pretrained=known[run]), "rival": make("minmax")}
+            mine, other = evaluate(pair, lists, **protocol).values[0].mean(axis=1)
+            gains.append(mine / other - 1)
+        ahead = sum(one > 0 for one in gains)
+        out.append({"seed": seed, "runs": len(gains), "ahead": ahead, "gain": np.mean(gains)})
+        say(f"seed {seed}")
+    return out
 
 
 def domains(jobs: int = 1) -> dict[str, Any]:
