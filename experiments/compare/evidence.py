@@ -13,7 +13,7 @@ from experiments.compare.consensus.lists import LATER, MADE
 from experiments.compare.methods.choice import CEILING, DOMAINS
 from experiments.pages import gain, percent, table
 
-__all__ = ["facts", "means"]
+__all__ = ["WAYS", "facts", "means"]
 
 DRAWS = 10_000
 RUNS, LISTS, NEW = "44 judged runs", "63 lists", "new domains"
@@ -85,7 +85,7 @@ def facts(runs: Content, lists: Content, domains: Content) -> dict[str, Any]:
         "new_won": _won(tuned),
         "made": sum(lists["sets"][name]["lists"] for name in (MADE, LATER)),
         "commit": domains["commit"],
-        "seeds_table": _seeds(runs) if "seeds" in runs else "",
+        "seeds_table": _seeds(runs),
     }
 
 
@@ -174,19 +174,22 @@ def _by_collection(runs: Sequence[Content]) -> Array:
     return np.array([1 / len(set(names)) / names.count(name) for name in names])
 
 
+WAYS: dict[str, Callable[[Sequence[Content]], Array]] = {
+    "7 kinds alike": lambda own: kinds.weights(
+        (run["kind"], kinds.collection(run["family"])) for run in own
+    ),
+    "16 collections alike": _by_collection,
+    "44 runs alike": lambda own: np.full(len(own), 1 / len(own)),
+}
+"""How much each run counts in a mean."""
+
+
 def _weighted(runs: Content) -> str:
     """Return the means with kinds, collections and runs counting alike."""
-    ways = {
-        "7 kinds alike": lambda own: kinds.weights(
-            (run["kind"], kinds.collection(run["family"])) for run in own
-        ),
-        "16 collections alike": _by_collection,
-        "44 runs alike": lambda own: np.full(len(own), 1 / len(own)),
-    }
-    columns = [means(runs, way) for way in ways.values()]
+    columns = [means(runs, way) for way in WAYS.values()]
     titles = {name: words for own in kinds.ROWS.values() for name, words in own.items()}
     return table(
-        ["F1", *ways],
+        ["F1", *WAYS],
         [[titles[name], *(f"{own[name]:.3f}" for own in columns)] for name in titles],
     )
 

@@ -16,8 +16,9 @@ from experiments.compare.consensus.lists import JUDGED, LATER, MADE, NEW
 from experiments.compare.consensus.nested import FOLDS
 from experiments.compare.methods import tables as methods
 from experiments.data import ROOT, RUNS
-from experiments.pages import between, fill, gain, percent, share, table
+from experiments.pages import between, fill, gain, percent, share, spread, table
 from experiments.results import read
+from paretocut.decisions.options import EXPECT
 
 __all__ = ["draw", "pages"]
 
@@ -81,6 +82,10 @@ def _facts(runs: Content, lists: Content, means: Mapping[str, Any]) -> dict[str,
         "kinds": ", ".join(f"{kind} {count} runs" for kind, count in counts.items()),
         "kinds_table": kinds.table(means),
         "gap": means["largest_gap"]["all"],
+        **_nothing(means),
+        **_weighted(runs),
+        "words": ", ".join(f'"{word}"' for word in EXPECT),
+        "commit_renewed": runs["renewed"]["commit"],
         **{
             f"{name}_first": float(np.mean([kinds.mean_of(run, name) for run in first]))
             for name in ("choppy", "consensus", "minmax")
@@ -108,6 +113,42 @@ def _facts(runs: Content, lists: Content, means: Mapping[str, Any]) -> dict[str,
         **_chosen_elsewhere(lists["sets"]),
         "commit_runs": runs["commit"],
         "commit_lists": lists["commit"],
+    }
+
+
+def _nothing(means: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how `Consensus()` stands among the cuts that know nothing."""
+    free = kinds.ROWS["nothing is known"]
+    own = means["consensus_untrained"]
+    best = max(
+        (name for name in free if name != "consensus_untrained"), key=lambda n: means[n]["all"]
+    )
+
+    def ahead(name: str) -> str:
+        return ", ".join(kind for kind in kinds.ORDER if means[name][kind] > own[kind]) or "none"
+
+    return {
+        "free": own["all"],
+        "next_free": f"{free[best]}, {means[best]['all']:.3f}",
+        "gap_kinds": ahead("largest_gap"),
+        "half_kinds": ahead("minmax_half"),
+    }
+
+
+def _weighted(runs: Content) -> dict[str, Any]:
+    """Return the learned gain with collections or runs alike, and how much halves matter."""
+    pairs: dict[str, set[str]] = {}
+    for run in runs["runs"]:
+        pairs.setdefault(run["kind"], set()).add(kinds.collection(run["family"]))
+    found = {key: on_one_page.means(runs, way) for key, way in on_one_page.WAYS.items()}
+    gains = {key: percent(own["consensus"] / own["minmax"] - 1) for key, own in found.items()}
+    _, by_collection, by_run = gains.values()
+    return {
+        "single_kinds": sum(len(own) == 1 for own in pairs.values()),
+        "gain_collections": by_collection,
+        "gain_alike": by_run,
+        "ahead_seeds": spread((seed["ahead"] for seed in runs["seeds"]), "{}"),
+        "small_runs": runs["seeds"][0]["runs"],
     }
 
 

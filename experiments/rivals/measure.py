@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 import paretocut as pc
 from benchmarks.scipy_version import surprise as scipy_surprise
 from experiments.data import data_dir
+from experiments.results import commit
 from experiments.rivals.cluster_gap import ClusterGap
 from experiments.rivals.confidence import Confidence
 from experiments.rivals.mtcut import MtCut
@@ -37,7 +38,7 @@ from paretocut.truncators import (
     Truncator,
 )
 
-__all__ = ["measure"]
+__all__ = ["measure", "renew"]
 
 MULTI_HOP = ("2wiki", "hotpotqa500")
 ANSWERS = ("clinc150", "contractnli", "squad2")
@@ -97,19 +98,30 @@ def read(collection: str, run: str) -> pc.RankedLists:
 
 def measure() -> dict[str, Any]:
     """Return everything that the page shows."""
-    lists = {
-        f"{collection}, {system}": read(collection, run)
-        for collection in MULTI_HOP
-        for system, run in RUNS.items()
-    }
+    lists = multi_hop()
     return {
         "queries": {name: len(own) for name, own in lists.items()},
-        "cuts": {name: _cuts(own) for name, own in lists.items()},
+        **renew({}),
         "readings": {name: _readings(own) for name, own in lists.items()},
         "speed": _speed(next(iter(lists.values()))),
         "networks": _networks(lists[NETWORKS]),
         "answers": _answers(),
     }
+
+
+def multi_hop() -> dict[str, pc.RankedLists]:
+    """Return the lists of multi-hop questions, by collection and system."""
+    return {
+        f"{collection}, {system}": read(collection, run)
+        for collection in MULTI_HOP
+        for system, run in RUNS.items()
+    }
+
+
+def renew(kept: dict[str, Any]) -> dict[str, Any]:
+    """Return the kept numbers, with the cuts of multi-hop questions measured anew."""
+    cuts = {name: _cuts(own) for name, own in multi_hop().items()}
+    return kept | {"cuts": cuts, "renewed": commit()}
 
 
 def _cuts(lists: pc.RankedLists) -> dict[str, Any]:
