@@ -72,8 +72,7 @@ def test_numbers_say_which_clean_commit_made_them(name: str) -> None:
     assert files_of(name)
     for path in files_of(name):
         content = json.loads(path.read_text(encoding="utf-8"))
-        # The numbers on fusion are older than this note.
-        assert str(content.get("commit", "unknown")).isalnum(), f"{path}: {content['commit']}"
+        assert content["commit"].isalnum(), f"{path}: {content['commit']}"
 
 
 def test_results_stand_with_their_experiments() -> None:
