@@ -62,7 +62,7 @@ fuzz: $(VENV)/.heavy ## Fuzz the run parser and the fit, guided by coverage, for
 
 # Experiments: `make X` is `python -m experiments.X`, which measures, keeps the numbers in its folder and
 # writes docs/evidence/X.md. ARGS=--pages only writes the page, from the numbers that are kept.
-EXPERIMENTS := calibrate compare fuse judge noise paper rerank rivals rules
+EXPERIMENTS := calibrate compare default fuse judge noise paper rerank rivals rules
 .PHONY: $(EXPERIMENTS)
 compare: $(VENV)/.dev ## Which method cuts best (hours; a quarter of an hour with ARGS=consensus)
 calibrate: $(VENV)/.dev ## What calibration without judgements brings (an hour the first time)
@@ -70,6 +70,7 @@ judge: $(VENV)/.dev ## What two hundred judged results bring (ten minutes)
 fuse: $(VENV)/.heavy ## What fusion gains (half an hour)
 rivals: $(VENV)/.dev ## What the papers of newer rules claim (some minutes)
 rerank: $(VENV)/.dev ## How deep to re-rank (seconds)
+default: $(VENV)/.dev ## Why the default keeps the upper third (minutes)
 noise: $(VENV)/.dev ## What the rules promise on noise (some minutes)
 rules: $(VENV)/.dev ## What each rule keeps, the table in docs/rules.md (ten seconds)
 paper: $(VENV)/.dev ## The Surprise paper's experiments (hours; one part with ARGS=table2)

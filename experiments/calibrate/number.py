@@ -22,7 +22,7 @@ from paretocut.lists import Ragged, RankedLists
 from paretocut.relevance.beliefs import beliefs_about, believed_cuts, stated
 from paretocut.relevance.scale import Scale
 from paretocut.truncators.consensus import unjudged
-from paretocut.truncators.consensus.untrained import upper_half
+from paretocut.truncators.consensus.untrained import upper_third
 
 __all__ = ["Bench", "learn", "leave_one_out", "ship", "tuned"]
 
@@ -151,7 +151,7 @@ def leave_one_out(bench: Bench) -> dict[str, Array]:
     logs = np.log(np.array(list(EXPECT.values())))
     nearest = words[np.argmin(np.abs(np.log(mean)[:, None] - logs), axis=1)]
     return {
-        "half": bench.cut([upper_half(x, Scale.of(x.merit))[0] for _, _, x in bench.systems]),
+        "half": bench.cut([upper_third(x, Scale.of(x.merit))[0] for _, _, x in bench.systems]),
         "one": bench.f1([one]),
         "many": bench.f1([many]),
         "word": bench.f1([np.concatenate([stated(1, str(word)) for word in nearest])]),

@@ -5,7 +5,7 @@
 >>> rng = np.random.default_rng(1)
 >>> index = rng.normal(0.25, 0.06, 100_000)  # similarities of everything that does not matter
 >>> scores = np.concatenate([rng.normal(0.65, 0.03, 5), np.sort(index)[-195:]])
->>> pc.cut(scores).k
+>>> pc.cut(scores, expect="few").k
 5
 >>> pc.cut(scores, evalue=0.05).reason
 'kept 5 of 200: the 6th would appear by chance 2 times per list'

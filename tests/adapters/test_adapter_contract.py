@@ -77,7 +77,7 @@ def make(name: str, higher_is_better: bool) -> Truncator:
 
 
 ALL = [
-    *BY_NAME, "untrained", "expect one", "expect many", "alpha=0.05", "evalue=0.05", "fdr=0.1",
+    *BY_NAME, "untrained", "expect one", "expect dozens", "alpha=0.05", "evalue=0.05", "fdr=0.1",
     "min_surprise=4", "gated consensus", "gated untrained", "gated minmax", "shut gate",
 ]  # fmt: skip
 

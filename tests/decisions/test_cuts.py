@@ -47,7 +47,7 @@ def test_a_reader_can_check_the_arithmetic_of_the_reason(n: int, up: bool) -> No
         found = re.fullmatch(
             r"kept .*: the (\d+)\w+ has score (\S+), (above|below) (\S+), where the upper third of "
             r"the range ends \((\S+) to ([^, )]+)(, expected at rank 200)?\)"
-            r"(; for more than a handful say expect=\"dozens\")?",
+            r"(; for more than a handful say expect='dozens')?",
             cut.reason,
         )
         assert found is not None, cut.reason

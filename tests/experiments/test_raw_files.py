@@ -295,15 +295,15 @@ def test_omniglot_follows_from_its_embeddings(stage: int) -> None:
 
 
 def test_calibration_follows_from_the_raw_files() -> None:
-    """The estimate without knowledge, on TREC Deep Learning, by the library's own upper half."""
+    """The estimate without knowledge, on TREC Deep Learning, by the library's own upper third."""
     from paretocut.relevance.scale import Scale
-    from paretocut.truncators.consensus.untrained import upper_half
+    from paretocut.truncators.consensus.untrained import upper_third
 
     means = []
     for run in RUNS:
         if run.family == "TREC Deep Learning":
             lists = load(run)
-            cuts, _ = upper_half(lists, Scale.of(lists.merit))
+            cuts, _ = upper_third(lists, Scale.of(lists.merit))
             values = [f1_curve(row)[k] for row, k in zip(lists.relevant, cuts, strict=True)]
             means.append(np.mean(values))
     assert numbers("calibrate")["number"]["half"]["dl"] == pytest.approx(np.mean(means), abs=6e-5)

@@ -426,7 +426,7 @@ SMOOTH = -np.log(np.linspace(0.005, 0.995, 198))
         ([3.0] * 30, {}, "kept all 30: all scores are equal"),
         ([12, 11, *SMOOTH], {},
          "kept 2 of 200: the 3rd has score 5.3, below 8, where the upper third of the range ends "
-         '(12 to 0.00501); for more than a handful say expect="dozens"'),
+         "(12 to 0.00501); for more than a handful say expect='dozens'"),
         ([-12, -11], {"higher_is_better": True, "max_k": 1},
          "kept 1 of 2, the most allowed; otherwise 2: the 2nd has score -12, above -13.5, where "
          "the upper third of the range ends (-11 to -18.6, expected at rank 200)"),

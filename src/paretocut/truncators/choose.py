@@ -156,7 +156,7 @@ def cut(
     >>> scores = [0.71, 0.68, 0.41, 0.40, 0.38, 0.37, 0.35, 0.33]
     >>> decision = pc.cut(scores)
     >>> decision.k, decision.reason
-    (2, "kept 2 of 8: the 3rd has score 0.41, below the middle of the list's range, 0.499")
+    (2, "kept 2 of 8: the 3rd has score 0.41, below 0.496, where the upper third ...")
     >>> pc.cut(scores, expect="one").k
     2
     """

@@ -107,7 +107,7 @@ class _Ranges:
         score, least, best, last = distinct(*(self.sign * number for number in numbers))
         side = "above" if (k == n) == (self.sign > 0) else "below"
         expected = f", expected at rank {self.constants.depth:g}" if low < values[-1] else ""
-        more = '; for more than a handful say expect="dozens"' if k < n else ""
+        more = "; for more than a handful say expect='dozens'" if k < n else ""
         return (
             f"the {ordinal(at + 1)} has score {score}, {side} {least}, where the upper third of "
             f"the range ends ({best} to {last}{expected}){more}"

@@ -1,0 +1,8 @@
+"""Measure the default of pc.cut at six depths, and the choice of its number. Takes minutes."""
+
+from experiments import command
+from experiments.default import report
+from experiments.default.measure import measure
+
+if __name__ == "__main__":
+    command.run("default", __doc__, report, measure)

@@ -1,0 +1,78 @@
+"""Untrained rules on the first 10 to 1,000 results of every judged run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import paretocut as pc
+from experiments.texts import systems
+from paretocut.relevance.constants import Constants
+from paretocut.truncators import Consensus, FixedK, LargestGap, ScoreThreshold, Truncator
+
+__all__ = ["DEPTHS", "RULES", "SHARES", "measure"]
+
+MOST = 300  # queries of one run
+DEPTHS = (10, 20, 50, 100, 200, 1000)
+SHARES = (0.5, 0.45, 0.4, 0.375, 0.35, 1 / 3, 0.325, 0.3, 0.275, 0.25, 0.2)
+RULES: dict[str, Truncator] = {
+    "the default": Consensus(),
+    "upper third of the range as it is": ScoreThreshold("minmax", 2 / 3),
+    "upper half of the range as it is": ScoreThreshold("minmax", 0.5),
+    "largest gap": LargestGap(),
+    "first ten": FixedK(10),
+}
+
+
+def keeping(part: float) -> Truncator:
+    """Return the default with another share of the range."""
+
+    class Other(Consensus):
+        constants = Constants(share=part)
+
+    return Other()
+
+
+def measure() -> dict[str, Any]:
+    """Return F1 and number kept, by rule, depth and collection, and what each share gives."""
+    runs = systems(MOST)
+    collections = [collection for collection, _, _ in runs]
+    f1: dict[str, list[list[float]]] = {}
+    kept: dict[str, list[list[float]]] = {}
+    shares = {f"{part:.3f}": keeping(part) for part in SHARES}
+    for name, rule in (RULES | shares).items():
+        f1[name], kept[name] = [], []
+        for _, _, lists in runs:
+            # F1 counts the relevant results of the whole list, whatever part of it is seen.
+            k = [rule.predict(lists.truncate(np.full(len(lists), depth))) for depth in DEPTHS]
+            f1[name].append([float(pc.metrics.f1(lists, own).mean()) for own in k])
+            kept[name].append([float(np.median(own)) for own in k])
+    return {
+        "runs": len(runs),
+        "collections": len(set(collections)),
+        "f1": {name: _means(f1[name], collections) for name in RULES},
+        "kept": {name: np.median(kept[name], axis=0).tolist() for name in RULES},
+        "shares": {name: float(np.mean(_means(f1[name], collections))) for name in shares},
+        "chosen": _chosen({name: np.array(f1[name]).mean(axis=1) for name in shares}, collections),
+    }
+
+
+def _means(values: Iterable[Any], collections: list[str]) -> list[float]:
+    """Return the mean over collections, the runs of each alike."""
+    table = np.array(list(values))
+    own = [table[[c == name for c in collections]].mean(axis=0) for name in set(collections)]
+    return [float(value) for value in np.mean(own, axis=0)]
+
+
+def _chosen(values: dict[str, NDArray[np.float64]], collections: list[str]) -> dict[str, str]:
+    """Return, for each collection, the share that is best on all the others."""
+    found = {}
+    for name in sorted(set(collections)):
+        others = [c != name for c in collections]
+        rest = [c for c in collections if c != name]
+        means = {part: _means(own[others, None], rest)[0] for part, own in values.items()}
+        found[name] = max(means, key=means.__getitem__)
+    return found

@@ -1,0 +1,69 @@
+"""The page on the default, from the kept numbers alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from experiments.default.measure import DEPTHS, RULES
+from experiments.pages import fill, picture, table
+from experiments.results import read
+
+__all__ = ["draw", "pages"]
+
+COLOURS = ("#0072b2", "#e69f00", "#cc79a7", "#009e73", "#999999")
+
+
+def pages() -> dict[str, str]:
+    """Return the page by its path."""
+    content = read("default")
+    kept = content["kept"]["the default"]
+    counts = Counter(content["chosen"].values())
+    facts = {
+        "runs": content["runs"],
+        "collections": content["collections"],
+        "least": f"{min(kept[:-1]):g}",
+        "most": f"{max(kept[:-1]):g}",
+        "shallow": DEPTHS[-2],
+        "deep": f"{kept[-1]:g}",
+        "first": DEPTHS[0],
+        "last": f"{DEPTHS[-1]:,}",
+        "depths": _depths(content),
+        "shares": table(
+            ["share", *content["shares"]],
+            [["F1", *(f"{value:.3f}" for value in content["shares"].values())]],
+        ),
+        "chosen": ", ".join(
+            f"{part} ({n} of {len(content['chosen'])})" for part, n in sorted(counts.items())
+        ),
+        "commit": content["commit"],
+    }
+    return {"docs/evidence/default.md": fill(Path(__file__).with_name("page.md"), facts)}
+
+
+def _depths(content: Mapping[str, Any]) -> str:
+    head = ["results fetched", *(f"{depth:,}" for depth in DEPTHS)]
+    rows = []
+    for name in RULES:
+        pairs = zip(content["kept"][name], content["f1"][name], strict=True)
+        rows.append([f"{name}: kept; F1", *(f"{k:g}; {f1:.3f}" for k, f1 in pairs)])
+    return table(head, rows)
+
+
+def draw() -> None:
+    """Draw what each rule keeps, and its F1, by the number of results fetched."""
+    content = read("default")
+    with picture("default-depth", (8, 3.2), columns=2) as (left, right):
+        for name, colour in zip(RULES, COLOURS, strict=True):
+            left.plot(DEPTHS, content["kept"][name], "o-", color=colour, label=name)
+            right.plot(DEPTHS, content["f1"][name], "o-", color=colour)
+        for axes, what in ((left, "results kept (median)"), (right, "F1 (mean over collections)")):
+            axes.set_xscale("log")
+            axes.set_xticks(DEPTHS, [f"{depth:,}" for depth in DEPTHS])
+            axes.minorticks_off()
+            axes.set_ylim(0)
+            axes.set_xlabel("results fetched")
+            axes.set_ylabel(what)
+        left.legend(loc="upper left")
