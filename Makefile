@@ -61,7 +61,8 @@ fuzz: $(VENV)/.heavy ## Fuzz the run parser and the fit, guided by coverage, for
 	$(BIN)/python tests/fuzz/atheris_target.py fit -max_total_time=$(SECONDS)
 
 # Experiments: `make X` is `python -m experiments.X`, which measures, keeps the numbers in its folder and
-# writes docs/evidence/X.md. ARGS=--pages only writes the page, from the numbers that are kept.
+# writes docs/evidence/X.md. ARGS=--pages only writes the page, from the numbers that are kept. ARGS=--quick
+# measures a few of the kept numbers again and compares (a minute).
 EXPERIMENTS := calibrate compare default fuse judge noise paper rerank rivals rules
 .PHONY: $(EXPERIMENTS)
 compare: $(VENV)/.dev ## Which method cuts best (hours; a quarter of an hour with ARGS=consensus)

@@ -22,12 +22,16 @@ PARTS = ("methods", "domains", "seeds", "consensus", "renew")
 
 def main() -> None:
     """Do what the command line says."""
-    parser = command.parser("compare", __doc__, ships="what `Consensus` knows of other collections")
+    ships = "what `Consensus` knows of other collections"
+    parser = command.parser("compare", __doc__, ships=ships, quick=True)
     parser.add_argument("part", nargs="*", help=f"{', '.join(PARTS)} (default: all but renew)")
     parser.add_argument("--jobs", type=int, default=1, help="processes (default: 1)")
     parser.add_argument("--train", action="store_true", help="train the networks that are missing")
     parser.add_argument("--device", default="cpu", help="where networks are trained (default: cpu)")
     chosen = parser.parse_args()
+    if chosen.quick:
+        command.show_again(methods.again())
+        return
     if chosen.ship:
         pretrain.ship()
         return

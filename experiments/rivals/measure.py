@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 import paretocut as pc
 from benchmarks.scipy_version import surprise as scipy_surprise
+from experiments import results
+from experiments.command import Again
 from experiments.data import data_dir
 from experiments.results import commit
 from experiments.rivals.cluster_gap import ClusterGap
@@ -38,7 +40,7 @@ from paretocut.truncators import (
     Truncator,
 )
 
-__all__ = ["measure", "renew"]
+__all__ = ["again", "measure", "renew"]
 
 MULTI_HOP = ("2wiki", "hotpotqa500")
 ANSWERS = ("clinc150", "contractnli", "squad2")
@@ -94,6 +96,15 @@ def read(collection: str, run: str) -> pc.RankedLists:
         rest.scores.with_values(np.zeros(rest.scores.values.size, dtype=np.int32))
     )
     return pc.RankedLists.concat([judged, unanswered])
+
+
+def again() -> Again:
+    """Yield F1 of the rules on one run of multi-hop questions."""
+    name, lists = next(iter(multi_hop().items()))
+    kept = results.read("rivals")["cuts"][name]
+    for rule, truncator in CUTS.items():
+        f1 = float(metrics.f1(lists, truncator.predict(lists)).mean())
+        yield f"{name}, {rule}", kept[rule]["f1"], f1
 
 
 def measure() -> dict[str, Any]:

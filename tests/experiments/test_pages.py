@@ -19,6 +19,7 @@ EXPERIMENTS = sorted(path.parent.name for path in (ROOT / "experiments").glob("*
 EVIDENCE = ROOT / "docs" / "evidence"
 BY_HAND = {EVIDENCE / "research-notes.md"}
 SHORT = 1200  # words
+SLOW = {"calibrate"}  # nothing of it can be measured again in a minute
 GUIDES = ("calibrate", "judge", "fuse")
 
 
@@ -57,6 +58,7 @@ def test_folder_command_and_page_carry_one_name(name: str) -> None:
         check=True,
     ).stdout
     assert "akes" in help_text, "says how long it takes"
+    assert ("--quick" in help_text) == (name not in SLOW)
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     (target,) = re.findall(rf"^{name}:.*## (.*)$", makefile, re.MULTILINE)
     assert re.search(r"\((.*(second|minute|hour).*)\)", target), f"{target}: says how long it takes"

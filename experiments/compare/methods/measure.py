@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.cache import hash_files, remember
-from experiments.command import say
-from experiments.compare.kinds import METRIC, collection, weights
+from experiments.command import Again, say
+from experiments.compare.kinds import METRIC, collection, mean_of, weights
 from experiments.compare.methods import networks, ours
 from experiments.compare.methods.choice import (
     BASELINE,
@@ -29,13 +29,13 @@ from experiments.compare.methods.choice import (
     methods,
 )
 from experiments.data import COLLECTION_RUNS, DOMAIN_RUNS, RUNS, Run, judged, load, sha256
-from experiments.results import sources, stamp
+from experiments.results import read, sources, stamp
 from paretocut.evaluation import Evaluation, evaluate
 from paretocut.lists import RankedLists
 from paretocut.truncators import Consensus, Truncator, make
 from paretocut.truncators.consensus import Pretrained
 
-__all__ = ["domains", "measure", "renew", "seeds"]
+__all__ = ["again", "domains", "measure", "renew", "seeds"]
 
 RULES = ("global_k", "max", "minmax", "z", "surprise_all")
 DRAWS = 2000
@@ -94,6 +94,15 @@ def _unlearned(lists: RankedLists) -> list[list[Any]]:
     ]
 
 
+def again() -> Again:
+    """Yield F1 of the cuts without judgements on one run."""
+    run = next(run for run in COLLECTION_RUNS if run.name == "time-bm25")
+    (entry,) = (one for one in read("compare", "methods")["runs"] if one["run"] == run.name)
+    for row in _unlearned(judged(run)):
+        if row[0] == METRIC:
+            yield f"{run.name}, {row[1]}", mean_of(entry, row[1]), row[2]
+
+
 def seeds() -> list[dict[str, Any]]:
     """Return on how many runs `Consensus` is ahead of min-max, by the seed of the halves."""
     every = {run: judged(run) for run in (*RUNS, *COLLECTION_RUNS)}
@@ -105,7 +114,7 @@ def seeds() -> list[dict[str, Any]]:
         gains = []
         for run, lists in small.items():
             pair = {"ours": Consensus(pretrained=known[run]), "rival": make("minmax")}
-            mine, other = evaluate(pair, lists, **protocol).values[0].mean(axis=1)
+            mine, other = evaluate(pair, lists, **protocol).values[0, :2].mean(axis=1)
             gains.append(mine / other - 1)
         ahead = sum(one > 0 for one in gains)
         out.append({"seed": seed, "runs": len(gains), "ahead": ahead, "gain": np.mean(gains)})
