@@ -107,7 +107,6 @@ def _facts(runs: Content, lists: Content, means: Mapping[str, Any]) -> dict[str,
         "dcg_fixed": gain(dcg["over the best rule"]["mean"]),
         "dcg_hindsight": gain(dcg["over the best of each list"]["mean"]),
         "dcg_rule": dcg["best rule"],
-        "own_number": consensus.closed(lists["bounds"])["own_number"],
         **_answers(lists["answers"]["tasks"]),
         **_verdicts(lists),
         **_chosen_elsewhere(lists["sets"]),
@@ -192,15 +191,14 @@ def _answers(tasks: Content) -> dict[str, Any]:
 
 
 def _verdicts(lists: Content) -> dict[str, Any]:
-    """Return the families of each verdict, and those whose whole interval is below 0."""
+    """Return the families of each verdict."""
     families = {name: own["f1"] for name, own in consensus.families(lists).items()}
     facts: dict[str, Any] = {"families": len(families), "margin": share(lists["margin"])}
     for verdict in VERDICTS:
         names = [name for name, own in families.items() if own["verdict"] == verdict]
         listed = f"{len(names)} ({'; '.join(names)})" if names else "none"
         facts[verdict.replace(" ", "_")] = listed
-    below = [name for name, own in families.items() if own["over it"]["mean"][2] < 0]
-    return facts | {"below": "; ".join(below) or "none"}
+    return facts
 
 
 def _chosen_elsewhere(sets: Content) -> dict[str, Any]:
