@@ -19,8 +19,8 @@ EXPERIMENTS = sorted(path.parent.name for path in (ROOT / "experiments").glob("*
 EVIDENCE = ROOT / "docs" / "evidence"
 BY_HAND = {EVIDENCE / "research-notes.md"}
 SHORT = 1200  # words
-SLOW = {"calibrate"}  # nothing of it can be measured again in a minute
-GUIDES = ("calibrate", "judge", "fuse")
+WHOLE = {"accept", "calibrate", "stop"}  # measured as a whole only
+GUIDES = ("accept", "calibrate", "judge", "fuse")
 
 
 def report_of(name: str) -> ModuleType:
@@ -58,7 +58,7 @@ def test_folder_command_and_page_carry_one_name(name: str) -> None:
         check=True,
     ).stdout
     assert "akes" in help_text, "says how long it takes"
-    assert ("--quick" in help_text) == (name not in SLOW)
+    assert ("--quick" in help_text) == (name not in WHOLE)
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     (target,) = re.findall(rf"^{name}:.*## (.*)$", makefile, re.MULTILINE)
     assert re.search(r"\((.*(second|minute|hour).*)\)", target), f"{target}: says how long it takes"

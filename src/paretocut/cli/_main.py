@@ -22,6 +22,7 @@ from paretocut.cli import (
     report,
     score,
     serve,
+    stop,
 )
 from paretocut.cli.arguments import Manual
 from paretocut.cli.terminal import note
@@ -48,6 +49,10 @@ examples:
   No judgements? Judge two hundred results, then learn from them:
   paretocut judge run.txt --query-texts q.jsonl --corpus docs.jsonl -o qrels.txt
   paretocut fit run.txt qrels.txt --unjudged unknown -o model.json
+
+  A review that reads down one list? See what a promise costs, then whether to stop:
+  paretocut stop --total 5000 --plan 0.02 --recall 0.95
+  paretocut stop run.txt --judged qrels.txt --recall 0.95
 
   Queries without an answer? Learn what they score, then keep nothing for them:
   paretocut background off-topic.run -o background.json
@@ -88,7 +93,8 @@ class _Command(Protocol):
 
 
 _COMMANDS: tuple[_Command, ...] = (
-    *(demo, score, cut, fuse, compare, fit, judge, background, calibrate, explore, serve, report),
+    *(demo, score, cut, fuse, compare, fit, judge, stop, background, calibrate, explore, serve),
+    report,
 )
 
 
