@@ -61,10 +61,11 @@ fuzz: $(VENV)/.heavy ## Fuzz readers, ids, fusion and the fit, guided by coverag
 		$(BIN)/python tests/fuzz/atheris_target.py $$target -max_total_time=$(SECONDS); done
 
 # Experiments: `make X` is `python -m experiments.X`, which measures, keeps the numbers in its folder and
-# writes docs/evidence/X.md. ARGS=--pages only writes the page, from the numbers that are kept.
+# writes docs/evidence/X.md. ARGS=--pages only writes the page, from the numbers that are kept. ARGS=--quick
+# measures a few of the kept numbers again and compares (a minute).
 EXPERIMENTS := accept calibrate compare default fuse judge noise paper rerank rivals rules stop
 .PHONY: $(EXPERIMENTS)
-compare: $(VENV)/.dev ## Which method cuts best (hours; a quarter of an hour with ARGS=consensus)
+compare: $(VENV)/.dev ## Which method cuts best (hours; ten minutes with ARGS=renew)
 accept: $(VENV)/.dev ## What can be accepted within an error budget (a quarter of an hour)
 calibrate: $(VENV)/.dev ## What calibration without judgements brings (an hour the first time)
 judge: $(VENV)/.dev ## What two hundred judged results bring (ten minutes)

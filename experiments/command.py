@@ -9,16 +9,21 @@ from __future__ import annotations
 import sys
 import time
 from argparse import ArgumentParser
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
 
 from experiments import results
 from experiments.data import ROOT
 
-__all__ = ["parser", "run", "say", "write_pages"]
+__all__ = ["Again", "parser", "run", "say", "show_again", "write_pages"]
+
+Again = Iterator[tuple[str, float, float]]
+"""What was measured, the kept number, and the same measured now."""
 
 _START = time.perf_counter()
+ROUNDED = 2e-4
+"""Numbers are kept with four digits, or six."""
 
 
 def say(text: str) -> None:
@@ -26,12 +31,20 @@ def say(text: str) -> None:
     sys.stderr.write(f"{time.perf_counter() - _START:6.0f} s  {text}\n")
 
 
-def parser(name: str, about: str | None, *, ships: str | None = None) -> ArgumentParser:
+def parser(
+    name: str, about: str | None, *, ships: str | None = None, quick: bool = False
+) -> ArgumentParser:
     """Return the options that all experiments share; the text on top says how long it takes."""
     out = ArgumentParser(prog=f"python -m experiments.{name}", description=about)
     out.add_argument(
         "--pages", action="store_true", help="only write the pages, from the kept numbers (seconds)"
     )
+    if quick:
+        out.add_argument(
+            "--quick",
+            action="store_true",
+            help="only measure a few of the kept numbers again, and keep nothing (a minute)",
+        )
     if ships:
         out.add_argument(
             "--ship", action="store_true", help=f"only learn {ships} anew, which ships"
@@ -47,15 +60,28 @@ def run(
     *,
     ships: str | None = None,
     learn: Callable[[], None] | None = None,
+    again: Callable[[], Again] | None = None,
 ) -> None:
     """Run an experiment of one part as its command line says."""
-    chosen = parser(name, about, ships=ships).parse_args()
+    chosen = parser(name, about, ships=ships, quick=again is not None).parse_args()
+    if again is not None and chosen.quick:
+        show_again(again())
+        return
     if learn is not None and chosen.ship:
         learn()
         return
     if not chosen.pages:
         results.write(results.stamp() | measure(), name)
     write_pages(report)
+
+
+def show_again(numbers: Again) -> None:
+    """Print numbers beside the kept ones, and fail if one differs."""
+    rows = list(numbers)
+    for what, kept, now in rows:
+        sys.stdout.write(f"{what}: kept {kept:.4f}, now {now:.4f}\n")
+    if any(abs(kept - now) > ROUNDED for _, kept, now in rows):
+        raise SystemExit("not the kept numbers")
 
 
 def write_pages(report: ModuleType) -> None:

@@ -30,6 +30,7 @@ from paretocut.lists import RankedLists
 
 __all__ = [
     "COLLECTION_RUNS",
+    "DOMAIN_RUNS",
     "FOLDERS",
     "RUNS",
     "Run",
@@ -60,6 +61,8 @@ _WANTED = """
       and two runs of each
   {abt_buy,dblp_acm,banking77oos,locomo_a}/
       the same files: record linkage, intents and the memory of an agent, with unanswerable queries
+  tar2017/{qrels.txt,amc.run}.gz
+      systematic reviews ranked to the end
   rlt4reranking/{cutoffs.tsv,results.txt,dl19-bm25.run}.gz
       depths of re-ranking published with arXiv 2404.18185, and the list they were chosen for
 """
@@ -152,18 +155,33 @@ FOLDERS = (
 )
 """Collections with text, questions, judgements and two runs each."""
 
-COLLECTION_RUNS = tuple(
-    Run(
+
+def _collection(name: str, system: str, topics: bool = True) -> Run:
+    return Run(
         name=f"{name}-{system}",
         family=name,
         run=f"{name}/{system}.run.gz",
         qrels=f"{name}/qrels.txt.gz",
-        topics=f"{name}/queries.jsonl.xz",
+        topics=f"{name}/queries.jsonl.xz" if topics else None,
     )
-    for name in FOLDERS
-    for system in ("bm25", "minilm")
+
+
+COLLECTION_RUNS = tuple(
+    _collection(name, system) for name in FOLDERS for system in ("bm25", "minilm")
 )
 """Their runs; only the queries that have an answer."""
+
+DOMAIN_RUNS = (
+    *(
+        _collection(name, system)
+        for name in ("abt_buy", "dblp_acm", "locomo_a", "banking77oos")
+        for system in ("bm25", "minilm")
+    ),
+    _collection("tar2017", "amc", topics=False),
+)
+"""Runs of domains that came last: nothing was designed, chosen or learned with them in sight.
+
+``tar2017/waterloo`` is left out: its scores are minus the rank."""
 
 
 def data_dir() -> Path:

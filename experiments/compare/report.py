@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments.compare import evidence as on_one_page
 from experiments.compare import kinds
 from experiments.compare.consensus import answer_tables
 from experiments.compare.consensus import tables as consensus
@@ -15,8 +16,9 @@ from experiments.compare.consensus.lists import JUDGED, LATER, MADE, NEW
 from experiments.compare.consensus.nested import FOLDS
 from experiments.compare.methods import tables as methods
 from experiments.data import ROOT, RUNS
-from experiments.pages import between, fill, gain, percent, share, table
+from experiments.pages import between, fill, gain, percent, share, spread, table
 from experiments.results import read
+from paretocut.decisions.options import EXPECT
 
 __all__ = ["draw", "pages"]
 
@@ -39,12 +41,15 @@ Content = Mapping[str, Any]
 
 def pages() -> dict[str, str]:
     """Return all pages by their paths."""
-    runs, lists = read("compare", "methods"), read("compare", "consensus")
+    runs, lists, new = (read("compare", part) for part in ("methods", "consensus", "domains"))
     means = kinds.by_kind(runs)
     folder = Path(__file__).parent
     evidence = "docs/evidence/compare"
     return {
         f"{evidence}.md": fill(folder / "page.md", _facts(runs, lists, means)),
+        f"{evidence}-evidence.md": fill(
+            folder / "evidence.md", on_one_page.facts(runs, lists, new)
+        ),
         f"{evidence}-methods.md": fill(folder / "methods" / "tables.md", methods.facts(runs)),
         f"{evidence}-consensus.md": fill(
             folder / "consensus" / "tables.md", consensus.facts(lists)
@@ -77,6 +82,10 @@ def _facts(runs: Content, lists: Content, means: Mapping[str, Any]) -> dict[str,
         "kinds": ", ".join(f"{kind} {count} runs" for kind, count in counts.items()),
         "kinds_table": kinds.table(means),
         "gap": means["largest_gap"]["all"],
+        **_nothing(means),
+        **_weighted(runs),
+        "words": ", ".join(f'"{word}"' for word in EXPECT),
+        "commit_renewed": runs["renewed"]["commit"],
         **{
             f"{name}_first": float(np.mean([kinds.mean_of(run, name) for run in first]))
             for name in ("choppy", "consensus", "minmax")
@@ -98,12 +107,47 @@ def _facts(runs: Content, lists: Content, means: Mapping[str, Any]) -> dict[str,
         "dcg_fixed": gain(dcg["over the best rule"]["mean"]),
         "dcg_hindsight": gain(dcg["over the best of each list"]["mean"]),
         "dcg_rule": dcg["best rule"],
-        "own_number": consensus.closed(lists["bounds"])["own_number"],
         **_answers(lists["answers"]["tasks"]),
         **_verdicts(lists),
         **_chosen_elsewhere(lists["sets"]),
         "commit_runs": runs["commit"],
         "commit_lists": lists["commit"],
+    }
+
+
+def _nothing(means: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how `Consensus()` stands among the cuts that know nothing."""
+    free = kinds.ROWS["nothing is known"]
+    own = means["consensus_untrained"]
+    best = max(
+        (name for name in free if name != "consensus_untrained"), key=lambda n: means[n]["all"]
+    )
+
+    def ahead(name: str) -> str:
+        return ", ".join(kind for kind in kinds.ORDER if means[name][kind] > own[kind]) or "none"
+
+    return {
+        "free": own["all"],
+        "next_free": f"{free[best]}, {means[best]['all']:.3f}",
+        "gap_kinds": ahead("largest_gap"),
+        "half_kinds": ahead("minmax_half"),
+    }
+
+
+def _weighted(runs: Content) -> dict[str, Any]:
+    """Return the learned gain with collections or runs alike, and how much halves matter."""
+    pairs: dict[str, set[str]] = {}
+    for run in runs["runs"]:
+        pairs.setdefault(run["kind"], set()).add(kinds.collection(run["family"]))
+    found = {key: on_one_page.means(runs, way) for key, way in on_one_page.WAYS.items()}
+    gains = {key: percent(own["consensus"] / own["minmax"] - 1) for key, own in found.items()}
+    _, by_collection, by_run = gains.values()
+    return {
+        "single_kinds": sum(len(own) == 1 for own in pairs.values()),
+        "gain_collections": by_collection,
+        "gain_alike": by_run,
+        "ahead_seeds": spread((seed["ahead"] for seed in runs["seeds"]), "{}"),
+        "small_runs": runs["seeds"][0]["runs"],
     }
 
 
@@ -147,15 +191,14 @@ def _answers(tasks: Content) -> dict[str, Any]:
 
 
 def _verdicts(lists: Content) -> dict[str, Any]:
-    """Return the families of each verdict, and those whose whole interval is below 0."""
+    """Return the families of each verdict."""
     families = {name: own["f1"] for name, own in consensus.families(lists).items()}
     facts: dict[str, Any] = {"families": len(families), "margin": share(lists["margin"])}
     for verdict in VERDICTS:
         names = [name for name, own in families.items() if own["verdict"] == verdict]
         listed = f"{len(names)} ({'; '.join(names)})" if names else "none"
         facts[verdict.replace(" ", "_")] = listed
-    below = [name for name, own in families.items() if own["over it"]["mean"][2] < 0]
-    return facts | {"below": "; ".join(below) or "none"}
+    return facts
 
 
 def _chosen_elsewhere(sets: Content) -> dict[str, Any]:

@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import paretocut as pc
+from experiments.command import Again
+from experiments.results import read
 from experiments.texts import systems
 from paretocut.relevance.constants import Constants
 from paretocut.truncators import Consensus, FixedK, LargestGap, ScoreThreshold, Truncator
 
-__all__ = ["DEPTHS", "RULES", "SHARES", "measure"]
+__all__ = ["DEPTHS", "RULES", "SHARES", "again", "measure"]
 
 MOST = 300  # queries of one run
 DEPTHS = (10, 20, 50, 100, 200, 1000)
@@ -36,6 +38,23 @@ def keeping(part: float) -> Truncator:
     return Other()
 
 
+def again() -> Again:
+    """Yield F1 of the default at each depth."""
+    runs = systems(MOST)
+    values = [_by_depth(RULES["the default"], lists)[0] for _, _, lists in runs]
+    means = _means(values, [collection for collection, _, _ in runs])
+    for depth, kept, now in zip(DEPTHS, read("default")["f1"]["the default"], means, strict=True):
+        yield f"the default, {depth} results fetched, F1", kept, now
+
+
+def _by_depth(rule: Truncator, lists: pc.RankedLists) -> tuple[list[float], list[float]]:
+    """Return mean F1 and the median number kept at each depth."""
+    # F1 counts the relevant results of the whole list, whatever part of it is seen.
+    k = [rule.predict(lists.truncate(np.full(len(lists), depth))) for depth in DEPTHS]
+    f1 = [float(pc.metrics.f1(lists, own).mean()) for own in k]
+    return f1, [float(np.median(own)) for own in k]
+
+
 def measure() -> dict[str, Any]:
     """Return F1 and number kept, by rule, depth and collection, and what each share gives."""
     runs = systems(MOST)
@@ -46,10 +65,9 @@ def measure() -> dict[str, Any]:
     for name, rule in (RULES | shares).items():
         f1[name], kept[name] = [], []
         for _, _, lists in runs:
-            # F1 counts the relevant results of the whole list, whatever part of it is seen.
-            k = [rule.predict(lists.truncate(np.full(len(lists), depth))) for depth in DEPTHS]
-            f1[name].append([float(pc.metrics.f1(lists, own).mean()) for own in k])
-            kept[name].append([float(np.median(own)) for own in k])
+            values, counts = _by_depth(rule, lists)
+            f1[name].append(values)
+            kept[name].append(counts)
     return {
         "runs": len(runs),
         "collections": len(set(collections)),

@@ -2,7 +2,7 @@
 
 from experiments import command
 from experiments.fuse import report
-from experiments.fuse.measure import measure
+from experiments.fuse.measure import again, measure
 
 if __name__ == "__main__":
-    command.run("fuse", __doc__, report, measure)
+    command.run("fuse", __doc__, report, measure, again=again)

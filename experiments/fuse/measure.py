@@ -11,20 +11,40 @@ import numpy as np
 
 import paretocut as pc
 from experiments.cache import hash_files, library, remember
-from experiments.command import say
+from experiments.command import Again, say
 from experiments.data import sha256
 from experiments.fuse import nothing, weights
-from experiments.fuse.methods import LEARNED, METRICS, SINGLE, UNJUDGED, two_fold, values_of
+from experiments.fuse.methods import (
+    LEARNED,
+    METRICS,
+    SINGLE,
+    UNJUDGED,
+    fusions,
+    two_fold,
+    untrained,
+    values_of,
+)
 from experiments.fuse.pairs import PAIRS, Judged, Pair, load
 from experiments.pages import IMAGES
+from experiments.results import read
 from paretocut.fusion import Fusion, QueryCoverageWarning
 from paretocut.show import plots
 
-__all__ = ["BETTER", "COMPARED", "measure"]
+__all__ = ["BETTER", "COMPARED", "again", "measure"]
 
 BETTER = "better single run"
 COMPARED = ("rrf", "DBSF", "minmax", "z", "surprise", "probability", UNJUDGED, LEARNED)
 DRAWS = 2000
+
+
+def again() -> Again:
+    """Yield the quality of the runs and fusions of one pair, before any cut."""
+    pair = PAIRS[0]
+    kept = read("fuse")["pairs"][pair.name]["means"]
+    lists = load(pair)
+    for name, fused in fusions(pair, lists):
+        now = float(untrained(fused, lists.ideal)["ndcg"].mean())
+        yield f"{pair.name}, {name}, nDCG@10", kept[name]["ndcg"], now
 
 
 def measure() -> dict[str, Any]:

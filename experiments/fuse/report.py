@@ -98,7 +98,7 @@ def _facts(content: Content) -> dict[str, Any]:
         ),
         "error": content["calibration"]["error, mean"],
         "largest_error": content["calibration"]["error, largest"],
-        "commit": content.get("commit", "not noted"),
+        "commit": content["commit"],
     }
 
 

@@ -2,8 +2,8 @@
 
 from experiments import command
 from experiments.judge import prior, report
-from experiments.judge.measure import measure
+from experiments.judge.measure import again, measure
 
 if __name__ == "__main__":
     ships = "the prior of the model of relevance"
-    command.run("judge", __doc__, report, measure, ships=ships, learn=prior.learn)
+    command.run("judge", __doc__, report, measure, ships=ships, learn=prior.learn, again=again)

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.command import say
+from experiments.command import Again, say
 from experiments.judge.prior import coefficients, prior_of, runs
+from experiments.results import read
 from paretocut import metrics
 from paretocut.decisions.options import EXPECT
 from paretocut.judging import JudgingSession
@@ -21,7 +22,7 @@ from paretocut.relevance.judged import Relevance, learn
 from paretocut.relevance.scale import Scale
 from paretocut.truncators import Consensus
 
-__all__ = ["BUDGETS", "JUDGES", "Part", "measure", "plain_number"]
+__all__ = ["BUDGETS", "JUDGES", "Part", "again", "measure", "plain_number"]
 
 BUDGETS = (25, 50, 100, 200, 500)
 JUDGES = {"clean": (1.0, 0.0), "80 %, 3 %": (0.8, 0.03), "95 %, 1 %": (0.95, 0.01)}
@@ -132,6 +133,14 @@ def plain_number(lists: RankedLists, places: list[int], said: Bools) -> float:
     yes = np.bincount(stratum[places], said[places], minlength=size.size)
     share = np.where(asked > 0, yes / np.maximum(asked, 1), 0.0)
     return float(share @ size / len(lists))
+
+
+def again() -> Again:
+    """Yield F1 of the default on the halves of one run."""
+    _, name, lists = next(iter(runs()))
+    (kept,) = (run["halves"] for run in read("judge")["runs"] if run["run"] == name)
+    for i, (part, row) in enumerate(zip(halves(lists), kept, strict=True)):
+        yield f"{name}, half {i}, nothing known", row["nothing"], part.cut(Consensus())
 
 
 def measure() -> dict[str, Any]:

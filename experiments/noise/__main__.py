@@ -2,7 +2,7 @@
 
 from experiments import command
 from experiments.noise import report
-from experiments.noise.measure import measure
+from experiments.noise.measure import again, measure
 
 if __name__ == "__main__":
-    command.run("noise", __doc__, report, measure)
+    command.run("noise", __doc__, report, measure, again=again)

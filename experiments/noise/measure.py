@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 from scipy import special
 
 import paretocut as pc
+from experiments.command import Again
+from experiments.results import read
 
-__all__ = ["measure"]
+__all__ = ["again", "measure"]
 
 Array = NDArray[np.float64]
 
@@ -184,6 +186,14 @@ def hit_cell(hits: int, depth: int) -> HitCell:
         found[name] = float(close.mean())
         median[name] = float(np.median(kept))
     return HitCell(hits, depth, found, median)
+
+
+def again() -> Again:
+    """Yield the first cell of noise."""
+    kept = read("noise")["noise"][0]
+    cell = noise_cell(kept["noise"], kept["collection"], kept["depth"])
+    for rule, share in kept["empty"].items():
+        yield f"{cell.noise}, empty by {rule}", share, cell.empty[rule]
 
 
 def measure() -> dict[str, Any]:

@@ -23,7 +23,7 @@ PARTS = {
 
 def main() -> None:
     """Do what the command line says."""
-    parser = command.parser("paper", __doc__)
+    parser = command.parser("paper", __doc__, quick=True)
     choices = [*PARTS, "fill", "networks"]
     parser.add_argument("part", nargs="*", help=f"{', '.join(choices)} (default: the first five)")
     parser.add_argument("--jobs", type=int, default=1, help="processes of fill (default: 1)")
@@ -33,6 +33,9 @@ def main() -> None:
     if unknown := set(chosen.part) - set(choices):
         parser.error(f"part must be one of {', '.join(choices)}, got {', '.join(sorted(unknown))}")
     tables.one_thread()
+    if chosen.quick:
+        command.show_again(tables.again())
+        return
     for part in [] if chosen.pages else chosen.part or PARTS:
         start = time.perf_counter()
         if part == "fill":

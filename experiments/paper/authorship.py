@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn.feature_extraction.text import CountVectorizer
 from torch import nn
 
-from experiments.paper.retrieval import Task, ranked_lists
+from experiments.paper.retrieval import Task, Training, ranked_lists
 
 WORDS = 400
 TRAIN, TEST = 50, 10
@@ -118,7 +118,11 @@ def encode(model: nn.Sequential, features: NDArray[np.float32]) -> NDArray[np.fl
 
 
 def make_task(
-    train: NDArray[np.float32], test: NDArray[np.float32], names: list[str], seed: int
+    train: NDArray[np.float32],
+    test: NDArray[np.float32],
+    names: list[str],
+    seed: int,
+    training: Training = "all",
 ) -> Task:
     """Return one draw of the index: 10 to 50 articles per fifth of the authors.
 
@@ -130,6 +134,9 @@ def make_task(
         Names of the test articles.
     seed
         Seed of the draw.
+    training
+        Whose queries teach: all 50 training articles of an author, as in the paper, or those in
+        the index alone. An article is left out of its own list.
     """
     generator = np.random.default_rng(seed)
     authors = len(train) // TRAIN
@@ -142,21 +149,24 @@ def make_task(
     index = np.sort(np.concatenate(chosen))
     vectors, labels = train[index], index // TRAIN
     test_labels = np.repeat(np.arange(authors), TEST)
+    teach = np.arange(len(train)) if training == "all" else index
+    own = np.full(len(train), -1)
+    own[index] = np.arange(len(index))
     # Local methods look for training queries by Euclidean distance. With this further dimension,
     # which test queries have at 0, the nearest in that sense have the largest dot product.
-    squares = np.square(vectors).sum(axis=1, keepdims=True)
-    lifted = np.hstack([vectors, np.sqrt(squares.max() - squares)])
+    squares = np.square(train[teach]).sum(axis=1, keepdims=True)
+    lifted = np.hstack([train[teach], np.sqrt(squares.max() - squares)])
     level = np.hstack([test, np.zeros((len(test), 1), dtype=np.float32)])
     return Task(
         "News Authorship",
         seed,
         ranked_lists(
-            vectors,
-            labels,
+            train[teach],
+            teach // TRAIN,
             vectors,
             labels,
             "dot",
-            own=np.arange(len(vectors)),
+            own=own[teach],
             query_embeddings=lifted,
         ),
         ranked_lists(
@@ -166,7 +176,7 @@ def make_task(
         {
             "authors": authors,
             "index": len(vectors),
-            "training queries": len(vectors),
+            "training queries": len(teach),
             "test queries": len(test),
         },
     )

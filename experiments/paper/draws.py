@@ -13,7 +13,7 @@ import numpy as np
 from experiments.cache import hash_files
 from experiments.data import sha256
 from experiments.paper import authorship, encoders, omniglot, robust04, same_document
-from experiments.paper.retrieval import Similarity, Task
+from experiments.paper.retrieval import Similarity, Task, Training
 
 __all__ = ["AUTHORSHIP", "OMNIGLOT", "SAME_DOCUMENT", "Draw", "code"]
 
@@ -28,8 +28,8 @@ class Draw:
     seed: int  # of the draw, or the number of the fold
     encoder: int = 0  # seed of the encoder
     stage: int = 0  # epochs of Omniglot's encoder
-    similarity: Similarity = "euclidean"  # this and the next: see `same_document.make_task`
-    training: same_document.Training = "all matched"
+    similarity: Similarity = "euclidean"  # see `same_document.make_task`
+    training: Training = "all"  # whose queries teach
     unseen: bool | None = None  # Omniglot: learn from test drawings, and test on the others
 
     def key(self) -> dict[str, Any]:
@@ -39,7 +39,7 @@ class Draw:
         elif self.data == AUTHORSHIP:
             data = encoders.authorship_key(self.encoder)
         elif self.data == OMNIGLOT:
-            data = omniglot.known_hash(self.stage, self.encoder)
+            data = omniglot.digest(self.stage, self.encoder)
         else:
             data = {name: sha256(name) for name in robust04.run_of(self.data).files}
         own = {name: getattr(self, name) for name in self.__dataclass_fields__}
@@ -65,10 +65,12 @@ def _task(draw: Draw, device: str) -> Task:
         return replace(task, facts=task.facts | {"encoder": encoders.name_of(chosen)})
     if draw.data == AUTHORSHIP:
         return authorship.make_task(
-            *encoders.authorship_embeddings(draw.encoder, device), draw.seed
+            *encoders.authorship_embeddings(draw.encoder, device), draw.seed, draw.training
         )
     if draw.data == OMNIGLOT:
-        task = omniglot.make_task(*omniglot.read_embeddings(draw.stage, draw.encoder), draw.seed)
+        task = omniglot.make_task(
+            *omniglot.read_embeddings(draw.stage, draw.encoder), draw.seed, draw.training
+        )
         if draw.unseen is None:
             return task
         # Test queries come four to a character: two of them to learn from, two to test on.

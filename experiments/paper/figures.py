@@ -17,6 +17,7 @@ from experiments.paper.draws import AUTHORSHIP, OMNIGLOT, SAME_DOCUMENT, Draw
 from experiments.paper.rows import BOUNDS, RIVALS, SURPRISE
 from experiments.paper.tables import SPLITS
 from experiments.results import read
+from paretocut.lists import Ragged
 from paretocut.truncators import Surprise
 
 # Of Okabe and Ito's colours, which the colour-blind tell apart.
@@ -61,6 +62,8 @@ def distances() -> Drawn:
         facts[title] = {
             "outside the bins": float(((everything < low) | (everything > high)).mean()),
             "test queries without a relevant result": int(len(task.test) - len(parts[1][0])),
+            "overlap in training": overlap(*parts[0], bins),
+            "overlap in testing": overlap(*parts[1], bins),
         }
         for axes, part, name in zip(line, parts, ("training queries", "test queries"), strict=True):
             for values, color, label in zip(
@@ -84,6 +87,12 @@ def first_and_others(lists: pc.RankedLists) -> tuple[NDArray[Any], NDArray[Any]]
         first.append(-scores[relevant][:1])
         others.append(-scores[~relevant][:10])
     return np.concatenate(first), np.concatenate(others)
+
+
+def overlap(left: NDArray[Any], right: NDArray[Any], bins: list[float]) -> float:
+    """Return the area that two histograms share: 0 if they are apart, 1 if they are the same."""
+    shares = [np.histogram(np.clip(x, bins[0], bins[-1]), bins)[0] / len(x) for x in (left, right)]
+    return float(np.minimum(*shares).sum())
 
 
 def one_query() -> Drawn:
@@ -165,6 +174,11 @@ def ten_queries() -> Drawn:
             "queries": [str(query) for query in test.query_ids],
             "results above the ceiling": int((fits.surprise.values > CEILING).sum()),
             "in lists": sum(bool((row > CEILING).any()) for row in fits.surprise),
+            "scatter of scores": scatter(test.scores),
+            "scatter of Surprise": scatter(fits.surprise),
+            "heads between the p-values": sum(
+                bool(-np.log(0.1) <= np.median(row[:10]) <= -np.log(0.01)) for row in fits.surprise
+            ),
         }
         for p, style in ((0.1, "--"), (0.01, ":")):
             line[1].axhline(-np.log(p), color=ORANGE, linestyle=style, label=f"p = {p}")
@@ -178,6 +192,12 @@ def ten_queries() -> Drawn:
             axes.set_xlabel("rank")
     grid[0, 1].legend()
     return figure, facts
+
+
+def scatter(lists: Ragged) -> float:
+    """Return how far the medians of lists are apart, in deviations inside a list."""
+    medians = [np.median(row) for row in lists]
+    return float(np.std(medians, ddof=1) / np.mean([row.std() for row in lists]))
 
 
 def thresholds() -> Drawn:
@@ -202,6 +222,12 @@ def thresholds() -> Drawn:
             facts[f"{title}, {refit}"] = {
                 "best threshold in testing": float(grid[mean.argmax()]),
                 "chosen in training": [float(min(chosen)), float(max(chosen))],
+                "middle of these": float(np.median(chosen)),
+                "F1 at the best": float(mean.max()),
+                "F1 at the middle": float(np.interp(np.median(chosen), grid, mean)),
+                "way up and down": float(np.abs(np.diff(mean)).sum()),
+                "shortest way": float(2 * mean.max() - mean[0] - mean[-1]),
+                "largest step": float(np.abs(np.diff(mean)).max()),
             }
             axes.plot(grid, mean, style, color=color, label=f"refit on {refit}")
             axes.fill_between(

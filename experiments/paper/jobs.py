@@ -21,7 +21,12 @@ Cell = tuple[Draw, Row, str]
 
 def fill(jobs: int, device: str, trainers: int) -> None:
     """Work out every value of the tables and readings that is not on disk yet."""
-    columns = (*tables.columns1(), *tables.columns2(), *tables.columns_by_encoder())
+    columns = (
+        *tables.columns1(),
+        *tables.columns_taught_by("indexed"),
+        *tables.columns2(),
+        *tables.columns_by_encoder(),
+    )
     cells = [cell for column in columns for cell in column.cells()] + list(readings.cells())
     missing = {
         (draw, row.name, str(row.options), metric): (draw, row, metric)
@@ -70,8 +75,10 @@ def _submit(
         slow = draw.data == OMNIGLOT and "neighbors" in row.options
         own = (row.name, metric) if row.neural else row.name if slow else ""
         groups[draw, row.neural, own].append((draw, row, metric))
-    # What takes longest begins first.
-    order = sorted(groups, key=lambda group: (group[0].data != OMNIGLOT, group[2] == ""))
+    # The tables of the first encoder, and among these what takes longest, begin first.
+    order = sorted(
+        groups, key=lambda group: (group[0].encoder, group[0].data != OMNIGLOT, group[2] == "")
+    )
     return [
         (training if group[1] else others).submit(_measure, groups[group], device)
         for group in order

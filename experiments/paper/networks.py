@@ -1,6 +1,6 @@
 """BiCut's cuts on the draws of the tables: trained once on a GPU, kept with the project.
 
-A CPU would take days for the 16,221 training lists of an Omniglot draw, so `FILE` is part of the
+A CPU would take days for the 25,968 training lists of an Omniglot draw, so `FILE` is part of the
 project. It holds cuts, not metrics: what is said of the networks follows from it and the lists.
 """
 

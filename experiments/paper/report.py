@@ -47,13 +47,29 @@ def _columns(results: Content) -> list[Content]:
     return [*results["table1"]["columns"], *results["table2"]["columns"]]
 
 
-def _claimed(results: Content) -> list[tuple[Content, str]]:
+def _indexed(results: Content) -> dict[str, Content]:
+    """Return the columns taught by the index alone, by name."""
+    return {column["column"]: column for column in results["table1"]["indexed"]}
+
+
+def _claimed(columns: Iterable[Content]) -> list[tuple[Content, str]]:
     """Return the columns and metrics in which the paper has Surprise ahead."""
     return [
-        (column, metric)
-        for column in _columns(results)
-        for metric in CLAIMS.get(column["paper_column"], ())
+        (column, metric) for column in columns for metric in CLAIMS.get(column["paper_column"], ())
     ]
+
+
+def _counts(columns: Iterable[Content]) -> dict[str, int]:
+    """Return in how many of the paper's leads Surprise is ahead, open and behind here."""
+    tests = [test for at in _claimed(columns) for test in _tests(*at, _better(*at))]
+    found = [_verdict(test) for test in tests]
+    return {verdict: found.count(verdict) for verdict in ("ahead", "open", "behind")}
+
+
+def _verdict(test: Content) -> str:
+    if test["p"] >= SURE:
+        return "open"
+    return "ahead" if test["difference"] > 0 else "behind"
 
 
 def _better(column: Content, metric: str) -> str:
@@ -71,60 +87,174 @@ def _tests(column: Content, metric: str, own: str) -> list[Content]:
 
 
 def _short(results: Content) -> Content:
-    claimed = _claimed(results)
-    tests = [test for at in claimed for test in _tests(*at, _better(*at))]
-    by_name = {column["column"]: column for column in _columns(results)}
+    columns, other = _columns(results), _indexed(results)
+    by_name = {column["column"]: column for column in columns}
     same, news = by_name["Same Document"], by_name["News Authorship (C50)"]
     omni = by_name[f"Omniglot, {omniglot.STAGES[0]} epochs"]
-    gaps = {t["rival"]: t["difference"] for t in _tests(omni, "f1", _better(omni, "f1"))}
-    (local,) = [t for t in _tests(news, "f1", _better(news, "f1")) if t["rival"] == "Local-k"]
+    scored = [column for column in columns if "f1" in column["metrics"]]
+    wins = [c for c in scored if _mean(c, "f1", MINMAX) > _mean(c, "f1", _better(c, "f1"))]
+    ties = results["readings"]["ties"]
+    counts = _counts(columns)
     levels = [
         abs(row["mean"] - row["paper"])
         for row in omni["metrics"]["f1"]["rows"]
-        if row["row"] in RIVALS[:3]
+        if row["row"] in RIVALS
     ]
-    deviations = [
-        row["sd"]
-        for column in results["table2"]["columns"]
-        for row in column["metrics"]["f1"]["rows"]
-        if row["row"] in (*SURPRISE, "Global-k")
-    ]
-    scored = [column for column in _columns(results) if "f1" in column["metrics"]]
-    wins = [c for c in scored if _mean(c, "f1", MINMAX) > _mean(c, "f1", _better(c, "f1"))]
-    ties = results["readings"]["ties"]
+    grid = {
+        place: value
+        for line in results["readings"]["placement"]
+        if (line["run"], line["refit"], line["metric"]) == ("drmm-trec8", "all", "dcg")
+        for place, value in line["values"].items()
+    }
     return {
-        "claims": len(tests),
-        "ahead_sure": sum(t["p"] < SURE and t["difference"] > 0 for t in tests),
-        "behind_sure": sum(t["p"] < SURE and t["difference"] < 0 for t in tests),
-        "level": sum(t["p"] >= SURE for t in tests),
-        "main_table": _main_table(claimed),
-        "news_local": f"{local['difference']:+.3f}, p = {_p(local['p'])}",
-        "news_bicut": _mean(news, "f1", "BiCut, scores"),
+        "claims": sum(counts.values()),
+        **counts,
+        **{
+            f"indexed_{verdict}": count
+            for verdict, count in _counts(other.get(c["column"], c) for c in columns).items()
+        },
+        "main_table": _main_table(_claimed(columns), other),
+        "taught": omni["facts"]["training queries"],
+        "taught_index": other[omni["column"]]["facts"]["training queries"],
+        "news_taught": news["facts"]["training queries"],
+        "news_index": other[news["column"]]["facts"]["training queries"],
+        "news_window": _against(news, "f1", SURPRISE[0], "Local-k"),
+        "news_all": _against(news, "f1", SURPRISE[1], "Local-k"),
+        "news_indexed": _against(other[news["column"]], "f1", SURPRISE[0], "Local-k"),
         "news_minmax": _mean(news, "f1", EXTRA_BICUT),
-        "news_dcg": _mean(news, "dcg", _better(news, "dcg")),
-        "news_dcg_isotonic": _mean(news, "dcg", "Isotonic"),
-        "news_dcg_bicut": _mean(news, "dcg", "BiCut, encodings"),
-        "oracle": _mean(omni, "f1", "Oracle"),
+        "news_surprise": _mean(news, "f1", _better(news, "f1")),
         "sd_window": _mean(same, "accuracy", SURPRISE[0]),
         "sd_all": _mean(same, "accuracy", SURPRISE[1]),
         "sd_isotonic": _mean(same, "accuracy", "Isotonic"),
         "sd_tied": max(found[rule] for found in ties.values() for rule in ("middle", "keeps most")),
-        "levels": max(levels),
-        "omni_global": -gaps["Global-k"],
-        "omni_local": -gaps["Local-k"],
-        "omni_bicut": -gaps["BiCut, scores"],
+        "levels": max(levels[:3]),
+        "levels_bicut": max(levels[3:]),
+        **{
+            f"omni_{key}": _against(omni, "f1", _better(omni, "f1"), rival)
+            for key, rival in zip(
+                ("global", "local", "isotonic", "bicut", "encodings"), RIVALS, strict=True
+            )
+        },
+        "omni_indexed": _against(other[omni["column"]], "f1", SURPRISE[1], "Global-k"),
         "omni_dcg_window": _mean(omni, "dcg", SURPRISE[0]),
         "omni_dcg_all": _mean(omni, "dcg", SURPRISE[1]),
-        "fold_sd": f"{min(deviations):.3f} to {max(deviations):.3f}",
+        "omni_dcg_indexed": _mean(other[omni["column"]], "dcg", SURPRISE[1]),
+        **_folds(results["table2"]["columns"]),
+        "grid_exact": f"{grid['exact']:+.3f}",
+        "grid_worst": f"{min(grid.values()):+.3f}",
         "minmax_wins": len(wins),
         "minmax_columns": len(scored),
         "sign_changes": _sign_changes(results["encoders"]["columns"]),
         **_spreads(results["encoders"]["columns"]),
         "authors": news["facts"]["authors"],
+        **_bases(results["readings"]["recall"]),
+        "oracle_stage": omniglot.record()["checkpoints"][2]["oracle_f1_test"],
+        "figures_table": _figures(results["figures"]["figures"]),
     }
 
 
-def _main_table(claimed: list[tuple[Content, str]]) -> str:
+def _against(column: Content, metric: str, own: str, rival: str) -> str:
+    """Return a lead and how sure it is: "+0.0018, p = 0.002"."""
+    (test,) = [t for t in _tests(column, metric, own) if t["rival"] == rival]
+    return f"{test['difference']:+.4f}, p {_p(test['p'], sign=True)}"
+
+
+def _folds(columns: list[Content]) -> dict[str, str]:
+    """Return by how much one fold's F1 varies, and by how much a lead in it, by its size."""
+    found: dict[int, list[tuple[float, float]]] = {}
+    for column in columns:
+        rows = {row["row"]: row for row in column["metrics"]["f1"]["rows"]}
+        for own in SURPRISE:
+            lead = np.subtract(rows[own]["by_draw"], rows["Global-k"]["by_draw"])
+            size = column["test_queries"][0]
+            found.setdefault(size, []).append((rows[own]["sd"], float(np.std(lead, ddof=1))))
+    largest = found[max(found)]
+    return {
+        "fold_size": str(max(found)),
+        "fold_sd": spread(sd for sd, _ in largest),
+        "fold_lead_sd": spread(sd for _, sd in largest),
+    }
+
+
+def _bases(lines: list[Content]) -> dict[str, Any]:
+    """Return both bases of recall in one table, and to which the paper is nearer."""
+    rows, far = [], {}
+    for line in lines:
+        rows.append(
+            [
+                f"{line['column']}, recall over the {line['base']}",
+                *_cells(line["f1"].values(), 4),
+            ]
+        )
+        if line["column"] == "Omniglot":
+            gaps = [abs(line["f1"][row] - line["paper"][row]) for row in line["f1"]]
+            far[line["base"]] = float(np.mean(gaps))
+    paper = next(line["paper"] for line in lines if line["column"] == "Omniglot")
+    rows.insert(0, ["Omniglot, the paper", *_cells(paper.values(), 4)])
+    return {
+        "bases_table": table(["F1", *lines[0]["f1"]], rows),
+        "nearer": min(far, key=lambda base: far[base]),
+        "far_list": far["list"],
+        "far_index": far["index"],
+    }
+
+
+APART = 0.15
+"""Two histograms that share less than this are nearly separable."""
+NEAR = 0.1
+"""A test threshold is near those of training if it is at most this far outside of them."""
+SMOOTH = 1.1
+"""A curve whose way up and down is at most this many times the shortest way is smooth."""
+
+
+def _figures(facts: Content) -> str:
+    """Return for each claim that the paper draws from a figure whether it holds here."""
+    one, three, four = (facts[f"paper-figure-{n}"] for n in (1, 3, 4))
+    rows = []
+    for name, part in one.items():
+        shared = [part[f"overlap in {where}"] for where in ("training", "testing")]
+        words = ["nearly separable" if x < APART else "they overlap" for x in shared]
+        rows.append(
+            [
+                f"1, {name}",
+                "distances to relevant and other results overlap",
+                f"share of the area in common: training {shared[0]:.2f}, test {shared[1]:.2f}",
+                f"training: {words[0]}; test: {words[1]}",
+            ]
+        )
+    for run in ("DRMM", "ColBERT-PRF"):
+        part = three[run]
+        before, after = part["scatter of scores"], part["scatter of Surprise"]
+        rows.append(
+            [
+                f"3, {run}",
+                "Surprise brings lists to one range; heads lie at p = 0.1 to 0.01",
+                f"distance between lists {before:.2f} deviations, then {after:.2f}; "
+                f"{part['heads between the p-values']} of {len(part['queries'])} heads",
+                f"one range: {'yes' if after < before / 2 else 'hardly'}; heads: in part",
+            ]
+        )
+    for name, part in four.items():
+        if name == "folds":
+            continue
+        low, high = part["chosen in training"]
+        best = part["best threshold in testing"]
+        way = part["way up and down"] / part["shortest way"]
+        loss = part["F1 at the best"] - part["F1 at the middle"]
+        rows.append(
+            [
+                f"4, {name}",
+                "best test threshold is near the training one; F1 is smooth in the threshold",
+                f"test {best:.2f}, training {low:.2f} to {high:.2f} "
+                f"(costs {loss:.4f}); way {way:.2f} times the shortest",
+                f"{'near' if low - NEAR <= best <= high + NEAR else 'not near'}; "
+                f"{'smooth' if way <= SMOOTH else 'jagged'}",
+            ]
+        )
+    return table(["figure", "claim of the paper", "here", "does it hold?"], rows, text=4)
+
+
+def _main_table(claimed: list[tuple[Content, str]], other: dict[str, Content]) -> str:
     lines = []
     for column, metric in claimed:
         own = _better(column, metric)
@@ -142,10 +272,25 @@ def _main_table(claimed: list[tuple[Content, str]]) -> str:
                 f"{ours} {rows[ours]['mean']:.3f}",
                 _listed(t for t in tests if t["difference"] > 0),
                 _listed((t for t in tests if t["difference"] <= 0), mark="**"),
+                _other(other.get(column["column"]), metric, tests),
             ]
         )
     header = ["column", "paper: Surprise; best rival", "ours: Surprise", "ours: best rival"]
-    return table([*header, "ahead of", "behind"], lines, text=6)
+    return table([*header, "ahead of", "behind", "taught by the index alone"], lines, text=7)
+
+
+def _other(column: Content | None, metric: str, tests: list[Content]) -> str:
+    """Return Surprise where only indexed items teach, and against whom the verdict is another."""
+    if column is None:
+        return "the same"
+    means = " / ".join(f"{_mean(column, metric, name):.3f}" for name in SURPRISE)
+    then = {t["rival"]: _verdict(t) for t in _tests(column, metric, _better(column, metric))}
+    changed = [
+        f"{then[t['rival']]}: {t['rival'].replace(', ', ' on ')}"
+        for t in tests
+        if then[t["rival"]] != _verdict(t)
+    ]
+    return "; ".join([means, *changed])
 
 
 def _listed(tests: Iterable[Content], mark: str = "") -> str:
@@ -241,13 +386,16 @@ def _long(results: Content) -> Content:
         "seconds": record["seconds"],
         "first_loss": record["epochs"][0]["loss"],
         "last_loss": record["epochs"][-1]["loss"],
+        "batch": record["batch"],
+        "precision": record["precision"],
+        "dimensions": record["encoder"].split("layer of ")[1].split()[0],
         "oracle10": stages[10]["oracle_f1_test"],
         "oracle51": stages[51]["oracle_f1_test"],
         "train10": stages[10]["oracle_f1_train"],
         "authors": news["facts"]["authors"],
         "bicut": _settings(table1["settings"]),
-        "table1": "\n".join(_column(column) for column in table1["columns"]).strip(),
-        "table2": "\n".join(_column(column) for column in results["table2"]["columns"]).strip(),
+        "table1": "\n".join(_column(c, _indexed(results)) for c in table1["columns"]).strip(),
+        "table2": "\n".join(_column(c, {}) for c in results["table2"]["columns"]).strip(),
         "encoder_table": _encoder_leads(results["encoders"]["columns"]),
         "encoder_rows": _encoder_rows(results["encoders"]["columns"]),
         "comparisons": _comparisons(results),
@@ -293,8 +441,11 @@ def _long(results: Content) -> Content:
             ],
         ),
         "placement_table": table(
-            ["run", "refit", *readings["placement"][0]["f1"]],
-            [[x["run"], x["refit"], *_cells(x["f1"].values())] for x in readings["placement"]],
+            ["run, metric", "refit", *readings["placement"][0]["values"]],
+            [
+                [f"{x['run']}, {NAMES[x['metric']]}", x["refit"], *_cells(x["values"].values())]
+                for x in readings["placement"]
+            ],
         ),
         "commit": " and ".join(sorted({f"`{results[name]['commit']}`" for name in PARTS})),
         "versions": ", ".join(f"{name} {number}" for name, number in table1["versions"].items()),
@@ -323,7 +474,8 @@ def _settings(settings: Content) -> str:
     return f"Raw scores, all training lists; {plain}; on Omniglot {large}"
 
 
-def _column(column: Content) -> str:
+def _column(column: Content, indexed: dict[str, Content]) -> str:
+    other = indexed.get(column["column"])
     facts = "; ".join(
         f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}"
         for name, value in column["facts"].items()
@@ -341,10 +493,12 @@ def _column(column: Content) -> str:
                 *_cells([row["paper"], row["mean"], row["sd"]], 4),
                 f"{row['mean_k']:.1f}",
                 share(row["empty"]),
+                *([f"{_mean(other, metric, row['row']):.4f}"] if other else []),
             ]
             for row in content["rows"]
         ]
         header = [NAMES[metric], "paper", "ours", "sd", "mean k", "empty"]
+        header += ["taught by the index alone"] if other else []
         out += [table(header, lines), ""]
     return "\n".join(out)
 
@@ -370,11 +524,18 @@ def _comparisons(results: Content) -> str:
             f"{test['difference']:+.4f}",
             _p(test["p"]),
         ]
-        for column in _columns(results)
+        for column in (*_columns(results), *_indexed_named(results))
         for metric, content in column["metrics"].items()
         for test in content["tests"]
     ]
     return table(["column", "Surprise", "against", "difference", "p"], lines)
+
+
+def _indexed_named(results: Content) -> list[Content]:
+    return [
+        column | {"column": f"{name}, taught by the index alone"}
+        for name, column in _indexed(results).items()
+    ]
 
 
 def _documents(readings: list[Content]) -> str:
@@ -398,5 +559,6 @@ def _cells(values: Iterable[float | None], digits: int = 3) -> list[str]:
     return ["" if value is None else f"{value:.{digits}f}" for value in values]
 
 
-def _p(value: float) -> str:
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+def _p(value: float, *, sign: bool = False) -> str:
+    equal = "= " if sign else ""
+    return "< 0.001" if value < 0.001 else f"{equal}{value:.3f}"

@@ -15,6 +15,9 @@ BLOCK = 64
 """Queries searched at once, so that memory stays small."""
 
 Similarity = Literal["euclidean", "cosine", "dot"]
+Training = Literal["all", "indexed", "half matched"]
+"""Whose queries teach: all training items, as in the paper, or only those in the index. The last
+is for Same Document alone."""
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ NETWORK: dict[str, Any] = {"width": 128, "layers": 2, "max_steps": 300}
 TRAINING = {"batch_size": 64, "max_epochs": 60, "patience": 10}
 """How BiCut is trained."""
 LARGE_TRAINING = {"batch_size": 256, "max_epochs": 20, "patience": 5}
-"""The same on Omniglot, whose 16,221 training lists give many steps in an epoch."""
+"""The same on Omniglot, whose 25,968 training lists give many steps in an epoch."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from torch import nn
 
 import paretocut as pc
-from experiments.paper.retrieval import Similarity, Task, ranked_lists, unit
+from experiments.paper.retrieval import Similarity, Task, Training, ranked_lists, unit
 
 LENGTH = 800
 TEST_SHARE = 0.3
@@ -32,7 +32,6 @@ ENCODING = 64
 
 Analyzer = Literal["word", "char"]
 Norm = Literal["l2"] | None
-Training = Literal["all matched", "whole index", "half matched"]
 
 
 def read_documents(folder: Path) -> list[str]:
@@ -129,7 +128,7 @@ def make_task(
     seed: int,
     *,
     similarity: Similarity = "euclidean",
-    training: Training = "all matched",
+    training: Training = "all",
 ) -> Task:
     """Return one split.
 
@@ -144,17 +143,17 @@ def make_task(
         shows negative cosines.
     training
         Which queries the methods learn from, each with itself excluded from the index: both
-        halves of the 70 %, all of which have a match ("all matched"); everything in the index, so
-        also the kept bottom halves, whose other half is a test query ("whole index"); or the
-        halves of the 70 % with the match of every second document taken out of the list, so that
-        they are what test queries are ("half matched").
+        halves of the 70 %, all of which have a match ("all"); everything in the index, so also
+        the kept bottom halves, whose other half is a test query ("indexed"); or the halves of
+        the 70 % with the match of every second document taken out of the list, so that they are
+        what test queries are ("half matched").
     """
     documents = len(embeddings)
     test, kept = choose_split(documents, seed)
     rest = np.setdiff1d(np.arange(documents), test)
     labels = np.concatenate([np.repeat(rest, 2), kept])
     index = np.concatenate([embeddings[rest].reshape(2 * len(rest), -1), embeddings[kept, 1]])
-    queries = len(index) if training == "whole index" else 2 * len(rest)
+    queries = len(index) if training == "indexed" else 2 * len(rest)
     compared = unit if similarity == "cosine" else np.asarray  # what local methods search by
     train = ranked_lists(
         index[:queries],

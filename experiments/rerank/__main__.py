@@ -2,7 +2,7 @@
 
 from experiments import command
 from experiments.rerank import report
-from experiments.rerank.measure import measure
+from experiments.rerank.measure import again, measure
 
 if __name__ == "__main__":
-    command.run("rerank", __doc__, report, measure)
+    command.run("rerank", __doc__, report, measure, again=again)

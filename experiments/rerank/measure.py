@@ -14,12 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 import paretocut as pc
+from experiments.command import Again
 from experiments.data import data_dir
+from experiments.results import read
 from experiments.rivals.tail_aware import TailAware
 from paretocut import metrics, truncators
 from paretocut.io import read_qrels
 
-__all__ = ["COST", "Bench", "measure"]
+__all__ = ["COST", "Bench", "again", "measure"]
 
 COST = 0.0002
 """What a call costs in units of nDCG: 100 calls more must bring 0.02."""
@@ -138,6 +140,14 @@ def tuned(bench: Bench, name: str, cost: float) -> Cuts:
         made = truncators.make(name, metric=bench.metric(cost)).fit(train)
         depths[[position[query] for query in test.query_ids.tolist()]] = made.predict(test)
     return depths
+
+
+def again() -> Again:
+    """Yield nDCG@10 of fixed depths."""
+    bench, kept = Bench.load(), read("rerank")["rows"]
+    for k in FIXED:
+        depth = np.full(len(bench.lists), k, dtype=np.int64)
+        yield f"fixed {k}", kept[f"fixed {k}"]["bert"], float(bench.at(depth).mean())
 
 
 def measure() -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from experiments import command
 from experiments.rivals import report
-from experiments.rivals.measure import measure
+from experiments.rivals.measure import again, measure
 
 if __name__ == "__main__":
-    command.run("rivals", __doc__, report, measure)
+    command.run("rivals", __doc__, report, measure, again=again)

@@ -48,6 +48,7 @@ def pages() -> dict[str, str]:
         "tasks": len(answers),
         "ahead": ahead,
         "commit": content["commit"],
+        "renewed": content["renewed"],
     }
     return {"docs/evidence/rivals.md": fill(Path(__file__).with_name("page.md"), facts)}
 

@@ -2,7 +2,7 @@
 
 from experiments import command
 from experiments.rules import report
-from experiments.rules.measure import measure
+from experiments.rules.measure import again, measure
 
 if __name__ == "__main__":
-    command.run("rules", __doc__, report, measure)
+    command.run("rules", __doc__, report, measure, again=again)

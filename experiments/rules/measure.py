@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 
 import paretocut as pc
+from experiments.command import Again
 from experiments.data import RUNS, load
+from experiments.results import read
 from paretocut.truncators import Consensus, FixedK, Surprise, Truncator
 
-__all__ = ["measure"]
+__all__ = ["again", "measure"]
 
 DEPTH, INDEX, LISTS, SEED = 200, 100_000, 400, 0
 METHODS: dict[str, Truncator] = {
@@ -39,6 +41,13 @@ def simulated(hits: int) -> Any:
         noise = np.partition(rng.normal(0.25, 0.06, INDEX), INDEX - DEPTH + hits)
         lists.append(np.append(rng.normal(0.65, 0.03, hits), noise[INDEX - DEPTH + hits :]))
     return -np.sort(-np.array(lists), axis=1)
+
+
+def again() -> Again:
+    """Yield what the rules keep of noise."""
+    noise = simulated(0)
+    for name, row in read("rules")["rows"].items():
+        yield f"{name}, noise kept", row["noise kept"], float(METHODS[name].predict(noise).mean())
 
 
 def measure() -> dict[str, Any]:

@@ -19,6 +19,7 @@ EXPERIMENTS = sorted(path.parent.name for path in (ROOT / "experiments").glob("*
 EVIDENCE = ROOT / "docs" / "evidence"
 BY_HAND = {EVIDENCE / "research-notes.md"}
 SHORT = 1200  # words
+WHOLE = {"accept", "calibrate", "stop"}  # measured as a whole only
 GUIDES = ("accept", "calibrate", "judge", "fuse")
 
 
@@ -57,6 +58,7 @@ def test_folder_command_and_page_carry_one_name(name: str) -> None:
         check=True,
     ).stdout
     assert "akes" in help_text, "says how long it takes"
+    assert ("--quick" in help_text) == (name not in WHOLE)
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     (target,) = re.findall(rf"^{name}:.*## (.*)$", makefile, re.MULTILINE)
     assert re.search(r"\((.*(second|minute|hour).*)\)", target), f"{target}: says how long it takes"
@@ -72,8 +74,7 @@ def test_numbers_say_which_clean_commit_made_them(name: str) -> None:
     assert files_of(name)
     for path in files_of(name):
         content = json.loads(path.read_text(encoding="utf-8"))
-        # The numbers on fusion are older than this note.
-        assert str(content.get("commit", "unknown")).isalnum(), f"{path}: {content['commit']}"
+        assert content["commit"].isalnum(), f"{path}: {content['commit']}"
 
 
 def test_results_stand_with_their_experiments() -> None:

@@ -151,14 +151,30 @@ def test_authorship_indexes_ten_to_fifty_articles_of_an_author(
     assert counts.tolist() == [10, 20, 30, 40, 50]
     # The extra dimension makes Euclidean neighbours those of the largest dot product.
     task = tasks[0]
-    assert task.vectors is not None
     index = NearestNeighbors(n_neighbors=1).fit(task.train.query_embeddings)
     nearest = index.kneighbors(task.test.query_embeddings, return_distance=False)[:, 0]
-    products = parts[1] @ task.vectors.T
+    products = parts[1] @ parts[0].T
     np.testing.assert_allclose(
         products[np.arange(len(nearest)), nearest], products.max(axis=1), rtol=1e-4
     )
     check_column(tasks, "f1", monkeypatch)
+    # All training articles teach, as in the paper, or those of the index alone.
+    indexed = authorship.make_task(parts[0], parts[1], names, 0, "indexed")
+    assert (len(task.train), len(indexed.train)) == (5 * 50, 10 + 20 + 30 + 40 + 50)
+    check_taught(task, indexed)
+
+
+def check_taught(every: Task, indexed: Task) -> None:
+    """Check that index and tests are the same, and that what is outside finds all of the index."""
+    np.testing.assert_array_equal(every.vectors, indexed.vectors)
+    np.testing.assert_array_equal(every.test.scores.values, indexed.test.scores.values)
+    inside = every.train.num_relevant.sum() - indexed.train.num_relevant.sum()
+    outside = len(every.train) - len(indexed.train)
+    counts = every.test.num_relevant
+    assert outside * counts.min() <= inside <= outside * counts.max()
+    # Each indexed query teaches the same list in both, and never finds itself.
+    first = {tuple(row) for row in every.train.scores}
+    assert all(tuple(row) in first for row in indexed.train.scores)
 
 
 def test_omniglot_reads_its_artifact_and_never_finds_the_query_itself(
@@ -167,13 +183,16 @@ def test_omniglot_reads_its_artifact_and_never_finds_the_query_itself(
     embeddings, train = omniglot.read_embeddings(omniglot.STAGES[0])
     assert embeddings.shape == (1623, 20, 64)
     assert (train.sum(axis=1) == 16).all()
-    tasks = [omniglot.make_task(embeddings[:60], train[:60], seed) for seed in (0, 1)]
+    tasks = [omniglot.make_task(embeddings[:60], train[:60], seed, "indexed") for seed in (0, 1)]
     task = tasks[0]
     assert np.unique(task.test.num_relevant, return_counts=True)[0].tolist() == [4, 7, 10, 13, 16]
     assert task.train.doc_ids is not None
     found = task.train.doc_ids.values.reshape(-1, 200).astype(np.int64)
     own = np.arange(len(task.train))[:, None] == found
     assert not own.any()
+    every = omniglot.make_task(embeddings[:60], train[:60], 0)
+    assert (len(every.train), len(task.train)) == (16 * 60, 10 * 60)
+    check_taught(every, task)
     check_column([replace(task, test=task.test[::4]) for task in tasks], "dcg", monkeypatch)
 
 
@@ -186,7 +205,7 @@ def test_omniglot_artifacts_are_those_their_provenance_describes() -> None:
     for encoder in omniglot.ENCODERS:
         assert omniglot.record(encoder)["seed"] == encoder
         assert len(omniglot.known_hash(omniglot.STAGES[0], encoder)) == 64
-    with pytest.raises(FileNotFoundError, match="--seed 7"):
+    with pytest.raises(FileNotFoundError, match=r"--data DATA/omniglot --out .*encoder7 --seed 7"):
         omniglot.read_embeddings(10, 7)
 
 

@@ -11,8 +11,10 @@ from experiments.cache import hash_files, hash_lists, library, remember
 from experiments.command import say
 from experiments.compare.consensus import answers, gap, lists, nested, summary, variants
 from experiments.compare.consensus.pretrain import elsewhere
+from experiments.results import stamp
+from paretocut.truncators.consensus.pretrain import shipped
 
-__all__ = ["measure"]
+__all__ = ["measure", "renew"]
 
 
 def measure() -> dict[str, Any]:
@@ -52,3 +54,25 @@ def measure() -> dict[str, Any]:
         "calibration": stage(gap, calibration),
         "answers": stage(answers, answers.measure),
     }
+
+
+def renew(kept: dict[str, Any]) -> dict[str, Any]:
+    """Return the kept numbers, with F1 of cuts without judgements measured anew."""
+    groups = lists.sets()
+    say("lists")
+    both = groups[lists.JUDGED] | groups[lists.MADE]
+    values, picked = nested.measure(both, {}, nested.FREE)
+    for name, members in groups.items():
+        rules = {kept["sets"][part]["f1"]["best rule"] for part in (name, "all")}
+        for run, own in members.items():
+            rows = values.setdefault(run.name, {})
+            for method, metric, found in lists.untrained(own, shipped()):
+                if metric == "f1":
+                    rows[method] = {metric: found[None]}
+            for rule in rules:
+                rows[rule] = {"f1": lists.tuned(own, lists.SIMPLE[rule], lists.protocol_of(own))[0]}
+        say(name)
+    summary.renew(kept, values, groups)
+    for fold, best in picked.items():
+        kept["nested"][fold] |= best
+    return kept | {"renewed": {**stamp(), "methods": list(summary.FREE)}}

@@ -16,7 +16,7 @@ the settings.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -65,14 +65,14 @@ RANGES: dict[str, tuple[int, dict[str, tuple[Any, ...]]]] = {
     "untrained f1": (
         40,
         {
-            "share": (0.2, 0.25, 0.3, 1 / 3, 0.4, 0.5),
-            "depth": (50.0, 100.0, 200.0, 400.0, 1000.0),
+            "share": (1 / 6, 1 / 5, 1 / 4, 1 / 3, 2 / 5, 1 / 2, 2 / 3),
+            "depth": (25.0, 50.0, 100.0, 200.0, 500.0, 1000.0),
         },
     ),
     "told the number f1": (
         40,
         {
-            "depth": (50.0, 100.0, 200.0, 400.0, 1000.0),
+            "depth": (25.0, 50.0, 100.0, 200.0, 500.0, 1000.0),
             "slope": (6.0, 9.0, 12.0, 16.0, 24.0),
             "rank_weight": (0.0, -0.1, -0.25, -0.5, -1.0),
             "number_spread": (0.0, 0.3, 0.6, 0.9, 1.2),
@@ -81,6 +81,8 @@ RANGES: dict[str, tuple[int, dict[str, tuple[Any, ...]]]] = {
     "untrained dcg": (5, {"unsure": (0.05, 0.1, 0.25, 0.4, 0.5)}),
 }
 """What is chosen: number of settings drawn, and the values each constant is drawn from."""
+FREE = ("untrained f1", "told the number f1")
+"""Those that need neither judgements nor other collections."""
 
 Lists = Mapping[Run, pc.RankedLists]
 Settings = list[dict[str, Any]]
@@ -118,20 +120,21 @@ def chosen(values: Mapping[str, Array], fold: list[str], family_of: Mapping[str,
 
 
 def measure(
-    runs: Lists, known: Mapping[str, Pretrained]
+    runs: Lists, known: Mapping[str, Pretrained], strategies: Sequence[str] = tuple(RANGES)
 ) -> tuple[dict[str, dict[str, dict[str, Array]]], dict[str, Any]]:
     """Return values of each run by metric, and the settings chosen for each fold."""
+    teaching = bool(set(strategies) - set(FREE))
     small = {run: drawn_lists(lists) for run, lists in runs.items()}
     family_of = {run.name: corpus(run.family) for run in runs}
     picked: dict[str, Any] = {}
     values: dict[str, dict[str, dict[str, Array]]] = {run.name: {} for run in runs}
     for fold in folds(runs):
         inside = {run: lists for run, lists in small.items() if corpus(run.family) not in fold}
-        teach = elsewhere(inside)
+        teach = elsewhere(inside) if teaching else {}
         best: dict[str, dict[str, Any]] = {}
-        for strategy in RANGES:
+        for strategy in strategies:
             shares = {
-                run.name: _shares(lists, teach[corpus(run.family)], strategy, inside, fold)
+                run.name: _shares(lists, teach.get(corpus(run.family)), strategy, inside, fold)
                 for run, lists in inside.items()
             }
             best[strategy] = settings(strategy)[chosen(shares, fold, family_of)]
@@ -139,13 +142,13 @@ def measure(
         picked[", ".join(fold)] = best
         for run, lists in runs.items():
             if corpus(run.family) in fold:
-                values[run.name] = _tested(lists, known[corpus(run.family)], best)
+                values[run.name] = _tested(lists, known.get(corpus(run.family)), best)
         say(f"tested on {', '.join(fold)}")
     return values, picked
 
 
 def _shares(
-    lists: pc.RankedLists, own: Pretrained, strategy: str, inside: Lists, fold: list[str]
+    lists: pc.RankedLists, own: Pretrained | None, strategy: str, inside: Lists, fold: list[str]
 ) -> Array:
     """Return the share of the oracle's value that each setting reaches on a run."""
     inputs = {
@@ -162,7 +165,7 @@ def _shares(
 
 
 def _share(
-    lists: pc.RankedLists, own: Pretrained, strategy: str, changed: Mapping[str, Any]
+    lists: pc.RankedLists, own: Pretrained | None, strategy: str, changed: Mapping[str, Any]
 ) -> float:
     """Return the share of the oracle's value that a setting reaches."""
     metric = strategy.split()[-1]
@@ -180,7 +183,7 @@ def _share(
 
 
 def _free(
-    lists: pc.RankedLists, own: Pretrained, strategy: str, changed: Mapping[str, Any]
+    lists: pc.RankedLists, own: Pretrained | None, strategy: str, changed: Mapping[str, Any]
 ) -> Varied:
     expect = float(found(lists).mean()) if strategy.startswith("told") else None
     return Varied(strategy.split()[-1], expect=expect, pretrained=own, changed=changed)
@@ -191,21 +194,25 @@ def _bare(lists: pc.RankedLists) -> pc.RankedLists:
 
 
 def _tested(
-    lists: pc.RankedLists, own: Pretrained, best: Mapping[str, Mapping[str, Any]]
+    lists: pc.RankedLists, own: Pretrained | None, best: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, dict[str, Array]]:
     """Return the values of the chosen settings: method -> metric -> repeat, query."""
-    # The constants of the vote and of the regression are different ones.
-    both = {**best["tuned f1"], **best["tuned dcg"]}
-    protocol = protocol_of(lists)
-    if len(lists) >= FEW:
-        protocol = protocol | {"splits": 2}
-    f1, dcg = tuned(lists, Varied(pretrained=own, changed=both), protocol)
-    out = {"nested": {"f1": f1, "dcg": dcg}, "nested untrained": {}, "nested told": {}}
+    out: dict[str, dict[str, Array]] = {"nested untrained": {}, "nested told": {}}
+    if "tuned f1" in best:
+        # The constants of the vote and of the regression are different ones.
+        both = {**best["tuned f1"], **best["tuned dcg"]}
+        protocol = protocol_of(lists)
+        if len(lists) >= FEW:
+            protocol = protocol | {"splits": 2}
+        f1, dcg = tuned(lists, Varied(pretrained=own, changed=both), protocol)
+        out["nested"] = {"f1": f1, "dcg": dcg}
     for strategy, name in (
         ("untrained f1", "nested untrained"),
         ("untrained dcg", "nested untrained"),
         ("told the number f1", "nested told"),
     ):
+        if strategy not in best:
+            continue
         metric = strategy.split()[-1]
         cuts = _free(lists, own, strategy, best[strategy]).predict(_bare(lists))
         out[name][metric] = metrics.get(metric)(lists, cuts)[None]

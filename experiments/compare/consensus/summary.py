@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import paretocut as pc
-from experiments.compare.consensus.lists import METRICS, SIMPLE
+from experiments.compare.consensus.lists import METRICS, SIMPLE, UNTRAINED
 from experiments.compare.methods.choice import CEILING, NEURAL
 from experiments.data import Run
 
-__all__ = ["MARGIN", "against", "gains", "summary", "verdict"]
+__all__ = ["MARGIN", "against", "gains", "renew", "summary", "verdict"]
 
 DRAWS = 2000
 MARGIN = 0.01
@@ -75,15 +75,7 @@ def _set(values: Table, means: Mapping[str, Any], lists: Lists) -> dict[str, Any
                 values, lists, metric, "consensus", lambda run, b=best: b[run.name]
             ),
         }
-        for ours in ("untrained", "told the number", "told a word", "nested", "nested untrained",
-                     "nested told"):  # fmt: skip
-            if ours in mean:
-                out[metric][ours] = gains(values, lists, metric, ours, lambda _, r=fixed: r)
-        if metric == "f1":
-            out[metric]["untrained, over untrained rules"] = {
-                rule: gains(values, lists, metric, "untrained", lambda _, r=rule: r)
-                for rule in ("fixed_10", "surprise_alpha", "minmax_half")
-            }
+        out[metric] |= _free(values, lists, metric, (*FREE, "nested"), fixed)
         for family, members in families.items():
             row = _mean(means[run.name][metric] for run in members)
             rival = _best(row)
@@ -96,6 +88,41 @@ def _set(values: Table, means: Mapping[str, Any], lists: Lists) -> dict[str, Any
                 "over it": gain,
                 "verdict": verdict(gain["mean"]),
             }
+    return out
+
+
+def renew(kept: dict[str, Any], values: Table, groups: Mapping[str, Lists]) -> None:
+    """Put new values of F1 without judgements in the place of the kept ones, and their gains."""
+    every = {run: lists for members in groups.values() for run, lists in members.items()}
+    for run in every:
+        kept["runs"][run.name]["f1"] |= {
+            name: float(own["f1"].mean()) for name, own in values[run.name].items() if "f1" in own
+        }
+    for name, members in {**groups, "all": every}.items():
+        own = [kept["runs"][run.name]["f1"] for run in members]
+        f1 = kept["sets"][name]["f1"]
+        f1 |= {"mean": _mean(own), "median": _mean(own, np.median)}
+        f1 |= _free(values, members, "f1", FREE, f1["best rule"])
+
+
+FREE = ("untrained", "told the number", "told a word", "nested untrained", "nested told")
+"""Kinds of `Consensus` that learn nothing from judgements."""
+
+
+def _free(
+    values: Table, lists: Lists, metric: str, names: Iterable[str], fixed: str
+) -> dict[str, Any]:
+    """Return the gains of kinds of `Consensus` over the best rule, where they were measured."""
+    out: dict[str, Any] = {
+        ours: gains(values, lists, metric, ours, lambda _: fixed)
+        for ours in names
+        if all(metric in values[run.name].get(ours, {}) for run in lists)
+    }
+    if metric == "f1":
+        out["untrained, over untrained rules"] = {
+            rule: gains(values, lists, metric, "untrained", lambda _, r=rule: r)
+            for rule in UNTRAINED
+        }
     return out
 
 

@@ -8,9 +8,9 @@ from experiments.rivals.cluster_gap import ClusterGap
 from experiments.rivals.tail_aware import TailAware
 from paretocut import truncators
 from paretocut.lists import RankedLists
-from paretocut.truncators import ScoreThreshold, Surprise, Truncator
+from paretocut.truncators import LargestGap, ScoreThreshold, Surprise, Truncator
 
-__all__ = ["BASELINE", "CEILING", "KINDS", "METRICS", "NEURAL", "PROTOCOL", "methods"]
+__all__ = ["BASELINE", "CEILING", "DOMAINS", "KINDS", "METRICS", "NEURAL", "PROTOCOL", "methods"]
 
 METRICS = ("f1", "dcg")
 PROTOCOL: dict[str, Any] = {"metrics": METRICS, "splits": 5, "folds": 2, "seed": 0}
@@ -37,6 +37,14 @@ KINDS = {
     "contractnli": "legal",
 }
 """What a family of runs searches for; a column of the page's table each."""
+DOMAINS = {
+    "abt_buy": "linkage",
+    "dblp_acm": "linkage",
+    "locomo_a": "memory",
+    "banking77oos": "banking",
+    "tar2017": "reviews",
+}
+"""The same of the new domains."""
 # `ours` measures Consensus without what it has learned from the run.
 _APART = ("consensus",)
 
@@ -47,6 +55,9 @@ _VARIANTS = {
         "surprise_evalue": Surprise(evalue=0.05),
     },
     "minmax": {"minmax_half": ScoreThreshold("minmax", 0.5)},
+    "max": {"max_80": ScoreThreshold("max", 0.8)},
+    "z": {"z_1": ScoreThreshold("z", 1.0)},
+    "largest_gap": {"adaptive_k": LargestGap(ignore_tail=0.1, extra=5)},
 }
 # MtCut was not trained on the runs: a CPU takes a day for that.
 _RIVALS = {"tail_aware": TailAware(), "cluster_gap": ClusterGap()}

@@ -15,21 +15,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.cache import hash_files, remember
-from experiments.command import say
-from experiments.compare.kinds import METRIC, collection, weights
+from experiments.command import Again, say
+from experiments.compare.kinds import METRIC, collection, mean_of, weights
 from experiments.compare.methods import networks, ours
-from experiments.compare.methods.choice import BASELINE, CEILING, KINDS, NEURAL, PROTOCOL, methods
-from experiments.data import COLLECTION_RUNS, RUNS, Run, load, sha256
-from experiments.results import sources
+from experiments.compare.methods.choice import (
+    BASELINE,
+    CEILING,
+    DOMAINS,
+    KINDS,
+    METRICS,
+    NEURAL,
+    PROTOCOL,
+    methods,
+)
+from experiments.data import COLLECTION_RUNS, DOMAIN_RUNS, RUNS, Run, judged, load, sha256
+from experiments.results import read, sources, stamp
 from paretocut.evaluation import Evaluation, evaluate
 from paretocut.lists import RankedLists
-from paretocut.truncators import Consensus, Truncator
+from paretocut.truncators import Consensus, Truncator, make
 from paretocut.truncators.consensus import Pretrained
 
-__all__ = ["measure"]
+__all__ = ["again", "domains", "measure", "renew", "seeds"]
 
 RULES = ("global_k", "max", "minmax", "z", "surprise_all")
 DRAWS = 2000
+SEEDS = 3
+MOST = 300  # queries of a new domain; some have seven times as many
 COLUMNS = ("metric", "truncator", "mean", "std", "low", "high", "pvalue", "mean_k", "empty")
 
 
@@ -41,19 +52,104 @@ def measure(jobs: int = 1) -> dict[str, Any]:
     return {
         "protocol": PROTOCOL | {"baseline": BASELINE, "confidence": 0.95},
         "columns": COLUMNS,
-        "runs": [
-            {
-                "run": run.name,
-                "family": run.family,
-                "kind": KINDS[run.family],
-                "queries": len(lists[run]),
-                "depth": [int(f(lists[run].scores.lengths)) for f in (np.min, np.max)],
-                "sha256": {name: sha256(name)[:16] for name in run.files},
-                "rows": [[getattr(line, name) for name in COLUMNS] for line in own.summary],
-            }
-            for run, own in tables.items()
-        ],
+        "runs": [_entry(run, lists[run], own, KINDS) for run, own in tables.items()],
         "gains": gains(tables),
+    }
+
+
+def renew(kept: dict[str, Any]) -> dict[str, Any]:
+    """Return the kept numbers, with F1 of the methods that learn nothing from a run measured anew.
+
+    Their p-values are corrected among themselves.
+    """
+    for entry, run in zip(kept["runs"], (*RUNS, *COLLECTION_RUNS), strict=True):
+        rows = [list(row) for row in _unlearned(judged(run)) if row[0] == METRIC]
+        new = {row[1] for row in rows}
+        old = [row for row in entry["rows"] if row[0] != METRIC or row[1] not in new]
+        entry["rows"] = sorted(old + rows, key=lambda row: METRICS.index(row[0]))
+        say(run.name)
+    return kept | {"renewed": {**stamp(), "methods": sorted(new)}}
+
+
+def _unlearned(lists: RankedLists) -> list[list[Any]]:
+    """Return the rows of `Consensus` without judgements, and of the rules that learn nothing."""
+    rules = {
+        name: rule
+        for name, rule in methods(lists).items()
+        if name in ("max_80", "z_1", "adaptive_k")
+    }
+    done = evaluate({BASELINE: make(BASELINE)} | rules, lists, **PROTOCOL)
+    found = ours.unjudged(lists, None, done.query)
+    every = replace(
+        done,
+        truncators=(*done.truncators, *found),
+        baseline=BASELINE,
+        k=np.concatenate([done.k, *(own["k"] for own in found.values())], axis=1),
+        values=np.concatenate([done.values, *(own["values"] for own in found.values())], axis=1),
+    )
+    return [
+        [getattr(line, name) for name in COLUMNS]
+        for line in every.summary
+        if line.truncator != BASELINE
+    ]
+
+
+def again() -> Again:
+    """Yield F1 of the cuts without judgements on one run."""
+    run = next(run for run in COLLECTION_RUNS if run.name == "time-bm25")
+    (entry,) = (one for one in read("compare", "methods")["runs"] if one["run"] == run.name)
+    for row in _unlearned(judged(run)):
+        if row[0] == METRIC:
+            yield f"{run.name}, {row[1]}", mean_of(entry, row[1]), row[2]
+
+
+def seeds() -> list[dict[str, Any]]:
+    """Return on how many runs `Consensus` is ahead of min-max, by the seed of the halves."""
+    every = {run: judged(run) for run in (*RUNS, *COLLECTION_RUNS)}
+    known = ours.elsewhere(every)
+    small = {run: own for run, own in every.items() if len(own) <= MOST}
+    out = []
+    for seed in range(SEEDS):
+        protocol = PROTOCOL | {"metrics": (METRIC,), "seed": seed}
+        gains = []
+        for run, lists in small.items():
+            pair = {"ours": Consensus(pretrained=known[run]), "rival": make("minmax")}
+            mine, other = evaluate(pair, lists, **protocol).values[0, :2].mean(axis=1)
+            gains.append(mine / other - 1)
+        ahead = sum(one > 0 for one in gains)
+        out.append({"seed": seed, "runs": len(gains), "ahead": ahead, "gain": np.mean(gains)})
+        say(f"seed {seed}")
+    return out
+
+
+def domains(jobs: int = 1) -> dict[str, Any]:
+    """Return the numbers of all methods on the runs of new domains, of at most `MOST` queries."""
+    lists = {run: drawn(load(run)) for run in DOMAIN_RUNS}
+    tables = {run: table(run, own, None, jobs) for run, own in lists.items()}
+    return {
+        "protocol": PROTOCOL | {"baseline": BASELINE, "confidence": 0.95},
+        "columns": COLUMNS,
+        "most": MOST,
+        "runs": [_entry(run, lists[run], own, DOMAINS) for run, own in tables.items()],
+    }
+
+
+def drawn(lists: RankedLists) -> RankedLists:
+    """Return at most `MOST` lists, drawn at random."""
+    return lists[np.sort(np.random.default_rng(0).permutation(len(lists))[:MOST])]
+
+
+def _entry(
+    run: Run, lists: RankedLists, own: Evaluation, kinds: Mapping[str, str]
+) -> dict[str, Any]:
+    return {
+        "run": run.name,
+        "family": run.family,
+        "kind": kinds[run.family],
+        "queries": len(lists),
+        "depth": [int(f(lists.scores.lengths)) for f in (np.min, np.max)],
+        "sha256": {name: sha256(name)[:16] for name in run.files},
+        "rows": [[getattr(line, name) for name in COLUMNS] for line in own.summary],
     }
 
 

@@ -1,0 +1,240 @@
+"""One page of evidence: three sets of lists, with intervals over collections, from kept numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.compare import kinds
+from experiments.compare.consensus.lists import LATER, MADE
+from experiments.compare.methods.choice import CEILING, DOMAINS
+from experiments.pages import gain, percent, table
+
+__all__ = ["WAYS", "facts", "means"]
+
+DRAWS = 10_000
+RUNS, LISTS, NEW = "44 judged runs", "63 lists", "new domains"
+PAIRS = (
+    ("consensus", "minmax"),
+    ("consensus_told", "minmax"),
+    ("consensus_untrained", "minmax_half"),
+    ("consensus_untrained", "largest_gap"),
+    ("consensus_untrained", "max_80"),
+    ("consensus_untrained", "fixed_k"),
+)
+"""Ours and the rival: tuned, told the number, and four times with nothing known."""
+WORDS = {
+    "consensus": "`Consensus`, learned",
+    "consensus_told": "`Consensus(expect=number)`",
+    "consensus_untrained": "`Consensus()`, the default",
+    "minmax": "min-max threshold, learned",
+    "minmax_half": "upper half of the range",
+    "largest_gap": "largest gap",
+    "max_80": "0.8 of the best score",
+    "fixed_k": "first ten",
+    CEILING: "oracle",
+}
+ON_LISTS = {
+    "consensus_told": "told the number",
+    "consensus_untrained": "untrained",
+    "fixed_k": "fixed_10",
+}
+"""What the 63 lists call the same."""
+
+Content = Mapping[str, Any]
+Means = dict[str, dict[str, float]]  # of each list, by method
+Array = NDArray[np.float64]
+
+
+def facts(runs: Content, lists: Content, domains: Content) -> dict[str, Any]:
+    """Return what ``evidence.md`` asks for."""
+    sets = {
+        RUNS: _of_runs(runs),
+        LISTS: _of_lists(lists),
+        NEW: _of_runs(domains),
+    }
+    found = {
+        (name, ours, rival): _gain(*own, ours, rival)
+        for name, own in sets.items()
+        for ours, rival in PAIRS
+        if all(ours in row and rival in row for row in own[0].values())
+    }
+    tuned, free = (found[NEW, *pair] for pair in (PAIRS[0], PAIRS[2]))
+    return {
+        "gains_table": _gains(sets, found),
+        "weights_table": _weighted(runs),
+        "kinds_table": _by_kind(runs, domains),
+        "domains_table": table(
+            ["method", *_kinds(domains), "all"],
+            [
+                [words, *(f"{row[kind]:.3f}" for kind in (*_kinds(domains), "all"))]
+                for words, row in _domain_rows(domains).items()
+            ],
+        ),
+        "most": domains["most"],
+        "runs_tuned": gain(found[RUNS, *PAIRS[0]]["gain"]),
+        "runs_free": gain(found[RUNS, *PAIRS[2]]["gain"]),
+        "runs_gap": gain(found[RUNS, *PAIRS[3]]["gain"]),
+        "new_tuned": gain(tuned["gain"]),
+        "new_free": gain(free["gain"]),
+        "runs_max": gain(found[RUNS, *PAIRS[4]]["gain"]),
+        "new_max": gain(found[NEW, *PAIRS[4]]["gain"]),
+        "new_gap": gain(found[NEW, *PAIRS[3]]["gain"]),
+        "runs_won": _won(found[RUNS, *PAIRS[0]]),
+        "new_won": _won(tuned),
+        "made": sum(lists["sets"][name]["lists"] for name in (MADE, LATER)),
+        "commit": domains["commit"],
+        "seeds_table": _seeds(runs),
+    }
+
+
+def _won(found: Content) -> str:
+    return f"{found['won']} of {found['collections']}"
+
+
+def _of_runs(content: Content) -> tuple[Means, dict[str, str]]:
+    """Return the mean F1 of each method on each run, and the collection of each run."""
+    means = {
+        run["run"]: {row[1]: row[2] for row in run["rows"] if row[0] == kinds.METRIC}
+        for run in content["runs"]
+    }
+    return means, {run["run"]: kinds.collection(run["family"]) for run in content["runs"]}
+
+
+def _of_lists(content: Content) -> tuple[Means, dict[str, str]]:
+    means, family = {}, {}
+    for name, own in content["runs"].items():
+        f1 = own["f1"]
+        means[name] = f1 | {ours: f1[theirs] for ours, theirs in ON_LISTS.items() if theirs in f1}
+        # Lists made later search the same texts as those made first.
+        family[name] = kinds.collection(own["family"]).split()[0].casefold()
+    return means, family
+
+
+def _gain(means: Means, family: Mapping[str, str], ours: str, rival: str) -> dict[str, Any]:
+    """Return the gain in mean F1, collections alike, and its interval over collections."""
+    names = list(dict.fromkeys(family.values()))
+    pairs = np.array(
+        [
+            [
+                np.mean([means[run][m] for run in means if family[run] == name])
+                for m in (ours, rival)
+            ]
+            for name in names
+        ]
+    )
+    drawn = np.random.default_rng(0).integers(len(names), size=(DRAWS, len(names)))
+    totals = pairs[drawn].sum(axis=1)
+    ratios = totals[:, 0] / totals[:, 1] - 1
+    each = pairs[:, 0] / np.maximum(pairs[:, 1], 1e-9) - 1
+    return {
+        "means": pairs.mean(axis=0).tolist(),
+        "gain": [
+            float(pairs[:, 0].sum() / pairs[:, 1].sum() - 1),
+            *np.percentile(ratios, [2.5, 97.5]).tolist(),
+        ],
+        "won": int((each > 0).sum()),
+        "collections": len(names),
+        "worst": names[int(each.argmin())],
+        "loss": float(each.min()),
+    }
+
+
+def _gains(sets: Mapping[str, tuple[Means, Any]], found: Mapping[Any, Content]) -> str:
+    rows = []
+    for (name, ours, rival), one in found.items():
+        mine, other = one["means"]
+        rows.append(
+            [
+                f"{name}",
+                f"{WORDS[ours]} {mine:.3f}; {WORDS[rival]} {other:.3f}",
+                str(len(sets[name][0])),
+                gain(one["gain"]),
+                _won(one),
+                f"{one['worst']} {percent(one['loss'])}",
+            ]
+        )
+    head = ["set", "ours; rival", "lists", "gain, interval over collections", "collections won"]
+    return table([*head, "worst collection"], rows, text=2)
+
+
+def means(runs: Content, weigh: Callable[[Sequence[Content]], Array]) -> dict[str, float]:
+    """Return the mean F1 of each method of the page's table, runs weighted by a function."""
+    share = weigh(runs["runs"])
+    names = [name for own in kinds.ROWS.values() for name in own]
+    return {
+        name: float(share @ np.array([kinds.mean_of(run, name) for run in runs["runs"]]))
+        for name in names
+    }
+
+
+def _by_collection(runs: Sequence[Content]) -> Array:
+    names = [kinds.collection(run["family"]) for run in runs]
+    return np.array([1 / len(set(names)) / names.count(name) for name in names])
+
+
+WAYS: dict[str, Callable[[Sequence[Content]], Array]] = {
+    "7 kinds alike": lambda own: kinds.weights(
+        (run["kind"], kinds.collection(run["family"])) for run in own
+    ),
+    "16 collections alike": _by_collection,
+    "44 runs alike": lambda own: np.full(len(own), 1 / len(own)),
+}
+"""How much each run counts in a mean."""
+
+
+def _weighted(runs: Content) -> str:
+    """Return the means with kinds, collections and runs counting alike."""
+    columns = [means(runs, way) for way in WAYS.values()]
+    titles = {name: words for own in kinds.ROWS.values() for name, words in own.items()}
+    return table(
+        ["F1", *WAYS],
+        [[titles[name], *(f"{own[name]:.3f}" for own in columns)] for name in titles],
+    )
+
+
+def _kinds(content: Content) -> list[str]:
+    return list(dict.fromkeys(run["kind"] for run in content["runs"]))
+
+
+def _by_kind(runs: Content, domains: Content) -> str:
+    """Return for each kind on how many runs ours is ahead of a rival, and on how many behind."""
+    rows = []
+    for content in (runs, domains):
+        for kind in _kinds(content):
+            own = [run for run in content["runs"] if run["kind"] == kind]
+            cells = []
+            for ours, rival in PAIRS:
+                lead = [kinds.mean_of(run, ours) - kinds.mean_of(run, rival) for run in own]
+                cells.append(f"{sum(x > 0 for x in lead)} : {sum(x < 0 for x in lead)}")
+            collections = {kinds.collection(run["family"]) for run in own}
+            rows.append([kind, f"{len(collections)}, {len(own)}", *cells])
+    head = [f"{WORDS[ours]} : {WORDS[rival]}" for ours, rival in PAIRS]
+    return table(["kind", "collections, runs", *head], rows)
+
+
+def _domain_rows(domains: Content) -> dict[str, dict[str, float]]:
+    """Return the mean of each method by kind of the new domains, and over these kinds."""
+    share = kinds.weights((run["kind"], run["family"]) for run in domains["runs"])
+    out = {}
+    for own in kinds.ROWS.values():
+        for name, words in own.items():
+            f1 = np.array([kinds.mean_of(run, name) for run in domains["runs"]])
+            row = {}
+            for kind in dict.fromkeys(DOMAINS.values()):
+                here = np.array([run["kind"] == kind for run in domains["runs"]])
+                row[kind] = float(share[here] @ f1[here] / share[here].sum())
+            out[words] = row | {"all": float(share @ f1)}
+    return out
+
+
+def _seeds(runs: Content) -> str:
+    """Return on how many runs tuned `Consensus` is ahead of min-max, by seed of the halves."""
+    seeds = runs["seeds"]
+    return table(
+        ["seed of the halves", "runs", "ahead of min-max", "mean gain"],
+        [[str(s["seed"]), str(s["runs"]), str(s["ahead"]), percent(s["gain"])] for s in seeds],
+    )
