@@ -130,9 +130,6 @@ def test_a_users_own_truncator_is_saved_like_any_other(tmp_path: Path) -> None:
         def __init__(self, step: int = 2) -> None:
             self.step = step
 
-        def _learns(self) -> bool:
-            return False
-
         def _decide(self, lists: RankedLists) -> tuple[np.ndarray, Clause]:
             return lists.scores.lengths // self.step, Clause("half of them")
 
