@@ -61,15 +61,16 @@ bench: $(VENV)/.bench ## Measure speed against the bars the project sets itself
 	$(BIN)/python -m benchmarks --json benchmarks/results.json
 
 .PHONY: fuzz
-fuzz: $(VENV)/.heavy ## Fuzz the run parser and the fit, guided by coverage, for SECONDS each
-	$(BIN)/python tests/fuzz/atheris_target.py trec -max_total_time=$(SECONDS)
-	$(BIN)/python tests/fuzz/atheris_target.py fit -max_total_time=$(SECONDS)
+fuzz: $(VENV)/.heavy ## Fuzz readers, ids, fusion and the fit, guided by coverage, for SECONDS each
+	set -e; for target in trec fit ids fusion answers arrow parquet; do \
+		$(BIN)/python tests/fuzz/atheris_target.py $$target -max_total_time=$(SECONDS); done
 
 # Experiments: `make X` is `python -m experiments.X`, which measures, keeps the numbers in its folder and
 # writes docs/evidence/X.md. ARGS=--pages only writes the page, from the numbers that are kept.
-EXPERIMENTS := calibrate compare default fuse judge noise paper rerank rivals rules
+EXPERIMENTS := accept calibrate compare default fuse judge noise paper rerank rivals rules stop
 .PHONY: $(EXPERIMENTS)
 compare: $(VENV)/.dev ## Which method cuts best (hours; a quarter of an hour with ARGS=consensus)
+accept: $(VENV)/.dev ## What can be accepted within an error budget (a quarter of an hour)
 calibrate: $(VENV)/.dev ## What calibration without judgements brings (an hour the first time)
 judge: $(VENV)/.dev ## What two hundred judged results bring (ten minutes)
 fuse: $(VENV)/.heavy ## What fusion gains (half an hour)
@@ -77,6 +78,7 @@ rivals: $(VENV)/.dev ## What the papers of newer rules claim (some minutes)
 rerank: $(VENV)/.dev ## How deep to re-rank (seconds)
 default: $(VENV)/.dev ## Why the default keeps the upper third (minutes)
 noise: $(VENV)/.dev ## What the rules promise on noise (some minutes)
+stop: $(VENV)/.dev ## When a review may stop reading (some minutes)
 rules: $(VENV)/.dev ## What each rule keeps, the table in docs/rules.md (ten seconds)
 paper: $(VENV)/.dev ## The Surprise paper's experiments (hours; one part with ARGS=table2)
 $(EXPERIMENTS):

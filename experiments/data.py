@@ -58,6 +58,8 @@ _WANTED = """
   {2wiki,hotpotqa500,squad2,clinc150,contractnli,nfcorpus,cranfield,cisi,med,time,adi}/
       {corpus,queries}.jsonl.xz, qrels.txt.gz, {bm25,minilm}.run.gz: text, questions, judgements,
       and two runs of each
+  {abt_buy,dblp_acm,banking77oos,locomo_a}/
+      the same files: record linkage, intents and the memory of an agent, with unanswerable queries
   rlt4reranking/{cutoffs.tsv,results.txt,dl19-bm25.run}.gz
       depths of re-ranking published with arXiv 2404.18185, and the list they were chosen for
 """

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.calibrate import number, searches, whether
+from experiments.calibrate import lengths, number, scripts, searches, small, whether
 from experiments.command import say
 from paretocut.decisions.options import EXPECT
 
@@ -18,7 +18,10 @@ def measure() -> dict[str, Any]:
     bench = number.Bench()
     values = number.leave_one_out(bench)
     say("numbers estimated")
-    values["judged"] = np.concatenate([number.tuned(lists) for _, _, lists in bench.systems])
+    pairs = zip(bench.systems, number.priors(bench), strict=True)
+    values["judged"] = np.concatenate(
+        [number.tuned(lists, known) for (_, _, lists), known in pairs]
+    )
     say("tuned on judgements")
     content: dict[str, Any] = {
         "systems": len(bench.systems),
@@ -27,7 +30,15 @@ def measure() -> dict[str, Any]:
         "whether": {},
     }
     sets = searches.question_sets()
-    for system in ("MiniLM", "BM25"):
-        content["whether"][system] = whether.measure(system, searches.ask(system, sets))
+    asked = {system: searches.ask(system, sets) for system in ("MiniLM", "BM25")}
+    asked["hybrid"] = searches.fused(asked["BM25"], asked["MiniLM"])
+    for system, answers in asked.items():
+        content["whether"][system] = whether.measure(system, answers)
         say(f"{system} measured")
+    content["lengths"] = lengths.measure(asked["BM25"])
+    content["noticed"] = {s: lengths.noticed(asked[s]) for s in ("MiniLM", "BM25")}
+    content["strange"] = whether.strange(asked["MiniLM"])
+    content["small"] = small.measure()
+    say("small indexes measured")
+    content["scripts"] = scripts.measure()
     return content

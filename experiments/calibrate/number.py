@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from experiments.data import ROOT
+from experiments.compare.consensus.pretrain import corpus, elsewhere
+from experiments.data import ROOT, RUNS, load
 from experiments.texts import systems
 from paretocut import metrics
 from paretocut.background import drift
@@ -22,16 +23,17 @@ from paretocut.lists import Ragged, RankedLists
 from paretocut.relevance.beliefs import beliefs_about, believed_cuts, stated
 from paretocut.relevance.scale import Scale
 from paretocut.truncators.consensus import unjudged
+from paretocut.truncators.consensus.pretrain import Pretrained
 from paretocut.truncators.consensus.untrained import upper_third
 
-__all__ = ["Bench", "learn", "leave_one_out", "ship", "tuned"]
+__all__ = ["Bench", "learn", "leave_one_out", "priors", "ship", "tuned"]
 
 Array = NDArray[np.float64]
 _MOST = 300
 _TARGETS = np.log(np.geomspace(0.7, 400.0, 28))
 _SMOOTH = 0.5
 _RIDGE = 0.003
-# Spread of the belief and share of the plain upper half, chosen leave-one-collection-out.
+# Spread of the belief and share of the upper part, chosen leave-one-collection-out.
 _ONE = {"spread": 1.2, "plain": 0.4}
 _MANY = {"spread": 1.0, "plain": 0.3}
 
@@ -151,7 +153,7 @@ def leave_one_out(bench: Bench) -> dict[str, Array]:
     logs = np.log(np.array(list(EXPECT.values())))
     nearest = words[np.argmin(np.abs(np.log(mean)[:, None] - logs), axis=1)]
     return {
-        "half": bench.cut([upper_third(x, Scale.of(x.merit))[0] for _, _, x in bench.systems]),
+        "default": bench.cut([upper_third(x, Scale.of(x.merit))[0] for _, _, x in bench.systems]),
         "one": bench.f1([one]),
         "many": bench.f1([many]),
         "word": bench.f1([np.concatenate([stated(1, str(word)) for word in nearest])]),
@@ -159,7 +161,14 @@ def leave_one_out(bench: Bench) -> dict[str, Array]:
     }
 
 
-def tuned(lists: RankedLists, folds: int = 5, seed: int = 0) -> Array:
+def priors(bench: Bench) -> list[Pretrained | None]:
+    """Return what other collections taught, for each run; None for what ships, which knows none."""
+    known = elsewhere({run: load(run) for run in RUNS})
+    of_runs: list[Pretrained | None] = [known[corpus(run.family)] for run in RUNS]
+    return of_runs + [None] * (len(bench.systems) - len(RUNS))
+
+
+def tuned(lists: RankedLists, prior: Pretrained | None, folds: int = 5, seed: int = 0) -> Array:
     """Return F1 of each list, cut by `Consensus` fitted on the judgements of the other folds."""
     from paretocut.truncators import Consensus
 
@@ -167,7 +176,7 @@ def tuned(lists: RankedLists, folds: int = 5, seed: int = 0) -> Array:
     values = np.empty(len(lists))
     for k in np.unique(fold):
         inside = np.flatnonzero(fold == k)
-        fitted = Consensus().fit(lists[np.flatnonzero(fold != k).tolist()])
+        fitted = Consensus(pretrained=prior).fit(lists[np.flatnonzero(fold != k).tolist()])
         own = lists[inside.tolist()]
         values[inside] = metrics.f1(own, fitted.predict(own))
     return values

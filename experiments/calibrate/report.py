@@ -11,11 +11,11 @@ import numpy as np
 from experiments.pages import GREY, fill, picture, share, table
 from experiments.results import read
 
-__all__ = ["draw", "pages", "rates"]
+__all__ = ["draw", "pages", "rates", "seen"]
 
 _KINDS = {"nonsense": "nonsense", "log": "with a log", "tuned": "labels"}
 _NUMBER = {
-    "half": "half",
+    "default": "default",
     "one": "one list",
     "many": "lists",
     "word": "word",
@@ -31,7 +31,7 @@ def pages() -> dict[str, str]:
     dense, lexical = whether["MiniLM"], whether["BM25"]
     facts = {
         "commit": content["commit"],
-        "collections": len(content["number"]["half"]),
+        "collections": len(content["number"]["default"]),
         "systems": content["systems"],
         "whether_minilm": _whether(dense),
         "whether_bm25": _whether(lexical),
@@ -48,6 +48,15 @@ def pages() -> dict[str, str]:
         **_excess(lexical, "bm25"),
         **_emptied(dense),
         **_gains(content["number"]),
+        "passing": _passing(whether),
+        "contracts": share(1 - dense["contractnli"]["alpha"]["0.05"]["other"]),
+        "lengths": _lengths(content["lengths"]),
+        "small": _small(content["small"]),
+        "small_all": _small_all(content["small"]["ships"]),
+        "chosen": _chosen(content["small"]["chosen"]),
+        "scripts": _scripts(content["scripts"]),
+        **_strange(content["strange"]),
+        **_noticed(content["noticed"]),
     }
     return {"docs/evidence/calibrate.md": fill(Path(__file__).with_name("page.md"), facts)}
 
@@ -111,7 +120,7 @@ def _contaminated(whether: Mapping[str, Any]) -> str:
 
 
 def _number(number: Mapping[str, Mapping[str, float]]) -> str:
-    rows = [[n, *(f"{number[kind][n]:.3f}" for kind in _NUMBER)] for n in number["half"]]
+    rows = [[n, *(f"{number[kind][n]:.3f}" for kind in _NUMBER)] for n in number["default"]]
     means = [np.mean(list(number[kind].values())) for kind in _NUMBER]
     rows.append(["**mean**", *(f"**{mean:.3f}**" for mean in means)])
     return table(["collection", *_NUMBER.values()], rows)
@@ -119,10 +128,10 @@ def _number(number: Mapping[str, Mapping[str, float]]) -> str:
 
 def _gains(number: Mapping[str, Mapping[str, float]]) -> dict[str, str]:
     mean = {kind: float(np.mean(list(values.values()))) for kind, values in number.items()}
-    over = {name: number["many"][name] - number["half"][name] for name in number["half"]}
+    over = {name: number["many"][name] - number["default"][name] for name in number["default"]}
     worst = min(over, key=lambda name: over[name])
     return {
-        "lists_gain": f"{100 * (mean['many'] - mean['half']):.1f}",
+        "lists_gain": f"{100 * (mean['many'] - mean['default']):.1f}",
         "lists_worst": f"{100 * over[worst]:.1f}",
         "lists_worst_name": worst,
         "word_share": share(mean["word"] / mean["number"]),
@@ -133,6 +142,88 @@ def _own(whether: Mapping[str, Any]) -> str:
     names = [name for name, row in whether["MiniLM"].items() if "own" in row]
     rows = ([name, *(f"{part[name]['own']:.2f}" for part in whether.values())] for name in names)
     return table(["questions without an answer of", *whether], rows)
+
+
+def seen(part: Mapping[str, Any]) -> tuple[float, float, float]:
+    """Return the least, median and largest share of off-topic questions that get results."""
+    passed = [1 - row["alpha"]["0.05"]["other"] for row in part.values()]
+    return min(passed), float(np.median(passed)), max(passed)
+
+
+def _passing(whether: Mapping[str, Any]) -> str:
+    rows = []
+    for system, part in whether.items():
+        lost = [row["alpha"]["0.05"]["good"] for row in part.values()]
+        rows.append([system, *map(share, seen(part)), share(float(np.median(lost)))])
+    return table(["scores", "least", "median", "most", "good left empty, median"], rows)
+
+
+def _lengths(rows: Mapping[str, Mapping[str, float | None]]) -> str:
+    def mean(kind: str) -> str:
+        known = [row[kind] for row in rows.values() if row[kind] is not None]
+        return f"{np.mean(known):.3f}"
+
+    body = [["not scaled, 8", mean("unscaled"), ""]]
+    body += [[f"scaled, {n}", mean(str(n)), mean(f"{n} long")] for n in (8, 16, 32)]
+    return table(["BM25, words of nonsense", "all questions", "more than eight words"], body)
+
+
+def _small(small: Mapping[str, Any]) -> str:
+    def mean(rows: Mapping[str, Any], size: str) -> str:
+        pairs = [row[size] for row in rows.values() if size in row]
+        good, other = np.mean(pairs, axis=0)
+        return f"{100 * good:.0f} / {100 * other:.0f}"
+
+    plain = {
+        name: {size: row["8"] for size, row in rates.items()}
+        for name, rates in small["rates"].items()
+    }
+    sizes = max((list(row) for row in plain.values()), key=len)
+    kinds = (plain, small["ships"], small["held_out"])
+    rows = ([size, *(mean(kind, size) for kind in kinds)] for size in sizes)
+    return table(["documents", "index words alone", "as shipped", "held out"], rows)
+
+
+def _small_all(ships: Mapping[str, Any]) -> str:
+    sizes = max((list(row) for row in ships.values()), key=len)
+    rows = (
+        [
+            name,
+            *(f"{100 * row[s][0]:.0f} / {100 * row[s][1]:.0f}" if s in row else "" for s in sizes),
+        ]
+        for name, row in ships.items()
+    )
+    return table(["collection", *sizes], rows)
+
+
+def _chosen(chosen: Mapping[str, Any]) -> str:
+    rules = sorted({(over, least) for over, least in chosen.values()})
+    return " or ".join(f"{over:g} and at least {least:g}" for over, least in rules)
+
+
+def _scripts(rows: Mapping[str, Mapping[str, float]]) -> str:
+    kinds = ("words answered", "words refused", "pairs answered", "pairs refused")
+    body = ([name, *(share(row[kind]) for kind in kinds)] for name, row in rows.items())
+    head = ["sentences: answered", "refused", "pairs of characters: answered", "refused"]
+    return table(["texts", *head], body)
+
+
+def _strange(rows: Mapping[str, Mapping[str, float]]) -> dict[str, str]:
+    right = [row["right"] for row in rows.values()]
+    wrong = [row["wrong"] for row in rows.values()]
+    return {
+        "strange_right": f"{100 * max(right):.1f} %",
+        "strange_wrong": share(float(np.mean(wrong))),
+        "strange_least": share(min(wrong)),
+    }
+
+
+def _noticed(noticed: Mapping[str, Mapping[str, bool]]) -> dict[str, int]:
+    return {
+        "noticed_bm25": sum(noticed["BM25"].values()),
+        "noticed_minilm": sum(noticed["MiniLM"].values()),
+        "noticed_of": len(noticed["BM25"]),
+    }
 
 
 def _alphas(whether: Mapping[str, Any]) -> str:
@@ -172,8 +263,8 @@ def draw() -> None:
         label: [rates(row, kind)[1] for row in part.values()] for kind, label in _KINDS.items()
     }
     _dots("whether", list(part), errors, "balanced error, MiniLM")
-    names = sorted(number["half"], key=lambda name: number["number"][name])
-    kinds = ("half", "many", "word", "number")
+    names = sorted(number["default"], key=lambda name: number["number"][name])
+    kinds = ("default", "many", "word", "number")
     f1 = {_NUMBER[kind]: [number[kind][name] for name in names] for kind in kinds}
     _dots("number", names, f1, "F1")
 

@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 import paretocut as pc
 from experiments.command import say
 from experiments.texts import TEXTS, documents, encode, queries
+from paretocut.lists import RankedLists
 
-__all__ = ["DEPTH", "Asked", "ask", "question_sets"]
+__all__ = ["DEPTH", "Asked", "ask", "fused", "nonsense", "question_sets"]
 
 DEPTH = 100
-_GOOD, _OWN, _OTHER, _NONSENSE = 200, 200, 50, 150
+_GOOD, _OWN, _OTHER, _NONSENSE, _GROWING = 200, 200, 50, 150, 10
 Array = NDArray[np.float64]
 
 
@@ -28,6 +29,7 @@ class Asked:
 
     texts: list[str]
     lists: list[Array]  # at most 100 scores each; empty if nothing was found
+    ids: list[NDArray[np.int64]]  # of their documents
 
 
 Question = tuple[str, str | None]  # and the document it is put to
@@ -38,7 +40,8 @@ def question_sets(seed: int = 0) -> Sets:
     """Return the questions for each index, by kind, each with the document it is put to.
 
     Kinds: good (answerable), own (of this collection, without an answer), other (questions of
-    the other collections), letters, nonsense, and lexical (nonsense for BM25).
+    the other collections), letters, nonsense, lexical (nonsense for BM25), lexical 16 and 32 (as
+    long as that), and short and long (nonsense that grows from 4 words to 16).
     """
     sets: Sets = {}
     rng = np.random.default_rng(seed)
@@ -59,11 +62,18 @@ def question_sets(seed: int = 0) -> Sets:
             "good": some(True, _GOOD),
             "own": some(False, _OWN),
             "letters": anywhere([_letters(rng) for _ in range(100)]),
-            "nonsense": anywhere(pc.calibration.nonsense_queries(texts, _NONSENSE, seed=seed)),
-            "lexical": anywhere(
-                pc.calibration.nonsense_queries(texts, _NONSENSE, lexical=True, seed=seed)
-            ),
+            "nonsense": anywhere(nonsense(name, seed=seed)),
+            "lexical": anywhere(nonsense(name, lexical=True, seed=seed)),
         }
+        for length in (16, 32):
+            made = nonsense(name, lexical=True, length=length, seed=length)
+            sets[name][f"lexical {length}"] = anywhere(made)
+        growing = [words.split() for words in nonsense(name, length=16, seed=1)[:_GROWING]]
+        long = anywhere([" ".join(words) for words in growing])
+        sets[name]["long"] = long
+        sets[name]["short"] = [
+            (" ".join(words[:4]), place) for words, (_, place) in zip(growing, long, strict=True)
+        ]
     for name in TEXTS:
         places = sorted({d for _, d in sets[name]["good"] if d is not None})
         others: list[Question] = []
@@ -78,6 +88,13 @@ def question_sets(seed: int = 0) -> Sets:
     return sets
 
 
+def nonsense(name: str, **how: Any) -> list[str]:
+    """Return nonsense as `paretocut.calibrate` makes it for an index of this size."""
+    texts = list(documents(name).values())
+    size = int(np.median([len(place) for place in _places(name).values()]))
+    return pc.calibration.nonsense_queries(texts, _NONSENSE, size=size, **how)
+
+
 def _letters(rng: np.random.Generator) -> str:
     sizes = rng.integers(3, 9, size=rng.integers(3, 9))
     return " ".join("".join(rng.choice(list(string.ascii_lowercase), size=n)) for n in sizes)
@@ -85,23 +102,56 @@ def _letters(rng: np.random.Generator) -> str:
 
 def ask(system: str, sets: Sets) -> dict[str, dict[str, Asked]]:
     """Return the answers of "MiniLM" or "BM25" to all questions, by collection and kind."""
-    prepare = _minilm if system == "MiniLM" else _bm25
-    answer = prepare(sets)
+    if system == "MiniLM":
+        sets = _for_vectors(sets)
+    answer = _minilm(sets) if system == "MiniLM" else _bm25(sets)
     found = {}
     for name in TEXTS:
-        found[name] = {
-            kind: Asked([t for t, _ in asked], [answer(name, t, d) for t, d in asked])
-            for kind, asked in sets[name].items()
-        }
+        found[name] = {}
+        for kind, asked in sets[name].items():
+            answers = [answer(name, text, place) for text, place in asked]
+            scores, ids = [s for s, _ in answers], [i for _, i in answers]
+            found[name][kind] = Asked([text for text, _ in asked], scores, ids)
         say(f"{system}: {name}")
     return found
 
 
-Answer = Callable[[str, str, str | None], Array]
+def fused(
+    words: dict[str, dict[str, Asked]], vectors: dict[str, dict[str, Asked]]
+) -> dict[str, dict[str, Asked]]:
+    """Return the answers of both, fused by a `Fusion` that is fitted on nonsense."""
+    found: dict[str, dict[str, Asked]] = {}
+    for name in words:
+        arms = {
+            kind: {"words": _lists(words[name][kind]), "vectors": _lists(vectors[name][kind])}
+            for kind in ("good", "own", "other", "letters", "nonsense")
+            if words[name][kind].texts
+        }
+        fusion = pc.Fusion().fit(arms["nonsense"])
+        found[name] = {kind: Asked([], [], []) for kind in words[name]}
+        for kind, both in arms.items():
+            lists = [scores[:DEPTH] for scores in fusion.fuse(both).scores]
+            found[name][kind] = Asked(words[name][kind].texts, lists, [])
+    return found
+
+
+def _lists(asked: Asked) -> RankedLists:
+    return RankedLists(asked.lists, doc_ids=[ids.astype(str) for ids in asked.ids])
+
+
+Answer = Callable[[str, str, str | None], tuple[Array, NDArray[np.int64]]]
 
 
 def _asked(sets: Sets) -> list[str]:
     return sorted({t for kinds in sets.values() for kind in kinds.values() for t, _ in kind})
+
+
+def _for_vectors(sets: Sets) -> Sets:
+    """Return the questions without the nonsense for BM25."""
+    return {
+        name: {kind: asked for kind, asked in kinds.items() if not kind.startswith("lexical")}
+        for name, kinds in sets.items()
+    }
 
 
 @cache
@@ -127,11 +177,15 @@ def _minilm(sets: Sets) -> Answer:
     asked = _asked(sets)
     vectors = dict(zip(asked, kept("questions", asked), strict=True))
 
-    def answer(name: str, text: str, place: str | None) -> Array:
-        scores = index(name)[_places(name)[place]] @ vectors[text]
-        return np.sort(scores)[::-1][:DEPTH].astype(np.float64)
+    def answer(name: str, text: str, place: str | None) -> tuple[Array, NDArray[np.int64]]:
+        return _best(index(name)[_places(name)[place]] @ vectors[text])
 
     return answer
+
+
+def _best(scores: NDArray[Any]) -> tuple[Array, NDArray[np.int64]]:
+    order = np.argsort(-scores, kind="stable")[:DEPTH]
+    return scores[order].astype(np.float64), order
 
 
 def _bm25(sets: Sets) -> Answer:
@@ -160,11 +214,11 @@ def _bm25(sets: Sets) -> Answer:
     asked = _asked(sets)
     split = dict(zip(asked, tokens(asked), strict=True))
 
-    def answer(name: str, text: str, place: str | None) -> Array:
+    def answer(name: str, text: str, place: str | None) -> tuple[Array, NDArray[np.int64]]:
         engine, known = index(name, place)
         if not known.intersection(split[text]):
-            return np.zeros(0)
-        scores = np.sort(engine.get_scores(split[text]))[::-1][:DEPTH].astype(np.float64)
-        return scores[scores > 0]
+            return np.zeros(0), np.zeros(0, dtype=np.int64)
+        scores, ids = _best(engine.get_scores(split[text]))
+        return scores[scores > 0], ids[scores > 0]
 
     return answer

@@ -13,7 +13,7 @@ from experiments.calibrate.searches import Asked
 from experiments.texts import TEXTS, documents
 from paretocut.lists import RankedLists
 
-__all__ = ["measure"]
+__all__ = ["measure", "strange"]
 
 Array = NDArray[np.float64]
 _ALPHAS = (0.01, 0.05, 0.1)
@@ -38,7 +38,7 @@ def _collection(system: str, name: str, asked: dict[str, Asked]) -> dict[str, An
         sample = [texts[i] for i in rng.permutation(len(texts))[:_SAMPLE]]
         scale = pc.background.QueryScale.from_texts(sample)
         kinds = {kind: _divided(part, scale) for kind, part in asked.items()}
-    nonsense = kinds["nonsense" if system == "MiniLM" else "lexical"].lists
+    nonsense = kinds["lexical" if system == "BM25" else "nonsense"].lists
     tops = {kind: _tops(part.lists) for kind, part in kinds.items()}
     row: dict[str, Any] = {"alpha": {}, "splits": []}
     for alpha in _ALPHAS:
@@ -128,7 +128,32 @@ def _sorted(lists: list[Array]) -> Array:
 
 def _divided(asked: Asked, scale: pc.background.QueryScale) -> Asked:
     divisors = scale(asked.texts)
-    return Asked(asked.texts, [x / d for x, d in zip(asked.lists, divisors, strict=True)])
+    lists = [x / d for x, d in zip(asked.lists, divisors, strict=True)]
+    return Asked(asked.texts, lists, asked.ids)
+
+
+def strange(asked: dict[str, dict[str, Asked]]) -> dict[str, Any]:
+    """Return how often a gate says that scores are not of its kind.
+
+    Of good and off-topic questions, and of the same as cosine distances where the gate was made
+    for squared distances, which are twice as large.
+    """
+    rows = {}
+    for name, kinds in asked.items():
+        gate = pc.calibration.calibrated(kinds["nonsense"].lists)
+        far = [2 * (1 - x) for x in kinds["nonsense"].lists]
+        other = pc.calibration.calibrated(far, higher_is_better=False)
+        both = [*kinds["good"].lists, *kinds["other"].lists]
+        rows[name] = {
+            "right": _strange(gate, both, True),
+            "wrong": _strange(other, [1 - x for x in both], False),
+        }
+    return rows
+
+
+def _strange(gate: Any, lists: list[Array], up: bool) -> float:
+    cuts = gate.cut_batch(RankedLists(lists, higher_is_better=up))
+    return float(np.mean(["not_calibrated_for" in names for names in cuts.warnings]))
 
 
 def _empty(truncator: Any, lists: list[Array]) -> float:

@@ -82,7 +82,7 @@ _LAZY = {
 
 _register()
 
-_ROOMS = ("background", "calibration", "evaluation", "fusion", "judging", "relevance")
+_ROOMS = ("background", "calibration", "evaluation", "fusion", "judging", "relevance", "stopping")
 
 
 def __getattr__(name: str) -> object:

@@ -7,11 +7,12 @@ import os
 from paretocut.background import Background
 from paretocut.fusion import Fusion
 from paretocut.schema.files import load_model
+from paretocut.stopping import Quantile
 from paretocut.truncators import Truncator
 
 
-def load(path: str | os.PathLike[str]) -> Truncator | Background | Fusion:
-    """Return the truncator, the background or the fusion that ``save`` wrote.
+def load(path: str | os.PathLike[str]) -> Truncator | Background | Fusion | Quantile:
+    """Return the truncator, the background, the fusion or the stopping rule that ``save`` wrote.
 
     A file from a stranger can do no harm: it is plain data, every value in it is checked, nothing
     in it is run, and no other file is read.
@@ -36,5 +37,6 @@ def load(path: str | os.PathLike[str]) -> Truncator | Background | Fusion:
     ...     load(f"{folder}/model.json")
     FixedK(k=3)
     """
-    model: Truncator | Background | Fusion = load_model(path, "truncator", "background", "fusion")
+    tags = ("truncator", "background", "fusion", "stopping")
+    model: Truncator | Background | Fusion | Quantile = load_model(path, *tags)
     return model

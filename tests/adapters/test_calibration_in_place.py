@@ -13,7 +13,7 @@ from support import importorskip
 import paretocut as pc
 from paretocut.adapters.deciding import cut_each, cut_scored
 from paretocut.errors import InvalidParameterError
-from paretocut.truncators import Calibrated, FixedK
+from paretocut.truncators import Calibrated, Consensus, FixedK, Surprise
 from paretocut.truncators.choose import Chosen
 
 pytestmark = [pytest.mark.heavy, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
@@ -33,7 +33,7 @@ def vector(text: str) -> list[float]:
     return list(map(float, total / np.linalg.norm(total)))
 
 
-def langchain() -> tuple[Any, Any]:
+def langchain(**options: Any) -> tuple[Any, Any]:
     """Return a retriever of LangChain, and how it is asked."""
     base = importorskip("langchain_core.embeddings").Embeddings
 
@@ -48,10 +48,10 @@ def langchain() -> tuple[Any, Any]:
     store.add_texts(TEXTS)
     from paretocut.adapters.langchain import ParetoCutRetriever
 
-    return ParetoCutRetriever(vectorstore=store, fetch_k=50, expect="few"), "invoke"
+    return ParetoCutRetriever(vectorstore=store, fetch_k=50, **options), "invoke"
 
 
-def llama_index() -> tuple[Any, Any]:
+def llama_index(**options: Any) -> tuple[Any, Any]:
     """Return a retriever of LlamaIndex, and how it is asked."""
     core = importorskip("llama_index.core")
     base = importorskip("llama_index.core.embeddings").BaseEmbedding
@@ -67,22 +67,159 @@ def llama_index() -> tuple[Any, Any]:
         async def _aget_query_embedding(self, query: str) -> list[float]:
             return vector(query)
 
-    index = core.VectorStoreIndex(nodes=[node(text=text) for text in TEXTS], embed_model=Table())
+    nodes = [node(text=text, id_=text) for text in TEXTS]
+    index = core.VectorStoreIndex(nodes=nodes, embed_model=Table())
     from paretocut.adapters.llama_index import ParetoCutRetriever
 
-    return ParetoCutRetriever(index, fetch_k=50, expect="few"), "retrieve"
+    return ParetoCutRetriever(index, fetch_k=50, **options), "retrieve"
 
 
 @pytest.mark.parametrize("host", [langchain, llama_index])
-def test_a_retriever_learns_from_its_own_store_to_return_nothing(host: Any) -> None:
-    retriever, name = host()
+def test_a_retriever_learns_from_its_own_store_to_return_nothing(host: Any, tmp_path: Path) -> None:
+    retriever, name = host(expect="one")
     calibrated = retriever.calibrate(TEXTS, n=60, queries=QUERIES)
     assert len(getattr(calibrated, name)(TEXTS[7])) == 1
     assert len(getattr(calibrated, name)("words of another world")) == 0
     # The one it was made from is as it was.
     assert len(getattr(retriever, name)("words of another world")) > 0
-    truncator = getattr(calibrated, "truncator", None)
-    assert truncator is None or isinstance(truncator, Calibrated)
+    assert isinstance(calibrated.truncator, Calibrated)
+    assert "passages of your texts" in calibrated.truncator.report()
+    calibrated.truncator.save(tmp_path / "gate.json")
+    again, _ = host(truncator=tmp_path / "gate.json")
+    assert len(getattr(again, name)("words of another world")) == 0
+
+
+@pytest.mark.parametrize("host", [langchain, llama_index])
+@pytest.mark.parametrize(
+    ("said", "inner"),
+    [
+        ({"expect": "one"}, Consensus(expect="one")),
+        ({"truncator": FixedK(7)}, FixedK(7)),
+        ({"evalue": 0.01, "transform": "auto"}, Surprise(evalue=0.01, transform="auto")),
+        ({}, Consensus()),
+    ],
+    ids=str,
+)
+def test_calibration_drops_nothing_that_was_said(
+    host: Any, said: dict[str, Any], inner: Any
+) -> None:
+    retriever, _ = host(**said, max_k=20)
+    known = retriever.calibrate(TEXTS, n=20)
+    assert repr(known.truncator.base) == repr(inner)
+    bounds = known.max_k if hasattr(known, "max_k") else known.similarity_top_k
+    assert bounds == 20
+    # What calibrate itself is told comes first; a second gate takes the place of the first.
+    assert known.calibrate(TEXTS, n=20, expect=3).truncator.base.expect == 3
+    assert repr(known.calibrate(TEXTS, n=20).truncator.base) == repr(inner)
+
+
+def test_the_number_of_nodes_is_bounded_at_run_time() -> None:
+    retriever, _ = llama_index(min_k=0, truncator=FixedK(9))
+    assert len(retriever.retrieve("words")) == 9
+    retriever.similarity_top_k = 2
+    found = retriever.retrieve("words")
+    assert (len(found), found.cut.n) == (2, 50)
+
+
+def words_of(query: str) -> list[tuple[str, float]]:
+    """Return a second search: the texts by their common words with the query."""
+    asked = set(query.split())
+    found = sorted(((len(asked & set(text.split())), text) for text in TEXTS), reverse=True)
+    return [(text, float(count)) for count, text in found[:50]]
+
+
+def langchain_fusion(**options: Any) -> tuple[Any, Any]:
+    """Return a fusion of two retrievers of LangChain, and how it is asked and calibrated."""
+    retriever, _ = langchain()
+    from langchain_core.documents import Document
+    from langchain_core.retrievers import BaseRetriever
+
+    from paretocut.adapters.langchain import ParetoCutFusionRetriever
+
+    class Words(BaseRetriever):
+        def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
+            return [Document(text, metadata={"relevance_score": s}) for text, s in words_of(query)]
+
+    arms = {"words": Words(), "vectors": retriever.vectorstore}
+    made = ParetoCutFusionRetriever(retrievers=arms, fetch_k=50, **options)
+    return made, lambda fusion, query: fusion.invoke(query)
+
+
+def llama_index_fusion(**options: Any) -> tuple[Any, Any]:
+    """Return the same for LlamaIndex."""
+    retriever, _ = llama_index()
+    schema = importorskip("llama_index.core.schema")
+    from llama_index.core.base.base_retriever import BaseRetriever
+
+    from paretocut.adapters.llama_index import ParetoCutFusionRetriever
+
+    class Words(BaseRetriever):
+        def _retrieve(self, query_bundle: Any) -> list[Any]:
+            return [
+                schema.NodeWithScore(node=schema.TextNode(text=text, id_=text), score=score)
+                for text, score in words_of(query_bundle.query_str)
+            ]
+
+    inner = retriever._retriever
+    arms = {"words": Words(), "vectors": inner}
+    made = ParetoCutFusionRetriever(arms, **options)
+    return made, lambda fusion, query: fusion.retrieve(query)
+
+
+def haystack_fusion(**options: Any) -> tuple[Any, Any]:
+    """Return the same for Haystack; `calibrate` gets the search too."""
+    document = importorskip("haystack").Document
+    from paretocut.adapters.haystack import ParetoCutJoiner
+
+    base = embed(TEXTS)
+
+    def search(query: str) -> Any:
+        near = base @ embed([query])[0]
+        best = np.argsort(-near)[:50]
+        return {
+            "words": [document(id=text, content=text, score=s) for text, s in words_of(query)],
+            "vectors": [
+                document(id=TEXTS[i], content=TEXTS[i], score=float(near[i])) for i in best
+            ],
+        }
+
+    made = ParetoCutJoiner(["words", "vectors"], **options)
+    plain = made.calibrate
+    made.calibrate = lambda texts, **how: plain(texts, search, **how)
+    return made, lambda fusion, query: fusion.run(**search(query))["documents"]
+
+
+@pytest.mark.parametrize("host", [langchain_fusion, llama_index_fusion, haystack_fusion])
+@pytest.mark.filterwarnings("ignore::paretocut.adapters.ScoresWarning")
+def test_a_fusion_is_gated_by_a_fitted_fusion(host: Any) -> None:
+    plain, ask = host(expect="one")
+    gated = plain.calibrate(TEXTS, n=40, queries=QUERIES)
+    assert gated.truncator.base.expect == "one"
+    good = [f"{text.split()[5]} {' '.join(text.split()[:4])}" for text in TEXTS[60:80]]
+    other = [f"{chr(97 + i)}xx another{i} world{i} of words{i}" for i in range(20)]
+    answered = sum(len(ask(gated, query)) > 0 for query in good)
+    refused = sum(len(ask(gated, query)) == 0 for query in other)
+    assert min(answered, refused) >= 19
+    assert len(ask(plain, other[0])) > 0
+
+
+def test_a_method_that_cannot_be_gated_is_refused() -> None:
+    plain, _ = langchain_fusion(method="rrf")
+    with pytest.raises(InvalidParameterError, match="only a fitted Fusion can be gated, got 'rrf'"):
+        plain.calibrate(TEXTS)
+
+
+def test_haystack_stores_a_calibrated_component_in_yaml() -> None:
+    haystack = importorskip("haystack")
+    plain, ask = haystack_fusion(expect="one")
+    known = plain.calibrate(TEXTS, n=40, queries=QUERIES)
+    made = haystack.Pipeline()
+    made.add_component("cut", known)
+    cut = haystack.Pipeline.loads(made.dumps(), allowed_modules=["paretocut.*"]).get_component(
+        "cut"
+    )
+    assert cut.truncator.report() == known.truncator.report()
+    assert ask(cut, "words of another world") == []
 
 
 def embed(texts: list[str]) -> Any:
@@ -178,14 +315,15 @@ def test_haystack_component_is_calibrated_on_a_search() -> None:
         best = np.argsort(-near)[:50]
         return [document(content=TEXTS[i], score=float(near[i])) for i in best]
 
-    plain = ParetoCut(expect="few", max_k=20, max_tokens=1000)
+    plain = ParetoCut(expect="one", max_k=20, max_tokens=1000)
     made = plain.calibrate(TEXTS, search, n=60, queries=QUERIES)
+    assert made.truncator.base.expect == "one"
     assert [d.content for d in made.run(search(TEXTS[7]))["documents"]] == [TEXTS[7]]
     assert made.run(search("words of another world"))["documents"] == []
     assert len(plain.run(search("words of another world"))["documents"]) > 0
     assert made.options["max_k"] == 20
     assert made._budget == plain._budget
-    assert isinstance(made.options["truncator"], Calibrated)
+    assert isinstance(made.truncator, Calibrated)
 
 
 def lexical_search(query: str) -> list[float]:

@@ -167,18 +167,30 @@ def test_a_pipeline_survives_yaml() -> None:
     )
 
 
-def test_a_truncator_is_stored_by_its_path(tmp_path: Path) -> None:
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_truncator_is_stored_by_its_path_or_whole(tmp_path: Path, whole: bool) -> None:
     haystack = importorskip("haystack")
-    pc.truncators.FixedK(3).save(tmp_path / "three.json")
+    three = pc.truncators.FixedK(3)
+    three.save(tmp_path / "three.json")
+    given = three if whole else tmp_path / "three.json"
     made = haystack.Pipeline()
-    made.add_component("cut", component(truncator=tmp_path / "three.json", max_tokens=1000))
+    made.add_component("cut", component(truncator=given, max_tokens=1000))
     restored = haystack.Pipeline.loads(made.dumps(), allowed_modules=["paretocut.*"])
     found = restored.run({"cut": {"documents": documents_with(scores())}})["cut"]
     assert len(found["documents"]) == found["decision"]["k"] == 3
-    with pytest.raises(InvalidParameterError, match="truncator must be the path of a saved one"):
-        component(truncator=pc.truncators.FixedK(3)).to_dict()
     with pytest.raises(InvalidParameterError, match="count_tokens must be None"):
         component(count_tokens=len).to_dict()
+
+
+def test_top_k_at_run_time_bounds_the_decision() -> None:
+    documents = documents_with(scores())
+    found = component(min_k=5, max_k=9).run(documents, top_k=2)
+    assert len(found["documents"]) == 2
+    assert found["decision"]["n"] == len(documents)
+    again = asyncio.run(component(min_k=5).run_async(documents, top_k=2))
+    assert len(again["documents"]) == 2
+    with pytest.raises(InvalidParameterError, match="ParetoCut: top_k must be"):
+        component().run(documents, top_k=0)
 
 
 def test_documents_stay_within_a_budget_of_tokens() -> None:

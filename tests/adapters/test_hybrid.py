@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from engines import DIMENSION, postgres_server, vectors
 from support import importorskip
 
 import paretocut as pc
+from paretocut.adapters import ScoresWarning
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 
 pytestmark = [
@@ -148,6 +151,12 @@ def test_langchain_retrievers_without_scores_take_part_by_their_order() -> None:
     )
     # By hand: a 1/61 + 1/62, c 1/63 + 1/61, b 1/62, d 1/63.
     assert [d.page_content for d in retriever.invoke("?")] == ["a", "c", "b", "d"]
+    retriever.method = None  # by scores, which they do not have
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        retriever.invoke("?")
+    told = [str(w.message) for w in said if issubclass(w.category, ScoresWarning)]
+    assert sum("have no scores, so their ranks count" in text for text in told) == 2
     # pydantic makes its own error of ours.
     with pytest.raises(ValueError, match="at least 2, got 1"):
         ParetoCutFusionRetriever(retrievers=[Listed(texts=[])])
@@ -246,15 +255,16 @@ def test_haystack_joiner_refuses_half_scored_lists_and_single_ones() -> None:
 
     good = haystack_documents({"a": 1.0, "b": 0.5})
     bad = haystack_documents({"a": 1.0, "b": None})
-    joiner = ParetoCutJoiner(["one", "two"])
+    joiner = ParetoCutJoiner(["one", "two"], method="rrf")
     with pytest.raises(InvalidScoresError, match="two: all results must have a score or none"):
         joiner.run(one=good, two=bad)
     with pytest.raises(InvalidParameterError, match="inputs must be one, two, got one"):
         joiner.run(one=good)
     with pytest.raises(InvalidParameterError, match="at least 2 different names"):
         ParetoCutJoiner(["one", "one"])
-    with pytest.raises(InvalidParameterError, match="truncator must be the path of a saved one"):
-        ParetoCutJoiner(["a", "b"], truncator=pc.truncators.FixedK(2)).to_dict()
+    plain = ParetoCutJoiner(["one", "two"], truncator=pc.truncators.FixedK(2)).to_dict()
+    again = ParetoCutJoiner.from_dict(json.loads(json.dumps(plain)))
+    assert len(again.run(one=good, two=good)["documents"]) == 2
 
 
 # --- search engines and vector stores ---

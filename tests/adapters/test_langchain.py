@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import json
 import uuid
 from pathlib import Path
 from typing import Any
@@ -168,9 +169,14 @@ def test_fetches_as_deep_as_asked_and_passes_arguments_on(store: Any, name: str)
     retriever = retriever_over(store, fetch_k=40)
     found = store.similarity_search_with_score("?", k=40)
     check(retriever.invoke("?"), found, higher_is_better(name))
-    found = store.similarity_search_with_score("?", k=60)
-    check(retriever.invoke("?", k=60), found, higher_is_better(name))
-    check(retriever_over(store, search_kwargs={"k": 60}).invoke("?"), found, higher_is_better(name))
+    # People who say k mean "at most": the search stays deep.
+    up = higher_is_better(name)
+    check(retriever.invoke("?", k=2), found, up, max_k=2)
+    check(asyncio.run(retriever.ainvoke("?", k=2)), found, up, max_k=2)
+    check(retriever_over(store, fetch_k=40, search_kwargs={"k": 2}).invoke("?"), found, up, max_k=2)
+    check(retriever_over(store, fetch_k=40, max_k=1).invoke("?", k=2), found, up, max_k=1)
+    with pytest.raises(InvalidParameterError, match="ParetoCutRetriever: k must be"):
+        retriever.invoke("?", k=0)
 
 
 def test_a_store_that_does_not_say_its_direction_is_asked_for_it() -> None:
@@ -383,7 +389,8 @@ def test_documents_stay_within_a_budget_of_tokens(store: Any) -> None:
     counted = retriever_over(store, max_tokens=5, count_tokens=len)
     kept = counted.invoke("?", config={"callbacks": [listener(seen)]})
     assert len(kept) == seen[0]["k"] == 2
-    assert len(retriever_over(store, max_tokens=1, count_tokens=len).invoke("?")) == 0
+    with pytest.warns(ScoresWarning, match="max_tokens=1 leaves nothing: the first of"):
+        assert len(retriever_over(store, max_tokens=1, count_tokens=len).invoke("?")) == 0
     options: dict[str, Any] = {"max_tokens": 5, "count_tokens": len, "evalue": 0.05}
     kept = ParetoCutCompressor(**options).compress_documents(documents_with(logits()), "?")
     assert [document.page_content for document in kept] == ["d0", "d1"]
@@ -420,6 +427,29 @@ def test_a_misspelt_key_does_not_empty_every_answer() -> None:
         ParetoCutCompressor().compress_documents(["text"], "?")  # type: ignore[list-item]
 
 
+def test_the_decision_is_seen_by_type_checkers(tmp_path: Path) -> None:
+    api = importorskip("mypy.api")
+    code = tmp_path / "reasons.py"
+    code.write_text(
+        "from langchain_core.vectorstores import InMemoryVectorStore\n"
+        "from paretocut.adapters.langchain import ParetoCutRetriever\n"
+        "def reason(store: InMemoryVectorStore) -> str:\n"
+        "    documents = ParetoCutRetriever(vectorstore=store).invoke('?', k=3)\n"
+        "    documents.nothing\n"
+        "    return documents.cut.reason\n"
+    )
+    said, _, _ = api.run(["--strict", "--cache-dir", str(tmp_path / "cache"), str(code)])
+    errors = [line for line in said.splitlines() if "reasons.py" in line and "error" in line]
+    assert len(errors) == 1
+    assert '"nothing"' in errors[0]  # that one is wrong, and nothing else
+
+
+def test_a_filter_that_leaves_little_is_no_fault_of_the_store() -> None:
+    small = store_with("memory", 30)
+    some = retriever_over(small, search_kwargs={"filter": lambda document: True})
+    assert len(some.invoke("?")) >= 1  # and no warning
+
+
 def test_a_store_that_brings_far_less_than_asked_is_warned_of(name: str) -> None:
     small = store_with(name, 30)
     with pytest.warns(ScoresWarning, match="brought 30 of the 200 results asked for"):
@@ -432,6 +462,7 @@ def test_a_component_with_a_truncator_is_stored_by_its_path(store: Any, tmp_path
     made = retriever_over(store, truncator=tmp_path / "three.json")
     assert len(made.invoke("?")) == 3
     assert made.model_dump(exclude={"vectorstore"})["truncator"] == str(tmp_path / "three.json")
-    # Left out, it would come back as a component that decides otherwise.
-    with pytest.raises(ValueError, match="truncator must be the path of a saved one"):
-        retriever_over(store, truncator=pc.truncators.FixedK(3)).model_dump()
+    # A truncator itself is stored whole.
+    whole = retriever_over(store, truncator=pc.truncators.FixedK(3))
+    plain = json.loads(json.dumps(whole.model_dump(exclude={"vectorstore"})))
+    assert len(retriever_over(store, **plain).invoke("?")) == 3

@@ -322,3 +322,11 @@ def test_graphs_miss_less_the_more_they_look_at() -> None:
     assert found[0] < found[1]
     labels, _ = cut_knn_query(*answer)
     assert set(labels[0].tolist()) == {0, 1, 2, 3}
+
+
+def test_an_answer_of_chroma_with_fewer_ids_than_distances_is_refused() -> None:
+    from paretocut.adapters import chroma
+
+    answer = {"ids": [["a", "b"]], "distances": [[0.1, 0.2, 0.9]]}
+    with pytest.raises(InvalidScoresError, match=r"ids must be as many as distances .* got \[2\]"):
+        chroma.cut_query(answer)

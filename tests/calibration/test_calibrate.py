@@ -114,7 +114,7 @@ def test_calibrated_keeps_the_contract_of_truncators(
     assert bare.get_params(deep=False).keys() == t.get_params(deep=False).keys()
     assert bare.background == t.background
     assert bare.scale_ is t.scale_
-    assert {*bare._learned()} == {"nonsense_", "log_", "shapes_", "scale_"}
+    assert {*bare._learned()} == {"nonsense_", "log_", "shapes_", "scale_", "origin_"}
     assert bare.base._learned() == []
     assert t.get_params()["base__expect"] is None
     if kind != "lexical":

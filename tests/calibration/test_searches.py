@@ -70,7 +70,7 @@ def test_searches_go_on_where_they_stopped(tmp_path: Path) -> None:
         return [float(query.split()[1])]
 
     found = run_searches(better, queries, who="test", resume=file)
-    assert again == queries[6:]
+    assert again == queries[:3] + queries[6:]  # some are searched again, to compare
     np.testing.assert_array_equal(np.concatenate(found), np.arange(10.0))
     kept = [json.loads(line) for line in file.read_text().splitlines()]
     assert kept[0] == {"format": "paretocut-searches", "version": 1}
@@ -90,3 +90,17 @@ def test_a_file_of_something_else_is_refused_and_left_as_it_is(
     with pytest.raises(DataFormatError, match=r"kept\.jsonl:1: not a file of searches"):
         run_searches(lambda query: [1.0], ["query"], who="test", resume=file)
     assert file.read_bytes() == content
+
+
+@pytest.mark.parametrize("given", [[10**400], [(1, 10**400)], [{"score": 10**400}], [1, 10**400]])
+def test_a_score_beyond_all_floats_is_refused(given: list[object], tmp_path: Path) -> None:
+    with pytest.raises(InvalidParameterError, match="test: search must give numbers"):
+        run_searches(lambda query: given, ["query"], who="test")
+    file = tmp_path / "kept.jsonl"
+    run_searches(lambda query: [1.0], ["query"], who="test", resume=file)
+    for value in ("1" + "0" * 400, "[" * 100_000):
+        kept = file.read_text()
+        file.write_text(kept.replace("1.0", value))
+        with pytest.raises(DataFormatError, match=r"kept\.jsonl:2: "):
+            run_searches(lambda query: [1.0], ["query"], who="test", resume=file)
+        file.write_text(kept)

@@ -50,13 +50,12 @@ def test_commands_do_what_the_library_does(
 ) -> None:
     (tmp_path / "texts.txt").write_text("\n".join(TEXTS))
     made_up = tmp_path / "made-up.tsv"
-    assert (
-        main(["calibrate", "--texts", str(tmp_path / "texts.txt"), "-n", "7", "-o", str(made_up)])
-        == 0
-    )
-    lines = [line.split("\t") for line in made_up.read_text().splitlines()]
-    assert [text for _, text in lines] == nonsense_queries(TEXTS, 7)
-    assert lines[6][0] == "nonsense-7"
+    make = ["calibrate", "--texts", str(tmp_path / "texts.txt"), "-n", "7", "-o", str(made_up)]
+    for said, size in (([], len(TEXTS)), (["--size", "5000"], 5000)):
+        assert main([*make, *said]) == 0
+        lines = [line.split("\t") for line in made_up.read_text().splitlines()]
+        assert [text for _, text in lines] == nonsense_queries(TEXTS, 7, size=size)
+        assert lines[6][0] == "nonsense-7"
 
     rng = np.random.default_rng(4)
     null, good = null_lists(rng, 80).round(6), good_lists(rng, 150).round(6)
@@ -134,7 +133,7 @@ def test_nonsense_as_json_is_read_as_texts(tmp_path: Path) -> None:
     out = tmp_path / "nonsense.jsonl"
     make = ["calibrate", "--texts", str(tmp_path / "texts.txt"), "-o", str(out), "--json"]
     assert main([*make, "--lexical", "--seed", "4"]) == 0
-    expected = nonsense_queries(TEXTS, 100, lexical=True, seed=4)
+    expected = nonsense_queries(TEXTS, 100, size=len(TEXTS), lexical=True, seed=4)
     assert list(read_texts(out).values()) == expected
 
 

@@ -140,7 +140,7 @@ def test_a_file_without_permission_is_named(
         def refuse(*args: object, **kwargs: object) -> None:
             raise PermissionError(13, "Permission denied", "run.txt")
 
-        monkeypatch.setattr("paretocut.cli.arguments.read_lists", refuse)
+        monkeypatch.setattr("paretocut.cli.arguments.read_blocks", refuse)
     assert main(["cut", "run.txt"]) == 1
     assert capsys.readouterr().err == "paretocut: run.txt: Permission denied\n"
 

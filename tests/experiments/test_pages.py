@@ -19,7 +19,7 @@ EXPERIMENTS = sorted(path.parent.name for path in (ROOT / "experiments").glob("*
 EVIDENCE = ROOT / "docs" / "evidence"
 BY_HAND = {EVIDENCE / "research-notes.md"}
 SHORT = 1200  # words
-GUIDES = ("calibrate", "judge", "fuse")
+GUIDES = ("accept", "calibrate", "judge", "fuse")
 
 
 def report_of(name: str) -> ModuleType:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import pickle
+import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -454,7 +456,9 @@ def test_scores_that_overflow_on_the_learned_scale_are_refused() -> None:
     rng = np.random.default_rng(0)
     small = {name: pc.RankedLists(1e-155 * rng.random((9, 8)), doc_ids=ids) for name in "ab"}
     large = {name: pc.RankedLists(1e153 * rng.random((9, 8)), doc_ids=ids) for name in "ab"}
-    with pytest.raises(InvalidScoresError, match="Fusion: scores must be on the scale of those"):
+    with pytest.raises(
+        InvalidScoresError, match="the scores of a must be on one scale, that of fit"
+    ):
         Fusion().fit(small).fuse(large)
 
 
@@ -556,3 +560,92 @@ def test_ranx_gives_the_same_scores(method: str, norm: str | None, theirs: str) 
     fused = pc.fuse(lists, method=method)
     for i in range(5):
         assert dict(pairs_of(fused, i)) == pytest.approx(dict(expected[str(i)]), rel=1e-9)
+
+
+# --- very large and very small numbers ---
+
+SIZES = {"huge": 1.7e308, "large": 1e160, "usual": 1.0, "small": 1e-160, "denormal": 5e-321}
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("method", METHODS)
+def test_fusion_does_not_depend_on_the_unit_of_the_scores(method: str, size: str) -> None:
+    # From 1.7e308 to -1.7e308, min-max was NaN.
+    rng = np.random.default_rng(0)
+    ids = [[str(i) for i in rng.permutation(30)[:20]] for _ in range(8)]
+    whole = np.rint(rng.uniform(-1000, 1000, (8, 20)))
+    whole[:, 0] = 1000
+    unit = SIZES[size] / 1000 if size != "denormal" else 5e-324
+    other = pc.RankedLists(rng.random((8, 20)), doc_ids=ids)
+    expected = pc.fuse([pc.RankedLists(whole, doc_ids=ids), other], method=method)
+    fused = pc.fuse([pc.RankedLists(whole * unit, doc_ids=ids), other], method=method)
+    np.testing.assert_allclose(fused.scores.values, expected.scores.values, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("weights", [(1e308, 1e308), (1e308, 1.0), (5e-324, 5e-324), (0, 1e308)])
+def test_weights_of_any_size_give_finite_scores(
+    weights: tuple[float, float], tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(0)
+    lists = [
+        pc.RankedLists(rng.random((9, 8)), doc_ids=[list("abcdefgh")] * 9, relevance=truth)
+        for truth in rng.random((2, 9, 8)) < 0.3
+    ]
+    for method in METHODS:
+        assert np.isfinite(pc.fuse(lists, method=method, weights=weights).scores.values).all()
+    fusion = Fusion(weights=weights).fit(lists)
+    assert fusion.weights_.sum() == pytest.approx(2)
+    fusion.save(tmp_path / "f.json")
+    np.testing.assert_array_equal(pc.load(tmp_path / "f.json").weights_, fusion.weights_)
+
+
+@pytest.mark.parametrize("weights", [[True, True], ["1", "2"], [1, None], [[1], [2]], [1j, 1]])
+def test_weights_that_are_no_numbers_are_refused(weights: Any) -> None:
+    # [True, True] was saved as what load refused.
+    lists = [pc.RankedLists([[2.0, 1.0]], doc_ids=[["a", "b"]])] * 2
+    for call in (
+        lambda: pc.fuse(lists, weights=weights),
+        lambda: Fusion(weights=weights).fit(lists),
+    ):
+        with pytest.raises(InvalidParameterError, match="weights must be 2 numbers of 0 or more"):
+            call()
+
+
+def test_a_fit_that_fails_leaves_the_old_fusion() -> None:
+    # The new location was kept, and the slope was gone.
+    rng = np.random.default_rng(0)
+    ids = [list("abcdefgh")] * 9
+    lists = [pc.RankedLists(rng.random((9, 8)), rng.random((9, 8)) < 0.3, doc_ids=ids)] * 2
+    fusion = Fusion().fit(lists)
+    before = fusion.to_dict()
+    barren = [pc.RankedLists(5 + rng.random((9, 8)), np.zeros((9, 8)), doc_ids=ids)] * 2
+    with pytest.raises(InvalidScoresError, match="at least one relevant result"):
+        fusion.fit(barren)
+    assert fusion.to_dict() == before
+
+
+def test_a_shared_fusion_fuses_by_one_of_its_models_while_it_is_fitted() -> None:
+    rng = np.random.default_rng(0)
+    ids = [list("abcdefgh")] * 9
+    samples = [
+        [pc.RankedLists(scale * rng.random((9, 8)), rng.random((9, 8)) < 0.3, doc_ids=ids)] * 2
+        for scale in (1, 3)
+    ]
+    models = [Fusion().fit(sample).fuse(samples[0]).scores.values.tolist() for sample in samples]
+    shared = Fusion().fit(samples[0])
+    done = threading.Event()
+
+    def fuse() -> list[list[float]]:
+        found = []
+        while not done.is_set():
+            found.append(shared.fuse(samples[0]).scores.values.tolist())
+        return found
+
+    with ThreadPoolExecutor(2) as pool:
+        try:
+            work = [pool.submit(fuse) for _ in range(2)]
+            for i in range(20):
+                shared.fit(samples[i % 2])
+        finally:
+            done.set()
+        assert all(scores in models for found in work for scores in found.result())

@@ -80,6 +80,7 @@ def models() -> dict[str, Callable[[], Any]]:
         "number": lambda: tr.Consensus(expect=3.0).fit(bare),
         "pretrained": lambda: tr.Consensus("dcg", pretrained=pretrain({"x": [lists]})),
         "conformal": lambda: tr.Conformal(tr.GlobalK(), level=0.3).fit(lists),
+        "accept": lambda: tr.Accept(0.3, name="x").fit(lists),
         "gated": lambda: tr.Gated(tr.Consensus(), background()),
         "gated, fitted": lambda: tr.Gated(tr.GlobalK(), background(), alpha=None).fit(lists),
         "calibrated": lambda: pc.calibration.calibrated(

@@ -22,6 +22,7 @@ TESTED = {
         "chromadb",
         "faiss-cpu",
     ),
+    "test_langchain_standard.py": ("langchain-core", "langchain-tests", "langgraph-checkpoint"),
     "test_llama_index.py": ("llama-index-core",),
     "test_haystack.py": ("haystack-ai",),
     "test_pyterrier.py": ("pyterrier",),

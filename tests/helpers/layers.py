@@ -26,7 +26,7 @@ LAYERS = [
     {"tail"},
     {"metrics", "background", "relevance"},
     {"truncators"},
-    {"calibration", "fusion", "judging", "evaluation"},
+    {"calibration", "fusion", "judging", "stopping", "evaluation"},
     {"io", "show", "adapters", "loading"},
     {"web"},
     {"cli"},

@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import lzma
+import struct
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support import importorskip
 
 import paretocut as pc
 from paretocut.errors import DataFormatError, InvalidParameterError, InvalidScoresError
@@ -153,3 +155,39 @@ def test_masked_arrays_are_refused() -> None:
     ):
         with pytest.raises(InvalidScoresError, match=r"must not be masked.*compressed"):
             call()
+
+
+@pytest.mark.parametrize("name", ["t.arrow", "t.parquet"])
+def test_a_damaged_table_is_a_format_error_or_read(tmp_path: Path, name: str) -> None:
+    # Of 3,000 such Arrow files 66 killed the process; 1,304 Parquet files raised OSError.
+    importorskip("pyarrow")
+    ids = [["a", "b", "c"], ["é"], []]
+    lists = pc.RankedLists([[3.0, 2.0, 1.0], [5.0], []], [[1, None, 0], [1], []], doc_ids=ids)
+    write_lists(tmp_path / name, lists)
+    whole = (tmp_path / name).read_bytes()
+    rng = np.random.default_rng(0)
+    refused = 0
+    for _ in range(600):
+        data = np.frombuffer(whole, np.uint8).copy()
+        for at in rng.integers(len(data), size=rng.choice([1, 2, 8])):
+            data[at : at + rng.choice([1, 4, 8])] = rng.choice([rng.integers(256), 0, 255])
+        try:
+            found = read_lists(io.BytesIO(data.tobytes()), name[2:])  # type: ignore[arg-type]
+        except DataFormatError:
+            refused += 1
+        else:
+            assert np.isfinite(found.scores.values).all()
+    assert refused > 300
+
+
+@pytest.mark.parametrize("end", [4, 10**9])
+def test_lists_that_reach_beyond_their_values_are_refused(tmp_path: Path, end: int) -> None:
+    # With 4 foreign memory came back as a score; with 10**9 the process died.
+    importorskip("pyarrow")
+    write_lists(tmp_path / "a.arrow", pc.RankedLists([[3.0, 2.0, 1.0]]))
+    data = (tmp_path / "a.arrow").read_bytes()
+    ends = struct.pack("<qq", 0, 3)
+    assert ends in data
+    (tmp_path / "b.arrow").write_bytes(data.replace(ends, struct.pack("<qq", 0, end)))
+    with pytest.raises(DataFormatError, match=r"b\.arrow:1: expected a readable table, got"):
+        read_lists(tmp_path / "b.arrow")

@@ -9,6 +9,7 @@ import json
 import lzma
 import pickle
 import random
+import stat
 import subprocess
 import sys
 import warnings
@@ -475,7 +476,9 @@ def test_failed_writing_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> 
     path = tmp_path / "out.run"
     path.write_text("old")
     lists = RankedLists([[1.0], [1.0]], query_ids=["q", "r s"], doc_ids=[["a"], ["b"]])
-    with pytest.raises(InvalidParameterError, match="ids must be words without spaces, got b'r s"):
+    with pytest.raises(
+        InvalidParameterError, match="ids must be words without spaces and NUL, got 'r s"
+    ):
         write_trec(path, lists)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
@@ -501,6 +504,16 @@ def test_writing_follows_links_and_devices_and_names_the_file_it_cannot_make(
     with pytest.raises(FileNotFoundError) as caught:
         write_trec(tmp_path / "no" / "folder.run", lists)
     assert caught.value.filename == str(tmp_path / "no" / "folder.run")
+
+
+def test_a_file_may_have_the_longest_name_and_keeps_its_mode(tmp_path: Path) -> None:
+    # The name of the unfinished file was longer than the system allows.
+    path = tmp_path / ("x" * 251 + ".run")
+    path.write_text("old")
+    path.chmod(0o600)
+    write_trec(path, read_trec(io.BytesIO(RUN)))
+    assert contents(read_trec(path)) == parse_slowly(RUN)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
 def test_write_trec_refuses_what_a_run_cannot_say(tmp_path: Path) -> None:
@@ -620,8 +633,8 @@ BROKEN_JSON = [
         "doc_ids must be a list of 1 strings or integers, got ['a', 'b']",
     ),
     (
-        b'{"query_id": "q", "scores": [1], "doc_ids": ["\\ud800"], "relevance": [1]}',
-        "doc_ids must be a list of 1 strings or integers, got ['\\ud800']",
+        b'{"query_id": "q", "scores": [1], "doc_ids": [1.5], "relevance": [1]}',
+        "doc_ids must be a list of 1 strings or integers, got [1.5]",
     ),
     (
         b'{"query_id": "q", "scores": [1], "doc_ids": ["a"], "relevance": ["x"]}',
@@ -764,13 +777,11 @@ def test_write_lists_writes_runs_too_and_returns_what_they_cannot_hold(tmp_path:
 
 def test_ids_a_table_cannot_hold_are_refused(tmp_path: Path) -> None:
     spaced = RankedLists([[1.0]], doc_ids=[["a b"]])
-    with pytest.raises(InvalidParameterError, match=r"words without spaces in CSV, .* query '0'"):
+    with pytest.raises(InvalidParameterError, match=r"words of UTF-8 without spaces .* got 'a b'"):
         write_lists(tmp_path / "t.csv", spaced)
     raw = RankedLists([[1.0]], doc_ids=[[b"\xff"]])
-    with pytest.raises(
-        InvalidParameterError, match=r"doc_ids must be UTF-8 in a table, got b'\\xff"
-    ):
-        write_lists(tmp_path / "t.jsonl", raw)
+    with pytest.raises(InvalidParameterError, match=r"doc_ids must be .*UTF-8 .* got '\\udcff'"):
+        write_lists(tmp_path / "t.csv", raw)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -207,6 +207,22 @@ def test_it_stops_when_the_loss_is_small_and_says_so(capsys: pytest.CaptureFixtu
     assert session.loss <= 0.02
 
 
+@pytest.mark.parametrize("unit", [1.7e305, 1e-300, 5e-324])
+def test_the_unit_of_the_scores_says_nothing(unit: float) -> None:
+    # Denormal scores gave "about nan relevant results", and it stopped at once.
+    scores = LISTS.scores
+    sizes = np.rint(1000 * scores.values / np.abs(scores.values).max())
+    session, usual = (
+        JudgingSession(LISTS._like(scores=scores.with_values(column)), 40)
+        for column in (sizes * unit, sizes)
+    )
+    for one in (session, usual):
+        while (question := one.next()) is not None:
+            one.answer(question.rank < 3)
+    assert session.answers == usual.answers == 40
+    assert session.summary() == usual.summary()
+
+
 # --- files ----------------------------------------------------------------------------------------
 
 
@@ -428,3 +444,18 @@ def test_each_question_is_planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(JudgingSession, "_repetition", counted)
     pc.judge(LISTS, truth, 120, repeats=0.2)
     assert planned == list(range(121))
+
+
+@pytest.mark.parametrize(
+    "value", ["1" + "0" * 400, "-1" + "0" * 400, "1e999", "NaN", "[" * 100_000]
+)
+def test_an_answer_that_is_no_finite_number_is_refused_by_line(tmp_path: Path, value: str) -> None:
+    path = tmp_path / "answers.jsonl"
+    pc.judge(LISTS, truth, 1, path=path)
+    head, answer = path.read_text().splitlines()
+    start = answer.partition('"answer": ')[0]
+    broken = f'{head}\n{start}"answer": {value}}}\n'
+    path.write_text(broken)
+    with pytest.raises(DataFormatError, match=r"answers\.jsonl:2: "):
+        pc.judge(LISTS, truth, 3, path=path)
+    assert path.read_text() == broken

@@ -91,7 +91,8 @@ def test_the_number_may_be_given_and_must_cover_what_is_known() -> None:
         RankedLists([[2.0, 1.0]], relevance=[[1, None]], num_relevant=[0])
 
 
-@pytest.mark.parametrize("name", sorted(set(truncators.names()) - {"consensus"}))
+# Consensus learns from what is judged, Accept from the first result of each list.
+@pytest.mark.parametrize("name", sorted(set(truncators.names()) - {"consensus", "accept"}))
 def test_truncators_that_need_all_judgements_refuse_and_the_others_do_not_look(name: str) -> None:
     lists = RankedLists(
         np.sort(np.random.default_rng(0).random((12, 20)))[:, ::-1],

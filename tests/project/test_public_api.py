@@ -19,6 +19,7 @@ from paretocut import (
     io,
     judging,
     metrics,
+    stopping,
     truncators,
 )
 
@@ -73,7 +74,8 @@ def test_nothing_else_is_visible() -> None:
 
 def documented() -> Iterator[tuple[str, Any]]:
     """Yield everything public that has a docstring of its own: functions, classes, methods."""
-    for room in (pc, truncators, io, metrics, calibration, evaluation, fusion, judging, background):
+    rooms = (truncators, io, metrics, calibration, evaluation, fusion, judging, stopping)
+    for room in (pc, *rooms, background):
         for name in room.__all__:
             found = getattr(room, name)
             if inspect.isfunction(found) or inspect.isclass(found):

@@ -48,6 +48,7 @@ except KeyboardInterrupt:
         "pc.fit_tails(many, threads=3)",
         "pc.fit_tails([one], threads=2)",
         "pc.fit_tail(one)",
+        "pc.RankedLists(np.tile(many, (2, 1)))",  # one sort of 400,000 x 100 took 20 s
     ],
 )
 def test_ctrl_c_is_answered_at_once(call: str) -> None:

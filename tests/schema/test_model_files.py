@@ -423,3 +423,41 @@ def test_a_fusion_is_loaded_like_all_models(tmp_path: Path) -> None:
     fusion.save(path)
     with pytest.raises(DataFormatError, match='expected "format"'):
         pc.cut([0.9, 0.1], truncator=path)
+
+
+SAVER = """
+import sys
+import numpy as np, paretocut as pc
+rng = np.random.default_rng(int(sys.argv[2]))
+lists = pc.RankedLists(rng.random((60, 40)), rng.random((60, 40)) < 0.2)
+model = pc.truncators.Consensus().fit(lists)
+model.save(sys.argv[1])
+print("ready", flush=True)
+while True:
+    model.save(sys.argv[1])
+"""
+
+
+def test_readers_see_a_whole_model_beside_savers_that_are_killed(
+    tmp_path: Path, lists: RankedLists
+) -> None:
+    # 22 of 40 kills left a model that could not be loaded, and 723 of 895 reads failed.
+    path = tmp_path / "model.v1"
+    for _ in range(3):
+        savers = [
+            subprocess.Popen(
+                [sys.executable, "-c", SAVER, str(path), str(seed)], stdout=subprocess.PIPE
+            )
+            for seed in range(2)
+        ]
+        for saver in savers:
+            assert saver.stdout is not None
+            assert saver.stdout.readline() == b"ready\n"
+        for _ in range(50):
+            assert len(pc.load(path).predict(lists)) == len(lists)
+        for saver in savers:
+            saver.kill()
+            saver.communicate()
+        pc.load(path)
+    # What a kill leaves is hidden, and nobody takes it for a model.
+    assert [name for name in os.listdir(tmp_path) if not name.startswith(".")] == ["model.v1"]

@@ -6,6 +6,8 @@ import copy
 import inspect
 import json
 import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -389,3 +391,58 @@ def test_a_fit_that_fails_leaves_the_old_model(
             truncator.fit(bad)
     np.testing.assert_array_equal(truncator.predict(test), before)
     assert truncator.to_dict() == saved
+
+
+def test_a_shared_truncator_decides_by_one_of_its_models_while_it_is_fitted(
+    name: str, train: RankedLists, test: RankedLists
+) -> None:
+    # 230 of 2,133 decisions matched neither model, and most calls raised AttributeError.
+    parts = (train[:15], train[10:])
+    models = [make(name).fit(part).predict(test).tolist() for part in parts]
+    shared = make(name).fit(parts[0])
+    done = threading.Event()
+
+    def cut() -> list[list[int]]:
+        found = [shared.predict(test).tolist()]
+        while not done.is_set():
+            cuts = shared.cut_batch(test)
+            assert len(cuts.reasons) == len(test)
+            found.append(cuts.k.tolist())
+        return found
+
+    with ThreadPoolExecutor(3) as pool:
+        try:
+            work = [pool.submit(cut) for _ in range(3)]
+            for i in range(6):
+                shared.fit(parts[(i + 1) % 2])
+        finally:
+            done.set()
+        for found in work:
+            assert all(cuts in models for cuts in found.result())
+
+
+EXTREME = {
+    "huge": lambda rng, shape: rng.uniform(-1, 1, shape) * 1.7e308,
+    "ends": lambda rng, shape: rng.choice([1.7e308, -1.7e308, 0.0, 5e-324], shape),
+    "denormal": lambda rng, shape: rng.integers(0, 1000, shape) * 5e-324,
+    "all sizes": lambda rng, shape: rng.normal(size=shape) * 10.0 ** rng.uniform(-300, 300, shape),
+    "one number": lambda rng, shape: np.full(shape, -1.7e308),
+}
+
+
+@pytest.mark.parametrize("kind", EXTREME)
+def test_very_large_and_very_small_scores_are_cut_without_complaint(
+    name: str, kind: str, tmp_path: Path
+) -> None:
+    # Sums, differences and squares overflowed, with warnings from NumPy. Warnings are errors here.
+    rng = np.random.default_rng(3)
+    scores = EXTREME[kind](rng, (24, 30))
+    lists = RankedLists(
+        scores, rng.random((24, 30)) < 0.3, query_embeddings=rng.normal(size=(24, 3))
+    )
+    truncator = make(name).fit(lists)
+    cuts = truncator.cut_batch(lists)
+    assert ((cuts.k >= 0) & (cuts.k <= 30)).all()
+    assert not any("nan" in reason or "inf" in reason.split() for reason in cuts.reasons)
+    truncator.save(tmp_path / "model.json")
+    assert pc.load(tmp_path / "model.json").predict(lists).tolist() == cuts.k.tolist()

@@ -7,6 +7,7 @@ part in the fit, its surprise is null, and it is not kept.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias, Unpack
 
@@ -133,6 +134,23 @@ class RowsJob:
         if names.reason is None:
             return table
         return table.append_column(names.reason, pa.array(reasons(), pa.string()))
+
+
+def rows_by_query(batches: Iterable[Any], query: str, job: RowsJob) -> Iterator[Any]:
+    """Yield what the job makes of batches whose rows are sorted by query, in whole queries."""
+    pa = require("pyarrow", feature="cut_rows", extra="arrow")
+    held = None
+    for batch in batches:
+        table = pa.Table.from_batches([batch])
+        held = table if held is None else pa.concat_tables([held, table])
+        names = _whole(pa, held.column(query))
+        # The last query may go on in the next batch.
+        codes = names.dictionary_encode("encode").indices.to_numpy()
+        start = int(np.argmax(codes == codes[-1])) if len(codes) else 0
+        yield from job(held.slice(0, start)).to_batches() if start else ()
+        held = held.slice(start)
+    if held is not None:
+        yield from job(held).to_batches()
 
 
 def cut_with(lists: Any, cutter: FrameCutter) -> tuple[Any, Any, Any]:

@@ -70,6 +70,11 @@ def cut_query(
     cut = dict(result)
     for name in _COLUMNS:
         if cut.get(name) is not None:
+            lengths = [len(row) for row in cut[name]]
+            if lengths != [len(row) for row in distances]:
+                raise InvalidScoresError(
+                    f"cut_query: {name} must be as many as distances in every list, got {lengths}"
+                )
             cells = zip(cut[name], decisions, strict=True)
             cut[name] = [CutList([row[i] for i in one.kept], one.cut) for row, one in cells]
     return cut

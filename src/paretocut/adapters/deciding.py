@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -21,7 +21,8 @@ from paretocut.decisions import Cut, Cuts
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
 from paretocut.lists.columns import check_direction
-from paretocut.schema.parameters import check_choice
+from paretocut.schema.files import decode, encode
+from paretocut.schema.parameters import check_choice, check_positive_int
 from paretocut.truncators.choose import Chosen
 
 T = TypeVar("T")
@@ -244,17 +245,30 @@ def read_each(results: Any, read: Callable[[Any], T], *, who: str, what: str) ->
         ) from error
 
 
+def at_most(chosen: Chosen, most: int | None, who: str, name: str) -> Chosen:
+    """Return the choice with a bound that came at run time, under this name."""
+    if most is None:
+        return chosen
+    check_positive_int(most, who=who, name=name)
+    least = most if chosen.max_k is None else min(most, chosen.max_k)
+    return replace(chosen, max_k=least, min_k=min(chosen.min_k, least))
+
+
 def stored(options: Mapping[str, Any], who: str) -> dict[str, Any]:
-    """Return options as a stored component has them: models by path, and no functions."""
+    """Return options as a stored component has them: models as plain data, and no functions."""
     plain = dict(options)
-    for name in plain.keys() & {"truncator", "fusion", "count_tokens"}:
+    if plain.get("count_tokens") is not None:
+        raise InvalidParameterError(
+            f"{who}: count_tokens must be None for the component to be stored, "
+            f"got {plain['count_tokens']!r}"
+        )
+    for name in plain.keys() & {"truncator", "fusion"}:
         value = plain[name]
-        function = name == "count_tokens"
-        if isinstance(value, os.PathLike) and not function:
-            plain[name] = os.fspath(value)
-        elif value is not None and (function or not isinstance(value, str)):
-            allowed = "None" if function else "the path of a saved one"
-            raise InvalidParameterError(
-                f"{who}: {name} must be {allowed} for the component to be stored, got {value!r}"
-            )
+        is_path = isinstance(value, os.PathLike)
+        plain[name] = os.fspath(value) if is_path else encode(value, who=who, name=name)
     return plain
+
+
+def restored(value: Any) -> Any:
+    """Return the model that `stored` made plain data of; anything else as it is."""
+    return decode(value) if isinstance(value, dict) else value

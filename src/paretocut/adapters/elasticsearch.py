@@ -92,11 +92,15 @@ def fuse_searches(
     """
     who = "fuse_searches"
     named = arms_by_name(responses, who, "responses")
-    kept = Fuser.of(who, options).answer(
+    fuser = Fuser[Any].of(
+        who,
+        options,
+        lambda hit: f"{hit.get('_index', '')}/{hit['_id']}",
+        lambda hit: hit["_score"],
+    )
+    kept = fuser.answer(
         {name: _read(response, who, asked)[0] for name, response in named.items()},
         lambda hit, score, mark: {**hit, "_score": score, KEY: mark},
-        id_of=lambda hit: f"{hit.get('_index', '')}/{hit['_id']}",
-        score_of=lambda hit: hit["_score"],
     )
     result: Response = _written(next(iter(named.values())), kept)
     return result

@@ -56,7 +56,11 @@ def fuse_fetched_rows(
     """
     named = arms_by_name(dict(zip(names or map(str, scores), scores, strict=True)), who, "scores")
     values = {name: [_value(row, at, who) for row in rows] for name, at in named.items()}
-    kept = Fuser.of(who, options).answer(
+    up = dict(zip(named, scores.values(), strict=True))
+    fuser = Fuser[tuple[int, float]].of(
+        who, options, lambda pair: str(pair[0]), lambda pair: pair[1], up
+    )
+    kept = fuser.answer(
         {
             name: [
                 (i, value) for i, value in enumerate(own) if value is not None and value == value
@@ -64,9 +68,6 @@ def fuse_fetched_rows(
             for name, own in values.items()
         },
         lambda pair, score, mark: pair,
-        id_of=lambda pair: str(pair[0]),
-        score_of=lambda pair: pair[1],
-        higher_is_better=dict(zip(named, scores.values(), strict=True)),
     )
     return CutList([rows[i] for i, _ in kept], kept.cut)
 

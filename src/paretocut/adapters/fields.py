@@ -15,10 +15,11 @@ from pydantic import (
     PrivateAttr,
     create_model,
     field_serializer,
+    field_validator,
     model_validator,
 )
 
-from paretocut.adapters.deciding import stored
+from paretocut.adapters.deciding import restored, stored
 from paretocut.adapters.tokens import TokenBudget
 from paretocut.decisions.options import DECIDING, OPTIONS, DecisionOptions
 from paretocut.truncators.choose import Chosen
@@ -64,6 +65,11 @@ class DecisionFields(_declared()):  # type: ignore[misc]  # mypy sees no class i
     _chosen: Chosen = PrivateAttr()
     _budget: TokenBudget = PrivateAttr()
 
+    @field_validator("truncator", mode="before")
+    @classmethod
+    def _restored(cls, value: Any) -> Any:
+        return restored(value)
+
     @model_validator(mode="after")
     def _check_options(self) -> Any:
         who = type(self).__name__
@@ -72,14 +78,14 @@ class DecisionFields(_declared()):  # type: ignore[misc]  # mypy sees no class i
         self._budget = TokenBudget.of(who, self.max_tokens, self.count_tokens)
         return self
 
-    @field_serializer("truncator", "count_tokens")
+    @field_serializer("truncator", "count_tokens", when_used="unless-none")
     def _stored(self, value: Any, info: Any) -> Any:
         """Return the field as it is stored; a loaded component must decide as this one does."""
         return stored({info.field_name: value}, type(self).__name__)[info.field_name]
 
-    def _with_truncator(self, truncator: Any) -> Any:
-        """Return a component with this truncator in place of whatever decides here."""
+    def _with(self, **fields: Any) -> Any:
+        """Return a component with these fields in place of whatever decides here."""
         deciding = {_FIELDS.get(name, name) for name in DECIDING}
         own = {name: getattr(self, name) for name in type(self).model_fields}
         rest = {name: value for name, value in own.items() if name not in deciding}
-        return type(self)(**rest, truncator=truncator)
+        return type(self)(**rest | fields)

@@ -21,6 +21,7 @@ from paretocut.decisions.options import DecisionOptions
 from paretocut.errors import InvalidParameterError
 from paretocut.fusion.chosen import ChosenFusion
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists, offsets_of
+from paretocut.lists.columns import as_text
 from paretocut.schema.parameters import check_bool
 from paretocut.tail import limited_threads
 from paretocut.truncators.choose import Chosen
@@ -168,9 +169,10 @@ def fused_columns(
     """Return the columns of a frame of fused results, best first for each query."""
     query, doc, score = names
     place: dict[str, int] = {}
-    for own, _, _ in columns.values():
-        for one in own.tolist():
-            place.setdefault(str(one), len(place))
+    for given in columns.values():
+        given[0] = as_text(given[0], query)
+        for one in given[0].tolist():
+            place.setdefault(one, len(place))
     lists = {
         name: _lists(place, *given, up=higher_is_better.get(name, True))
         for name, given in columns.items()
@@ -198,12 +200,12 @@ def _lists(
     up: bool,
 ) -> RankedLists:
     """Return the list of each query; it is empty where there are no rows."""
-    rows = np.array([place[str(one)] for one in queries.tolist()], dtype=np.int64)
+    rows = np.array([place[one] for one in queries.tolist()], dtype=np.int64)
     together = np.argsort(rows, kind="stable")
     offsets = offsets_of(np.bincount(rows, minlength=len(place)).astype(np.int64))
     return RankedLists(
         Ragged(np.asarray(scores, dtype=np.float64)[together], offsets),
         query_ids=list(place),
-        doc_ids=Ragged(np.asarray(docs).astype(str)[together], offsets),
+        doc_ids=Ragged(np.asarray(docs)[together], offsets),
         higher_is_better=up,
     )

@@ -6,14 +6,15 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self, Unpack
 
-from paretocut.adapters.deciding import UNSCORED, filter_scored, stored
+from paretocut.adapters.deciding import UNSCORED, at_most, filter_scored, restored, stored
 from paretocut.adapters.hybrid import Fuser, HybridOptions
 from paretocut.adapters.reporting import with_mark
+from paretocut.adapters.stores import calibrate_decider
 from paretocut.adapters.tokens import TokenBudget
-from paretocut.calibration import calibrate
 from paretocut.decisions.options import DecisionOptions
 from paretocut.errors import InvalidParameterError, require
 from paretocut.schema.parameters import check_choice
+from paretocut.truncators import Truncator
 from paretocut.truncators.choose import Chosen
 
 require("haystack", feature="paretocut.adapters.haystack", extra="haystack")
@@ -35,19 +36,23 @@ class _Stored:
     def to_dict(self) -> dict[str, Any]:
         """Return the component as plain values, for pipelines in YAML.
 
-        A truncator and a fusion are stored by their paths: give the component the paths of saved
-        ones. A function that counts tokens cannot be stored.
+        A truncator and a fusion are stored whole, or by their paths where paths were given. A
+        function that counts tokens cannot be stored.
         """
         plain = stored({**self._arguments(), **self.options}, type(self).__name__)
         del plain["count_tokens"]  # None
         data: dict[str, Any] = default_to_dict(self, **plain)
         return data
 
+    def _bounds(self) -> dict[str, Any]:
+        return {name: self.options[name] for name in ("min_k", "max_k") if name in self.options}
+
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """Return the component that `to_dict` describes."""
-        restored: Self = default_from_dict(cls, data)
-        return restored
+        given = {name: restored(value) for name, value in data["init_parameters"].items()}
+        made: Self = default_from_dict(cls, {**data, "init_parameters": given})
+        return made
 
 
 @component
@@ -94,8 +99,7 @@ class ParetoCut(_Stored):
         """Return a component that knows your store, without any judgement.
 
         It asks nonsense made of words of these texts and, if given, unjudged ``queries``; see
-        `paretocut.calibrate`. To store the component, save its ``options["truncator"]`` and give
-        a new one the path.
+        `paretocut.calibrate`. Pipelines store it with what was found.
 
         Parameters
         ----------
@@ -105,18 +109,26 @@ class ParetoCut(_Stored):
             Takes the text of a query and gives what this component will get: documents with
             scores, or the scores alone.
         **options
-            As for `paretocut.calibrate`, such as ``queries``, ``n`` and ``threads``.
+            As for `paretocut.calibrate`, such as ``queries``, ``n`` and ``threads`` (4 by
+            default). What decides here goes on to decide how many documents are kept.
         """
-        found = calibrate(search, texts, higher_is_better=self.higher_is_better, **options)
-        bounds = {name: self.options[name] for name in ("min_k", "max_k") if name in self.options}
-        return ParetoCut(**self._arguments(), truncator=found, **bounds)
+        up = self.higher_is_better
+        found = calibrate_decider(search, texts, self._chosen, up, options)
+        return ParetoCut(**self._arguments(), truncator=found, **self._bounds())
+
+    @property
+    def truncator(self) -> Truncator:
+        """Who decides: after `calibrate` a `paretocut.truncators.Calibrated`."""
+        return self._chosen.truncator
 
     def _arguments(self) -> dict[str, Any]:
         own = {"higher_is_better": self.higher_is_better, "unscored": self.unscored}
         return own | self._budget.arguments()
 
     @component.output_types(documents=list[Document], decision=dict[str, Any])
-    def run(self, documents: list[Document], query: str | None = None) -> dict[str, Any]:
+    def run(
+        self, documents: list[Document], query: str | None = None, top_k: int | None = None
+    ) -> dict[str, Any]:
         """Return the documents kept, and the decision.
 
         Parameters
@@ -125,10 +137,12 @@ class ParetoCut(_Stored):
             Documents with scores.
         query
             Text of the query; only a truncator calibrated for lexical scores needs it.
+        top_k
+            Most documents to keep this time.
         """
         kept = filter_scored(
             documents,
-            self._chosen,
+            at_most(self._chosen, top_k, "ParetoCut", "top_k"),
             who="ParetoCut",
             what="a list of haystack.Document",
             score_of=lambda document: document.score,
@@ -143,16 +157,16 @@ class ParetoCut(_Stored):
 
     @component.output_types(documents=list[Document], decision=dict[str, Any])
     async def run_async(
-        self, documents: list[Document], query: str | None = None
+        self, documents: list[Document], query: str | None = None, top_k: int | None = None
     ) -> dict[str, Any]:
         """Return what `run` does; the work is too short for a thread.
 
         Parameters
         ----------
-        documents, query
+        documents, query, top_k
             As there.
         """
-        result: dict[str, Any] = self.run(documents, query)
+        result: dict[str, Any] = self.run(documents, query, top_k)
         return result
 
 
@@ -187,7 +201,13 @@ class ParetoCutJoiner(_Stored):
         count_tokens: Callable[[str], int] | None = None,
         **options: Unpack[HybridOptions],
     ) -> None:
-        self._fuser = Fuser.of("ParetoCutJoiner", options)
+        self._fuser: Fuser[Document] = Fuser.of(
+            "ParetoCutJoiner",
+            options,
+            lambda document: document.id,
+            lambda document: document.score,
+            higher_is_better,
+        )
         if isinstance(names, str) or len(set(names)) < max(len(names), 2):
             raise InvalidParameterError(
                 f"ParetoCutJoiner: names must be at least 2 different names, got {names!r}"
@@ -197,6 +217,35 @@ class ParetoCutJoiner(_Stored):
         self.names = names
         self.higher_is_better = higher_is_better
         self.options = options
+
+    def calibrate(
+        self,
+        texts: Iterable[str],
+        search: Callable[[str], Mapping[str, list[Document]]],
+        **options: Any,
+    ) -> ParetoCutJoiner:
+        """Return a component that knows your stores, without any judgement.
+
+        It fits a `paretocut.Fusion`, unless it has one, and then does with the fused scores what
+        `ParetoCut.calibrate` does.
+
+        Parameters
+        ----------
+        texts
+            Some hundred texts of the stores.
+        search
+            Takes the text of a query and gives the documents of each input by its name.
+        **options
+            As for `ParetoCut.calibrate`.
+        """
+        found = self._fuser.calibrated(search, texts, options)
+        made: dict[str, Any] = {"truncator": found.chosen.truncator, "fusion": found.fusion.fusion}
+        return ParetoCutJoiner(**self._arguments(), **made, **self._bounds())
+
+    @property
+    def truncator(self) -> Truncator:
+        """Who decides: after `calibrate` a `paretocut.truncators.Calibrated`."""
+        return self._fuser.chosen.truncator
 
     def _arguments(self) -> dict[str, Any]:
         own = {"names": self.names, "higher_is_better": self.higher_is_better}
@@ -219,9 +268,6 @@ class ParetoCutJoiner(_Stored):
         kept = self._fuser.answer(
             {name: documents[name] for name in self.names},
             lambda document, score, mark: _mark(dataclasses.replace(document, score=score), mark),
-            id_of=lambda document: document.id,
-            score_of=lambda document: document.score,
-            higher_is_better=self.higher_is_better,
             text_of=lambda document: document.content or "",
             budget=self._budget,
         )

@@ -7,25 +7,30 @@ score and rank of the result in each search.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from paretocut.adapters.deciding import CutList, Decision, decide
+from paretocut.adapters.reporting import warn
+from paretocut.adapters.stores import calibrate_decider
 from paretocut.adapters.tokens import TokenBudget
+from paretocut.calibration import nonsense_queries
 from paretocut.decisions import Cut
 from paretocut.decisions.options import DecisionOptions
 from paretocut.errors import InvalidParameterError, InvalidScoresError
+from paretocut.fusion import Fusion
 from paretocut.fusion.chosen import ChosenFusion, FusionOptions
-from paretocut.lists import Ragged, RankedLists
+from paretocut.lists import FloatArray, Ragged, RankedLists
 from paretocut.lists.columns import check_direction
 from paretocut.truncators.choose import Chosen
 
 T = TypeVar("T")
 
 _RRF = 60.0
+_SAMPLE = 30  # queries of each kind that a fusion is fitted on
 
 
 class HybridOptions(DecisionOptions, FusionOptions, total=False):
@@ -33,43 +38,51 @@ class HybridOptions(DecisionOptions, FusionOptions, total=False):
 
 
 @dataclass(frozen=True)
-class Fuser:
-    """How answers are fused and who cuts them: the options of an adapter, checked once."""
+class Fuser(Generic[T]):
+    """How answers are read and fused, and who cuts them: the options of an adapter, checked once.
+
+    Equal ids mean the same document. ``higher_is_better`` is by name of a search.
+    """
 
     who: str
     fusion: ChosenFusion
     chosen: Chosen
+    id_of: Callable[[T], str]
+    score_of: Callable[[T], float | None]
+    higher_is_better: Mapping[str, bool]
 
     @classmethod
-    def of(cls, who: str, options: Mapping[str, Any]) -> Fuser:
+    def of(
+        cls,
+        who: str,
+        options: Mapping[str, Any],
+        id_of: Callable[[T], str],
+        score_of: Callable[[T], float | None],
+        higher_is_better: Mapping[str, bool] | None = None,
+    ) -> Fuser[T]:
         fusing = {name: options[name] for name in FusionOptions.__annotations__ if name in options}
         rest = {name: value for name, value in options.items() if name not in fusing}
-        return cls(who, ChosenFusion.of(who, fusing), Chosen.of(who, rest))
+        chosen = ChosenFusion.of(who, fusing), Chosen.of(who, rest)
+        return cls(who, *chosen, id_of, score_of, higher_is_better or {})
 
     def answer(
         self,
         found: Mapping[str, Sequence[T]],
         mark: Callable[[T, float, dict[str, Any]], T],
         *,
-        id_of: Callable[[T], str],
-        score_of: Callable[[T], float | None],
-        higher_is_better: Mapping[str, bool] | None = None,
         query: str | None = None,
         text_of: Callable[[T], str] = str,
         budget: TokenBudget | None = None,
     ) -> CutList[T]:
         """Return the results kept of all searches, by name, best first.
 
-        Equal ids mean the same document. ``mark`` copies a result with fused score and mark.
+        ``mark`` copies a result with fused score and mark.
         """
-        lists: dict[str, RankedLists] = {}
+        lists = self._lists(found)
         first: dict[str, T] = {}
-        for name, results in found.items():
-            up = (higher_is_better or {}).get(name, True)
-            ids, scores = [*map(id_of, results)], [*map(score_of, results)]
-            lists[name] = _as_list(ids, scores, up, f"{self.who}: {name}")
-            for own, result in zip(ids, results, strict=True):
-                first.setdefault(own.rstrip("\0"), result)  # as NumPy keeps strings
+        for results in found.values():
+            for result in results:
+                first.setdefault(self.id_of(result), result)
         fused = self.fusion.fuse(lists)
         assert fused.doc_ids is not None
         together = [first[own] for own in fused.doc_ids[0].tolist()]
@@ -85,6 +98,64 @@ class Fuser:
             for i, values in marks
         )
         return CutList(kept, cut)
+
+    def calibrated(
+        self,
+        find: Callable[[str], Mapping[str, Sequence[T]]],
+        texts: Iterable[str],
+        options: Mapping[str, Any],
+    ) -> Fuser[T]:
+        """Return a fuser with a fitted fusion, and a gate on what it fuses.
+
+        Scores that are standardised within each list, as by ``"z"``, do not tell a list with an
+        answer from one without. Those of a `Fusion` do.
+        """
+        if self.fusion.method not in ("z", None):
+            raise InvalidParameterError(
+                f"{self.who}: method must be left out to calibrate, because only a fitted Fusion "
+                f"can be gated, got {self.fusion.method!r}"
+            )
+        known = list(texts)
+        found: dict[str, dict[str, RankedLists]] = {}
+
+        def lists(query: str) -> dict[str, RankedLists]:
+            if query not in found:
+                found[query] = self._lists(find(query))
+            return found[query]
+
+        fusion = self.fusion.fusion
+        if fusion is None:
+            log = list(options.get("queries") or ())[:_SAMPLE]
+            sample = [lists(query) for query in [*log, *nonsense_queries(known, _SAMPLE)]]
+            arms = {name: _together([one[name] for one in sample]) for name in sample[0]}
+            fusion = Fusion(weights=self.fusion.weights, depth=self.fusion.depth).fit(arms)
+
+        def search(query: str) -> FloatArray:
+            return fusion.fuse(lists(query)).scores[0]
+
+        search.__qualname__ = " + ".join(fusion.names_)
+        how = {"lexical": False, **options}
+        truncator = calibrate_decider(search, known, self.chosen, True, how)
+        chosen = replace(self.chosen, truncator=truncator)
+        return replace(self, fusion=ChosenFusion(fusion=fusion), chosen=chosen)
+
+    def _lists(self, found: Mapping[str, Sequence[T]]) -> dict[str, RankedLists]:
+        """Return the answer of each search as a list."""
+        lists = {}
+        for name, results in found.items():
+            up = self.higher_is_better.get(name, True)
+            ids, scores = [*map(self.id_of, results)], [*map(self.score_of, results)]
+            if None in scores and self.fusion.method != "rrf":
+                warn(f"{self.who}: {name}: the results have no scores, so their ranks count")
+            lists[name] = _as_list(ids, scores, up, f"{self.who}: {name}")
+        return lists
+
+
+def _together(lists: Sequence[RankedLists]) -> RankedLists:
+    """Return the lists of one search as one object."""
+    scores = [one.scores[0] for one in lists]
+    ids = [one.doc_ids[0] for one in lists if one.doc_ids is not None]
+    return RankedLists(scores, doc_ids=ids, higher_is_better=lists[0].higher_is_better)
 
 
 def _as_list(ids: list[str], scores: list[Any], up: bool, who: str) -> RankedLists:

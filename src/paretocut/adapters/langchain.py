@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeAlias, cast
 
-from paretocut.adapters.deciding import FETCH_K, CutList, cut_scored, filter_scored, read_each
+from paretocut.adapters.deciding import (
+    FETCH_K,
+    CutList,
+    at_most,
+    cut_scored,
+    filter_scored,
+    read_each,
+)
 from paretocut.adapters.hybrid import Fuser, arms_by_name
 from paretocut.adapters.reporting import KEY, summary, with_mark
+from paretocut.adapters.stores import calibrate_decider
 from paretocut.errors import InvalidParameterError, InvalidScoresError, require
 from paretocut.fusion.chosen import ChosenFusion
+from paretocut.truncators.choose import Chosen
 
 require("langchain_core", feature="paretocut.adapters.langchain", extra="langchain")
 
@@ -21,14 +31,41 @@ from langchain_core.vectorstores import VectorStore
 from pydantic import Field, PrivateAttr, model_validator
 
 from paretocut.adapters.fields import REFUSE, DecisionFields
-from paretocut.calibration import calibrate
 
 __all__ = ["ParetoCutCompressor", "ParetoCutFusionRetriever", "ParetoCutRetriever"]
+
+_Pair: TypeAlias = tuple[Document, float | None]
 
 _REMEDY = "the store is small, or its index must search deeper (ef_search, nprobe, num_candidates)"
 
 
-class ParetoCutRetriever(DecisionFields, BaseRetriever):
+class _Retriever(DecisionFields, BaseRetriever):
+    """A retriever whose lists carry the decision."""
+
+    def invoke(self, input: str, config: Any = None, **kwargs: Any) -> CutList[Document]:
+        """Return the documents kept, with the decision in the attribute ``cut``.
+
+        Parameters
+        ----------
+        input, config
+            The query, and the configuration of the run.
+        **kwargs
+            ``k``, the most documents to keep, and arguments of the search.
+        """
+        return cast("CutList[Document]", super().invoke(input, config, **kwargs))
+
+    async def ainvoke(self, input: str, config: Any = None, **kwargs: Any) -> CutList[Document]:
+        """Return what `invoke` does.
+
+        Parameters
+        ----------
+        input, config, **kwargs
+            As there.
+        """
+        return cast("CutList[Document]", await super().ainvoke(input, config, **kwargs))
+
+
+class ParetoCutRetriever(_Retriever):
     """Retrieves the documents of a vector store worth returning among those fetched; maybe none.
 
     The options of `paretocut.cut` are fields too. The documents are copies whose metadata has the
@@ -47,7 +84,8 @@ class ParetoCutRetriever(DecisionFields, BaseRetriever):
         error asks for it where the store says nothing.
     search_kwargs
         More arguments of ``similarity_search_with_score``, such as ``filter``. Arguments of
-        `invoke` go there too.
+        `invoke` go there too. A ``k`` is the most documents to keep, and the search stays deep:
+        ``invoke(query, k=3)``.
     truncator
         Who decides: a truncator, or the path of a saved one.
     max_tokens, count_tokens
@@ -73,41 +111,55 @@ class ParetoCutRetriever(DecisionFields, BaseRetriever):
         texts
             Some hundred texts of the store.
         **options
-            As for `paretocut.calibrate`, such as ``queries``, ``n`` and ``threads``.
+            As for `paretocut.calibrate`, such as ``queries``, ``n`` and ``threads`` (4 by
+            default). What decides here goes on to decide how many documents are kept.
         """
-        search = {"k": self.fetch_k, **self.search_kwargs}
-        found = calibrate(
-            lambda query: self.vectorstore.similarity_search_with_score(query, **search),
-            texts,
-            higher_is_better=_direction(self.vectorstore, self.higher_is_better),
-            **options,
-        )
-        made: ParetoCutRetriever = self._with_truncator(found)
+        search, _ = self._search({})
+        store = self.vectorstore
+
+        def found(query: str) -> Any:
+            return store.similarity_search_with_score(query, **search)
+
+        found.__qualname__ = type(store).__name__
+        up = _direction(store, self.higher_is_better)
+        truncator = calibrate_decider(found, texts, self._chosen, up, options)
+        made: ParetoCutRetriever = self._with(truncator=truncator)
         return made
+
+    def _search(self, given: dict[str, Any]) -> tuple[dict[str, Any], Chosen]:
+        """Return the arguments of a search, and who decides: ``k`` bounds the decision."""
+        search = {**self.search_kwargs, **given}
+        chosen = at_most(self._chosen, search.pop("k", None), "ParetoCutRetriever", "k")
+        return {"k": self.fetch_k, **search}, chosen
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: Any, **kwargs: Any
     ) -> list[Document]:
-        search = {"k": self.fetch_k, **self.search_kwargs, **kwargs}
+        search, chosen = self._search(kwargs)
         found = self.vectorstore.similarity_search_with_score(query, **search)
-        return _dispatch(self._cut(query, found, search), _child(run_manager))
+        return _dispatch(self._cut(query, found, search, chosen), _child(run_manager))
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: Any, **kwargs: Any
     ) -> list[Document]:
-        search = {"k": self.fetch_k, **self.search_kwargs, **kwargs}
+        search, chosen = self._search(kwargs)
         found = await self.vectorstore.asimilarity_search_with_score(query, **search)
-        return await _adispatch(self._cut(query, found, search), _child(run_manager))
+        return await _adispatch(self._cut(query, found, search, chosen), _child(run_manager))
 
     def _cut(
-        self, query: str, found: Sequence[tuple[Document, float]], search: dict[str, Any]
+        self,
+        query: str,
+        found: Sequence[tuple[Document, float]],
+        search: dict[str, Any],
+        chosen: Chosen,
     ) -> CutList[Document]:
         decision = cut_scored(
             [score for _, score in found],
-            self._chosen,
+            chosen,
             who="ParetoCutRetriever",
             query=query,
-            asked=search.get("k"),
+            # A filter may leave few documents, and that is no fault of the store.
+            asked=self.fetch_k if len(search) == 1 else None,
             remedy=_REMEDY,
             higher_is_better=_direction(self.vectorstore, self.higher_is_better),
             budget=self._budget,
@@ -116,7 +168,7 @@ class ParetoCutRetriever(DecisionFields, BaseRetriever):
         return CutList((_mark(found[i][0], mark) for i, mark in decision.marks()), decision.cut)
 
 
-class ParetoCutFusionRetriever(DecisionFields, BaseRetriever):
+class ParetoCutFusionRetriever(_Retriever):
     """Retrieves what several stores and retrievers find together, fused and cut; maybe nothing.
 
     It does what ``EnsembleRetriever`` does, with scores instead of ranks, and a cut. The options of
@@ -156,7 +208,7 @@ class ParetoCutFusionRetriever(DecisionFields, BaseRetriever):
     weights: list[float] | None = None
     fusion: Any = Field(default=None, exclude=True)
 
-    _fuser: Fuser = PrivateAttr()
+    _fuser: Fuser[_Pair] = PrivateAttr()
     _arms: dict[str, Any] = PrivateAttr()
 
     @model_validator(mode="after")
@@ -170,22 +222,45 @@ class ParetoCutFusionRetriever(DecisionFields, BaseRetriever):
                     f"got {type(arm).__name__} as {name}"
                 )
         options = {"method": self.method, "weights": self.weights, "fusion": self.fusion}
-        self._fuser = Fuser(who, ChosenFusion.of(who, options), self._chosen)
+        up = dict(self.higher_is_better)
+        stores = {name: arm for name, arm in self._arms.items() if isinstance(arm, VectorStore)}
+        self._fuser = Fuser(
+            who,
+            ChosenFusion.of(who, options),
+            self._chosen,
+            id_of=lambda pair: self._id(pair[0]),
+            score_of=lambda pair: pair[1],
+            higher_is_better=up | {n: _direction(arm, up.get(n)) for n, arm in stores.items()},
+        )
         return self
 
+    def calibrate(self, texts: Iterable[str], **options: Any) -> ParetoCutFusionRetriever:
+        """Return a retriever that knows its stores, without any judgement.
+
+        It fits a `paretocut.Fusion`, unless it has one, and then does with the fused scores what
+        `ParetoCutRetriever.calibrate` does.
+
+        Parameters
+        ----------
+        texts
+            Some hundred texts of the stores.
+        **options
+            As for `ParetoCutRetriever.calibrate`.
+        """
+        found = self._fuser.calibrated(self._found, texts, options)
+        made: ParetoCutFusionRetriever = self._with(
+            truncator=found.chosen.truncator, fusion=found.fusion.fusion, method=None, weights=None
+        )
+        return made
+
     def _get_relevant_documents(
-        self, query: str, *, run_manager: Any, **kwargs: Any
+        self, query: str, *, run_manager: Any, k: int | None = None, **kwargs: Any
     ) -> list[Document]:
-        found = [
-            arm.similarity_search_with_score(query, k=self.fetch_k, **kwargs)
-            if isinstance(arm, VectorStore)
-            else arm.invoke(query, config={"callbacks": _child(run_manager)})
-            for arm in self._arms.values()
-        ]
-        return _dispatch(self._fused(query, found), _child(run_manager))
+        found = self._found(query, run_manager, **kwargs)
+        return _dispatch(self._fused(query, found, k), _child(run_manager))
 
     async def _aget_relevant_documents(
-        self, query: str, *, run_manager: Any, **kwargs: Any
+        self, query: str, *, run_manager: Any, k: int | None = None, **kwargs: Any
     ) -> list[Document]:
         found = (
             arm.asimilarity_search_with_score(query, k=self.fetch_k, **kwargs)
@@ -193,22 +268,34 @@ class ParetoCutFusionRetriever(DecisionFields, BaseRetriever):
             else arm.ainvoke(query, config={"callbacks": _child(run_manager)})
             for arm in self._arms.values()
         )
-        kept = self._fused(query, await asyncio.gather(*found))
-        return await _adispatch(kept, _child(run_manager))
+        pairs = self._pairs(await asyncio.gather(*found))
+        return await _adispatch(self._fused(query, pairs, k), _child(run_manager))
 
-    def _fused(self, query: str, found: Sequence[Any]) -> CutList[Document]:
-        pairs, up = {}, dict(self.higher_is_better)
-        for (name, arm), answer in zip(self._arms.items(), found, strict=True):
-            if isinstance(arm, VectorStore):
-                pairs[name], up[name] = answer, _direction(arm, up.get(name))
-            else:
-                pairs[name] = [(one, one.metadata.get(self.score_key)) for one in answer]
-        kept = self._fuser.answer(
-            pairs,
+    def _found(self, query: str, run_manager: Any = None, **kwargs: Any) -> dict[str, list[_Pair]]:
+        return self._pairs(
+            arm.similarity_search_with_score(query, k=self.fetch_k, **kwargs)
+            if isinstance(arm, VectorStore)
+            else arm.invoke(query, config={"callbacks": _child(run_manager)})
+            for arm in self._arms.values()
+        )
+
+    def _pairs(self, answers: Iterable[Any]) -> dict[str, list[_Pair]]:
+        """Return documents and scores by name; retrievers bring the scores in the metadata."""
+        return {
+            name: answer
+            if isinstance(arm, VectorStore)
+            else [(one, one.metadata.get(self.score_key)) for one in answer]
+            for (name, arm), answer in zip(self._arms.items(), answers, strict=True)
+        }
+
+    def _fused(
+        self, query: str, found: dict[str, list[_Pair]], most: int | None
+    ) -> CutList[Document]:
+        fuser = self._fuser
+        chosen = at_most(fuser.chosen, most, fuser.who, "k")
+        kept = replace(fuser, chosen=chosen).answer(
+            found,
             lambda pair, score, mark: (_mark(pair[0], mark), score),
-            id_of=lambda pair: self._id(pair[0]),
-            score_of=lambda pair: pair[1],
-            higher_is_better=up,
             query=query,
             text_of=lambda pair: pair[0].page_content,
             budget=self._budget,

@@ -10,8 +10,11 @@ from typing import Any, Unpack
 from paretocut.adapters.deciding import FETCH_K, filter_scored
 from paretocut.adapters.hybrid import Fuser, HybridOptions, arms_by_name
 from paretocut.adapters.reporting import KEY, may_mark, warn_of_shortfall, with_mark
+from paretocut.adapters.stores import calibrate_decider
 from paretocut.adapters.tokens import TokenBudget
 from paretocut.errors import InvalidParameterError, require
+from paretocut.fusion import Fusion
+from paretocut.truncators import Truncator
 
 require("llama_index.core", feature="paretocut.adapters.llama_index", extra="llama-index")
 
@@ -20,7 +23,6 @@ from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from paretocut.adapters.fields import REFUSE, DecisionFields
-from paretocut.calibration import calibrate
 
 __all__ = ["ParetoCutFusionRetriever", "ParetoCutPostprocessor", "ParetoCutRetriever"]
 
@@ -132,13 +134,29 @@ class ParetoCutRetriever(BaseRetriever):
         texts
             Some hundred texts of the index.
         **options
-            As for `paretocut.calibrate`, such as ``queries``, ``n`` and ``threads``.
+            As for `paretocut.calibrate`, such as ``queries``, ``n`` and ``threads`` (4 by
+            default). What decides here goes on to decide how many nodes are kept.
         """
-        up = self._postprocessor.higher_is_better
-        found = calibrate(self._retriever.retrieve, texts, higher_is_better=up, **options)
+        decides = self._postprocessor
+        search = self._retriever.retrieve
+        found = calibrate_decider(search, texts, decides._chosen, decides.higher_is_better, options)
         other = copy.copy(self)
-        other._postprocessor = self._postprocessor._with_truncator(found)
+        other._postprocessor = decides._with(truncator=found)
         return other
+
+    @property
+    def truncator(self) -> Truncator:
+        """Who decides: after `calibrate` a `paretocut.truncators.Calibrated`."""
+        return self._postprocessor._chosen.truncator
+
+    @property
+    def similarity_top_k(self) -> int | None:
+        """Most nodes to keep. It may be set; the search stays deep."""
+        return self._postprocessor._chosen.max_k
+
+    @similarity_top_k.setter
+    def similarity_top_k(self, most: int | None) -> None:
+        self._postprocessor.max_k = most
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return self._cut(query_bundle, self._retriever.retrieve(query_bundle))
@@ -195,27 +213,56 @@ class ParetoCutFusionRetriever(BaseRetriever):
         super().__init__()
         who = "ParetoCutFusionRetriever"
         self._retrievers = arms_by_name(retrievers, who, "retrievers")
-        self._better = higher_is_better
-        self._fuser = Fuser.of(who, options)
+        self._fuser: Fuser[NodeWithScore] = Fuser.of(
+            who, options, lambda node: node.node.node_id, lambda node: node.score, higher_is_better
+        )
         self._budget = TokenBudget.of(who, max_tokens, count_tokens)
 
+    def calibrate(self, texts: Iterable[str], **options: Any) -> ParetoCutFusionRetriever:
+        """Return a retriever that knows its indexes, without any judgement.
+
+        It fits a `paretocut.Fusion`, unless it has one, and then does with the fused scores what
+        `ParetoCutRetriever.calibrate` does.
+
+        Parameters
+        ----------
+        texts
+            Some hundred texts of the indexes.
+        **options
+            As for `ParetoCutRetriever.calibrate`.
+        """
+        other = copy.copy(self)
+        other._fuser = self._fuser.calibrated(self._found, texts, options)
+        return other
+
+    @property
+    def truncator(self) -> Truncator:
+        """Who decides: after `calibrate` a `paretocut.truncators.Calibrated`."""
+        return self._fuser.chosen.truncator
+
+    @property
+    def fusion(self) -> Fusion | None:
+        """The fitted fusion, if there is one."""
+        return self._fuser.fusion.fusion
+
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        found = [arm.retrieve(query_bundle) for arm in self._retrievers.values()]
-        return self._fused(query_bundle, found)
+        return self._fused(query_bundle, self._found(query_bundle))
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        found = (arm.aretrieve(query_bundle) for arm in self._retrievers.values())
-        return self._fused(query_bundle, await asyncio.gather(*found))
+        answers = await asyncio.gather(
+            *(arm.aretrieve(query_bundle) for arm in self._retrievers.values())
+        )
+        return self._fused(query_bundle, dict(zip(self._retrievers, answers, strict=True)))
+
+    def _found(self, query: Any) -> dict[str, list[NodeWithScore]]:
+        return {name: arm.retrieve(query) for name, arm in self._retrievers.items()}
 
     def _fused(
-        self, query: QueryBundle, answers: Sequence[Sequence[NodeWithScore]]
+        self, query: QueryBundle, found: Mapping[str, Sequence[NodeWithScore]]
     ) -> list[NodeWithScore]:
         return self._fuser.answer(
-            dict(zip(self._retrievers, answers, strict=True)),
+            found,
             lambda node, score, mark: _mark(NodeWithScore(node=node.node, score=score), mark),
-            id_of=lambda node: node.node.node_id,
-            score_of=lambda node: node.score,
-            higher_is_better=self._better,
             query=query.query_str,
             text_of=lambda node: node.get_content(),
             budget=self._budget,

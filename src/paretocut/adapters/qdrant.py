@@ -79,13 +79,11 @@ def fuse_query_points(
     named = arms_by_name(responses, who, "responses")
     found = {name: _points(response, who, asked)[0] for name, response in named.items()}
     up = higher_is_better
-    kept = Fuser.of(who, options).answer(
-        found,
-        _marked,
-        id_of=lambda point: str(point.id),
-        score_of=lambda point: point.score,
-        higher_is_better=up if isinstance(up, Mapping) else dict.fromkeys(found, up),
+    directions = up if isinstance(up, Mapping) else dict.fromkeys(found, up)
+    fuser = Fuser[Any].of(
+        who, options, lambda point: str(point.id), lambda point: point.score, directions
     )
+    kept = fuser.answer(found, _marked)
     return next(iter(named.values())).model_copy(update={"points": kept})
 
 

@@ -55,7 +55,7 @@ def report(cuts: Cuts | Sequence[Cut], who: str) -> None:
     found = {name for cut in cuts for name in cut.warnings}
     for name in ABOUT_SCORES:
         if name in found:
-            _warn(f"{who}: {WARNINGS[name]}")
+            warn(f"{who}: {WARNINGS[name]}")
     if _logger.isEnabledFor(logging.DEBUG):
         for cut in cuts:
             names = f" [{', '.join(cut.warnings)}]" if cut.warnings else ""
@@ -86,10 +86,10 @@ def warn_of_shortfall(
     check_positive_int(asked, who=who, name="asked")
     counts = [count for count in ([found] if isinstance(found, int) else found) if count > 0]
     if counts and min(counts) < asked / 2:
-        _warn(f"{who}: the search brought {min(counts)} of the {asked} results asked for; {remedy}")
+        warn(f"{who}: the search brought {min(counts)} of the {asked} results asked for; {remedy}")
 
 
-def _warn(text: str) -> None:
+def warn(text: str) -> None:
     """Raise a `ScoresWarning` that points at the first caller outside this package."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals["__name__"].startswith("paretocut."):

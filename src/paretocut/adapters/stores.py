@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paretocut.calibration import calibrate
+from paretocut.calibration.searches import Search
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.truncators import Calibrated
+from paretocut.truncators.choose import Chosen
 
 SAMPLE = 1000
 """How many texts are drawn from a store."""
+
+_THREADS = 4  # searches at the same time; frameworks call their stores from threads anyway
 
 Embed: TypeAlias = Callable[[list[str]], Any]
 """Takes texts and gives a vector for each."""
@@ -52,3 +56,12 @@ def calibrate_store(
         batch=True,
         **options,
     )
+
+
+def calibrate_decider(
+    search: Search, texts: Iterable[str], chosen: Chosen, up: bool, options: Mapping[str, Any]
+) -> Calibrated:
+    """Return a gate before whatever decides now, unless the options say who is to decide."""
+    decides = {} if options.keys() & {"expect", "truncator"} else {"truncator": chosen.truncator}
+    given = {"threads": _THREADS, **decides, **options}
+    return calibrate(search, texts, higher_is_better=up, **given)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from paretocut.adapters.reporting import warn
 from paretocut.decisions import Cut
 from paretocut.errors import InvalidParameterError
 from paretocut.schema.parameters import check_positive_int
@@ -45,6 +46,11 @@ class TokenBudget:
             if left < 0:
                 break
             fit += 1
+        if cut.k and not fit:
+            warn(
+                f"max_tokens={self.most} leaves nothing: the first of {cut.k} results has "
+                f"{self.most - left} tokens"
+            )
         return cut.limited(fit, f"all that fit into {self.most} tokens")
 
 

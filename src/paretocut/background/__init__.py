@@ -1,6 +1,7 @@
 """The best scores of queries without an answer: the law they follow, and what exceeds it."""
 
 from paretocut.background.law import Background, fit_gev, gev_log_cdf
+from paretocut.background.origin import Origin
 from paretocut.background.query_scale import QueryScale
 
-__all__ = ["Background", "QueryScale", "fit_gev", "gev_log_cdf"]
+__all__ = ["Background", "Origin", "QueryScale", "fit_gev", "gev_log_cdf"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,7 +30,8 @@ class Drift:
         Probability of a difference as large if nothing has changed, over all tests.
     distance
         Largest difference of the shares below any value, by name of the statistic: the best
-        score, the gap to the second result, and the number of results in the upper half.
+        score, the gap to the second result, and the number of results in the upper half. For
+        `paretocut.truncators.Accept`: the best score, its learned score, the share accepted.
     lists
         Number of lists compared.
     """
@@ -45,12 +46,18 @@ class Drift:
         return self.text
 
 
-def compare(old: FloatArray, new: FloatArray) -> Drift:
-    """Return whether new lists differ from old ones, each given by the rows of `shapes_of`.
+def compare(
+    old: FloatArray,
+    new: FloatArray,
+    *,
+    names: Sequence[str] = _NAMES,
+    remedy: str = "Calibrate again.",
+) -> Drift:
+    """Return whether new lists differ from old ones, each given by a row, such as `shapes_of`.
 
-    Three two-sample tests (Kolmogorov and Smirnov), corrected for their number.
+    One two-sample test (Kolmogorov and Smirnov) per column, corrected for their number.
     """
-    distance = {name: _distance(old[:, i], new[:, i]) for i, name in enumerate(_NAMES)}
+    distance = {name: _distance(old[:, i], new[:, i]) for i, name in enumerate(names)}
     tests = [_chance(d, len(old), len(new)) for d in distance.values()]
     pvalue = min(1.0, len(tests) * min(tests))
     worst = max(distance, key=distance.__getitem__)
@@ -59,7 +66,7 @@ def compare(old: FloatArray, new: FloatArray) -> Drift:
         verdict = "changed"
         text = (
             f"changed: the {worst} of {len(new)} lists is not what it was (largest "
-            f"difference {share}, p = {pvalue:.2g}). Calibrate again."
+            f"difference {share}, p = {pvalue:.2g}). {remedy}"
         )
     elif _chance(_CLEAR, len(old), len(new)) > _SURE:
         verdict = "unsure"

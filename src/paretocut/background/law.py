@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from paretocut.background.two_groups import Groups
 from paretocut.errors import InvalidParameterError, InvalidScoresError
-from paretocut.lists import BoolArray, FloatArray, Ragged, RaggedLike, RankedLists
+from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RaggedLike, RankedLists
 from paretocut.schema.drawn import Drawn
 from paretocut.schema.files import register, save_model
 from paretocut.schema.kinds import Either, Flag, Items, Kind, Made, Real, Whole, checked
@@ -340,7 +340,7 @@ def as_lists(given: RankedLists | RaggedLike, higher_is_better: bool, *, who: st
     return RankedLists.of_scores(Ragged.from_any(given, dtype=float), higher_is_better, who=who)[0]
 
 
-def score_at(merit: Ragged, rank: int) -> FloatArray:
+def score_at(merit: Ragged, rank: int | IntArray) -> FloatArray:
     """Return the score at a rank, the last one of a shorter list, 0 of an empty one."""
     filled = merit.filled
     values = np.zeros(len(merit))

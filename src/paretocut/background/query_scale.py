@@ -16,13 +16,32 @@ from paretocut.schema.files import register
 from paretocut.schema.kinds import Made, Whole, checked
 from paretocut.schema.parameters import shown
 
-_WORD = re.compile(r"\w+")
+# Scripts that put no space between words: Chinese, Japanese, Thai, Lao, Burmese, Khmer.
+UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uf900-\ufaff\uff66-\uff9f\U00020000-\U0002ffff"
+)
+# Accents and Indian vowel signs belong to a word, but are no letters to Python.
+_WORD = re.compile(
+    rf"([{UNSPACED}]+)|(?:(?![{UNSPACED}])[\w\u0300-\u036f\u0900-\u0963\u0966-\u0dff])+"
+)
 _POWER = 0.75
 
 
 def words(text: str) -> set[str]:
-    """Return the different words of a text, in lower case."""
-    return set(_WORD.findall(text.lower()))
+    """Return the different words of a text, in lower case.
+
+    Where a script has no spaces, every two neighbouring characters count as a word.
+    """
+    found: set[str] = set()
+    for match in _WORD.finditer(text.lower()):
+        run = match[1]
+        found.update([match[0]] if run is None else _pairs(run))
+    return found
+
+
+def _pairs(run: str) -> list[str]:
+    return [run[i : i + 2] for i in range(max(len(run) - 1, 1))]
 
 
 def frequencies(texts: Iterable[str]) -> tuple[Counter[str], int]:

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeAlias, TypedDict
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from paretocut.errors import DataFormatError, InvalidParameterError
 from paretocut.lists import FloatArray
 from paretocut.schema.journal import Journal
-from paretocut.schema.parameters import check_positive_int
+from paretocut.schema.parameters import check_positive_int, shown
+from paretocut.schema.waiting import waiting
 
 Search: TypeAlias = Callable[[Any], Any]
 """Takes the text of a query, or a list of texts, and gives scores or results with scores."""
 _BLOCK = 32
-
-
-class Running(TypedDict, total=False):
-    """How searches are run; see `paretocut.calibrate`."""
-
-    batch: bool
-    threads: int
-    progress: bool | None
-    resume: str | os.PathLike[str] | None
+_AT_ONCE = 8  # asynchronous searches at the same time
+_AGAIN, _NEAR = 3, 0.01  # kept queries that are searched again, and how much they may differ
+_EXPECTED = "numbers, pairs that end in a score, or results with a 'score'"
 
 
 def run_searches(
@@ -34,52 +30,70 @@ def run_searches(
     *,
     who: str,
     batch: bool = False,
-    threads: int = 1,
+    threads: int | None = None,
     progress: bool | None = None,
     resume: str | os.PathLike[str] | None = None,
 ) -> list[FloatArray]:
     """Return the scores of each query."""
-    check_positive_int(threads, who=who, name="threads")
     if not callable(search):
-        raise InvalidParameterError(f"{who}: search must be a function, got {search!r}")
+        raise InvalidParameterError(f"{who}: search must be a function, got {shown(search)}")
+    if threads is None:
+        threads = _AT_ONCE if inspect.iscoroutinefunction(search) else 1
+    check_positive_int(threads, who=who, name="threads")
     journal = Journal(resume, holds="searches", head={}, who=who, name="resume")
     found = _kept(journal)
+    known = [query for query in dict.fromkeys(queries) if query in found]
     missing = [query for query in dict.fromkeys(queries) if query not in found]
-    shown = sys.stderr.isatty() if progress is None else progress
+    shows = sys.stderr.isatty() if progress is None else progress
 
-    def take(answers: Iterable[tuple[str, FloatArray]]) -> None:
-        for done, (query, scores) in enumerate(answers, 1):
+    with waiting() as wait:
+
+        def one(query: str) -> tuple[str, FloatArray]:
+            return query, scores_of(wait(search(query)), who)
+
+        def asked(texts: list[str]) -> Iterable[tuple[str, FloatArray]]:
+            if batch:
+                yield from _blocks(lambda block: wait(search(block)), texts, who)
+            elif threads == 1:
+                yield from map(one, texts)
+            else:
+                from concurrent.futures import ThreadPoolExecutor
+
+                with ThreadPoolExecutor(threads) as pool:
+                    yield from pool.map(one, texts)
+
+        for query, scores in asked(known[:_AGAIN]):
+            _compare(query, found[query], scores, who, resume)
+        for done, (query, scores) in enumerate(asked(missing), 1):
             found[query] = scores
             if journal.path is not None:
                 journal.add({"query": query, "scores": scores.tolist()})
-            if shown:
+            if shows:
                 end = "\n" if done == len(missing) else ""
                 sys.stderr.write(f"\r{who}: {done} of {len(missing)} searches{end}")
                 sys.stderr.flush()
-
-    def one(query: str) -> tuple[str, FloatArray]:
-        return query, scores_of(search(query), who)
-
-    if batch:
-        take(_blocks(search, missing, who))
-    elif threads == 1:
-        take(map(one, missing))
-    else:
-        from concurrent.futures import ThreadPoolExecutor
-
-        with ThreadPoolExecutor(threads) as pool:
-            take(pool.map(one, missing))
     return [found[query] for query in queries]
+
+
+def _compare(query: str, kept: FloatArray, now: FloatArray, who: str, resume: Any) -> None:
+    """Refuse to go on when the search no longer gives the scores that were kept."""
+    one, other = (float(scores[0]) if scores.size else 0.0 for scores in (kept, now))
+    if abs(one - other) > _NEAR * max(abs(one), abs(other)):
+        raise InvalidParameterError(
+            f"{who}: resume must name a file of the same search, got {os.fspath(resume)!r}, where "
+            f"{query!r} has a best score of {one:.6g}, and now {other:.6g}: the model or the "
+            "index has changed, so start with a new file"
+        )
 
 
 def _blocks(search: Search, queries: list[str], who: str) -> Iterable[tuple[str, FloatArray]]:
     for start in range(0, len(queries), _BLOCK):
         block = queries[start : start + _BLOCK]
-        answers = list(search(block))
-        if len(answers) != len(block):
+        answers = search(block)
+        if not np.iterable(answers) or len(answers := list(answers)) != len(block):
+            got = len(answers) if isinstance(answers, list) else shown(answers)
             raise InvalidParameterError(
-                f"{who}: search must give one result for each of {len(block)} queries, "
-                f"got {len(answers)}"
+                f"{who}: search must give one result for each of {len(block)} queries, got {got}"
             )
         for query, given in zip(block, answers, strict=True):
             yield query, scores_of(given, who)
@@ -91,17 +105,26 @@ def scores_of(given: Any, who: str) -> FloatArray:
     That is scores; or results that are pairs with a score at the end, mappings with a
     ``"score"``, or objects with a ``score``.
     """
+    if not np.iterable(given) or isinstance(given, (str, bytes, dict)):
+        raise InvalidParameterError(
+            f"{who}: search must give a list for each query: {_EXPECTED}; got {shown(given):.80}"
+        )
     results = given if isinstance(given, np.ndarray) else list(given)
+    columns = (list, np.ndarray) if isinstance(given, tuple) else np.ndarray
+    if len(results) and all(isinstance(result, columns) for result in results):
+        raise InvalidParameterError(
+            f"{who}: search must give {_EXPECTED}, one for each result; got {len(results)} "
+            f"columns, such as ids and scores: give the scores alone"
+        )
     try:
         if not len(results) or isinstance(results[0], (int, float, np.number)):
             numbers = np.asarray(results)
             if numbers.ndim == 1 and numbers.dtype.kind in "iuf":
                 return numbers.astype(np.float64)
         return np.array([_score(result) for result in results], dtype=np.float64)
-    except (TypeError, ValueError, KeyError, AttributeError, IndexError):
+    except (TypeError, ValueError, KeyError, AttributeError, IndexError, OverflowError):
         raise InvalidParameterError(
-            f"{who}: search must give numbers, pairs that end in a score, or results with a "
-            f"'score', got {results[0]!r}"
+            f"{who}: search must give {_EXPECTED}, got {results[0]!r:.80}"
         ) from None
 
 
@@ -119,6 +142,6 @@ def _kept(journal: Journal) -> dict[str, FloatArray]:
     for number, row in enumerate(journal.entries, 2):
         try:
             found[str(row["query"])] = np.array(row["scores"], dtype=np.float64)
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, OverflowError) as error:
             raise DataFormatError(str(journal.path), number, f"not a search: {error}") from None
     return found

@@ -23,6 +23,7 @@ from paretocut.cli import (
     report,
     score,
     serve,
+    stop,
 )
 from paretocut.cli.arguments import Manual
 from paretocut.cli.terminal import note
@@ -50,6 +51,10 @@ examples:
   No judgements? Judge two hundred results, then learn from them:
   paretocut judge run.txt --query-texts queries.tsv --corpus corpus.jsonl -o judged.txt
   paretocut fit run.txt judged.txt --unjudged unknown -o model.json
+
+  A review that reads down one list? See what a promise costs, then whether to stop:
+  paretocut stop --total 5000 --plan 0.02 --recall 0.95
+  paretocut stop run.txt --judged qrels.txt --recall 0.95
 
   Queries without an answer? Learn what they score, then keep nothing for them:
   paretocut background unanswered.txt -o background.json
@@ -90,7 +95,7 @@ class _Command(Protocol):
 
 
 _COMMANDS: tuple[_Command, ...] = (
-    *(demo, example, score, cut, fuse, compare, fit, judge, background, calibrate),
+    *(demo, example, score, cut, fuse, compare, fit, judge, stop, background, calibrate),
     *(explore, serve, report),
 )
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import sys
 from argparse import ArgumentParser, Namespace
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import IO, Any, TypeVar, get_args
 
 import numpy as np
 
@@ -19,13 +21,15 @@ from paretocut.decisions import Cuts
 from paretocut.decisions.options import FITTING, OPTIONS, RULES
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.io import read_lists, read_texts, write_lists
-from paretocut.io.tables import Format, format_of
+from paretocut.io.streams import NotInBlocks
+from paretocut.io.tables import Format, format_of, read_blocks
 from paretocut.lists import RankedLists
 from paretocut.schema.kinds import Real, Text
 from paretocut.tail import limited_threads
 from paretocut.truncators import Calibrated, Gated, Truncator, from_text
 from paretocut.truncators.choose import Chosen
 
+T = TypeVar("T")
 RESULTS_PER_BLOCK = 1_000_000
 _MOST_NAMED = 50
 DECISION = ("model", "background", "gate_alpha", "query_texts", *OPTIONS)
@@ -148,25 +152,106 @@ def short_names(runs: Sequence[str]) -> dict[str, str]:
     return dict(zip(stems, runs, strict=True))
 
 
-def write_run(args: Namespace, run: str, lists: RankedLists, found: Sequence[Any] = ()) -> None:
-    """Write the lists, unless JSON takes their place; then note warnings and empty lists.
+def in_blocks(
+    args: Namespace,
+    runs: Sequence[tuple[str, bool]],
+    work: Callable[[Iterator[list[RankedLists]]], object],
+) -> None:
+    """Do the work on blocks of lists of the same queries, one from each run.
+
+    The runs come with their directions. If a run must be read as a whole, the work begins anew,
+    with one block; a pipe cannot be read twice, so it is read as a whole at once.
+    """
+    how = {"max_bytes": getattr(args, "max_bytes", None)}
+    formats = [format_of(run, args.format, who=args.command) for run, _ in runs]
+
+    def readers(read: Callable[..., Any]) -> list[Any]:
+        given = zip(files, formats, runs, strict=True)
+        return [read(file, kind, higher_is_better=up, **how) for file, kind, (_, up) in given]
+
+    with contextlib.ExitStack() as stack:
+        files = [
+            sys.stdin.buffer if run == "-" else stack.enter_context(open(run, "rb"))
+            for run, _ in runs
+        ]
+        if all(file.seekable() for file in files):
+            starts = [file.tell() for file in files]
+            try:
+                work(_moving(args, files, _together(readers(read_blocks))))
+                return
+            except NotInBlocks as reason:
+                if not args.quiet:
+                    note(f"{reason}: all is read into memory at once")
+            for file, start in zip(files, starts, strict=True):
+                file.seek(start)
+        work(iter([readers(read_lists)]))
+
+
+def _together(runs: list[Iterator[RankedLists]]) -> Iterator[list[RankedLists]]:
+    """Yield lists of the same queries from all runs."""
+    held = [next(run) for run in runs]
+    while True:
+        count = min(map(len, held))
+        group = [lists[:count] for lists in held]
+        if any((lists.query_ids != group[0].query_ids).any() for lists in group):
+            break
+        yield group
+        rest = [(lists[count:], run) for lists, run in zip(held, runs, strict=True)]
+        held = [lists if len(lists) else next(run, lists) for lists, run in rest]
+        if not any(map(len, held)):
+            return
+        if not all(map(len, held)):
+            break
+    raise NotInBlocks("the runs do not name the same queries in the same order")
+
+
+def _moving(args: Namespace, files: Sequence[IO[bytes]], groups: Iterator[T]) -> Iterator[T]:
+    """Yield what comes, and show how much of the files has been read."""
+    total = 0
+    for file in files:
+        start = file.tell()
+        total += file.seek(0, os.SEEK_END)
+        file.seek(start)
+    with progress(total, quiet=args.quiet, unit="B", unit_scale=True) as move_on:
+        before = 0
+        for group in groups:
+            yield group
+            now = sum(file.tell() for file in files)
+            move_on(now - before)
+            before = now
+
+
+def write_run(
+    args: Namespace, run: str, blocks: Iterable[RankedLists], found: Sequence[Any] = ()
+) -> None:
+    """Write blocks of lists, unless JSON takes their place; then note warnings and empty lists.
 
     Their format is the one that their new name says, or else that of the old run.
     """
     target, format, emptied = args.output or "-", args.format, []
+    queries = 0
+
+    def counted() -> Iterator[RankedLists]:
+        nonlocal queries
+        for lists in blocks:
+            queries += len(lists)
+            yield lists
+
     if args.output is not None or not args.json:
         with contextlib.suppress(InvalidParameterError):
             if os.path.splitext(target)[1]:
                 format = format_of(target, who=args.command)
-        emptied = write_lists(target, lists, format or format_of(run, who=args.command))
+        emptied = write_lists(target, counted(), format or format_of(run, who=args.command))
+    else:
+        deque(counted(), maxlen=0)
     if args.quiet:
         return
-    report_warnings(found, len(lists))
+    report_warnings(found, queries)
     if emptied:
         more = len(emptied) - _MOST_NAMED
         names = " ".join(emptied[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
-        queries = f"{len(emptied)} of {len(lists)} queries"
-        note(f"{queries} keep no result and so are not in the run: {names}")
+        share = f"{len(emptied)} of {queries} queries"
+        note(f"{share} keep no result and so are not in the run: {names}")
 
 
 def texts_of(option: str, files: Sequence[str], names: Iterable[str]) -> dict[str, str]:
@@ -330,18 +415,14 @@ def decisions(
     args: Namespace, decider: Chosen, lists: RankedLists
 ) -> Iterator[tuple[RankedLists, Cuts]]:
     """Yield blocks of lists with their cuts."""
-    texts = query_texts(args, lists, lexical=is_lexical(decider.truncator))
-    start = 0
-    with progress(len(lists), quiet=args.quiet) as move_on, limited_threads(args.threads):
+    with limited_threads(args.threads):
         for block in blocks(lists):
-            queries = None if texts is None else texts[start : start + len(block)]
-            yield block, decider.cut_batch(block, queries=queries)
-            start += len(block)
-            move_on(len(block))
+            texts = query_texts(args, block, lexical=is_lexical(decider.truncator))
+            yield block, decider.cut_batch(block, queries=texts)
 
 
 def blocks(lists: RankedLists) -> Iterator[RankedLists]:
-    """Yield the lists in blocks of about a million results, for progress and for memory."""
+    """Yield the lists in blocks of about a million results, for memory."""
     offsets = lists.scores.offsets
     start = 0
     while start < len(lists):

@@ -9,8 +9,9 @@ from paretocut.background import QueryScale
 from paretocut.calibration import calibrated, nonsense_queries
 from paretocut.cli import arguments
 from paretocut.cli.arguments import option, positive_int
-from paretocut.cli.terminal import json_line, note, print_json
+from paretocut.cli.terminal import note, print_json
 from paretocut.errors import DataFormatError, InvalidParameterError
+from paretocut.io.jsonl import json_line
 from paretocut.io.streams import open_target
 from paretocut.truncators import Calibrated
 
@@ -24,7 +25,7 @@ the query: for these, give --lexical in the first two steps and --query-texts in
 
 _READING = ("format", "distances", "max_bytes")
 _TAKES = {
-    "--texts and no RUN": ("texts", "lexical", "n", "seed", "output"),
+    "--texts and no RUN": ("texts", "lexical", "n", "size", "seed", "output"),
     "RUN": (
         *(*_READING, "texts", "lexical", "query_texts", "query_run"),
         *("alpha", "unanswered", "expect", "output"),
@@ -45,6 +46,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     arguments.add_query_texts(parser, "for lexical scores only")
     make = parser.add_argument_group("make the queries: calibrate --texts FILE")
     option(make, "-n N", "how many (default: 100)", positive_int)
+    text = "documents in the index (default: the number of texts); small ones need other words too"
+    option(make, "--size N", text, positive_int)
     option(make, "--seed N", "seed (default: 0)", int)
     learn = parser.add_argument_group("learn: calibrate RUN")
     option(learn, "--query-run RUN", "run of real queries, in the format of RUN")
@@ -79,8 +82,10 @@ def run(args: Namespace) -> None:
 
 
 def _make(args: Namespace) -> None:
-    how = {"lexical": args.lexical, "seed": args.seed or 0}
-    made = nonsense_queries(_texts(args.texts), args.n or 100, **how)
+    texts = _texts(args.texts)
+    size = args.size or len(texts)
+    how = {"lexical": args.lexical, "size": size, "seed": args.seed or 0}
+    made = nonsense_queries(texts, args.n or 100, **how)
     with open_target(args.output or "-") as out:
         for i, query in enumerate(made, 1):
             row = {"id": f"nonsense-{i}", "text": query}

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-
-import numpy as np
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
 
 from paretocut.cli import arguments
-from paretocut.cli.terminal import json_line
+from paretocut.decisions import Cuts
+from paretocut.io.jsonl import json_line
 from paretocut.io.streams import open_target
+from paretocut.lists import RankedLists
+from paretocut.truncators.choose import Chosen
 
 SUMMARY = "shorten every list to the results worth returning"
 DESCRIPTION = """Writes the shortened run, in the format of the input. A TREC run cannot hold a
-query without results: such queries are named on standard error."""
+query without results: such queries are named on standard error. A run whose results are grouped
+by query is read in blocks, so memory does not grow with the file."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -28,16 +33,26 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> None:
     decider = arguments.chosen(args, args.method)
-    lists = arguments.read(args)
-    k = [np.empty(0, dtype=np.int64)]
+    arguments.in_blocks(args, [(args.run, not args.distances)], partial(_cut, args, decider))
+
+
+def _cut(args: Namespace, decider: Chosen, groups: Iterator[list[RankedLists]]) -> None:
     found: list[tuple[str, ...]] = []
     with open_target("-") as out:
-        for block, cuts in arguments.decisions(args, decider, lists):
-            k.append(cuts.k)
-            found += cuts.warnings
-            if args.json:
-                for query_id, cut in zip(block.query_ids.tolist(), cuts, strict=True):
-                    row = {"query_id": query_id, **cut.to_dict()}
-                    del row["indices"]  # the first k of the run
-                    out.write(json_line(row))
-    arguments.write_run(args, args.run, lists.truncate(np.concatenate(k)), found)
+
+        def shortened() -> Iterator[RankedLists]:
+            for (lists,) in groups:
+                for block, cuts in arguments.decisions(args, decider, lists):
+                    found.extend(cuts.warnings)
+                    if args.json:
+                        out.writelines(map(json_line, _rows(block, cuts)))
+                    yield block.truncate(cuts.k)
+
+        arguments.write_run(args, args.run, shortened(), found)
+
+
+def _rows(lists: RankedLists, cuts: Cuts) -> Iterator[dict[str, Any]]:
+    for query_id, cut in zip(lists.query_ids.tolist(), cuts, strict=True):
+        row = {"query_id": query_id, **cut.to_dict()}
+        del row["indices"]  # the first k of the run
+        yield row

@@ -11,7 +11,7 @@ from paretocut.cli import arguments
 from paretocut.cli.arguments import option
 from paretocut.cli.terminal import note, print_json, warn
 from paretocut.errors import InvalidParameterError
-from paretocut.truncators import Conformal, Consensus, Gated, Oracle, Truncator, from_text
+from paretocut.truncators import Accept, Conformal, Consensus, Gated, Oracle, Truncator, from_text
 
 SUMMARY = "learn a cut-off from a run, with judgements or without"
 DESCRIPTION = """Learns a method from all queries that have judgements, and writes it as JSON for
@@ -61,6 +61,8 @@ def run(args: Namespace) -> None:
             f"{method!r} learned from {len(lists)} queries{reached}, {k.mean():.1f} results kept "
             "on average; `paretocut compare` shows what to expect on other queries"
         )
+        if isinstance(method, Accept):
+            note(method.report())
 
 
 def _method(args: Namespace) -> Truncator:

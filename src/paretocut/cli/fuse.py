@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
+from functools import partial
+from itertools import chain
 from typing import Any, get_args
 
 from paretocut.cli import arguments
 from paretocut.cli.arguments import option
-from paretocut.cli.terminal import json_line, noted_warnings
+from paretocut.cli.terminal import noted_warnings
 from paretocut.decisions import Cuts
 from paretocut.errors import InvalidParameterError
 from paretocut.fusion import METHODS
 from paretocut.fusion.chosen import ChosenFusion
-from paretocut.io import read_lists
+from paretocut.io.jsonl import json_line
 from paretocut.io.streams import open_target
 from paretocut.io.tables import Format
 from paretocut.lists import RankedLists
+from paretocut.truncators.choose import Chosen
 
 SUMMARY = "make one run of several, cut or not: hybrid search"
 DESCRIPTION = """Fuses the lists of each query by score and writes one run, best first. A document
@@ -59,22 +62,6 @@ def run(args: Namespace) -> None:
     loose = [arguments.flag(name) for name in arguments.given_options(args, arguments.DECISION)]
     if decider is None and loose:
         raise InvalidParameterError(f"{', '.join(loose)} must come with --cut, got none")
-    fused = _fused(args)
-    parts: list[tuple[RankedLists, Cuts | None]] = [(fused, None)]
-    found: list[tuple[str, ...]] = []
-    if decider is not None:
-        decided = list(arguments.decisions(args, decider, fused))
-        found = [names for _, cuts in decided for names in cuts.warnings]
-        parts = [(block.truncate(cuts.k), cuts) for block, cuts in decided]
-        fused = RankedLists.concat([fused[:0], *(lists for lists, _ in parts)])
-    if args.json:
-        with open_target("-") as out:
-            for lists, cuts in parts:
-                out.writelines(map(json_line, _rows(lists, cuts)))
-    arguments.write_run(args, args.runs[0], fused, found)
-
-
-def _fused(args: Namespace) -> RankedLists:
     for name in args.distances:
         if name not in args.runs:
             raise InvalidParameterError(
@@ -84,12 +71,39 @@ def _fused(args: Namespace) -> RankedLists:
         raise InvalidParameterError("standard input (-) must be one run, got it twice")
     given = arguments.given_options(args, ("method", "weights", "depth", "fusion"))
     how = ChosenFusion.of("fuse", given)
-    lists = {
-        name: read_lists(run, args.format, higher_is_better=run not in args.distances)
-        for name, run in arguments.short_names(args.runs).items()
-    }
-    with noted_warnings(quiet=args.quiet):
-        return how.fuse(lists if how.fusion is None else list(lists.values()))
+    runs = [(run, run not in args.distances) for run in args.runs]
+    arguments.in_blocks(args, runs, partial(_fuse, args, how, decider))
+
+
+def _fuse(
+    args: Namespace,
+    how: ChosenFusion,
+    decider: Chosen | None,
+    groups: Iterator[list[RankedLists]],
+) -> None:
+    names = arguments.short_names(args.runs)
+    found: list[tuple[str, ...]] = []
+
+    def fused(group: list[RankedLists]) -> Iterator[tuple[RankedLists, Cuts | None]]:
+        with noted_warnings(quiet=args.quiet):
+            named = dict(zip(names, group, strict=True))
+            lists = how.fuse(named if how.fusion is None else group)
+        if decider is None:
+            yield lists, None
+            return
+        for block, cuts in arguments.decisions(args, decider, lists):
+            found.extend(cuts.warnings)
+            yield block.truncate(cuts.k), cuts
+
+    with open_target("-") as out:
+
+        def written() -> Iterator[RankedLists]:
+            for lists, cuts in chain.from_iterable(map(fused, groups)):
+                if args.json:
+                    out.writelines(map(json_line, _rows(lists, cuts)))
+                yield lists
+
+        arguments.write_run(args, args.runs[0], written(), found)
 
 
 def _rows(lists: RankedLists, cuts: Cuts | None) -> Iterator[dict[str, Any]]:

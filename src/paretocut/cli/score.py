@@ -5,17 +5,20 @@ from __future__ import annotations
 import codecs
 import csv
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from itertools import chain
 from typing import IO, Any, TypeAlias
 
 import numpy as np
 
 import paretocut as pc
 from paretocut.cli import arguments
-from paretocut.cli.terminal import json_line, progress, report_warnings
+from paretocut.cli.terminal import report_warnings
 from paretocut.decisions.options import FITTING, check_options
+from paretocut.io.jsonl import json_line
 from paretocut.io.streams import open_target
-from paretocut.lists import RankedList
+from paretocut.lists import RankedList, RankedLists
 from paretocut.tail import SurpriseFits
 
 _COLUMNS = ("query_id", "rank", "doc_id", "score", "surprise", "pvalue", "evalue")
@@ -36,18 +39,22 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> None:
     fitting = check_options("score", arguments.given_options(args, FITTING), FITTING)
-    lists = arguments.read(args)
+    arguments.in_blocks(args, [(args.run, not args.distances)], partial(_score, args, fitting))
+
+
+def _score(
+    args: Namespace, fitting: Mapping[str, Any], groups: Iterator[list[RankedLists]]
+) -> None:
     found: list[tuple[str, ...]] = []
-    with open_target(args.output) as out, progress(len(lists), quiet=args.quiet) as move_on:
+    with open_target(args.output) as out:
         write = _json_writer(out) if args.json else _tsv_writer(out)
-        for block in arguments.blocks(lists):
+        for block in chain.from_iterable(arguments.blocks(lists) for (lists,) in groups):
             fits = pc.fit_tails(block, threads=args.threads, **fitting)
             for i, ranked in enumerate(block):
                 write(_rows(ranked, fits, i))
             found += fits.warnings
-            move_on(len(block))
     if not args.quiet:
-        report_warnings(found, len(lists))
+        report_warnings(found, len(found))
 
 
 def _rows(ranked: RankedList, fits: SurpriseFits, i: int) -> Iterator[_Row]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-import json
 import os
 import sys
 import warnings
@@ -13,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from paretocut.decisions import WARNINGS
+from paretocut.io.jsonl import json_line
 from paretocut.io.streams import open_target
 from paretocut.lists import BoolArray, FloatArray
 
@@ -63,20 +63,17 @@ def report_warnings(found: Iterable[Sequence[str]], queries: int) -> None:
 
 
 @contextlib.contextmanager
-def progress(total: int, *, quiet: bool) -> Iterator[Callable[[int], object]]:
+def progress(
+    total: int, *, quiet: bool, unit: str = "query", unit_scale: bool = False
+) -> Iterator[Callable[[int], object]]:
     """Yield a function that moves a progress bar on; without a terminal or tqdm there is no bar."""
     if quiet or not sys.stderr.isatty() or importlib.util.find_spec("tqdm") is None:
         yield lambda n: None
         return
     from tqdm import tqdm
 
-    with tqdm(total=total, unit="query", delay=1, leave=False) as bar:
+    with tqdm(total=total, unit=unit, unit_scale=unit_scale, delay=1, leave=False) as bar:
         yield bar.update
-
-
-def json_line(row: Mapping[str, Any]) -> bytes:
-    """Return one line of JSON."""
-    return json.dumps(row, ensure_ascii=False).encode() + b"\n"
 
 
 def print_json(row: Mapping[str, Any]) -> None:

@@ -31,6 +31,12 @@ WARNINGS = {
     "tied_threshold": "ties at the threshold leave no interior maximum of the likelihood: an "
     "exponential tail was used",
     "search_limited": "the list is so long that the search for the window was stopped early",
+    "accepts_nothing": "from what was judged, no result can be accepted within max_error: allow "
+    "more errors, or judge more queries",
+    "unseen_scores": "the best score is far outside those at fit: another retriever or another "
+    "unit, perhaps; what was learned does not hold for it",
+    "not_calibrated_for": "the scores are not of the kind the gate was calibrated on: another "
+    "model or metric, or too few results for it; calibrate again",
     "zero_scores": "results with score 0 match nothing and are not kept",
     "worst_first": "the scores came worst first and were sorted: if they are distances, give "
     "higher_is_better=False",
@@ -43,6 +49,9 @@ ABOUT_SCORES = (
     "shallow_list",
     "rank_only_scores",
     "saturated_scores",
+    "accepts_nothing",
+    "unseen_scores",
+    "not_calibrated_for",
 )
 """Warnings of scores from which little can be decided; adapters raise them as `ScoresWarning`."""
 

@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from copy import copy
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from paretocut.errors import InvalidParameterError, InvalidScoresError, NotFittedError
-from paretocut.fusion.joining import Affine, FuseLike, Retrievers, checked_weights, joined, matched
-from paretocut.lists import FloatArray, Ragged, RankedLists
+from paretocut.fusion.joining import (
+    HUGE,
+    Affine,
+    FuseLike,
+    Retrievers,
+    checked_weights,
+    joined,
+    matched,
+)
+from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
 from paretocut.relevance.logistic import ridge_logistic, sigmoid
 from paretocut.schema.files import register, save_model
 from paretocut.schema.kinds import Either, Flag, Items, Kind, Real, Text, Whole, checked
+from paretocut.schema.parameters import check_int
 
 # What such a file may hold: one value for each retriever, and the odds where lists were judged.
 _GIVEN: dict[str, Kind] = {
@@ -126,21 +136,29 @@ class Fusion:
         lists
             As for `fuse`. Judgements are used where one of the lists has ``relevance``.
         """
-        retrievers = matched(lists, self.depth, "Fusion")
-        count = len(retrievers.lists)
-        given = None if self.weights is None else checked_weights(self.weights, count, "Fusion")
-        for name in _ODDS:
-            self.__dict__.pop(name, None)
-        self.names_ = retrievers.names
+        learner = Fusion(weights=self.weights, depth=self.depth, seed=self.seed)
+        learner._fit(matched(lists, self.depth, "Fusion"))
+        self.__dict__ = learner.__dict__  # in one step: others may be fusing
+        return self
+
+    def _fit(self, retrievers: Retrievers) -> None:
         parts = retrievers.lists
+        count = len(parts)
+        given = None if self.weights is None else checked_weights(self.weights, count, "Fusion")
+        check_int(self.seed, who="Fusion", name="seed")
+        self.names_ = retrievers.names
         self.higher_is_better_ = _directions(retrievers)
-        self.location_ = np.array([_mean(one.moments[0][one.filled]) for one in parts])
-        self.scale_ = np.array([_typical(one.moments[1]) for one in parts])
-        self.floor_ = np.array([_mean(one.low[one.filled]) for one in parts])
+        powers = [one.ranged[1] for one in parts]
+        means, deviations = zip(*(one.moments for one in parts), strict=True)
+        lowest = [one.ends[1] for one in parts]
+        filled = [one.filled for one in parts]
+        self.location_ = np.array([*map(_mean, means, powers, filled)])
+        typical = np.array([*map(_typical, map(np.ldexp, deviations, powers))])
+        self.scale_ = np.maximum(typical, 1e-12 * np.abs(self.location_))
+        self.floor_ = np.array([*map(_mean, lowest, powers, filled)])
         self.weights_ = np.ones(count) if given is None else given / given.mean()
         if any(one.lists.relevance is not None for one in parts):
             self._learn(retrievers, learn_weights=given is None)
-        return self
 
     def fuse(self, lists: FuseLike) -> RankedLists:
         """Return one list for each query.
@@ -150,7 +168,11 @@ class Fusion:
         lists
             As for `paretocut.fuse`, of the retrievers that the fusion was fitted on.
         """
-        self._require_fitted("fuse")
+        fitted = copy(self)  # what is learned meanwhile changes nothing
+        fitted._require_fitted("fuse")
+        return fitted._fuse(lists)
+
+    def _fuse(self, lists: FuseLike) -> RankedLists:
         retrievers = matched(lists, self.depth, "Fusion")
         if len(retrievers.lists) != len(self.names_):
             raise InvalidParameterError(
@@ -170,14 +192,7 @@ class Fusion:
                     f"Fusion: the lists of {name} must hold {kinds[before]}, as in fit, "
                     f"got {kinds[now]}"
                 )
-        with np.errstate(over="ignore", invalid="ignore"):
-            fused = self._fused(retrievers)
-        if not np.isfinite(fused.scores.values).all():
-            raise InvalidScoresError(
-                "Fusion: scores must be on the scale of those it was fitted on, got scores that "
-                "overflow on it"
-            )
-        return fused
+        return self._fused(retrievers)
 
     def probability(self, fused: RankedLists) -> Ragged:
         """Return the probability that each result is relevant.
@@ -243,8 +258,16 @@ class Fusion:
         for i, one in enumerate(retrievers.lists):
             shift = np.full(len(one.begin), self.location_[i])
             unit = np.full(len(one.begin), self.scale_[i])
-            low = np.where(one.filled, one.low, self.floor_[i])
-            affine.append(Affine(one.merit.values, shift, unit, (low - shift) / unit))
+            high, low = (np.ldexp(end, one.ranged[1]) for end in one.ends)
+            low = np.where(one.filled, low, self.floor_[i])
+            with np.errstate(over="ignore"):
+                lowest, highest = (low - shift) / unit, (high - shift) / unit
+            if max(np.abs(lowest).max(initial=0), np.abs(highest).max(initial=0)) > HUGE:
+                raise InvalidScoresError(
+                    f"Fusion: the scores of {self.names_[i]} must be on one scale, that of fit, "
+                    f"got scores more than {HUGE:g} times its unit, {self.scale_[i]:g}, away"
+                )
+            affine.append(Affine(one.merit.values, shift, unit, lowest))
         return affine
 
     def _fused(self, retrievers: Retrievers) -> RankedLists:
@@ -294,8 +317,9 @@ def _directions(retrievers: Retrievers) -> tuple[bool, ...]:
     return tuple(one.lists.higher_is_better for one in retrievers.lists)
 
 
-def _mean(values: FloatArray) -> float:
-    return float(values.mean()) if values.size else 0.0
+def _mean(values: FloatArray, powers: IntArray, filled: BoolArray) -> float:
+    """Return the mean over the queries with a list; the sum of large scores would overflow."""
+    return float(np.ldexp(values[filled] / max(filled.sum(), 1), powers[filled]).sum())
 
 
 def _typical(sd: FloatArray) -> float:

@@ -15,9 +15,11 @@ from paretocut import _kernel
 from paretocut.decisions.cuts import matching
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
-from paretocut.lists.columns import code_points
+from paretocut.lists.columns import as_text, code_points
 from paretocut.lists.parts import Parts
 from paretocut.schema.parameters import check_positive_int, shown
+
+HUGE = 1e100  # sums of larger numbers, times weights, could overflow
 
 FuseLike: TypeAlias = "Sequence[Any] | Mapping[str, Any]"
 """Lists of each retriever, by name or not: `RankedLists`, or pairs (scores, document ids)."""
@@ -68,6 +70,12 @@ class OneRetriever:
         return self.lists.doc_ids.values
 
     @cached_property
+    def ranged(self) -> tuple[Ragged, IntArray]:
+        """The merit of lists as `Ragged.within_range` has them, and the power of each query."""
+        merit, power = self.merit.within_range()
+        return merit, self.by_query(power)
+
+    @cached_property
     def begin(self) -> IntArray:
         return self.by_query(self.merit.offsets[:-1])
 
@@ -80,18 +88,16 @@ class OneRetriever:
         return self.end > self.begin
 
     @property
-    def high(self) -> FloatArray:
-        return self.by_query(self.merit.ends()[0])
-
-    @property
-    def low(self) -> FloatArray:
-        return self.by_query(self.merit.ends()[1])
+    def ends(self) -> tuple[FloatArray, FloatArray]:
+        """Best and lowest score of each query, within range."""
+        high, low = map(self.by_query, self.ranged[0].ends())
+        return high, low
 
     @cached_property
     def moments(self) -> tuple[FloatArray, FloatArray]:
-        """Mean and standard deviation of each query."""
+        """Mean and standard deviation of each query, within range."""
         mean, sd = np.empty((2, len(self.place)))
-        _kernel.moments(self.merit.values, self.begin, self.end, mean, sd)
+        _kernel.moments(self.ranged[0].values, self.begin, self.end, mean, sd)
         # Equal scores have a deviation of 0; what rounding makes of it must not be divided by.
         sd[sd <= 1e-12 * np.abs(mean)] = 0.0
         return mean, sd
@@ -119,7 +125,7 @@ class Retrievers:
     """The lists of all retrievers, matched by query."""
 
     names: tuple[str, ...]
-    query_ids: NDArray[np.str_]
+    query_ids: NDArray[Any]
     lists: list[OneRetriever]
 
     def position(self, i: int, ranks: Ragged) -> IntArray:
@@ -186,7 +192,7 @@ def _ranked(item: Any, name: str, who: str) -> RankedLists:
 
 def _queries(
     lists: list[RankedLists], names: Sequence[str], who: str
-) -> tuple[NDArray[np.str_], list[IntArray]]:
+) -> tuple[NDArray[Any], list[IntArray]]:
     """Return the queries of all retrievers, and where each retriever has them, or -1."""
     known: dict[str, int] = {}
     for item, name in zip(lists, names, strict=True):
@@ -203,7 +209,7 @@ def _queries(
         place = np.full(len(known), -1, dtype=np.int64)
         place[[known[query] for query in item.query_ids.tolist()]] = np.arange(len(item))
         places.append(place)
-    return np.array(list(known), dtype=np.str_), places
+    return as_text(list(known)), places
 
 
 def _one(lists: RankedLists, place: IntArray, depth: int | None) -> OneRetriever:
@@ -221,16 +227,18 @@ def checked_weights(weights: ArrayLike | None, count: int, who: str) -> FloatArr
     if weights is None:
         return np.ones(count)
     try:
-        given = np.asarray(weights, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        given = np.array(np.nan)
+        given = np.asarray(weights)
+    except ValueError:  # lists among the numbers
+        given = np.empty(0)
+    # Words and flags convert too, and should not.
+    given = given.astype(np.float64) if given.dtype.kind in "iuf" else np.empty(0)
     if given.shape != (count,) or not np.isfinite(given).all() or (given < 0).any():
         raise InvalidParameterError(
             f"{who}: weights must be {count} numbers of 0 or more, got {shown(weights)}"
         )
     if not given.any():
         raise InvalidParameterError(f"{who}: weights must not all be 0, got {shown(weights)}")
-    return given
+    return given if given.max() <= HUGE else given / given.max() * HUGE
 
 
 def joined(
@@ -244,7 +252,7 @@ def joined(
 
     ``times_count`` multiplies the sum by the number of retrievers that found the document.
     """
-    ids = [code_points(one.ids) for one in retrievers.lists]
+    ids, by_number = code_points(*(one.ids for one in retrievers.lists))
     count, queries = len(ids), len(retrievers.query_ids)
     room = int(sum((one.end - one.begin).sum() for one in retrievers.lists))
     width = max(matrix.shape[1] for matrix in ids)
@@ -262,7 +270,8 @@ def joined(
     ]
     found = _kernel.fuse(sources, times_count, offsets, scores, names, part_scores, part_ranks)
     first = retrievers.lists[0].lists
-    text = names[:found].view(f"U{width}").reshape(found)
+    points = names[:found]
+    text = points.view(f"U{width}")[:, 0] if by_number is None else by_number[points[:, 0]]
     fused = first._like(
         scores=Ragged(scores[:found], offsets),
         relevance=None,

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from paretocut.fusion.joining import (
+    HUGE,
     Affine,
     FuseLike,
     OneRetriever,
@@ -95,12 +96,13 @@ def fuse(
 def _z(one: OneRetriever) -> Affine:
     mean, sd = one.moments
     unit = _or_infinity(sd)
-    return Affine(one.merit.values, mean, unit, (one.low - mean) / unit)
+    return Affine(one.ranged[0].values, mean, unit, (one.ends[1] - mean) / unit)
 
 
 def _minmax(one: OneRetriever) -> Affine:
-    unit = _or_infinity(one.high - one.low)
-    return Affine(one.merit.values, one.low, unit, np.zeros(len(unit)))
+    high, low = one.ends
+    unit = _or_infinity(high - low)
+    return Affine(one.ranged[0].values, low, unit, np.zeros(len(unit)))
 
 
 def _or_infinity(spread: FloatArray) -> FloatArray:
@@ -124,7 +126,7 @@ def _of_rank(one: OneRetriever, gain: Callable[[FloatArray], FloatArray]) -> Aff
 
 
 def _surprise(one: OneRetriever) -> Affine:
-    surprise = fit_tails(one.merit).surprise.values
+    surprise = np.minimum(fit_tails(one.merit).surprise.values, HUGE)
     # Below the threshold, and in short lists, surprise is 0: there the scores keep the order.
     return _or_lowest(one, surprise + _TIE * normalize_scores(one.merit, "minmax").values)
 

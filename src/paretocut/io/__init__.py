@@ -1,5 +1,6 @@
 """Reading and writing of ranked lists: TREC runs and judgements, JSONL, CSV, Parquet, Arrow."""
 
+from paretocut.io.screening import Screening, read_screening
 from paretocut.io.tables import read_lists, write_lists
 from paretocut.io.texts import read_texts
 from paretocut.io.trec import (
@@ -15,8 +16,10 @@ from paretocut.io.trec import (
 __all__ = [
     "CoverageWarning",
     "Qrels",
+    "Screening",
     "read_lists",
     "read_qrels",
+    "read_screening",
     "read_texts",
     "read_trec",
     "with_qrels",

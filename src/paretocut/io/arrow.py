@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import io
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from typing import IO, Any
 
 from paretocut.errors import DataFormatError, require
-from paretocut.io.rows import COLUMNS, RowsByLine, numbers_of_relevant, utf8_ids
-from paretocut.io.streams import OpenSource
+from paretocut.io.rows import COLUMNS, UTF8, RowsByLine, check_ids, numbers_of_relevant
+from paretocut.io.streams import BLOCK_RESULTS, OpenSource
 from paretocut.lists import Ragged, RankedLists
+
+ROWS = 500  # read at a time
 
 
 def read(source: OpenSource) -> RowsByLine:
@@ -24,16 +28,21 @@ def read(source: OpenSource) -> RowsByLine:
 def rows_of_batches(source: OpenSource, batches: Callable[[Any], Iterator[Any]]) -> RowsByLine:
     """Yield the rows of a file that ``batches`` opens and reads as Arrow record batches."""
     pyarrow = require("pyarrow", feature="reading Parquet and Arrow", extra="arrow")
+    file: Any = source.stream
     # Both formats are read from their end, which a pipe or a compressed stream cannot do.
-    file = pyarrow.BufferReader(source.stream.read())
+    if not (isinstance(file, (io.BufferedReader, io.BytesIO)) and file.seekable()):
+        file = pyarrow.BufferReader(file.read())
     try:
         for batch in batches(file):
+            batch.validate(full=True)  # or offsets could point anywhere
             known = [name for name in COLUMNS if name in batch.schema.names]
             columns = [_objects(batch.column(name)) for name in known]
             for values in zip(*columns, strict=True):
                 source.line += 1
                 yield source.line, dict(zip(known, values, strict=True))
-    except pyarrow.ArrowException as error:
+    except (pyarrow.ArrowException, LookupError, OSError, TypeError, ValueError) as error:
+        if isinstance(error, DataFormatError):
+            raise
         raise DataFormatError(
             source.name, source.line + 1, f"expected a readable table, got {error}"
         ) from None
@@ -49,15 +58,25 @@ def _objects(column: Any) -> Sequence[Any]:
     return list(column.to_pylist())
 
 
-def write(out: IO[bytes], lists: RankedLists) -> None:
+def write(out: IO[bytes], blocks: Iterable[RankedLists]) -> None:
     pyarrow = require("pyarrow", feature="writing Arrow files", extra="arrow")
-    table = table_of(lists)
-    with pyarrow.ipc.new_file(out, table.schema) as writer:
-        writer.write_table(table)
+    write_tables(blocks, lambda schema: pyarrow.ipc.new_file(out, schema))
+
+
+def write_tables(blocks: Iterable[RankedLists], opened: Callable[[Any], Any]) -> None:
+    """Write blocks of lists with the writer that ``opened`` gives for their schema."""
+    with ExitStack() as stack:
+        writer = None
+        for lists in blocks:
+            table = table_of(lists)
+            writer = writer or stack.enter_context(opened(table.schema))
+            results = max(lists.scores.values.size, 1)
+            writer.write_table(table, max(BLOCK_RESULTS * len(lists) // results, 1))
 
 
 def table_of(lists: RankedLists) -> Any:
     """Return the lists as an Arrow table, one row per query."""
+    check_ids(lists, UTF8, UTF8)
     pyarrow = require("pyarrow", feature="writing Parquet and Arrow", extra="arrow")
 
     def column(ragged: Ragged, values: Any) -> Any:
@@ -68,8 +87,8 @@ def table_of(lists: RankedLists) -> Any:
         "scores": column(lists.scores, lists.scores.values),
     }
     if lists.doc_ids is not None:
-        texts = pyarrow.chunked_array(map(utf8_ids, lists.doc_ids), pyarrow.large_string())
-        columns["doc_ids"] = column(lists.doc_ids, texts.combine_chunks())
+        texts = pyarrow.array(lists.doc_ids.values.tolist(), pyarrow.large_string())
+        columns["doc_ids"] = column(lists.doc_ids, texts)
     if lists.relevance is not None:
         # NaN, where nobody judged, becomes null.
         grades = pyarrow.array(lists.relevance.values, from_pandas=True)

@@ -7,55 +7,64 @@ import csv
 import math
 import threading
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from paretocut.errors import DataFormatError, InvalidParameterError
-from paretocut.io.rows import Row, RowsByLine, id_as_bytes, rows_of, text_lines
-from paretocut.io.streams import OpenSource
+from paretocut.errors import DataFormatError
+from paretocut.io.rows import Row, RowsByLine, check_ids, is_utf8, rows_of, text_lines
+from paretocut.io.streams import NotInBlocks, OpenSource
 from paretocut.lists import RankedLists
 
 _limit_lock = threading.Lock()
 
 
-@contextmanager
-def _fields_of_any_size() -> Iterator[None]:
-    # The csv module has one limit for the whole process, too low for the scores of a deep list.
-    with _limit_lock:
-        before = csv.field_size_limit(2**31 - 1)
-        try:
-            yield
-        finally:
-            csv.field_size_limit(before)
+def _records(source: OpenSource) -> Iterator[list[str]]:
+    reader = csv.reader(text_lines(source), strict=True)
+    while True:
+        # The csv module has one limit for the whole process, too low for the scores of a deep list.
+        with _limit_lock:
+            before = csv.field_size_limit(2**31 - 1)
+            try:
+                record = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                problem = f"expected CSV, got {error}"
+                raise DataFormatError(source.name, source.line, problem) from None
+            finally:
+                csv.field_size_limit(before)
+        yield record
+
+
+def table(source: OpenSource) -> tuple[list[str], Iterator[tuple[int, dict[str, str]]]]:
+    """Return the header, and every row by its names with the line it ends on."""
+    records = _records(source)
+    header = [name.strip() for name in next(records, [])]
+    rows = (
+        (source.line, dict(zip(header, record, strict=True)))
+        for record in records
+        if _has_fields(source, record, len(header))
+    )
+    return header, rows
 
 
 def read(source: OpenSource) -> RowsByLine:
-    with _fields_of_any_size():
-        records = csv.reader(text_lines(source), strict=True)
-        try:
-            header = [name.strip() for name in next(records, [])]
-            rows = (
-                (source.line, dict(zip(header, record, strict=True)))
-                for record in records
-                if _has_fields(source, record, len(header))
-            )
-            if {"query_id", "scores"} <= set(header):
-                yield from ((line, _with_lists(row)) for line, row in rows)
-            elif {"query_id", "score"} <= set(header):
-                yield from _one_per_query(source, rows)
-            else:
-                raise DataFormatError(
-                    source.name,
-                    1,
-                    "expected a header with query_id and scores (one row per query) or query_id "
-                    f"and score (one row per result), got {', '.join(header) or 'nothing'}",
-                )
-        except csv.Error as error:
-            raise DataFormatError(source.name, source.line, f"expected CSV, got {error}") from None
+    header, rows = table(source)
+    if {"query_id", "scores"} <= set(header):
+        yield from ((line, _with_lists(row)) for line, row in rows)
+    elif {"query_id", "score"} <= set(header):
+        yield from _one_per_query(source, rows)
+    else:
+        raise DataFormatError(
+            source.name,
+            1,
+            "expected a header with query_id and scores (one row per query) or query_id "
+            f"and score (one row per result), got {', '.join(header) or 'nothing'}",
+        )
 
 
 def _has_fields(source: OpenSource, record: Sequence[str], expected: int) -> bool:
@@ -95,11 +104,13 @@ def _as_integers(grades: NDArray[np.float64]) -> NDArray[Any]:
 
 def _one_per_query(source: OpenSource, rows: Iterator[tuple[int, Mapping[str, str]]]) -> RowsByLine:
     """Yield one row per query from rows with one result each, whatever their order."""
+    if source.in_blocks:
+        raise NotInBlocks(f"{source.name} has one row per result")
     queries: dict[str, dict[str, Any]] = {}
     for line, row in rows:
         found = queries.setdefault(
             row["query_id"],
-            {"line": line, "score": array("d"), "doc_id": bytearray(), "relevance": array("d")},
+            {"line": line, "score": array("d"), "doc_id": [], "relevance": array("d")},
         )
         for name in {"score", "relevance"} & row.keys():
             value = math.nan
@@ -112,36 +123,40 @@ def _one_per_query(source: OpenSource, rows: Iterator[tuple[int, Mapping[str, st
                 )
             found[name].append(value)
         if "doc_id" in row:
-            doc_id = id_as_bytes(row["doc_id"])
-            if doc_id is None:
-                raise DataFormatError(
-                    source.name, line, f"doc_id must have no NUL, got {row['doc_id']!r}"
-                )
-            found["doc_id"] += doc_id + b"\0"
+            found["doc_id"].append(row["doc_id"])
     for query_id, found in queries.items():
-        n = len(found["score"])
         grouped: dict[str, Any] = {"query_id": query_id, "scores": np.array(found["score"])}
         if found["doc_id"]:
-            grouped["doc_ids"] = bytes(found["doc_id"]).split(b"\0")[:n]
+            grouped["doc_ids"] = found["doc_id"]
         if found["relevance"]:
             grouped["relevance"] = _as_integers(np.array(found["relevance"]))
         yield found["line"], grouped
 
 
-def write(out: IO[bytes], lists: RankedLists) -> None:
+def write(out: IO[bytes], blocks: Iterable[RankedLists]) -> None:
     writer = csv.writer(codecs.getwriter("utf-8")(out), lineterminator="\n")
-    header = next(rows_of(lists), ("query_id", "scores"))  # the names are the keys of any row
-    writer.writerow(header)
-    for row in rows_of(lists):
-        words = " ".join(row.get("doc_ids", ()))
-        if len(words.split()) != len(row.get("doc_ids", ())):
-            raise InvalidParameterError(
-                "write_lists: doc_ids must be words without spaces in CSV, "
-                f"got such in query {row['query_id']!r}; JSONL and Parquet take any"
+    header = None
+    for lists in blocks:
+        check_ids(lists, _LINES, _WORDS)
+        if header is None:  # the names are the keys of any row
+            header = tuple(next(rows_of(lists), ("query_id", "scores")))
+            writer.writerow(header)
+        for row in rows_of(lists):
+            writer.writerow(
+                " ".join("nan" if one is None else str(one) for one in item)
+                if isinstance(item, list)
+                else item
+                for item in row.values()
             )
-        writer.writerow(
-            " ".join("nan" if one is None else str(one) for one in item)
-            if isinstance(item, list)
-            else item
-            for item in row.values()
-        )
+
+
+def _are_lines(ids: list[str]) -> bool:
+    return is_utf8(ids) and "\r" not in "".join(ids)  # the writer does not quote it
+
+
+def _are_words(ids: list[str]) -> bool:
+    return is_utf8(ids) and " ".join(ids).split() == ids
+
+
+_LINES = ("UTF-8 without carriage returns", _are_lines)
+_WORDS = ("words of UTF-8 without spaces", _are_words)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import IO
 
 from paretocut.errors import require
-from paretocut.io.arrow import rows_of_batches, table_of
+from paretocut.io.arrow import ROWS, rows_of_batches, write_tables
 from paretocut.io.rows import RowsByLine
 from paretocut.io.streams import OpenSource
 from paretocut.lists import RankedLists
@@ -13,9 +14,9 @@ from paretocut.lists import RankedLists
 
 def read(source: OpenSource) -> RowsByLine:
     parquet = require("pyarrow.parquet", feature="reading Parquet", extra="arrow")
-    return rows_of_batches(source, lambda file: parquet.ParquetFile(file).iter_batches())
+    return rows_of_batches(source, lambda file: parquet.ParquetFile(file).iter_batches(ROWS))
 
 
-def write(out: IO[bytes], lists: RankedLists) -> None:
+def write(out: IO[bytes], blocks: Iterable[RankedLists]) -> None:
     parquet = require("pyarrow.parquet", feature="writing Parquet", extra="arrow")
-    parquet.write_table(table_of(lists), out)
+    write_tables(blocks, lambda schema: parquet.ParquetWriter(out, schema))

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from paretocut.errors import DataFormatError, InvalidParameterError
+from paretocut.errors import DataFormatError, InvalidParameterError, InvalidScoresError
 from paretocut.io.streams import OpenSource
 from paretocut.lists import IntArray, Ragged, RankedLists, offsets_of
-from paretocut.lists.columns import known_or_nan
+from paretocut.lists.columns import as_text, known_or_nan
 
 Row: TypeAlias = Mapping[str, Any]
 RowsByLine: TypeAlias = Generator[tuple[int, Row], None, None]
@@ -26,7 +27,9 @@ class RowGatherer:
         self._name = name
         self._min_grade = min_grade
         self._first_line: dict[str, int] = {}
+        self._names: list[str] = []
         self._scores: list[NDArray[np.float64]] = []
+        self.rows = self.results = 0  # since the last `build`
         self._optional: dict[str, list[Any]] | None = None
 
     def add(self, line: int, row: Row) -> None:
@@ -38,11 +41,13 @@ class RowGatherer:
             return DataFormatError(self._name, line, f"{column} must be {allowed}, got {shown}")
 
         query_id = row.get("query_id")
-        if id_as_bytes(query_id) is None:
+        text = _ids([query_id])
+        if text is None:
             raise refuse("query_id", "a string or an integer", query_id)
-        first = self._first_line.setdefault(str(query_id), line)
+        first = self._first_line.setdefault(text.item(), line)
         if first != line:
             raise refuse("query_id", f"unique (this one is on line {first} too)", query_id)
+        self._names.append(text.item())
 
         scores = finite_numbers(row.get("scores"), "iuf")
         if scores is None:
@@ -79,6 +84,8 @@ class RowGatherer:
                 raise refuse("num_relevant", allowed, count)
             self._optional["num_relevant"].append(count)
         self._scores.append(scores.astype(np.float64))
+        self.rows += 1
+        self.results += n
 
     def _grades(self, items: object) -> NDArray[Any] | None:
         """Return grades as an array, NaN where they are null; None when they are no numbers."""
@@ -89,7 +96,7 @@ class RowGatherer:
         return finite_numbers(items, "biuf")
 
     def build(self, *, higher_is_better: bool) -> RankedLists:
-        """Return the rows as ranked lists."""
+        """Return the rows since the last time as ranked lists."""
         offsets = offsets_of(np.array([part.size for part in self._scores], dtype=np.int64))
         optional = self._optional or {}
 
@@ -99,32 +106,27 @@ class RowGatherer:
             return None if parts is None else Ragged(np.concatenate(filled), offsets)
 
         numbers = optional.get("num_relevant")
-        return RankedLists(
+        lists = RankedLists(
             Ragged(np.concatenate([np.empty(0), *self._scores]), offsets),
             relevance=ragged(optional.get("relevance"), "i8"),
-            query_ids=np.array(list(self._first_line), dtype=np.str_),
-            doc_ids=ragged(optional.get("doc_ids"), "S1"),
+            query_ids=self._names,
+            doc_ids=ragged(optional.get("doc_ids"), "U1"),
             num_relevant=None if numbers is None else np.array(numbers, dtype=np.int64),
             higher_is_better=higher_is_better,
             min_grade=self._min_grade,
         )
+        self._names, self._scores = [], []
+        self.rows = self.results = 0
+        self._optional = {name: [] for name in optional} if self._first_line else None
+        return lists
 
 
-def _ids(items: object) -> NDArray[np.bytes_] | None:
-    ids = [id_as_bytes(item) for item in items] if isinstance(items, list) else [None]
-    return None if None in ids else np.array(ids, dtype=np.bytes_)
-
-
-def id_as_bytes(item: object) -> bytes | None:
-    """Return an id as UTF-8, or None if it is no string or integer."""
-    if isinstance(item, int) and not isinstance(item, bool):
-        return b"%d" % item
-    try:
-        encoded = item.encode() if isinstance(item, str) else item
-    except UnicodeEncodeError:  # half a surrogate pair, which JSON can spell
-        return None
-    # NumPy's fixed-width strings drop a NUL at the end, and two ids would become one.
-    return encoded if isinstance(encoded, bytes) and b"\0" not in encoded else None
+def _ids(items: object) -> NDArray[Any] | None:
+    """Return ids as text, or None when they are no list of strings and integers."""
+    with suppress(InvalidScoresError):
+        if isinstance(items, (list, np.ndarray)):
+            return as_text(items)
+    return None
 
 
 def finite_numbers(items: object, kinds: str) -> NDArray[Any] | None:
@@ -174,7 +176,7 @@ def rows_of(lists: RankedLists) -> Iterator[dict[str, Any]]:
         scores = ranked.scores.tolist()
         row: dict[str, Any] = {"query_id": ranked.query_id, "scores": scores}
         if ranked.doc_ids is not None:
-            row["doc_ids"] = utf8_ids(ranked.doc_ids)
+            row["doc_ids"] = ranked.doc_ids.tolist()
         if ranked.relevance is not None:
             grades = ranked.relevance.tolist()
             row["relevance"] = [None if grade != grade else grade for grade in grades]
@@ -190,16 +192,30 @@ def numbers_of_relevant(lists: RankedLists) -> IntArray | None:
     return lists.num_relevant
 
 
-def utf8_ids(ids: NDArray[Any]) -> list[str]:
-    """Return document ids as they are, after a check that UTF-8 can hold them."""
-    texts: list[str] = ids.tolist()
-    for text in texts:
-        if not text.isascii():
-            try:
-                text.encode()
-            except UnicodeEncodeError:
-                raw = text.encode("utf-8", "surrogateescape")
-                raise InvalidParameterError(
-                    f"write_lists: doc_ids must be UTF-8 in a table, got {raw!r}"
-                ) from None
-    return texts
+Rule: TypeAlias = tuple[str, Callable[[list[str]], bool]]
+"""What ids must be, in words, and whether some ids are that."""
+
+
+def check_ids(lists: RankedLists, queries: Rule, docs: Rule) -> None:
+    """Refuse ids that a format cannot hold."""
+    columns = [("query_ids", lists.query_ids, queries)]
+    columns += [("doc_ids", ids, docs) for ids in lists.doc_ids or ()]
+    for name, ids, (allowed, fits) in columns:
+        texts: list[str] = ids.tolist()
+        if not fits(texts):
+            odd = next(text for text in texts if not fits([text]))
+            raise InvalidParameterError(
+                f"write_lists: {name} must be {allowed} in this format, got {odd!r}"
+            )
+
+
+def is_utf8(texts: list[str]) -> bool:
+    """Return whether UTF-8 can hold these texts; it cannot hold half a surrogate pair."""
+    try:
+        "".join(texts).encode()
+        return True
+    except UnicodeEncodeError:
+        return False
+
+
+UTF8: Rule = ("UTF-8", is_utf8)

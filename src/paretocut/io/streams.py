@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from tempfile import SpooledTemporaryFile
 from typing import IO, TypeAlias, cast
 
 from paretocut.errors import DataFormatError, InvalidParameterError
+from paretocut.schema.files import naming, replacing
 from paretocut.schema.parameters import shown
 
 Source: TypeAlias = str | os.PathLike[str] | IO[bytes]
@@ -19,6 +22,12 @@ Target: TypeAlias = str | os.PathLike[str]
 """A path, or "-" for standard output."""
 
 CHUNK_BYTES = 4 << 20
+BLOCK_RESULTS = 100_000  # of a table
+_IN_MEMORY = 16 << 20  # of what waits for its end, to be written to standard output
+
+
+class NotInBlocks(Exception):
+    """A file that must be read as a whole; the message says why."""
 
 
 @dataclass
@@ -28,6 +37,7 @@ class OpenSource:
     name: str
     stream: IO[bytes]
     line: int = 0
+    in_blocks: bool = False  # whether rows must come in the order of their lists
 
 
 class _Limited:
@@ -123,46 +133,20 @@ def _first_bytes(raw: IO[bytes]) -> bytes:
 def open_target(target: Target) -> Iterator[IO[bytes]]:
     """Yield a stream for writing; the file appears, whole, when the block ends without error.
 
-    A name that ends in .gz or .xz is compressed, without a time stamp, so that equal contents
-    make equal files.
+    So does what goes to standard output. A name that ends in .gz or .xz is compressed, without a
+    time stamp, so that equal contents make equal files.
     """
     name = os.fspath(target)
     if name == "-":
-        with _named("<stdout>"):
-            yield sys.stdout.buffer
+        with naming("<stdout>"), SpooledTemporaryFile(_IN_MEMORY) as spool:
+            yield cast(IO[bytes], spool)
+            spool.seek(0)
+            shutil.copyfileobj(spool, sys.stdout.buffer, CHUNK_BYTES)
             sys.stdout.buffer.flush()
         return
-    final = os.path.realpath(name)  # a link keeps pointing to the file that is replaced
-    if os.path.exists(final) and not os.path.isfile(final):
-        # A pipe or a device cannot be replaced, only written to.
-        with _named(name), open(final, "wb") as stream:
-            yield stream
-        return
-    folder, base = os.path.split(final)
-    unfinished = os.path.join(folder, f".{base}.{os.urandom(4).hex()}.part")
-    try:
-        with _named(name):
-            with ExitStack() as stack:
-                raw: IO[bytes] = stack.enter_context(open(unfinished, "xb"))
-                yield _compressed(raw, os.path.splitext(name)[1].lower(), stack)
-            os.replace(unfinished, final)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.unlink(unfinished)
-        raise
-
-
-@contextmanager
-def _named(name: str) -> Iterator[None]:
-    """Make errors of the system, a full disk say, name the file the caller asked for."""
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        if error.errno is None:
-            raise
-        raise OSError(error.errno, error.strerror, name) from None
+    with ExitStack() as stack:
+        raw = stack.enter_context(replacing(name))
+        yield _compressed(raw, os.path.splitext(name)[1].lower(), stack)
 
 
 def _compressed(raw: IO[bytes], suffix: str, stack: ExitStack) -> IO[bytes]:

@@ -19,15 +19,23 @@ by line; Parquet and Arrow need the extra ``arrow``.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from typing import IO, Literal, TypeAlias
 
 from paretocut.errors import InvalidParameterError
 from paretocut.io import arrow, csv, jsonl, parquet
-from paretocut.io.rows import RowGatherer, RowsByLine
-from paretocut.io.streams import OpenSource, Source, Target, open_source, open_target
-from paretocut.io.trec import Qrels, judge_lists, read_trec, write_trec
+from paretocut.io.rows import RowGatherer, RowsByLine, numbers_of_relevant
+from paretocut.io.streams import (
+    BLOCK_RESULTS,
+    NotInBlocks,
+    OpenSource,
+    Source,
+    Target,
+    open_source,
+    open_target,
+)
+from paretocut.io.trec import Qrels, judge_lists, read_trec, run_in_blocks, write_run
 from paretocut.lists import RankedLists
 from paretocut.schema.parameters import shown
 
@@ -53,7 +61,7 @@ _READERS: dict[str, Callable[[OpenSource], RowsByLine]] = {
     "parquet": parquet.read,
     "arrow": arrow.read,
 }
-_WRITERS: dict[str, Callable[[IO[bytes], RankedLists], None]] = {
+_WRITERS: dict[str, Callable[[IO[bytes], Iterable[RankedLists]], None]] = {
     "jsonl": jsonl.write,
     "csv": csv.write,
     "parquet": parquet.write,
@@ -109,15 +117,57 @@ def read_lists(
             source, min_grade=min_grade, higher_is_better=higher_is_better, max_bytes=max_bytes
         )
     else:
-        with open_source(source, max_bytes) as opened, closing(_READERS[chosen](opened)) as rows:
-            gathered = RowGatherer(opened.name, min_grade)
-            for line, row in rows:
-                gathered.add(line, row)
-        lists = gathered.build(higher_is_better=higher_is_better)
+        with open_source(source, max_bytes) as opened:
+            reader = _READERS[chosen](opened)
+            (lists,) = _gathered(opened, reader, higher_is_better, min_grade)
     return judge_lists(lists, qrels, "read_lists", min_grade, missing, unjudged, max_bytes)
 
 
-def write_lists(target: Target, lists: RankedLists, format: Format | None = None) -> list[str]:
+def read_blocks(
+    source: IO[bytes],
+    format: Format,
+    *,
+    higher_is_better: bool = True,
+    max_bytes: int | None = None,
+) -> Iterator[RankedLists]:
+    """Yield the lists of a file in blocks, so that memory does not grow with the file.
+
+    NotInBlocks is raised when a query goes on after its block has ended.
+    """
+    with open_source(source, max_bytes) as opened:
+        if format != "trec":
+            opened.in_blocks = True
+            yield from _gathered(opened, _READERS[format](opened), higher_is_better)
+            return
+        seen: set[str] = set()
+        for block in run_in_blocks(opened, higher_is_better):
+            names = block.query_ids.tolist()
+            if not seen.isdisjoint(names):
+                again = next(name for name in names if name in seen)
+                raise NotInBlocks(f"{opened.name} names query {again!r} in two places")
+            seen.update(names)
+            yield block
+
+
+def _gathered(
+    source: OpenSource, reader: RowsByLine, higher_is_better: bool, min_grade: float = 1
+) -> Iterator[RankedLists]:
+    """Yield the rows of a table as lists, in blocks where the source is read in blocks."""
+    gatherer = RowGatherer(source.name, min_grade)
+    blocks = 0
+    with closing(reader) as rows:
+        for line, row in rows:
+            gatherer.add(line, row)
+            if source.in_blocks and gatherer.results >= BLOCK_RESULTS:
+                yield gatherer.build(higher_is_better=higher_is_better)
+                blocks += 1
+    if gatherer.rows or not blocks:
+        yield gatherer.build(higher_is_better=higher_is_better)
+
+
+def write_lists(
+    target: Target, lists: RankedLists | Iterable[RankedLists], format: Format | None = None
+) -> list[str]:
     """Write ranked lists and return the ids of the queries the format cannot hold.
 
     A TREC run cannot hold a query without results; tables hold all. The file appears whole or
@@ -128,16 +178,32 @@ def write_lists(target: Target, lists: RankedLists, format: Format | None = None
     target
         Where to write; .gz and .xz are compressed; "-" is standard output.
     lists
-        What to write.
+        What to write; also an iterator over blocks of lists, all with the same columns.
     format
         As for `read_lists`.
     """
     chosen = format_of(target, format, who="write_lists")
-    if chosen == "trec":
-        return write_trec(target, lists)
+    blocks = [lists] if isinstance(lists, RankedLists) else _alike(lists)
     with open_target(target) as out:
-        _WRITERS[chosen](out, lists)
+        if chosen == "trec":
+            return write_run(out, blocks)
+        _WRITERS[chosen](out, blocks)
     return []
+
+
+def _alike(blocks: Iterable[RankedLists]) -> Iterator[RankedLists]:
+    """Yield the blocks, if all have the same columns."""
+    known = None
+    for block in blocks:
+        columns = (
+            block.doc_ids is None,
+            None if block.relevance is None else block.relevance.values.dtype,
+            numbers_of_relevant(block) is None,
+        )
+        if known not in (None, columns):
+            raise NotInBlocks("the judgements of some queries are not like those of others")
+        known = columns
+        yield block
 
 
 def format_of(source: Source, format: Format | None = None, *, who: str) -> Format:

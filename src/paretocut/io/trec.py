@@ -14,16 +14,24 @@ than about one part in ten million.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import IO, Any, Literal
+from typing import IO, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paretocut._kernel import TrecReader, trec_judge
 from paretocut.errors import InvalidParameterError, TrecFormatError
-from paretocut.io.streams import CHUNK_BYTES, Source, Target, open_source, open_target
+from paretocut.io.streams import (
+    CHUNK_BYTES,
+    OpenSource,
+    Source,
+    Target,
+    open_source,
+    open_target,
+)
 from paretocut.lists import IntArray, Ragged, RankedLists
 from paretocut.lists.columns import as_text, code_points
 from paretocut.schema.parameters import check_bool, check_choice
@@ -138,17 +146,9 @@ def read_trec(
     (['d2', 'd1'], [1, 0], 2)
     """
     check_bool(higher_is_better, who="read_trec", name="higher_is_better")
-    query_ids, offsets, scores, doc_ids = _read(
-        run, qrels=False, negate=not higher_is_better, max_bytes=max_bytes
-    )
-    # The kernel has refused scores that are not finite, and has sorted the results.
-    lists = RankedLists([])._like(
-        scores=Ragged.unchecked(scores if higher_is_better else -scores, offsets),
-        _query_ids=query_ids,
-        doc_ids=Ragged.unchecked(doc_ids, offsets),
-        higher_is_better=higher_is_better,
-        min_grade=min_grade,
-    )
+    with open_source(run, max_bytes) as opened:
+        columns = _read(opened, _chunks(opened), negate=not higher_is_better)
+    lists = _lists_of(columns, higher_is_better, min_grade)
     return judge_lists(lists, qrels, "read_trec", min_grade, missing, unjudged, max_bytes)
 
 
@@ -162,9 +162,8 @@ def read_qrels(qrels: Source, *, max_bytes: int | None = None) -> Qrels:
     max_bytes
         Refuse a file that is larger than this once decompressed; for files from strangers.
     """
-    query_ids, offsets, grades, doc_ids = _read(
-        qrels, qrels=True, negate=False, max_bytes=max_bytes
-    )
+    with open_source(qrels, max_bytes) as opened:
+        query_ids, offsets, grades, doc_ids = _read(opened, _chunks(opened), qrels=True)
     return Qrels(query_ids, Ragged(doc_ids, offsets), Ragged(grades.astype(np.int32), offsets))
 
 
@@ -246,7 +245,7 @@ def judge_lists(
     if left_out:
         lists, judged_as = lists[judged_as >= 0], judged_as[judged_as >= 0]
     assert lists.doc_ids is not None
-    documents, known = code_points(lists.doc_ids.values), code_points(qrels.doc_ids.values)
+    (documents, known), _ = code_points(lists.doc_ids.values, as_text(qrels.doc_ids.values))
 
     def looked_up(values: NDArray[np.int32]) -> NDArray[Any]:
         """Return the value of each result's document, 0 where the judgements do not name it."""
@@ -263,7 +262,7 @@ def judge_lists(
                 "with_qrels: missing must be 'drop' for lists with query_embeddings, got 'empty'"
             )
         layout = np.concatenate([layout, np.full(len(absent), layout[-1])])
-        query_ids = np.concatenate([query_ids, np.array(absent)])
+        query_ids = np.concatenate([query_ids, as_text(absent)])
         judged_as = np.concatenate([judged_as, [position[name] for name in absent]])
     number = None if unjudged == "unknown" else qrels.num_relevant(min_grade=min_grade)[judged_as]
     bare = lists._like(
@@ -302,29 +301,35 @@ def write_trec(path: Target, lists: RankedLists, *, tag: str = "paretocut") -> l
     q1 Q0 d1 1 0.9 me
     q1 Q0 d2 2 0.25 me
     """
-    if lists.doc_ids is None:
-        raise InvalidParameterError("write_trec: lists must have doc_ids, got lists without")
     if len(tag.split()) != 1:
         raise InvalidParameterError(f"write_trec: tag must be one word, got {tag!r}")
-    ids, counts = np.unique(lists.query_ids, return_counts=True)
-    if np.any(counts > 1):
-        raise InvalidParameterError(
-            f"write_trec: query_ids must differ, got {str(ids[counts > 1][0])!r} more than once"
-        )
-    last = tag.encode()
-    empty = []
     with open_target(path) as out:
+        return write_run(out, [lists], tag)
+
+
+def write_run(out: IO[bytes], blocks: Iterable[RankedLists], tag: str = "paretocut") -> list[str]:
+    """Write blocks of lists as one run and return the queries without results."""
+    last = tag.encode()
+    seen: set[str] = set()
+    empty = []
+    for lists in blocks:
+        if lists.doc_ids is None:
+            raise InvalidParameterError("write_trec: lists must have doc_ids, got lists without")
         for query_id, scores, ids in zip(
             lists.query_ids.tolist(), lists.scores, lists.doc_ids, strict=True
         ):
-            query = query_id.encode()
-            results = zip(_as_bytes(ids).tolist(), scores.tolist(), strict=True)
-            lines = [
+            if query_id in seen:
+                raise InvalidParameterError(
+                    f"write_trec: query_ids must differ, got {query_id!r} more than once"
+                )
+            seen.add(query_id)
+            (query,) = _words([query_id], "write_trec", "strict")
+            results = zip(_words(ids.tolist(), "write_trec"), scores.tolist(), strict=True)
+            out.writelines(
                 b"%b Q0 %b %d %a %b\n" % (query, doc_id, rank, score, last)
                 for rank, (doc_id, score) in enumerate(results, start=1)
-            ]
-            _write(out, lines, 6, "write_trec")
-            if not lines:
+            )
+            if not len(ids):
                 empty.append(query_id)
     return empty
 
@@ -363,55 +368,111 @@ def write_qrels(path: Target, lists: RankedLists) -> int:
         raise InvalidParameterError(
             f"write_qrels: grades must be whole numbers, got {grades[broken[0]]}"
         )
-    queries = _as_bytes(lists.query_ids)[lists.scores.rows[known]]
-    documents = _as_bytes(lists.doc_ids.values[known])
-    columns = (queries.tolist(), documents.tolist(), map(int, grades.tolist()))
+    queries = lists.query_ids[lists.scores.rows[known]].tolist()
+    columns = (
+        _words(queries, "write_qrels", "strict"),
+        _words(lists.doc_ids.values[known].tolist(), "write_qrels"),
+        map(int, grades.tolist()),
+    )
     with open_target(path) as out:
-        lines = [b"%b 0 %b %d\n" % judgement for judgement in zip(*columns, strict=True)]
-        _write(out, lines, 4, "write_qrels")
+        out.writelines(b"%b 0 %b %d\n" % judgement for judgement in zip(*columns, strict=True))
     return int(grades.size)
 
 
-def _write(out: IO[bytes], lines: list[bytes], fields: int, who: str) -> None:
-    block = b"".join(lines)
-    if len(block.split()) != fields * len(lines):
-        raise InvalidParameterError(
-            f"{who}: query and document ids must be words without spaces, "
-            f"got {next(line for line in lines if len(line.split()) != fields)!r}"
-        )
-    out.write(block)
+def _words(ids: list[str], who: str, errors: str = "surrogateescape") -> list[bytes]:
+    """Return ids as a run holds them, after a check that it can."""
+    with suppress(UnicodeEncodeError):
+        text = "\n".join(ids).encode("utf-8", errors)
+        words = text.split()
+        if len(words) == len(ids) and b"\n".join(words) == text and b"\0" not in text:
+            return words
+    for one in ids if len(ids) > 1 else ():
+        _words([one], who, errors)  # the odd one speaks
+    raise InvalidParameterError(
+        f"{who}: query and document ids must be words without spaces and NUL, got {ids[0]!r}"
+    )
 
 
-def _as_bytes(ids: NDArray[Any]) -> NDArray[np.bytes_]:
-    """Return ids as fixed-width UTF-8, the form in which files hold them."""
-    try:
-        return ids.astype(np.bytes_)  # ASCII, in one go
-    except UnicodeEncodeError:
-        return np.char.encode(ids, "utf-8", "surrogateescape")
+def _chunks(source: OpenSource) -> Iterator[bytes]:
+    while chunk := source.stream.read(CHUNK_BYTES):
+        yield chunk
+
+
+_Columns: TypeAlias = tuple[NDArray[Any], IntArray, NDArray[np.float64], NDArray[Any]]
 
 
 def _read(
-    source: Source, *, qrels: bool, negate: bool, max_bytes: int | None = None
-) -> tuple[NDArray[np.str_], IntArray, NDArray[np.float64], NDArray[np.str_]]:
+    source: OpenSource, chunks: Iterable[bytes], *, qrels: bool = False, negate: bool = False
+) -> _Columns:
     """Return query ids, offsets, scores or grades, and document ids."""
-    reader = TrecReader(qrels, negate)
-    with open_source(source, max_bytes) as opened:
-        good = True
-        while good and (chunk := opened.stream.read(CHUNK_BYTES)):
-            good = reader.feed(chunk)
-            opened.line = reader.lines
+    reader, good = TrecReader(qrels, negate), True
+    for chunk in chunks:
+        good = reader.feed(chunk)
+        source.line = reader.lines
+        if not good:
+            break
     if not (good and reader.finish()):
         line, problem = reader.problem
-        raise TrecFormatError(opened.name, line, problem.decode(errors="backslashreplace"))
+        raise TrecFormatError(source.name, line, problem.decode(errors="backslashreplace"))
     names = []
     for i, query_id in enumerate(reader.query_ids):
         try:
             names.append(query_id.decode())
         except UnicodeDecodeError:
             raise TrecFormatError(
-                opened.name, reader.first_line(i), f"qid must be UTF-8, got {query_id!r}"
+                source.name, reader.first_line(i), f"qid must be UTF-8, got {query_id!r}"
             ) from None
     offsets, values, ids = reader.emit()
     # A file without results has ids of no width, which NumPy cannot view as strings.
     doc_ids = ids.view(f"S{ids.shape[1]}")[:, 0] if ids.size else np.empty(0, "S1")
-    return np.array(names, dtype=np.str_), offsets, values, as_text(doc_ids)
+    return as_text(names), offsets, values, as_text(doc_ids)
+
+
+def _lists_of(columns: _Columns, higher_is_better: bool, min_grade: float = 1) -> RankedLists:
+    query_ids, offsets, scores, doc_ids = columns
+    # The kernel has refused scores that are not finite, and has sorted the results.
+    return RankedLists([])._like(
+        scores=Ragged.unchecked(scores if higher_is_better else -scores, offsets),
+        _query_ids=query_ids,
+        doc_ids=Ragged.unchecked(doc_ids, offsets),
+        higher_is_better=higher_is_better,
+        min_grade=min_grade,
+    )
+
+
+def run_in_blocks(source: OpenSource, higher_is_better: bool) -> Iterator[RankedLists]:
+    """Yield the lists of a run in blocks of whole queries, if each query is in one piece."""
+    text, lines, more = b"", 0, True
+    while more:
+        # As much again as there is: a list of many blocks is looked at a few times only.
+        chunk = source.stream.read(max(CHUNK_BYTES, len(text)))
+        more = bool(chunk)
+        text += chunk
+        end = _last_query(text) if more else len(text)
+        if end or not more:
+            try:
+                found = _read(source, [b"\n"[:lines], text[:end]], negate=not higher_is_better)
+            except TrecFormatError:
+                # Once more, with a blank line for each one before, to name the right line.
+                found = _read(source, [*_blank(lines), text[:end]], negate=not higher_is_better)
+            yield _lists_of(found, higher_is_better)
+            lines += text.count(b"\n", 0, end)
+            text = text[end:]
+
+
+def _blank(lines: int) -> Iterator[bytes]:
+    for i in range(0, lines, CHUNK_BYTES):
+        yield b"\n" * min(CHUNK_BYTES, lines - i)
+
+
+def _last_query(text: bytes) -> int:
+    """Return where the lines of the last query begin; 0 if there are no others."""
+    start, last = text.rfind(b"\n") + 1, None
+    while start:
+        begin = text.rfind(b"\n", 0, start - 1) + 1
+        query = text[begin:start].split(None, 1)[:1]
+        last = last or query
+        if query != last and query:
+            return start
+        start = begin
+    return 0

@@ -10,6 +10,7 @@ from typing import Any
 from paretocut.errors import InvalidParameterError
 from paretocut.judging.session import JudgingSession
 from paretocut.lists import RankedLists
+from paretocut.schema.waiting import waiting
 
 
 def judge(
@@ -36,7 +37,7 @@ def judge(
         Lists with document ids. Judgements that they hold are kept and not asked for again.
     ask
         The judge: a person, a language model, a click log. It takes query and document; it
-        returns True or False, a grade, or None if unsure.
+        returns True or False, a grade, or None if unsure. It may be asynchronous.
     budget
         Answers to collect, including those of earlier runs in the file.
     texts, queries
@@ -71,13 +72,14 @@ def judge(
     if lists.doc_ids is None:
         raise InvalidParameterError("judge: lists must have doc_ids to ask about, got none")
     shown = sys.stderr.isatty() if progress is None else progress
-    while (question := session.next()) is not None:
-        assert question.doc_id is not None
-        query = _text(queries, question.query_id, "queries")
-        session.answer(ask(query, _text(texts, question.doc_id, "texts")))
-        if shown:
-            sys.stderr.write(f"\rjudge: {session.answers} of {budget} answers")
-            sys.stderr.flush()
+    with waiting() as wait:
+        while (question := session.next()) is not None:
+            assert question.doc_id is not None
+            query = _text(queries, question.query_id, "queries")
+            session.answer(wait(ask(query, _text(texts, question.doc_id, "texts"))))
+            if shown:
+                sys.stderr.write(f"\rjudge: {session.answers} of {budget} answers")
+                sys.stderr.flush()
     if shown:
         sys.stderr.write(f"\njudge: {session.stopped}; {session.summary()}\n")
     return session.lists

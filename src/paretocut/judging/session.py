@@ -303,8 +303,8 @@ class JudgingSession:
                 raise ValueError(f"rank must be one of the list's, got {rank!r}")
             docs = self._all.doc_ids
             names["doc"] = None if docs is None else str(docs[i][rank])
-            if value is not None and not (type(value) in (int, float) and math.isfinite(value)):
-                raise ValueError(f"answer must be a finite number or null, got {value!r}")
+            if value is not None and not (type(value) in (int, float) and abs(value) < 1e300):
+                raise ValueError(f"answer must be a finite number or null, got {value!r:.60}")
         for key, name in names.items():
             if event[key] != name:
                 raise ValueError(f"{key} must be {name!r}, got {event[key]!r}")

@@ -9,24 +9,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from paretocut.errors import InvalidScoresError
-from paretocut.lists.ragged import Ragged, RaggedLike
+from paretocut.lists.ragged import Ragged, RaggedLike, as_array
+from paretocut.schema.parameters import shown
 
 _UNSORTED = 5  # so many scores in no order stand worst first by accident once in 120 times
 
 
-def query_names(query_ids: ArrayLike | None, n: int) -> NDArray[np.str_]:
+def query_names(query_ids: ArrayLike | None, n: int) -> NDArray[Any]:
     if query_ids is None:
         return np.arange(n).astype(np.str_)
-    try:
-        names = np.asarray(query_ids)
-        texts = names.astype(np.str_)
-    except ValueError:  # lists among the names
-        names = np.empty((n, 0))
+    names = as_text(query_ids, "query_ids")
     if names.shape != (n,):
         raise InvalidScoresError(
             f"RankedLists: query_ids must be {n} names, one per list, got shape {names.shape}"
         )
-    return texts
+    return names
 
 
 def refuse_not_finite(column: Ragged, query_ids: NDArray[np.str_], what: str) -> None:
@@ -39,17 +36,62 @@ def refuse_not_finite(column: Ragged, query_ids: NDArray[np.str_], what: str) ->
         )
 
 
-def as_text(ids: NDArray[Any]) -> NDArray[np.str_]:
-    """Return document ids as strings; bytes that are no UTF-8 come back whole when encoded."""
-    try:
-        return ids.astype(np.str_, copy=False)  # bytes too, if they are ASCII
-    except UnicodeDecodeError:
-        return np.char.decode(ids, "utf-8", "surrogateescape")
+def as_text(ids: Any, name: str = "doc_ids") -> NDArray[Any]:
+    """Return ids as text, each exactly what was given; whole floats count as integers.
+
+    The array holds objects if an id ends in NUL, which NumPy's own strings drop. Bytes that are no
+    UTF-8 come back whole when encoded with surrogateescape.
+    """
+    if not isinstance(ids, (list, tuple)):
+        array = as_array(ids)
+        if array.dtype.kind == "U":
+            return array
+        if array.dtype.kind in "iu":
+            return array.astype(np.str_)
+        if array.dtype.kind == "S" and array.ndim == 1:
+            try:
+                return array.astype(np.str_)  # ASCII, in one go
+            except UnicodeDecodeError:
+                return np.char.decode(array, "utf-8", "surrogateescape")
+        ids = array.tolist() if array.ndim else [array.item()]
+    kinds = set(map(type, ids))
+    if kinds == {int}:
+        ids = list(map(str, ids))
+    elif kinds != {str}:
+        ids = [_one_id(item, name) for item in ids]
+    ends = any(text.endswith("\0") for text in ids) if "\0" in "".join(ids) else False
+    return np.array(ids, dtype=object if ends else np.str_)
 
 
-def code_points(names: NDArray[Any]) -> NDArray[np.uint32]:
-    """Return names as rows of code points, which is how the kernel compares them."""
-    text = np.ascontiguousarray(as_text(names))
+def _one_id(item: Any, name: str) -> str:
+    if isinstance(item, str):
+        return str(item)
+    if isinstance(item, bytes):
+        return item.decode("utf-8", "surrogateescape")
+    whole = isinstance(item, (int, np.integer)) and not isinstance(item, bool)
+    if whole or (isinstance(item, (float, np.floating)) and float(item).is_integer()):
+        return str(int(item))
+    raise InvalidScoresError(
+        f"RankedLists: {name} must be text or whole numbers, got {shown(item):.60} "
+        f"({type(item).__name__})"
+    )
+
+
+def code_points(*columns: NDArray[Any]) -> tuple[list[NDArray[np.uint32]], NDArray[Any] | None]:
+    """Return columns of names as rows of code points, which is how the kernel compares them.
+
+    Names that end in NUL are numbered instead, in their order; then the names come too, by number.
+    """
+    if any(column.dtype == object for column in columns):
+        names, numbers = np.unique(
+            np.concatenate([column.astype(object) for column in columns]), return_inverse=True
+        )
+        ends = np.cumsum([len(column) for column in columns])[:-1]
+        return np.split(numbers.reshape(-1, 1).astype(np.uint32), ends), names
+    return [_rows(np.ascontiguousarray(column)) for column in columns], None
+
+
+def _rows(text: NDArray[np.str_]) -> NDArray[np.uint32]:
     if not text.dtype.isnative:
         text = text.astype(text.dtype.newbyteorder("="))
     if text.size == 0 or text.dtype.itemsize == 0:
@@ -60,7 +102,7 @@ def code_points(names: NDArray[Any]) -> NDArray[np.uint32]:
 def aligned(column: RaggedLike | None, scores: Ragged, name: str) -> Ragged | None:
     if column is None:
         return None
-    ragged = Ragged.from_any(column)
+    ragged = Ragged.from_any(column, array=as_text if name == "doc_ids" else as_array)
     if len(ragged) != len(scores):
         raise InvalidScoresError(
             f"RankedLists: {name} must have as many lists as scores, {len(scores)}, "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -13,11 +13,24 @@ from paretocut import _kernel
 from paretocut.errors import InvalidScoresError
 from paretocut.schema.parameters import shown
 
+_SORTED_AT_ONCE = 4_000_000  # values, about a tenth of a second
 _IN_ORDER = -1  # what the kernel calls lists that stand best first
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 BoolArray: TypeAlias = NDArray[np.bool_]
+
+
+def as_array(values: Any) -> NDArray[Any]:
+    """Return values as an array; a masked one, or lists among the values, is refused."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise InvalidScoresError(
+            "Ragged: values must not be masked, got a masked array; take .compressed() of it"
+        )
+    try:
+        return np.asarray(values)
+    except ValueError as error:  # lists of unequal length inside
+        raise InvalidScoresError(f"Ragged: values must be 1-D, got {shown(values):.60}") from error
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -43,7 +56,7 @@ class Ragged:
     offsets: IntArray
 
     def __post_init__(self) -> None:
-        values, offsets = _array(self.values), _array(self.offsets)
+        values, offsets = as_array(self.values), as_array(self.offsets)
         if values.ndim != 1:
             raise InvalidScoresError(f"Ragged: values must be 1-D, got {values.ndim}-D")
         if offsets.ndim != 1 or offsets.size == 0 or offsets.dtype.kind not in "iu":
@@ -60,16 +73,27 @@ class Ragged:
         object.__setattr__(self, "offsets", offsets.astype(np.int64, copy=False))
 
     @classmethod
-    def from_any(cls, lists: RaggedLike, *, dtype: Any = None) -> Ragged:
-        """Return the lists as ``Ragged``, without a copy where the layout allows it."""
+    def from_any(
+        cls,
+        lists: RaggedLike,
+        *,
+        dtype: Any = None,
+        array: Callable[[Any], NDArray[Any]] = as_array,
+    ) -> Ragged:
+        """Return the lists as ``Ragged``, without a copy where the layout allows it.
+
+        ``array`` makes an array of the values of one list, or of all.
+        """
         if isinstance(lists, Ragged):
             ragged = lists
         elif type(lists).__module__.partition(".")[0] == "pyarrow":
             ragged = _from_arrow(lists)
         elif isinstance(lists, tuple) and len(lists) == 2:
-            ragged = cls(_array(lists[0]), _array(lists[1]))
+            ragged = cls(array(lists[0]), as_array(lists[1]))
         else:
-            ragged = _from_sequence(lists, dtype)
+            ragged = _from_sequence(lists, dtype, array)
+        if array is not as_array:
+            ragged = ragged.with_values(array(ragged.values))
         if dtype is None or ragged.values.dtype == dtype:
             return ragged
         try:
@@ -114,6 +138,22 @@ class Ragged:
         first[filled] = self.values[starts[filled]]
         last[filled] = self.values[stops[filled] - 1]
         return first, last
+
+    def within_range(self) -> tuple[Ragged, IntArray]:
+        """Return sorted lists, very large or small ones divided by a power of two, and the power.
+
+        No digit changes; but squares and differences of the originals would overflow, or vanish.
+        """
+        first, last = self.ends()
+        power = np.zeros(len(self), dtype=np.int64)
+        if first.size == 1 and 1e-100 < max(abs(first[0]), abs(last[0])) < 1e100:
+            return self, power  # the common case, without a vector in sight
+        size = np.maximum(np.abs(first), np.abs(last))
+        extreme = (size > 1e100) | ((size < 1e-100) & (size > 0))
+        if not extreme.any():
+            return self, power
+        power[extreme] = np.frexp(size[extreme])[1]
+        return self.with_values(np.ldexp(self.values, -self.spread(power))), power
 
     def count(self, mask: BoolArray) -> IntArray:
         """Return how many values of each list the mask, one flag per value, marks."""
@@ -197,7 +237,15 @@ def best_first(scores: Ragged, higher_is_better: bool, who: str = "Ragged") -> I
             f"{who}: scores must be finite, got {values[found]} at index {place}{where}"
         )
     order = np.empty(values.size, dtype=np.int64)
-    _kernel.sort_lists(values, scores.offsets, bool(higher_is_better), order)
+    first, offsets = 0, scores.offsets
+    while first < len(scores):  # in pieces, between which Python looks for Ctrl-C
+        reach = np.searchsorted(offsets, offsets[first] + _SORTED_AT_ONCE, side="right")
+        last = max(int(reach) - 1, first + 1)
+        begin, end = int(offsets[first]), int(offsets[last])
+        own = offsets[first : last + 1] - begin
+        _kernel.sort_lists(values[begin:end], own, bool(higher_is_better), order[begin:end])
+        order[begin:end] += begin
+        first = last
     return order
 
 
@@ -208,21 +256,10 @@ def offsets_of(lengths: IntArray) -> IntArray:
     return offsets
 
 
-def _array(values: Any) -> NDArray[Any]:
-    if isinstance(values, np.ma.MaskedArray):
-        raise InvalidScoresError(
-            "Ragged: values must not be masked, got a masked array; take .compressed() of it"
-        )
-    try:
-        return np.asarray(values)
-    except ValueError as error:  # lists of unequal length inside
-        raise InvalidScoresError(f"Ragged: values must be 1-D, got {shown(values):.60}") from error
-
-
-def _from_sequence(lists: Any, dtype: Any) -> Ragged:
+def _from_sequence(lists: Any, dtype: Any, make: Callable[[Any], NDArray[Any]]) -> Ragged:
     problem = "Ragged: lists must be a 2-D array or a sequence of 1-D arrays (one: [scores]), got "
     if hasattr(lists, "__array__"):
-        array = _array(lists)
+        array = as_array(lists)
         if array.ndim == 2:
             rows, columns = array.shape
             return Ragged(array.reshape(-1), np.arange(rows + 1, dtype=np.int64) * columns)
@@ -230,7 +267,7 @@ def _from_sequence(lists: Any, dtype: Any) -> Ragged:
             raise InvalidScoresError(f"{problem}a {array.ndim}-D array of {array.dtype}")
     if isinstance(lists, (str, bytes, dict)) or not isinstance(lists, Iterable):
         raise InvalidScoresError(f"{problem}{type(lists).__name__}")
-    parts = [_array(part) for part in lists]
+    parts = [make(part) for part in lists]
     for i, part in enumerate(parts):
         if part.ndim != 1:
             raise InvalidScoresError(f"{problem}{part.ndim}-D data at position {i}")
@@ -257,5 +294,4 @@ def _from_arrow(array: Any) -> Ragged:
         first = int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
         raise InvalidScoresError(f"Ragged: Arrow lists must not be null, got a null at {first}")
     lengths = array.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64)
-    values = array.flatten().to_numpy(zero_copy_only=False)
-    return Ragged(values.astype(str) if values.dtype == object else values, offsets_of(lengths))
+    return Ragged(array.flatten().to_numpy(zero_copy_only=False), offsets_of(lengths))

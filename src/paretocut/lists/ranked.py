@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists.columns import (
     aligned,
-    as_text,
     check_direction,
     grades,
     matrix,
@@ -79,9 +78,9 @@ class RankedLists:
         Grades of the results, in the layout of ``scores``: booleans, integers or floats. None
         and NaN mean that nobody judged the result: unknown is not irrelevant.
     query_ids
-        One name per list; by default "0", "1", ...
+        One name per list, text or whole numbers; by default "0", "1", ...
     doc_ids
-        Names of the results, in the layout of ``scores``.
+        Names of the results, likewise, in the layout of ``scores``.
     num_relevant
         Relevant documents in the collection, one number per list; by default those retrieved.
     query_embeddings
@@ -96,7 +95,8 @@ class RankedLists:
     Attributes
     ----------
     scores, relevance, doc_ids
-        `Ragged` columns (the last two may be None). Document ids are strings.
+        `Ragged` columns (the last two may be None). Document ids are text: a number 7 or 7.0 is
+        "7". The column holds objects where an id ends in NUL, which NumPy's own strings drop.
     query_ids, query_embeddings, doc_embeddings
         Arrays (the embeddings may be None).
     higher_is_better, min_grade
@@ -132,7 +132,7 @@ class RankedLists:
     higher_is_better: bool
     min_grade: float
     parts: Parts | None
-    _query_ids: NDArray[np.str_] | None
+    _query_ids: NDArray[Any] | None
     _num_relevant: IntArray | None
 
     def __init__(
@@ -155,8 +155,6 @@ class RankedLists:
         refuse_not_finite(ragged, names, "score")
         judgements = grades(relevance, ragged, names, min_grade)
         documents = aligned(doc_ids, ragged, "doc_ids")
-        if documents is not None:
-            documents = documents.with_values(as_text(documents.values))
         query_vectors = matrix(query_embeddings, n, "query_embeddings", "lists")
         vectors = matrix(doc_embeddings, ragged.values.size, "doc_embeddings", "results")
 
@@ -245,7 +243,7 @@ class RankedLists:
         return lists, order
 
     @property
-    def query_ids(self) -> NDArray[np.str_]:
+    def query_ids(self) -> NDArray[Any]:
         """Names of the queries; "0", "1", ... if none were given."""
         if self._query_ids is None:
             object.__setattr__(self, "_query_ids", query_names(None, len(self)))

@@ -21,6 +21,7 @@ def levels_for(merit: Ragged, expected: FloatArray, constants: Constants = CONST
 
     `expected` has one row per list and one column per possible number of relevant results.
     """
+    merit, _ = merit.within_range()
     levels = np.empty(expected.shape)
     _kernel.find_levels(merit.values, merit.offsets, *_odds(constants), expected, levels)
     return levels
@@ -62,6 +63,7 @@ def believed_cuts(
     A row of `beliefs` holds share, mean and standard deviation of two normal laws of the
     logarithm of the number of relevant results.
     """
+    merit, _ = merit.within_range()
     cuts = np.empty(len(merit), dtype=np.int64)
     _kernel.believed_cuts(merit.values, merit.offsets, *_odds(constants), beliefs, beta**2, cuts)
     return cuts

@@ -39,6 +39,7 @@ def shape(merit: Ragged) -> FloatArray:
     The columns are 1, a third of the log rank, the score within the range of its list (that of
     untrained cuts), and the square of the second column.
     """
+    merit, _ = merit.within_range()
     top, _ = merit.ends()
     low = upper_part(merit, CONSTANTS.share)[1]
     wide = top > low

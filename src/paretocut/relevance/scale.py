@@ -38,7 +38,11 @@ class Scale:
         values = cls(logit).apply(merit).values
         if values.size == 0:
             return cls(logit, 0.0, 1.0)
-        return cls(logit, float(values.mean()), float(values.std()) or 1.0)
+        # No digit changes, but squares of very large or small scores would overflow, or vanish.
+        power = np.frexp(np.abs(values).max())[1]
+        values = np.ldexp(values, -power)
+        mean, deviation = np.ldexp([values.mean(), values.std()], power).tolist()
+        return cls(logit, mean, deviation or 1.0)
 
     def apply(self, merit: Ragged) -> Ragged:
         """Return the lists on this scale: saturated probabilities as logits."""

@@ -11,9 +11,9 @@ import json
 import math
 import os
 import stat
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,7 +57,8 @@ def save_model(path: str | os.PathLike[str], tag: str, model: Any) -> None:
     """Write a model of a registered class in one step: readers see the old file or the new one."""
     content = {"format": f"paretocut-{tag}", "version": _VERSION, **_CODERS[tag].to_plain(model)}
     text = json.dumps(content, indent=2, allow_nan=False)
-    write_whole(Path(path), (text + "\n").encode())
+    with replacing(path) as stream:
+        stream.write((text + "\n").encode())
 
 
 def load_model(path: str | os.PathLike[str], *tags: str) -> Any:
@@ -187,21 +188,38 @@ def _refuse(constant: str) -> float:
     raise ValueError(f"{constant} is no number in JSON")
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file in one step: a reader sees the old content or the new one, never a part."""
-    final = Path(os.path.realpath(path))  # a link keeps pointing to the file that is replaced
-    temporary = final.with_name(f"{final.name}.{os.urandom(4).hex()}.tmp")
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """Yield a stream for writing; the file appears, whole, when the block ends without error.
+
+    A link keeps pointing to the file that is replaced, and the new file has the mode of the old.
+    """
+    final = os.path.realpath(path)
+    unfinished = os.path.join(os.path.dirname(final), f".{os.urandom(8).hex()}.part")
     try:
-        if final.exists() and not final.is_file():
-            path.write_bytes(data)  # a pipe or a device cannot be replaced, only written to
-            return
-        mode = stat.S_IMODE(final.stat().st_mode) if final.exists() else None
-        temporary.write_bytes(data)
-        if mode is not None:
-            temporary.chmod(mode)
-        temporary.replace(final)
-    except OSError as error:
-        # Name the file that was asked for, not the temporary one.
-        raise OSError(error.errno, error.strerror, str(path)) from error
+        with naming(os.fspath(path), unfinished):
+            if os.path.exists(final) and not os.path.isfile(final):
+                with open(final, "wb") as stream:  # a pipe or a device cannot be replaced
+                    yield stream
+                return
+            with open(unfinished, "xb") as stream:
+                if os.path.exists(final):
+                    os.chmod(unfinished, stat.S_IMODE(os.stat(final).st_mode))
+                yield stream
+            os.replace(unfinished, final)
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            os.unlink(unfinished)
+
+
+@contextmanager
+def naming(name: str, *others: str) -> Iterator[None]:
+    """Make errors of the system, a full disk say, name a file where they name none or another."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if error.errno is None or error.filename not in (None, *others):
+            raise
+        raise OSError(error.errno, error.strerror, name) from error

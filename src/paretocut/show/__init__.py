@@ -24,9 +24,16 @@ def register() -> None:
     Drawn.register("Background", background_html)
     Drawn.register("Evaluation", evaluation_html)
     Drawn.register("Calibrated", plot=_calibration)
+    Drawn.register("Accept", plot=_acceptance)
 
 
 def _calibration(calibrated: Any, *, ax: Any = None) -> Any:
     from paretocut.show.plots import calibration
 
     return calibration(calibrated, ax=ax)
+
+
+def _acceptance(accept: Any, *, ax: Any = None) -> Any:
+    from paretocut.show.plots import acceptance
+
+    return acceptance(accept, ax=ax)

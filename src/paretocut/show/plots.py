@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from paretocut.truncators import Calibrated
+    from paretocut.truncators import Accept, Calibrated
 
 __all__ = [
     "calibration",
@@ -246,6 +246,29 @@ def calibration(calibrated: Calibrated, *, ax: Axes | None = None) -> Axes:
     limit = calibrated.threshold()
     axes.axvline(limit, color=_GREY, linewidth=1.2, label=f"threshold {limit:.3g}")
     _caption(axes, "best score", "share")
+    _legend(axes)
+    return axes
+
+
+def acceptance(accept: Accept, *, ax: Axes | None = None) -> Axes:
+    """Return Axes with the error of the accepted against their share, by signal, with intervals.
+
+    Parameters
+    ----------
+    accept
+        A fitted `paretocut.truncators.Accept`.
+    ax
+        Where to draw.
+    """
+    axes = _axes(ax)
+    for i, (name, (share, error, low, high)) in enumerate(accept.curves().items()):
+        axes.plot(share, error, color=_COLOURS[i], linestyle=_DASHES[i], label=name)
+        axes.fill_between(share, low, high, color=_COLOURS[i], alpha=0.12, linewidth=0)
+    budget = f"max_error {accept.max_error:g}"
+    axes.axhline(accept.max_error, color=_GREY, linewidth=1.2, label=budget)
+    wrong = 1 - accept.judged_[:, 3].mean()
+    axes.set_ylim(0.0, max(4 * accept.max_error, 1.1 * float(wrong)))
+    _caption(axes, "share of the queries accepted", "share of the accepted that is wrong")
     _legend(axes)
     return axes
 

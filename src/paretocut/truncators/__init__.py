@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import paretocut.truncators.restoring  # noqa: F401 - lets truncators be loaded
 from paretocut.errors import InvalidParameterError
+from paretocut.truncators.accept import Accept
 from paretocut.truncators.base import Truncator
 from paretocut.truncators.calibrated import Calibrated
 from paretocut.truncators.conformal import Conformal
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from paretocut.truncators.neural import AttnCut, BiCut, Choppy, Training
 
 __all__ = [
+    "Accept",
     "AttnCut",
     "Autocut",
     "BiCut",
@@ -82,6 +84,7 @@ _REGISTRY: dict[str, tuple[str, dict[str, Any]]] = {
     "top_p": ("TopP", {}),
     "consensus": ("Consensus", {}),
     "conformal": ("Conformal", {"base": "minmax"}),
+    "accept": ("Accept", {}),
     "bicut": ("BiCut", {}),
     "choppy": ("Choppy", {}),
     "attncut": ("AttnCut", {}),
@@ -103,7 +106,7 @@ def names() -> list[str]:
     return list(_REGISTRY)
 
 
-def make(name: str, **params: Any) -> Truncator:
+def make(name: str, /, **params: Any) -> Truncator:
     """Return a new truncator by its short name.
 
     Parameters

@@ -3,27 +3,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from paretocut.background import Background, QueryScale
+from paretocut.background import Background, Origin, QueryScale
 from paretocut.background.drift import Drift, compare, shapes_of
+from paretocut.background.origin import middles
+from paretocut.decisions.cuts import Tails
 from paretocut.errors import InvalidParameterError
-from paretocut.lists import FloatArray, RaggedLike, RankedLists
+from paretocut.lists import BoolArray, FloatArray, Ragged, RaggedLike, RankedLists
 from paretocut.schema.drawn import Drawn
 from paretocut.schema.kinds import Array, Either, Instance, Kind, checked
 from paretocut.truncators.base import Truncator
 from paretocut.truncators.consensus.unjudged import Estimated, shipped_number
 from paretocut.truncators.gated import Gated, percent
 
+# How far scores may lie outside of what was seen, in ranges of all scores: the middle of a list (or
+# as far as middles differed), and the best.
+_NEAR, _FAR = 0.25, 3.0
+# A whole list has so many results, and so much of the depth at calibration.
+_FEWEST, _WHOLE = 10, 0.5
 _BEST = Either(Array(("",)))
+SEEN = {"dense": (0.01, 0.05, 0.18), "lexical": (0.05, 0.14, 0.46)}
+"""Share of off-topic questions that get results: least, median and most of the collections of
+`make calibrate`, by the kind of scores."""
 _RECORD: dict[str, Kind] = {
     "nonsense_": _BEST,
     "log_": _BEST,
     "shapes_": Either(Array(("", 3))),
     "scale_": Either(Instance(QueryScale)),
+    "origin_": Either(Instance(Origin)),
 }
 
 
@@ -48,12 +59,16 @@ class Calibrated(Gated):
     scale_
         The scale of lexical scores (`paretocut.background.QueryScale`); None for scores that need
         no scale. With it every decision needs the query.
+    origin_
+        What the gate was made for: the search, its scores, the index
+        (`paretocut.background.Origin`).
     """
 
     nonsense_: FloatArray | None
     log_: FloatArray | None
     shapes_: FloatArray | None
     scale_: QueryScale | None
+    origin_: Origin | None
 
     _kept: ClassVar = tuple(_RECORD)
 
@@ -69,9 +84,11 @@ class Calibrated(Gated):
         log: FloatArray | None = None,
         shapes: FloatArray | None = None,
         scale: QueryScale | None = None,
+        origin: Origin | None = None,
     ) -> Self:
         """Return the truncator itself, with what calibration measured; see `Calibrated`."""
         self.nonsense_, self.log_, self.shapes_, self.scale_ = nonsense, log, shapes, scale
+        self.origin_ = origin
         return self
 
     def check(
@@ -156,7 +173,35 @@ class Calibrated(Gated):
                 empty = float(np.mean(self.log_ < sign * limit))
                 lines.append(f"{percent(empty)} of your queries are left empty.")
         lines.append(f"How many: {self._inner()!r}{self._how_many()}.")
+        if self.origin_ is not None:
+            lines += self._tested(self.origin_)
         return "\n".join(lines)
+
+    def _notices(self, lists: RankedLists, tails: Callable[[], Tails]) -> Sequence[tuple[str, ...]]:
+        found = super()._notices(lists, tails)
+        if self.origin_ is None or not len(lists):
+            return found
+        strange = self._strange(lists.merit)
+        return [
+            (*names, "not_calibrated_for") if odd else names
+            for names, odd in zip(found, strange.tolist(), strict=True)
+        ]
+
+    def _strange(self, merit: Ragged) -> BoolArray:
+        """Return the lists whose scores are not of the kind that was calibrated on.
+
+        The best is below everything seen, or far above it. Or, in a whole list, the middle is far
+        from where it was, or even the last result would be an answer.
+        """
+        assert self.origin_ is not None
+        (low, high), (least, most) = self.origin_.scores, self.origin_.middles
+        best, last = merit.ends()
+        gate = self.threshold() if self.background.higher_is_better else -self.threshold()
+        middle, room = middles(merit), max(most - least, _NEAR * (high - low))
+        elsewhere = (middle < least - room) | (middle > most + room) | (last > gate)
+        whole = merit.lengths >= max(_FEWEST, _WHOLE * self.origin_.depth)
+        beyond = (best < low) | (best > high + _FAR * (high - low))
+        return np.asarray(merit.filled & (beyond | (whole & elsewhere)))
 
     def plot(self, ax: Any = None) -> Any:
         """Return a plot of the best scores of nonsense and queries, on ``ax`` or on new axes."""
@@ -166,6 +211,33 @@ class Calibrated(Gated):
         record = {name: value for name, value in learned.items() if name in _RECORD}
         self.__dict__ |= checked(_RECORD, record)
         super()._restore({name: value for name, value in learned.items() if name not in _RECORD})
+
+    def _tested(self, origin: Origin) -> list[str]:
+        """Return what was tested, on what, and what others saw."""
+        lines = []
+        if origin.passages is not None:
+            passed, asked = origin.passages
+            lines.append(
+                f"Tested: {passed} of {asked} passages of your texts get results. They are easier "
+                "than questions."
+            )
+        kind = "dense" if self.scale_ is None else "lexical"
+        low, middle, high = SEEN[kind]
+        lines.append(
+            f"Off-topic questions are not nonsense: with {kind} scores, {percent(low)} to "
+            f"{percent(high)} of them got results on test collections, {percent(middle)} on the "
+            "median one."
+        )
+        if origin.own_words is not None and origin.own_words < 8:
+            lines.append(
+                f"The index was taken for one of {origin.size} documents (size= says otherwise), "
+                f"so {origin.own_words} of the 8 words of nonsense come from it."
+            )
+        about = [f"made {origin.date} by version {origin.version}", f"depth {origin.depth}"]
+        if origin.search is not None:
+            about.insert(0, f"for {origin.search}")
+        lines.append(f"This gate was {', '.join(about)}.")
+        return lines
 
     def _how_many(self) -> str:
         learned = getattr(self._inner(), "learned_", None)

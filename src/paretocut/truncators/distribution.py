@@ -97,6 +97,7 @@ class ScoreDistribution(Truncator):
         """Return each result's probability of relevance, and the share of the normal seen."""
         if len(scores) == 0:
             return scores, np.ones(0)
+        scores, _ = scores.within_range()
         last = scores.values[scores.offsets[1:] - 1]
         span = scores.values[scores.offsets[:-1]] - last
         rows = scores.rows

@@ -38,7 +38,9 @@ class ShapeRule(Truncator):
         # In a constant list, and in one of a single result, there is no shape to read.
         if scores.size == 0 or scores[0] == scores[-1]:
             return scores.size
-        return self._shape_cut(scores)
+        # No digit changes, but differences of very large scores would overflow.
+        size = max(abs(scores[0]), abs(scores[-1]))
+        return self._shape_cut(np.ldexp(scores, -np.frexp(size)[1]))
 
     def _shape_cut(self, scores: FloatArray) -> int:
         """Return the cut of a list of at least two results, not all equal."""
@@ -252,7 +254,8 @@ class TopP(ShapeRule):
     def _cut(self, scores: FloatArray) -> int:
         if scores.size == 0:
             return 0
-        mass = np.cumsum(np.exp((scores - scores[0]) / self.temperature))
+        with np.errstate(over="ignore"):  # infinitely far below the best is no mass
+            mass = np.cumsum(np.exp((scores - scores[0]) / self.temperature))
         # The same tolerance as in Haystack: 0.95 of 20 equal results is 19 of them.
         kept = np.count_nonzero(mass / mass[-1] <= self.p + 1e-6)
         return max(int(kept), 1)

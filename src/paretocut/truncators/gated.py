@@ -62,6 +62,11 @@ class Gated(Truncator):
     def __init__(
         self, base: Truncator, background: Background, *, alpha: float | None = 0.05
     ) -> None:
+        if isinstance(base, Background):
+            raise InvalidParameterError(
+                f"{type(self).__name__}: base comes first, then the background: "
+                f"Gated(base, background); got {shown(base):.60} as base"
+            )
         self.base = base
         self.background = background
         self.alpha = alpha

@@ -134,7 +134,8 @@ def _calibrate(keys: Ragged, relevant: Ragged) -> tuple[FloatArray, FloatArray]:
     if keys.values.size == 0:
         return np.zeros(1), np.zeros(1)
     sklearn = require("sklearn.isotonic", feature="Isotonic", extra="sklearn")
-    model = sklearn.IsotonicRegression().fit(keys.values, relevant.values.astype(np.float64))
+    with np.errstate(invalid="ignore"):  # scikit-learn adds very large scores up
+        model = sklearn.IsotonicRegression().fit(keys.values, relevant.values.astype(np.float64))
     return model.X_thresholds_, model.y_thresholds_
 
 

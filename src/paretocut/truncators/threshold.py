@@ -23,7 +23,7 @@ def normalize_scores(scores: Ragged, how: str) -> Ragged:
     """Return the scores of each list on a scale of their own; the order never changes."""
     if how == "raw":
         return scores
-    scores = _within_range(scores)
+    scores, _ = scores.within_range()
     first, last = scores.ends()
     if how == "max":
         size = np.abs(first)
@@ -41,22 +41,6 @@ def normalize_scores(scores: Ragged, how: str) -> Ragged:
     # The rounded mean of equal numbers need not equal them.
     mean = np.where(constant, first, mean)
     return _scaled(scores, mean, np.where(constant, 1.0, np.sqrt(squares / counts)))
-
-
-def _within_range(scores: Ragged) -> Ragged:
-    """Return the lists, those of very large or small scores multiplied by a power of two.
-
-    No digit changes, and neither do the normalised scores; but squares and differences of the
-    originals would overflow, or vanish.
-    """
-    first, last = scores.ends()
-    size = np.maximum(np.abs(first), np.abs(last))
-    extreme = (size > 1e100) | ((size < 1e-100) & (size > 0))
-    if not extreme.any():
-        return scores
-    _, exponent = np.frexp(np.where(extreme, size, 1.0))
-    shift = scores.spread(np.where(extreme, -exponent, 0))
-    return scores.with_values(np.ldexp(scores.values, shift))
 
 
 def _scaled(scores: Ragged, center: FloatArray, scale: FloatArray) -> Ragged:

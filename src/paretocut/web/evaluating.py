@@ -13,6 +13,7 @@ from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.evaluation import evaluate
 from paretocut.io.trec import Qrels, read_qrels, read_trec, with_qrels
 from paretocut.lists import Ragged, RankedLists
+from paretocut.lists.columns import as_text
 from paretocut.web.bodies import EvaluateRequest, EvaluationAnswer
 from paretocut.web.deciders import learning_methods, method_of
 from paretocut.web.limits import Limits
@@ -77,7 +78,7 @@ def _qrels(asked: EvaluateRequest, limits: Limits) -> Qrels:
     if np.abs(grades.values).max(initial=0.0) >= 2**31:
         raise InvalidScoresError("evaluate: grades must be 32-bit integers, got larger ones")
     return Qrels(
-        np.array(list(asked.qrels), dtype=np.str_),
+        as_text(list(asked.qrels)),
         _names(asked.qrels, limits),
         grades.with_values(grades.values.astype(np.int32)),
     )
@@ -86,7 +87,7 @@ def _qrels(asked: EvaluateRequest, limits: Limits) -> Qrels:
 def _names(by_query: Mapping[str, Mapping[str, Any]], limits: Limits) -> Ragged:
     """Return the documents of each query."""
     limits.check_ids(chain(by_query, *by_query.values()))
-    return Ragged.from_any([list(found) for found in by_query.values()], dtype=np.str_)
+    return Ragged.from_any([list(found) for found in by_query.values()], array=as_text)
 
 
 ROUTE = Route(

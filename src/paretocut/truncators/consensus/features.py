@@ -42,7 +42,8 @@ class Features:
         self._log_rank = np.log(merit.ranks + 1.0)
         self._minmax = normalize_scores(merit, "minmax").values
         self._z = normalize_scores(merit, "z").values
-        self._raw = np.clip((merit.values - scale.center) / scale.spread, -9, 9)
+        with np.errstate(over="ignore"):
+            self._raw = np.clip((merit.values - scale.center) / scale.spread, -9, 9)
 
     def design(self) -> FloatArray:
         """Return the matrix that relevance is regressed on, a column for each of `DESIGN`.

@@ -1,0 +1,1 @@
+"""When may a review stop reading? Rules and rivals on finished reviews."""

@@ -1,0 +1,197 @@
+"""A rule that reads a random sample first, and then down to where the sample's finds stand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from paretocut.errors import InvalidParameterError
+from paretocut.lists import IntArray
+from paretocut.schema.kinds import Either, Kind, Whole
+from paretocut.stopping.review import PROBABILITY, Recall, Review, Rule, as_finds, percent
+from paretocut.stopping.urns import log_factorials
+
+_TAIL = 0.05  # of an interval, on each side
+
+
+def binomial_cdf(k: int, n: int, p: float) -> float:
+    """Return the probability of at most ``k`` successes in ``n`` trials."""
+    if k < 0 or k >= n or not 0 < p < 1:
+        return float(k >= n or (k >= 0 and p <= 0))
+    log, x = log_factorials(n), np.arange(k + 1)
+    terms = log[n] - log[x] - log[n - x] + x * math.log(p) + (n - x) * math.log1p(-p)
+    return float(min(np.exp(terms).sum(), 1.0))
+
+
+@dataclass(frozen=True)
+class Target(Rule):
+    """Read a random sample until it has enough finds, then down the ranking to most of them.
+
+    The finds of a random sample are a random draw of all relevant documents, whatever the ranking
+    is. When the ranking has reached so many of them, it has reached the recall.
+
+    Parameters
+    ----------
+    recall
+        Share of the relevant documents to find.
+    confidence
+        That the recall is reached. It holds for any ranking, and looking at it often costs nothing.
+    finds
+        Relevant documents that the sample must hold; by default the fewest that can carry the
+        promise: 14, 29 and 59 for a recall of 0.8, 0.9 and 0.95. With more, a few of them may be
+        missed and the ranking need not be read so far.
+    seed
+        Of the sample.
+
+    Notes
+    -----
+    With r finds in the sample the ranking is read until it has reached j of them: the smallest j
+    for which a binomial of r trials with probability ``recall`` stays below j with this
+    confidence. That is the quantile bound of QBCB. A collection with fewer relevant documents than
+    the sample must hold is read whole.
+
+    References
+    ----------
+    D. D. Lewis, E. Yang, O. Frieder, "Certifying one-phase technology-assisted reviews", CIKM 2021.
+
+    Examples
+    --------
+    >>> relevant = ([True, False] * 200) + [False] * 4600
+    >>> Target(recall=0.8).replay(relevant)
+    675
+    """
+
+    recall: float = 0.95
+    confidence: float = 0.95
+    finds: int | None = None
+    seed: int = 0
+    _parameters: ClassVar[Mapping[str, Kind]] = {
+        "recall": PROBABILITY,
+        "confidence": PROBABILITY,
+        "finds": Either(Whole(1)),
+        "seed": Whole(),
+    }
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.finds is not None and self.finds < self._fewest:
+            raise InvalidParameterError(
+                f"Target: finds must be at least {self._fewest} for a recall of {self.recall:g} "
+                f"with confidence {self.confidence:g}, got {self.finds}"
+            )
+
+    @property
+    def _fewest(self) -> int:
+        """Sampled finds of which all must be reached."""
+        return math.ceil(math.log(1 - self.confidence) / math.log(self.recall))
+
+    @cached_property
+    def sampled(self) -> int:
+        """Relevant documents that the sample must hold."""
+        return self.finds or self._fewest
+
+    @cached_property
+    def reached(self) -> int:
+        """How many of them the ranking must reach."""
+        wanted = (
+            j
+            for j in range(1, self.sampled)
+            if binomial_cdf(j - 1, self.sampled, self.recall) >= self.confidence
+        )
+        return next(wanted, self.sampled)
+
+    def replay(self, relevances: ArrayLike) -> int:
+        """Return the number read, the sample included; see `Rule.replay`."""
+        finds, total = as_finds(relevances, "Target")
+        if finds.size < self.sampled:
+            return total
+        order = self._draw(total)
+        drawn = int(np.flatnonzero(np.isin(order, finds))[self.sampled - 1]) + 1
+        sample = order[:drawn]
+        depth = int(np.sort(sample[np.isin(sample, finds)])[self.reached - 1]) + 1
+        return depth + int(np.count_nonzero(sample >= depth))
+
+    def review(self, *, total: int) -> Review:
+        """Return a running review; see `Rule.review`."""
+        return _SampledReview(self, total)
+
+    def _draw(self, total: int) -> IntArray:
+        return np.random.default_rng(self.seed).permutation(total)
+
+    def _promise(self) -> str:
+        return (
+            f"With {percent(self.confidence)} confidence at least {percent(self.recall)} of the "
+            f"relevant documents were found: the ranking has reached {self.reached} of the "
+            f"{self.sampled} in a random sample (QBCB of Lewis, Yang and Frieder 2021)"
+        )
+
+
+class _SampledReview(Review):
+    rule: Target
+
+    def __init__(self, rule: Target, total: int) -> None:
+        super().__init__(rule, total)
+        self._to_draw = rule._draw(total).tolist()[::-1]  # the next one is the last
+        self._sample: set[int] = set()  # relevant documents of the sample
+
+    def add(self, relevant: bool, document: int | None = None) -> None:
+        """Take the judgement of a document; see `Review.add`."""
+        super().add(relevant, self._next() if document is None else document)
+        while not self._sample_is_full and self._to_draw and self._to_draw[-1] in self._judged:
+            if self._judged[drawn := self._to_draw.pop()]:
+                self._sample.add(drawn)
+
+    @property
+    def _sample_is_full(self) -> bool:
+        return len(self._sample) == self.rule.sampled
+
+    def _next(self) -> int | None:
+        of_ranking = super()._next()
+        drawing = not self._sample_is_full and self._to_draw
+        return self._to_draw[-1] if drawing else of_ranking
+
+    def _reached(self) -> int:
+        self._next()  # lets the ranking pass what was judged meanwhile
+        return len(self._sample & self._passed)
+
+    def _stops(self) -> bool:
+        enough = self._sample_is_full and self._reached() >= self.rule.reached
+        return enough or len(self._judged) == self.total
+
+    def _recall(self) -> Recall:
+        if not self._finds:
+            return Recall()
+        if not self._sample_is_full:
+            return Recall(expected=len(self._judged) / self.total)  # a random part of everything
+        j, r = self._reached(), self.rule.sampled
+        sure = _bound(j - 1, r, self.rule.confidence)
+        return Recall(sure, j / r, (_bound(j - 1, r, 1 - _TAIL), _bound(j, r, _TAIL)))
+
+    def _ahead(self) -> tuple[int, int]:
+        if not self._sample_is_full:
+            done, drawn = len(self._sample), self.total - len(self._to_draw)
+            wanted, unread = self.rule.sampled - done, self.total - len(self._judged)
+            return unread, min(round(wanted * drawn / done), unread) if done else unread
+        # The ranking says where the sample's finds stand.
+        wanted, unread = self.rule.reached - self._reached(), 0
+        for document in self._rest:
+            wanted -= document in self._sample
+            unread += document not in self._judged
+            if not wanted:
+                break
+        return unread, unread
+
+
+def _bound(k: int, n: int, level: float) -> float:
+    """Return the probability at which at most ``k`` of ``n`` trials succeed with this level."""
+    low, high = 0.0, 1.0
+    for _ in range(50):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if binomial_cdf(k, n, middle) >= level else (low, middle)
+    return round(low, 9)
