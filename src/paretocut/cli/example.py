@@ -9,9 +9,10 @@ from importlib import resources
 from pathlib import Path
 
 from paretocut.cli.arguments import option
-from paretocut.cli.terminal import json_line, note
+from paretocut.cli.terminal import note
 from paretocut.errors import InvalidParameterError
 from paretocut.io import write_trec
+from paretocut.io.jsonl import json_line
 from paretocut.io.streams import open_target
 from paretocut.lists import RankedLists
 
