@@ -30,13 +30,8 @@ autosummary_generate = False
 autodoc_type_aliases = {
     name: name
     for name in (
-        "ArrayLike",
-        "BoolArray",
-        "FloatArray",
-        "IntArray",
-        "RaggedLike",
-        "Source",
-        "Target",
+        *("ArrayLike", "BoolArray", "FloatArray", "IntArray", "RaggedLike", "Source", "Target"),
+        *("CurveFunction", "FuseLike", "MetricLike", "TruncatorsLike"),
     )
 }
 default_role = "py:obj"  # a name in backticks is a link to it
