@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 from support import importorskip
 
-from paretocut.cli.terminal import draw_list, progress, symbols
+from paretocut.cli.terminal import draw_list, progress, symbols, waiting
 
 
 def test_progress_shows_on_a_terminal_only(
@@ -35,3 +36,15 @@ def test_drawings_use_ascii_where_the_terminal_has_no_more() -> None:
     assert [line[6] for line in lines[:5]] == ["█"] * 5
     assert [line[7] for line in lines[:5]] == [" ", " ", "▄", "█", "█"]
     assert all(line[8] == "│" for line in lines)
+
+
+def test_waiting_is_shown_on_a_terminal_and_wiped_away(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with waiting("learning", quiet=False):
+        time.sleep(1.2)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    with waiting("learning", quiet=False):
+        time.sleep(1.2)
+    assert capsys.readouterr().err == "\rlearning ... 1 s \r\033[K"

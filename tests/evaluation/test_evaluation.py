@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from samples import planted
 from support import importorskip
 
 from paretocut import metrics
@@ -371,3 +372,21 @@ def test_progress_needs_no_tqdm_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setitem(sys.modules, "tqdm", None)
     done = evaluate(["fixed_k"], judged_lists(), ["f1"], progress=True)
     assert done.truncators == ("fixed_k", "oracle")
+
+
+def test_progress_may_be_a_function_that_ends_the_work() -> None:
+    class Enough(Exception):
+        pass
+
+    calls = []
+
+    def tell() -> None:
+        calls.append(1)
+        if len(calls) == 3:
+            raise Enough
+
+    lists = planted(8)
+    methods = {"five": FixedK(5), "ten": FixedK(10)}
+    with pytest.raises(Enough):
+        evaluate(methods, lists, ["f1"], splits=4, progress=tell)
+    assert len(calls) == 3

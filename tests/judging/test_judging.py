@@ -459,3 +459,26 @@ def test_an_answer_that_is_no_finite_number_is_refused_by_line(tmp_path: Path, v
     with pytest.raises(DataFormatError, match=r"answers\.jsonl:2: "):
         pc.judge(LISTS, truth, 3, path=path)
     assert path.read_text() == broken
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits the size of files")
+def test_a_full_disk_is_named_and_no_answer_is_lost(tmp_path: Path) -> None:
+    path = tmp_path / "answers.jsonl"
+    code = f"""
+import resource, signal, sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+import paretocut as pc
+from test_judging import LISTS, truth
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+try:
+    pc.judge(LISTS, truth, 60, path={str(path)!r})
+except OSError as error:
+    print(error.filename)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == str(path)
+    assert path.stat().st_size == 1000
+    judged = pc.judge(LISTS, truth, 60, path=path)
+    fresh = pc.judge(LISTS, truth, 60)
+    np.testing.assert_array_equal(judged.relevance.values, fresh.relevance.values)

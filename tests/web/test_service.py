@@ -57,6 +57,7 @@ def calibrated(path: Path) -> None:
 def service(folder: Path) -> Iterator[Running]:
     options = [f"--model={name}={folder / name}.json" for name in ("fitted", "lexical")]
     options += [f"--model={name}={folder / 'calibrated.json'}" for name in ("same", "moved")]
+    options += [f"--model=gate={folder / 'background.json'}"]
     with running(*options, f"--fusion=both={folder / 'fusion.json'}") as service:
         yield service
 
@@ -344,7 +345,7 @@ def test_health_names_version_and_models(client: Any) -> None:
     expected = {
         "status": "ok",
         "version": pc.__version__,
-        "models": ["both", "fitted", "lexical", "moved", "same"],
+        "models": ["both", "fitted", "gate", "lexical", "moved", "same"],
     }
     assert client.get("/healthz").json() == expected
 
@@ -421,6 +422,14 @@ def test_logs_are_json_without_scores_ids_or_texts(service: Running, client: Any
     assert "123454321" not in text
 
 
+def test_a_background_gates_the_default_as_in_the_explorer(client: Any, folder: Path) -> None:
+    gated = pc.truncators.Gated(Consensus(), pc.load(folder / "background.json"))
+    lists = [simulated(1, depth=60)[0], simulated(1, depth=60, hits=0, seed=9)[0]]
+    for scores in lists:
+        found = post(client, "/v1/cut", {"scores": scores.tolist(), "model": "gate"})
+        assert found["k"] == gated.cut(scores).k
+
+
 @pytest.mark.parametrize(
     ("options", "code", "words"),
     [
@@ -428,7 +437,7 @@ def test_logs_are_json_without_scores_ids_or_texts(service: Running, client: Any
         (["--model", "fitted"], 2, "NAME=FILE"),
         (["--model", "a=x.json", "--model", "a=y.json"], 2, "twice"),
         (["--model", "a=no-such-file.json"], 1, "no-such-file.json"),
-        (["--model", "a=background.json"], 2, "a background"),
+        (["--fusion", "a=background.json"], 2, "a background"),
         (["--token-file", "empty"], 2, "the token must be"),
         (["--max-seconds", "0"], 2, "max_seconds"),
         (["--port", "99999"], 2, "at most 65535"),

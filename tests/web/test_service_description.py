@@ -13,6 +13,7 @@ from dataclasses import fields
 from typing import Any
 
 import pytest
+from browsers import chromium, faults, keep
 from hypothesis import HealthCheck, Phase, given, settings
 from serving import Running, running
 from support import ROOT, importorskip
@@ -81,7 +82,8 @@ def test_a_token_is_asked_of_everything_but_health(service: Running) -> None:
         return bool(answer.status_code == error["status"] == 401)
 
     with httpx.Client(base_url=service.url, timeout=30) as client:
-        assert client.get("/healthz").status_code == 200
+        for path in ("/healthz", "/", "/docs", "/static/docs.js"):
+            assert client.get(path).status_code == 200
         for path in ("/metrics", "/openapi.json", "/nothing"):
             assert refused(client.get(path))
         for given in (None, "", "Bearer", "Bearer x", f"Basic {TOKEN}", f"Bearer {TOKEN}x", TOKEN):
@@ -91,6 +93,31 @@ def test_a_token_is_asked_of_everything_but_health(service: Running) -> None:
             assert answer.headers["www-authenticate"] == "Bearer"
         assert client.post("/v1/cut", json={"scores": [1]}, headers=HEADERS).status_code == 200
         assert client.get("/metrics", headers=HEADERS).status_code == 200
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1440, 390])
+def test_the_service_can_be_tried_on_its_page(service: Running, scheme: str, width: int) -> None:
+    with chromium() as browser:
+        page = browser.new_page(color_scheme=scheme, viewport={"width": width, "height": 900})
+        outside: list[str] = []
+        page.on("request", lambda asked: outside.append(asked.url))
+        page.goto(f"{service.url}/docs")
+        page.get_by_label("Token").fill(TOKEN)
+        page.get_by_label("Token").press("Enter")
+        card = page.locator("section", has_text="POST /v1/cut")
+        card.get_by_role("button", name="Send").click()
+        answer = card.get_by_role("status")
+        answer.get_by_text("kept 2 of 8").wait_for()
+        card.get_by_role("textbox").fill("{")
+        card.get_by_role("button", name="Send").click()
+        answer.get_by_text("the body is not JSON").wait_for()
+        card.get_by_text("Fields").click()
+        keep(page, f"docs-{scheme}-{width}")
+        assert faults(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert [url for url in outside if not url.startswith(service.url)] == []
 
 
 def test_the_container_installs_extras_that_exist_and_starts_the_service() -> None:

@@ -64,6 +64,19 @@ def test_sigterm_lets_requests_under_way_be_answered(count: str) -> None:
     assert not [line for line in service.lines if line["level"] == "error"]
 
 
+@pytest.mark.parametrize("count", ["1", "2"])
+def test_a_kept_connection_waits_for_nothing(count: str) -> None:
+    """With several workers each answer once came 40 ms late: Nagle and delayed acknowledgement."""
+    with running("--workers", count) as service, httpx.Client(base_url=service.url) as client:
+        until(lambda: ready(service))
+        times = []
+        for _ in range(30):
+            began = time.monotonic()
+            assert client.get("/healthz").status_code == 200
+            times.append(time.monotonic() - began)
+        assert np.median(times) < 0.03
+
+
 @pytest.mark.slow
 def test_metrics_are_the_sum_over_workers() -> None:
     with running("--workers", "2") as service:

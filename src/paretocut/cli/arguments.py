@@ -19,7 +19,7 @@ import paretocut as pc
 from paretocut.cli.terminal import note, noted_warnings, progress, report_warnings, warn
 from paretocut.decisions import Cuts
 from paretocut.decisions.options import FITTING, OPTIONS, RULES
-from paretocut.errors import InvalidParameterError, InvalidScoresError
+from paretocut.errors import InvalidParameterError, InvalidScoresError, NotFittedError
 from paretocut.io import read_lists, read_texts, write_lists
 from paretocut.io.streams import NotInBlocks
 from paretocut.io.tables import Format, format_of, read_blocks
@@ -126,7 +126,10 @@ def read(
     if judged:
         how |= {name: getattr(args, name) for name in ("qrels", "min_grade", "unjudged")}
     how |= {"higher_is_better": not args.distances, "max_bytes": args.max_bytes}
-    return read_lists(run or args.run, args.format, **how)
+    lists = read_lists(run or args.run, args.format, **how)
+    if not len(lists) and not judged:  # judgements may have no query of the run
+        raise InvalidScoresError(f"{run or args.run} must hold at least one query, got none")
+    return lists
 
 
 def read_judged(args: Namespace, run: str | None = None, **how: Any) -> RankedLists:
@@ -238,10 +241,14 @@ def write_run(
             yield lists
 
     if args.output is not None or not args.json:
-        with contextlib.suppress(InvalidParameterError):
-            if os.path.splitext(target)[1]:
-                format = format_of(target, who=args.command)
-        emptied = write_lists(target, counted(), format or format_of(run, who=args.command))
+        if os.path.splitext(target)[1]:
+            format = format_of(target, who="--output")
+        format = format or format_of(run, who=args.command)
+        if target == "-" and format in ("parquet", "arrow") and sys.stdout.isatty():
+            raise InvalidParameterError(
+                f"-o must name a file for {format}, which a terminal cannot show; got none"
+            )
+        emptied = write_lists(target, counted(), format)
     else:
         deque(counted(), maxlen=0)
     if args.quiet:
@@ -402,7 +409,16 @@ def chosen(args: Namespace, method: str | None) -> Chosen:
     elif args.gate_alpha is not None:
         raise InvalidParameterError("--gate-alpha must come with --background, got none")
     found.truncator._validate()
-    found.truncator._require_fitted()
+    try:
+        found.truncator._require_fitted()
+    except NotFittedError as error:
+        needs = getattr(options.get("truncator"), "_in_place_of_fit", None)
+        if method is None or not needs:
+            raise
+        raise InvalidParameterError(
+            f"--method {method} must come with its {needs} ({method}:{needs}=...), or be learned "
+            "(`paretocut fit`, then --model); got neither"
+        ) from error
     return found
 
 

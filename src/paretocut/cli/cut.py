@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from paretocut.cli import arguments
+from paretocut.cli.terminal import note
 from paretocut.decisions import Cuts
 from paretocut.io.jsonl import json_line
 from paretocut.io.streams import open_target
@@ -39,16 +40,22 @@ def run(args: Namespace) -> None:
 def _cut(args: Namespace, decider: Chosen, groups: Iterator[list[RankedLists]]) -> None:
     found: list[tuple[str, ...]] = []
     with open_target("-") as out:
+        queries = results = kept = 0
 
         def shortened() -> Iterator[RankedLists]:
+            nonlocal queries, results, kept
             for (lists,) in groups:
                 for block, cuts in arguments.decisions(args, decider, lists):
                     found.extend(cuts.warnings)
+                    queries, results = queries + len(block), results + int(cuts.n.sum())
+                    kept += int(cuts.k.sum())
                     if args.json:
                         out.writelines(map(json_line, _rows(block, cuts)))
                     yield block.truncate(cuts.k)
 
         arguments.write_run(args, args.run, shortened(), found)
+    if args.output is not None and not args.quiet:
+        note(f"{args.output}: kept {kept:,} of {results:,} results of {queries:,} queries")
 
 
 def _rows(lists: RankedLists, cuts: Cuts) -> Iterator[dict[str, Any]]:

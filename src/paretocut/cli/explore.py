@@ -14,7 +14,7 @@ from paretocut.cli import arguments
 from paretocut.cli.arguments import option
 from paretocut.cli.terminal import noted_warnings
 from paretocut.errors import InvalidParameterError, require
-from paretocut.io import read_texts
+from paretocut.io import read_qrels, read_texts
 from paretocut.truncators import Truncator
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ def add_explored(parser: ArgumentParser, *, needed: bool = True) -> None:
     """Add the run and what is shown with it."""
     arguments.add_input(parser, needed=needed)
     arguments.add_judgements(parser, needed=False)
+    option(parser, "--unanswered", "queries that QRELS does not name have no answer")
     text = "a saved truncator or background to show beside the others (may be repeated)"
     option(parser, "--model NAME=FILE", text, action="append", default=[])
     text = "more runs of the same queries, to be fused with RUN; the page shows the scores of each"
@@ -74,28 +75,39 @@ def run(args: Namespace) -> None:
 
 def exploration(args: Namespace) -> Exploration:
     """Return what the page shows; every method must be able to cut the lists."""
-    from paretocut.web.explorer.exploration import Exploration
+    from paretocut.web.explorer.copied import Source
+    from paretocut.web.explorer.exploration import Exploration, with_all_queries
 
+    if args.unanswered and args.qrels is None:
+        raise InvalidParameterError("--unanswered must come with QRELS, got none")
     kinds, what = (Truncator, pc.Background), "a saved truncator or background"
-    models = {
-        name: arguments.load_as(kinds, what, path, "--model")
-        for name, path in arguments.named_files("--model", args.model).items()
-    }
+    saved = arguments.named_files("--model", args.model)
+    models = {name: arguments.load_as(kinds, what, path, "--model") for name, path in saved.items()}
     files = arguments.short_names([args.run, *args.fuse])
+    grade = {"min_grade": args.min_grade}
     with noted_warnings(quiet=args.quiet):
-        runs = {name: arguments.read(args, file, judged=True) for name, file in files.items()}
+        runs = {name: arguments.read(args, file, **grade) for name, file in files.items()}
+        if args.qrels is not None:
+            qrels = read_qrels(args.qrels, max_bytes=args.max_bytes)
+            how = {"unjudged": args.unjudged, **grade}
+            runs = {name: with_all_queries(own, qrels, **how) for name, own in runs.items()}
         lists = pc.fuse(runs) if args.fuse else next(iter(runs.values()))
+        judged = set(qrels.query_ids.tolist()) if args.qrels is not None else set()
     documents = {}
     if args.corpus:
         wanted = set() if lists.doc_ids is None else set(lists.doc_ids.values.tolist())
         documents = read_texts(args.corpus, wanted)
     found = Exploration(
         lists,
-        name=" + ".join(Path(file).name for file in files.values()),
+        name=" + ".join(Path(file).name for file in files.values())
+        + (f", judged by {Path(args.qrels).name}" if args.qrels else ""),
         models=models,
         query_texts={k: v for file in args.query_texts or [] for k, v in read_texts(file).items()},
         doc_texts=documents,
-        source=Path(args.run).name,
+        unanswered=set(lists.query_ids.tolist()) - judged if args.unanswered else (),
+        source=Source(
+            tuple(files.values()), args.distances, args.format, saved, tuple(args.query_texts or ())
+        ),
     )
     for key in found.methods:
         found.cuts(key)  # a model that does not suit the lists is refused before the page opens

@@ -6,6 +6,7 @@ import contextlib
 import importlib.util
 import os
 import sys
+import threading
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -74,6 +75,32 @@ def progress(
 
     with tqdm(total=total, unit=unit, unit_scale=unit_scale, delay=1, leave=False) as bar:
         yield bar.update
+
+
+@contextlib.contextmanager
+def waiting(what: str, *, quiet: bool) -> Iterator[None]:
+    """Show on a terminal for how long the block has been at work, once it takes a second."""
+    if quiet or not sys.stderr.isatty():
+        yield
+        return
+    done = threading.Event()
+
+    def tick() -> None:
+        seconds = 0
+        while not done.wait(1):
+            seconds += 1
+            sys.stderr.write(f"\r{what} ... {seconds} s ")
+            sys.stderr.flush()
+        if seconds:
+            sys.stderr.write("\r\033[K")
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
 
 
 def print_json(row: Mapping[str, Any]) -> None:

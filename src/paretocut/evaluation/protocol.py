@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, TypeAlias
@@ -44,7 +44,7 @@ def evaluate(
     resamples: int = 10_000,
     seed: int = 0,
     n_jobs: int = 1,
-    progress: bool = False,
+    progress: bool | Callable[[], object] = False,
 ) -> Evaluation:
     """Return how well each truncator cuts lists it has not learned from.
 
@@ -84,7 +84,8 @@ def evaluate(
         How many processes share the work. The result does not depend on it. Processes are
         spawned, so a script must keep its calls under ``if __name__ == "__main__":``.
     progress
-        Show a progress bar on standard error, if that is a terminal and tqdm is installed.
+        Show a progress bar on standard error, if that is a terminal and tqdm is installed. A
+        function is called before each fit instead; what it raises ends the work.
 
     Examples
     --------
@@ -183,7 +184,10 @@ class _Work:
 
 
 def _run(
-    work: _Work, tasks: list[tuple[int, str]], n_jobs: int, progress: bool
+    work: _Work,
+    tasks: list[tuple[int, str]],
+    n_jobs: int,
+    progress: bool | Callable[[], object],
 ) -> Iterator[tuple[tuple[int, str], IntArray]]:
     if n_jobs == 1:
         for task in _shown(tasks, len(tasks), progress):
@@ -223,13 +227,23 @@ def _cuts_of(split: int, name: str) -> IntArray:
     return _received[-1].cuts(split, name)
 
 
-def _shown(items: Iterable[Any], total: int, progress: bool) -> Iterable[Any]:
+def _shown(
+    items: Iterable[Any], total: int, progress: bool | Callable[[], object]
+) -> Iterable[Any]:
+    if callable(progress):
+        return _announced(items, progress)
     if not (progress and sys.stderr.isatty() and find_spec("tqdm")):
         return items
     from tqdm import tqdm
 
     bar: Iterable[Any] = tqdm(items, total=total, desc="evaluate", unit="fit")
     return bar
+
+
+def _announced(items: Iterable[Any], tell: Callable[[], object]) -> Iterator[Any]:
+    for item in items:
+        tell()
+        yield item
 
 
 def _named(truncators: TruncatorsLike, *, ceiling: bool) -> dict[str, Truncator]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from paretocut.errors import DataFormatError, InvalidParameterError
+from paretocut.schema.files import naming
 
 
 class Journal:
@@ -51,7 +52,7 @@ class Journal:
     def add(self, entry: Mapping[str, Any]) -> None:
         """Write one line; it is in the file when this returns."""
         if self.path is not None:
-            with self.path.open("a", encoding="utf-8") as file:
+            with naming(str(self.path)), self.path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(entry) + "\n")
 
 

@@ -6,6 +6,7 @@ import inspect
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -378,6 +379,7 @@ class Truncator(ABC):
     # Shared machinery.
 
     @classmethod
+    @cache  # every decision tells what decided, with its parameters
     def _defaults(cls) -> dict[str, Any]:
         parameters = inspect.signature(cls).parameters.values()
         return {parameter.name: parameter.default for parameter in parameters}

@@ -1,36 +1,53 @@
-"""Admission of requests: token, size, number and time. Each request becomes one log line."""
+"""Admission of requests: host, token, size, number, time. Each request becomes one log line."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
 import hmac
+import re
 import time
 import traceback
+from collections.abc import Sequence
 
+from starlette.routing import BaseRoute, Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from paretocut.web.limits import Limits
 from paretocut.web.logs import LOGGER
 from paretocut.web.refusals import Refused, answer_for, as_refused
-from paretocut.web.telemetry import Telemetry
+from paretocut.web.service import Deadline, Route, Service
 
-_OPEN = ("/healthz",)  # needs no token
+_OPEN = re.compile(r"/|/healthz|/docs|/static/[^/]*")  # needs no token
 _FREE = ("/healthz", "/metrics")  # answered however much is under way
 _DRAINED = 256 << 20  # bytes to read and drop: most clients send everything before they listen
 
 
 class Admission:
-    """ASGI middleware that admits a request, reads its body, and logs and counts the outcome."""
+    """ASGI middleware that admits a request, reads its body, and logs and counts the outcome.
+
+    Addresses that take a body are answered here, by ``routes``: the way through FastAPI would take
+    longer than most decisions. `app` answers all others.
+    """
 
     def __init__(
-        self, app: ASGIApp, *, limits: Limits, token: str | None, telemetry: Telemetry
+        self,
+        app: ASGIApp,
+        *,
+        service: Service,
+        routes: Sequence[Route],
+        addresses: Sequence[BaseRoute],
+        token: str | None,
+        hosts: Sequence[str] | None,
     ) -> None:
         self._app = app
-        self._limits = limits
+        self._service = service
+        self._limits, self._telemetry = service.limits, service.telemetry
+        self._routes = {route.path: route for route in routes}
+        self._addresses = addresses
         self._token = None if token is None else _digest(token.encode())
-        self._telemetry = telemetry
-        self._under_way = 0
+        self._hosts = hosts
+        self._working = 0  # requests whose body is complete
+        self._held = 0  # bytes of bodies that are not complete
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
@@ -41,7 +58,6 @@ class Admission:
             await self._app(scope, receive, send)
             return
         began = time.monotonic()
-        scope["paretocut.deadline"] = began + self._limits.max_seconds
         noted = scope["paretocut.noted"] = {}
         status = 0
 
@@ -50,10 +66,9 @@ class Admission:
             status = message.get("status", status)
             await send(message)
 
-        self._under_way += 1
         self._telemetry.under_way(1)
         try:
-            await self._admit(scope, receive, watched)
+            await self._admit(scope, receive, watched, Deadline(began + self._limits.max_seconds))
         except Exception as error:
             refused = as_refused(error)
             if refused is None:
@@ -64,35 +79,69 @@ class Admission:
                 await answer_for(refused)(scope, receive, watched)
             del refused  # it may be the exception, which refers to this frame
         finally:
-            self._under_way -= 1
             self._telemetry.under_way(-1)
             seconds = time.monotonic() - began
-            # An unknown address may hold anything, so it is not logged.
-            route: str = getattr(scope.get("route"), "path", "unknown")
+            route = self._route_of(scope)
             self._telemetry.request(route, status, seconds)
             line = {"method": scope["method"], "route": route, "status": status}
             line |= {"seconds": round(seconds, 6), **noted}
             log = LOGGER.error if status >= 500 else LOGGER.info
             log("request", extra={"noted": line})
 
-    async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = {name.lower(): value for name, value in scope["headers"]}
+    def _route_of(self, scope: Scope) -> str:
+        """Return the route of an address; an unknown one may hold anything, so it is not logged."""
+        if scope["path"] in self._routes:
+            return str(scope["path"])
+        found = (one for one in self._addresses if one.matches(scope)[0] is not Match.NONE)
+        return getattr(scope.get("route") or next(found, None), "path", "unknown")
+
+    async def _admit(self, scope: Scope, receive: Receive, send: Send, deadline: Deadline) -> None:
+        headers = dict(scope["headers"])
         path = scope["path"]
-        if self._token is not None and path not in _OPEN:
+        self._check_host(headers.get(b"host", b""))
+        if self._token is not None and not _OPEN.fullmatch(path):
             self._check_token(headers.get(b"authorization", b""))
-        most = self._limits.max_concurrency
-        if self._under_way > most and path not in _FREE:
-            message = f"{most} requests are under way, the most allowed; try again"
-            raise Refused(429, message=message, headers={"Retry-After": "1"})
         encoding = headers.get(b"content-encoding", b"identity")
         if encoding.lower() != b"identity":
             found = encoding[:60].decode("latin-1")
             raise Refused(
                 415, message=f"bodies must not be compressed, got Content-Encoding: {found}"
             )
-        body = await self._body(scope, headers.get(b"content-length", b""), receive)
-        scope["paretocut.noted"]["bytes"] = len(body)
-        await self._app(scope, _replay(body, receive), send)
+        body = await self._body(deadline, headers.get(b"content-length", b""), receive)
+        noted = scope["paretocut.noted"]
+        noted["bytes"] = len(body)
+        if self._working >= self._limits.max_concurrency and path not in _FREE:
+            raise self._busy()
+        self._working += 1
+        try:
+            route = self._routes.get(path) if scope["method"] == "POST" else None
+            if route is None:
+                await self._app(scope, _replay(body, receive), send)
+                return
+            kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+            query = scope["query_string"].decode("latin-1")
+            content, media, numbers = await route.respond(
+                self._service, kind.decode("latin-1"), query, body, deadline
+            )
+        finally:
+            self._working -= 1
+        noted |= numbers
+        length = str(len(content)).encode()
+        own = [(b"content-type", media.encode()), (b"content-length", length)]
+        await send({"type": "http.response.start", "status": 200, "headers": own})
+        await send({"type": "http.response.body", "body": content})
+
+    def _busy(self) -> Refused:
+        most = self._limits.max_concurrency
+        message = f"{most} requests are under way, the most allowed; try again"
+        return Refused(429, message=message, headers={"Retry-After": "1"})
+
+    def _check_host(self, given: bytes) -> None:
+        """Refuse pages of strangers whose own host name points to this machine."""
+        host = re.sub(r":\d*$", "", given.decode("latin-1")).lower()
+        if self._hosts is not None and host not in self._hosts:
+            allowed = ", ".join(self._hosts)
+            raise Refused(400, "unknown_host", f"Host must be one of {allowed}, got {host[:60]!r}")
 
     def _check_token(self, given: bytes) -> None:
         kind, _, token = given.partition(b" ")
@@ -101,17 +150,19 @@ class Admission:
         if kind.lower() != b"bearer" or not right:
             raise Refused(401, headers={"WWW-Authenticate": "Bearer"})
 
-    async def _body(self, scope: Scope, length: bytes, receive: Receive) -> bytes:
-        """Return the whole body; one that is too large is read to its end, but not kept."""
+    async def _body(self, deadline: Deadline, length: bytes, receive: Receive) -> bytes:
+        """Return the whole body; one that is too large is read to its end, but not kept.
+
+        All bodies that are on their way may take as much memory as those that are worked on.
+        """
         most = self._limits.max_body_bytes
         parts: list[bytes] = []
-        size = 0
+        size = held = 0
         more = True
         if length.isdigit() and len(length) < 20 and int(length) > max(most, _DRAINED):
             size = int(length)
-        left = scope["paretocut.deadline"] - time.monotonic()
         try:
-            async with asyncio.timeout(left):
+            async with asyncio.timeout(deadline - time.monotonic()):
                 while more and size <= max(most, _DRAINED):
                     message = await receive()
                     if message["type"] == "http.disconnect":
@@ -119,13 +170,19 @@ class Admission:
                     part = message.get("body", b"")
                     more = message.get("more_body", False)
                     size += len(part)
-                    if size <= most:
-                        parts.append(part)
-                    else:
+                    if size > most:
                         parts.clear()
+                        self._held, held = self._held - held, 0
+                        continue
+                    parts.append(part)
+                    self._held, held = self._held + len(part), held + len(part)
+                    if self._held > self._limits.max_concurrency * most:
+                        raise self._busy()
         except TimeoutError:
             if size <= most:
                 raise Refused(408, headers={"Connection": "close"}) from None
+        finally:
+            self._held -= held
         if size > most:
             headers = {"Connection": "close"} if more else None
             raise Refused(413, message=f"a body may have {most:,} bytes, got more", headers=headers)

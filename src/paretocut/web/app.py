@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from importlib.metadata import version
@@ -19,6 +19,7 @@ from paretocut.web.bodies import Health
 from paretocut.web.deciders import Models, ready_methods
 from paretocut.web.limits import Limits
 from paretocut.web.openapi import describe, errors
+from paretocut.web.pages import pages
 from paretocut.web.refusals import answer_for, as_refused
 from paretocut.web.service import Service
 
@@ -31,9 +32,10 @@ def create_app(
     token: str | None = None,
     limits: Limits | None = None,
     threads: int | None = None,
+    hosts: Sequence[str] | None = None,
     router: APIRouter | None = None,
 ) -> FastAPI:
-    """Return the application, ready for any ASGI server."""
+    """Return the application, ready for any ASGI server; with ``hosts``, it has no other names."""
     pool = ThreadPoolExecutor(threads or os.cpu_count() or 1, "paretocut")
     service = Service(models or Models(), limits or Limits(), pool)
 
@@ -52,7 +54,14 @@ def create_app(
         redoc_url=None,
         lifespan=lifespan,
     )
-    app.add_middleware(Admission, limits=service.limits, token=token, telemetry=service.telemetry)
+    app.add_middleware(
+        Admission,
+        service=service,
+        routes=_ROUTES,
+        addresses=app.routes,
+        token=token,
+        hosts=hosts,
+    )
     for kind in (HTTPException, RequestValidationError):
         app.add_exception_handler(kind, _refuse)
     names = sorted({*service.models.truncators, *service.models.fusions})
@@ -73,7 +82,8 @@ def create_app(
         return Response(service.telemetry.render(), media_type=CONTENT_TYPE_LATEST)
 
     for route in _ROUTES:
-        route.add_to(app, service)
+        route.describe(app)
+    app.include_router(pages("docs.html" if router is None else "index.html"))
     if router is not None:
         app.include_router(router)
     describe(app, [route.body for route in _ROUTES], secured=token is not None)

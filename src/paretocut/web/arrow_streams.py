@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from paretocut.decisions import Cuts
@@ -31,22 +32,22 @@ def read_lists(body: bytes, limits: Limits) -> tuple[Ragged, list[str] | None]:
     return lists, None if queries is None else queries.to_pylist()
 
 
-def write_cuts(cuts: Cuts, *, explain: bool) -> bytes:
+def write_cuts(decided: Sequence[Cuts], *, explain: bool) -> bytes:
     """Return a stream with the columns k, n, indices, and if asked for reason and warnings."""
     pa = _pyarrow()
-    indices = cuts.indices
-    columns = {
-        "k": pa.array(cuts.k),
-        "n": pa.array(cuts.n),
-        "indices": pa.LargeListArray.from_arrays(indices.offsets, indices.values),
-    }
+    kinds = {"k": pa.int64(), "n": pa.int64(), "indices": pa.large_list(pa.int64())}
     if explain:
-        columns["reason"] = pa.array(cuts.reasons, pa.string())
-        columns["warnings"] = pa.array(cuts.warnings, pa.list_(pa.string()))
-    table = pa.table(columns).replace_schema_metadata({"method": cuts.method})
+        kinds |= {"reason": pa.string(), "warnings": pa.list_(pa.string())}
+    method = decided[0].method
+    schema = pa.schema(kinds, metadata={"method": method})
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as stream:
-        stream.write_table(table)
+    with pa.ipc.new_stream(sink, schema) as stream:
+        for cuts in decided:
+            indices = cuts.indices
+            places = pa.LargeListArray.from_arrays(indices.offsets, indices.values)
+            columns = [cuts.k, cuts.n, places, *((cuts.reasons, cuts.warnings) if explain else ())]
+            named = dict(zip(kinds, columns, strict=True))
+            stream.write_batch(pa.record_batch(named, schema=schema))
     content: bytes = sink.getvalue().to_pybytes()
     return content
 

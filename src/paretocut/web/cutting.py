@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,10 +15,10 @@ from paretocut.web.arrow_streams import read_lists, write_cuts
 from paretocut.web.bodies import CutOptions, CutRequest, Deciding, Decision, one_or_many
 from paretocut.web.deciders import Models, method_of, ready_methods
 from paretocut.web.refusals import InvalidBody
-from paretocut.web.service import Answer, Route, Service
+from paretocut.web.service import Answer, Deadline, Route, Service, in_blocks
 
 
-def cut(service: Service, asked: CutRequest) -> Answer:
+def cut(service: Service, asked: CutRequest, deadline: Deadline) -> Answer:
     """Say how many results to keep, of one list or of each list.
 
     The answer has the type of the body: JSON, or an Arrow stream. An Arrow stream has a column
@@ -28,28 +29,37 @@ def cut(service: Service, asked: CutRequest) -> Answer:
     queries = asked.queries
     if single:
         queries = None if asked.query is None else [asked.query]
-    cuts = _decide(service, asked, service.limits.as_lists(given), queries)
-    rows = as_rows(cuts, explain=asked.explain)
-    return Answer(rows[0] if single else rows, _noted(cuts))
+    decided = _decide(service, asked, service.limits.as_lists(given), queries, deadline)
+    rows = [row for cuts in decided for row in as_rows(cuts, explain=asked.explain)]
+    return Answer(rows[0] if single else rows, _noted(decided))
 
 
-def _cut_stream(service: Service, body: bytes, asked: CutOptions) -> Answer:
-    cuts = _decide(service, asked, *read_lists(body, service.limits))
-    return Answer(write_cuts(cuts, explain=asked.explain), _noted(cuts))
+def _cut_stream(service: Service, body: bytes, asked: CutOptions, deadline: Deadline) -> Answer:
+    decided = _decide(service, asked, *read_lists(body, service.limits), deadline)
+    return Answer(write_cuts(decided, explain=asked.explain), _noted(decided))
 
 
 def _decide(
-    service: Service, asked: CutOptions, lists: Ragged, queries: Sequence[str] | None
-) -> Cuts:
-    """Return the decisions on the lists of a request, and count them."""
+    service: Service,
+    asked: CutOptions,
+    lists: Ragged,
+    queries: Sequence[str] | None,
+    deadline: Deadline,
+) -> list[Cuts]:
+    """Return the decisions on the lists of a request in blocks, and count them."""
     if queries is not None and len(queries) != len(lists):
         raise InvalidBody(f"queries must be {len(lists)}, as the lists, got {len(queries)}")
     decider, chosen = chosen_by(service.models, asked)
-    cuts = chosen.cut_batch(lists, queries=queries, higher_is_better=asked.higher_is_better)
-    service.telemetry.cuts(decider, cuts, explain=asked.explain)
-    if asked.model is not None:
-        service.telemetry.watch(asked.model, chosen.truncator, lists, queries)
-    return cuts
+    up = asked.higher_is_better
+    decided = []
+    for start, block in in_blocks(lists, deadline, up, "cut_batch"):
+        own = None if queries is None else queries[start : start + len(block)]
+        cuts = chosen.cut_batch(block, queries=own, higher_is_better=up)
+        service.telemetry.cuts(decider, cuts, explain=asked.explain)
+        if asked.model is not None:
+            service.telemetry.watch(asked.model, chosen.truncator, block, own)
+        decided.append(cuts)
+    return decided
 
 
 def chosen_by(models: Models, asked: Deciding) -> tuple[str, Chosen]:
@@ -70,7 +80,7 @@ def as_rows(cuts: Cuts, *, explain: bool = True) -> list[dict[str, Any]]:
     columns = {
         "k": cuts.k.tolist(),
         "n": cuts.n.tolist(),
-        "indices": [indices.tolist() for indices in cuts.indices],
+        "indices": _rows(cuts.indices),
         "method": [cuts.method] * len(cuts),
     }
     if explain:
@@ -78,8 +88,17 @@ def as_rows(cuts: Cuts, *, explain: bool = True) -> list[dict[str, Any]]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def _noted(cuts: Cuts) -> dict[str, int]:
-    return {"lists": len(cuts), "results": int(cuts.n.sum()), "kept": int(cuts.k.sum())}
+def _rows(lists: Ragged) -> list[list[Any]]:
+    values, offsets = lists.values.tolist(), lists.offsets.tolist()
+    return [values[start:stop] for start, stop in itertools.pairwise(offsets)]
+
+
+def _noted(decided: Sequence[Cuts]) -> dict[str, int]:
+    return {
+        "lists": sum(len(cuts) for cuts in decided),
+        "results": sum(int(cuts.n.sum()) for cuts in decided),
+        "kept": sum(int(cuts.k.sum()) for cuts in decided),
+    }
 
 
 ROUTE = Route(
@@ -89,4 +108,5 @@ ROUTE = Route(
     Decision | list[Decision],
     cut,
     stream=(CutOptions, _cut_stream),
+    quick=True,
 )

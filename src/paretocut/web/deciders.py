@@ -7,10 +7,19 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, TypeVar
 
+from paretocut.background import Background
 from paretocut.errors import InvalidParameterError, NotFittedError, ParetocutError
 from paretocut.fusion import Fusion
 from paretocut.loading import load
-from paretocut.truncators import _NEURAL, _REGISTRY, Truncator, from_text, make
+from paretocut.truncators import (
+    _NEURAL,
+    _REGISTRY,
+    Consensus,
+    Gated,
+    Truncator,
+    from_text,
+    make,
+)
 
 _Model = TypeVar("_Model")
 
@@ -43,7 +52,7 @@ def _named(known: Mapping[str, _Model], name: str, what: str) -> _Model:
 def load_models(truncators: Mapping[str, str], fusions: Mapping[str, str]) -> Models:
     """Return the models of these files, by name; each must be ready to decide."""
     models = Models(
-        {name: _loaded(name, path, Truncator) for name, path in truncators.items()},
+        {name: _truncator(name, path) for name, path in truncators.items()},
         {name: _loaded(name, path, Fusion) for name, path in fusions.items()},
     )
     for truncator in models.truncators.values():
@@ -52,13 +61,19 @@ def load_models(truncators: Mapping[str, str], fusions: Mapping[str, str]) -> Mo
     return models
 
 
-def _loaded(name: str, path: str, kind: type) -> Any:
+def _truncator(name: str, path: str) -> Truncator:
+    """Return a saved truncator; a saved background gates untrained `Consensus`."""
+    found = _loaded(name, path, Truncator, Background)
+    return Gated(Consensus(), found) if isinstance(found, Background) else found
+
+
+def _loaded(name: str, path: str, *kinds: type) -> Any:
     found = load(path)
-    if not isinstance(found, kind):
+    if not isinstance(found, kinds):
+        wanted = " or ".join(kind.__name__.lower() for kind in kinds)
         raise InvalidParameterError(
-            f"serve: {name} must be a saved {kind.__name__.lower()}, got a "
-            f"{type(found).__name__.lower()} in {path} (--model loads truncators, --fusion loads "
-            "fusions; a background needs a truncator to gate: `paretocut fit --unanswered`)"
+            f"serve: {name} must be a saved {wanted}, got a {type(found).__name__.lower()} in "
+            f"{path} (--model loads truncators and backgrounds, --fusion loads fusions)"
         )
     return found
 

@@ -17,12 +17,12 @@ from paretocut.lists.columns import as_text
 from paretocut.web.bodies import EvaluateRequest, EvaluationAnswer
 from paretocut.web.deciders import learning_methods, method_of
 from paretocut.web.limits import Limits
-from paretocut.web.service import Answer, Route, Service
+from paretocut.web.service import Answer, Deadline, Route, Service
 
 _MOST_FITS = 50  # of each method
 
 
-def compare(service: Service, asked: EvaluateRequest) -> Answer:
+def compare(service: Service, asked: EvaluateRequest, deadline: Deadline) -> Answer:
     """Fit each method on part of the queries, cut the others, and say how well it went."""
     fits = asked.splits * (asked.folds or 1)
     if fits > _MOST_FITS:
@@ -39,7 +39,7 @@ def compare(service: Service, asked: EvaluateRequest) -> Answer:
     common = Qrels(qrels.query_ids[judged], qrels.doc_ids.take(judged), qrels.grades.take(judged))
     lists = with_qrels(run[np.sort(both)], common, min_grade=asked.min_grade)
     options = asked.given("splits", "train", "folds", "baseline", "seed")
-    result = evaluate(methods, lists, asked.metrics, **options)
+    result = evaluate(methods, lists, asked.metrics, progress=deadline.check, **options)
     left_out = {"run": len(run) - both.size, "qrels": len(qrels) - both.size}
     noted = {"lists": len(lists), "results": int(lists.scores.values.size)}
     return Answer(result.to_dict() | {"left_out": left_out}, noted)

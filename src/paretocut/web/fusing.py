@@ -13,14 +13,15 @@ from paretocut.web.bodies import FusedList, FuseRequest, RetrieverList, one_or_m
 from paretocut.web.cutting import as_rows, chosen_by
 from paretocut.web.limits import Limits
 from paretocut.web.refusals import InvalidBody
-from paretocut.web.service import Answer, Route, Service
+from paretocut.web.service import Answer, Deadline, Route, Service
 
 
-def fuse_lists(service: Service, asked: FuseRequest) -> Answer:
+def fuse_lists(service: Service, asked: FuseRequest, deadline: Deadline) -> Answer:
     """Fuse the lists of one query or of each query by score, best first."""
     queries, single = one_or_many(asked, "retrievers", "queries")
     lists = _by_retriever(queries, service.limits)
     fused = _fused(service, asked, lists)
+    deadline.check()
     decisions: Sequence[dict[str, Any] | None] = [None] * len(fused)
     if asked.cut is not None:
         decider, chosen = chosen_by(service.models, asked.cut)
@@ -28,6 +29,7 @@ def fuse_lists(service: Service, asked: FuseRequest) -> Answer:
         service.telemetry.cuts(decider, cuts)
         decisions = as_rows(cuts)
         fused = fused.truncate(cuts.k)
+    deadline.check()
     rows = [
         {"results": _results(fused, i), "cut": decision} for i, decision in enumerate(decisions)
     ]

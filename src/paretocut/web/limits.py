@@ -9,7 +9,7 @@ from itertools import chain
 
 import numpy as np
 
-from paretocut.lists import Ragged, offsets_of
+from paretocut.lists import Ragged
 from paretocut.schema.parameters import check_positive_int, check_real
 from paretocut.web.refusals import InvalidBody, Refused
 
@@ -61,11 +61,10 @@ class Limits:
 
     def as_lists(self, lists: Sequence[Sequence[float]]) -> Ragged:
         """Return lists of numbers, unless they are too many or too long."""
-        lengths = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
-        self.check_lists(len(lists), int(lengths.max(initial=0)))
-        offsets = offsets_of(lengths)
-        values = np.fromiter(chain.from_iterable(lists), dtype=np.float64, count=int(offsets[-1]))
-        return Ragged(values, offsets)
+        lengths = list(map(len, lists))
+        self.check_lists(len(lists), max(lengths, default=0))
+        values = np.fromiter(chain.from_iterable(lists), dtype=np.float64, count=sum(lengths))
+        return Ragged.unchecked(values, np.cumsum([0, *lengths]))
 
     def check_ids(self, ids: Iterable[str]) -> None:
         """Refuse ids that would need much more memory than the body: all get the longest's room."""

@@ -29,6 +29,7 @@ CODES = {
     415: ("unsupported_encoding", "bodies must not be compressed, got Content-Encoding: gzip"),
     422: ("invalid_scores", "cut: scores must be finite, got nan at index 3"),
     429: ("too_many_requests", "64 requests are under way, the most allowed; try again"),
+    431: ("head_too_large", "address and headers may have 65,536 bytes, got more"),
     500: ("internal_error", "something went wrong; the log of the service has the details"),
     503: ("out_of_time", "the request took longer than max_seconds; send fewer or shorter lists"),
 }
@@ -67,13 +68,18 @@ class InvalidBody(Refused):
         super().__init__(422, "invalid_body", message)
 
 
-def answer_for(refused: Refused) -> Response:
-    """Return the answer to a refused request."""
+def content_of(refused: Refused) -> bytes:
+    """Return the body of the answer to a refused request."""
     message = refused.message
     if len(message) > _LONGEST:
         message = message[: _LONGEST - 3] + "..."
-    content = {"error": {"status": refused.status, "code": refused.code, "message": message}}
-    return Response(to_json(content), refused.status, refused.headers, "application/json")
+    error = {"status": refused.status, "code": refused.code, "message": message}
+    return to_json({"error": error})
+
+
+def answer_for(refused: Refused) -> Response:
+    """Return the answer to a refused request."""
+    return Response(content_of(refused), refused.status, refused.headers, "application/json")
 
 
 def as_refused(error: Exception) -> Refused | None:

@@ -26,6 +26,9 @@ from paretocut.web.logs import configuration
 TOKEN = "PARETOCUT_TOKEN"
 """Environment variable of the bearer token."""
 
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+"""Names of this machine in the header `Host`."""
+
 _SETTINGS = "PARETOCUT_SERVE"
 
 
@@ -66,6 +69,12 @@ class Settings:
             )
         return None
 
+    def hosts(self) -> tuple[str, ...] | None:
+        """Return the names by which requests must call a service that needs no token."""
+        if self.no_token or self.token() is not None:
+            return None
+        return (*LOOPBACK, self.host)
+
 
 def _is_loopback(host: str) -> bool:
     try:
@@ -104,6 +113,7 @@ def run(settings: Settings) -> None:
             port=settings.port,
             workers=settings.workers,
             log_config=configuration(),
+            http="paretocut.web.connection:Connection",
             access_log=False,  # admission writes a line for each request
             server_header=False,
             timeout_graceful_shutdown=settings.drain_seconds,
@@ -121,4 +131,5 @@ def app() -> FastAPI:
         token=settings.token(),
         limits=settings.limits,
         threads=settings.threads,
+        hosts=settings.hosts(),
     )

@@ -1,21 +1,22 @@
-"""The one way of a request through the service: read in a thread, answered as JSON or Arrow."""
+"""The one way of a request through the service: its body is read and answered as JSON or Arrow."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import parse_qsl
 
+import numpy as np
 from fastapi import FastAPI
 from pydantic import BaseModel
 from pydantic_core import to_json
-from starlette.requests import Request
-from starlette.responses import Response
 
+from paretocut.lists import Ragged, RankedLists
 from paretocut.tail import limited_threads
 from paretocut.web.arrow_streams import ARROW
 from paretocut.web.deciders import Models
@@ -24,6 +25,36 @@ from paretocut.web.openapi import BINARY, errors, takes
 from paretocut.web.refusals import InvalidBody, Refused
 from paretocut.web.telemetry import Telemetry
 
+_BLOCK = 100_000  # results that are decided on between two looks at the deadline
+_SMALL = 8 << 10  # bytes of a body that is answered sooner than a thread would take it over
+
+
+class Deadline(float):
+    """When a request must be answered, by the monotonic clock."""
+
+    def check(self) -> None:
+        """Give up work that is too late."""
+        if time.monotonic() > self:
+            raise Refused(503, headers={"Retry-After": "1"})
+
+
+def in_blocks(
+    lists: Ragged, deadline: Deadline, higher_is_better: bool, who: str
+) -> Iterator[tuple[int, Ragged]]:
+    """Yield lists in blocks, each with the place of its first list, until it is too late."""
+    if lists.values.size <= _BLOCK:
+        yield 0, lists
+        return
+    RankedLists.of_scores(lists, higher_is_better, who=who)  # errors name the list of the request
+    offsets, start = lists.offsets, 0
+    while start < len(lists):
+        deadline.check()
+        reach = int(np.searchsorted(offsets, offsets[start] + _BLOCK, side="right"))
+        stop = max(start + 1, reach - 1)
+        values = lists.values[offsets[start] : offsets[stop]]
+        yield start, Ragged.unchecked(values, offsets[start : stop + 1] - offsets[start])
+        start = stop
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -31,6 +62,12 @@ class Answer:
 
     content: Any
     noted: Mapping[str, int]
+
+    def encoded(self) -> tuple[bytes, str]:
+        """Return the body of the answer and its media type."""
+        if isinstance(self.content, bytes):
+            return self.content, ARROW
+        return to_json(self.content, inf_nan_mode="null"), "application/json"
 
 
 @dataclass(frozen=True)
@@ -42,38 +79,34 @@ class Service:
     threads: ThreadPoolExecutor
     telemetry: Telemetry = field(default_factory=Telemetry)
 
-    async def answer(self, request: Request, work: Callable[[bytes], Answer]) -> Response:
-        """Return the answer that ``work`` makes of the body, in a thread; 503 if it takes too long.
+    async def answer(
+        self, work: Callable[[], Answer], deadline: Deadline, *, at_once: bool
+    ) -> tuple[bytes, str, Mapping[str, int]]:
+        """Return what ``work`` makes of a body, in a thread or, if it is short, at once.
 
-        Work that has begun cannot be stopped: it goes on, and its thread is busy until it ends.
-        Work that still waits for a thread is dropped.
+        A request that takes too long is answered 503. Work that still waits for a thread is
+        dropped then, and work that has begun stops at its next look at the deadline.
         """
-        body = await request.body()
 
-        def alone() -> tuple[Response, Mapping[str, int]]:
+        def alone() -> tuple[bytes, str, Mapping[str, int]]:
             with limited_threads(1):
-                answer = work(body)
-            content = answer.content
-            if isinstance(content, bytes):
-                return Response(content, media_type=ARROW), answer.noted
-            text = to_json(content, inf_nan_mode="null")
-            return Response(text, media_type="application/json"), answer.noted
+                answer = work()
+                return *answer.encoded(), answer.noted
 
+        if at_once:
+            return alone()
         future = asyncio.get_running_loop().run_in_executor(self.threads, alone)
-        left = request.scope["paretocut.deadline"] - time.monotonic()
-        done, _ = await asyncio.wait({future}, timeout=left)
+        done, _ = await asyncio.wait({future}, timeout=deadline - time.monotonic())
         if not done:
             future.cancel()
             future.add_done_callback(_forget)
-            raise Refused(503, headers={"Retry-After": "1"})
+            deadline.check()
         try:
-            response, noted = future.result()
+            return future.result()
         finally:
             # The exception refers to this frame and the future to the exception: a circle that
             # would keep the whole body until the next garbage collection.
             del future, done
-        request.scope["paretocut.noted"].update(noted)
-        return response
 
 
 def _forget(future: asyncio.Future[Any]) -> None:
@@ -86,37 +119,45 @@ def _forget(future: asyncio.Future[Any]) -> None:
 class Route:
     """An address that takes a body of JSON and answers it; `stream` makes it take Arrow too.
 
-    `work` takes the service and the checked body; its name and docstring describe the address.
-    `stream` has the options that go into the address beside an Arrow stream, and the work that
-    takes the service, the stream and these options.
+    `work` takes the service, the checked body and the deadline; its name and docstring describe
+    the address. `stream` has the options that go into the address beside an Arrow stream, and the
+    work that takes the service, the stream, these options and the deadline.
     """
 
     path: str
     summary: str
     body: type[BaseModel]
     answer: Any
-    work: Callable[[Service, Any], Answer]
-    stream: tuple[type[BaseModel], Callable[[Service, bytes, Any], Answer]] | None = None
+    work: Callable[[Service, Any, Deadline], Answer]
+    stream: tuple[type[BaseModel], Callable[[Service, bytes, Any, Deadline], Answer]] | None = None
+    quick: bool = False  # small bodies need no thread
 
-    def add_to(self, app: FastAPI, service: Service) -> None:
-        """Serve the address."""
-
-        async def endpoint(request: Request) -> Response:
-            kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-            if self.stream is not None and kind == ARROW:
-                options, of_stream = self.stream
-                asked = options.model_validate(dict(request.query_params), strict=False)
-                return await service.answer(request, lambda body: of_stream(service, body, asked))
-            if self.stream is not None and request.query_params:
-                raise InvalidBody("the options of a JSON body belong in the body")
+    async def respond(
+        self, service: Service, kind: str, query: str, body: bytes, deadline: Deadline
+    ) -> tuple[bytes, str, Mapping[str, int]]:
+        """Return the answer to a body of this media type: content, media type, numbers to log."""
+        at_once = self.quick and len(body) <= _SMALL
+        if self.stream is not None and kind == ARROW:
+            options, of_stream = self.stream
+            given = dict(parse_qsl(query, keep_blank_values=True))
+            asked = options.model_validate(given, strict=False)
             return await service.answer(
-                request, lambda body: self.work(service, self.body.model_validate_json(body))
+                lambda: of_stream(service, body, asked, deadline), deadline, at_once=at_once
             )
+        if self.stream is not None and query:
+            raise InvalidBody("the options of a JSON body belong in the body")
+        return await service.answer(
+            lambda: self.work(service, self.body.model_validate_json(body), deadline),
+            deadline,
+            at_once=at_once,
+        )
 
+    def describe(self, app: FastAPI) -> None:
+        """Add the address to the app, which describes it; admission answers it."""
         options = None if self.stream is None else self.stream[0]
         app.add_api_route(
             self.path,
-            endpoint,
+            _unreached,
             methods=["POST"],
             name=self.work.__name__,
             summary=self.summary,
@@ -125,3 +166,7 @@ class Route:
             responses=errors() | ({} if options is None else {200: {"content": {ARROW: BINARY}}}),
             openapi_extra=takes(self.body, options),
         )
+
+
+def _unreached() -> None:
+    raise AssertionError("admission answers the addresses that take a body")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 import re
@@ -17,10 +18,13 @@ from samples import planted
 import paretocut as pc
 from paretocut.calibration import calibrated, nonsense_queries
 from paretocut.cli import main
+from paretocut.cli._main import build_parser
+from paretocut.cli.explore import exploration
 from paretocut.truncators import Gated, ScoreThreshold
 from paretocut.web.explorer import report, views
+from paretocut.web.explorer.copied import Source
 from paretocut.web.explorer.exploration import Exploration
-from paretocut.web.explorer.pasted import pasted_lists
+from paretocut.web.explorer.pasted import pasted_lists, unpacked
 
 
 def plain(view: Any) -> Any:
@@ -167,14 +171,16 @@ def test_the_gate_shows_where_the_best_score_lies_among_nonsense(sign: float) ->
     np.testing.assert_array_equal(session.cuts("model-mine").k, gated.predict(lists))
 
 
-def test_a_model_of_word_scores_needs_the_texts() -> None:
+def lexical_model() -> pc.truncators.Calibrated:
     texts = ["ferns grow in the shade of trees", "roses like full sun and rich soil"] * 20
-    rng = np.random.default_rng(0)
-    scale, asked = (
-        pc.background.QueryScale.from_texts(texts),
-        nonsense_queries(texts, 40, lexical=True),
-    )
-    model = calibrated(rng.exponential(1.0, (40, 60)), scale=scale, texts=asked)
+    scale = pc.background.QueryScale.from_texts(texts)
+    asked = nonsense_queries(texts, 40, lexical=True)
+    scores = np.random.default_rng(0).exponential(1.0, (40, 60))
+    return calibrated(scores, scale=scale, texts=asked)
+
+
+def test_a_model_of_word_scores_needs_the_texts() -> None:
+    model = lexical_model()
     lists = planted(2)
     with pytest.raises(
         pc.errors.InvalidParameterError, match="text of every query, got none for 2"
@@ -185,30 +191,81 @@ def test_a_model_of_word_scores_needs_the_texts() -> None:
     cuts = model.cut_batch(lists, queries=list(known.values()))
     np.testing.assert_array_equal(session.cuts("model-words").k, cuts.k)
     (gate,) = plain(views.query_view(session, 1))["gates"]
-    best = float(lists[1].scores[0]) / float(scale([known["q1"]])[0])
+    assert model.scale_ is not None
+    best = float(lists[1].scores[0]) / float(model.scale_([known["q1"]])[0])
     assert gate["best"] == pytest.approx(best, rel=1e-6)
     assert len(gate["nonsense"]) == 40
 
 
-def test_copied_code_cuts_as_the_page_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lists = planted()
-    pc.write_trec(tmp_path / "run.txt", lists)
+ODD = 'a run\'s $HOME "2".txt'
+
+
+@pytest.mark.parametrize("form", ["one", "folder", "fused", "distances", "fused distances", "odd"])
+def test_copied_code_cuts_as_the_page_does(
+    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cut of fused runs once became a threshold on the first of them, and kept nothing."""
     monkeypatch.chdir(tmp_path)
-    session = Exploration(pc.read_trec("run.txt"), source="run.txt")
-    for key in session.methods:
-        code = views.copy_view(session, key, 0, 0)
+    Path("folder").mkdir()
+    sign = -1.0 if "distances" in form else 1.0
+    first = {"folder": "folder/run.txt", "odd": ODD}.get(form, "run.txt")
+    runs = [first, "-b.txt"] if form in ("fused", "odd", "fused distances") else [first]
+    for seed, file in enumerate(runs):
+        pc.write_trec(Path(file), planted(sign=sign, seed=seed))
+    gate, model = "folder/bg of mine.json", "model it's.json"
+    up = form != "distances"  # what is fused has scores
+    best = np.random.default_rng(3).normal(0.5, 0.06, 200)
+    pc.Background.fit(best if up else -best, higher_is_better=up).save(gate)
+    pc.truncators.Consensus(expect="few").save(model)
+    given = [first, "--model", f"gate={gate}", f"--model=mine={model}"]
+    given += ["--fuse=./-b.txt"] if len(runs) > 1 else []
+    given += ["--distances"] if sign < 0 else []
+    session = exploration(build_parser().parse_args(["explore", *given, "-q"]))
+    assert {"model-gate", "model-mine"} <= session.methods.keys()
+    eye = {("eye", k): (None, 1, k) for k in (0, 7)}
+    for name, asked in {**{key: (key, 0, 0) for key in session.methods}, **eye}.items():
+        code = views.copy_view(session, *asked)
         scope: dict[str, Any] = {}
         exec(code["python"], scope)
-        np.testing.assert_array_equal(scope["cuts"].k, session.cuts(key).k)
+        if isinstance(name, str):
+            expected = session.cuts(name).k
+        else:
+            expected = scope["cuts"].k
+            assert expected[1] == name[1]
+        np.testing.assert_array_equal(scope["cuts"].k, expected)
         Path("model.json").write_text(json.dumps(code["model"]))
         loaded = pc.load("model.json")
-        np.testing.assert_array_equal(loaded.predict(session.lists), session.cuts(key).k)
-        done = subprocess.run(
-            [sys.executable, "-m", *code["command"].split(), "--json", "-q"],
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        told = [json.loads(line)["k"] for line in done.stdout.splitlines()]
-        assert told == session.cuts(key).k.tolist()
+        np.testing.assert_array_equal(loaded.predict(session.lists), expected)
+        shell = f"{sys.executable} -m {code['command'].strip()} --json -q"
+        done = subprocess.run(shell, shell=True, capture_output=True, text=True, check=True)
+        assert [json.loads(line)["k"] for line in done.stdout.splitlines()] == expected.tolist()
+
+
+def test_copied_code_of_lexical_models_and_pasted_scores_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lists = pasted_lists("0.9 0.8 0.3 0.2 0.1")
+    session = Exploration(lists, source=Source(runs=()))
+    code = views.copy_view(session, "upper-half", 0, 0)
+    scope: dict[str, Any] = {}
+    exec(code["python"], scope)
+    assert scope["cuts"].k.tolist() == session.cuts("upper-half").k.tolist() == [2]
+    assert code["command"] is None
+
+    Path("texts.tsv").write_text("".join(f"q{i}\troses in soil {i}\n" for i in range(4)))
+    pc.write_trec(Path("run.txt"), planted())
+    lexical_model().save("words.json")
+    given = ["explore", "run.txt", "--model=words=words.json", "--query-texts=texts.tsv", "-q"]
+    session = exploration(build_parser().parse_args(given))
+    code = views.copy_view(session, "model-words", 0, 0)
+    scope = {}
+    exec(code["python"], scope)
+    expected = session.cuts("model-words").k
+    np.testing.assert_array_equal(scope["cuts"].k, expected)
+    shell = f"{sys.executable} -m {code['command'].strip()} --json -q"
+    done = subprocess.run(shell, shell=True, capture_output=True, text=True, check=True)
+    assert [json.loads(line)["k"] for line in done.stdout.splitlines()] == expected.tolist()
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0], ids=["scores", "distances"])
@@ -249,6 +306,40 @@ def test_pasted_texts_are_told_apart() -> None:
             pasted_lists(text)
 
 
+def test_two_pasted_lists_stay_two() -> None:
+    for text in ("[0.9, 0.5] [0.7]", "[[0.9, 0.5],\n [0.7]]", "[0.9, 0.5]\n[0.7]\n"):
+        assert [one.scores.tolist() for one in pasted_lists(text)] == [[0.9, 0.5], [0.7]]
+    assert len(pasted_lists("[0.9, 0.5, 0.7]")) == 1
+    csv = "score,doc_id,query_id\n3,x,a\n2,y,a\n"  # in another order
+    assert pasted_lists(csv)[0].scores.tolist() == [3, 2]
+
+
+@pytest.mark.parametrize("ending", ["run", "run.gz", "run.xz", "jsonl", "csv", "parquet", "arrow"])
+def test_uploaded_files_are_read_as_the_command_line_reads_them(
+    ending: str, tmp_path: Path
+) -> None:
+    lists, file = planted(3, judged=False), tmp_path / f"my.{ending}"
+    pc.io.write_lists(file, lists)
+    found = pasted_lists(unpacked(base64.b64encode(file.read_bytes()).decode()), name=file.name)
+    np.testing.assert_array_equal(found.scores.values, pc.io.read_lists(file).scores.values)
+    with pytest.raises(pc.errors.InvalidParameterError, match="must end in one of"):
+        pasted_lists(file.read_bytes(), name="my.xlsx")
+
+
+def test_a_report_of_20_000_queries_is_written(tmp_path: Path) -> None:
+    """It once failed, with an option that nobody had given."""
+    scores = np.random.default_rng(0).exponential(size=(20_000, 12))
+    page = report.render(Exploration(pc.RankedLists(scores), name="large"))
+    assert len(page) < 1_900_000
+    (tmp_path / "report.html").write_bytes(page)
+    told = embedded(tmp_path / "report.html")
+    assert told["run"]["lists"] == 20_000
+    assert 10 < len(told["run"]["queries"]["id"]) <= 2000
+    assert "of 20,000 queries" in told["note"]
+    for i, view in told["queries"].items():
+        assert told["run"]["queries"]["id"][int(i)] == view["id"]
+
+
 # Judgements.
 
 
@@ -262,6 +353,7 @@ def test_judgements_of_the_page_teach_what_they_teach_the_library() -> None:
         asked.add((i, rank))
         grades[i][rank] = bool(truth.relevant[i][rank])
         session.judge(i, rank, grades[i][rank])
+    session.learn(session.taught(session.lists))
     assert len(asked) == 20
     assert len({rank for _, rank in asked}) > 8  # all over the list, not one corner of it
     learned = pc.truncators.Consensus().fit(lists.with_relevance(grades))
@@ -299,16 +391,84 @@ def test_a_judgement_can_be_taken_back() -> None:
     assert views.judging_view(session, 1)["judged"] == 0
 
 
-def test_judging_again_keeps_the_relevant_documents_that_were_not_retrieved() -> None:
+def test_a_judgement_of_a_judged_run_changes_that_query_and_no_other() -> None:
+    """One click once hid the metrics of the whole run, and the next one changed its recall."""
     lists = planted()  # one more relevant document than was retrieved
     session = Exploration(lists)
+    before = {name: session.values(name, "first10") for name in ("f1", "recall")}
     place = int(np.flatnonzero(lists.relevant[1])[0])
-    session.judge(1, place, False)
-    assert session.lists.num_relevant[1] == lists.num_relevant[1] - 1
+    session.judge(1, place, None)
+    row = next(m for m in plain(views.run_view(session))["methods"] if m["key"] == "first10")
+    assert row["recall"] == pytest.approx(np.delete(before["recall"], 1).mean())
+    assert plain(views.run_view(session))["queries"]["state"][1] == "judged in part"
+    assert plain(views.query_view(session, 1))["curves"] is None
+    assert plain(views.query_view(session, 0))["curves"] is not None
     session.judge(1, place, True)
-    np.testing.assert_array_equal(session.lists.num_relevant, lists.num_relevant)
+    for name, known in before.items():
+        np.testing.assert_array_equal(session.values(name, "first10"), known)
+    session.judge(1, place, False)
+    number = int(lists.num_relevant[1]) - 1
+    expected = pc.metrics.get("recall").curve(session.lists.relevant[1], number)[10]
+    assert session.values("recall", "first10")[1] == pytest.approx(expected)
+    session.learn(session.taught(session.lists))
+    assert "learned" not in session.methods  # it would be measured on what it learned from
     with pytest.raises(pc.errors.InvalidParameterError, match=r"rank must be in 0\.\.119, got 120"):
         session.judge(1, 120, True)
+
+
+def test_what_learned_on_the_page_is_not_measured_there() -> None:
+    session = Exploration(planted(2, 12, judged=False))
+    for rank in range(12):
+        session.judge(0, rank, rank < 2)
+    session.learn(session.taught(session.lists))
+    rows = {m["key"]: m for m in plain(views.run_view(session))["methods"]}
+    assert "f1" in rows["consensus"]
+    assert "f1" not in rows["learned"]
+    assert "f1" not in plain(views.query_view(session, 0))["methods"]["learned"]
+
+
+@pytest.mark.parametrize("unanswered", [True, False])
+def test_queries_without_judgements_stay(unanswered: bool, tmp_path: Path) -> None:
+    """They were once left out, so that a gate, which is there for them, looked harmful."""
+    run, qrels = str(tmp_path / "run.txt"), str(tmp_path / "qrels.txt")
+    judged, noise = planted(6), np.random.default_rng(1).exponential(0.08, (4, 120))
+    lists = pc.RankedLists(
+        [*judged.scores, *noise],
+        query_ids=[*judged.query_ids, "n0", "n1", "n2", "n3"],
+        doc_ids=[*judged.doc_ids, *([f"x{j}" for j in range(120)] for _ in range(4))],
+    )
+    pc.write_trec(run, lists)
+    pc.io.write_qrels(qrels, judged)
+    best = np.random.default_rng(2).exponential(0.08, (200, 120)).max(axis=1)
+    pc.Background.fit(best).save(tmp_path / "bg.json")
+    given = ["explore", run, qrels, f"--model=gate={tmp_path / 'bg.json'}", "-q"]
+    given += ["--unanswered"] if unanswered else []
+    view = plain(views.run_view(exploration(build_parser().parse_args(given))))
+    assert (view["lists"], view["measured"]) == (10, 6)
+    word = "no answer" if unanswered else "not judged"
+    assert view["queries"]["state"] == [""] * 6 + [word] * 4
+    rows = {m["key"]: m for m in view["methods"]}
+    if unanswered:
+        assert (rows["model-gate"]["answered"], rows["first10"]["refused"]) == (1, 0)
+        assert rows["model-gate"]["refused"] >= 0.75
+    else:
+        assert "refused" not in rows["model-gate"]
+    known = np.mean([curve[10] for curve in pc.metrics.get("f1").curves(judged)])
+    assert rows["first10"]["f1"] == pytest.approx(known)  # as `compare` says
+
+
+def test_the_verdict_names_the_best_method_and_the_ceiling() -> None:
+    lists = planted(20)
+    session = Exploration(lists)
+    said = views.verdict(session)
+    assert said is not None
+    means = {m: session.values("f1", m).mean() for m in session.methods}
+    best = max(means, key=lambda m: float(means[m]))
+    ceiling = np.mean([curve.max() for curve in pc.metrics.get("f1").curves(lists)])
+    assert said.startswith(f"{session.methods[best].label} has the best mean F1")
+    assert f"{means[best]:.3f} (95 %" in said
+    assert f"would give {ceiling:.3f}" in said
+    assert views.verdict(Exploration(planted(2, judged=False))) is None
 
 
 def test_saved_judgements_are_qrels(tmp_path: Path) -> None:
@@ -340,7 +500,7 @@ def test_the_report_is_one_file_of_its_own_and_says_what_it_leaves_out() -> None
     content = json.loads(found[1])
     assert len(content["run"]["queries"]["id"]) == 250
     assert 20 <= len(content["queries"]) < 250
-    assert f"{len(content['queries'])} of 250 come with their lists" in content["note"]
+    assert f"{len(content['queries'])} of them with their lists" in content["note"]
     assert content["run"]["name"] == "a <b> run"
     some = next(iter(content["queries"].values()))
     fit = pc.fit_tail(lists[some["index"]].scores)
@@ -379,7 +539,7 @@ def test_the_command_writes_the_report(tmp_path: Path, capsys: pytest.CaptureFix
     pc.write_trec(run, lists)
     pc.io.write_qrels(qrels, lists)
     assert main(["report", str(run), str(qrels), "-o", str(out)]) == 0
-    assert b'"measured":true' in out.read_bytes()
+    assert b'"measured":4' in out.read_bytes()
     assert main(["report", str(run), "-o", str(out), "--model", "x", "-q"]) == 2
     assert "--model must have the form NAME=FILE, got 'x'" in capsys.readouterr().err
 
@@ -407,7 +567,7 @@ def test_the_command_fuses_runs_and_reads_texts(tmp_path: Path) -> None:
     assert main(["report", words, qrels, "--unjudged", "unknown", *options]) == 0
     content = embedded(Path(out))
     assert content["run"]["retrievers"] == ["words", "vectors"]
-    assert content["run"]["name"] == "words.run + vectors.run"
+    assert content["run"]["name"] == "words.run + vectors.run, judged by qrels"
     view = content["queries"]["0"]
     assert view["text"] == "first question"
     assert {row.get("text") for row in view["results"]} == {None, "a text"}

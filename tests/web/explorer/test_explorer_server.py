@@ -113,7 +113,7 @@ def test_the_oldest_upload_is_forgotten_first(client: TestClient) -> None:
     [
         (b"no json", 400, "the body is not JSON"),
         (b"[]", 422, "should be a valid dictionary or object"),
-        (b"{}", 422, "run: Field required"),
+        (b"{}", 422, "the run must have at least one score"),
         (b'{"run": 5}', 422, "run: Input should be a valid string"),
         (b'{"run": ""}', 422, "got no text"),
         (b'{"run": "a b c"}', 422, "expected 6 fields"),
@@ -250,6 +250,8 @@ def test_a_judgement_is_answered_with_what_it_taught(client: TestClient) -> None
     answer = client.post(f"/api/{run}/judge", json=sent).json()
     assert answer["query"]["results"][1]["relevant"] == 1
     assert answer["judging"]["judged"] == 1
+    sent = {"i": 0, "rank": 1}
+    answer = client.post(f"/api/{run}/learn", json=sent).json()
     own = answer["query"]["methods"]["learned"]
     lists = pc.RankedLists([[0.9, 0.8, 0.7, 0.3, 0.2, 0.1]])
     taught = lists.with_relevance([[None, 1, None, None, None, None]])

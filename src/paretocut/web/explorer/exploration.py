@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from functools import cached_property
 from threading import Lock
@@ -15,10 +16,12 @@ from paretocut import metrics
 from paretocut.background import Background
 from paretocut.decisions import Cuts
 from paretocut.errors import InvalidParameterError
+from paretocut.io.trec import CoverageWarning, Qrels, with_qrels
 from paretocut.judging import plan_judgements
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
 from paretocut.tail import SurpriseFits, fit_tails
 from paretocut.truncators import Calibrated, Consensus, Gated, Surprise, Truncator, from_text
+from paretocut.web.explorer.copied import Code, Source
 
 LEARNED = "learned"
 """Key of the method that learns from judgements made on the page."""
@@ -30,25 +33,21 @@ _PLANNED = 50  # questions; then the answers show where to ask next
 
 @dataclass(frozen=True)
 class Method:
-    """A way to cut: its key in links, its label on the page, and the same in code.
-
-    `python` is an expression, `command` what follows ``paretocut cut RUN``.
-    """
+    """A way to cut: its key in links, its label on the page, and the same in code."""
 
     key: str
     label: str
     truncator: Truncator
     kind: Literal["ours", "rival", "model", "learned"]
-    python: str
-    command: str
+    code: Code
 
 
 def _standard_methods() -> list[Method]:
     """Return the methods that need nothing: the default, the paper's rule and their rivals."""
-    rule, python = Surprise(alpha=0.05), "pc.cut_batch(lists, alpha=0.05)"
+    rule = Code("pc.cut_batch(lists, alpha=0.05)", ("--alpha", "0.05"))
     found = [
-        Method("consensus", "Consensus", Consensus(), "ours", "pc.cut_batch(lists)", ""),
-        Method("surprise", "Surprise, p ≤ 0.05", rule, "ours", python, "--alpha 0.05"),
+        Method("consensus", "Consensus", Consensus(), "ours", Code("pc.cut_batch(lists)")),
+        Method("surprise", "Surprise, p ≤ 0.05", Surprise(alpha=0.05), "ours", rule),
     ]
     for key, label, words in (
         ("first10", "First 10", "fixed_k:k=10"),
@@ -57,30 +56,35 @@ def _standard_methods() -> list[Method]:
         ("autocut", "Autocut", "autocut"),
     ):
         truncator = from_text(words)
-        python = f"pc.truncators.{truncator!r}.cut_batch(lists)"
-        found.append(Method(key, label, truncator, "rival", python, f"--method {words}"))
+        code = Code(f"pc.truncators.{truncator!r}.cut_batch(lists)", method=words)
+        found.append(Method(key, label, truncator, "rival", code))
     return found
 
 
-def _model(label: str, model: Truncator | Background) -> Method:
+def _model(label: str, model: Truncator | Background, file: str) -> Method:
     """Return the method of a saved model; a background gates untrained `Consensus`."""
-    file = f"{label}.json"
     if isinstance(model, Background):
         truncator: Truncator = Gated(Consensus(), model)
-        gated = f'pc.truncators.Gated(pc.truncators.Consensus(), pc.load("{file}"))'
-        python, command = f"{gated}.cut_batch(lists)", f"--background {file}"
+        gated = f"pc.truncators.Gated(pc.truncators.Consensus(), pc.load({file!r}))"
+        code = Code(f"{gated}.cut_batch(lists)", ("--background", file))
     else:
-        truncator = model
-        python, command = f'pc.cut_batch(lists, truncator="{file}")', f"--model {file}"
-    return Method(f"model-{label}", label, truncator, "model", python, command)
+        truncator, lexical = model, _is_lexical(model)
+        queries = ", queries=queries" if lexical else ""
+        python = f"pc.load({file!r}).cut_batch(lists{queries})"
+        code = Code(python, ("--model", file), lexical=lexical)
+    return Method(f"model-{label}", label, truncator, "model", code)
+
+
+def _is_lexical(model: Truncator | Background) -> bool:
+    return isinstance(model, Calibrated) and model.scale_ is not None
 
 
 @dataclass(eq=False)
 class Exploration:
     """Ranked lists and the methods that cut them; each method decides once.
 
-    One more method learns from lists judged in part. Lists judged in full are for measuring: a
-    method that learned from them would look too good.
+    Lists judged in full are for measuring. If a run has none, one more method learns from what is
+    judged, on the page too; it is measured nowhere, because it would look too good.
     """
 
     lists: RankedLists
@@ -88,7 +92,8 @@ class Exploration:
     models: InitVar[Mapping[str, Truncator | Background] | None] = None
     query_texts: Mapping[str, str] = field(default_factory=dict)  # by id
     doc_texts: Mapping[str, str] = field(default_factory=dict)
-    source: str = "run.txt"  # the run in a command
+    unanswered: Collection[str] = ()  # queries that are known to have no answer
+    source: Source = field(default_factory=Source)
     lock: Any = field(default_factory=Lock)  # judgements come while views are made
     _decided: dict[str, Cuts] = field(default_factory=dict)
     _plan: Sequence[tuple[int, int]] = ()  # results to judge
@@ -96,17 +101,22 @@ class Exploration:
     def __post_init__(self, models: Mapping[str, Truncator | Background] | None) -> None:
         found = _standard_methods()
         for label, model in (models or {}).items():
-            found.append(_model(label, model))
-            lexical = isinstance(model, Calibrated) and model.scale_ is not None
+            found.append(_model(label, model, self.source.model(label)))
             unknown = [name for name in self.lists.query_ids if name not in self.query_texts]
-            if lexical and unknown:
+            if _is_lexical(model) and unknown:
                 raise InvalidParameterError(
                     f"explore: the model {label} was calibrated for lexical scores and needs the "
                     f"text of every query, got none for {len(unknown)}, such as {unknown[0]}"
                 )
         self.methods = {method.key: method for method in found}
-        if self.lists.relevance is not None and not self.lists.fully_judged:
-            self._learn()
+        self._elsewhere = np.zeros(len(self.lists), dtype=np.int64)
+        if self.measured.size:  # relevant documents that were not retrieved count in recall
+            own = self.lists[self.measured]
+            self._elsewhere[self.measured] = own.num_relevant - own.relevant.count(
+                own.relevant.values
+            )
+        self.learns = not self.measured.size
+        self.learn(self.taught(self.lists))
 
     def cuts(self, key: str) -> Cuts:
         """Return the decisions of a method on all lists."""
@@ -134,16 +144,33 @@ class Exploration:
         return [tuple(dict.fromkeys((*tail, *cut))) for tail, cut in both]
 
     @cached_property
-    def curves(self) -> dict[str, Ragged]:
-        """The curve of each metric over k, for every list; none unless all results are judged."""
-        if not self.lists.fully_judged:
-            return {}
-        return {name: metrics.get(name).curves(self.lists) for name in METRICS}
+    def measured(self) -> IntArray:
+        """Positions of the lists of which every result is judged."""
+        if self.lists.relevance is None:
+            return np.empty(0, dtype=np.int64)
+        known = self.lists.scores.count(self.judged)
+        return np.flatnonzero((known == self.lists.scores.lengths) & (known > 0))
 
-    def values(self, metric: str, k: IntArray) -> FloatArray:
-        """Return a metric at these cuts, one for each list."""
-        curves = self.curves[metric]
-        found: FloatArray = curves.values[curves.offsets[:-1] + k]
+    def curves_of(self, positions: IntArray) -> dict[str, Ragged]:
+        """Return the curve of each metric over k, for some lists of which all is judged."""
+        lists = self.lists[positions]
+        assert lists.relevance is not None
+        hits = lists.relevance.count(lists._counts(lists.relevance.values))
+        whole = lists.with_relevance(lists.relevance, hits + self._elsewhere[positions])
+        return {name: metrics.get(name).curves(whole) for name in METRICS}
+
+    @cached_property
+    def curves(self) -> dict[str, Ragged]:
+        """The curves of all measured lists."""
+        return self.curves_of(self.measured) if self.measured.size else {}
+
+    def values(self, metric: str, key: str) -> FloatArray:
+        """Return a metric of a method on each list; NaN where it cannot or must not be measured."""
+        found = np.full(len(self.lists), np.nan)
+        if self.measured.size and key != LEARNED:
+            curve = self.curves[metric]
+            k = self.cuts(key).k[self.measured]
+            found[self.measured] = curve.values[curve.offsets[:-1] + k]
         return found
 
     @cached_property
@@ -163,7 +190,7 @@ class Exploration:
         return self.lists.judged.values
 
     def judge(self, i: int, rank: int, relevant: bool | None) -> None:
-        """Judge one result (None takes the judgement back), and learn again from all of them."""
+        """Judge one result; None takes the judgement back."""
         lists = self.lists
         n = len(lists[i])
         if not 0 <= rank < n:
@@ -172,17 +199,12 @@ class Exploration:
         if lists.relevance is not None:
             grades[:] = lists.relevance.values
         at = int(lists.scores.offsets[i]) + rank
-        before, grades[at] = grades[at], np.nan
+        grades[at] = np.nan
         if relevant is not None:
             grades[at] = math.ceil(lists.min_grade) if relevant else 0
-        number = None
-        if lists.fully_judged and relevant is not None:
-            # Relevant documents that were not retrieved still count.
-            number = lists.num_relevant.copy()
-            number[i] += int(relevant) - int(before >= lists.min_grade)
-        self.lists = lists.with_relevance(lists.scores.with_values(grades), number)
-        self.__dict__.pop("curves", None)
-        self._learn()
+        self.lists = lists.with_relevance(lists.scores.with_values(grades))
+        for name in ("measured", "curves"):
+            self.__dict__.pop(name, None)
 
     def next_to_judge(self) -> tuple[int, int] | None:
         """Return list and rank of the result to judge next, or None when all are judged."""
@@ -197,14 +219,39 @@ class Exploration:
             self._plan = plan_judgements(self.lists, _PLANNED, seed=int(known.sum()))
         return None
 
-    def _learn(self) -> None:
-        """Fit `Consensus` to the judgements, if there are any."""
+    def taught(self, lists: RankedLists) -> Truncator | None:
+        """Return what the judgements of the lists teach, if there are any to learn from."""
+        if not self.learns or lists.relevance is None or not lists.judged.values.any():
+            return None
+        return Consensus().fit(lists)
+
+    def learn(self, learned: Truncator | None) -> None:
+        """Take in what judgements taught; None forgets it."""
         self.methods.pop(LEARNED, None)
         self._decided.pop(LEARNED, None)
         self.__dict__.pop("disagreement", None)
-        if self.judged.any():
-            learned = Consensus().fit(self.lists)
-            python, command = 'pc.load("model.json").cut_batch(lists)', "--model model.json"
-            self.methods[LEARNED] = Method(
-                LEARNED, "Learned here", learned, "learned", python, command
-            )
+        if learned is not None:
+            code = Code('pc.load("model.json").cut_batch(lists)', ("--model", "model.json"))
+            self.methods[LEARNED] = Method(LEARNED, "Learned here", learned, "learned", code)
+
+
+def with_all_queries(lists: RankedLists, qrels: Qrels, **how: Any) -> RankedLists:
+    """Return the lists with their judgements as `with_qrels` does; queries without any stay."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        judged = with_qrels(lists, qrels, **how)
+    for warning in caught:
+        told = warning.message
+        if isinstance(told, CoverageWarning) and told.missing:  # the others are not left out
+            warnings.warn(CoverageWarning((), told.missing, False), stacklevel=2)
+    place = {name: j for j, name in enumerate(judged.query_ids.tolist())}
+    found = np.array([place.get(name, -1) for name in lists.query_ids.tolist()], dtype=np.int64)
+    if judged.relevance is None or (found >= 0).all():
+        return judged
+    own = judged.relevance
+    grades = np.full(lists.scores.values.size, np.nan)
+    grades[lists.scores.spread(found >= 0)] = own.take(found[found >= 0]).values
+    number = np.zeros(len(lists), dtype=np.int64)
+    if judged.fully_judged:
+        number[found >= 0] = judged.num_relevant[found[found >= 0]]
+    return lists.with_relevance(lists.scores.with_values(grades), number)

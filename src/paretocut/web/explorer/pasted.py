@@ -2,44 +2,81 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import io
 import re
 from typing import Any
 
 from paretocut.errors import InvalidParameterError
-from paretocut.io import read_lists
-from paretocut.io.tables import Format
+from paretocut.io import read_lists, read_qrels
+from paretocut.io.tables import Format, format_of
 from paretocut.lists import RankedLists
+from paretocut.web.explorer.exploration import with_all_queries
 
 _SCORES = re.compile(r"[\s,;\[\]]*(?:[+-]?[\d.][\d.eE+-]*[\s,;\[\]]*)+")
+_SEVERAL = re.compile(r"[\s,;\[]*(?:\[[^\[\]]*\][\s,;\]]*){2,}")  # nothing but lists in brackets
+
+
+def unpacked(text: str) -> bytes:
+    """Return the bytes of a file that came as base64."""
+    try:
+        return base64.b64decode(text, validate=True)
+    except binascii.Error:
+        problem = "upload: files must be base64, got other characters"
+        raise InvalidParameterError(problem) from None
 
 
 def pasted_lists(
-    run: str, qrels: str | None = None, *, higher_is_better: bool = True
+    run: str | bytes,
+    qrels: str | bytes | None = None,
+    *,
+    name: str = "",
+    higher_is_better: bool = True,
+    max_bytes: int | None = None,
 ) -> RankedLists:
-    """Return the lists of a text: bare scores of one list, a TREC run, JSONL or CSV."""
+    """Return the lists of a text: bare scores, a TREC run, JSONL or CSV; or of a file by its name.
+
+    Bare scores are one list, unless each list stands in brackets of its own.
+    """
     if not run.strip():
         raise InvalidParameterError("upload: the run must have at least one score, got no text")
-    if _SCORES.fullmatch(run):
-        scores = []
-        for word in re.sub(r"[\[\],;]", " ", run).split():
-            try:
-                scores.append(float(word))
-            except ValueError:
-                problem = f"upload: scores must be numbers, got {word!r}"
-                raise InvalidParameterError(problem) from None
-        return RankedLists([scores], query_ids=["pasted"], higher_is_better=higher_is_better)
-    given: dict[str, Any] = {"higher_is_better": higher_is_better}
+    if isinstance(run, str) and _SCORES.fullmatch(run):
+        own = re.findall(r"\[([^\[\]]*)\]", run) if _SEVERAL.fullmatch(run) else [run]
+        scores = [_numbers(text) for text in own]
+        names = [str(i) for i in range(1, len(scores) + 1)]
+        return RankedLists(scores, query_ids=names, higher_is_better=higher_is_better)
+    how: dict[str, Any] = {"higher_is_better": higher_is_better, "max_bytes": max_bytes}
+    kind = _format_of(run) if isinstance(run, str) else format_of(name or "-", who="upload")
+    lists = read_lists(_file(run, name or "run"), kind, **how)
     if qrels is not None and qrels.strip():
-        given["qrels"] = io.BytesIO(qrels.encode())
-    lists = read_lists(io.BytesIO(run.encode()), _format_of(run), **given)
+        judged = read_qrels(_file(qrels, "judgements"), max_bytes=max_bytes)
+        lists = with_all_queries(lists, judged)
     if not len(lists):
         raise InvalidParameterError("upload: the run must have at least one query, got none")
     return lists
+
+
+def _file(given: str | bytes, name: str) -> io.BytesIO:
+    file = io.BytesIO(given.encode() if isinstance(given, str) else given)
+    file.name = name  # errors say it
+    return file
+
+
+def _numbers(text: str) -> list[float]:
+    scores = []
+    for word in re.sub(r"[\[\],;]", " ", text).split():
+        try:
+            scores.append(float(word))
+        except ValueError:
+            problem = f"upload: scores must be numbers, got {word!r}"
+            raise InvalidParameterError(problem) from None
+    return scores
 
 
 def _format_of(text: str) -> Format:
     first = text.lstrip().partition("\n")[0]
     if first.startswith("{"):
         return "jsonl"
-    return "csv" if first.startswith("query_id") and "," in first else "trec"
+    columns = {name.strip(' \t\r"') for name in first.split(",")}
+    return "csv" if "query_id" in columns and len(columns) > 1 else "trec"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import datetime
 import hashlib
 import json
 import re
@@ -16,54 +17,82 @@ from paretocut.web.explorer.exploration import Exploration
 from paretocut.web.explorer.views import frontier_view, query_view, run_view
 
 _CUTS, _RESULTS = 400, 50  # of each query
+_ROWS = 2000  # queries of the table
+_SPARE = 0.2  # of the file, for lists
 _IMPORT = re.compile(r"^import [^;]*? from \"\./(\w+\.js)\";\n", re.MULTILINE)
 
 
 def render(run: Exploration, *, max_size: int = 1_900_000) -> bytes:
     """Return the report as an HTML file of at most ``max_size`` bytes.
 
-    All queries are in the table; the most interesting ones come with their lists, as many as fit.
+    The most interesting queries are in the table, and of these the first come with their lists,
+    as many as fit. Means are over all queries.
     """
     shell = _page("", style := _static("style.css"), code := _bundle("main.js"))
-    content: dict[str, Any] = {"run": run_view(run), "frontier": frontier_view(run)}
-    content |= {"queries": {}, "note": " " * 400}  # room for the note
-    room = max_size - len(shell) - len(_json(content))
+    whole, order = run_view(run), _interesting(run)
+    most = _ROWS
+    content: dict[str, Any] = {"frontier": frontier_view(run), "queries": {}}
+    while True:
+        rows = sorted(order[:most])
+        content["run"] = _with_rows(whole, rows)
+        room = max_size - len(shell) - len(_json(content)) - 500  # for the note
+        if room > _SPARE * max_size or most <= 10:
+            break
+        most //= 2
     queries: dict[int, Any] = {}
-    for i in _interesting(run):
+    place = {i: j for j, i in enumerate(rows)}
+    for i in order[:most]:
         view = query_view(run, i, most_cuts=_CUTS, most_results=_RESULTS, digits=5)
-        size = len(_json({str(i): view})) + 1
+        view["index"] = place[i]
+        size = len(_json({str(place[i]): view})) + 1
         if size > room:
             break
         room -= size
-        queries[i] = view
+        queries[place[i]] = view
     if not queries and len(run.lists):
         raise InvalidParameterError(
             f"report: max_size must leave room for one query at least, got {max_size}"
         )
-    content |= {"queries": queries, "note": _note(run, len(queries))}
+    content |= {"queries": queries, "note": _note(run, len(rows), len(queries))}
     return _page(_json(content).decode(), style, code)
 
 
-def _note(run: Exploration, shown: int) -> str:
+def _with_rows(view: dict[str, Any], rows: list[int]) -> dict[str, Any]:
+    """Return the view of a run with some rows of the table of queries."""
+
+    def taken(column: Any) -> Any:
+        if isinstance(column, dict):
+            return {key: taken(own) for key, own in column.items()}
+        return None if column is None else [column[i] for i in rows]
+
+    return view | {"queries": taken(view["queries"])}
+
+
+def _note(run: Exploration, rows: int, shown: int) -> str:
     lists = run.lists
-    kept = f"all {shown}" if shown == len(lists) else f"{shown} of {len(lists)}"
+    all_rows = "all queries" if rows == len(lists) else f"{rows:,} of {len(lists):,} queries"
+    kept = "all of them" if shown == rows else f"{shown:,} of them"
     note = (
-        f"Report of {run.name}. The table has all queries; {kept} come with their lists"
-        + ("" if shown == len(lists) else ", those on which the methods differ most first")
+        f"Report of {run.name}, {datetime.date.today():%d %B %Y}. The table has {all_rows}, "
+        f"{kept} with their lists"
+        + ("" if shown == rows == len(lists) else "; the methods differ most on these")
         + "."
     )
-    if int(lists.scores.lengths.max(initial=0)) >= _CUTS:
-        note += f" Of longer lists about {_CUTS} cuts are drawn, the first {_CUTS // 2} all."
-    return note + f" The first {_RESULTS} results of a list are named."
+    if run.measured.size:
+        note += (
+            " F1 is high where the results kept are relevant (precision) and the relevant results "
+            "are kept (recall)."
+        )
+    return note
 
 
 def _interesting(run: Exploration) -> list[int]:
     """Return the positions of the lists: where methods differ, where F1 is lost, and so on."""
     by_spread: list[int] = np.argsort(-run.disagreement, kind="stable").tolist()
-    if not run.curves:
+    if not run.measured.size:
         return by_spread
-    ours, first = (run.values("f1", run.cuts(key).k) for key in ("consensus", "first10"))
-    by_gain = np.argsort(-np.abs(ours - first), kind="stable").tolist()
+    gain = np.abs(run.values("f1", "consensus") - run.values("f1", "first10"))
+    by_gain = np.argsort(-np.nan_to_num(gain), kind="stable").tolist()
     turns = [i for pair in zip(by_spread, by_gain, strict=True) for i in pair]
     return list(dict.fromkeys(turns))
 

@@ -6,52 +6,48 @@ the loopback.
 
 from __future__ import annotations
 
+import io
 import json
 import secrets
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
-from importlib.resources import files
-from typing import Any
+from typing import Any, Literal
 
 from fastapi import APIRouter, Depends, Request, Response
 
+from paretocut.io import read_texts
 from paretocut.web.bodies import Strict
 from paretocut.web.explorer import views
+from paretocut.web.explorer.copied import Source
 from paretocut.web.explorer.exploration import Exploration
-from paretocut.web.explorer.pasted import pasted_lists
+from paretocut.web.explorer.pasted import pasted_lists, unpacked
+from paretocut.web.pages import HEADERS
 from paretocut.web.refusals import Refused
-
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
-"""Content-Security-Policy of the page: everything comes from this server."""
 
 MAX_BYTES = 200_000_000
 """Size of a run that can be uploaded."""
 
 _MOST_RUNS = 8
 _VIEWS = {"run": views.run_view, "frontier": views.frontier_view, "qrels": views.qrels_view}
-_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
-_HEADERS = {
-    "Content-Security-Policy": POLICY,
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-store",
-}
 
 
 class _Upload(Strict):
-    run: str
+    """A run and what belongs to it: pasted as text, or files in base64."""
+
+    run: str = ""
     qrels: str | None = None
+    files: dict[Literal["run", "qrels", "query_texts", "corpus"], str] | None = None
     name: str | None = None
     distances: bool | None = None
 
 
-class _Judgement(Strict):
+class _Place(Strict):
     i: int
     rank: int
+
+
+class _Judgement(_Place):
     relevant: bool | None = None
 
 
@@ -70,30 +66,27 @@ class _OpenRuns:
             self._uploaded.popitem(last=False)
         return name
 
-    def view(self, name: str, view: Callable[[Exploration], Any]) -> Response:
-        """Answer with a view of an open run."""
+    def get(self, name: str) -> Exploration:
+        """Return an open run."""
         found = self._first if name == "run" else self._uploaded.get(name)
         if found is None:
             raise Refused(404, message="this run is not open any more: open it again")
+        return found
+
+    def view(self, name: str, view: Callable[[Exploration], Any]) -> Response:
+        """Answer with a view of an open run."""
+        found = self.get(name)
         with found.lock:
             return _answer(view(found))
 
 
 def router(first: Exploration | None) -> APIRouter:
-    """Return the explorer: its page at ``/``, its data below ``/api``.
+    """Return the data of the explorer, below ``/api``.
 
     Without a first run, the page shows the box to upload or paste one.
     """
     runs = _OpenRuns(first)
     routes = APIRouter(include_in_schema=False)
-
-    @routes.get("/")
-    def page() -> Response:
-        return _file("index.html")
-
-    @routes.get("/static/{name}")
-    def static(name: str) -> Response:
-        return _file(name)
 
     @routes.get("/api/{name}/copy")
     def copy(name: str, i: int, k: int, method: str | None = None) -> Response:
@@ -121,6 +114,21 @@ def router(first: Exploration | None) -> APIRouter:
             i = _checked(run, given.i)
             run.judge(i, given.rank, given.relevant)
             return {
+                "query": views.query_view(run, i, also=given.rank),
+                "judging": views.judging_view(run, i),
+            }
+
+        return runs.view(name, view)
+
+    @routes.post("/api/{name}/learn", dependencies=[Depends(_only_json)])
+    def learn(name: str, given: _Place) -> Response:
+        run = runs.get(name)
+        learned = run.taught(run.lists)  # takes a while; judgements come in meanwhile
+
+        def view(run: Exploration) -> Any:
+            run.learn(learned)
+            i = _checked(run, given.i)
+            return {
                 "run": views.run_view(run),
                 "query": views.query_view(run, i, also=given.rank),
                 "judging": views.judging_view(run, i),
@@ -131,10 +139,27 @@ def router(first: Exploration | None) -> APIRouter:
     @routes.post("/api/upload", dependencies=[Depends(_only_json)])
     def upload(given: _Upload) -> Response:
         name = (given.name or "pasted")[:200]
+        files = {key: unpacked(text) for key, text in (given.files or {}).items()}
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            lists = pasted_lists(given.run, given.qrels, higher_is_better=not given.distances)
-        run = Exploration(lists, name=name, source=name)
+            lists = pasted_lists(
+                files.get("run", given.run),
+                files.get("qrels", given.qrels),
+                name=name if "run" in files else "",
+                higher_is_better=not given.distances,
+                max_bytes=MAX_BYTES,
+            )
+        texts = {
+            key: read_texts(io.BytesIO(files[key])) if key in files else {}
+            for key in ("query_texts", "corpus")
+        }
+        run = Exploration(
+            lists,
+            name=name,
+            query_texts=texts["query_texts"],
+            doc_texts=texts["corpus"],
+            source=Source(() if lists.doc_ids is None else (name,), bool(given.distances)),
+        )
         views.run_view(run)  # problems show up now
         notes = [str(warning.message) for warning in caught]
         return _answer({"session": runs.add(run), "notes": notes})
@@ -150,15 +175,7 @@ def _only_json(request: Request) -> None:
 
 def _answer(content: Any) -> Response:
     text = json.dumps(content, allow_nan=False, separators=(",", ":"))
-    return Response(text, 200, _HEADERS, "application/json")
-
-
-def _file(name: str) -> Response:
-    # Only names that are in the folder: no path from a request reaches the file system.
-    for file in files("paretocut.web.explorer").joinpath("static").iterdir():
-        if file.name == name and (kind := _TYPES.get(f".{name.rpartition('.')[2]}")):
-            return Response(file.read_bytes(), 200, _HEADERS, kind)
-    raise Refused(404, message="there is no such file")
+    return Response(text, 200, HEADERS, "application/json")
 
 
 def _checked(run: Exploration, i: int) -> int:

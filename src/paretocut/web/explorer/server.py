@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import uvicorn
 from fastapi import FastAPI
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from paretocut.schema.parameters import check_port
 from paretocut.web.app import create_app
@@ -15,6 +14,7 @@ from paretocut.web.explorer.exploration import Exploration
 from paretocut.web.explorer.routes import MAX_BYTES, router
 from paretocut.web.limits import Limits
 from paretocut.web.logs import configuration
+from paretocut.web.server import LOOPBACK
 
 _HOST = "127.0.0.1"
 
@@ -22,10 +22,7 @@ _HOST = "127.0.0.1"
 def explorer_app(first: Exploration | None) -> FastAPI:
     """Return the service with the explorer at its root; without a run, the page asks for one."""
     limits = Limits(max_body_bytes=MAX_BYTES, max_seconds=600.0)
-    app = create_app(limits=limits, router=router(first))
-    # Refuses pages of strangers whose own host name points to this machine.
-    app.add_middleware(TrustedHostMiddleware, allowed_hosts=[_HOST, "localhost"])
-    return app
+    return create_app(limits=limits, router=router(first), hosts=LOOPBACK)
 
 
 def serve(first: Exploration | None, *, port: int, ready: Callable[[str], None]) -> None:
@@ -34,6 +31,7 @@ def serve(first: Exploration | None, *, port: int, ready: Callable[[str], None])
         config = uvicorn.Config(
             explorer_app(first),
             log_config=configuration("warning"),
+            http="paretocut.web.connection:Connection",
             access_log=False,
             server_header=False,
             timeout_graceful_shutdown=2,

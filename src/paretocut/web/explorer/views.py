@@ -22,9 +22,11 @@ from paretocut.decisions.warnings import WARNINGS
 from paretocut.errors import InvalidParameterError
 from paretocut.io import write_qrels
 from paretocut.lists import IntArray, RankedList
+from paretocut.metrics.significance import bootstrap_interval
 from paretocut.show.plots import frontier_points, tail_histogram
 from paretocut.truncators import Calibrated, Gated, ScoreThreshold
-from paretocut.web.explorer.exploration import LEARNED, Exploration, Method
+from paretocut.web.explorer.copied import Code, as_command, as_python
+from paretocut.web.explorer.exploration import LEARNED, METRICS, Exploration, Method
 
 _TEXT = 300  # characters of a text
 
@@ -45,7 +47,9 @@ def run_view(run: Exploration) -> dict[str, Any]:
         "results": int(lists.scores.values.size),
         "depth": [int(q) for q in np.quantile(lengths, [0, 0.5, 1])] if len(lists) else [0, 0, 0],
         "higher_is_better": lists.higher_is_better,
-        "measured": lists.fully_judged,
+        "measured": int(run.measured.size),
+        "learns": run.learns,
+        "verdict": verdict(run),
         "retrievers": [] if lists.parts is None else list(lists.parts.names),
         "methods": [_method_row(run, method, k[key], bins) for key, method in run.methods.items()],
         "bins": bins.tolist(),
@@ -62,11 +66,33 @@ def run_view(run: Exploration) -> dict[str, Any]:
             "disagreement": _numbers(run.disagreement, 3),
             "warnings": [list(names) for names in run.warnings],
             "k": {key: column.tolist() for key, column in k.items()},
-            "f1": {key: _numbers(run.values("f1", column), 4) for key, column in k.items()}
-            if run.curves
+            "f1": {key: _numbers(run.values("f1", key), 4) for key in k}
+            if run.measured.size
             else None,
+            "state": _states(run),
         },
     }
+
+
+def verdict(run: Exploration) -> str | None:
+    """Return in a few sentences which method is best here, and what the default loses."""
+    if not run.measured.size:
+        return None
+    methods = [key for key in run.methods if key != LEARNED]
+    values = {key: run.values("f1", key)[run.measured] for key in methods}
+    best = max(values, key=lambda key: float(values[key].mean()))
+    mean = float(values[best].mean())
+    low, high = bootstrap_interval(values[best][:, None], resamples=1000)
+    curve = run.curves["f1"]
+    ceiling = float(np.maximum.reduceat(curve.values, curve.offsets[:-1]).mean())
+    said = (
+        f"{run.methods[best].label} has the best mean F1 here, {mean:.3f} (95 % interval "
+        f"{low[0]:.3f} to {high[0]:.3f}); the best cut of every list would give {ceiling:.3f}. "
+    )
+    if best == "consensus":
+        return said + "It is the default."
+    lost = mean - float(values["consensus"].mean())
+    return said + f"The default, Consensus, gives {mean - lost:.3f}, {lost:.3f} less."
 
 
 def _method_row(run: Exploration, method: Method, k: IntArray, bins: IntArray) -> dict[str, Any]:
@@ -80,9 +106,24 @@ def _method_row(run: Exploration, method: Method, k: IntArray, bins: IntArray) -
         "empty": float(np.mean(k == 0)) if k.size else 0.0,
         "histogram": np.histogram(k, bins)[0].tolist(),
     }
-    if k.size:
-        row |= {name: float(run.values(name, k).mean()) for name in run.curves}
+    if run.measured.size and method.key != LEARNED:
+        row |= {name: float(np.nanmean(run.values(name, method.key))) for name in METRICS}
+    none = np.isin(run.lists.query_ids, list(run.unanswered))
+    if none.any() and not none.all():
+        row |= {"answered": float(np.mean(k[~none] > 0)), "refused": float(np.mean(k[none] == 0))}
     return row
+
+
+def _states(run: Exploration) -> list[str] | None:
+    """Return a word about each query that is not simply judged; None if nothing is judged."""
+    if run.lists.relevance is None:
+        return None
+    known = run.lists.scores.count(run.judged)
+    part = np.where(known > 0, "judged in part", "not judged")
+    states = np.where(known == run.lists.scores.lengths, "", part)
+    none = np.isin(run.lists.query_ids, list(run.unanswered))
+    found: list[str] = np.where(none, "no answer", states).tolist()
+    return found
 
 
 def _bins(longest: int) -> IntArray:
@@ -93,9 +134,9 @@ def _bins(longest: int) -> IntArray:
 
 def frontier_view(run: Exploration) -> dict[str, Any]:
     """Return mean recall and precision of fixed cuts; empty unless all results are judged."""
-    if not run.curves or not len(run.lists):
+    if not run.measured.size:
         return {"kept": [], "recall": [], "precision": []}
-    kept, recall, precision = frontier_points(run.lists)
+    kept, recall, precision = frontier_points(run.lists[run.measured])
     return {
         "kept": _numbers(kept),
         "recall": _numbers(recall, 4),
@@ -122,7 +163,9 @@ def query_view(
     ks = _thinned(n, most_cuts, [cut.k for cut in cuts.values()])
     ranks = ks[1:] - 1
     fit = run.fits[i]
-    curves = {name: curve[i] for name, curve in run.curves.items()}
+    curves = {}
+    if i in run.measured:
+        curves = {name: curve[0] for name, curve in run.curves_of(np.array([i])).items()}
     columns = {
         "score": ranked.scores,
         "surprise": fit.surprise,
@@ -138,7 +181,6 @@ def query_view(
         "ks": ks.tolist(),
         **{name: _numbers(column[ranks], digits) for name, column in columns.items()},
         "curves": {name: _numbers(curve[ks], digits) for name, curve in curves.items()} or None,
-        "num_relevant": ranked.num_relevant,
         "tail": _tail(run, i, ranked),
         "methods": {
             key: {
@@ -146,7 +188,11 @@ def query_view(
                 "reason": cut.reason,
                 "warnings": list(cut.warnings),
                 "method": cut.method,
-                **{name: _number(float(curve[cut.k])) for name, curve in curves.items()},
+                **{
+                    name: _number(float(curve[cut.k]))
+                    for name, curve in curves.items()
+                    if key != LEARNED
+                },
             }
             for key, cut in cuts.items()
         },
@@ -318,8 +364,7 @@ def copy_view(run: Exploration, key: str | None, i: int, k: int) -> dict[str, An
     if not 0 <= k <= scores.size:
         raise InvalidParameterError(f"copy: k must be in 0..{scores.size}, got {k}")
     if key is not None:
-        method = run.methods[key]
-        python, command, truncator = method.python, method.command, method.truncator
+        code, truncator = run.methods[key].code, run.methods[key].truncator
     else:
         threshold = 0.0
         if k > 0:
@@ -329,14 +374,10 @@ def copy_view(run: Exploration, key: str | None, i: int, k: int) -> dict[str, An
             threshold = float(np.nextafter(scores[0], better))
         truncator = ScoreThreshold("raw", threshold)
         python = f"pc.truncators.{truncator!r}.cut_batch(lists)"
-        command = f"--method raw:threshold={threshold!r}"
-    direction, distances = ", higher_is_better=False", " --distances"
-    if lists.higher_is_better:
-        direction = distances = ""
-    read = f'lists = pc.io.read_lists("{run.source}"{direction})'
+        code = Code(python, method=f"raw:threshold={threshold!r}")
     return {
-        "python": f"import paretocut as pc\n\n{read}\ncuts = {python}\n",
-        "command": f"paretocut cut {run.source}{distances} {command}".rstrip() + "\n",
+        "python": as_python(run.source, lists, code),
+        "command": as_command(run.source, code),
         "model": json.loads(_saved(truncator.save)),
     }
 

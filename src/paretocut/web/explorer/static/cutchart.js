@@ -46,7 +46,9 @@ export function cutChart({ view, methods, up, zoom, current, onCut, onReset }) {
       if (b > a) parts.push(svg("rect", { class: "window", x: a, y: top, width: b - a, height: bottom - top }));
       if (b - a > 110) above.push(svg("text", { class: "window-label", x: b - 6, y: top + 14, "text-anchor": "end" }, "fitted as chance"));
       const t = view.tail.threshold;
-      if ((t - low + pad) * (high + pad - t) > 0) above.push(svg("line", { class: "threshold", x1: left, x2: right, y1: y(t), y2: y(t) }));
+      if ((t - low + pad) * (high + pad - t) > 0) above.push(
+        svg("line", { class: "threshold", x1: left, x2: right, y1: y(t), y2: y(t) }),
+        svg("text", { class: "side", x: right - 4, y: y(t) - 4, "text-anchor": "end" }, "the tail begins here"));
     }
     const keptRow = svg("rect", { class: "kept-area", x: left, y: top, height: bottom - top, width: 0 });
     const clip = svg("rect", { x: left - 8, y: top - 8, height: bottom - top + 16, width: 0 });
@@ -75,7 +77,7 @@ export function cutChart({ view, methods, up, zoom, current, onCut, onReset }) {
       svg("path", { class: "surprise-line", d: line(rx, surprise.map(y2)) }),
       one > 0 && [
         svg("line", { class: "threshold", x1: left, x2: right, y1: y2(one), y2: y2(one) }),
-        !narrow && svg("text", { class: "side", x: right + 6, y: y2(one) + 4 }, "E = 1"),
+        svg("text", { class: "side", x: narrow ? right : right + 6, y: y2(one) + (narrow ? -4 : 4), "text-anchor": narrow ? "end" : "start" }, "E = 1"),
       ],
     );
 
@@ -83,10 +85,10 @@ export function cutChart({ view, methods, up, zoom, current, onCut, onReset }) {
     let floor = bottom2, top3 = 0;
     const follow = [];
     if (view.curves) {
-      top3 = bottom2 + 30;
+      top3 = bottom2 + 46;
       floor = top3 + (narrow ? 84 : 104);
       const y3 = linear([0, 1], [floor, top3]);
-      parts.push(axisY(y3, [0, 0.5, 1], { left, right, label: { text: "F1, precision, recall", y: top3 - 9 } }));
+      parts.push(axisY(y3, [0, 0.5, 1], { left, right, label: { text: "F1, precision, recall", y: top3 - 26 } }));
       const cuts = ks.filter((k) => k <= reach);
       const ends = [];
       for (const [name, label] of CURVES) {
@@ -97,6 +99,9 @@ export function cutChart({ view, methods, up, zoom, current, onCut, onReset }) {
         follow.push((i) => { dot.setAttribute("cx", at(ks[i])); dot.setAttribute("cy", y3(view.curves[name][i])); });
         ends.push({ name, label, y: y3(values.at(-1)) });
       }
+      const best = cuts.reduce((top, _, i) => (view.curves.f1[i] > view.curves.f1[top] ? i : top), 0);
+      parts.push(svg("path", { class: "peak", d: `M${at(cuts[best])} ${y3(view.curves.f1[best]) - 5}l-5 -8h10Z` }),
+        svg("text", { class: "side", x: at(cuts[best]) + 8, y: y3(view.curves.f1[best]) - 6 }, `best F1: ${whole(cuts[best])}`));
       if (!narrow) {
         // Names stand apart, and above the axis.
         ends.sort((a, b) => b.y - a.y).forEach((end, i) => { end.y = Math.min(end.y, i ? ends[i - 1].y - 12 : floor - 3); });
@@ -137,16 +142,30 @@ export function cutChart({ view, methods, up, zoom, current, onCut, onReset }) {
       const rank = x.invert(((event.clientX - box.left) / box.width) * width) - 0.5;
       onCut(ks[placeOf(ks, Math.min(Math.max(Math.round(rank), 0), n))]);
     };
+    // A finger may mean to scroll: it moves the cut by a tap, or once it goes sideways.
+    let from = null, sideways = false;
     image.addEventListener("pointerdown", (event) => {
       if (event.button > 0) return;
       event.preventDefault();
       image.setPointerCapture(event.pointerId);
       image.classList.add("dragged");
       slider.focus({ preventScroll: true });
-      toPointer(event);
+      from = [event.clientX, event.clientY];
+      sideways = event.pointerType !== "touch";
+      if (sideways) toPointer(event);
     });
-    image.addEventListener("pointermove", (event) => { if (image.hasPointerCapture(event.pointerId)) toPointer(event); });
-    image.addEventListener("pointerup", () => image.classList.remove("dragged"));
+    image.addEventListener("pointermove", (event) => {
+      if (!image.hasPointerCapture(event.pointerId)) return;
+      const [dx, dy] = [event.clientX - from[0], event.clientY - from[1]].map(Math.abs);
+      sideways ||= dx > 8 && dx > dy;
+      if (sideways) toPointer(event);
+    });
+    image.addEventListener("pointerup", (event) => {
+      image.classList.remove("dragged");
+      if (!sideways && from !== null && Math.hypot(event.clientX - from[0], event.clientY - from[1]) < 8) toPointer(event);
+      from = null;
+    });
+    image.addEventListener("pointercancel", () => { from = null; image.classList.remove("dragged"); });
     slider.addEventListener("keydown", (event) => {
       const steps = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10, Home: -ks.length, End: ks.length };
       if (event.key === "Escape") onReset();
@@ -182,23 +201,22 @@ function drawFlags(methods, view, at, left, right, narrow, reach, chosen) {
     const px = at(m.k);
     const text = `${m.label} · ${number(m.k)}${m.k > reach ? " →" : ""}`;
     const size = text.length * 6.3 + 14;
-    const from = px + size > right + 56 ? px - size : px;
+    const from = px + size > right + (narrow ? 6 : 56) ? px - size : px;
     let row = rows.findIndex((taken) => taken.every(([a, b]) => from > b + 4 || from + size < a - 4));
     if (row < 0) row = rows.push([]) - 1;
     rows[row].push([from, from + size]);
     flags.push({ m, px, text, row, end: from < px });
   }
-  const step = narrow ? 0 : 17;
-  const height = narrow ? 14 : rows.length * step + 4;
+  const step = 17, height = rows.length * step + 4;
   const kind = (m) => `flag c${m.i % 8}${m.key === chosen ? " chosen" : ""}`;
-  const y = (row) => (narrow ? 6 : row * step + 8);
+  const y = (row) => row * step + 8;
   // Names stand on all lines, not only on those drawn before them.
   const drawn = [
     flags.map(({ m, px, row }) => svg("g", { class: kind(m) },
       svg("line", { x1: px, x2: px, y1: y(row), y2: height + (narrow ? 200 : 260) }))),
     flags.map(({ m, px, text, row, end }) => svg("g", { class: kind(m) },
       svg("circle", { cx: px, cy: y(row), r: 4 }),
-      !narrow && svg("text", { x: end ? px - 8 : px + 8, y: y(row) + 4, "text-anchor": end ? "end" : "start" }, text))),
+      svg("text", { x: end ? px - 8 : px + 8, y: y(row) + 4, "text-anchor": end ? "end" : "start" }, text))),
   ];
   return { flags: drawn, height };
 }

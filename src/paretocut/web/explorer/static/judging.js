@@ -1,20 +1,20 @@
 // Click to judge: what is known, what was learned from it, and what to ask next.
 
 import { download, el, number, plural, replace, toast, whole } from "./dom.js";
-import { loadCode, loadJudging, loadQrels, sendJudgement } from "./source.js";
+import { learnAgain, loadCode, loadJudging, loadQrels, sendJudgement } from "./source.js";
 
-const CHOICES = [[true, "relevant"], [false, "not"]];
+const CHOICES = [[true, "yes", "relevant", 1], [false, "no", "not", 0], [null, "open", "unknown", null]];
 
-// Two buttons for a result; pressing the one that is down takes the judgement back.
+// What a result is: exactly one of three.
 export function judgeButtons(rank, known, onJudge) {
   return el("span", { class: "judge", role: "group", "aria-label": `Judgement of rank ${rank + 1}` },
-    CHOICES.map(([value, label]) => el("button", {
-      type: "button", class: value ? "yes" : "no", "aria-pressed": String(known === (value ? 1 : 0)), "data-rank": rank,
+    CHOICES.map(([value, kind, label, own]) => el("button", {
+      type: "button", class: kind, "aria-pressed": String((known ?? null) === own), "data-rank": rank, "aria-label": kind === "no" ? "not relevant" : null,
       onclick: ({ currentTarget }) => {
+        if (currentTarget.getAttribute("aria-pressed") === "true") return;
         // Seen at once; the answer of the engine follows.
-        const down = currentTarget.getAttribute("aria-pressed") === "true";
-        for (const each of currentTarget.parentNode.children) each.setAttribute("aria-pressed", String(each === currentTarget && !down));
-        onJudge(rank, down ? null : value);
+        for (const each of currentTarget.parentNode.children) each.setAttribute("aria-pressed", String(each === currentTarget));
+        onJudge(rank, value);
       },
     }, label)));
 }
@@ -29,15 +29,17 @@ export function judgePanel(run, view, { refresh, open }) {
     const { model } = await loadCode(view.index, 0, "learned");
     download("model.json", `${JSON.stringify(model, null, 2)}\n`, "application/json");
   } }, "Save what was learned");
-  let judging = null;
+  let judging = null, later = 0;
   next.addEventListener("click", () => open(judging.next[0], judging.next[1]));
 
   const paint = (found) => {
     judging = found;
     const learned = found.learned;
     replace(text,
-      el("p", {}, found.judged === 0
-        ? "Say of some results whether they are relevant. After every click the cut-off learns again. Unknown results are not taken for irrelevant."
+      el("p", {}, !run.learns
+        ? "This run came with judgements. They measure the methods; nothing is learned from them here. Your changes count at once."
+        : found.judged === 0
+        ? "Say of some results whether they are relevant. The cut-off learns while you judge. Unknown results are not taken for irrelevant."
         : [el("b", {}, plural(found.judged, "result")), ` judged in ${plural(found.lists, "query", "queries")}, `, el("b", {}, whole(found.relevant)), " relevant."]),
       learned && el("dl", { class: "metrics" },
         change("kept on average", ...learned.kept), change("kept of this list", ...learned.k),
@@ -59,7 +61,17 @@ export function judgePanel(run, view, { refresh, open }) {
       try {
         const found = await sendJudgement(view.index, rank, relevant);
         paint(found.judging);
-        refresh(found.run, found.query);
+        refresh({}, found.query);
+        // The whole run is looked at again when there is a pause, or when it is shown.
+        clearTimeout(later);
+        run.stale = true;
+        if (!run.learns) return;
+        later = setTimeout(async () => {
+          const whole = await learnAgain(view.index, rank).catch((error) => toast(error.message));
+          if (!whole) return;
+          paint(whole.judging);
+          refresh(whole.run, whole.query);
+        }, 400);
       } catch (error) {
         toast(error.message);
       } finally {

@@ -1,8 +1,8 @@
 // The page: which view is shown, and what is in the address.
 
-import { byId, copyText, plural } from "./dom.js";
+import { byId, copyText, plural, whole } from "./dom.js";
 import { showQuery } from "./queryview.js";
-import { showRun } from "./runview.js";
+import { showRun, sortedRows } from "./runview.js";
 import { hasQuery, inReport, loadQuery, loadRun } from "./source.js";
 import { link, readAddress, state, update } from "./state.js";
 import { showStart } from "./upload.js";
@@ -29,10 +29,8 @@ function paintTheme() {
   byId("theme").setAttribute("aria-label", dark ? "Use light colours" : "Use dark colours");
 }
 
-const orderOf = () => {
-  const spread = run.queries.disagreement;
-  return spread.map((_, i) => i).filter(hasQuery).sort((a, b) => spread[b] - spread[a] || a - b);
-};
+// Next and Previous go through the queries as the table shows them.
+const orderOf = () => sortedRows(run).filter(hasQuery);
 
 function openQuery(i, changes = {}, rank = null) {
   update({ view: "query", q: run.queries.id[i], k: null, ...changes }, { step: true });
@@ -45,7 +43,7 @@ function openQuery(i, changes = {}, rank = null) {
 
 async function show(rank = null) {
   paintTheme();
-  if (state.run !== loaded) {
+  if (state.run !== loaded || (run?.stale && state.view === "run")) {
     try {
       run = await loadRun();
     } catch (error) {
@@ -56,7 +54,7 @@ async function show(rank = null) {
     lastQuery = null;
   }
   byId("views").hidden = run === null;
-  byId("run-name").textContent = run === null ? "" : `${run.name} · ${plural(run.lists, "query", "queries")}${run.measured ? " · judged" : ""}`;
+  byId("run-name").textContent = run === null ? "" : `${run.name} · ${plural(run.lists, "query", "queries")}${run.measured ? (run.measured < run.lists ? ` · ${whole(run.measured)} judged` : " · judged") : ""}`;
   if (run === null || state.view === "open") {
     showStart((name) => {
       loaded = null;
@@ -73,9 +71,9 @@ async function show(rank = null) {
 
 async function showOne(rank) {
   const named = run.queries.id.indexOf(state.q);
-  const i = named >= 0 ? named : orderOf()[0];
+  const i = named >= 0 ? named : orderOf()[0] ?? run.queries.id.findIndex((_, j) => hasQuery(j));
   if (state.q !== null && named < 0) return tell(`There is no query ${state.q} in this run.`);
-  if (i === undefined) return tell("This run has no query.");
+  if (i < 0) return tell("This run has no query.");
   try {
     const view = await loadQuery(i, rank);
     lastQuery = run.queries.id[i];
@@ -102,11 +100,9 @@ byId("skip").addEventListener("click", (event) => { event.preventDefault(); byId
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paintTheme);
 addEventListener("popstate", () => { readAddress(); show(); });
 addEventListener("hashchange", () => { readAddress(); show(); });
-// On paper both views stand one after the other, with all rows of the table.
+// On paper both views stand one after the other, with the first rows of the table.
 addEventListener("beforeprint", () => {
   for (const page of ["run-view", "query-view"]) byId(page).hidden = byId(page).firstChild === null;
-  const more = byId("run-view").querySelector(".more");
-  for (let turn = 0; turn < 50 && more !== null && !more.hidden; turn++) more.click();
   for (const drawn of document.querySelectorAll(".picture")) drawn.redraw();
 });
 addEventListener("afterprint", () => only(state.view === "query" || run?.lists === 1 ? "query-view" : "run-view"));

@@ -116,6 +116,14 @@ function gateCard(run, gate, up) {
       + `the gate is at ${number(gate.threshold)}, so this list ${gate.answers ? "passes" : "does not pass"}.`));
 }
 
+// As many digits as neighbours need to look different, if they are.
+function digitsOf(scores, least) {
+  const pairs = scores.slice(1).map((x, i) => [scores[i], x]).filter(([a, b]) => a !== b && a !== undefined && b !== undefined);
+  let digits = least;
+  while (digits < 7 && pairs.some(([a, b]) => number(a, digits) === number(b, digits))) digits++;
+  return digits;
+}
+
 // The numbers at the cut. All of them are looked up in what the engine sent.
 function readout(run, view) {
   const kept = el("output", { class: "k", id: "k" });
@@ -123,15 +131,18 @@ function readout(run, view) {
   const reason = el("p", { class: "reason", id: "reason" });
   const metrics = el("dl", { class: "metrics" });
   const rows = el("tbody");
-  const cell = (value) => el("td", {}, number(value, 3));
+  const cell = (value, digits = 3) => el("td", {}, number(value, digits));
+  const named = (rank) => view.results.find((r) => r.rank === rank);
   const host = el("section", { class: "card readout", "aria-label": "The cut in numbers" },
     el("p", { class: "kept-line" }, kept, of), reason, metrics,
     el("table", { class: "edge" },
       el("thead", {}, el("tr", {}, ["rank", run.higher_is_better ? "score" : "distance", "surprise", "p", "E"].map((name) => el("th", { scope: "col" }, name)))), rows));
-  const edge = (label, i) => {
+  const edge = (label, i, digits) => {
     if (i < 1 || i >= view.ks.length) return null;
-    return el("tr", { "data-row": label }, el("th", { scope: "row" }, el("span", {}, whole(view.ks[i])), el("small", {}, label)),
-      cell(view.score[i - 1]), cell(view.surprise[i - 1]), cell(view.pvalue[i - 1]), cell(view.evalue[i - 1]));
+    const found = named(view.ks[i] - 1);
+    return el("tr", { "data-row": label }, el("th", { scope: "row" }, el("span", {}, whole(view.ks[i])), el("small", {}, label),
+      found?.id && el("span", { class: "doc" }, found.id, found.text && el("small", {}, ` ${found.text.slice(0, 90)}`))),
+      cell(view.score[i - 1], digits), cell(view.surprise[i - 1]), cell(view.pvalue[i - 1]), cell(view.evalue[i - 1]));
   };
   return {
     host,
@@ -143,8 +154,9 @@ function readout(run, view) {
       reason.textContent = byEye ? `Your cut. ${label}: ${own.reason}` : `${label}: ${own.reason}`;
       metrics.replaceChildren(...(view.curves ? ["f1", "precision", "recall"].map((name) => el("div", {},
         el("dt", {}, name === "f1" ? "F1" : name), el("dd", { id: name }, fraction(view.curves[name][place])))) : []));
-      const next = view.ks[place + 1] === k + 1 ? edge("first left out", place + 1) : null;
-      rows.replaceChildren(...[edge("last kept", place), next].filter(Boolean));
+      const digits = digitsOf([view.score[place - 1], view.score[place]], 3);
+      const next = view.ks[place + 1] === k + 1 ? edge("first left out", place + 1, digits) : null;
+      rows.replaceChildren(...[edge("last kept", place, digits), next].filter(Boolean));
     },
   };
 }
@@ -157,7 +169,7 @@ function methodList(run, view, method, choose) {
       type: "button", "aria-pressed": String(m.key === method()), "data-method": m.key, title: own.reason,
       onclick: () => { choose(m.key); paint(); list.querySelector(`[data-method="${CSS.escape(m.key)}"]`).focus(); },
     }, el("span", { class: "swatch" }, j + 1), el("span", { class: "label" }, m.label),
-      own.f1 !== undefined && el("span", { class: "f1" }, `F1 ${own.f1.toFixed(2)}`), el("b", {}, whole(own.k))));
+      (own.f1 ?? null) !== null && el("span", { class: "f1" }, `F1 ${own.f1.toFixed(2)}`), el("b", {}, whole(own.k))));
   }));
   paint();
   return { host: el("section", { class: "card" }, el("h2", {}, "Methods on this list"), list), paint };
@@ -167,21 +179,22 @@ function resultList(run, view, panel) {
   const body = el("tbody");
   const more = el("button", { type: "button", class: "quiet more" }, "Show more results");
   const note = el("p", { class: "count" });
+  const digits = digitsOf(view.results.slice(0, 100).map((r) => r.score), 4);
   let shown = RESULTS, cut = 0, asked = null;
   const judged = panel || view.relevance;
   const judgement = (r) => (panel
     ? judgeButtons(r.rank, r.relevant, panel.judge)
-    : { 1: "relevant", 0: "not relevant" }[r.relevant] ?? "not judged");
+    : { 1: "relevant", 0: "not relevant" }[r.relevant] ?? "unknown");
   const row = (r) => el("tr", { "data-rank": r.rank, class: r.rank === asked ? "asked" : null },
     el("td", { class: "rank" }, whole(r.rank + 1)),
     el("th", { scope: "row" }, r.id ?? `result ${r.rank + 1}`, r.text && el("span", { class: "text" }, r.text)),
-    el("td", {}, number(r.score)),
+    el("td", {}, number(r.score, digits)),
     r.parts && r.parts.map((p) => el("td", {}, p.rank ? [number(p.score), el("small", {}, ` rank ${whole(p.rank)}`)] : el("small", {}, "not found"))),
     judged && el("td", {}, judgement(r)));
   const head = ["rank", "result", run.higher_is_better ? "score" : "distance", ...run.retrievers, ...(judged ? ["judgement"] : [])];
   const mark = () => {
     for (const line of body.rows) {
-      line.classList.toggle("kept", line.dataset.rank < cut);
+      line.classList.toggle("kept", Number(line.dataset.rank ?? Infinity) < cut);
       line.classList.toggle("last", Number(line.dataset.rank) === cut - 1);
     }
   };
@@ -189,7 +202,11 @@ function resultList(run, view, panel) {
     const pressed = document.activeElement?.closest("#query-view .judge button");
     // Deep in the list only what is judged, or to be judged, is there.
     const rows = view.results.filter((r, i) => i < shown || r.rank !== i || r.rank === asked);
-    body.replaceChildren(...rows.map(row));
+    const gap = (hidden) => el("tr", { class: "gap" }, el("td", { colspan: head.length }, `${plural(hidden, "result")} not shown`));
+    body.replaceChildren(...rows.flatMap((r, i) => {
+      const hidden = i === 0 ? 0 : r.rank - rows[i - 1].rank - 1;
+      return hidden > 0 ? [gap(hidden), row(r)] : [row(r)];
+    }));
     more.hidden = rows.length >= view.results.length;
     note.textContent = view.results.length < view.n ? `${whole(view.results.length)} of ${plural(view.n, "result")} can be shown here` : "";
     mark();
@@ -222,7 +239,7 @@ function copyBox(view, method) {
     el("p", { class: "lead" }, "A method as it is; a cut by eye as a threshold on the score."),
     el("div", { class: "buttons" },
       what.map(([kind, label]) => el("button", { type: "button", onclick: async () => {
-        const copied = text(await code(), kind);
+        const copied = text(await code(), kind) ?? "# Pasted scores have no file that a command could read; copy it as Python.\n";
         shown.textContent = copied;
         shown.hidden = false;
         await copyText(copied, label.replace("Copy as ", "The "));

@@ -3,7 +3,7 @@
 import { byId, el, fraction, number, plural, replace, share, signed, whole } from "./dom.js";
 import { frontierChart, keptChart, stripChart } from "./smallcharts.js";
 import { hasQuery, inReport, loadFrontier, reportNote } from "./source.js";
-import { state, update } from "./state.js";
+import { addressOf, state, update } from "./state.js";
 
 const PAGE = 100; // rows of the table at a time
 
@@ -19,16 +19,19 @@ export function showRun(run, open) {
   replace(view,
     el("h1", { class: "hidden" }, `Run ${run.name}`),
     inReport && el("p", { class: "left-out" }, reportNote()),
+    run.verdict && el("section", { class: "card verdict" }, el("h2", {}, "In short"), el("p", { id: "verdict" }, run.verdict)),
     el("div", { class: "tiles" },
       tile(whole(run.lists), run.lists === 1 ? "query" : "queries", `${whole(run.results)} results`),
       tile(number(main.kept, 3), "results kept on average", `by ${main.label}, of ${whole(run.depth[1])}`),
       tile(share(main.empty), "of the queries keep nothing", plural(Math.round(main.empty * run.lists), "query", "queries")),
-      run.measured && tile(fraction(main.f1), "mean F1", `precision ${main.precision.toFixed(2)}, recall ${main.recall.toFixed(2)}`)),
+      run.measured > 0 && tile(fraction(main.f1), "mean F1",
+        main.f1 === undefined ? "not measured on what it learned from"
+          : `precision ${main.precision.toFixed(2)}, recall ${main.recall.toFixed(2)}${run.measured < run.lists ? `; over ${whole(run.measured)} judged queries` : ""}`)),
     el("div", { class: "columns" },
       card("How many results are kept", keptChart(run)),
       card("Methods", methodTable(run, () => showRun(run, open)))),
-    run.measured && card("Frontier", el("p", { class: "lead" },
-      "Recall and precision against the number kept. The line cuts every list at one min-max score; the numbers are the methods above."), frontierHost),
+    run.measured > 0 && card("Recall and precision", el("p", { class: "lead" },
+      "Each number is a method of the table. The line is what one threshold on the score, scaled to 0..1 in every list, can reach."), frontierHost),
     run.warnings.length > 0 && card("Warnings", el("ul", { class: "warnings" }, run.warnings.map((w) =>
       el("li", {}, el("b", {}, w.name), ` in ${plural(w.lists, "query", "queries")}: `, w.meaning)))),
     card("Queries", queryTable(run, open)),
@@ -39,7 +42,9 @@ export function showRun(run, open) {
 }
 
 function methodTable(run, again) {
-  const head = ["", "method", "kept", "empty", ...(run.measured ? ["F1", "precision", "recall"] : [])];
+  const gated = run.methods.some((m) => m.refused !== undefined);
+  const best = Math.max(...run.methods.map((m) => m.f1 ?? 0));
+  const head = ["", "method", "kept", "empty", ...(run.measured ? ["F1", "precision", "recall"] : []), ...(gated ? ["answers kept", "others refused"] : [])];
   const row = (m, j) => el("tr", { class: `c${j % 8}${m.key === state.m ? " chosen" : ""}` },
     el("td", {}, el("span", { class: "swatch" }, j + 1)),
     el("th", { scope: "row" }, el("button", {
@@ -48,46 +53,54 @@ function methodTable(run, again) {
       "data-method": m.key,
     }, m.label)),
     el("td", {}, number(m.kept, 3)), el("td", {}, share(m.empty)),
-    run.measured && ["f1", "precision", "recall"].map((name) => el("td", {}, fraction(m[name]))));
+    run.measured > 0 && ["f1", "precision", "recall"].map((name) => el("td", { class: name === "f1" && m.f1 === best ? "best" : null }, fraction(m[name]))),
+    gated && ["answered", "refused"].map((name) => el("td", {}, m[name] === undefined ? "–" : share(m[name]))));
   return el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Methods" }, el("table", { class: "methods" },
     el("thead", {}, el("tr", {}, head.map((h) => (h ? el("th", { scope: "col" }, h) : el("td", {}))))),
-    el("tbody", {}, run.methods.map(row))));
+    el("tbody", {}, run.methods.map((m, j) => [m, j]).sort(([a], [b]) => (b.f1 ?? -1) - (a.f1 ?? -1)).map(([m, j]) => row(m, j)))));
 }
 
 const ORDERS = {
-  disagreement: "disagreement between methods",
+  disagreement: "how much the methods differ",
   gain: "gain in F1",
   loss: "loss in F1",
   f1: "lowest F1",
   k: "most kept",
   empty: "fewest kept",
   best: "best score",
+  name: "name",
   order: "order of the run",
 };
 
-function sortedRows(run) {
+// The queries as the table shows them: found, and in order.
+export function sortedRows(run) {
   const q = run.queries, k = q.k[state.m] ?? q.k.consensus;
   const gain = gains(run);
-  const key = {
+  const last = (x) => x ?? Infinity; // what is not measured comes last
+  const keys = new Map(Object.entries({
     disagreement: (i) => -q.disagreement[i],
-    gain: (i) => -(gain?.[i] ?? 0),
-    loss: (i) => gain?.[i] ?? 0,
-    f1: (i) => q.f1?.[state.m]?.[i] ?? 0,
+    gain: (i) => last(gain && gain[i] !== null ? -gain[i] : null),
+    loss: (i) => last(gain?.[i]),
+    f1: (i) => last(q.f1?.[state.m]?.[i]),
     k: (i) => -k[i],
     empty: (i) => k[i],
     best: (i) => (q.best[i] ?? 0) * (run.higher_is_better ? -1 : 1),
+    name: () => 0,
     order: () => 0,
-  }[state.sort] ?? (() => 0);
+  }));
+  const key = keys.get(state.sort) ?? keys.get("order");
   const wanted = state.find.trim().toLowerCase();
   const rows = q.id.map((_, i) => i).filter((i) => !wanted
     || q.id[i].toLowerCase().includes(wanted)
     || q.text?.[i].toLowerCase().includes(wanted)
+    || q.state?.[i].includes(wanted)
     || q.warnings[i].some((name) => name.includes(wanted)));
-  return rows.sort((a, b) => key(a) - key(b) || a - b);
+  const names = new Intl.Collator("en", { numeric: true });
+  return rows.sort((a, b) => (state.sort === "name" ? names.compare(q.id[a], q.id[b]) : key(a) - key(b)) || a - b);
 }
 
 export const gains = (run) => run.queries.f1?.[state.base] && run.queries.f1[state.m]
-  ? run.queries.f1[state.m].map((x, i) => x - run.queries.f1[state.base][i])
+  ? run.queries.f1[state.m].map((x, i) => (x === null || run.queries.f1[state.base][i] === null ? null : x - run.queries.f1[state.base][i]))
   : null;
 
 function queryTable(run, open) {
@@ -101,32 +114,51 @@ function queryTable(run, open) {
     const gain = gains(run);
     body.append(...rows.slice(shown, shown + PAGE).map((i) => el("tr", { class: hasQuery(i) ? "" : "absent" },
       el("th", { scope: "row" }, hasQuery(i)
-        ? el("button", { type: "button", class: "plain", onclick: () => open(i) }, q.id[i])
+        ? el("a", { href: addressOf({ view: "query", q: q.id[i], k: null }), onclick: (event) => {
+          if (event.ctrlKey || event.metaKey || event.shiftKey) return; // another window
+          event.preventDefault();
+          open(i);
+        } }, q.id[i])
         : q.id[i],
+        q.state?.[i] && el("span", { class: "state" }, q.state[i]),
         q.text && el("span", { class: "text" }, q.text[i])),
       el("td", {}, stripChart(run.methods.map((m) => q.k[m.key][i]), longest)),
       el("td", {}, whole((q.k[state.m] ?? q.k.consensus)[i])),
-      el("td", {}, number(q.disagreement[i], 2)),
-      run.measured && [el("td", {}, fraction(q.f1[state.m]?.[i])), el("td", { class: gain?.[i] < 0 ? "worse" : "" }, gain ? signed(gain[i]) : "–")],
+      el("td", {}, range(run.methods.map((m) => q.k[m.key][i]))),
+      run.measured > 0 && [el("td", {}, fraction(q.f1[state.m]?.[i])), el("td", { class: gain?.[i] < 0 ? "worse" : "" }, (gain?.[i] ?? null) === null ? "–" : signed(gain[i]))],
       el("td", {}, el("span", { class: "names" }, q.warnings[i].join(", "))))));
     shown = Math.min(shown + PAGE, rows.length);
     more.hidden = shown >= rows.length;
-    count.textContent = `${whole(shown)} of ${plural(rows.length, "query", "queries")}`;
+    count.textContent = rows.length ? `${whole(shown)} of ${plural(rows.length, "query", "queries")}` : "No query matches.";
   };
-  const refresh = () => { rows = sortedRows(run); shown = 0; body.replaceChildren(); extend(); };
+  const refresh = () => {
+    rows = sortedRows(run);
+    shown = 0;
+    body.replaceChildren();
+    extend();
+    for (const cell of heads.children) cell.ariaSort = cell.dataset.sort === state.sort ? "other" : "none";
+    byId("sort").value = state.sort in ORDERS ? state.sort : "order";
+  };
   more.addEventListener("click", extend);
-  const orders = Object.entries(ORDERS).filter(([name]) => run.measured || !["gain", "loss", "f1"].includes(name));
+  const orders = Object.entries(ORDERS).filter(([name]) => run.measured > 0 || !["gain", "loss", "f1"].includes(name));
   const controls = el("div", { class: "controls" },
     el("label", {}, "Find ", el("input", { type: "search", value: state.find, placeholder: "name, text or warning",
       oninput: (event) => { update({ find: event.target.value }); refresh(); } })),
-    el("label", {}, "Sort by ", el("select", { onchange: (event) => { update({ sort: event.target.value }); refresh(); } },
+    el("label", {}, "Sort by ", el("select", { id: "sort", onchange: (event) => { update({ sort: event.target.value }); refresh(); } },
       orders.map(([name, label]) => el("option", { value: name, selected: name === state.sort }, label)))),
-    run.measured && el("label", {}, "Gain over ", el("select", { onchange: (event) => { update({ base: event.target.value }); refresh(); } },
+    run.measured > 0 && el("label", {}, "Gain over ", el("select", { onchange: (event) => { update({ base: event.target.value }); refresh(); } },
       run.methods.map((m) => el("option", { value: m.key, selected: m.key === state.base }, m.label)))));
-  const columns = ["query", "cuts", "kept", "doublings apart", ...(run.measured ? ["F1", "gain"] : []), "warnings"];
-  refresh();
-  return el("div", {}, controls,
-    el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Queries" }, el("table", { class: "queries" },
-      el("thead", {}, el("tr", {}, columns.map((name) => el("th", { scope: "col" }, name)))), body)),
+  const columns = [["query", "name"], ["cuts"], ["kept", "k"], ["fewest to most", "disagreement"], ...(run.measured ? [["F1", "f1"], ["gain", "loss"]] : []), ["warnings"]];
+  const heads = el("tr", {}, columns.map(([name, sort]) => el("th", { scope: "col", "data-sort": sort },
+    sort ? el("button", { type: "button", class: "plain", onclick: () => { update({ sort }); refresh(); } }, name) : name)));
+  const table = el("div", {}, controls,
+    el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Queries" }, el("table", { class: "queries" }, el("thead", {}, heads), body)),
     el("div", { class: "foot" }, count, more));
+  queueMicrotask(refresh);
+  return table;
+}
+
+function range(ks) {
+  const low = Math.min(...ks), high = Math.max(...ks);
+  return low === high ? whole(low) : `${whole(low)} to ${whole(high)}`;
 }

@@ -1,4 +1,4 @@
-// The smaller pictures: tail, Q-Q, gate, numbers kept, frontier.
+// The smaller pictures: tail, Q-Q, gate, numbers kept, recall and precision.
 
 import { number, share, svg, whole } from "./dom.js";
 import { axisX, axisY, canvas, dots, line, linear, logarithmic, picture } from "./scale.js";
@@ -105,8 +105,8 @@ export function keptChart(run) {
           svg("text", { class: "row-value", x: right + 8, y: floor - 8 }, number(m.kept, 3)));
       }),
       svg("g", { class: "axis" },
-        names.map((name, i) => i % every === 0 && svg("text", { x: left + (i + 0.5) * step, y: height - 20, "text-anchor": "middle" }, every > 1 ? name.split("–")[0] : name)),
-        svg("text", { class: "caption", x: right, y: height - 4, "text-anchor": "end" }, "results kept"),
+        names.map((name, i) => i % every === 0 && svg("text", { x: left + (i + 0.5) * step, y: height - 20, "text-anchor": "middle" }, every > 1 ? name.split("–").at(-1) : name)),
+        svg("text", { class: "caption", x: right, y: height - 4, "text-anchor": "end" }, every > 1 ? "results kept, up to" : "results kept"),
         svg("text", { class: "caption", x: right + 8, y: height - 20 }, "mean")));
   });
 }
@@ -117,12 +117,12 @@ export function frontierChart(run, frontier, name) {
     const { left, right, top, bottom, height } = box(width, 260);
     const kept = [...frontier.kept, ...run.methods.map((m) => m.kept)].filter((k) => k > 0);
     const x = logarithmic([Math.max(Math.min(...kept) / 1.3, 0.3), Math.max(...kept) * 1.2], [left, right]);
-    const y = linear([0, Math.min(1, Math.max(...frontier[name], ...run.methods.map((m) => m[name])) * 1.1)], [bottom, top]);
+    const y = linear([0, Math.min(1, Math.max(...frontier[name], ...run.methods.map((m) => m[name] ?? 0)) * 1.1)], [bottom, top]);
     return canvas(width, height,
       axisY(y, y.ticks(5), { left, right, label: { text: `mean ${name}`, y: top - 6 } }),
       axisX(x, x.ticks(), { top, bottom, label: { text: "mean results kept", x: right, anchor: "end" } }),
       svg("path", { class: "frontier", d: line(frontier.kept.map(x), frontier[name].map(y)) }),
-      run.methods.map((m, j) => m.kept > 0 && svg("g", { class: `c${j % 8} point` },
+      run.methods.map((m, j) => m.kept > 0 && m[name] !== undefined && svg("g", { class: `c${j % 8} point` },
         svg("circle", { cx: x(m.kept), cy: y(m[name]), r: 6 }),
         svg("text", { x: x(m.kept), y: y(m[name]) + 3.5, "text-anchor": "middle" }, j + 1),
         svg("title", {}, `${m.label}: keeps ${number(m.kept, 3)}, ${name} ${m[name].toFixed(3)}`))));

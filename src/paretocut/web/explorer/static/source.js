@@ -7,7 +7,9 @@ const report = embedded === null ? null : JSON.parse(embedded.textContent);
 export const inReport = report !== null;
 
 async function asked(path, options) {
-  const answer = await fetch(`api/${path}`, options);
+  const answer = await fetch(`api/${path}`, options).catch(() => {
+    throw new Error("The explorer does not answer. Is `paretocut explore` still running?");
+  });
   const content = await answer.json().catch(() => null);
   if (!answer.ok) throw new Error(content?.error?.message ?? `the server answered ${answer.status}`);
   return content;
@@ -34,5 +36,6 @@ export const loadCode = (i, k, method) =>
 export const loadJudging = (i) => asked(`${here()}/judging/${i}`);
 export const loadQrels = () => asked(`${here()}/qrels`);
 export const sendJudgement = (i, rank, relevant) => asked(`${here()}/judge`, sent({ i, rank, relevant }));
+export const learnAgain = (i, rank) => asked(`${here()}/learn`, sent({ i, rank }));
 export const upload = (given) => asked("upload", sent(given));
 export const reportNote = () => report.note;

@@ -22,10 +22,12 @@ export function readAddress() {
   state.k = state.k === null || !/^\d+$/.test(state.k) ? null : Number(state.k);
 }
 
-function hashOf() {
-  const changed = Object.entries(state).filter(([name, value]) => value !== DEFAULTS[name] && value !== null);
+function hashOf(changes = {}) {
+  const changed = Object.entries({ ...state, ...changes }).filter(([name, value]) => value !== DEFAULTS[name] && value !== null);
   return "#" + new URLSearchParams(changed);
 }
+
+export const addressOf = (changes) => hashOf(changes);
 
 // Going to another query is a step that "back" undoes; moving the cut is not.
 export function update(changes, { step = false } = {}) {

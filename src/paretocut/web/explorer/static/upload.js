@@ -3,17 +3,21 @@
 import { byId, el, toast } from "./dom.js";
 import { upload } from "./source.js";
 
-const EXAMPLE = "0.91 0.88 0.86 0.52 0.51 0.49 0.48 0.46 …   or lines of a TREC run, JSONL or CSV";
+const EXAMPLE = "0.91 0.88 0.86 0.52 0.51 0.49 0.48 0.46 …   or [0.9, 0.4] [0.8, 0.7], or lines of a TREC run, JSONL or CSV";
 
-async function textOf(file) {
-  if (!/\.gz$/.test(file.name)) return file.text();
-  return new Response(file.stream().pipeThrough(new DecompressionStream("gzip"))).text();
-}
+// The bytes of a file as base64; the server unpacks and reads it as the command line does.
+const bytesOf = (file) => new Promise((done, failed) => {
+  const reader = new FileReader();
+  reader.onload = () => done(reader.result.slice(reader.result.indexOf(",") + 1));
+  reader.onerror = () => failed(new Error(`${file.name} cannot be read`));
+  reader.readAsDataURL(file);
+});
 
 export function showStart(opened) {
   const paste = el("textarea", { id: "paste", rows: 8, placeholder: EXAMPLE, spellcheck: "false" });
   const run = el("input", { type: "file", id: "run-file" });
-  const qrels = el("input", { type: "file", id: "qrels-file" });
+  const more = { qrels: "judgements (TREC qrels)", query_texts: "texts of the queries", corpus: "texts of the documents" };
+  const inputs = Object.fromEntries(Object.keys(more).map((key) => [key, el("input", { type: "file", id: `${key.replace("_", "-")}-file` })]));
   const distances = el("input", { type: "checkbox", id: "distances" });
   const problem = el("p", { class: "problem", role: "alert" });
   const button = el("button", { type: "submit", class: "primary" }, "Explore");
@@ -23,8 +27,8 @@ export function showStart(opened) {
     button.disabled = true;
     try {
       const file = run.files[0];
-      const given = { run: file ? await textOf(file) : paste.value, name: file?.name ?? "pasted", distances: distances.checked };
-      if (qrels.files[0]) given.qrels = await textOf(qrels.files[0]);
+      const given = { run: paste.value, name: file?.name ?? "pasted", distances: distances.checked, files: {} };
+      for (const [key, input] of Object.entries({ run, ...inputs })) if (input.files[0]) given.files[key] = await bytesOf(input.files[0]);
       const answer = await upload(given);
       if (answer.notes.length) toast(answer.notes.join("; "));
       opened(answer.session);
@@ -34,10 +38,10 @@ export function showStart(opened) {
       button.disabled = false;
     }
   } },
-    el("label", { for: "paste" }, "Paste scores of one list, or a run"), paste,
+    el("label", { for: "paste" }, "Paste scores, or a run"), paste,
     el("div", { class: "files" },
       el("label", {}, "or a run from a file", run),
-      el("label", {}, "judgements (TREC qrels), if there are any", qrels)),
+      Object.entries(more).map(([key, label]) => el("label", {}, `${label}, if there are any`, inputs[key]))),
     el("label", { class: "check" }, distances, " the scores are distances: lower is better"),
     problem, button);
   byId("start").replaceChildren(
