@@ -8,7 +8,7 @@ WORKERS ?= auto
 SECONDS ?= 60
 
 VENV := .venv
-BIN := $(VENV)/bin
+BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest
 # Whose sanitizers come as libraries that can be loaded into Python, and the tests to run there.
@@ -19,17 +19,20 @@ CXX_FILES := $(wildcard cpp/*.cpp cpp/*.hpp cpp/tests/*.cpp cpp/tests/*.hpp)
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
+# The targets people need first have two marks (##!).
 .PHONY: help
 help: ## List these targets
-	@echo 'make TARGET, where TARGET is one of'
+	@echo 'make TARGET. First of all:'
+	@sed -n 's/^\([a-z0-9-]*\):.*##! /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  %-10s %s\n", $$1, $$2}'
+	@echo 'and also:'
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  %-10s %s\n", $$1, $$2}'
 
 .PHONY: demo
-demo: $(VENV)/.package ## Show what paretocut does, on digits bundled with scikit-learn
+demo: $(VENV)/.package ##! Show what paretocut does, on digits bundled with scikit-learn
 	$(BIN)/paretocut demo
 
 .PHONY: test
-test: lint ## Lint and the quick tests (minutes)
+test: lint ##! Lint and the quick tests (minutes)
 	$(PYTEST) -n $(WORKERS)
 
 .PHONY: test-all
@@ -38,7 +41,7 @@ test-all: test sanitize docs $(VENV)/.heavy $(VENV)/.packaging ## All of it: als
 	$(PYTEST) -m packaging
 
 .PHONY: lint
-lint: $(VENV)/.dev ## Check style, types, spelling and formatting
+lint: $(VENV)/.dev ##! Check style, types and spelling
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -46,9 +49,11 @@ lint: $(VENV)/.dev ## Check style, types, spelling and formatting
 	$(if $(CXX_FILES),$(BIN)/clang-format --dry-run --Werror $(CXX_FILES))
 
 .PHONY: format
-format: $(VENV)/.dev ## Apply the formatting that lint checks
-	$(BIN)/ruff check --fix .
+format: $(VENV)/.dev ##! Repair style, formatting and spelling
 	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+	$(BIN)/codespell --write-changes
 	$(if $(CXX_FILES),$(BIN)/clang-format -i $(CXX_FILES))
 
 .PHONY: bench
@@ -81,7 +86,7 @@ $(EXPERIMENTS):
 	$(BIN)/python -m experiments.$@ $(ARGS)
 
 .PHONY: docs
-docs: $(VENV)/.dev ## Build the documentation into docs/_build/html
+docs: $(VENV)/.dev ##! Build the documentation into docs/_build/html
 	$(BIN)/sphinx-build --fail-on-warning --keep-going -q -b html docs docs/_build/html
 
 # The sanitizers must be loaded before Python is. Without `site` (-S) Python does not see the

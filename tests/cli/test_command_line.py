@@ -171,8 +171,8 @@ def test_an_interrupt_exits_with_130_and_leaves_no_half_written_file(folder: Pat
         pipe.flush()
         time.sleep(0.2)
         process.send_signal(signal.SIGINT)
-        process.wait(timeout=30)
-    _, errors = process.communicate(timeout=30)
+        process.wait(timeout=300)
+    _, errors = process.communicate(timeout=300)
     assert process.returncode == 130
     assert errors == b""
     assert sorted(path.name for path in folder.iterdir()) == [

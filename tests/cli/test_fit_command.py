@@ -86,3 +86,24 @@ def test_fit_takes_a_word_unanswered_queries_and_a_promise(
         assert isinstance(model, type(expected))
         assert model.predict(lists).tolist() == expected.predict(lists).tolist()
         assert model.cut_batch(lists).reasons == expected.cut_batch(lists).reasons
+
+
+def test_a_promise_that_cannot_be_kept_is_said_so(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["fit", "run.txt", "qrels.txt", "--keep-recall", "0.9", "-o", "model.json"]
+    assert main(command) == 0
+    said = capsys.readouterr().err
+    assert "--keep-recall 0.9 cannot be promised from 3 queries, so everything is kept" in said
+    assert "level=0.0999" not in said
+    lists = pc.read_trec("run.txt")
+    assert pc.load("model.json").predict(lists).tolist() == lists.scores.lengths.tolist()
+
+
+def test_the_oracle_is_not_offered(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["fit", "--help"])
+    assert "oracle" not in capsys.readouterr().out
+    assert main(["fit", "run.txt", "qrels.txt", "--method", "oracle", "-o", "model.json"]) == 2
+    assert "got oracle, which looks at the judgements" in capsys.readouterr().err
+    assert not Path("model.json").exists()

@@ -46,7 +46,7 @@ def explored(
         finally:
             process.send_signal(signal.SIGINT)
             rest = process.stdout.read()
-            code = process.wait(timeout=20)
+            code = process.wait(timeout=300)
         assert (code, rest) == (0, ""), f"it must end without a word:\n{rest}"
 
 

@@ -40,8 +40,11 @@ ONLY = {"io": {"_kernel", "errors", "schema", "lists"}}
 
 
 def modules() -> list[Path]:
-    """Return every source file but __init__, which gathers the public names, and __main__."""
-    outside = {PACKAGE / "__init__.py", PACKAGE / "__main__.py"}
+    """Return every module but __init__, which gathers the public names, and __main__.
+
+    `data/notes.py` is no module: `paretocut example` writes it into a folder.
+    """
+    outside = {PACKAGE / name for name in ("__init__.py", "__main__.py", "data/notes.py")}
     return sorted(path for path in PACKAGE.rglob("*.py") if path not in outside)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from paretocut import truncators
+
 NEURAL = {"bicut", "choppy", "attncut"}
 
 NEEDS = {
@@ -13,6 +15,7 @@ NEEDS = {
 }
 # Learn nothing, so that predict works without fit.
 LABEL_FREE = {
-    *("oracle", "fixed_k", "distribution", "distribution_truncated"),
-    *("largest_gap", "autocut", "knee", "top_p"),
+    name
+    for name in truncators.names()
+    if name not in NEURAL and not truncators.make(name)._learns()
 }

@@ -85,7 +85,7 @@ class Running:
         finally:
             self.process.kill()
             self.process.wait()
-            self._reader.join(timeout=10)
+            self._reader.join(timeout=300)
             assert self.process.stderr is not None
             self.process.stderr.close()
 

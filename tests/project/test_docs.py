@@ -1,7 +1,7 @@
 """Runs every block of code in README.md and docs: what the pages show is what happens.
 
-The blocks of one page run in order, in a temporary folder that holds `run.txt`, `qrels.txt` and
-`notes.py`, the collection of text that the pages on adapters search:
+The blocks of one page run in order, in a temporary folder that holds what `paretocut example .`
+writes there, and nothing else:
 
 - ``python``: executed, all blocks of a page in one namespace;
 - ``pycon``: a doctest in that same namespace;
@@ -33,9 +33,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from samples import write_example_run
 from support import ROOT, missing
 
+from paretocut.cli import main
 from paretocut.errors import MissingExtraError
 
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("**/*.md")])
@@ -152,9 +152,17 @@ def parameter(page: Path) -> Any:
     return pytest.param(page, id=str(page.relative_to(ROOT)), marks=ours if adapter else [])
 
 
+@pytest.fixture(scope="module")
+def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with what `paretocut example` writes."""
+    folder = tmp_path_factory.mktemp("example")
+    assert main(["example", str(folder), "--quiet"]) == 0
+    return folder
+
+
 @pytest.mark.parametrize("page", [parameter(page) for page in PAGES])
 def test_every_block_of_the_page_runs(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    page: Path, tmp_path: Path, example: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     blocks = [block for block in blocks_of(page) if block.language not in NOT_RUN]
     assert [block.place for block in blocks if block.language not in RUNNABLE] == []
@@ -164,8 +172,7 @@ def test_every_block_of_the_page_runs(
     monkeypatch.setenv("MPLBACKEND", "Agg")
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))  # where PostgreSQL's server puts its lock
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
-    write_example_run(tmp_path)
-    shutil.copy(ROOT / "docs" / "adapters" / "notes.py", tmp_path)
+    shutil.copytree(example, tmp_path, dirs_exist_ok=True)
     monkeypatch.syspath_prepend(tmp_path)
     namespace: dict[str, Any] = {"__name__": "__main__"}
     for block in blocks:

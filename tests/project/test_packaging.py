@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -153,7 +154,12 @@ def test_sdist_has_the_sources_and_nothing_built(sdist: Path) -> None:
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {"LICENSE", "README.md", "CMakeLists.txt", "cpp/kernel.hpp"} <= names
-    assert {"src/paretocut/py.typed", "tests/test_minimal.py"} <= names
+    assert "src/paretocut/py.typed" in names
+    # The other tests need the whole checkout.
+    assert {name for name in names if name.startswith("tests/")} == {
+        "tests/test_minimal.py",
+        "tests/wheel.ini",
+    }
     assert {f"src/{name}" for name in PAGE} <= names
     assert not [name for name in names if name.startswith(("build/", ".venv", "dist/", ".git/"))]
     assert not [name for name in names if name.endswith((".so", ".pyc", "_kernel.pyi"))]
@@ -272,22 +278,62 @@ def test_lowest_versions_of_frames_are_enough(builder: Builder, tmp_path: Path) 
     assert run(python, "-c", FRAMES, cwd=tmp_path).split()[-3:] == ["1.26.0", "2.0.0", "1.20.0"]
 
 
-def test_an_index_takes_what_is_built(builder: Builder) -> None:
-    importorskip("twine")
-    run(sys.executable, "-m", "twine", "check", "--strict", builder.sdist, builder.wheel("3.12"))
+def test_the_readme_shows_and_links_on_a_package_index() -> None:
+    """Without an address yet, a relative link must at least lead to a file of the project."""
+    importorskip("comrak")
+    renderer = importorskip("readme_renderer.markdown")
+    page = renderer.render((ROOT / "README.md").read_text(encoding="utf-8"))
+    links = re.findall(r'(?:href|src)="(?!https?://|#)([^"#]+)', page)
+    assert "<table>" in page
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    if project["urls"]:
+        assert links == []
+    else:
+        assert [link for link in links if not (ROOT / link).exists()] == []
 
 
-def test_the_wheel_for_all_pythons_uses_the_stable_abi_only(builder: Builder) -> None:
-    importorskip("abi3audit")
-    run(sys.executable, "-m", "abi3audit", "--strict", builder.wheel("3.12"))
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+# Retired ones are not in this list: https://github.com/actions/runner-images
+RUNNERS = {
+    *("ubuntu-latest", "ubuntu-24.04", "ubuntu-24.04-arm", "windows-latest", "windows-2025"),
+    *("macos-latest", "macos-15", "macos-15-intel", "macos-14"),
+}
 
 
-def test_the_release_workflow_is_one() -> None:
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_a_workflow_is_one_and_its_runners_exist(path: Path) -> None:
     importorskip("check_jsonschema")
     run(
         sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows",
-        ROOT / ".github" / "workflows" / "release.yml",
+        path,
     )  # fmt: skip
+    jobs = importorskip("yaml").safe_load(path.read_text(encoding="utf-8"))["jobs"]
+    for job in jobs.values():
+        matrix = job.get("strategy", {}).get("matrix", {})
+        assert set(matrix.get("os", [job["runs-on"]])) <= RUNNERS
+
+
+def test_the_steps_of_the_release_work_as_far_as_this_machine_can(
+    builder: Builder, tmp_path: Path
+) -> None:
+    """The commands of the sdist and the wheels are run, but for the builds in containers."""
+    importorskip("twine")
+    importorskip("abi3audit")
+    text = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
+    jobs = importorskip("yaml").safe_load(text)["jobs"]
+    commands = [
+        step["run"] for job in ("sdist", "wheels") for step in jobs[job]["steps"] if "run" in step
+    ]
+    (tmp_path / "dist").mkdir()
+    for built in (builder.sdist, builder.wheel("3.12")):
+        shutil.copy(built, tmp_path / "dist")
+    ran = []
+    for command in commands:
+        if not any(words in command for words in ("pip install", "-m build", "cibuildwheel")):
+            run("bash", "-euo", "pipefail", "-c", command.replace("python", sys.executable, 1),
+                cwd=tmp_path)  # fmt: skip
+            ran.append(command.split()[2])
+    assert ran == ["twine", "abi3audit"]
 
 
 def machine_without_a_compiler(folder: Path) -> Path:

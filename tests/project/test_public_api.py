@@ -104,3 +104,16 @@ def test_what_is_public_has_a_docstring_that_names_its_parameters(name: str, fou
     ]
     missing = [name for name in parameters if not re.search(rf"\b{re.escape(name)}\b", text)]
     assert not missing, f"{name} does not say what {', '.join(missing)} mean"
+
+
+def test_first_lines_of_properties_have_no_colon() -> None:
+    """The documentation takes what stands before one for a type."""
+    wrong = [
+        f"{name}.{own}"
+        for name, found in documented()
+        if inspect.isclass(found)
+        for own, member in vars(found).items()
+        if isinstance(member, property) and not own.startswith("_")
+        if ": " in (inspect.getdoc(member) or "").partition("\n")[0]
+    ]
+    assert wrong == []

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from methods import LABEL_FREE, NEEDS, NEURAL
+from support import ROOT
 
 import paretocut as pc
 from paretocut import metrics, truncators
@@ -65,6 +66,12 @@ def train() -> RankedLists:
 @pytest.fixture(scope="module")
 def test() -> RankedLists:
     return judged_lists(2)
+
+
+def test_has_a_passage_in_the_documentation(name: str) -> None:
+    page = (ROOT / "docs" / "methods.md").read_text(encoding="utf-8")
+    headings = [line for line in page.splitlines() if line.startswith("#")]
+    assert any(f"`{name}`" in line for line in headings), f"docs/methods.md has no heading `{name}`"
 
 
 def test_fit_returns_self_and_cuts_are_integers_within_each_list(

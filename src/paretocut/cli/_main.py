@@ -15,6 +15,7 @@ from paretocut.cli import (
     compare,
     cut,
     demo,
+    example,
     explore,
     fit,
     fuse,
@@ -31,6 +32,7 @@ from paretocut.errors import InvalidParameterError, ParetocutError
 _EPILOG = """\
 examples:
   paretocut demo                                 see what it does, on digits
+  paretocut example .                            write run.txt and the other files named here
   paretocut score run.txt | head                 surprise, p-value and E-value of each result
   paretocut cut run.txt -o cut.txt               cut by the scores alone
   paretocut cut run.txt --expect few             better: say how many results are relevant
@@ -38,7 +40,7 @@ examples:
   paretocut cut run.jsonl.gz --json              decisions and reasons, one object per query
   paretocut cut hits.csv --distances --max-k 20  distances, not scores; at most 20 results
   search | paretocut cut - --format jsonl        in a pipe
-  paretocut fuse a.run b.run --cut -o fused.run  hybrid search: one run of two, cut
+  paretocut fuse run.txt words.txt --cut         hybrid search: one run of two, cut
   paretocut compare run.txt qrels.txt            find the best cut-off method for your system
   paretocut fit run.txt qrels.txt -o model.json  learn a cut-off from judgements, then
   paretocut cut run.txt --model model.json       use it
@@ -47,20 +49,20 @@ examples:
   paretocut serve --model mine=model.json        answer over HTTP
 
   No judgements? Judge two hundred results, then learn from them:
-  paretocut judge run.txt --query-texts q.jsonl --corpus docs.jsonl -o qrels.txt
-  paretocut fit run.txt qrels.txt --unjudged unknown -o model.json
+  paretocut judge run.txt --query-texts queries.tsv --corpus corpus.jsonl -o judged.txt
+  paretocut fit run.txt judged.txt --unjudged unknown -o model.json
 
   A review that reads down one list? See what a promise costs, then whether to stop:
   paretocut stop --total 5000 --plan 0.02 --recall 0.95
   paretocut stop run.txt --judged qrels.txt --recall 0.95
 
   Queries without an answer? Learn what they score, then keep nothing for them:
-  paretocut background off-topic.run -o background.json
+  paretocut background unanswered.txt -o background.json
   paretocut cut run.txt --background background.json
 
   No such queries? Make some from words of your index, search for them, and calibrate:
   paretocut calibrate --texts texts.txt -o nonsense.tsv
-  paretocut calibrate nonsense.run --query-run users.run -o model.json
+  paretocut calibrate nonsense.run --query-run run.txt -o model.json
   paretocut calibrate --check model.json new.run   later: do the scores still look the same?
 
 input:
@@ -93,8 +95,8 @@ class _Command(Protocol):
 
 
 _COMMANDS: tuple[_Command, ...] = (
-    *(demo, score, cut, fuse, compare, fit, judge, stop, background, calibrate, explore, serve),
-    report,
+    *(demo, example, score, cut, fuse, compare, fit, judge, stop, background, calibrate),
+    *(explore, serve, report),
 )
 
 

@@ -317,10 +317,11 @@ def named_files(option: str, given: Sequence[str]) -> dict[str, str]:
     return files
 
 
-def methods_and_metrics() -> str:
+def methods_and_metrics(leave_out: str = "") -> str:
     """Return the names that ``--method`` and ``--metric`` take, for the end of a help text."""
+    methods = ", ".join(name for name in pc.truncators.names() if name != leave_out)
     return (
-        f"A method is one of {', '.join(pc.truncators.names())}. Parameters may follow a colon: "
+        f"A method is one of {methods}. Parameters may follow a colon: "
         "surprise:refit=all,transform=log. "
         f"A metric is one of {', '.join(pc.metrics.names())}. The recall in f1 counts the relevant "
         "results in the list; f1/collection counts all relevant documents, as set_F of trec_eval "

@@ -14,6 +14,7 @@ import numpy as np
 import paretocut as pc
 from paretocut.cli import arguments
 from paretocut.cli.arguments import option, positive_int
+from paretocut.cli.terminal import note
 from paretocut.errors import InvalidParameterError
 from paretocut.evaluation import Evaluation, evaluate
 from paretocut.fusion import Fusion, QueryCoverageWarning
@@ -50,7 +51,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.epilog = arguments.methods_and_metrics()
     arguments.add_input(parser)
     arguments.add_judgements(parser)
-    text = "methods to compare (default: one of each kind that needs no extra)"
+    text = f"methods to compare (default: {len(_METHODS)}, one of each kind that needs no extra)"
     option(parser, "--methods METHOD", text, nargs="+")
     text = "metrics to learn and to compare by (default: f1 dcg)"
     option(parser, "--metrics METRIC", text, nargs="+")
@@ -106,6 +107,8 @@ def run(args: Namespace) -> None:
         "n_jobs": args.jobs,
         "progress": not args.quiet,
     }
+    if not args.quiet:
+        note(f"{len(methods)} methods: {', '.join(methods)}")
     if args.fuse:
         result = _compare_fused(runs, methods, metrics, protocol)
     else:

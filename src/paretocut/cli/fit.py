@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
 import paretocut as pc
 from paretocut.cli import arguments
 from paretocut.cli.arguments import option
-from paretocut.cli.terminal import note, print_json, waiting
+from paretocut.cli.terminal import note, print_json, waiting, warn
 from paretocut.errors import InvalidParameterError
-from paretocut.truncators import Accept, Conformal, Consensus, Gated, Truncator, from_text
+from paretocut.truncators import Accept, Conformal, Consensus, Gated, Oracle, Truncator, from_text
 
 SUMMARY = "learn a cut-off from a run, with judgements or without"
 DESCRIPTION = """Learns a method from all queries that have judgements, and writes it as JSON for
@@ -19,7 +20,7 @@ run shows how its scores fall."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.epilog = arguments.methods_and_metrics()
+    parser.epilog = arguments.methods_and_metrics(leave_out="oracle")
     arguments.add_input(parser)
     arguments.add_judgements(parser, needed=False)
     arguments.add_output(parser, "the model", "print what was learned as JSON")
@@ -38,6 +39,11 @@ def run(args: Namespace) -> None:
     unanswered = None if args.unanswered is None else arguments.read(args, args.unanswered)
     with waiting(f"learning from {len(lists):,} queries", quiet=args.quiet):
         method.fit(lists)
+    if isinstance(method, Conformal) and method.threshold_ == -math.inf and not args.quiet:
+        warn(
+            f"--keep-recall {args.keep_recall:g} cannot be promised from {len(lists)} queries, so "
+            "everything is kept; judge more queries"
+        )
     if unanswered is not None:
         method = Gated(method, pc.Background.fit(unanswered))
     method.save(args.output)
@@ -63,6 +69,11 @@ def run(args: Namespace) -> None:
 def _method(args: Namespace) -> Truncator:
     """Return the method to fit; bad words are found before any file is read."""
     method = from_text(args.method, args.metric)
+    if isinstance(method, Oracle):
+        raise InvalidParameterError(
+            "--method must be a method that learns, got oracle, which looks at the judgements of "
+            "the very query it cuts"
+        )
     if args.expect is not None:
         if not isinstance(method, Consensus):
             raise InvalidParameterError(
@@ -78,6 +89,6 @@ def _method(args: Namespace) -> Truncator:
             raise InvalidParameterError(
                 f"--keep-recall must be in (0, 1), got {args.keep_recall:g}"
             )
-        method = Conformal(method, loss="fnr", level=1 - args.keep_recall)
+        method = Conformal(method, loss="fnr", level=round(1 - args.keep_recall, 12))
     method._validate()
     return method

@@ -121,7 +121,7 @@ class Cuts(Drawn):
 
     @property
     def method(self) -> str:
-        """What decided: a truncator with its parameters, or a rule with its level."""
+        """The truncator with its parameters, or the rule with its level, that decided."""
         return self._decider._label()
 
     @property
@@ -175,7 +175,7 @@ class Cuts(Drawn):
 
     @property
     def fits(self) -> Tails:
-        """The tails of `lists` (`paretocut.tail.SurpriseFits`): surprise, p-values, E-values."""
+        """The tails of `lists` (`paretocut.tail.SurpriseFits`), with surprise and E-values."""
         if self._fits is None:
             known = self._evidence.tails
             self._fits = self._decider._tails(self.lists) if known is None else known
@@ -293,7 +293,7 @@ class Cut(Drawn):
 
     @property
     def method(self) -> str:
-        """What decided: a truncator with its parameters, or a rule with its level."""
+        """The truncator with its parameters, or the rule with its level, that decided."""
         return self._cuts.method
 
     @property

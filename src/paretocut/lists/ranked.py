@@ -252,14 +252,14 @@ class RankedLists:
 
     @property
     def merit(self) -> Ragged:
-        """The scores with higher always better, falling in every list: distances are negated."""
+        """The scores with higher always better, falling in every list; distances are negated."""
         if self.higher_is_better:
             return self.scores
         return self.scores.with_values(-self.scores.values)
 
     @property
     def relevant(self) -> Ragged:
-        """Which results are relevant: those of grade ``min_grade`` or more."""
+        """Which results are relevant, with grade ``min_grade`` or more."""
         column = self._judgements("relevant")
         if not self.fully_judged:
             missing = np.flatnonzero(self.scores.count(np.isnan(column.values)))

@@ -162,7 +162,7 @@ class Certificate(UrnRule):
 
     @property
     def doubt(self) -> float:
-        """The level behind the recall that is reached for sure: that of the rule."""
+        """The level of the rule, behind the recall that is reached for sure."""
         return self.level
 
     def _promise(self) -> str:
@@ -293,7 +293,7 @@ class Quantile(UrnRule):
 
     @property
     def tested(self) -> float:
-        """The recall that the urn test is made for: stricter than the one promised."""
+        """The recall that the urn test is made for, stricter than the one promised."""
         return 1 - _LOSS_TESTED * (1 - self.recall)
 
     @property

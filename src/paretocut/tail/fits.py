@@ -94,7 +94,7 @@ class SurpriseFit(Drawn):
 
     @property
     def pvalues(self) -> FloatArray:
-        """Chance of a score at least this high under the fitted tail: ``exp(-surprise)``."""
+        """Chance of a score at least this high under the fitted tail, ``exp(-surprise)``."""
         pvalues: FloatArray = np.exp(-self.surprise)
         return pvalues
 
@@ -110,12 +110,12 @@ class SurpriseFit(Drawn):
 
     @property
     def gof_pvalue(self) -> float:
-        """Goodness of fit: share of true tails that fit as badly or worse. 1 if nothing fitted."""
+        """Goodness of fit, the share of true tails that fit as badly. 1 if nothing fitted."""
         return float(self._many.gof_pvalue[0])
 
     @property
     def tests(self) -> int:
-        """Number of results at or above the threshold: those that have a p-value."""
+        """Number of results at or above the threshold, which have a p-value."""
         return self.n - self.lower
 
     @property
@@ -208,7 +208,7 @@ class SurpriseFits(Drawn):
 
     @property
     def misfit(self) -> FloatArray:
-        """W2 per result: the mean squared distance of the fitted distribution to the results'."""
+        """W2 per result, the mean squared distance of the fitted distribution to the results'."""
         return self.cvm / np.maximum(self._fitted_on, 1)
 
     @property

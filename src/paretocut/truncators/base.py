@@ -43,8 +43,8 @@ class Truncator(ABC):
     underscore. `cut` decides on one list, `cut_batch` on many, `predict` gives the numbers alone.
 
     A subclass declares ``_parameters`` (what each argument may be) and writes ``_decide`` (how
-    many results of each list to keep, with the evidence). It writes ``_fit`` and ``_state`` where
-    there is something to learn, and says in ``_learns`` when there is not.
+    many results of each list to keep, with the evidence). Where there is something to learn it
+    writes ``_fit`` and ``_state``, and ``_learns`` if that depends on its parameters.
     """
 
     _classes: ClassVar[dict[str, type[Truncator]]] = {}
@@ -269,11 +269,11 @@ class Truncator(ABC):
 
     def _learns(self) -> bool:
         """Return whether fit has anything to learn with these parameters."""
-        return True
+        return type(self)._fit is not Truncator._fit
 
     def _fit(self, lists: RankedLists) -> None:
         """Learn from judged lists; called only where ``_learns`` says so."""
-        raise NotImplementedError(f"{type(self).__name__} learns but has no _fit")
+        raise NotImplementedError
 
     @abstractmethod
     def _decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:

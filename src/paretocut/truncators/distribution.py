@@ -73,9 +73,6 @@ class ScoreDistribution(Truncator):
         self.truncated = truncated
         self.max_iter = max_iter
 
-    def _learns(self) -> bool:
-        return False
-
     def _decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
         merit = lists.merit
         cuts = merit.lengths

@@ -42,9 +42,6 @@ class FixedK(Truncator):
     def __init__(self, k: int = 10) -> None:
         self.k = k
 
-    def _learns(self) -> bool:
-        return False
-
     def _decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
         cuts = np.minimum(self.k, lists.scores.lengths)
         return cuts, Clause(f"the first {self.k} of every list")
@@ -189,9 +186,6 @@ class Oracle(Truncator):
 
     def __init__(self, metric: MetricLike = "f1") -> None:
         self.metric = metric
-
-    def _learns(self) -> bool:
-        return False
 
     def _decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
         metric = metrics.get(self.metric)

@@ -20,9 +20,6 @@ _ROUNDING = 1e-12
 class ShapeRule(Truncator):
     """Base of the rules that learn nothing and look at one list at a time."""
 
-    def _learns(self) -> bool:
-        return False
-
     def _decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
         cuts = np.array([self._cut(merit) for merit in lists.merit], dtype=np.int64)
         return cuts, _Shapes(self, lists.scores)
