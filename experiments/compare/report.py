@@ -54,7 +54,7 @@ def pages() -> dict[str, str]:
         f"{evidence}-consensus.md": fill(
             folder / "consensus" / "tables.md", consensus.facts(lists)
         ),
-        "README.md": between(ROOT / "README.md", "compare", kinds.table(means)),
+        "README.md": between(ROOT / "README.md", "compare", kinds.table(means, kinds.in_short())),
     }
 
 
