@@ -16,7 +16,7 @@ import paretocut as pc
 from paretocut.background import Origin
 from paretocut.calibration import calibrated, nonsense_queries
 from paretocut.calibration.nonsense import own_words
-from paretocut.errors import InvalidParameterError
+from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.truncators import Calibrated, Consensus, FixedK, Gated
 
 RNG = np.random.default_rng(0)
@@ -266,3 +266,13 @@ def test_threads_search_at_the_same_time() -> None:
         return dense(query)
 
     pc.calibrate(together, TEXTS, n=100, threads=4)
+
+
+@pytest.mark.parametrize(
+    "bad", [np.ma.masked_array([0.9, 0.8, 0.3], [1, 0, 0]), ["0.9", "0.2"], [0.9 + 2j, 0.3]]
+)
+def test_a_gate_checks_scores_as_everything_does(bad: Any) -> None:
+    # Masked values counted once, strings and complex numbers passed.
+    lists = np.sort(np.random.default_rng(0).normal(0.3, 0.1, (100, 50)))[:, ::-1]
+    with pytest.raises(InvalidScoresError, match="scores must"):
+        pc.calibration.calibrated(lists).cut(bad)

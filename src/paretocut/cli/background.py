@@ -1,4 +1,4 @@
-"""``background``: learn which best scores queries without an answer reach."""
+"""``background``: learn how high queries without an answer score."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from paretocut.cli import arguments
 from paretocut.cli.arguments import option, positive_int
 from paretocut.cli.terminal import note, print_json
 
-SUMMARY = "learn which best scores queries without an answer reach"
-DESCRIPTION = """Learns which best scores queries without an answer reach, and writes that as JSON
+SUMMARY = "learn how high queries without an answer score"
+DESCRIPTION = """Learns how high queries without an answer score, and writes that as JSON
 for `paretocut cut --background`. RUN holds ten such queries or more, better a hundred: questions
 on another topic, or nonsense made of words."""
 
