@@ -209,4 +209,4 @@ def test_memory_does_not_grow_with_the_file(command: str, tmp_path: Path) -> Non
             check=True,
         )
         peaks.append(int(done.stderr.split()[-1]) >> 10)
-    assert peaks[1] < peaks[0] + 25
+    assert peaks[1] < peaks[0] + 40  # the whole larger run would take 100 more

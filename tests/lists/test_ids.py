@@ -150,3 +150,9 @@ def test_integers_in_a_parquet_file_are_ids(tmp_path: Path) -> None:
     found = read_lists(tmp_path / "t.parquet")
     assert found.query_ids.tolist() == ["7"]
     assert found[0].doc_ids.tolist() == ["4611686018427387905", "5"]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("ids", [[10**5000, 7], [10**5000, "a"]])
+def test_an_integer_that_python_cannot_write_is_refused(ids: list[Any]) -> None:
+    with pytest.raises(InvalidScoresError, match="at most 4,300 digits"):
+        pc.RankedLists([[2.0, 1.0]], doc_ids=[ids])

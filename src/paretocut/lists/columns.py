@@ -55,10 +55,17 @@ def as_text(ids: Any, name: str = "doc_ids") -> NDArray[Any]:
                 return np.char.decode(array, "utf-8", "surrogateescape")
         ids = array.tolist() if array.ndim else [array.item()]
     kinds = set(map(type, ids))
-    if kinds == {int}:
-        ids = list(map(str, ids))
-    elif kinds != {str}:
-        ids = [_one_id(item, name) for item in ids]
+    try:
+        if kinds == {int}:
+            ids = list(map(str, ids))
+        elif kinds != {str}:
+            ids = [_one_id(item, name) for item in ids]
+    except InvalidScoresError:
+        raise
+    except ValueError:  # Python writes no integer of more than 4,300 digits
+        raise InvalidScoresError(
+            f"RankedLists: {name} must have at most 4,300 digits, got an integer with more"
+        ) from None
     ends = any(text.endswith("\0") for text in ids) if "\0" in "".join(ids) else False
     return np.array(ids, dtype=object if ends else np.str_)
 

@@ -35,7 +35,12 @@ class Deadline(float):
     def check(self) -> None:
         """Give up work that is too late."""
         if time.monotonic() > self:
-            raise Refused(503, headers={"Retry-After": "1"})
+            raise self.missed()
+
+    @staticmethod
+    def missed() -> Refused:
+        """Return the answer to a request that took too long."""
+        return Refused(503, headers={"Retry-After": "1"})
 
 
 def in_blocks(
@@ -100,7 +105,7 @@ class Service:
         if not done:
             future.cancel()
             future.add_done_callback(_forget)
-            deadline.check()
+            raise deadline.missed()  # a timer may ring a moment before the deadline
         try:
             return future.result()
         finally:

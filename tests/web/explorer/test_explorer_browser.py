@@ -395,7 +395,7 @@ def test_next_and_previous_follow_the_table(address: str, opened: Any) -> None:
     page.locator(".queries tbody th a").first.click()
     for name in names[:3]:
         page.locator("h1 .name", has_text=re.compile(f"^{name}$")).wait_for()
-        page.get_by_role("button", name="Next").click()
+        page.get_by_role("button", name="Next →").click()
     page.locator("h1 .name", has_text=re.compile(f"^{names[3]}$")).wait_for()
 
 
