@@ -26,8 +26,7 @@ def read_lists(body: bytes, limits: Limits) -> tuple[Ragged, list[str] | None]:
         raise Refused(400, message=f"the body is not an Arrow stream: {error}") from None
     limits.check_lists(table.num_rows)
     scores = _column(pa, table, "scores", "lists of numbers", needed=True)
-    lists = Ragged.from_any(scores)
-    limits.check_lists(len(lists), int(lists.lengths.max(initial=0)))
+    lists = limits.checked(Ragged.from_any(scores))
     queries = _column(pa, table, "query", "texts")
     return lists, None if queries is None else queries.to_pylist()
 

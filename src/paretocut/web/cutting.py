@@ -12,7 +12,7 @@ from paretocut.errors import InvalidParameterError
 from paretocut.lists import Ragged
 from paretocut.truncators.choose import Chosen
 from paretocut.web.arrow_streams import read_lists, write_cuts
-from paretocut.web.bodies import CutOptions, CutRequest, Deciding, Decision, one_or_many
+from paretocut.web.bodies import CutOptions, CutRequest, Deciding, Decision
 from paretocut.web.deciders import Models, method_of, ready_methods
 from paretocut.web.refusals import InvalidBody
 from paretocut.web.service import Answer, Deadline, Route, Service, in_blocks
@@ -25,11 +25,11 @@ def cut(service: Service, asked: CutRequest, deadline: Deadline) -> Answer:
     of lists, `scores`, and for models that need it a column of texts, `query`; its options are
     in the address.
     """
-    given, single = one_or_many(asked, "scores", "lists")
+    lists, single = asked.ragged(service.limits)
     queries = asked.queries
     if single:
         queries = None if asked.query is None else [asked.query]
-    decided = _decide(service, asked, service.limits.as_lists(given), queries, deadline)
+    decided = _decide(service, asked, lists, queries, deadline)
     rows = [row for cuts in decided for row in as_rows(cuts, explain=asked.explain)]
     return Answer(rows[0] if single else rows, _noted(decided))
 

@@ -14,10 +14,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import uvicorn
-from fastapi import FastAPI
 
 from paretocut.errors import InvalidParameterError
 from paretocut.schema.parameters import check_port
+from paretocut.web.admission import Admission
 from paretocut.web.app import create_app
 from paretocut.web.deciders import load_models
 from paretocut.web.limits import Limits
@@ -115,12 +115,13 @@ def run(settings: Settings) -> None:
             log_config=configuration(),
             http="paretocut.web.connection:Connection",
             access_log=False,  # admission writes a line for each request
+            proxy_headers=False,  # nothing asks who the client is
             server_header=False,
             timeout_graceful_shutdown=settings.drain_seconds,
         )
 
 
-def app() -> FastAPI:
+def app() -> Admission:
     """Return the application that the environment describes; each worker calls this."""
     # Warnings would be text among the lines of JSON, and some of them name queries.
     warnings.simplefilter("ignore")
