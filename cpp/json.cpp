@@ -25,24 +25,18 @@ class Cursor {
         return true;
     }
 
+    // What follows the digits before the point, from_chars reads as JSON does.
     bool number(double& value) {
         const char* first = at_;
         if (at_ != end_ && *at_ == '-') ++at_;
-        if (at_ != end_ && *at_ == '0') {
-            ++at_;
-        } else if (!digits()) {
-            return false;
-        }
+        const char* whole = at_;
+        if (!digits() || (*whole == '0' && at_ - whole > 1)) return false;
         if (at_ != end_ && *at_ == '.') {
             ++at_;
-            if (!digits()) return false;
+            if (at_ == end_ || *at_ < '0' || *at_ > '9') return false;
         }
-        if (at_ != end_ && (*at_ == 'e' || *at_ == 'E')) {
-            ++at_;
-            if (at_ != end_ && (*at_ == '+' || *at_ == '-')) ++at_;
-            if (!digits()) return false;
-        }
-        return read_double(first, at_, value).ptr == at_;
+        at_ = read_double(first, end_, value).ptr;
+        return true;
     }
 
     bool numbers(std::vector<double>& values) {
@@ -107,6 +101,7 @@ bool one_or_many(Cursor& cursor, bool many, Scores& scores) {
         scores.offsets.push_back(static_cast<std::int64_t>(scores.values.size()));
         return good;
     };
+    scores.values.reserve(256);
     if (!many) return list();
     if (!cursor.take('[')) return false;
     if (cursor.take(']')) return true;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import ipaddress
 import json
 import os
@@ -9,7 +10,7 @@ import socket
 import tempfile
 import warnings
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -30,6 +31,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 """Names of this machine in the header `Host`."""
 
 _SETTINGS = "PARETOCUT_SERVE"
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # numbers of <malloc.h>
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,7 @@ def app() -> Admission:
     """Return the application that the environment describes; each worker calls this."""
     # Warnings would be text among the lines of JSON, and some of them name queries.
     warnings.simplefilter("ignore")
+    _keep_freed_memory()
     given = json.loads(os.environ[_SETTINGS])
     settings = Settings(**given | {"limits": Limits(**given["limits"])})
     return create_app(
@@ -134,3 +137,11 @@ def app() -> Admission:
         threads=settings.threads,
         hosts=settings.hosts(),
     )
+
+
+def _keep_freed_memory() -> None:
+    """Let glibc keep up to 64 MB for the next request: fresh pages cost more than most batches."""
+    with suppress(AttributeError, OSError, TypeError):  # other libraries have no `mallopt`
+        adjust = ctypes.CDLL(None).mallopt
+        adjust(_TRIM_THRESHOLD, 64 << 20)
+        adjust(_MMAP_THRESHOLD, 32 << 20)  # the most it takes
