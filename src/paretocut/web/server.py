@@ -7,12 +7,15 @@ import ipaddress
 import json
 import os
 import socket
+import sys
 import tempfile
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
+from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 
@@ -107,6 +110,8 @@ def run(settings: Settings) -> None:
             # Workers put their counts here, so that each of them can show the sum.
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="paretocut-"))
             os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
+            if sys.platform == "linux":  # others do not spread connections
+                ForkingPickler.register(socket.socket, _to_worker)
         os.environ[_SETTINGS] = json.dumps(asdict(settings))
         uvicorn.run(
             "paretocut.web.server:app",
@@ -121,6 +126,24 @@ def run(settings: Settings) -> None:
             server_header=False,
             timeout_graceful_shutdown=settings.drain_seconds,
         )
+
+
+def _to_worker(
+    bound: socket.socket,
+) -> tuple[Callable[[int, Any], socket.socket], tuple[int, Any]]:
+    """Give a worker its own socket at this address, so that the system spreads connections.
+
+    Of a shared socket the worker that wakes first takes nearly all of them.
+    """
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    return _own_socket, (bound.family, bound.getsockname())
+
+
+def _own_socket(family: int, address: Any) -> socket.socket:
+    own = socket.socket(family)
+    own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    own.bind(address)
+    return own
 
 
 def app() -> Admission:
