@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -52,11 +51,13 @@ def _decide(
         raise InvalidBody(f"queries must be {len(lists)}, as the lists, got {len(queries)}")
     decider, chosen = chosen_by(service.models, asked)
     up = asked.higher_is_better
-    decided, counts = [], Counter[str]()
+    decided: list[Cuts] = []
+    counts: dict[str, int] = {}
     for start, block in in_blocks(lists, deadline, up, "cut_batch"):
         own = None if queries is None else queries[start : start + len(block)]
         cuts = chosen.cut_batch(block, queries=own, higher_is_better=up)
-        counts.update(service.telemetry.cuts(decider, cuts, explain=asked.explain))
+        for name, count in service.telemetry.cuts(decider, cuts, explain=asked.explain).items():
+            counts[name] = counts.get(name, 0) + count
         if asked.model is not None:
             service.telemetry.watch(asked.model, chosen.truncator, block, own)
         decided.append(cuts)

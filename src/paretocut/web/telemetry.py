@@ -7,8 +7,9 @@ import threading
 import time
 from collections import Counter as Counts
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, partial
+from itertools import chain
 
 import numpy as np
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -98,9 +99,9 @@ class Telemetry:
             return counts
         for name, counter in self._decided(decider).items():
             counter.inc(counts[name])
-        warnings: Iterable[Sequence[str]] = cuts.warnings if explain else ()
-        for name, count in Counts(name for names in warnings for name in names).items():
-            self._warnings.labels(name).inc(count)
+        warnings = chain.from_iterable(cuts.warnings if explain else ())
+        for warning, count in Counts(warnings).items():
+            self._warnings.labels(warning).inc(count)
         return counts
 
     def watch(
