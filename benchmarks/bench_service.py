@@ -75,6 +75,7 @@ def served(*options: str) -> Iterator[tuple[int, int]]:
                 break
             except OSError:
                 time.sleep(0.05)
+        time.sleep(5 * ("--workers=2" in options))  # for the second worker
         yield port, process.pid
     finally:
         process.send_signal(signal.SIGTERM)
@@ -124,9 +125,12 @@ def load(port: int, connections: int, seconds: float) -> list[float]:
 
 
 def processor_time(pid: int) -> float:
-    """Return the seconds that all threads of a process have run so far."""
-    threads = Path(f"/proc/{pid}/task").glob("*/schedstat")
-    return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e9
+    """Return the seconds that all threads of a process and of its workers have run so far."""
+    found = 0.0
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        found += int((thread / "schedstat").read_text().split()[0]) / 1e9
+        found += sum(map(processor_time, map(int, (thread / "children").read_text().split())))
+    return found
 
 
 def under_load(port: int, pid: int, connections: int, seconds: float) -> dict[str, float]:
@@ -283,18 +287,22 @@ def soak(port: int, pid: int, minutes: float) -> dict[str, Any]:
 
 
 def two_workers(seconds: float) -> dict[str, float]:
-    """Return requests per second of one worker and of two, which take turns, and their ratio."""
-    counts, times = [0, 0], []
-    with served() as (one, _), served("--workers=2") as (two, _):
-        time.sleep(3)  # the parent listens before its workers serve
+    """Return what one worker and two do under 16 connections, in turns, and the ratio."""
+    counts, spent, times = [0, 0], [0.0, 0.0], []
+    with served() as one, served("--workers=2") as two:
+        load(two[0], 16, 1)
         for _ in range(4):
-            for place, port in enumerate((one, two)):
+            for place, (port, pid) in enumerate((one, two)):
+                before = processor_time(pid)
                 taken = load(port, 16, seconds / 4)
+                spent[place] += processor_time(pid) - before
                 counts[place] += len(taken)
                 times += taken if place else []
     return {
         "one_per_second": counts[0] / seconds,
         "two_per_second": counts[1] / seconds,
+        "one_processor_us": 1e6 * spent[0] / counts[0],
+        "two_processor_us": 1e6 * spent[1] / counts[1],
         "two_p50_ms": 1e3 * float(np.median(times)),
         "ratio": counts[1] / counts[0],
     }
@@ -343,7 +351,8 @@ def main() -> None:
     print(
         f"two workers: {own['ratio']:.2f} times the requests of one "
         f"({own['two_per_second']:.0f} and {own['one_per_second']:.0f} a second), median "
-        f"{own['two_p50_ms']:.2f} ms"
+        f"{own['two_p50_ms']:.2f} ms; {own['two_processor_us']:.0f} and "
+        f"{own['one_processor_us']:.0f} us of a processor each"
     )
     if args.json:
         args.json.write_text(json.dumps(found, indent=1) + "\n")
