@@ -516,9 +516,10 @@ nb::object read_scores(nb::bytes text) {
     const nb::capsule owner(scores.release(), [](void* p) noexcept {
         delete static_cast<paretocut::json::Scores*>(p);
     });
-    return nb::make_tuple(nb::bytes(rest.data(), rest.size()),
-                          nb::ndarray<nb::numpy, double>(values.data(), {values.size()}, owner),
-                          nb::ndarray<nb::numpy, std::int64_t>(offsets.data(), {offsets.size()}, owner));
+    return nb::make_tuple(
+        nb::bytes(rest.data(), rest.size()),
+        nb::ndarray<nb::numpy, double>(values.data(), {values.size()}, owner),
+        nb::ndarray<nb::numpy, std::int64_t>(offsets.data(), {offsets.size()}, owner));
 }
 
 void register_json(nb::module_& m) {

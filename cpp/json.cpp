@@ -71,7 +71,9 @@ class Cursor {
                     if (at_ == end_) return false;
                     break;
                 case '[':
-                case '{': ++depth; break;
+                case '{':
+                    ++depth;
+                    break;
                 case ']':
                 case '}':
                     if (depth-- == 0) return true;
@@ -79,7 +81,8 @@ class Cursor {
                 case ',':
                     if (depth == 0) return true;
                     break;
-                default: break;
+                default:
+                    break;
             }
         }
         return false;

@@ -6,18 +6,19 @@
 namespace paretocut::warnings {
 namespace {
 
-constexpr double kTiedShare = 0.25;       // of results that equal their neighbour
-constexpr double kSaturatedShare = 0.25;  // of results within 0.01 of 0 or 1
+constexpr double kTiedShare = 0.25;             // of results that equal their neighbour
+constexpr double kSaturatedShare = 0.25;        // of results within 0.01 of 0 or 1
 constexpr double kSmooth = 1.1051709180756477;  // e^0.1: ratio of gaps; about e if measured
 
 // Whether neighbours tie often, and whether gaps follow each other smoothly, as those of a function
 // of the rank do. Gaps between measured scores are nearly independent, so the logarithms of two
 // neighbouring gaps differ by about 1 (the median of a logistic variable). For `1000 - rank` or
-// `1 / (60 + rank)` they hardly differ. Scores rounded to a grid have equal gaps too, but also ties.
+// `1 / (60 + rank)` they hardly differ. Scores rounded to a grid have equal gaps too, but also
+// ties.
 std::uint8_t of_gaps(const double* x, std::int64_t n) {
-    // Some engines break ties by subtracting a millionth: such gaps are ties too. The spread is that
-    // of the middle half, because one far outlier must not make ties of all the others. Differences
-    // of quarters cannot overflow.
+    // Some engines break ties by subtracting a millionth: such gaps are ties too. The spread is
+    // that of the middle half, because one far outlier must not make ties of all the others.
+    // Differences of quarters cannot overflow.
     const double spread = 0.25 * x[n / 4] - 0.25 * x[n * 3 / 4];
     const double least = spread * std::min(3e-6, 0.01 / static_cast<double>(n));
     std::int64_t ties = 0, pairs = -1, small = 0;
