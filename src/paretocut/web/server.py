@@ -125,7 +125,7 @@ def run(settings: Settings) -> None:
             proxy_headers=False,  # nothing asks who the client is
             server_header=False,
             timeout_graceful_shutdown=settings.drain_seconds,
-            timeout_worker_healthcheck=60,  # a busy machine may take a while to start a worker
+            timeout_worker_healthcheck=15,  # 5 would kill workers that start slowly
         )
 
 
