@@ -75,7 +75,7 @@ class Consensus(Truncator):
     expected metric under `predict_proba`, or nothing if such cuts lose; for accuracy a model of
     whether a list holds an answer. Lists judged in part, unjudged lists, and ``expect`` say how
     many results are relevant; the cut is where the metric is highest on average. With neither,
-    F1 keeps the upper third of the score range. docs/methods.md has the details of each.
+    F1 keeps the upper third of the score range. docs/consensus.md explains each.
 
     References
     ----------
