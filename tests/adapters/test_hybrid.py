@@ -1,4 +1,4 @@
-"""Hybrid search in the tools people use: real engines, fused as `pc.fuse` fuses what they say."""
+"""Hybrid search in real engines: fused as `pc.fuse` fuses their results."""
 
 from __future__ import annotations
 

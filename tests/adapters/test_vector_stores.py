@@ -1,4 +1,4 @@
-"""Every vector store: its own answer in, the same kind of answer out, cut as the engine says."""
+"""Every vector store: its own answer in, the same type of answer out, cut as the engine says."""
 
 from __future__ import annotations
 
