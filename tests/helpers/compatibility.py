@@ -1,6 +1,6 @@
 """Writes the page on compatibility from the tests: `python tests/helpers/compatibility.py`.
 
-The versions are those of tests/constraints.txt; the heavy tests compare them with the installed ones.
+The versions are those of tests/constraints.txt, which the heavy tests compare with those installed.
 """
 
 from __future__ import annotations
