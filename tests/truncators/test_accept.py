@@ -323,6 +323,6 @@ def test_the_service_decides_as_the_library_does(fitted: Accept, tmp_path: Path)
 def test_adapters_pass_the_warning_on(fitted: Accept) -> None:
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"query": ["a", "a", "b"], "score": [24.0, 9.0, 0.85]})
-    with pytest.warns(ScoresWarning, match="not of the kind that was learned from"):
+    with pytest.warns(ScoresWarning, match="unlike those learned from"):
         kept = cut_rows(frame, query="query", score="score", truncator=fitted)
     assert kept["kept"].tolist() == [False, False, True]

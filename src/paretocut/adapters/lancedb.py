@@ -20,7 +20,7 @@ from paretocut.truncators import Calibrated
 
 __all__ = ["calibrate", "cut_arrow", "cut_list", "fuse_list"]
 
-_REMEDY = "an IVF index looks into few partitions: .nprobes(64).refine_factor(10)"
+_REMEDY = "an IVF index searches few partitions: .nprobes(64).refine_factor(10)"
 # Hybrid search keeps the other two columns beside its own.
 _HIGHER_IS_BETTER = {"_relevance_score": True, "_score": True, "_distance": False}
 

@@ -376,7 +376,7 @@ class ParetoCutCompressor(DecisionFields, BaseDocumentCompressor):
         if documents and all(score is None for score in scores) and self.unscored != "keep":
             there = sorted({key for document in documents for key in document.metadata})
             raise InvalidScoresError(
-                f"{who}: documents must carry their score there, got none in {len(documents)} "
+                f"{who}: documents must have their score there, got none in {len(documents)} "
                 f"documents with metadata {there}. Retrievers of vector stores drop the scores: "
                 "use ParetoCutRetriever(vectorstore=store) instead, or a reranker before this "
                 "compressor, or name another score_key"

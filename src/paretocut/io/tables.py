@@ -144,7 +144,7 @@ def read_blocks(
             names = block.query_ids.tolist()
             if not seen.isdisjoint(names):
                 again = next(name for name in names if name in seen)
-                raise NotInBlocks(f"{opened.name} names query {again!r} in two places")
+                raise NotInBlocks(f"{opened.name} has query {again!r} in two places")
             seen.update(names)
             yield block
 
@@ -201,7 +201,7 @@ def _alike(blocks: Iterable[RankedLists]) -> Iterator[RankedLists]:
             numbers_of_relevant(block) is None,
         )
         if known not in (None, columns):
-            raise NotInBlocks("the judgements of some queries are not like those of others")
+            raise NotInBlocks("the queries have different kinds of judgements")
         known = columns
         yield block
 

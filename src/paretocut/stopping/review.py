@@ -217,11 +217,14 @@ class Review(ABC):
         elif stop:
             reason = f"stop: {done}. {self.rule._promise()}"
         elif not found:
-            reason = f"go on: {done}. Without a find, nothing can be said about the recall"
+            reason = (
+                f"go on: {done}. Nothing can be said about the recall before the first "
+                f"relevant document"
+            )
         else:
             reason = (
-                f"go on: {done}. {without:,} more to read if nothing is found, {more:,} if finds "
-                "go on at the present rate"
+                f"go on: {done}. {without:,} more to read if nothing is found, {more:,} if "
+                "relevant documents keep coming at the present rate"
             )
         share = found / self.total / recall.expected if stop and recall.expected else None
         warnings = self.rule._warnings(self.total, share)

@@ -163,8 +163,8 @@ class Accept(Truncator):
         """Return what can be accepted, and at which error, in words and numbers."""
         if self.background is not None:
             return (
-                f"Accepts a first result whose score at most {percent(self.max_error)} of the "
-                f"queries without an answer reach{self._source()}: "
+                f"Accepts the first result if at most {percent(self.max_error)} of the queries "
+                f"without an answer reach its score{self._source()}: "
                 f"{self.background.limit(self.max_error):.3g}.\n"
                 "Near misses on the topic are not covered: only judged queries show those."
             )
@@ -355,7 +355,7 @@ class _Sure:
         accepted = self.log_odds[i] > accept.threshold_
         side = "below" if accepted else "not below"
         return (
-            f"the first result is wrong with probability {percent(float(error))} by estimate, "
+            f"the first result is wrong with an estimated probability of {percent(float(error))}, "
             f"{side} {percent(float(limit))}, {taught}"
         )
 

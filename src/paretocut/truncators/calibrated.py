@@ -159,15 +159,15 @@ class Calibrated(Gated):
             lines += [
                 f"Results are returned when the best score is {side} "
                 f"{sign * groups.threshold:.3g}.",
-                f"By estimate, {percent(groups.share)} of your queries have no answer; of those "
-                f"with one {percent(groups.lost)} are left empty, of those without "
-                f"{percent(groups.passed)} get results.",
+                f"By estimate, {percent(groups.share)} of your queries have no answer. "
+                f"{percent(groups.lost)} of those with an answer are left empty, and "
+                f"{percent(groups.passed)} of those without get results.",
             ]
         elif self.alpha is not None:
             limit = background.limit(self.alpha)
             lines.append(
                 f"Results are returned when the best score is {side} {limit:.3g}: "
-                f"{percent(self.alpha)} of nonsense gets there."
+                f"{percent(self.alpha)} of the nonsense gets that far."
             )
             if self.log_ is not None:
                 empty = float(np.mean(self.log_ < sign * limit))
@@ -230,7 +230,7 @@ class Calibrated(Gated):
         )
         if origin.own_words is not None and origin.own_words < 8:
             lines.append(
-                f"The index was taken for one of {origin.size} documents (size= says otherwise), "
+                f"The index was assumed to hold {origin.size} documents (size= changes this), "
                 f"so {origin.own_words} of the 8 words of nonsense come from it."
             )
         about = [f"made {origin.date} by version {origin.version}", f"depth {origin.depth}"]
@@ -245,7 +245,7 @@ class Calibrated(Gated):
             return ""
         half = shipped_number()["half"]
         number = math.exp(learned.typical + half * float(np.median(self.shapes_[:, 2])))
-        return f", about {max(number, 1):.2g} relevant results in a typical list by estimate"
+        return f", about {max(number, 1):.2g} relevant results in a typical list (estimated)"
 
     def _scaled(self, lists: RankedLists, queries: Sequence[str] | None) -> RankedLists:
         if self.scale_ is None:

@@ -215,7 +215,7 @@ class Consensus(Truncator):
             )
         if self.base is not None:
             raise InvalidParameterError(
-                f"Consensus: lists must be judged in full where there is a base, got {lists!r}"
+                f"Consensus: lists must be fully judged if there is a base, got {lists!r}"
             )
         self.queries_ = int(np.count_nonzero(judged.count(judged.values)))
         return PartlyJudged.fit(setting, lists)
