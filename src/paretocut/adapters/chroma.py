@@ -38,8 +38,8 @@ def cut_query(
     asked
         How many results the search asked for; a warning says when it got less than half.
     max_tokens, count_tokens
-        Most tokens of the documents kept together, and what counts them; by default one token for
-        every four characters. Needs documents.
+        Largest number of tokens of the documents kept, and what counts them; by default four
+        characters count as one token. Needs documents.
     **options
         Who decides and within which bounds, as in `paretocut.cut`.
     """
@@ -83,7 +83,7 @@ def cut_query(
 def calibrate(
     collection: Any, embed: Embed, *, fetch_k: int = FETCH_K, **options: Any
 ) -> Calibrated:
-    """Return a truncator that knows the collection, without any judgement.
+    """Return a truncator that knows the collection, learned without judgements.
 
     Nonsense is made of words of its documents; see `paretocut.calibrate`.
 

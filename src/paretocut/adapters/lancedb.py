@@ -99,7 +99,7 @@ def calibrate(
     fetch_k: int = FETCH_K,
     **options: Any,
 ) -> Calibrated:
-    """Return a truncator that knows the table, without any judgement.
+    """Return a truncator that knows the table, learned without judgements.
 
     Nonsense is made of words of its texts; see `paretocut.calibrate`.
 

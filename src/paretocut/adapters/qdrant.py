@@ -98,7 +98,7 @@ def calibrate(
     fetch_k: int = FETCH_K,
     **options: Any,
 ) -> Calibrated:
-    """Return a truncator that knows the collection, without any judgement.
+    """Return a truncator that knows the collection, learned without judgements.
 
     Nonsense is made of words of its points' texts; see `paretocut.calibrate`.
 

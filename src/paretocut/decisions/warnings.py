@@ -39,7 +39,7 @@ WARNINGS = {
     "worst_first": "the scores came worst first and were sorted: if they are distances, give "
     "higher_is_better=False",
 }
-"""Every warning a decision can carry, with its meaning and remedy."""
+"""Every warning a decision can have, with its meaning and remedy."""
 
 ABOUT_SCORES = (
     "too_few_results",

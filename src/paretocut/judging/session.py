@@ -77,7 +77,7 @@ class _State:
 
 
 class JudgingSession:
-    """A judge's answers to planned questions, kept in a file if wanted.
+    """A judge's answers to planned questions, saved in a file if you want.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ class JudgingSession:
 
     @property
     def loss(self) -> float | None:
-        """The most F1 that the cuts lose, with 95 % confidence; None before any judgement.
+        """Largest loss of F1 of the cuts, with 95 % confidence; None before any judgement.
 
         They are compared with cuts that know the mean number of relevant results exactly.
         """
@@ -225,7 +225,7 @@ class JudgingSession:
 
         They are estimated from questions that were asked twice, for
         ``Consensus(judge_errors=...)``; None without any. Twenty pairs say little, so both shares
-        are drawn towards likely ones. A judge who always makes the same errors goes unnoticed.
+        are pulled towards likely values. A judge who always makes the same errors goes unnoticed.
         """
         pairs, found = self._known_pairs(), self._known()
         if not pairs or found is None:
