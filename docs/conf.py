@@ -59,7 +59,7 @@ def plain_signature(app, what, name, obj, options, signature, returns):
     """
     if what == "class" and signature and re.search(r"\b_\w+:", signature):
         return "", returns
-    written_out = r"TypeAliasForwardRef\('(\w+)'\)|<function (\w+) at \w+>"
+    written_out = r"TypeAliasForwardRef\('(\w+)'\)|<function (\w+)[^>]*>"
     return tuple(text and re.sub(written_out, r"\1\2", text) for text in (signature, returns))
 
 

@@ -109,7 +109,7 @@ def test_the_signal_is_found_in_the_data(signal: str) -> None:
 def test_it_keeps_one_result_or_none_and_says_why(fitted: Accept) -> None:
     yes, no = fitted.cut([0.85, 0.5, 0.4]), fitted.cut([0.55, 0.54, 0.4])
     assert (yes.k, no.k) == (1, 0)
-    assert yes.reason.startswith("kept 1 of 3: the first result is wrong with an estimated probability of 0.")
+    assert "wrong with an estimated probability of 0." in yes.reason
     assert ", not below " in no.reason
     assert no.reason.endswith("learned from 800 judged queries")
     assert yes.warnings == no.warnings == ()
