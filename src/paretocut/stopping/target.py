@@ -107,7 +107,13 @@ class Target(Rule):
         return next(wanted, self.sampled)
 
     def replay(self, relevances: ArrayLike) -> int:
-        """Return the number of documents read, including the sample, before the rule stops."""
+        """Return how many documents of a finished review the rule would have read.
+
+        Parameters
+        ----------
+        relevances
+            True or False for each document of the review, in the order of the ranking.
+        """
         finds, total = as_finds(relevances, "Target")
         if finds.size < self.sampled:
             return total
@@ -118,7 +124,13 @@ class Target(Rule):
         return depth + int(np.count_nonzero(sample >= depth))
 
     def review(self, *, total: int) -> Review:
-        """Return a running review, whose state says whether to stop."""
+        """Return a running review that this rule watches; its state says whether to stop.
+
+        Parameters
+        ----------
+        total
+            Number of documents, read or not.
+        """
         return _SampledReview(self, total)
 
     def _draw(self, total: int) -> IntArray:
