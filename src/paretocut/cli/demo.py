@@ -134,7 +134,7 @@ def run(args: Namespace) -> None:
 
 
 def _table(rows: list[dict[str, Any]]) -> Iterator[str]:
-    yield " " * 36 + "-- in the index ---".rjust(20) + "  " + "--- is not ----"
+    yield " " * 36 + "-- in the index ---".rjust(20) + "  " + "-- not in it --"
     yield " " * 36 + " kept    F1  nothing    kept  nothing  right"
     yield from (_LINE.format(**row) for row in rows)
     yield "nothing: share of queries that keep no result."
@@ -146,8 +146,8 @@ def _point(rows: list[dict[str, Any]], tuned_on: int) -> str:
     return (
         f"The point: after seeing {tuned_on // 2} other queries without an answer, and no labels, "
         f"paretocut returns nothing for {gated['silent_without']:.0%} of those whose digit is "
-        f"not in the index. This costs {gated['silent']:.0%} of the others. A fixed number of "
-        f"results is right for {ten['right']:.0%} of all queries, the gate for "
+        f"not in the index. It also leaves {gated['silent']:.0%} of the others empty. A fixed "
+        f"number of results is right for {ten['right']:.0%} of all queries, the gate for "
         f"{gated['right']:.0%}."
     )
 
@@ -171,5 +171,6 @@ def _pictures(tune: RankedLists, test: RankedLists) -> Iterator[str]:
     for title, i in chosen.items():
         relevant = test.relevant[i]
         yield ""
-        yield f"{title}: kept {k[i]}, {relevant[: k[i]].sum()} of them right, of {relevant.sum()}"
+        found = f", {relevant[: k[i]].sum()} of the {relevant.sum()} right ones" if k[i] else ""
+        yield f"{title}: kept {k[i] or 'nothing'}{found}"
         yield from draw_list(fits.surprise[i], relevant, int(k[i]), top, signs)
