@@ -65,7 +65,7 @@ def draw() -> None:
 
 
 def _facts(runs: Content, lists: Content, means: Mapping[str, Any]) -> dict[str, Any]:
-    f1, dcg = (lists["sets"]["all"][metric] for metric in ("f1", "dcg"))
+    f1, penalized_dcg = (lists["sets"]["all"][metric] for metric in ("f1", "penalized_dcg"))
     minmax = runs["gains"]["minmax"]
     rules = [name for name in kinds.TUNED if name != "consensus"]
     first = [run for run in runs["runs"] if run["run"] in {known.name for known in RUNS}]
@@ -104,9 +104,9 @@ def _facts(runs: Content, lists: Content, means: Mapping[str, Any]) -> dict[str,
         "told_twice": f1["mean"]["told twice of it"],
         "over_half": gain(f1["untrained, over untrained rules"]["minmax_half"]["mean"]),
         "over_half_median": gain(f1["untrained, over untrained rules"]["minmax_half"]["median"]),
-        "dcg_fixed": gain(dcg["over the best rule"]["mean"]),
-        "dcg_hindsight": gain(dcg["over the best of each list"]["mean"]),
-        "dcg_rule": dcg["best rule"],
+        "dcg_fixed": gain(penalized_dcg["over the best rule"]["mean"]),
+        "dcg_hindsight": gain(penalized_dcg["over the best of each list"]["mean"]),
+        "dcg_rule": penalized_dcg["best rule"],
         **_answers(lists["answers"]["tasks"]),
         **_verdicts(lists),
         **_chosen_elsewhere(lists["sets"]),
@@ -162,8 +162,8 @@ def _sets(runs: Content, lists: Content, means: Mapping[str, Any]) -> str:
     best = f"`minmax` {means['minmax']['all']:.3f}"
     cells = [f"{means['consensus']['all']:.3f}", best, _interval(minmax)]
     cells += [percent(minmax["median"]), _interval(hindsight)]
-    rows = [["judged runs, kinds of search alike", str(len(runs["runs"])), *cells]]
-    rows += [["all lists, lists alike", *every[1:-1]]]
+    rows = [["judged runs, mean over kinds of search", str(len(runs["runs"])), *cells]]
+    rows += [["all lists, mean over lists", *every[1:-1]]]
     rows += [[f"of these: {name}", *own[:-1]] for name, *own in parts]
     head = ["measured on", "lists", "`Consensus`", "best single rule", "gain, mean", "gain, median"]
     return table([*head, "over the best of each list, mean"], rows)
@@ -174,7 +174,7 @@ def _known(f1: Mapping[str, float], means: Mapping[str, Any]) -> str:
         [known, words, f"{means[name]['all']:.3f}" if name else "", f"{f1[key]:.3f}"]
         for name, (known, words, key) in KNOWN.items()
     ]
-    head = ["you know", "method", "44 judged runs, kinds alike", "63 lists, lists alike"]
+    head = ["you know", "method", "44 judged runs, mean over kinds", "63 lists, mean over lists"]
     return table(head, rows, text=2)
 
 
@@ -206,6 +206,6 @@ def _chosen_elsewhere(sets: Content) -> dict[str, Any]:
     return {"folds": FOLDS} | {
         f"{kind}_{metric}_{name}": gain(sets[group][metric][key]["mean"])
         for kind, key in (("nested", "nested"), ("shipped", "over the best rule"))
-        for metric in ("f1", "dcg")
+        for metric in ("f1", "penalized_dcg")
         for name, group in (("judged", JUDGED), ("made", MADE))
     }

@@ -135,7 +135,8 @@ def test_scattered_queries_are_noted_and_read_as_a_whole(
             assert main(["cut", name, *options]) == 0
             printed.append(capsys.readouterr())
         assert "memory" not in printed[0].err
-        assert "b.run names query 'q0' in two places: all is read into memory" in printed[1].err
+        told = "b.run has query 'q0' in two places, so the whole run is read into memory"
+        assert told in printed[1].err
         assert sorted(printed[1].out.splitlines()) == sorted(printed[0].out.splitlines())
 
 
@@ -153,7 +154,9 @@ def test_runs_with_other_queries_are_fused_as_a_whole(
     write_lists("b.run", b)
     assert main(["fuse", "a.run", "b.run", "-o", "f.run"]) == 0
     said = capsys.readouterr().err
-    assert "the runs do not name the same queries in the same order: all is read" in said
+    assert (
+        "the runs do not have the same queries in the same order, so the whole run is read" in said
+    )
     assert said.count("without a list from b") == (len(b) < 12)
     with pytest.warns() if len(b) < 12 else pytest.MonkeyPatch.context():  # type: ignore[call-overload]
         expected = pc.fuse({"a": a, "b": b})
@@ -187,7 +190,7 @@ def test_a_pipe_is_read_as_a_file_is(tmp_path: Path) -> None:
 def test_memory_does_not_grow_with_the_file(command: str, tmp_path: Path) -> None:
     # Before, 189 MB cost 372 MB, and 2.0 GB cost 3.1 GB.
     peaks = []
-    for copies in (2, 8):
+    for copies in (8, 20):
         with (tmp_path / "a.run").open("w") as run:
             for query in range(300 * copies):
                 rows = (f"q{query} Q0 document{r} {r} {9 - r / 500} t\n" for r in range(1000))
@@ -209,4 +212,4 @@ def test_memory_does_not_grow_with_the_file(command: str, tmp_path: Path) -> Non
             check=True,
         )
         peaks.append(int(done.stderr.split()[-1]) >> 10)
-    assert peaks[1] < peaks[0] + 40  # the whole larger run would take 100 more
+    assert peaks[1] < peaks[0] + 25  # the whole larger run would take hundreds more
