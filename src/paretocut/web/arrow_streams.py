@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from typing import Any
 
@@ -66,11 +67,11 @@ def _check_buffers(pa: Any, body: bytes) -> None:
             raise InvalidBody("Arrow columns must not have dictionaries")
         elif message.type == "record batch":
             # With zeros in place of its body a batch can be read only if nothing is compressed.
-            size = message.body.size
-            head = message.serialize()[:-size] if size else message.serialize()
-            blank = pa.ipc.read_message(head.to_pybytes() + bytes(size))
+            metadata = message.metadata
+            blank = bytearray(8 + metadata.size + message.body.size)
+            blank[: 8 + metadata.size] = struct.pack("<iI", -1, metadata.size) + metadata
             try:
-                pa.ipc.read_record_batch(blank, schema)
+                pa.ipc.read_record_batch(pa.ipc.read_message(blank), schema)
             except OSError as error:
                 if "decompress" not in str(error):
                     raise
