@@ -312,10 +312,13 @@ def test_two_pasted_lists_stay_two() -> None:
         assert [one.scores.tolist() for one in pasted_lists(text)] == [[0.9, 0.5], [0.7]]
     assert len(pasted_lists("[0.9, 0.5, 0.7]")) == 1
     csv = "score,doc_id,query_id\n3,x,a\n2,y,a\n"  # in another order
-    assert pasted_lists(csv)[0].scores.tolist() == [3, 2]
+    for text in (csv, csv.replace(",", "\t")):
+        assert pasted_lists(text)[0].scores.tolist() == [3, 2]
 
 
-@pytest.mark.parametrize("ending", ["run", "run.gz", "run.xz", "jsonl", "csv", "parquet", "arrow"])
+@pytest.mark.parametrize(
+    "ending", ["run", "run.gz", "run.xz", "jsonl", "csv", "tsv", "parquet", "arrow"]
+)
 def test_uploaded_files_are_read_as_the_command_line_reads_them(
     ending: str, tmp_path: Path
 ) -> None:

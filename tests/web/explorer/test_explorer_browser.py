@@ -10,6 +10,8 @@ from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
 import pytest
 from browsers import chromium, explored, faults, keep
 from samples import planted
@@ -322,6 +324,61 @@ def test_pasted_scores_and_uploaded_runs_are_explored(
     assert float(row[3]) == pytest.approx(
         pc.metrics.f1(lists, pc.cut_batch(lists).k).mean(), abs=6e-4
     )
+
+
+def written_as(kind: str, lists: pc.RankedLists, folder: Path) -> Path:
+    """Write a run in one of the forms that the command line reads."""
+    path = folder / f"run.{kind}"
+    if kind not in ("csv", "tsv"):
+        pc.io.write_lists(path, lists)
+        return path
+    assert lists.doc_ids is not None
+    rows = {
+        "score": lists.scores.values,
+        "doc_id": lists.doc_ids.values.tolist(),
+        "query_id": lists.query_ids[lists.scores.rows].tolist(),
+    }
+    how = pacsv.WriteOptions(delimiter="\t" if kind == "tsv" else ",")
+    pacsv.write_csv(pa.table(rows), path, how)
+    return path
+
+
+@pytest.mark.parametrize("kind", ["parquet", "txt.xz", "tsv", "csv"])
+def test_files_are_uploaded_as_the_command_line_reads_them(
+    kind: str, address: str, files: Path, opened: Any, tmp_path: Path
+) -> None:
+    lists = planted(30, 200, judged=False)
+    assert lists.doc_ids is not None
+    texts = "".join(f"{name}\tabout {name}\n" for name in lists.doc_ids.values.tolist())
+    (tmp_path / "corpus.tsv").write_text(texts, encoding="utf-8")
+    page = opened(f"{address}#view=open")
+    run = written_as(kind, lists, tmp_path)
+    page.get_by_label("or a run from a file").set_input_files(run)
+    page.get_by_label("judgements").set_input_files(files / "qrels.txt")
+    page.get_by_label("texts of the queries").set_input_files(files / "queries.jsonl")
+    page.get_by_label("texts of the documents").set_input_files(tmp_path / "corpus.tsv")
+    page.get_by_role("button", name="Explore").click()
+    page.wait_for_selector(".tiles")
+    assert page.locator("#run-name").inner_text() == f"{run.name} · 30 queries · judged"
+    row = page.locator(".methods tr", has_text="Consensus").locator("td").all_inner_texts()
+    k = pc.cut_batch(lists).k
+    assert float(row[1]) == pytest.approx(k.mean(), rel=0.01)
+    page.get_by_role("link", name="q4", exact=True).click()
+    page.locator(".query-text", has_text="question q4").wait_for()
+    assert page.locator(".results .text").first.inner_text() == "about " + lists.doc_ids[4][0]
+    page.get_by_role("button", name="Judge", exact=True).click()
+    page.wait_for_selector("#judge-view h1")
+
+
+def test_two_pasted_lists_stay_two(address: str, opened: Any) -> None:
+    page = opened(f"{address}#view=open")
+    page.get_by_label("Paste scores").fill("[0.9, 0.8, 0.1]\n[0.7, 0.2]")
+    page.get_by_role("button", name="Explore").click()
+    page.wait_for_selector(".tiles")
+    assert page.locator(".tile").first.inner_text().split("\n") == ["2", "queries", "5 results"]
+    page.get_by_role("button", name="Judge", exact=True).click()
+    page.locator(".asked-text", has_text="names no documents").wait_for()
+    assert page.locator(".answers").count() == 0
 
 
 def test_five_judgements_teach_the_cut_off_while_one_looks_on(files: Path, opened: Any) -> None:
