@@ -533,6 +533,11 @@ def test_a_rule_reads_down_the_lists_and_says_when_to_stop(files: Path, opened: 
         assert faults(page) == []
         page.keyboard.press("z")
         page.locator(".asked-text b", has_text=ranked.doc_ids[rank]).wait_for()
+        for _ in range(5):
+            page.keyboard.down("z")  # held down, it takes back one answer
+            settled(page)
+        page.keyboard.up("z")
+        assert page.locator(".asked-text b").inner_text() == ranked.doc_ids[rank - 1]
 
 
 def test_an_answer_from_another_window_is_not_overwritten(files: Path, opened: Any) -> None:

@@ -62,6 +62,7 @@ export async function showJudging(run) {
 }
 
 addEventListener("keydown", (event) => {
-  if (byId("judge-view").hidden || event.ctrlKey || event.metaKey || event.altKey) return;
-  byId("judge-view").querySelector(`.answers [aria-keyshortcuts="${CSS.escape(event.key)}"]`)?.click();
+  // A key held down is one answer.
+  if (byId("judge-view").hidden || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+  byId("judge-view").querySelector(`.answers [aria-keyshortcuts="${CSS.escape(event.key.toLowerCase())}"]`)?.click();
 });
