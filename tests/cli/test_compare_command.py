@@ -31,7 +31,11 @@ def test_compare_prints_the_table_of_evaluate(
         baseline="global_k",
     )
     assert main(command) == 0
-    assert capsys.readouterr().out == f"{expected}\n"
+    lists = pc.read_trec("run.txt", "qrels.txt")
+    default = float(pc.metrics.f1(lists, pc.cut_batch(lists).k).mean())
+    out = capsys.readouterr().out
+    assert out == f"{expected}\n\n{expected.verdict('f1', default)}\n"
+    assert f"the default, Consensus without judgements, gives {default:.3f}" in out
     assert main([*command, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == expected.to_dict()
     for flag, text in (("--markdown", expected.to_markdown()), ("--latex", expected.to_latex())):

@@ -121,6 +121,35 @@ class Evaluation(Drawn):
             self.__dict__["_summary"] = known
         return known
 
+    def verdict(self, metric: str, default: float | None = None) -> str:
+        """Return in a sentence which truncator is best, what is possible, and what the default is.
+
+        Parameters
+        ----------
+        metric
+            One of the metrics.
+        default
+            Mean of what `paretocut.cut_batch` keeps without judgements; None leaves it out.
+        """
+        lines = list(self._summaries(self._at(metric, self.truncators[0])[0]))
+        best = max(
+            (line for line in lines if line.truncator not in self.ceiling), key=lambda x: x.mean
+        )
+        name = "F1" if best.metric == "f1" else best.metric
+        said = (
+            f"{best.truncator} has the best {'mean' if self.unknown is None else 'estimated'} "
+            f"{name} here, {best.mean:.3f} ({100 * self.confidence:g} % interval {best.low:.3f} to "
+            f"{best.high:.3f})"
+        )
+        possible = [line.mean for line in lines if line.truncator in self.ceiling]
+        if possible:
+            said += f"; the best cut of every list would give {max(possible):.3f}"
+        if default is not None:
+            lost = round(best.mean - default, 3)
+            less = f"{abs(lost):.3f} {'less' if lost > 0 else 'more'}" if lost else "as much"
+            said += f"; the default, Consensus without judgements, gives {default:.3f}, {less}"
+        return said + "."
+
     def to_records(self) -> list[dict[str, Any]]:
         """Return every value as a dict: query_id, split, truncator, metric, k, value."""
         return [

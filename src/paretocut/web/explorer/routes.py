@@ -98,6 +98,8 @@ def router(first: Exploration | None) -> APIRouter:
             raise Refused(404)
         if (name, view) == ("run", "run") and first is None:
             return _answer(None)
+        if view == "run":
+            _learn(runs.get(name))
         return runs.view(name, _VIEWS[view])
 
     @routes.get("/api/{name}/query/{i}")
@@ -122,11 +124,9 @@ def router(first: Exploration | None) -> APIRouter:
 
     @routes.post("/api/{name}/learn", dependencies=[Depends(_only_json)])
     def learn(name: str, given: _Place) -> Response:
-        run = runs.get(name)
-        learned = run.taught(run.lists)  # takes a while; judgements come in meanwhile
+        _learn(runs.get(name))
 
         def view(run: Exploration) -> Any:
-            run.learn(learned)
             i = _checked(run, given.i)
             return {
                 "run": views.run_view(run),
@@ -171,6 +171,15 @@ def _only_json(request: Request) -> None:
     """Refuse other types: a page of another origin cannot send this one without asking first."""
     if request.headers.get("content-type") != "application/json":
         raise Refused(415, "unsupported_type", "the content type must be application/json")
+
+
+def _learn(run: Exploration) -> None:
+    if run.unlearned:
+        lists = run.lists
+        learned = run.taught(lists)  # takes a while
+        with run.lock:
+            run.learn(learned)
+            run.unlearned = run.lists is not lists  # judgements came in meanwhile
 
 
 def _answer(content: Any) -> Response:

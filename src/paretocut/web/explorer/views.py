@@ -11,6 +11,7 @@ import math
 import tempfile
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,11 @@ from paretocut.decisions.warnings import WARNINGS
 from paretocut.errors import InvalidParameterError
 from paretocut.io import write_qrels
 from paretocut.lists import IntArray, RankedList
-from paretocut.metrics.significance import bootstrap_interval
 from paretocut.show.plots import frontier_points, tail_histogram
 from paretocut.truncators import Calibrated, Gated, ScoreThreshold
 from paretocut.web.explorer.copied import Code, as_command, as_python
-from paretocut.web.explorer.exploration import LEARNED, METRICS, Exploration, Method
+from paretocut.web.explorer.exploration import Exploration, Method
+from paretocut.web.explorer.measuring import LEARNED, METRICS, known_share
 
 _TEXT = 300  # characters of a text
 
@@ -48,7 +49,7 @@ def run_view(run: Exploration) -> dict[str, Any]:
         "depth": [int(q) for q in np.quantile(lengths, [0, 0.5, 1])] if len(lists) else [0, 0, 0],
         "higher_is_better": lists.higher_is_better,
         "measured": int(run.measured.size),
-        "learns": run.learns,
+        "estimated": int(np.count_nonzero(known_share(lists)[run.measured] < 1)),
         "verdict": verdict(run),
         "retrievers": [] if lists.parts is None else list(lists.parts.names),
         "methods": [_method_row(run, method, k[key], bins) for key, method in run.methods.items()],
@@ -75,24 +76,13 @@ def run_view(run: Exploration) -> dict[str, Any]:
 
 
 def verdict(run: Exploration) -> str | None:
-    """Return in a few sentences which method is best here, and what the default loses."""
-    if not run.measured.size:
+    """Return in a sentence which method is best here, and what the default loses."""
+    found = run.evaluation
+    if found is None:
         return None
-    methods = [key for key in run.methods if key != LEARNED]
-    values = {key: run.values("f1", key)[run.measured] for key in methods}
-    best = max(values, key=lambda key: float(values[key].mean()))
-    mean = float(values[best].mean())
-    low, high = bootstrap_interval(values[best][:, None], resamples=1000)
-    curve = run.curves["f1"]
-    ceiling = float(np.maximum.reduceat(curve.values, curve.offsets[:-1]).mean())
-    said = (
-        f"{run.methods[best].label} has the best mean F1 here, {mean:.3f} (95 % interval "
-        f"{low[0]:.3f} to {high[0]:.3f}); the best cut of every list would give {ceiling:.3f}. "
-    )
-    if best == "consensus":
-        return said + "It is the default."
-    lost = mean - float(values["consensus"].mean())
-    return said + f"The default, Consensus, gives {mean - lost:.3f}, {lost:.3f} less."
+    labels = {key: method.label for key, method in run.methods.items()}
+    named = replace(found, truncators=tuple(labels.get(key, key) for key in found.truncators))
+    return named.verdict("f1", float(found.per_query("f1", "consensus").mean()))
 
 
 def _method_row(run: Exploration, method: Method, k: IntArray, bins: IntArray) -> dict[str, Any]:
@@ -106,9 +96,9 @@ def _method_row(run: Exploration, method: Method, k: IntArray, bins: IntArray) -
         "empty": float(np.mean(k == 0)) if k.size else 0.0,
         "histogram": np.histogram(k, bins)[0].tolist(),
     }
-    if run.measured.size and method.key != LEARNED:
-        row |= {name: float(np.nanmean(run.values(name, method.key))) for name in METRICS}
-    none = np.isin(run.lists.query_ids, list(run.unanswered))
+    if run.evaluation is not None and method.key in run.evaluation.truncators:
+        row |= {name: float(run.evaluation.per_query(name, method.key).mean()) for name in METRICS}
+    none = run.none
     if none.any() and not none.all():
         row |= {"answered": float(np.mean(k[~none] > 0)), "refused": float(np.mean(k[none] == 0))}
     return row
@@ -118,11 +108,10 @@ def _states(run: Exploration) -> list[str] | None:
     """Return a word about each query that is not simply judged; None if nothing is judged."""
     if run.lists.relevance is None:
         return None
-    known = run.lists.scores.count(run.judged)
+    known = known_share(run.lists)
     part = np.where(known > 0, "judged in part", "not judged")
-    states = np.where(known == run.lists.scores.lengths, "", part)
-    none = np.isin(run.lists.query_ids, list(run.unanswered))
-    found: list[str] = np.where(none, "no answer", states).tolist()
+    states = np.where(known == 1, "", part)
+    found: list[str] = np.where(run.none, "no answer", states).tolist()
     return found
 
 
@@ -134,9 +123,10 @@ def _bins(longest: int) -> IntArray:
 
 def frontier_view(run: Exploration) -> dict[str, Any]:
     """Return mean recall and precision of fixed cuts; empty unless all results are judged."""
-    if not run.measured.size:
+    whole = np.flatnonzero(known_share(run.lists) == 1)
+    if not whole.size:
         return {"kept": [], "recall": [], "precision": []}
-    kept, recall, precision = frontier_points(run.lists[run.measured])
+    kept, recall, precision = frontier_points(run.lists[whole])
     return {
         "kept": _numbers(kept),
         "recall": _numbers(recall, 4),
@@ -163,9 +153,9 @@ def query_view(
     ks = _thinned(n, most_cuts, [cut.k for cut in cuts.values()])
     ranks = ks[1:] - 1
     fit = run.fits[i]
-    curves = {}
-    if i in run.measured:
-        curves = {name: curve[0] for name, curve in run.curves_of(np.array([i])).items()}
+    curves = run.curves_of(i)
+    part = 0 < known_share(run.lists[i : i + 1])[0] < 1
+    held_out = i in run.measured and run.evaluation and LEARNED in run.evaluation.truncators
     columns = {
         "score": ranked.scores,
         "surprise": fit.surprise,
@@ -180,7 +170,12 @@ def query_view(
         "n": n,
         "ks": ks.tolist(),
         **{name: _numbers(column[ranks], digits) for name, column in columns.items()},
-        "curves": {name: _numbers(curve[ks], digits) for name, curve in curves.items()} or None,
+        "curves": {name: _numbers(curve[0, ks], digits) for name, curve in curves.items()} or None,
+        "ends": {
+            name: [_numbers(end[ks], 3) for end in curve[1:]] for name, curve in curves.items()
+        }
+        if part
+        else None,
         "tail": _tail(run, i, ranked),
         "methods": {
             key: {
@@ -189,9 +184,9 @@ def query_view(
                 "warnings": list(cut.warnings),
                 "method": cut.method,
                 **{
-                    name: _number(float(curve[cut.k]))
+                    name: _number(float(curve[0, cut.k]))
                     for name, curve in curves.items()
-                    if key != LEARNED
+                    if key != LEARNED or held_out
                 },
             }
             for key, cut in cuts.items()
