@@ -30,6 +30,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     option(parser, "-q --quiet", "no warnings")
     option(parser, "--port P", "port; 0 takes a free one", int, default=8765)
     option(parser, "--open", "open the page in the browser")
+    text = "file that keeps each judgement made on the page, as `judge` keeps them in FILE.jsonl"
+    option(parser, "--answers FILE", text)
 
 
 def add_explored(parser: ArgumentParser, *, needed: bool = True) -> None:
@@ -50,9 +52,10 @@ def run(args: Namespace) -> None:
         require(package, feature="paretocut explore", extra="serve")
     from paretocut.web.explorer.server import serve
 
-    if args.run is None and (args.model or args.fuse or args.query_texts or args.corpus):
+    extras = (args.model, args.fuse, args.query_texts, args.corpus, args.answers)
+    if args.run is None and any(extras):
         raise InvalidParameterError("options of a run must come with RUN, got none")
-    explored = None if args.run is None else exploration(args)
+    explored = None if args.run is None else exploration(args, args.answers)
 
     def ready(address: str) -> None:
         sys.stdout.write(f"paretocut explorer: {address}  (Ctrl-C ends it)\n")
@@ -73,7 +76,7 @@ def run(args: Namespace) -> None:
         ) from None
 
 
-def exploration(args: Namespace) -> Exploration:
+def exploration(args: Namespace, answers: str | None = None) -> Exploration:
     """Return what the page shows; every method must be able to cut the lists."""
     from paretocut.web.explorer.copied import Source
     from paretocut.web.explorer.exploration import Exploration, with_all_queries
@@ -108,6 +111,7 @@ def exploration(args: Namespace) -> Exploration:
         source=Source(
             tuple(files.values()), args.distances, args.format, saved, tuple(args.query_texts or ())
         ),
+        answers=answers,
     )
     for key in found.methods:
         found.cuts(key)  # a model that does not suit the lists is refused before the page opens

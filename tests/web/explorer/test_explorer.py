@@ -367,7 +367,9 @@ def test_judgements_of_the_page_teach_what_they_teach_the_library() -> None:
     grades: list[list[Any]] = [[None] * 100 for _ in range(12)]
     asked = set()
     for _ in range(20):
-        i, rank = views.judging_view(session, 0)["next"]
+        question = session.session.next()
+        assert question is not None
+        i, rank = question.list_index, question.rank
         asked.add((i, rank))
         grades[i][rank] = bool(truth.relevant[i][rank])
         session.judge(i, rank, grades[i][rank])
@@ -451,7 +453,7 @@ def test_a_judgement_of_a_judged_run_changes_that_query_and_no_other() -> None:
     number = int(lists.num_relevant[1]) - 1
     expected = pc.metrics.get("recall").curve(session.lists.relevant[1], number)[10]
     assert session.values("recall", "first10")[1] == pytest.approx(expected)
-    with pytest.raises(pc.errors.InvalidParameterError, match=r"rank must be in 0\.\.119, got 120"):
+    with pytest.raises(pc.errors.InvalidParameterError, match=r"rank must be .* at most 119, got"):
         session.judge(1, 120, True)
 
 

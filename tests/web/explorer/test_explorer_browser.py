@@ -363,16 +363,112 @@ def test_five_judgements_teach_the_cut_off_while_one_looks_on(files: Path, opene
         model = pc.load(Path(saved.value.path()))
         assert isinstance(model, pc.truncators.Consensus)
         np.testing.assert_array_equal(model.predict(lists), k)
-        # The plan leads to another result, and there a key is enough.
-        wanted = page.get_by_role("button", name="Judge next").inner_text()
-        page.get_by_role("button", name="Judge next").click()
-        page.wait_for_selector("tr.asked")
-        name = page.locator("h1 .name").inner_text()
-        rank = int(page.locator("tr.asked").get_attribute("data-rank"))
-        assert wanted == f"Judge next: query {name}, rank {rank + 1}"
-        with page.expect_response("**/learn"):  # after a pause
-            page.keyboard.press("Enter")
-            page.locator(".learned b", has_text="6 results").wait_for()
+
+
+def long_texts(files: Path) -> Path:
+    """Write texts of all documents, longer than a screen."""
+    path = files / "corpus.tsv"
+    names = pc.read_trec(files / "run.txt").doc_ids
+    assert names is not None
+    lines = [f"{name}\tThis answers question {name}. {'word ' * 900}end" for name in names.values]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_one_result_after_another_is_judged_with_a_key(
+    width: int, scheme: str, files: Path, opened: Any, tmp_path: Path
+) -> None:
+    lists, truth = pc.read_trec(files / "run.txt"), judged(files)
+    plan = pc.judging.JudgingSession(lists)
+    given: dict[tuple[str, str], bool] = {}
+    texts = ("--query-texts", files / "queries.jsonl", "--corpus", long_texts(files))
+    answers = tmp_path / "answers.jsonl"
+    with explored(files / "run.txt", *texts, "--answers", answers) as address:
+        page = opened(f"{address}#view=query", width=width, height=844, scheme=scheme)
+        page.get_by_role("button", name="Judge one by one").click()
+
+        def press(key: str) -> None:
+            with page.expect_response("**/answer"):
+                page.keyboard.press(key)
+            page.wait_for_selector("#judge-view:not([aria-busy])")
+
+        def state() -> str:
+            return str(page.locator("#judging-state").inner_text())
+
+        page.wait_for_selector(".answers")
+        for _ in range(12):
+            asked = plan.next()
+            assert asked is not None
+            query, text = page.locator("#judge-view h1"), page.locator(".asked-text")
+            assert query.inner_text() == f"question {asked.query_id} {BAD}"
+            assert text.inner_text().startswith(f"This answers question {asked.doc_id}. word")
+            assert text.inner_text().endswith("end")
+            assert text.locator("mark").first.inner_text() == "question"
+            relevant = truth[asked.list_index].relevant
+            assert relevant is not None
+            given[asked.query_id, str(asked.doc_id)] = bool(relevant[asked.rank])
+            plan.answer(bool(relevant[asked.rank]))
+            press("y" if relevant[asked.rank] else "n")
+            assert state() == f"{plan.answers} of 200 answers; {plan.summary()}."
+        for key, act in (("u", lambda: plan.answer(None)), ("s", plan.skip_query)):
+            act()
+            press(key)
+            press("z")
+            plan.undo()
+            assert state().startswith("12 of 200 answers; 12 judged")
+        # The query and the answers stay in sight while the text scrolls; nothing gives away a rank.
+        text.evaluate("node => node.scrollTo(0, node.scrollHeight)")
+        assert text.evaluate("node => node.scrollTop") > 100
+        for shown in (query, page.locator("[data-key=yes]")):
+            box = shown.bounding_box()
+            assert box["height"] >= 25
+            assert 0 <= box["y"] <= 844 - box["height"]
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert not re.search("rank|score", page.locator("#judge-view").inner_text())
+        assert min(b.bounding_box()["height"] for b in page.locator(".answers button").all()) >= 44
+        assert faults(page) == []
+        keep(page, f"judge-{scheme}")
+        page.reload()
+        page.wait_for_selector(".answers")
+        asked = plan.next()
+        assert asked is not None
+        assert query.inner_text() == f"question {asked.query_id} {BAD}"
+        assert state() == f"{plan.answers} of 200 answers; {plan.summary()}."
+        with page.expect_download() as saved:
+            page.get_by_role("button", name="Save the judgements").click()
+        lines = Path(saved.value.path()).read_text(encoding="utf-8").splitlines()
+        found = {(q, doc): grade != "0" for q, _, doc, grade in map(str.split, lines)}
+        assert found == given
+        # What was judged here has taught a cut, and counts in the view of the query.
+        page.get_by_role("button", name="Run", exact=True).click()
+        page.locator(".methods", has_text="Learned here").wait_for()
+    # The file goes on where the page stopped, here and in `paretocut judge`.
+    again = pc.judging.JudgingSession(lists, path=answers)
+    assert again.next() == asked
+    with explored(files / "run.txt", *texts, "--answers", answers) as address:
+        page = opened(f"{address}#view=judge", width=width)
+        page.wait_for_selector(".answers")
+        assert page.locator("#judging-state").inner_text().startswith("12 of 200 answers")
+
+
+def test_an_answer_from_another_window_is_not_overwritten(files: Path, opened: Any) -> None:
+    with explored(files / "run.txt") as address:
+        one, other = (opened(f"{address}#view=judge") for _ in range(2))
+        with one.expect_response("**/answer"):
+            one.keyboard.press("y")
+        asked = one.locator(".asked-text b").inner_text()
+        other.keyboard.press("n")
+        other.locator(".toast.shown", has_text="answered in another window").wait_for()
+        other.locator(".asked-text b", has_text=asked).wait_for()
+        assert "1 of 200" in other.locator("#judging-state").inner_text()
+        assert "There is no text" in other.locator(".asked-text").inner_text()
+
+
+def test_judging_ends_when_there_is_nothing_to_ask(address: str, opened: Any) -> None:
+    page = opened(f"{address}#view=judge")
+    assert "there is no result left to ask about" in page.locator(".asked-text").inner_text()
+    assert faults(page) == []
 
 
 def test_pressing_what_is_pressed_changes_nothing(address: str, opened: Any) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
+import os
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import InitVar, dataclass, field
 from functools import cached_property
 from threading import Lock
@@ -17,14 +17,12 @@ from paretocut.decisions import Cuts
 from paretocut.errors import InvalidParameterError
 from paretocut.evaluation import Evaluation
 from paretocut.io.trec import CoverageWarning, Qrels, with_qrels
-from paretocut.judging import plan_judgements
+from paretocut.judging import JudgingSession
 from paretocut.lists import BoolArray, FloatArray, IntArray, RankedLists
 from paretocut.tail import SurpriseFits, fit_tails
 from paretocut.truncators import Calibrated, Consensus, Gated, Surprise, Truncator, from_text
 from paretocut.web.explorer.copied import Code, Source
 from paretocut.web.explorer.measuring import LEARNED, Taught, curves_of, known_share, teach
-
-_PLANNED = 50  # questions; then the answers show where to ask next
 
 
 @dataclass(frozen=True)
@@ -90,10 +88,10 @@ class Exploration:
     doc_texts: Mapping[str, str] = field(default_factory=dict)
     unanswered: Collection[str] = ()  # queries that are known to have no answer
     source: Source = field(default_factory=Source)
+    answers: str | os.PathLike[str] | None = None  # file that keeps the judgements
     lock: Any = field(default_factory=Lock)  # judgements come while views are made
     unlearned: bool = False  # whether there are judgements to learn from
     _decided: dict[str, Cuts] = field(default_factory=dict)
-    _plan: Sequence[tuple[int, int]] = ()  # results to judge
 
     def __post_init__(self, models: Mapping[str, Truncator | Background] | None) -> None:
         found = _standard_methods()
@@ -113,6 +111,8 @@ class Exploration:
             own = self.lists[whole]
             self._elsewhere[whole] = own.num_relevant - own.relevant.count(own.relevant.values)
             self.none[whole] |= own.num_relevant == 0
+        if self.answers is not None:
+            self.take_judgements()
         self.learn(self.taught(self.lists))
 
     def cuts(self, key: str) -> Cuts:
@@ -178,34 +178,20 @@ class Exploration:
             return np.zeros(self.lists.scores.values.size, dtype=bool)
         return self.lists.judged.values
 
+    @cached_property
+    def session(self) -> JudgingSession:
+        """All judgements of the page, and what to ask next."""
+        return JudgingSession(self.lists, path=self.answers)
+
     def judge(self, i: int, rank: int, relevant: bool | None) -> None:
         """Judge one result; None takes the judgement back."""
-        lists = self.lists
-        n = len(lists[i])
-        if not 0 <= rank < n:
-            raise InvalidParameterError(f"judge: rank must be in 0..{n - 1}, got {rank}")
-        grades = np.full(lists.scores.values.size, np.nan)
-        if lists.relevance is not None:
-            grades[:] = lists.relevance.values
-        at = int(lists.scores.offsets[i]) + rank
-        grades[at] = np.nan
-        if relevant is not None:
-            grades[at] = math.ceil(lists.min_grade) if relevant else 0
-        self.lists = lists.with_relevance(lists.scores.with_values(grades))
-        self.unlearned = True
+        self.session.judge(i, rank, relevant)
+        self.take_judgements()
 
-    def next_to_judge(self) -> tuple[int, int] | None:
-        """Return list and rank of the result to judge next, or None when all are judged."""
-        known = self.judged
-        if known.all():
-            return None
-        for _ in range(2):
-            for i, rank in self._plan:
-                if not known[self.lists.scores.offsets[i] + rank]:
-                    return i, rank
-            # A plan spreads its questions over the ranks, so all of them are asked.
-            self._plan = plan_judgements(self.lists, _PLANNED, seed=int(known.sum()))
-        return None
+    def take_judgements(self) -> None:
+        """Take in the judgements of the session."""
+        self.lists = self.session.lists
+        self.unlearned = True
 
     def taught(self, lists: RankedLists) -> Taught | None:
         """Return what the judgements of the lists teach, if there are any to learn from."""

@@ -21,6 +21,7 @@ from paretocut.web.bodies import Strict
 from paretocut.web.explorer import views
 from paretocut.web.explorer.copied import Source
 from paretocut.web.explorer.exploration import Exploration
+from paretocut.web.explorer.judging import Key, press, question_view
 from paretocut.web.explorer.pasted import pasted_lists, unpacked
 from paretocut.web.pages import HEADERS
 from paretocut.web.refusals import Refused
@@ -29,7 +30,12 @@ MAX_BYTES = 200_000_000
 """Size of a run that can be uploaded."""
 
 _MOST_RUNS = 8
-_VIEWS = {"run": views.run_view, "frontier": views.frontier_view, "qrels": views.qrels_view}
+_VIEWS = {
+    "run": views.run_view,
+    "frontier": views.frontier_view,
+    "qrels": views.qrels_view,
+    "question": question_view,
+}
 
 
 class _Upload(Strict):
@@ -49,6 +55,10 @@ class _Place(Strict):
 
 class _Judgement(_Place):
     relevant: bool | None = None
+
+
+class _Pressed(_Place):
+    key: Key
 
 
 class _OpenRuns:
@@ -103,8 +113,8 @@ def router(first: Exploration | None) -> APIRouter:
         return runs.view(name, _VIEWS[view])
 
     @routes.get("/api/{name}/query/{i}")
-    def query(name: str, i: int, also: int | None = None) -> Response:
-        return runs.view(name, lambda run: views.query_view(run, _checked(run, i), also=also))
+    def query(name: str, i: int) -> Response:
+        return runs.view(name, lambda run: views.query_view(run, _checked(run, i)))
 
     @routes.get("/api/{name}/judging/{i}")
     def judging(name: str, i: int) -> Response:
@@ -121,6 +131,10 @@ def router(first: Exploration | None) -> APIRouter:
             }
 
         return runs.view(name, view)
+
+    @routes.post("/api/{name}/answer", dependencies=[Depends(_only_json)])
+    def answer(name: str, given: _Pressed) -> Response:
+        return runs.view(name, lambda run: press(run, given.key, given.i, given.rank))
 
     @routes.post("/api/{name}/learn", dependencies=[Depends(_only_json)])
     def learn(name: str, given: _Place) -> Response:

@@ -311,7 +311,7 @@ def _relevance(run: Exploration, ranked: RankedList, ranks: IntArray) -> list[in
 
 
 def judging_view(run: Exploration, i: int) -> dict[str, Any]:
-    """Return how much is judged, what was learned from it, and which result to judge next."""
+    """Return how much is judged, and what was learned from it."""
     lists = run.lists
     known = run.judged
     hits = known if lists.relevance is None else known & lists._counts(lists.relevance.values)
@@ -319,7 +319,6 @@ def judging_view(run: Exploration, i: int) -> dict[str, Any]:
         "judged": int(known.sum()),
         "relevant": int(hits.sum()),
         "lists": int(np.count_nonzero(lists.scores.count(known))),
-        "next": run.next_to_judge(),
         "learned": None,
     }
     if LEARNED in run.methods:
