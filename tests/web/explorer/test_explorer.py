@@ -24,6 +24,7 @@ from paretocut.truncators import Gated, ScoreThreshold
 from paretocut.web.explorer import report, views
 from paretocut.web.explorer.copied import Source
 from paretocut.web.explorer.exploration import Exploration
+from paretocut.web.explorer.gate import gate_code
 from paretocut.web.explorer.pasted import pasted_lists, unpacked
 
 
@@ -215,6 +216,13 @@ def test_a_model_of_word_scores_needs_the_texts() -> None:
     assert len(gate["nonsense"]) == 40
 
 
+def run_command(command: str) -> list[int]:
+    """Return the cuts that a copied command makes."""
+    shell = f"{sys.executable} -m {command.strip()} --json -q"
+    done = subprocess.run(shell, shell=True, capture_output=True, text=True, check=True)
+    return [json.loads(line)["k"] for line in done.stdout.splitlines()]
+
+
 ODD = 'a run\'s $HOME "2".txt'
 
 
@@ -254,9 +262,54 @@ def test_copied_code_cuts_as_the_page_does(
         Path("model.json").write_text(json.dumps(code["model"]))
         loaded = pc.load("model.json")
         np.testing.assert_array_equal(loaded.predict(session.lists), expected)
-        shell = f"{sys.executable} -m {code['command'].strip()} --json -q"
-        done = subprocess.run(shell, shell=True, capture_output=True, text=True, check=True)
-        assert [json.loads(line)["k"] for line in done.stdout.splitlines()] == expected.tolist()
+        assert run_command(code["command"]) == expected.tolist()
+
+
+def with_unanswered(folder: Path, *, sign: float = 1.0) -> pc.RankedLists:
+    """Write a run of 30 queries, of which the last 14 have no answer, and its judgements."""
+    judged, noise = planted(16, sign=sign), np.random.default_rng(1).exponential(0.16, (14, 120))
+    lists = pc.RankedLists(
+        [*judged.scores, *(sign * noise)],
+        query_ids=[*judged.query_ids, *(f"n{i}" for i in range(14))],
+        doc_ids=[*judged.doc_ids, *([f"x{j}" for j in range(120)] for _ in range(14))],
+        higher_is_better=sign > 0,
+    )
+    pc.write_trec(folder / "run.txt", lists)
+    pc.io.write_qrels(folder / "qrels.txt", judged)
+    return lists
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0], ids=["scores", "distances"])
+def test_a_gate_chosen_by_eye_is_copied_with_its_threshold(
+    sign: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lists = with_unanswered(tmp_path, sign=sign)
+    words = ["run.txt", "qrels.txt", "--unanswered", "-q", *(["--distances"] if sign < 0 else [])]
+    session = exploration(build_parser().parse_args(["explore", *words]))
+    view = plain(views.run_view(session))["gate"]
+    best = np.array([own[0] for own in lists.scores])
+    np.testing.assert_allclose(view["answered"], sign * np.sort(sign * best[:16]))
+    np.testing.assert_allclose(view["unanswered"], sign * np.sort(sign * best[16:]))
+    t = sign * view["threshold"]  # the best division there is
+    kept, refused = np.mean(sign * best[:16] >= t), np.mean(sign * best[16:] < t)
+    every = [np.mean(sign * best[:16] >= x) + np.mean(sign * best[16:] < x) for x in sign * best]
+    assert kept + refused == pytest.approx(max(every))
+    for key, threshold in (("consensus", 0.61), ("first10", 0.75), ("learned", 0.61)):
+        code = gate_code(session, key, sign * threshold)
+        Path("model.json").write_text(json.dumps(code["model"]), encoding="utf-8")
+        model = pc.load("model.json")
+        assert model.threshold() == sign * threshold
+        scope: dict[str, Any] = {}
+        exec(code["python"], scope)
+        base = session.methods[key].truncator.predict(lists)
+        np.testing.assert_array_equal(scope["cuts"].k, np.where(sign * best >= threshold, base, 0))
+        assert run_command(code["command"]) == scope["cuts"].k.tolist()
+    with pytest.raises(pc.errors.InvalidParameterError, match="method must be one of"):
+        gate_code(session, "nobody", 0.6)
+    few = Exploration(lists[:20], unanswered={f"n{i}" for i in range(4)})
+    with pytest.raises(pc.errors.InvalidScoresError, match="at least 10"):
+        gate_code(few, "consensus", 0.6)
 
 
 def test_copied_code_of_lexical_models_and_pasted_scores_runs(
@@ -281,9 +334,7 @@ def test_copied_code_of_lexical_models_and_pasted_scores_runs(
     exec(code["python"], scope)
     expected = session.cuts("model-words").k
     np.testing.assert_array_equal(scope["cuts"].k, expected)
-    shell = f"{sys.executable} -m {code['command'].strip()} --json -q"
-    done = subprocess.run(shell, shell=True, capture_output=True, text=True, check=True)
-    assert [json.loads(line)["k"] for line in done.stdout.splitlines()] == expected.tolist()
+    assert run_command(code["command"]) == expected.tolist()
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0], ids=["scores", "distances"])

@@ -122,6 +122,14 @@ class Exploration:
             self._decided[key] = truncator.cut_batch(self.lists, queries=self.queries)
         return self._decided[key]
 
+    def method(self, key: str) -> Method:
+        """Return a method by its key."""
+        if key not in self.methods:
+            raise InvalidParameterError(
+                f"explore: method must be one of {', '.join(self.methods)}, got {key!r}"
+            )
+        return self.methods[key]
+
     @cached_property
     def queries(self) -> list[str] | None:
         """The texts of all queries; None if one is unknown."""

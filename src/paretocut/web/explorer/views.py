@@ -6,13 +6,9 @@ that are sent, and every column of a view has one value for each of them.
 
 from __future__ import annotations
 
-import json
 import math
-import tempfile
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,11 +21,13 @@ from paretocut.io import write_qrels
 from paretocut.lists import IntArray, RankedList
 from paretocut.show.plots import frontier_points, tail_histogram
 from paretocut.truncators import Calibrated, Gated, ScoreThreshold
-from paretocut.web.explorer.copied import Code, as_command, as_python
+from paretocut.web.explorer.copied import Code, as_code, saved
 from paretocut.web.explorer.exploration import Exploration, Method
+from paretocut.web.explorer.gate import gate_view
 from paretocut.web.explorer.measuring import LEARNED, METRICS, known_share
 
 _TEXT = 300  # characters of a text
+_QUICK = 20_000  # judged results; what more of them teach is learned when the run is looked at
 
 
 def run_view(run: Exploration) -> dict[str, Any]:
@@ -50,7 +48,9 @@ def run_view(run: Exploration) -> dict[str, Any]:
         "higher_is_better": lists.higher_is_better,
         "measured": int(run.measured.size),
         "estimated": int(np.count_nonzero(known_share(lists)[run.measured] < 1)),
+        "learns": int(run.judged.sum()) <= _QUICK,
         "verdict": verdict(run),
+        "gate": gate_view(run),
         "retrievers": [] if lists.parts is None else list(lists.parts.names),
         "methods": [_method_row(run, method, k[key], bins) for key, method in run.methods.items()],
         "bins": bins.tolist(),
@@ -317,6 +317,7 @@ def judging_view(run: Exploration, i: int) -> dict[str, Any]:
     hits = known if lists.relevance is None else known & lists._counts(lists.relevance.values)
     view: dict[str, Any] = {
         "judged": int(known.sum()),
+        "whole": int(np.count_nonzero(known_share(lists) == 1)),
         "relevant": int(hits.sum()),
         "lists": int(np.count_nonzero(lists.scores.count(known))),
         "learned": None,
@@ -336,29 +337,17 @@ def qrels_view(run: Exploration) -> str:
     """Return the judgements as TREC qrels."""
     if run.lists.relevance is None:
         raise InvalidParameterError("qrels: there must be a judgement, got none")
-    return _saved(lambda path: write_qrels(path, run.lists))
-
-
-def _saved(save: Callable[[Path], Any]) -> str:
-    """Return the text that ``save`` writes into a file."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "saved")
-        save(path)
-        return path.read_text(encoding="utf-8", errors="surrogateescape")
+    return saved(lambda path: write_qrels(path, run.lists))
 
 
 def copy_view(run: Exploration, key: str | None, i: int, k: int) -> dict[str, Any]:
     """Return a method as code; without a key, the cut ``k`` of list ``i`` as a score threshold."""
     lists = run.lists
     scores = lists[i].scores
-    if key is not None and key not in run.methods:
-        raise InvalidParameterError(
-            f"copy: method must be one of {', '.join(run.methods)}, got {key!r}"
-        )
     if not 0 <= k <= scores.size:
         raise InvalidParameterError(f"copy: k must be in 0..{scores.size}, got {k}")
     if key is not None:
-        code, truncator = run.methods[key].code, run.methods[key].truncator
+        code, truncator = run.method(key).code, run.method(key).truncator
     else:
         threshold = 0.0
         if k > 0:
@@ -369,11 +358,7 @@ def copy_view(run: Exploration, key: str | None, i: int, k: int) -> dict[str, An
         truncator = ScoreThreshold("raw", threshold)
         python = f"pc.truncators.{truncator!r}.cut_batch(lists)"
         code = Code(python, method=f"raw:threshold={threshold!r}")
-    return {
-        "python": as_python(run.source, lists, code),
-        "command": as_command(run.source, code),
-        "model": json.loads(_saved(truncator.save)),
-    }
+    return as_code(run.source, lists, code, truncator)
 
 
 def _number(value: float, digits: int = 7) -> float | None:
