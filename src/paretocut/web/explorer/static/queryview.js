@@ -157,7 +157,7 @@ function readout(run, view) {
       reason.textContent = byEye ? `Your cut. ${label}: ${own.reason}` : `${label}: ${own.reason}`;
       metrics.replaceChildren(...(view.curves ? ["f1", "precision", "recall"].map((name) => el("div", {},
         el("dt", {}, name === "f1" ? "F1" : name), el("dd", { id: name }, fraction(view.curves[name][place])),
-        view.ends && el("small", {}, `${view.ends[name].map((end) => end[place].toFixed(2)).join(" to ")}, estimated`))) : []));
+        view.ends && el("dd", { class: "ends" }, `${view.ends[name].map((end) => end[place].toFixed(2)).join(" to ")}, estimated`))) : []));
       const digits = digitsOf([view.score[place - 1], view.score[place]], 3);
       const next = view.ks[place + 1] === k + 1 ? edge("first left out", place + 1, digits) : null;
       rows.replaceChildren(...[edge("last kept", place, digits), next].filter(Boolean));
