@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from paretocut.lists import FloatArray, IntArray, RankedLists
+from paretocut.lists import BoolArray, FloatArray, IntArray, RankedLists
 from paretocut.metrics import Metric
 from paretocut.relevance.judged import Relevance, learn_from
 from paretocut.relevance.scale import Scale
 
-_DRAWS = 64
+DRAWS = 64
 
 
 @dataclass(frozen=True)
@@ -27,23 +27,13 @@ class Guess:
         scale, _, model = learn_from(lists)
         return cls(scale, model)
 
-    def draws(
-        self, lists: RankedLists, seed: int, elsewhere: IntArray | int = 0
-    ) -> Iterator[RankedLists]:
-        """Yield the lists 64 times, the relevance of unjudged results drawn from the model.
-
-        Its coefficients are drawn too; judgements count as they are. ``elsewhere`` is the number
-        of relevant documents that were not retrieved.
-        """
-        merit = self.scale.apply(lists.merit)
+    def draws(self, lists: RankedLists, seed: int) -> Iterator[BoolArray]:
+        """Yield 64 times which results are relevant: as judged, else drawn from the model."""
         assert lists.relevance is not None
-        known, grades = lists.judged.values, lists.relevance.values
-        rng = np.random.default_rng([seed, 3])
-        for _ in range(_DRAWS):
-            drawn = np.where(self.model.drawn(merit, rng), max(1.0, lists.min_grade), 0.0)
-            whole = merit.with_values(np.where(known, grades, drawn))
-            hits = whole.count(lists._counts(whole.values))
-            yield lists.with_relevance(whole, hits + elsewhere)
+        known, hits = lists.judged.values, lists._counts(lists.relevance.values)
+        merit, rng = self.scale.apply(lists.merit), np.random.default_rng([seed, 3])
+        for drawn in self.model.draws(merit, DRAWS, rng):
+            yield np.where(known, hits, drawn)
 
 
 def estimated(
@@ -59,14 +49,19 @@ def estimated(
     """Return the expected metric of each cut, and how uncertain the mean over queries is.
 
     ``query`` says which list each cut belongs to; ``k`` has the cuts by metric, truncator and
-    place in ``query``. Without a guess, the judged results of these lists teach one.
+    place in ``query``. Without a guess, the judged results of these lists teach one. ``elsewhere``
+    counts the relevant documents that were not retrieved.
     """
     counts = np.bincount(query, minlength=len(lists))[query]
     weight = 1 / (counts * np.unique(query).size)  # queries count alike, and so do their splits
     values, means = np.zeros(k.shape), []
-    for whole in (guess or Guess.learned_from(lists)).draws(lists, seed, elsewhere):
+    assert lists.relevance is not None
+    grade, known, grades = max(1.0, lists.min_grade), lists.judged.values, lists.relevance
+    for hits in (guess or Guess.learned_from(lists)).draws(lists, seed):
+        drawn = grades.with_values(np.where(known, grades.values, grade * hits))
+        whole = lists.with_relevance(drawn, lists.scores.count(hits) + elsewhere)
         curves = [metric.curves(whole) for metric in metrics]
         one = np.stack([c.values[c.offsets[query] + k[i]] for i, c in enumerate(curves)])
-        values += one / _DRAWS
+        values += one / DRAWS
         means.append(one @ weight)
     return values, np.std(means, axis=0, ddof=1)

@@ -519,6 +519,27 @@ def test_what_learned_on_the_page_is_not_measured_there() -> None:
     assert "f1" not in plain(views.query_view(session, 0))["methods"]["learned"]
 
 
+def test_a_click_costs_the_same_in_a_large_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It once took seconds: it measured all lists again."""
+    work: list[str] = []
+    curve, fit = pc.metrics.Metric.curve, pc.truncators.Consensus.fit
+    monkeypatch.setattr(
+        pc.metrics.Metric, "curve", lambda self, *x: work.append("curve") or curve(self, *x)
+    )
+    monkeypatch.setattr(
+        pc.truncators.Consensus, "fit", lambda self, *x: work.append("fit") or fit(self, *x)
+    )
+    needed = []
+    for lists in (planted(6), planted(60)):
+        session = Exploration(lists)
+        work.clear()
+        session.judge(1, 9, None)
+        views.query_view(session, 1)
+        views.judging_view(session, 1)
+        needed.append(len(work))
+    assert needed == [3 * 64] * 2  # draws of three metrics, of one list
+
+
 @pytest.mark.parametrize("unanswered", [True, False])
 def test_queries_without_judgements_stay(unanswered: bool, tmp_path: Path) -> None:
     """They were once left out, so that a gate, which is there for them, looked harmful."""

@@ -16,6 +16,7 @@ from paretocut.background import Background
 from paretocut.decisions import Cuts
 from paretocut.errors import InvalidParameterError
 from paretocut.evaluation import Evaluation
+from paretocut.evaluation.partial import Guess
 from paretocut.io.trec import CoverageWarning, Qrels, with_qrels
 from paretocut.judging import JudgingSession
 from paretocut.lists import BoolArray, FloatArray, IntArray, RankedLists
@@ -92,6 +93,7 @@ class Exploration:
     lock: Any = field(default_factory=Lock)  # judgements come while views are made
     unlearned: bool = False  # whether there are judgements to learn from
     _decided: dict[str, Cuts] = field(default_factory=dict)
+    _guess: Guess | None = None
 
     def __post_init__(self, models: Mapping[str, Truncator | Background] | None) -> None:
         found = _standard_methods()
@@ -160,8 +162,12 @@ class Exploration:
 
     def curves_of(self, i: int) -> dict[str, FloatArray]:
         """Return curves and intervals of the metrics of one list, if it has judgements."""
-        guess = None if self._taught is None else self._taught.guess
-        return curves_of(self.lists[i : i + 1], self._elsewhere[i : i + 1], guess)
+        one = self.lists[i : i + 1]
+        if known_share(one)[0] == 0:
+            return {}
+        if self._guess is None and known_share(one)[0] < 1:
+            self._guess = Guess.learned_from(one)
+        return curves_of(one, int(self._elsewhere[i]), self._guess)
 
     def values(self, metric: str, key: str) -> FloatArray:
         """Return a metric of a method on each list; NaN where it cannot or must not be measured."""
@@ -209,6 +215,7 @@ class Exploration:
     def learn(self, taught: Taught | None) -> None:
         """Take in what judgements taught; None forgets it."""
         self._taught = taught
+        self._guess = None if taught is None else taught.guess
         self.unlearned = False
         self.methods.pop(LEARNED, None)
         self._decided.pop(LEARNED, None)

@@ -103,21 +103,15 @@ def whole_lists(lists: RankedLists, elsewhere: IntArray) -> RankedLists:
     return lists.with_relevance(lists.relevance, hits + elsewhere)
 
 
-def curves_of(one: RankedLists, elsewhere: IntArray, guess: Guess | None) -> dict[str, FloatArray]:
-    """Return three rows for each metric of one list: its curve over k, and a 95 % interval.
+def curves_of(one: RankedLists, elsewhere: int, guess: Guess | None) -> dict[str, FloatArray]:
+    """Return three rows for each metric of a list with judgements: its curve, a 95 % interval.
 
-    Where all results are judged the interval is a point; without a judgement there is nothing.
+    The guess is needed where some results are not judged.
     """
-    known = known_share(one)[0]
-    if known == 0:
-        return {}
-    if known == 1:
-        lists = [whole_lists(one, elsewhere)]
-    else:
-        lists = list((guess or Guess.learned_from(one)).draws(one, 0, elsewhere))
+    draws = [one.relevant.values] if one.fully_judged or guess is None else [*guess.draws(one, 0)]
     found = {}
     for name in METRICS:
-        curves = np.stack([metrics.get(name).curves(each)[0] for each in lists])
+        curves = np.stack([metrics.get(name).curve(x, int(x.sum()) + elsewhere) for x in draws])
         ends = np.quantile(curves, [0.025, 0.975], axis=0)
         found[name] = np.vstack([curves.mean(axis=0), ends])
     return found

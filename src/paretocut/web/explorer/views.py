@@ -171,9 +171,7 @@ def query_view(
         "ks": ks.tolist(),
         **{name: _numbers(column[ranks], digits) for name, column in columns.items()},
         "curves": {name: _numbers(curve[0, ks], digits) for name, curve in curves.items()} or None,
-        "ends": {
-            name: [_numbers(end[ks], 3) for end in curve[1:]] for name, curve in curves.items()
-        }
+        "ends": {name: curve[1:, ks].round(3).tolist() for name, curve in curves.items()}
         if part
         else None,
         "tail": _tail(run, i, ranked),
@@ -367,4 +365,9 @@ def _number(value: float, digits: int = 7) -> float | None:
 
 
 def _numbers(values: NDArray[Any], digits: int = 7) -> list[float | None]:
-    return [_number(value, digits) for value in np.asarray(values, dtype=np.float64).tolist()]
+    x = np.asarray(values, dtype=np.float64)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        unit = 10.0 ** (digits - 1 - np.floor(np.log10(np.abs(x))))
+        rounded = np.round(x * unit) / unit
+    rounded = np.where(np.isfinite(rounded), rounded, x)  # 0, and what is too small to round
+    return [value if math.isfinite(value) else None for value in rounded.tolist()]
