@@ -611,7 +611,7 @@ def test_long_texts_stay_beside_the_cut(opened: Any, files: Path, tmp_path: Path
     ) as address:
         for width in (1440, 390):
             page = opened(f"{address}#view=query&q=q4", width=width)
-            page.locator(".edge .doc").first.wait_for()
+            page.locator(".edge [data-doc]").first.wait_for()
             assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
@@ -663,7 +663,7 @@ def test_both_sides_of_the_cut_are_named(address: str, files: Path, opened: Any)
     ranked = next(one for one in judged(files) if one.query_id == "q9")
     assert ranked.doc_ids is not None
     for row, rank in (("last kept", 4), ("first left out", 5)):
-        assert ranked.doc_ids[rank] in page.locator(f'.edge [data-row="{row}"]').inner_text()
+        assert ranked.doc_ids[rank] in page.locator(f'.edge [data-doc="{row}"]').inner_text()
 
 
 def test_strange_lists_and_long_names_are_drawn(opened: Any, tmp_path: Path) -> None:

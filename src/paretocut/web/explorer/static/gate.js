@@ -37,16 +37,16 @@ export function gateChoice(run) {
       const counts = new Array(BINS).fill(0);
       for (const top of tops) counts[Math.min(Math.floor(((x(top) - left) / (right - left)) * BINS), BINS - 1)] += 1;
       const most = Math.max(...counts), size = (right - left) / BINS, floor = (j + 1) * row + 6;
-      const path = counts.map((count, i) => `M${(left + i * size + 0.5).toFixed(1)} ${floor}v${(-count / most * (row - 26)).toFixed(1)}h${(size - 1).toFixed(1)}V${floor}Z`).join("");
+      const path = counts.map((count, i) => `M${(left + i * size + 0.5).toFixed(1)} ${floor}v${(-count / most * (row - 34)).toFixed(1)}h${(size - 1).toFixed(1)}V${floor}Z`).join("");
       return svg("g", {}, svg("path", { class: "count-bar", d: path }), svg("path", { class: j ? "wrong-bar" : "good-bar", d: path, "clip-path": "url(#gate-clip)" }),
-        svg("text", { class: "row-name", x: left, y: floor - row + 22 }, name));
+        svg("text", { class: "row-name", x: left, y: floor - row + 18 }, name));
     });
     const clip = svg("rect", { y: 0, height: bottom });
     const line = svg("line", { class: "cut-line", y1: 0, y2: bottom });
     const grip = svg("g", { class: "grip" }, svg("rect", { x: -32, y: -12, width: 64, height: 24, rx: 12 }), svg("text", { y: 4.5, "text-anchor": "middle" }));
     const slider = svg("g", { class: "cut", id: "gate-slider", role: "slider", tabindex: 0, "aria-label": `Gate: lowest ${best} that is answered`, "aria-valuemin": low, "aria-valuemax": high }, line, grip);
     const image = canvas(width, bottom + 34, svg("clipPath", { id: "gate-clip" }, clip),
-      axisX(x, x.ticks(width < 520 ? 4 : 8), { top: bottom, bottom, label: { text: best, x: right, anchor: "end" } }),
+      axisX(x, x.ticks(width < 520 ? 5 : 8), { top: bottom, bottom, label: { text: best, x: right, anchor: "end" } }),
       bars, svg("rect", { class: "pane", x: 0, y: 0, width, height: bottom + 20 }), slider);
     image.setAttribute("role", "group");
     image.setAttribute("aria-label", `Histograms of the ${best} of questions with and without an answer, with the gate`);

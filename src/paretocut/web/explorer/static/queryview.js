@@ -143,9 +143,11 @@ function readout(run, view) {
   const edge = (label, i, digits) => {
     if (i < 1 || i >= view.ks.length) return null;
     const found = named(view.ks[i] - 1);
-    return el("tr", { "data-row": label }, el("th", { scope: "row" }, el("span", {}, whole(view.ks[i])), el("small", {}, label),
-      found?.id && el("span", { class: "doc" }, found.id, found.text && el("small", {}, ` ${found.text.slice(0, 90)}`))),
-      cell(view.score[i - 1], digits), cell(view.surprise[i - 1]), cell(view.pvalue[i - 1]), cell(view.evalue[i - 1]));
+    return [
+      el("tr", { "data-row": label }, el("th", { scope: "row" }, whole(view.ks[i]), el("small", {}, label)),
+        cell(view.score[i - 1], digits), cell(view.surprise[i - 1]), cell(view.pvalue[i - 1]), cell(view.evalue[i - 1])),
+      found?.id && el("tr", { "data-doc": label }, el("td", { colspan: 5 }, el("b", {}, found.id), found.text && ` ${found.text.slice(0, 120)}`)),
+    ];
   };
   return {
     host,
@@ -160,7 +162,7 @@ function readout(run, view) {
         view.ends && el("dd", { class: "ends" }, `${view.ends[name].map((end) => end[place].toFixed(2)).join(" to ")}, estimated`))) : []));
       const digits = digitsOf([view.score[place - 1], view.score[place]], 3);
       const next = view.ks[place + 1] === k + 1 ? edge("first left out", place + 1, digits) : null;
-      rows.replaceChildren(...[edge("last kept", place, digits), next].filter(Boolean));
+      replace(rows, edge("last kept", place, digits), next);
     },
   };
 }
