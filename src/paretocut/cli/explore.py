@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 SUMMARY = "look at a run in the browser, and drag the cut (needs paretocut[serve])"
 DESCRIPTION = """Serves a page that shows every list with a cut to drag, beside the cut of each
-method. Without RUN the page asks for one. Ctrl-C ends it."""
+method, and asks about one result after another. Without RUN the page asks for one. Ctrl-C ends
+it."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:

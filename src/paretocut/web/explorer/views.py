@@ -190,7 +190,7 @@ def query_view(
             for key, cut in cuts.items()
         },
         "gates": [gate for gate in gates if gate is not None],
-        "results": _results(run, i, ranked, _shown(ranked, most_results, also)),
+        "results": result_rows(run, i, ranked, _shown(ranked, most_results, also)),
         "relevance": _relevance(run, ranked, ranks),
     }
 
@@ -274,9 +274,10 @@ def _shown(ranked: RankedList, most: int, also: int | None) -> list[int]:
     return sorted(shown)
 
 
-def _results(
+def result_rows(
     run: Exploration, i: int, ranked: RankedList, shown: list[int]
 ) -> list[dict[str, Any]]:
+    """Return the results at these ranks."""
     parts = run.lists.parts
     judged = _relevance(run, ranked, np.array(shown, dtype=np.int64))
     rows = []

@@ -3,17 +3,18 @@
 import { byId, copyText, plural, whole } from "./dom.js";
 import { showJudging } from "./judgemode.js";
 import { showQuery } from "./queryview.js";
+import { showReport } from "./reportview.js";
 import { showRun, sortedRows } from "./runview.js";
 import { hasQuery, inReport, loadQuery, loadRun } from "./source.js";
 import { link, readAddress, state, update } from "./state.js";
 import { showStart } from "./upload.js";
 
-const PAGES = ["note", "start", "run-view", "query-view", "judge-view"];
+const PAGES = ["note", "start", "report-view", "run-view", "query-view", "judge-view"];
 let run = null, loaded = null, lastQuery = null;
 
 function only(name) {
   for (const page of PAGES) byId(page).hidden = page !== name;
-  for (const view of ["run", "query", "judge"]) byId(`show-${view}`).setAttribute("aria-pressed", String(name === `${view}-view`));
+  for (const view of ["report", "run", "query", "judge"]) byId(`show-${view}`).setAttribute("aria-pressed", String(name === `${view}-view`));
 }
 
 function tell(message) {
@@ -63,6 +64,11 @@ async function show() {
     return only("start");
   }
   if (!run.methods.some((m) => m.key === state.m)) state.m = run.methods[0].key;
+  if (inReport && state.view === "report") {
+    only("report-view");
+    showRun(run, openQuery); // on paper it follows
+    return showReport(run, openQuery);
+  }
   if (state.view === "judge") {
     only("judge-view");
     return showJudging(run);
@@ -89,6 +95,8 @@ async function showOne() {
   }
 }
 
+byId("show-report").hidden = !inReport;
+byId("show-report").addEventListener("click", () => { update({ view: "report" }, { step: true }); show(); });
 byId("show-run").addEventListener("click", () => { update({ view: "run" }, { step: true }); show(); });
 byId("show-query").addEventListener("click", () => { update({ view: "query", q: state.q ?? lastQuery }, { step: true }); show(); });
 byId("show-judge").addEventListener("click", () => { update({ view: "judge" }, { step: true }); show(); });
@@ -105,12 +113,12 @@ byId("skip").addEventListener("click", (event) => { event.preventDefault(); byId
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paintTheme);
 addEventListener("popstate", () => { readAddress(); show(); });
 addEventListener("hashchange", () => { readAddress(); show(); });
-// On paper both views stand one after the other, with the first rows of the table.
+// On paper the views stand one after the other, with the first rows of the table.
 addEventListener("beforeprint", () => {
-  for (const page of ["run-view", "query-view"]) byId(page).hidden = byId(page).firstChild === null;
+  for (const page of ["report-view", "run-view", "query-view"]) byId(page).hidden = byId(page).firstChild === null;
   for (const drawn of document.querySelectorAll(".picture")) drawn.redraw();
 });
-addEventListener("afterprint", () => only(state.view === "query" || run?.lists === 1 ? "query-view" : "run-view"));
+addEventListener("afterprint", show);
 
 readAddress();
 show();

@@ -42,3 +42,4 @@ export const sendJudgement = (i, rank, relevant) => asked(`${here()}/judge`, sen
 export const learnAgain = (i, rank) => asked(`${here()}/learn`, sent({ i, rank }));
 export const upload = (given) => asked("upload", sent(given));
 export const reportNote = () => report.note;
+export const reportSummary = () => report.summary;
