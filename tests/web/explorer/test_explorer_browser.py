@@ -361,7 +361,7 @@ def test_files_are_uploaded_as_the_command_line_reads_them(
     page.get_by_role("button", name="Explore").click()
     page.wait_for_selector(".tiles")
     assert page.locator("#run-name").inner_text() == f"{run.name} · 30 queries · judged"
-    row = page.locator(".methods tr", has_text="Consensus").locator("td").all_inner_texts()
+    row = page.locator(".methods tr", has_text="default").locator("td").all_inner_texts()
     k = pc.cut_batch(lists).k
     assert float(row[1]) == pytest.approx(k.mean(), rel=0.01)
     page.get_by_role("link", name="q4", exact=True).click()
