@@ -18,7 +18,7 @@ from paretocut.cli.terminal import note
 from paretocut.errors import InvalidParameterError
 from paretocut.evaluation import Evaluation, evaluate
 from paretocut.fusion import Fusion, QueryCoverageWarning
-from paretocut.lists import RankedLists
+from paretocut.lists import FloatArray, RankedLists
 from paretocut.truncators import Consensus, Truncator, from_text
 
 SUMMARY = "find the best cut-off method for a run with judgements"
@@ -125,12 +125,12 @@ def run(args: Namespace) -> None:
 
 def _default(
     args: Namespace, lists: RankedLists, metric: pc.metrics.Metric, tested: Sequence[str]
-) -> float | None:
-    """Return what the default reaches on the test queries, where that is known."""
+) -> FloatArray | None:
+    """Return what the default reaches on each test query, where that is known."""
     if args.reranked or not lists.fully_judged:
         return None
     own = lists[np.isin(lists.query_ids, tested)]
-    return float(metric(own, Consensus(metric).predict(own)).mean())
+    return metric(own, Consensus(metric).predict(own))
 
 
 def _check_reranked(args: Namespace) -> None:

@@ -582,8 +582,8 @@ def test_the_verdict_names_the_best_method_and_the_ceiling() -> None:
     means = {m: session.values("f1", m).mean() for m in session.methods}
     best = max(means, key=lambda m: float(means[m]))
     ceiling = np.mean([curve.max() for curve in pc.metrics.get("f1").curves(lists)])
-    assert said.startswith(f"{session.methods[best].label} has the best mean F1")
-    assert f"{means[best]:.3f} (95 %" in said
+    assert said.startswith(f"The best method here is {session.methods[best].label}, with a mean F1")
+    assert f"of {means[best]:.3f} (95 %" in said
     assert f"would give {ceiling:.3f}" in said
     default = means["consensus"]
     assert f"gives {default:.3f}, " in said

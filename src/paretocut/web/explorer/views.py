@@ -82,7 +82,7 @@ def verdict(run: Exploration) -> str | None:
         return None
     labels = {key: method.label for key, method in run.methods.items()}
     named = replace(found, truncators=tuple(labels.get(key, key) for key in found.truncators))
-    return named.verdict("f1", float(found.per_query("f1", "consensus").mean()))
+    return named.verdict("f1", found.per_query("f1", "consensus"))
 
 
 def _method_row(run: Exploration, method: Method, k: IntArray, bins: IntArray) -> dict[str, Any]:
