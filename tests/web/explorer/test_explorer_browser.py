@@ -81,8 +81,9 @@ def opened(browser: Any) -> Iterator[Any]:
 
 
 def _wrong(said: Any) -> list[str]:
-    """Return an error of the page; that a body was refused is told to the user, and no error."""
-    return [said.text] if said.type == "error" and "status of 422" not in said.text else []
+    """Return an error of the page, but for those that are told to the user."""
+    told = ("status of 422", "ERR_CONNECTION_REFUSED")
+    return [said.text] if said.type == "error" and not any(x in said.text for x in told) else []
 
 
 def judged(files: Path) -> pc.RankedLists:
@@ -721,6 +722,30 @@ def test_both_sides_of_the_cut_are_named(address: str, files: Path, opened: Any)
     assert ranked.doc_ids is not None
     for row, rank in (("last kept", 4), ("first left out", 5)):
         assert ranked.doc_ids[rank] in page.locator(f'.edge [data-doc="{row}"]').inner_text()
+
+
+def test_the_table_and_the_chart_say_where_one_is(files: Path, opened: Any, tmp_path: Path) -> None:
+    """Headers sort, the peak of F1 and jumps in rank are marked, and words tell what is missing."""
+    lists = judged(files)
+    i = lists.query_ids.tolist().index("q5")
+    with explored(files / "run.txt", files / "qrels.txt") as address:
+        page = opened(address)
+        page.locator(".queries thead").get_by_role("button", name="kept").click()
+        kept = [int(x) for x in page.locator(".queries tbody td:nth-child(3)").all_inner_texts()]
+        assert kept == sorted(kept, reverse=True)
+        page.get_by_label("Find").fill("nobody")
+        assert page.locator("#run-view .count").inner_text() == "No query matches."
+        page.goto(f"{address}#view=query&q=q5")
+        curve = pc.metrics.f1.curve(lists[i].relevant, lists[i].num_relevant)
+        page.get_by_text(f"best F1: {np.argmax(curve)}", exact=True).wait_for()
+    page.get_by_role("button", name="Next →").click()
+    page.get_by_text("The explorer does not answer.").wait_for()
+    deep = planted(2, 300, judged=False)
+    pc.write_trec(tmp_path / "deep.txt", deep)
+    pc.io.write_qrels(tmp_path / "deep.qrels", deep.with_relevance([[None] * 280 + [1] * 20] * 2))
+    with explored(tmp_path / "deep.txt", tmp_path / "deep.qrels", "--unjudged=unknown") as address:
+        page = opened(f"{address}#view=query&q=q1")
+        assert page.locator("tr.gap").inner_text().strip() == "255 results not shown"
 
 
 def test_strange_lists_and_long_names_are_drawn(opened: Any, tmp_path: Path) -> None:
