@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 import paretocut as pc
 from paretocut.cli import arguments
 from paretocut.cli.arguments import option
+from paretocut.cli.stop import add_rule, rule_given
 from paretocut.cli.terminal import noted_warnings
 from paretocut.errors import InvalidParameterError, require
 from paretocut.io import read_qrels, read_texts
+from paretocut.judging.reading import StoppingRule
 from paretocut.truncators import Truncator
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     option(parser, "--open", "open the page in the browser")
     text = "file that keeps each judgement made on the page, as `judge` keeps them in FILE.jsonl"
     option(parser, "--answers FILE", text)
+    add_rule(parser)
 
 
 def add_explored(parser: ArgumentParser, *, needed: bool = True) -> None:
@@ -53,10 +56,11 @@ def run(args: Namespace) -> None:
         require(package, feature="paretocut explore", extra="serve")
     from paretocut.web.explorer.server import serve
 
-    extras = (args.model, args.fuse, args.query_texts, args.corpus, args.answers)
+    rule = rule_given(args)
+    extras = (args.model, args.fuse, args.query_texts, args.corpus, args.answers, rule)
     if args.run is None and any(extras):
         raise InvalidParameterError("options of a run must come with RUN, got none")
-    explored = None if args.run is None else exploration(args, args.answers)
+    explored = None if args.run is None else exploration(args, args.answers, rule)
 
     def ready(address: str) -> None:
         sys.stdout.write(f"paretocut explorer: {address}  (Ctrl-C ends it)\n")
@@ -77,7 +81,9 @@ def run(args: Namespace) -> None:
         ) from None
 
 
-def exploration(args: Namespace, answers: str | None = None) -> Exploration:
+def exploration(
+    args: Namespace, answers: str | None = None, rule: StoppingRule | None = None
+) -> Exploration:
     """Return what the page shows; every method must be able to cut the lists."""
     from paretocut.web.explorer.copied import Source
     from paretocut.web.explorer.exploration import Exploration, with_all_queries
@@ -113,6 +119,7 @@ def exploration(args: Namespace, answers: str | None = None) -> Exploration:
             tuple(files.values()), args.distances, args.format, saved, tuple(args.query_texts or ())
         ),
         answers=answers,
+        rule=rule,
     )
     for key in found.methods:
         found.cuts(key)  # a model that does not suit the lists is refused before the page opens

@@ -13,12 +13,12 @@ from collections.abc import Callable, Collection
 from paretocut.cli import arguments
 from paretocut.cli.arguments import option, positive_int
 from paretocut.cli.asked_program import AskedProgram
-from paretocut.cli.reading import Reading
-from paretocut.cli.stop import add_rule, rule_of
+from paretocut.cli.stop import add_rule, rule_given
 from paretocut.cli.terminal import note, one_key
 from paretocut.errors import InvalidParameterError
 from paretocut.io import write_qrels
 from paretocut.judging import JudgingSession, Question
+from paretocut.judging.reading import Reading
 
 _KEYS = {"y": "yes", "n": "no", "u": "unsure", "z": "undo", "s": "skip this query", "q": "stop"}
 _DECIDED = "ynzq"  # the keys where a rule says stop: it needs to know of every document
@@ -69,8 +69,7 @@ def run(args: Namespace) -> None:
         raise InvalidParameterError(
             f"RUN must name the documents to ask about, got none in {args.run}"
         )
-    promised = (args.recall, args.confidence, args.reliability, args.rule)
-    rule = None if all(given is None for given in promised) else rule_of(args)
+    rule = rule_given(args)
     if rule is not None and (args.budget or args.repeats or args.tolerance is not None):
         raise InvalidParameterError(
             "--budget, --tolerance and --repeats must be left out where a rule says when to stop"

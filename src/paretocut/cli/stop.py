@@ -7,16 +7,13 @@ from argparse import ArgumentParser, Namespace, _ArgumentGroup
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TypeAlias
 
 from paretocut.cli import arguments
 from paretocut.cli.arguments import option, positive_int
 from paretocut.cli.terminal import print_json, warn
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.io import read_qrels, read_screening
-from paretocut.stopping import Certificate, Quantile, Review, State, plan
-
-StoppingRule: TypeAlias = Certificate | Quantile
+from paretocut.stopping import Certificate, Quantile, Review, plan
 
 SUMMARY = "say whether a review that reads down a ranking may stop"
 DESCRIPTION = """Reads what has been judged so far and says whether to stop: by a test on this
@@ -49,8 +46,14 @@ def add_rule(parser: ArgumentParser | _ArgumentGroup) -> None:
     option(promise, "--rule FILE", "a rule that `paretocut.stopping.Quantile` saved")
 
 
-def rule_of(args: Namespace) -> StoppingRule:
-    """Return the rule that the options name."""
+def rule_given(args: Namespace) -> Certificate | Quantile | None:
+    """Return the rule that the options name; None without any."""
+    options = (args.recall, args.confidence, args.reliability, args.rule)
+    return None if all(given is None for given in options) else rule_of(args)
+
+
+def rule_of(args: Namespace) -> Certificate | Quantile:
+    """Return the rule that the options name, or the default."""
     if args.rule is not None:
         if args.recall is not None:
             raise InvalidParameterError("--recall must be left out with --rule, which has one")
@@ -73,20 +76,9 @@ def run(args: Namespace) -> None:
         if args.json:
             print_json({"query_id": name, **asdict(state)})
         else:
-            sys.stdout.write((f"{name}: " if name else "") + sentence(state) + "\n")
+            sys.stdout.write((f"{name}: " if name else "") + f"{state}\n")
         for warning in () if args.quiet else state.warnings:
             warn(f"{name}: {warning}" if name else warning)
-
-
-def sentence(state: State) -> str:
-    """Return where a review stands."""
-    if state.expected is None:
-        return f"{state.reason}."
-    low, high = state.interval
-    return (
-        f"{state.reason}. Recall: at least {state.sure:.2f} for sure, {state.expected:.2f} to be "
-        f"expected ({low:.2f} to {high:.2f})."
-    )
 
 
 def _print_plan(args: Namespace, recall: float) -> None:
@@ -110,7 +102,7 @@ def _print_plan(args: Namespace, recall: float) -> None:
                 )
 
 
-def _reviews(args: Namespace, rule: StoppingRule) -> Iterator[tuple[str, Review]]:
+def _reviews(args: Namespace, rule: Certificate | Quantile) -> Iterator[tuple[str, Review]]:
     """Yield the reviews with their names and all judgements so far."""
     ranks = _ranks(args)
     for name, judged, total in _judged(args, ranks):

@@ -123,7 +123,9 @@ class JudgingSession:
         self._given = lists if len(self._pool) == len(lists) else lists[self._pool]
         self._events: list[dict[str, Any]] = []
         self._state = self._new_state()
-        head = {"lists": _fingerprint(lists), "seed": self.seed, "repeats": self.repeats}
+        head: dict[str, Any] = {"seed": self.seed, "repeats": self.repeats}
+        if path is not None:
+            head = {"lists": _fingerprint(lists), **head}
         self._journal = Journal(path, holds="judgements", head=head, who="judge", name="path")
         for number, event in enumerate(self._journal.entries, 2):
             try:

@@ -511,6 +511,37 @@ def test_one_result_after_another_is_judged_with_a_key(
         assert page.locator("#judging-state").inner_text().startswith("12 of 200 answers")
 
 
+def test_a_rule_reads_down_the_lists_and_says_when_to_stop(files: Path, opened: Any) -> None:
+    lists, rule = judged(files)[:2], pc.stopping.Certificate(0.5, 0.5)
+    pc.write_trec(files / "two.txt", lists)
+    options = ("--recall", "0.5", "--confidence", "0.5")
+    with explored(files / "two.txt", *options) as address:
+        page = opened(f"{address}#view=judge")
+        assert page.locator(".answers button").count() == 3  # neither unsure nor skip
+        for ranked in lists:
+            assert ranked.relevant is not None
+            assert ranked.doc_ids is not None
+            review = rule.review(total=200)
+            for rank in review.to_read():
+                page.locator(".asked-text b", has_text=ranked.doc_ids[rank]).wait_for()
+                review.add(bool(ranked.relevant[rank]))
+                page.keyboard.press("y" if ranked.relevant[rank] else "n")
+                line = f"{ranked.query_id}: {review.state}"
+                page.locator("#judging-state", has_text=line).wait_for()
+            assert line.startswith(f"{ranked.query_id}: stop: ")
+        said = page.locator(".asked-text").inner_text()
+        assert "every list may be left" in said
+        assert line in said
+        assert faults(page) == []
+        page.keyboard.press("z")
+        page.locator(".asked-text b", has_text=ranked.doc_ids[rank]).wait_for()
+        for _ in range(5):
+            page.keyboard.down("z")  # held down, it takes back one answer
+            settled(page)
+        page.keyboard.up("z")
+        assert page.locator(".asked-text b").inner_text() == ranked.doc_ids[rank - 1]
+
+
 def test_an_answer_from_another_window_is_not_overwritten(files: Path, opened: Any) -> None:
     with explored(files / "run.txt") as address:
         one, other = (opened(f"{address}#view=judge") for _ in range(2))

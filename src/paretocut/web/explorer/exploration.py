@@ -19,6 +19,7 @@ from paretocut.evaluation import Evaluation
 from paretocut.evaluation.partial import Guess
 from paretocut.io.trec import CoverageWarning, Qrels, with_qrels
 from paretocut.judging import JudgingSession
+from paretocut.judging.reading import Reading, StoppingRule
 from paretocut.lists import BoolArray, FloatArray, IntArray, RankedLists
 from paretocut.tail import SurpriseFits, fit_tails
 from paretocut.truncators import Calibrated, Consensus, Gated, Surprise, Truncator, from_text
@@ -90,6 +91,7 @@ class Exploration:
     unanswered: Collection[str] = ()  # queries that are known to have no answer
     source: Source = field(default_factory=Source)
     answers: str | os.PathLike[str] | None = None  # file that keeps the judgements
+    rule: StoppingRule | None = None  # lists are read from the top until it says stop
     lock: Any = field(default_factory=Lock)  # judgements come while views are made
     unlearned: bool = False  # whether there are judgements to learn from
     _decided: dict[str, Cuts] = field(default_factory=dict)
@@ -197,9 +199,15 @@ class Exploration:
         """All judgements of the page, and what to ask next."""
         return JudgingSession(self.lists, path=self.answers)
 
+    @cached_property
+    def asking(self) -> JudgingSession | Reading:
+        """Who puts the questions: the plan, or a rule that reads down the lists."""
+        return self.session if self.rule is None else Reading(self.session, self.rule)
+
     def judge(self, i: int, rank: int, relevant: bool | None) -> None:
         """Judge one result; None takes the judgement back."""
         self.session.judge(i, rank, relevant)
+        self.__dict__.pop("asking", None)
         self.take_judgements()
 
     def take_judgements(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from paretocut.errors import InvalidParameterError
+from paretocut.judging import JudgingSession
 from paretocut.web.explorer.exploration import Exploration
 
 Key = Literal["yes", "no", "unsure", "skip", "undo", "more"]
@@ -15,15 +16,18 @@ _MORE = 50  # answers, after the last one
 
 def question_view(run: Exploration) -> dict[str, Any]:
     """Return the question to ask, how many were answered, and what is known by now."""
-    session = run.session
+    asking = run.asking
     if run.lists.doc_ids is None:
         return {"stopped": "This run names no documents, so there is nothing to read."}
-    asked = session.next()
+    asked, planned = asking.next(), isinstance(asking, JudgingSession)
     view: dict[str, Any] = {
-        "answers": session.answers,
-        "budget": session.budget,
-        "summary": session.summary(),
-        "stopped": session.stopped,
+        "answers": asking.answers,
+        "budget": asking.budget,
+        "summary": asking.summary(),
+        "stopped": asking.stopped,
+        "planned": planned,
+        "more": planned and asking.answers >= asking.budget,
+        "said": [] if isinstance(asking, JudgingSession) else asking.summaries(),
     }
     if asked is not None:
         view |= {
@@ -38,17 +42,17 @@ def question_view(run: Exploration) -> dict[str, Any]:
 
 def press(run: Exploration, key: Key, i: int, rank: int) -> dict[str, Any]:
     """Do what a key says about the question ``(i, rank)``, and return the next question."""
-    session = run.session
-    asked = session.next()
+    asking = run.asking
+    asked = asking.next()
     if key == "undo":
-        session.undo()
+        asking.undo()
     elif key == "more":
-        session.budget = session.answers + _MORE
+        run.session.budget = run.session.answers + _MORE
     elif asked is None or (asked.list_index, asked.rank) != (i, rank):
         raise InvalidParameterError("judge: this question was answered in another window")
     elif key == "skip":
-        session.skip_query()
+        run.session.skip_query()
     else:
-        session.answer(_ANSWERS[key])
+        asking.answer(_ANSWERS[key])
     run.take_judgements()
     return question_view(run)

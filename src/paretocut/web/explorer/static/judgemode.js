@@ -44,17 +44,17 @@ export async function showJudging(run) {
 
   function paintQuestion() {
     const focused = document.activeElement?.closest("#judge-view button")?.dataset.key;
-    const { stopped, answers, budget } = present;
+    const { stopped, answers, budget, planned, more, said, summary } = present;
     replace(view,
       el("h1", { class: "asked-query", tabindex: 0 }, stopped ? "Nothing more to judge" : present.query),
       el("article", { class: "card asked-text", tabindex: 0, "aria-label": "Result", "aria-live": "polite" },
-        stopped ? [el("p", {}, stopped), answers >= budget && el("button", { type: "button", onclick: () => press("more") }, "Go on judging")]
+        stopped ? [el("p", {}, stopped), said?.map((line) => el("p", { class: "lead" }, line)), more && el("button", { type: "button", onclick: () => press("more") }, "Go on judging")]
           : present.text === null ? [el("b", {}, present.doc), el("p", { class: "lead" }, "There is no text of this document. Start the explorer with --corpus FILE to read it here.")]
           : markedText(present.text, present.query)),
-      answers !== undefined && el("div", { class: "answers", role: "group", "aria-label": "Is it relevant?" }, KEYS.map(button)),
+      answers !== undefined && el("div", { class: "answers", role: "group", "aria-label": "Is it relevant?" }, KEYS.filter(([, key]) => planned || !["unsure", "skip"].includes(key)).map(button)),
       answers !== undefined && el("div", { class: "judging-foot" },
         el("progress", { max: budget, value: answers, "aria-label": "Answers" }),
-        el("p", { id: "judging-state" }, `${whole(answers)} of ${plural(budget, "answer")}; ${present.summary}.`),
+        el("p", { id: "judging-state" }, planned ? `${whole(answers)} of ${plural(budget, "answer")}; ${summary}.` : summary),
         answers > 0 && qrelsButton()));
     view.querySelector(`[data-key="${focused}"]`)?.focus();
   }
@@ -62,6 +62,7 @@ export async function showJudging(run) {
 }
 
 addEventListener("keydown", (event) => {
-  if (byId("judge-view").hidden || event.ctrlKey || event.metaKey || event.altKey) return;
-  byId("judge-view").querySelector(`.answers [aria-keyshortcuts="${CSS.escape(event.key)}"]`)?.click();
+  // A key held down is one answer.
+  if (byId("judge-view").hidden || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+  byId("judge-view").querySelector(`.answers [aria-keyshortcuts="${CSS.escape(event.key.toLowerCase())}"]`)?.click();
 });
