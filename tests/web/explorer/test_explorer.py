@@ -309,7 +309,7 @@ def test_a_gate_chosen_by_eye_is_copied_with_its_threshold(
     with pytest.raises(pc.errors.InvalidParameterError, match="method must be one of"):
         gate_code(session, "nobody", 0.6)
     few = Exploration(lists[:20], unanswered={f"n{i}" for i in range(4)})
-    with pytest.raises(pc.errors.InvalidScoresError, match="at least 10"):
+    with pytest.raises(pc.errors.InvalidParameterError, match="at least 10, got 4"):
         gate_code(few, "consensus", 0.6)
 
 

@@ -8,12 +8,15 @@ import numpy as np
 
 from paretocut.background import Background, fit_gev
 from paretocut.background.two_groups import Groups
+from paretocut.errors import InvalidParameterError
 from paretocut.lists import FloatArray
 from paretocut.schema.parameters import check_real
 from paretocut.truncators import Consensus, Gated
 from paretocut.web.explorer.copied import Code, as_code
 from paretocut.web.explorer.exploration import Exploration
 from paretocut.web.explorer.measuring import known_share
+
+_FEWEST = 10  # to learn a law from
 
 
 def gate_view(run: Exploration) -> dict[str, Any] | None:
@@ -38,7 +41,11 @@ def gate_code(run: Exploration, key: str, threshold: float) -> dict[str, Any]:
     """Return a method behind a gate at this best score, as code and as a model."""
     method, (answered, none), sign = run.method(key), _tops(run), _sign(run)
     check_real(threshold, who="gate", name="threshold")
-    law = fit_gev(none)  # refuses fewer than 10
+    if none.size < _FEWEST:
+        raise InvalidParameterError(
+            f"gate: queries without an answer must be at least {_FEWEST}, got {none.size}"
+        )
+    law = fit_gev(none)
     groups = Groups(
         share=none.size / (none.size + answered.size),
         null_mean=float(none.mean()),
