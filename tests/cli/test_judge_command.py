@@ -222,7 +222,7 @@ def test_ctrl_c_loses_nothing_and_a_second_call_goes_on(folder: Path) -> None:
         person.press("n")
     code, error = person.end()
     assert code == 0
-    assert "4 answers were asked for" in error
+    assert "4 answers were given" in error
     assert len((folder / "qrels.txt").read_text().splitlines()) == 4
 
 
@@ -257,8 +257,8 @@ def test_a_program_judges_and_its_judgements_teach_the_cut(
     assert len(lines) == 60
     assert [line.endswith(" 1") for line in lines] == [truth(line) for line in lines]
     error = capsys.readouterr().err
-    assert "60 judgements in qrels.txt: 60 answers were asked for" in error
-    assert "relevant results a list" in error
+    assert "60 judgements in qrels.txt: 60 answers were given" in error
+    assert "relevant results per list" in error
     fit = ["fit", "run.txt", "qrels.txt", "--unjudged", "unknown", "-o", "model.json"]
     assert main(fit) == 0
     cuts = pc.load("model.json").cut_batch(pc.read_trec("run.txt"))
@@ -269,7 +269,7 @@ def test_a_program_judges_and_its_judgements_teach_the_cut(
 @pytest.mark.parametrize(
     ("program", "problem"),
     [
-        ("import sys; sys.stdin.readline(); sys.exit(3)", "it ended with code 3"),
+        ("import sys; sys.stdin.readline(); sys.exit(3)", "it exited with code 3"),
         ("print('yes', flush=True); input(); input()", "must write lines such as"),
         ("print('[1]', flush=True); input(); input()", "must write lines such as"),
         ("import time; time.sleep(60)", "must answer within 0.5 s, got nothing"),

@@ -426,7 +426,7 @@ def test_repeated_questions_measure_the_errors_of_the_judge() -> None:
             yes = RELEVANT[question.list_index, question.rank]
             session.answer(bool(rng.random() < (0.8 if yes else 0.05)))
         assert repeated == pytest.approx(600, abs=1)
-        assert "repeated answers alike" in session.summary()
+        assert "repeated answers agree" in session.summary()
         errors.append(session.errors)
     # 600 pairs each, half of them relevant: standard errors of 0.02 and 0.01 a session.
     missed, false = np.mean(errors, axis=0)

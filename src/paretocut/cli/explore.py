@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from paretocut.web.explorer.exploration import Exploration
 
 SUMMARY = "look at a run in the browser, and drag the cut (needs paretocut[serve])"
-DESCRIPTION = """Serves a page that shows every list with a cut to drag, beside the cut of each
-method, and asks about one result after another. Without RUN the page asks for one. Ctrl-C ends
-it."""
+DESCRIPTION = """Serves a page that shows every list with a cut you can drag, next to the cut of
+each method, and asks about one result after another. Without RUN the page asks for one. Ctrl-C
+ends it."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -42,8 +42,8 @@ def add_explored(parser: ArgumentParser, *, needed: bool = True) -> None:
     """Add the run and what is shown with it."""
     arguments.add_input(parser, needed=needed)
     arguments.add_judgements(parser, needed=False)
-    option(parser, "--unanswered", "queries that QRELS does not name have no answer")
-    text = "a saved truncator or background to show beside the others (may be repeated)"
+    option(parser, "--unanswered", "queries that are not in QRELS have no answer")
+    text = "a saved truncator or background to show next to the others (may be repeated)"
     option(parser, "--model NAME=FILE", text, action="append", default=[])
     text = "more runs of the same queries, to be fused with RUN; the page shows the scores of each"
     option(parser, "--fuse RUN", text, nargs="+", default=[])

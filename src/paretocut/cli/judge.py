@@ -30,9 +30,9 @@ _SHORTEST_WORD = 3
 
 SUMMARY = "judge about two hundred results, to learn from them"
 DESCRIPTION = f"""Shows one result after another and asks whether it is relevant: one key each
-({", ".join(f"{key} {what}" for key, what in _KEYS.items())}). It asks about the results that teach
-most, a few of each query, and you may stop at any time. Every answer is kept at once in FILE.jsonl,
-and a second call continues there. At the end FILE has the judgements as TREC qrels, for `paretocut
+({", ".join(f"{key} {what}" for key, what in _KEYS.items())}). It asks about the most informative
+results, a few per query, and you can stop at any time. Every answer is saved at once in FILE.jsonl,
+and a second call continues there. At the end FILE holds the judgements as TREC qrels, for `paretocut
 fit RUN FILE --unjudged unknown`. With --recall, --confidence, --reliability or --rule it reads each
 list from the top instead, and says when to stop, as `paretocut stop` does."""
 
@@ -45,17 +45,17 @@ def add_arguments(parser: ArgumentParser) -> None:
     option(
         parser,
         "--ask COMMAND",
-        "a program that judges in your place: it reads a line of JSON (query_id, doc_id, query, "
+        "a program that judges instead of you: it reads a line of JSON (query_id, doc_id, query, "
         'text) and writes one, {"relevant": true}, false, a grade, or null for unsure',
     )
-    text = "seconds that the program may take for an answer"
+    text = "seconds the program may take per answer"
     option(parser, "--ask-seconds S", text, float, default=120.0)
     option(parser, "--budget N", "number of answers (default: 200)", positive_int)
     text = "stop early, once the cuts lose at most this much F1 with 95 %% confidence"
     option(parser, "--tolerance LOSS", text, float)
     text = "share of the questions to ask twice, to see how often the judge agrees with itself"
     option(parser, "--repeats SHARE", text, float, default=0.0)
-    option(parser, "--seed N", "seed of the choice of results", int, default=0)
+    option(parser, "--seed N", "random seed for the choice of results", int, default=0)
     add_rule(parser)
 
 

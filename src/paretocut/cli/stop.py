@@ -15,7 +15,7 @@ from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.io import read_qrels, read_screening
 from paretocut.stopping import Certificate, Quantile, Review, plan
 
-SUMMARY = "say whether a review that reads down a ranking may stop"
+SUMMARY = "say whether a review that reads down a ranking can stop"
 DESCRIPTION = """Reads what has been judged so far and says whether to stop: by a test on this
 review alone (--confidence), or by what was enough in earlier reviews (--reliability). Judgements
 are TREC qrels of the documents of RUN, or a CSV file with one row per document: a spreadsheet, or
@@ -28,7 +28,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_rule(parser)
     option(parser, "--total N", "number of all documents, if no file lists them", positive_int)
     option(parser, "--min-grade G", "smallest grade that counts as relevant", float, default=1)
-    text = "nothing is read yet: print the price of each promise for this share of relevant ones"
+    text = "before reading: print the price of each promise if this share is relevant"
     option(parser, "--plan PREVALENCE", text, float)
     option(parser, "--json", "one object per review, or per promise")
     option(parser, "-q --quiet", "no warnings")
@@ -43,7 +43,7 @@ def add_rule(parser: ArgumentParser | _ArgumentGroup) -> None:
     option(promise, "--confidence C", text, float)
     text = "stop where this share of earlier reviews had reached the recall"
     option(promise, "--reliability P", text, float)
-    option(promise, "--rule FILE", "a rule that `paretocut.stopping.Quantile` saved")
+    option(promise, "--rule FILE", "a rule saved by `paretocut.stopping.Quantile`")
 
 
 def rule_given(args: Namespace) -> Certificate | Quantile | None:
@@ -161,6 +161,6 @@ def _judged(
         if gaps > 0 and not args.quiet:
             warn(
                 f"{query}: {gaps} documents above the last one judged are not judged, but the "
-                "promise is about reading in the order of the ranking"
+                f"promise only holds if you read in the order of the ranking"
             )
         yield str(query), {document: judged[document] for document in read}, len(places)

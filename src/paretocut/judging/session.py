@@ -77,7 +77,7 @@ class _State:
 
 
 class JudgingSession:
-    """A judge's answers to planned questions, kept in a file if wanted.
+    """A judge's answers to planned questions, saved in a file if you want.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class JudgingSession:
     >>> while (question := session.next()) is not None:
     ...     session.answer(question.doc_id in ("a", "d"))
     >>> session.stopped, int(session.lists.judged.values.sum())
-    ('2 answers were asked for', 2)
+    ('2 answers were given', 2)
     """
 
     def __init__(
@@ -218,7 +218,7 @@ class JudgingSession:
 
     @property
     def loss(self) -> float | None:
-        """The most F1 that the cuts lose, with 95 % confidence; None before any judgement.
+        """Largest loss of F1 of the cuts, with 95 % confidence; None before any judgement.
 
         They are compared with cuts that know the mean number of relevant results exactly.
         """
@@ -235,7 +235,7 @@ class JudgingSession:
 
         They are estimated from questions that were asked twice, for
         ``Consensus(judge_errors=...)``; None without any. Twenty pairs say little, so both shares
-        are drawn towards likely ones. A judge who always makes the same errors goes unnoticed.
+        are pulled towards likely values. A judge who always makes the same errors goes unnoticed.
         """
         pairs, found = self._known_pairs(), self._known()
         if not pairs or found is None:
@@ -258,13 +258,13 @@ class JudgingSession:
         yes = int(np.count_nonzero(self._state.grades >= self._given.min_grade))
         low, high = model.interval
         line = (
-            f"{known} judged, {yes} relevant: about {rounded(model.number)} relevant results a "
+            f"{known} judged, {yes} relevant: about {rounded(model.number)} relevant results per "
             f"list (95 %: {rounded(low)} to {rounded(high)}), loss of F1 at most {self.loss:.3f}"
         )
         pairs = self._known_pairs()
         if pairs:
             same = sum(first == second for first, second in pairs.values())
-            line += f", {same} of {len(pairs)} repeated answers alike"
+            line += f", {same} of {len(pairs)} repeated answers agree"
         return line
 
     def _drawn_pool(self) -> IntArray:
@@ -418,7 +418,7 @@ class JudgingSession:
         """Return why to stop, or None; ``pair`` is what would be asked next."""
         answers = self.answers
         if answers >= self.budget:
-            return f"{self.budget} answers were asked for"
+            return f"{self.budget} answers were given"
         if pair is None:
             return "there is no result left to ask about"
         if self.tolerance is not None and answers >= _FIRST and not answers % _CHECK:
