@@ -31,7 +31,7 @@ PICTURES = {
     "explorer-run": ("light", "#view=run&m=consensus"),
     "explorer-judge": ("light", "#view=judge"),
 }
-HEIGHTS = {"explorer-run": 940, "explorer-judge": 560}
+HEIGHTS = {"explorer-run": 1280, "explorer-judge": 560}
 
 
 def main() -> None:

@@ -19,6 +19,7 @@ from samples import planted
 import paretocut as pc
 from paretocut.web.explorer.exploration import Exploration
 from paretocut.web.explorer.report import render
+from paretocut.web.explorer.views import verdict
 
 pytestmark = pytest.mark.heavy
 
@@ -80,8 +81,9 @@ def opened(browser: Any) -> Iterator[Any]:
 
 
 def _wrong(said: Any) -> list[str]:
-    """Return an error of the page; that a body was refused is told to the user, and no error."""
-    return [said.text] if said.type == "error" and "status of 422" not in said.text else []
+    """Return an error of the page, but for those that are told to the user."""
+    told = ("status of 422", "ERR_CONNECTION_REFUSED")
+    return [said.text] if said.type == "error" and not any(x in said.text for x in told) else []
 
 
 def judged(files: Path) -> pc.RankedLists:
@@ -320,7 +322,7 @@ def test_pasted_scores_and_uploaded_runs_are_explored(
     assert page.locator(".tile strong").first.inner_text() == "30"
     assert "judged" in page.locator("#run-name").inner_text()
     lists = judged(files)
-    row = page.locator(".methods tr", has_text="Consensus").locator("td").all_inner_texts()
+    row = page.locator(".methods tr", has_text="default").locator("td").all_inner_texts()
     assert float(row[3]) == pytest.approx(
         pc.metrics.f1(lists, pc.cut_batch(lists).k).mean(), abs=6e-4
     )
@@ -360,7 +362,7 @@ def test_files_are_uploaded_as_the_command_line_reads_them(
     page.get_by_role("button", name="Explore").click()
     page.wait_for_selector(".tiles")
     assert page.locator("#run-name").inner_text() == f"{run.name} · 30 queries · judged"
-    row = page.locator(".methods tr", has_text="Consensus").locator("td").all_inner_texts()
+    row = page.locator(".methods tr", has_text="default").locator("td").all_inner_texts()
     k = pc.cut_batch(lists).k
     assert float(row[1]) == pytest.approx(k.mean(), rel=0.01)
     page.get_by_role("link", name="q4", exact=True).click()
@@ -400,7 +402,7 @@ def test_five_judgements_teach_the_cut_off_while_one_looks_on(files: Path, opene
             learned = pc.truncators.Consensus().fit(lists.with_relevance(grades))
             k = learned.predict(lists)
             reason = learned.cut_batch(lists)[i].reason
-            page.locator("#reason", has_text=f"Learned here: {reason}").wait_for()
+            page.locator("#reason", has_text=f"Learned Consensus: {reason}").wait_for()
             assert shown_k(page) == k[i]
             shown.append(page.locator(".learned dd").first.inner_text())
             assert float(shown[-1].split()[-1]) == pytest.approx(k.mean(), rel=0.01)
@@ -499,7 +501,7 @@ def test_one_result_after_another_is_judged_with_a_key(
         assert found == given
         # What was judged here has taught a cut, and counts in the view of the query.
         page.get_by_role("button", name="Run", exact=True).click()
-        page.locator(".methods", has_text="Learned here").wait_for()
+        page.locator(".methods", has_text="Learned Consensus").wait_for()
     # The file goes on where the page stopped, here and in `paretocut judge`.
     again = pc.judging.JudgingSession(lists, path=answers)
     assert again.next() == asked
@@ -573,6 +575,135 @@ def test_pressing_what_is_pressed_changes_nothing(address: str, opened: Any) -> 
     assert (page.locator("#f1").inner_text(), asked) == (f1, [])
 
 
+def test_a_judged_run_opens_with_an_answer(address: str, files: Path, opened: Any) -> None:
+    """What the judgements teach is there at once, measured on queries it has not learned from."""
+    page = opened(address)
+    session = Exploration(judged(files))
+    assert page.locator("#verdict").inner_text() == verdict(session)
+    rows = page.locator(".methods tbody tr")
+    f1 = [float(cell) for cell in rows.locator("td:nth-child(5)").all_inner_texts()]
+    assert f1 == sorted(f1, reverse=True)
+    assert page.locator(".methods td.best").inner_text() == f"{f1[0]:.3f}"
+    assert page.locator(".methods tr", has_text="default").count() == 1
+    learned = page.locator(".methods tr", has_text="Learned Consensus").locator("td").nth(3)
+    assert learned.inner_text() == f"{session.values('f1', 'learned').mean():.3f}"
+    page.goto(f"{address}#view=query&q=q3&m=learned")
+    page.locator("#reason", has_text="Learned Consensus").wait_for()
+    i = judged(files).query_ids.tolist().index("q3")
+    assert shown_k(page) == session.cuts("learned").k[i]
+    assert page.locator("#f1").inner_text() == f"{session.values('f1', 'learned')[i]:.3f}"
+
+
+def test_an_unknown_result_leaves_an_estimate(address: str, opened: Any) -> None:
+    """It once took F1 of the query away, and the query out of the mean."""
+    page = opened(f"{address}#view=query&q=q5")
+    f1, recall = (page.locator(f"#{name}").inner_text() for name in ("f1", "recall"))
+    group = page.get_by_role("group", name="Judgement of rank 30", exact=True)
+    for _ in range(2):
+        page.get_by_role("button", name="Show more results").click()
+    group.get_by_role("button", name="unknown").click()
+    page.locator(".metrics .ends", has_text="estimated").first.wait_for()
+    assert float(page.locator("#f1").inner_text()) == pytest.approx(float(f1), abs=0.1)
+    low, high = re.findall(r"[\d.]+", page.locator(".metrics .ends").first.inner_text())
+    assert float(low) - 0.01 <= float(page.locator("#f1").inner_text()) <= float(high) + 0.01
+    assert page.locator(".metric-band").count() == 1
+    # What is unknown does not look like what is not relevant.
+    looks = [
+        group.get_by_role("button", name=name).evaluate(
+            "x => [getComputedStyle(x).borderStyle, getComputedStyle(x).fontWeight].join()"
+        )
+        for name in ("unknown", "not relevant")
+    ]
+    assert looks[0] != looks[1]
+    assert faults(page) == []
+    page.get_by_role("button", name="Run", exact=True).click()
+    page.locator(".tile small", has_text="1 of them estimated").wait_for()
+    page.locator("tr", has_text="judged in part").get_by_role("link", name="q5").click()
+    page.get_by_role("button", name="Show more results").click()
+    group.get_by_role("button", name="not relevant").click()
+    page.locator(".metrics .ends").first.wait_for(state="detached")
+    assert [page.locator(f"#{name}").inner_text() for name in ("f1", "recall")] == [f1, recall]
+    page.get_by_role("button", name="Run", exact=True).click()
+    page.locator(".tile small", has_text="estimated").wait_for(state="detached")
+
+
+def test_the_gate_is_dragged_and_copied(browser: Any, opened: Any, tmp_path: Path) -> None:
+    """Queries without an answer show what a gate is for."""
+    judged_part, noise = planted(20), np.random.default_rng(1).exponential(0.16, (15, 120))
+    lists = pc.RankedLists(
+        [*judged_part.scores, *noise],
+        query_ids=[*judged_part.query_ids, *(f"n{i}" for i in range(15))],
+        doc_ids=[*judged_part.doc_ids, *([f"x{j}" for j in range(120)] for _ in range(15))],
+    )
+    pc.write_trec(tmp_path / "run.txt", lists)
+    pc.io.write_qrels(tmp_path / "qrels.txt", judged_part)
+    best = np.array([own[0] for own in lists.scores])
+
+    def said(page: Any) -> None:
+        at = float(page.locator("#gate-slider").get_attribute("aria-valuenow"))
+        kept, refused = np.sum(best[:20] >= at), np.sum(best[20:] < at)
+        words = page.locator("#gate-words").inner_text()
+        assert f"keeps {kept} of 20 questions with an answer" in words
+        assert f"refuses {refused} of 15 without one" in words
+
+    with explored(tmp_path / "run.txt", tmp_path / "qrels.txt", "--unanswered") as address:
+        page = opened(address)
+        slider = page.locator("#gate-slider")
+        said(page)
+        first = slider.get_attribute("aria-valuenow")
+        slider.scroll_into_view_if_needed()
+        box = slider.locator(".grip rect").bounding_box()
+        page.mouse.move(box["x"] + 20, box["y"] + 10)
+        page.mouse.down()
+        for step in range(4):
+            page.mouse.move(box["x"] + 60 + 40 * step, box["y"] + 10)
+            said(page)
+        page.mouse.up()
+        dragged = slider.get_attribute("aria-valuenow")
+        assert dragged != first
+        assert f"gate={dragged}" in page.url
+        for key in ("ArrowLeft", "PageUp", "Home", "End"):
+            page.keyboard.press(key)
+            said(page)
+        page.keyboard.press("Escape")
+        assert slider.get_attribute("aria-valuenow") == first
+        page.goto(f"{address}#gate=0.65")
+        page.get_by_text("A gate at 0.65").wait_for()
+        page.get_by_role("button", name="Copy as Python").click()
+        page.get_by_text("The Python copied").wait_for()
+        scope: dict[str, Any] = {}
+        code = page.evaluate("navigator.clipboard.readText()")
+        exec(code, scope)
+        expected = np.where(best >= 0.65, pc.cut_batch(lists).k, 0)
+        np.testing.assert_array_equal(scope["cuts"].k, expected)
+        assert faults(page) == []
+        keep(page, "gate-light")
+        finger = browser.new_context(has_touch=True, viewport={"width": 390, "height": 800})
+        touched = finger.new_page()
+        touched.goto(address)
+        touched.locator("#gate-slider").scroll_into_view_if_needed()
+        box = touched.locator("#gate-slider").locator("xpath=..").bounding_box()
+        touched.touchscreen.tap(box["x"] + 0.8 * box["width"], box["y"] + 60)
+        assert touched.locator("#gate-slider").get_attribute("aria-valuenow") != first
+        said(touched)
+        assert touched.evaluate("document.documentElement.scrollWidth") <= 390
+        finger.close()
+
+
+def test_long_texts_stay_beside_the_cut(opened: Any, files: Path, tmp_path: Path) -> None:
+    """The text of a document at the cut once made the page a third wider than the window."""
+    names = {name for own in judged(files).doc_ids for name in own.tolist()}
+    texts = "".join(f"{name}\t{'a rather long sentence ' * 20}\n" for name in sorted(names))
+    (tmp_path / "corpus.tsv").write_text(texts, encoding="utf-8")
+    with explored(
+        files / "run.txt", files / "qrels.txt", "--corpus", tmp_path / "corpus.tsv"
+    ) as address:
+        for width in (1440, 390):
+            page = opened(f"{address}#view=query&q=q4", width=width)
+            page.locator(".edge [data-doc]").first.wait_for()
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
 def test_next_and_previous_follow_the_table(address: str, opened: Any) -> None:
     page = opened(f"{address}#sort=loss&find=1")
     names = page.locator(".queries tbody th a").all_inner_texts()
@@ -621,7 +752,31 @@ def test_both_sides_of_the_cut_are_named(address: str, files: Path, opened: Any)
     ranked = next(one for one in judged(files) if one.query_id == "q9")
     assert ranked.doc_ids is not None
     for row, rank in (("last kept", 4), ("first left out", 5)):
-        assert ranked.doc_ids[rank] in page.locator(f'.edge [data-row="{row}"]').inner_text()
+        assert ranked.doc_ids[rank] in page.locator(f'.edge [data-doc="{row}"]').inner_text()
+
+
+def test_the_table_and_the_chart_say_where_one_is(files: Path, opened: Any, tmp_path: Path) -> None:
+    """Headers sort, the peak of F1 and jumps in rank are marked, and words tell what is missing."""
+    lists = judged(files)
+    i = lists.query_ids.tolist().index("q5")
+    with explored(files / "run.txt", files / "qrels.txt") as address:
+        page = opened(address)
+        page.locator(".queries thead").get_by_role("button", name="kept").click()
+        kept = [int(x) for x in page.locator(".queries tbody td:nth-child(3)").all_inner_texts()]
+        assert kept == sorted(kept, reverse=True)
+        page.get_by_label("Find").fill("nobody")
+        assert page.locator("#run-view .count").inner_text() == "No query matches."
+        page.goto(f"{address}#view=query&q=q5")
+        curve = pc.metrics.f1.curve(lists[i].relevant, lists[i].num_relevant)
+        page.get_by_text(f"best F1: {np.argmax(curve)}", exact=True).wait_for()
+    page.get_by_role("button", name="Next →").click()
+    page.get_by_text("The explorer does not answer.").wait_for()
+    deep = planted(2, 300, judged=False)
+    pc.write_trec(tmp_path / "deep.txt", deep)
+    pc.io.write_qrels(tmp_path / "deep.qrels", deep.with_relevance([[None] * 280 + [1] * 20] * 2))
+    with explored(tmp_path / "deep.txt", tmp_path / "deep.qrels", "--unjudged=unknown") as address:
+        page = opened(f"{address}#view=query&q=q1")
+        assert page.locator("tr.gap").inner_text().strip() == "255 results not shown"
 
 
 def test_strange_lists_and_long_names_are_drawn(opened: Any, tmp_path: Path) -> None:

@@ -169,6 +169,22 @@ def test_code_can_be_copied(client: TestClient) -> None:
     assert "method must be one of consensus" in message(answer)
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"method": "consensus", "threshold": "nan"}, "threshold must be"),
+        ({"method": "nobody", "threshold": 0.5}, "method must be one of consensus"),
+        ({"method": "consensus", "threshold": 0.5}, "at least 10"),  # queries without an answer
+    ],
+)
+def test_a_gate_that_cannot_be_is_refused(
+    given: dict[str, Any], said: str, client: TestClient
+) -> None:
+    answer = client.get("/api/run/gate", params=given)
+    assert answer.status_code == 422
+    assert said in message(answer)
+
+
 @pytest.mark.parametrize("k", [-3, 121, 99999])
 @pytest.mark.parametrize("method", [{}, {"method": "autocut"}], ids=["eye", "method"])
 def test_a_cut_beyond_the_list_is_refused(

@@ -21,6 +21,7 @@ from paretocut.web.bodies import Strict
 from paretocut.web.explorer import views
 from paretocut.web.explorer.copied import Source
 from paretocut.web.explorer.exploration import Exploration
+from paretocut.web.explorer.gate import gate_code
 from paretocut.web.explorer.judging import Key, press, question_view
 from paretocut.web.explorer.pasted import pasted_lists, unpacked
 from paretocut.web.pages import HEADERS
@@ -101,6 +102,10 @@ def router(first: Exploration | None) -> APIRouter:
     @routes.get("/api/{name}/copy")
     def copy(name: str, i: int, k: int, method: str | None = None) -> Response:
         return runs.view(name, lambda run: views.copy_view(run, method, _checked(run, i), k))
+
+    @routes.get("/api/{name}/gate")
+    def gate(name: str, method: str, threshold: float) -> Response:
+        return runs.view(name, lambda run: gate_code(run, method, threshold))
 
     @routes.get("/api/{name}/{view}")
     def whole(name: str, view: str) -> Response:

@@ -8,9 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from paretocut.lists import FloatArray
-from paretocut.metrics.significance import bootstrap_interval
-from paretocut.web.explorer.exploration import LEARNED, Exploration, Method
+from paretocut.web.explorer.exploration import Exploration, Method
 from paretocut.web.explorer.views import result_rows, verdict
 
 MEASURE = (
@@ -56,27 +54,21 @@ def _finding(run: Exploration, method: Method) -> str:
     cuts = [int(run.cuts(key).k[most]) for key in run.methods]
     return (
         f"{kept} The methods differ most on query {run.lists.query_ids[most]}: they keep "
-        f"{min(cuts):,} to {max(cuts):,} results. No query is judged in full, so the report cannot "
+        f"{min(cuts):,} to {max(cuts):,} results. No query is judged, so the report cannot "
         "say which method is right."
     )
 
 
 def _chart(run: Exploration) -> dict[str, Any] | None:
     """Return mean F1 of each method with its interval, and that of the best cuts."""
-    if not run.measured.size:
+    if run.evaluation is None:
         return None
-    keys = [key for key in run.methods if key != LEARNED]
-    values = np.stack([run.values("f1", key)[run.measured] for key in keys], axis=1)
-    low, high = bootstrap_interval(values, resamples=1000)
-    columns = zip(keys, values.mean(axis=0), low, high, strict=True)
-    rows = {key: [round(float(x), 4) for x in numbers] for key, *numbers in columns}
-    return {"ceiling": round(float(_best_f1(run).mean()), 4), "f1": rows}
-
-
-def _best_f1(run: Exploration) -> FloatArray:
-    curve = run.curves["f1"]
-    best: FloatArray = np.maximum.reduceat(curve.values, curve.offsets[:-1])
-    return best
+    lines = {line.truncator: line for line in run.evaluation.summary if line.metric == "f1"}
+    ceiling = lines.pop("oracle", None)
+    return {
+        "ceiling": None if ceiling is None else round(ceiling.mean, 4),
+        "f1": {key: [round(x, 4) for x in (y.mean, y.low, y.high)] for key, y in lines.items()},
+    }
 
 
 def _examples(run: Exploration, method: Method) -> Iterator[tuple[int, str, str]]:
@@ -84,9 +76,9 @@ def _examples(run: Exploration, method: Method) -> Iterator[tuple[int, str, str]
     k = run.cuts(method.key).k
     if not k.size:
         return
-    if run.measured.size:
-        f1 = run.values("f1", method.key)[run.measured]
-        loss = _best_f1(run) - f1
+    if run.evaluation is not None and run.evaluation.ceiling:
+        f1 = run.evaluation.per_query("f1", method.key)
+        loss = run.evaluation.per_query("f1", "oracle") - f1
         chosen = [
             (run.measured[np.argmax(f1)], "The cut does well", "The highest F1."),
             (run.measured[np.argmax(loss)], "The cut is far off", "The largest loss of F1 against "
@@ -117,8 +109,8 @@ def _examples(run: Exploration, method: Method) -> Iterator[tuple[int, str, str]
 def _example(run: Exploration, method: Method, i: int, title: str, rule: str) -> dict[str, Any]:
     cut, ranked = run.cuts(method.key)[i], run.lists[i]
     said = f"{method.label}: {cut.reason}."
-    if i in run.measured:
-        curve = run.curves_of(np.array([i]))["f1"][0]
+    if i in run.measured and run.lists[i : i + 1].fully_judged:
+        curve = run.curves_of(i)["f1"][0]
         best = int(np.argmax(curve))
         said += f" F1 is {curve[cut.k]:.3f}; the best cut keeps {best:,} and has {curve[best]:.3f}."
     ranks = {*range(_TOP), *range(cut.k - _AROUND, cut.k + _AROUND)}

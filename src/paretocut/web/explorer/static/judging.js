@@ -36,8 +36,8 @@ export function judgePanel(run, view, refresh) {
   const paint = (found) => {
     const learned = found.learned;
     replace(text,
-      el("p", {}, !run.learns
-        ? "This run came with judgements. They measure the methods; nothing is learned from them here. Your changes count at once."
+      el("p", {}, found.whole > 0
+        ? `${plural(found.whole, "query is", "queries are")} judged in full: results that the judgements do not name count as not relevant. Each of these queries is cut by what the others teach.`
         : found.judged === 0
         ? "Say of some results whether they are relevant. The cut-off learns while you judge. Unknown results are not taken for irrelevant."
         : [el("b", {}, plural(found.judged, "result")), ` judged in ${plural(found.lists, "query", "queries")}, `, el("b", {}, whole(found.relevant)), " relevant."]),

@@ -1,6 +1,6 @@
 // The page: which view is shown, and what is in the address.
 
-import { byId, copyText, plural, whole } from "./dom.js";
+import { byId, copyText, plural, toast, whole } from "./dom.js";
 import { showJudging } from "./judgemode.js";
 import { showQuery } from "./queryview.js";
 import { showReport } from "./reportview.js";
@@ -43,7 +43,9 @@ function openQuery(i) {
 
 async function show() {
   paintTheme();
-  if (state.run !== loaded || (run?.stale && state.view !== "judge")) {
+  // Learning from many judgements takes seconds: only the view of the run waits for it.
+  if (state.run !== loaded || (run?.stale && (state.view === "run" || (run.learns && state.view === "query")))) {
+    if (run?.stale) toast("Measuring again with your judgements");
     try {
       run = await loadRun();
     } catch (error) {

@@ -1,11 +1,12 @@
 // One query: its list, the cut, and everything that moves with it.
 
 import { cutChart, placeOf } from "./cutchart.js";
-import { byId, copyText, download, el, fraction, number, plural, replace, share, whole } from "./dom.js";
+import { byId, el, fraction, number, plural, replace, share, whole } from "./dom.js";
 import { judgeButtons, judgePanel } from "./judging.js";
 import { gateChart, qqChart, tailChart } from "./smallcharts.js";
 import { inReport, loadCode } from "./source.js";
 import { state, update } from "./state.js";
+import { takeAway } from "./takeaway.js";
 
 const RESULTS = 25;
 
@@ -33,9 +34,10 @@ export function showQuery(run, view, { open, order }) {
   }
   // After a judgement: the same page with new numbers, nothing jumps.
   function refresh(newRun, newView) {
+    const first = !("learned" in view.methods);
     Object.assign(run, newRun);
     Object.assign(view, newView);
-    if (state.m === "consensus" && state.k === null && "learned" in view.methods) update({ m: "learned" });
+    if (first && state.m === "consensus" && state.k === null && "learned" in view.methods) update({ m: "learned" });
     methodsCard.paint();
     results.paint();
     show(true);
@@ -95,7 +97,9 @@ export function showQuery(run, view, { open, order }) {
       el("section", { class: "card" }, el("h2", {}, "Results"), results.host),
       panel && el("div", { class: "panel" },
         el("section", { class: "card" }, el("h2", {}, "Teach the cut-off"), panel.host),
-        el("section", { class: "card" }, el("h2", {}, "Take it with you"), copyBox(view, method)))),
+        el("section", { class: "card" }, el("h2", {}, "Take it with you"), 
+          el("p", { class: "lead" }, "A method as it is; a cut by eye as a threshold on the score."),
+          takeAway(() => loadCode(view.index, state.k ?? 0, state.k === null ? method() : null))))),
   );
   show();
 }
@@ -139,9 +143,11 @@ function readout(run, view) {
   const edge = (label, i, digits) => {
     if (i < 1 || i >= view.ks.length) return null;
     const found = named(view.ks[i] - 1);
-    return el("tr", { "data-row": label }, el("th", { scope: "row" }, el("span", {}, whole(view.ks[i])), el("small", {}, label),
-      found?.id && el("span", { class: "doc" }, found.id, found.text && el("small", {}, ` ${found.text.slice(0, 90)}`))),
-      cell(view.score[i - 1], digits), cell(view.surprise[i - 1]), cell(view.pvalue[i - 1]), cell(view.evalue[i - 1]));
+    return [
+      el("tr", { "data-row": label }, el("th", { scope: "row" }, whole(view.ks[i]), el("small", {}, label)),
+        cell(view.score[i - 1], digits), cell(view.surprise[i - 1]), cell(view.pvalue[i - 1]), cell(view.evalue[i - 1])),
+      found?.id && el("tr", { "data-doc": label }, el("td", { colspan: 5 }, el("b", {}, found.id), found.text && ` ${found.text.slice(0, 120)}`)),
+    ];
   };
   return {
     host,
@@ -152,10 +158,11 @@ function readout(run, view) {
       of.textContent = ` of ${whole(view.n)} kept`;
       reason.textContent = byEye ? `Your cut. ${label}: ${own.reason}` : `${label}: ${own.reason}`;
       metrics.replaceChildren(...(view.curves ? ["f1", "precision", "recall"].map((name) => el("div", {},
-        el("dt", {}, name === "f1" ? "F1" : name), el("dd", { id: name }, fraction(view.curves[name][place])))) : []));
+        el("dt", {}, name === "f1" ? "F1" : name), el("dd", { id: name }, fraction(view.curves[name][place])),
+        view.ends && el("dd", { class: "ends" }, `${view.ends[name].map((end) => end[place].toFixed(2)).join(" to ")}, estimated`))) : []));
       const digits = digitsOf([view.score[place - 1], view.score[place]], 3);
       const next = view.ks[place + 1] === k + 1 ? edge("first left out", place + 1, digits) : null;
-      rows.replaceChildren(...[edge("last kept", place, digits), next].filter(Boolean));
+      replace(rows, edge("last kept", place, digits), next);
     },
   };
 }
@@ -219,22 +226,4 @@ function resultList(run, view, panel) {
     paint,
     set(k) { cut = k; mark(); },
   };
-}
-
-function copyBox(view, method) {
-  const what = [["python", "Copy as Python"], ["command", "Copy as command"], ["model", "Copy as model"]];
-  const shown = el("pre", { tabindex: 0, "aria-label": "What was copied", hidden: true });
-  const code = async () => loadCode(view.index, state.k ?? 0, state.k === null ? method() : null);
-  const text = (found, kind) => (kind === "model" ? `${JSON.stringify(found.model, null, 2)}\n` : found[kind]);
-  return el("div", {},
-    el("p", { class: "lead" }, "A method as it is; a cut by eye as a threshold on the score."),
-    el("div", { class: "buttons" },
-      what.map(([kind, label]) => el("button", { type: "button", onclick: async () => {
-        const copied = text(await code(), kind) ?? "# Pasted scores have no file that a command could read; copy it as Python.\n";
-        shown.textContent = copied;
-        shown.hidden = false;
-        await copyText(copied, label.replace("Copy as ", "The "));
-      } }, label)),
-      el("button", { type: "button", class: "quiet", onclick: async () => download("model.json", text(await code(), "model"), "application/json") }, "Save the model")),
-    shown);
 }

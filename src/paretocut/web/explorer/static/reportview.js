@@ -38,7 +38,7 @@ function f1Chart(run, chart) {
     const x = linear([0, Math.max(chart.ceiling, ...rows.map(([, , f1]) => f1[2])) * 1.05], [left, right]);
     return canvas(width, height,
       axisX(x, x.ticks(5), { top: 18, bottom, label: { text: "mean F1", x: right, anchor: "end" } }),
-      svg("g", { class: "gate-limit" }, svg("line", { x1: x(chart.ceiling), x2: x(chart.ceiling), y1: 18, y2: bottom }),
+      chart.ceiling !== null && svg("g", { class: "gate-limit" }, svg("line", { x1: x(chart.ceiling), x2: x(chart.ceiling), y1: 18, y2: bottom }),
         svg("text", { x: x(chart.ceiling), y: 12, "text-anchor": "end" }, "best cut of every list")),
       rows.map(([label, j, [mean, low, high]], at) => {
         const y = 18 + (at + 0.5) * step;
