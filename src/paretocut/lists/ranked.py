@@ -28,6 +28,7 @@ from paretocut.lists.ragged import (
     best_first,
     offsets_of,
 )
+from paretocut.schema.drawn import Drawn
 from paretocut.schema.parameters import check_bool, check_int, check_numbers, check_probability
 
 _UNKNOWN = -1  # in the place of a number of relevant documents
@@ -63,7 +64,7 @@ class RankedList:
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class RankedLists:
+class RankedLists(Drawn):
     """Many ranked lists in columns, every list best first.
 
     Lists that arrive in another order are sorted (stably), and what belongs to the results
