@@ -169,9 +169,7 @@ def test_sorting_equals_a_stable_python_sort(scores: list[list[float]]) -> None:
 
 @pytest.mark.parametrize("higher_is_better", [True, False])
 @pytest.mark.parametrize("n", [1, 3, 4, 5, 8, 36, 100, 129, 5000])
-def test_sorting_is_stable_at_every_length(
-    n: int, higher_is_better: bool
-) -> None:
+def test_sorting_is_stable_at_every_length(n: int, higher_is_better: bool) -> None:
     rng = np.random.default_rng(n)
     tied, zeros = rng.integers(0, 9, n).astype(float), rng.choice([0.0, -0.0, 1.0, -1.0], n)
     near = 1 + rng.integers(0, 50, n) * 2.0**-52  # the last bits alone tell them apart

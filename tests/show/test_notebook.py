@@ -97,7 +97,8 @@ def test_bad_arguments_are_named() -> None:
 # In a browser.
 
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>page</title>
-<body><main><h1>A notebook</h1><div id="slider"></div></main><script>
+<body><main><h1>A notebook</h1><div data-still="{name}">{picture}</div><div id="slider"></div>
+</main><script>
 const state = {state}, listeners = [];
 window.saved = [];
 const model = {{
@@ -127,9 +128,11 @@ def browser() -> Iterator[Any]:
 def opened(browser: Any, widget: CutSlider, folder: Path) -> Any:
     state = {name: getattr(widget, name) for name in SENT}
     page = folder / "page.html"
-    page.write_text(PAGE.format(state=json.dumps(state), source=json.dumps(widget._esm)), "utf-8")
+    sent = {"name": widget.name, "picture": widget.picture, "source": json.dumps(widget._esm)}
+    page.write_text(PAGE.format(state=json.dumps(state), **sent), "utf-8")
     browser.goto(page.as_uri())
     browser.wait_for_function("document.title === 'ready'")
+    assert browser.locator("[data-still]").is_hidden()
     return browser
 
 
@@ -164,7 +167,10 @@ def test_dragging_shows_the_numbers_of_the_engine(browser: Any, tmp_path: Path, 
     assert page.evaluate("window.exported") == ["default"]  # others are deprecated
     assert faults(page) == []
     agree(shown(page), expected(widget, widget.k))
-    box = page.locator("svg").bounding_box()
+    svg = page.locator("#slider svg")
+    words = {*svg.locator("text").all_text_contents()}
+    assert {"rank (logarithmic)" if n > 100 else "rank", "score", "10", "0.5"} <= words
+    box = svg.bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     seen = set()
     for offset in (-250, -100, 40, 150, 400):
@@ -176,7 +182,7 @@ def test_dragging_shows_the_numbers_of_the_engine(browser: Any, tmp_path: Path, 
         agree(shown(page), expected(widget, k))
         assert page.evaluate("window.saved.at(-1)") == k
         # As many dots in the colour of the kept ones as results are kept.
-        kept = page.locator('circle[fill="#D55E00"]').count()
+        kept = page.locator('#slider circle[fill="#D55E00"]').count()
         assert kept == k if n <= 100 else kept <= k
         seen.add(k)
     assert len(seen) == 5
@@ -193,7 +199,7 @@ def test_dragging_shows_the_numbers_of_the_engine(browser: Any, tmp_path: Path, 
     page.locator("button").click()
     agree(shown(page), expected(widget, widget.chosen))
     if n <= 100:
-        assert page.locator('circle[stroke="#009E73"]').count() == relevance.sum()
+        assert page.locator('#slider circle[stroke="#009E73"]').count() == relevance.sum()
 
 
 @pytest.mark.heavy
@@ -249,7 +255,7 @@ def test_the_notebook_is_committed_without_outputs() -> None:
 
 @pytest.mark.heavy
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_the_notebook_runs_and_draws() -> None:
+def test_the_notebook_runs_and_draws_without_a_network(browser: Any, tmp_path: Path) -> None:
     nbformat, nbclient = importorskip("nbformat"), importorskip("nbclient")
     importorskip("sklearn")
     book = nbformat.read(NOTEBOOK, as_version=4)
@@ -260,8 +266,17 @@ def test_the_notebook_runs_and_draws() -> None:
         for output in outputs
         if "text/html" in output.get("data", {}) and "<svg" in output["data"]["text/html"]
     ]
-    assert len(drawn) >= 4
+    assert len(drawn) >= 8
     assert any("application/vnd.jupyter.widget-view+json" in o.get("data", {}) for o in outputs)
+    # Saved as a page and opened without a network, widgets do not run: all is drawn nevertheless.
+    saved, asked = tmp_path / "saved.html", []
+    saved.write_text('<!doctype html><meta charset="utf-8">' + "".join(drawn), "utf-8")
+    browser.context.set_offline(True)
+    browser.on("request", lambda request: asked.append(request.url))
+    browser.goto(saved.as_uri())
+    assert asked == [saved.as_uri()]
+    assert browser.locator("[data-still] svg").is_visible()
+    assert browser.locator("svg[role=img]").count() >= len(drawn)
     # Every number in its words is one that the cells print.
     printed = " ".join(output.get("text", "") for output in outputs)
     told = re.findall(r"\*\*([\d.]+%?)\*\*", " ".join(cell.source for cell in book.cells))

@@ -239,7 +239,8 @@ def evaluation_html(evaluation: Evaluation) -> str:
             body.append(_row([*cells, drawn], "td"))
         tables.append(
             f"<div>{text(caption)}</div>"
-            f'<table style="border-collapse:collapse;font:inherit">{"".join(body)}</table>'
+            '<table style="border-collapse:collapse;font:inherit;color:inherit">'
+            f"{''.join(body)}</table>"
         )
     return card("".join(tables), "width:fit-content;max-width:100%;overflow-x:auto")
 
@@ -248,7 +249,7 @@ def _row(cells: Sequence[str], tag: str) -> str:
     style = "padding:2px 8px;white-space:nowrap;text-align:"
     sides = ["left"] + ["right"] * (len(cells) - 1)
     made = (f'<{tag} style="{style}{s}">{c}</{tag}>' for s, c in zip(sides, cells, strict=True))
-    return f"<tr>{''.join(made)}</tr>"
+    return f'<tr style="background:none">{"".join(made)}</tr>'
 
 
 def _roomy(scores: FloatArray, marks: Sequence[float]) -> Axis:
