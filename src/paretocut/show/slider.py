@@ -41,6 +41,7 @@ from paretocut.tail import fit_tail
 from paretocut.truncators.choose import Chosen
 
 _METRICS = (metrics.precision, metrics.recall, metrics.f1)
+_COLOURS = {"kept": KEPT, "ring: relevant": RELEVANT}
 
 
 class CutSlider(anywidget.AnyWidget):
@@ -137,7 +138,7 @@ def slider(
         curves |= {metric.name: metric.curve(relevant).tolist() for metric in _METRICS}
     x, y = rank_axes(n, ranked, higher_is_better)
     body = [*ranked_frame(x, y, higher_is_better), *_results(x, y, ranked, relevant, cut.k)]
-    head = f"<b>{text(cut.reason)}</b>" + ("" if relevant is None else key({"relevant": RELEVANT}))
+    head = f"<b>{text(cut.reason)}</b>" + ("" if relevant is None else key(_COLOURS))
     title = f"Scores of {n} results by rank, cut after {cut.k}"
     picture = figure(head, title, cut.method, body if n else [], explained(cut.warnings))
     places = x.at(np.arange(n + 1) + 0.5).tolist()
