@@ -42,8 +42,8 @@ void count_kept(const Lists& lists, const Rules& rules, std::int64_t* counts);
 // The range of min-max begins at the lowest score. In a list of fewer than `depth` results it
 // begins where the score of that rank would stand if scores went on to fall with the logarithm of
 // the rank, as slowly as they did over the last half or three quarters of the list; but it does not
-// double the size of the lowest score, so that it does not cross 0. The same results then have the
-// same range, whether 10 or 200 were fetched.
+// double the size of the lowest score, so that it does not cross 0. The same results then have
+// about the same range, whether 10 or 200 were fetched.
 struct Odds {
     double slope;
     double rank_weight;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
+import signal
 from collections.abc import Generator
 from pathlib import Path
 from typing import TypeVar
@@ -17,6 +18,10 @@ pytest.register_assert_rewrite("network_contract")
 # Workers of pytest-xdist that each keep a pool of threads per core spend their time on waiting.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# A shell lets what it starts in the background ignore Ctrl-C, and the programs under test inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Examples are timed on busy machines, so no deadline; CI must give the same answer every time.
 settings.register_profile("dev", deadline=None)

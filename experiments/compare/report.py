@@ -65,7 +65,7 @@ def draw() -> None:
 
 
 def _facts(runs: Content, lists: Content, means: Mapping[str, Any]) -> dict[str, Any]:
-    f1, dcg = (lists["sets"]["all"][metric] for metric in ("f1", "dcg"))
+    f1, penalized_dcg = (lists["sets"]["all"][metric] for metric in ("f1", "penalized_dcg"))
     minmax = runs["gains"]["minmax"]
     rules = [name for name in kinds.TUNED if name != "consensus"]
     first = [run for run in runs["runs"] if run["run"] in {known.name for known in RUNS}]
@@ -104,9 +104,9 @@ def _facts(runs: Content, lists: Content, means: Mapping[str, Any]) -> dict[str,
         "told_twice": f1["mean"]["told twice of it"],
         "over_half": gain(f1["untrained, over untrained rules"]["minmax_half"]["mean"]),
         "over_half_median": gain(f1["untrained, over untrained rules"]["minmax_half"]["median"]),
-        "dcg_fixed": gain(dcg["over the best rule"]["mean"]),
-        "dcg_hindsight": gain(dcg["over the best of each list"]["mean"]),
-        "dcg_rule": dcg["best rule"],
+        "dcg_fixed": gain(penalized_dcg["over the best rule"]["mean"]),
+        "dcg_hindsight": gain(penalized_dcg["over the best of each list"]["mean"]),
+        "dcg_rule": penalized_dcg["best rule"],
         **_answers(lists["answers"]["tasks"]),
         **_verdicts(lists),
         **_chosen_elsewhere(lists["sets"]),
@@ -206,6 +206,6 @@ def _chosen_elsewhere(sets: Content) -> dict[str, Any]:
     return {"folds": FOLDS} | {
         f"{kind}_{metric}_{name}": gain(sets[group][metric][key]["mean"])
         for kind, key in (("nested", "nested"), ("shipped", "over the best rule"))
-        for metric in ("f1", "dcg")
+        for metric in ("f1", "penalized_dcg")
         for name, group in (("judged", JUDGED), ("made", MADE))
     }

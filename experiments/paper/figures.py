@@ -257,7 +257,7 @@ def leads() -> Drawn:
         (f"{column['column']}, {'accuracy' if metric == 'accuracy' else 'F1'}", content)
         for column in (*table1["columns"], *table2["columns"])
         for metric, content in column["metrics"].items()
-        if metric != "dcg" and column["paper_column"]
+        if metric != "penalized_dcg" and column["paper_column"]
     ]
     markers = dict(zip(RIVALS, "osD^v", strict=True))
     figure = Figure(figsize=(7.0, 4.4), layout="constrained")

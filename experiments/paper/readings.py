@@ -97,8 +97,8 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "any threshold": ("f1", {}),
     "window by goodness of fit": ("f1", {"bounds": BOUNDS, "selection": "gof"}),
-    "as in Table 2, DCG": ("dcg", {"bounds": BOUNDS}),
-    "any threshold, DCG": ("dcg", {}),
+    "as in Table 2, DCG": ("penalized_dcg", {"bounds": BOUNDS}),
+    "any threshold, DCG": ("penalized_dcg", {}),
 }
 
 
@@ -115,7 +115,7 @@ def cells() -> Iterator[Cell]:
                 yield from ((draw, row, metric) for row in local_rows())
     for unseen in (False, True):
         for draw in drawings(unseen):
-            for metric in ("f1", "dcg"):
+            for metric in ("f1", "penalized_dcg"):
                 yield from ((draw, row, metric) for row in whole_rows())
     for name in robust04.COLUMNS:
         for metric, options in VARIANTS.values():
@@ -185,7 +185,7 @@ def held_out_drawings() -> list[dict[str, Any]]:
             "values": {row.name: mean_of(drawings(unseen), row, metric) for row in whole_rows()},
         }
         for unseen in (False, True)
-        for metric in ("f1", "dcg")
+        for metric in ("f1", "penalized_dcg")
     ]
 
 
@@ -218,7 +218,7 @@ def placements() -> list[dict[str, Any]]:
             "metric": metric,
             "values": _kept(f"placement {name}", [name, refit, metric], _placed),
         }
-        for metric in ("f1", "dcg")
+        for metric in ("f1", "penalized_dcg")
         for name in robust04.COLUMNS
         for refit in REFITS
     ]

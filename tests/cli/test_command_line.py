@@ -83,7 +83,7 @@ def test_a_broken_line_is_named(folder: Path, capsys: pytest.CaptureFixture[str]
         (["fit", "run.txt", "qrels.txt", "--metric", "joy", "-o", "m.json"], 2, "got 'joy'"),
         (["fit", "run.txt", "qrels.txt", "--method", "surprise:x=1", "-o", "m"], 2, "got 'x'"),
         (["fit", "run.txt", "qrels.txt", "--method", "surprise:x", "-o", "m"], 2, "name=value"),
-        (["compare", "run.txt", "absent.txt"], 1, "absent.txt: No such file or directory"),
+        (["evaluate", "run.txt", "absent.txt"], 1, "absent.txt: No such file or directory"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
@@ -254,7 +254,7 @@ def test_version_and_help_come_from_the_module(folder: Path) -> None:
     done = subprocess.run([*COMMAND, "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.split()[0] == "paretocut"
     done = subprocess.run([*COMMAND, "--help"], capture_output=True, text=True, check=True)
-    for word in ("demo", "score", "cut", "compare", "fit", "exit codes", "examples"):
+    for word in ("demo", "score", "cut", "evaluate", "fit", "exit codes", "examples"):
         assert word in done.stdout
     assert max(map(len, done.stdout.splitlines()[6:])) <= 100
 
@@ -267,7 +267,7 @@ def test_the_command_line_needs_numpy_only(folder: Path) -> None:
         "from paretocut.cli import main\n"
         "assert main(['score', 'run.txt']) == 0\n"
         "assert main(['cut', 'run.txt', '-o', 'cut.txt']) == 0\n"
-        "assert main(['compare', 'run.txt', 'qrels.txt', '--folds', '3', '--splits', '1']) == 0\n"
+        "assert main(['evaluate', 'run.txt', 'qrels.txt', '--folds', '3', '--splits', '1']) == 0\n"
         "assert main(['fit', 'run.txt', 'qrels.txt', '-o', 'model.json']) == 0\n"
         "assert main(['demo']) == 1\n"
     )

@@ -13,16 +13,18 @@ from paretocut.truncators import Conformal, Consensus, Gated, from_text
 
 
 def test_fit_then_cut_is_fit_then_predict(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["fit", "run.txt", "qrels.txt", "--metric", "dcg", "-o", "model.json"]) == 0
-    assert "learned from 3 queries: dcg" in capsys.readouterr().err
+    assert (
+        main(["fit", "run.txt", "qrels.txt", "--metric", "penalized_dcg", "-o", "model.json"]) == 0
+    )
+    assert "learned from 3 queries: penalized_dcg" in capsys.readouterr().err
     assert main(["cut", "run.txt", "--model", "model.json", "--json"]) == 0
     decisions = json_lines(capsys.readouterr().out)
     lists = pc.read_trec("run.txt", "qrels.txt")
-    truncator = pc.truncators.Consensus("dcg").fit(lists)
+    truncator = pc.truncators.Consensus("penalized_dcg").fit(lists)
     cuts = truncator.cut_batch(lists)
     assert [row["k"] for row in decisions] == cuts.k.tolist()
     assert [row["reason"] for row in decisions] == list(cuts.reasons)
-    assert {row["method"] for row in decisions} == {"Consensus(metric='dcg')"}
+    assert {row["method"] for row in decisions} == {"Consensus(metric='penalized_dcg')"}
     assert decisions[0]["reason"].endswith("by probabilities learned from 3 judged queries")
 
 
@@ -40,9 +42,9 @@ def test_fit_reports_what_it_learned_as_json(
 
 
 def test_a_method_may_carry_parameters() -> None:
-    method = from_text("surprise:refit=all,min_window=10", "dcg")
+    method = from_text("surprise:refit=all,min_window=10", "penalized_dcg")
     assert method.get_params() == (
-        pc.truncators.Surprise("dcg", refit="all", min_window=10).get_params()
+        pc.truncators.Surprise("penalized_dcg", refit="all", min_window=10).get_params()
     )
 
 

@@ -187,7 +187,7 @@ def test_a_pipe_is_read_as_a_file_is(tmp_path: Path) -> None:
 def test_memory_does_not_grow_with_the_file(command: str, tmp_path: Path) -> None:
     # Before, 189 MB cost 372 MB, and 2.0 GB cost 3.1 GB.
     peaks = []
-    for copies in (2, 8):
+    for copies in (8, 20):
         with (tmp_path / "a.run").open("w") as run:
             for query in range(300 * copies):
                 rows = (f"q{query} Q0 document{r} {r} {9 - r / 500} t\n" for r in range(1000))
@@ -209,4 +209,4 @@ def test_memory_does_not_grow_with_the_file(command: str, tmp_path: Path) -> Non
             check=True,
         )
         peaks.append(int(done.stderr.split()[-1]) >> 10)
-    assert peaks[1] < peaks[0] + 40  # the whole larger run would take 100 more
+    assert peaks[1] < peaks[0] + 25  # the whole larger run would take hundreds more

@@ -131,7 +131,7 @@ def test_values_are_those_of_a_plain_loop(result: Evaluation) -> None:
         test = held_out[result.split == split]
         train = np.setdiff1d(np.arange(len(lists)), test)
         assert (len(train), len(test)) == (32, 8)
-        for metric in ("f1", "dcg"):
+        for metric in ("f1", "penalized_dcg"):
             truncator = ScoreThreshold("minmax", metric=metric).fit(lists[train])
             k = truncator.predict(lists[test])
             mine = result.split == split
@@ -161,10 +161,10 @@ def test_every_query_is_tested_once_per_cross_validation() -> None:
 
 def test_given_test_lists_are_used_and_all_others_train() -> None:
     lists, test = judged_lists(), judged_lists(7, seed=1)
-    done = evaluate({"k": GlobalK()}, lists, ["dcg"], test=test)
-    expected = metrics.dcg(test, GlobalK("dcg").fit(lists).predict(test))
-    np.testing.assert_allclose(done.per_query("dcg", "k"), expected)
-    assert done["dcg", "k"].std is None
+    done = evaluate({"k": GlobalK()}, lists, ["penalized_dcg"], test=test)
+    expected = metrics.penalized_dcg(test, GlobalK("penalized_dcg").fit(lists).predict(test))
+    np.testing.assert_allclose(done.per_query("penalized_dcg", "k"), expected)
+    assert done["penalized_dcg", "k"].std is None
     assert done.query_ids == tuple(test.query_ids)
 
 
@@ -178,7 +178,7 @@ def test_metric_reaches_truncators_inside_truncators() -> None:
 def test_oracle_is_never_beaten_on_any_query() -> None:
     names = ["surprise", "global_k", "raw", "max", "minmax", "z", "distribution", "largest_gap"]
     done = evaluate(
-        [*names, "autocut", "top_p", "fixed_k"], judged_lists(), ["f1", "dcg", "recall"]
+        [*names, "autocut", "top_p", "fixed_k"], judged_lists(), ["f1", "penalized_dcg", "recall"]
     )
     ceiling = done.values[:, [done.truncators.index("oracle")], :]
     assert np.all(done.values <= ceiling + 1e-12)

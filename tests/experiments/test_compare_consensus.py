@@ -70,7 +70,7 @@ def test_networks_have_the_values_of_the_comparison(content: Any) -> None:
     }
     for name, run in content["runs"].items():
         for network in ("bicut", "choppy", "attncut"):
-            for metric in ("f1", "dcg"):
+            for metric in ("f1", "penalized_dcg"):
                 if network in run[metric]:
                     theirs = shown[name, network, metric]
                     assert run[metric][network] == pytest.approx(theirs, abs=1e-4)
@@ -135,7 +135,8 @@ def test_nothing_is_learned_from_the_corpus_it_is_tested_on() -> None:
 def table(ours: Any, rule: Any) -> Any:
     values = {"ours": ours, "rule": rule, "oracle": np.ones((1, np.shape(ours)[1]))}
     return {
-        name: {"f1": np.array(v, float), "dcg": np.array(v, float)} for name, v in values.items()
+        name: {"f1": np.array(v, float), "penalized_dcg": np.array(v, float)}
+        for name, v in values.items()
     }
 
 
@@ -150,7 +151,7 @@ def gain(values: Any, n: int, metric: str = "f1") -> list[float]:
 def test_a_gain_is_relative_for_f1_and_a_share_of_the_oracle_for_dcg() -> None:
     values = table([[0.6] * 4], [[0.5] * 4])
     np.testing.assert_allclose(gain(values, 4), 0.2)
-    np.testing.assert_allclose(gain(values, 4, "dcg"), 0.1)
+    np.testing.assert_allclose(gain(values, 4, "penalized_dcg"), 0.1)
 
 
 def test_intervals_cover_the_choice_of_halves_and_of_queries() -> None:
@@ -198,7 +199,7 @@ def test_verdicts_follow_the_margin(interval: tuple[float, ...], word: str) -> N
 
 def test_the_class_with_no_change_is_the_class() -> None:
     lists = simulated(40)
-    for metric in ("f1", "dcg"):
+    for metric in ("f1", "penalized_dcg"):
         ours, same = Consensus(metric).fit(lists), variants.Varied(metric).fit(lists)
         np.testing.assert_array_equal(ours.predict(lists), same.predict(lists))
 
@@ -333,7 +334,7 @@ def test_two_families_in_miniature_go_through_all_tables(shared_data: Path) -> N
     assert known.keys() == {"Vaswani", "TREC"}
     some = {run: part for run, part in lists.items() if run.family == "Vaswani"}
     found = variants.measure({sets.JUDGED: some}, known)
-    for metric in ("f1", "dcg"):
+    for metric in ("f1", "penalized_dcg"):
         best = found[metric].pop("oracle")[sets.JUDGED]
         assert variants.FULL in found[metric]
         assert all(own[sets.JUDGED] < best for own in found[metric].values())

@@ -70,7 +70,7 @@ def test_results_of_the_networks_follow_from_the_cuts_that_are_kept(run: Run) ->
         ]
         np.testing.assert_allclose(kept["values"][0, 0], f1)
         assert np.mean(f1) == pytest.approx(published["f1", name], abs=6e-5)
-        assert kept["values"][1].mean() == pytest.approx(published["dcg", name], abs=6e-5)
+        assert kept["values"][1].mean() == pytest.approx(published["penalized_dcg", name], abs=6e-5)
 
 
 @pytest.mark.usefixtures("shared_data")

@@ -193,7 +193,9 @@ def test_omniglot_reads_its_artifact_and_never_finds_the_query_itself(
     every = omniglot.make_task(embeddings[:60], train[:60], 0)
     assert (len(every.train), len(task.train)) == (16 * 60, 10 * 60)
     check_taught(every, task)
-    check_column([replace(task, test=task.test[::4]) for task in tasks], "dcg", monkeypatch)
+    check_column(
+        [replace(task, test=task.test[::4]) for task in tasks], "penalized_dcg", monkeypatch
+    )
 
 
 def test_omniglot_artifacts_are_those_their_provenance_describes() -> None:

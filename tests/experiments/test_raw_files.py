@@ -100,7 +100,7 @@ def test_the_comparison_follows_from_the_raw_files(run: Run, shared_data: Path) 
     ]
     published = {(row[0], row[1]): row[2] for row in rows}
     lists = judged(shared_data, run)
-    for metric, curve in (("f1", f1_curve), ("dcg", dcg_curve)):
+    for metric, curve in (("f1", f1_curve), ("penalized_dcg", dcg_curve)):
         curves = [(scores, curve(relevant)) for scores, relevant in lists]
         best = np.mean([values.max() for _, values in curves])
         half = np.mean([values[upper_half(scores)] for scores, values in curves])
@@ -237,7 +237,7 @@ def test_fusion_follows_from_the_raw_files(shared_data: Path) -> None:
 def test_table_2_follows_from_the_raw_files(name: str, shared_data: Path) -> None:
     (column,) = [c for c in numbers("paper", "table2")["columns"] if c["column"] == name]
     lists = judged(shared_data, robust04.run_of(name))
-    for metric, curve in (("f1", f1_curve), ("dcg", dcg_curve)):
+    for metric, curve in (("f1", f1_curve), ("penalized_dcg", dcg_curve)):
         curves = [curve(relevant) for _, relevant in lists]
         depth = max(len(values) for values in curves)
         padded = np.stack([np.append(c, np.full(depth - len(c), c[-1])) for c in curves])

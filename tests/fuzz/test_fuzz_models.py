@@ -56,7 +56,7 @@ def models() -> dict[str, Callable[[], Any]]:
     words["b"] = pc.RankedLists(rng.normal(size=(24, 12)), doc_ids=[list("abcdefghijkl")] * 24)
     return {
         "fixed_k": lambda: tr.FixedK(3),
-        "global_k": lambda: tr.GlobalK("dcg").fit(lists),
+        "global_k": lambda: tr.GlobalK("penalized_dcg").fit(lists),
         "local_k": lambda: tr.LocalK(neighbors=3).fit(lists),
         "threshold": lambda: tr.ScoreThreshold("z").fit(lists),
         "given threshold": lambda: tr.ScoreThreshold("minmax", 0.5),
@@ -73,12 +73,12 @@ def models() -> dict[str, Callable[[], Any]]:
         "oracle": lambda: tr.Oracle("f2"),
         "consensus": lambda: tr.Consensus(),
         "vote": lambda: tr.Consensus().fit(lists),
-        "regression": lambda: tr.Consensus("dcg").fit(lists),
+        "regression": lambda: tr.Consensus("penalized_dcg").fit(lists),
         "answer": lambda: tr.Consensus("accuracy", base=tr.GlobalK()).fit(lists),
         "estimate": lambda: tr.Consensus().fit(bare),
         "judged in part": lambda: tr.Consensus().fit(in_part),
         "number": lambda: tr.Consensus(expect=3.0).fit(bare),
-        "pretrained": lambda: tr.Consensus("dcg", pretrained=pretrain({"x": [lists]})),
+        "pretrained": lambda: tr.Consensus("penalized_dcg", pretrained=pretrain({"x": [lists]})),
         "conformal": lambda: tr.Conformal(tr.GlobalK(), level=0.3).fit(lists),
         "accept": lambda: tr.Accept(0.3, name="x").fit(lists),
         "gated": lambda: tr.Gated(tr.Consensus(), background()),
@@ -113,7 +113,8 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 # What a value may be replaced by: other types, other sizes, numbers at every edge.
 ODD: list[Any] = [
     None, True, False, 0, -1, 1, 2, 7, 2**31, 2**63, -(2**63), 10**300, 0.5, -0.5, 1e300, -1e300,
-    5e-324, 1e999, "", "x", "1", "nan", "f1", "dcg", [], [[]], [1.0], ["x"], [None], {}, {"a": 1},
+    5e-324, 1e999, "", "x", "1", "nan", "f1", "penalized_dcg", [], [[]], [1.0], ["x"], [None], {},
+    {"a": 1},
     {"$float": "nan"}, {"$float": "inf"}, {"$float": "-inf"}, {"$float": "1e999"}, {"$float": 3},
     {"$tuple": [1, 2]}, {"$tuple": 3}, {"$metric": "f1"}, {"$metric": "os"}, {"$metric": [1]},
     {"$array": [1.0], "dtype": "<f8"}, {"$array": ["x"], "dtype": "<f8"},

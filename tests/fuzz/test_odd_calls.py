@@ -46,7 +46,8 @@ VALUES = [
     0.999999,
 ]  # fmt: skip
 METRICS: list[Any] = [
-    "f1", "dcg", "accuracy", "recall", "precision", "f2", "f1e200", "f0", "f1e-300", "utility(1,1)",
+    "f1", "penalized_dcg", "accuracy", "recall", "precision", "f2", "f1e200", "f0", "f1e-300",
+    "utility(1,1)",
     "utility(1e308,1e308)", "utility(-1,0)", "f1/collection", "", "F1", "f", None, 3, pc.metrics.f1,
     lambda relevant, n: np.zeros(len(relevant) + 1), lambda *a: None, lambda *a: [math.nan],
     lambda *a: "x", lambda *a: 3,

@@ -70,7 +70,7 @@ def test_a_step_in_the_scores_is_found(kind: type[NeuralTruncator]) -> None:
     assert len(np.unique(ours)) > 5
 
 
-@pytest.mark.parametrize("metric", ["dcg", "utility(1,1)"])
+@pytest.mark.parametrize("metric", ["penalized_dcg", "utility(1,1)"])
 def test_nothing_is_kept_where_nothing_was_ever_relevant(
     kind: type[NeuralTruncator], metric: str
 ) -> None:

@@ -391,20 +391,22 @@ def test_the_summary_tells_number_interval_and_loss() -> None:
 
 
 def test_repeated_questions_measure_the_errors_of_the_judge() -> None:
-    rng = np.random.default_rng(0)
-    session = JudgingSession(LISTS, 1500, repeats=0.4)
-    repeated = 0
-    while (question := session.next()) is not None:
-        repeated += question.repeated
-        yes = RELEVANT[question.list_index, question.rank]
-        session.answer(bool(rng.random() < (0.8 if yes else 0.05)))
-    assert repeated == pytest.approx(600, abs=1)
-    missed, false = session.errors
-    # 600 pairs, half of them relevant: standard errors of 0.02 and 0.01.
+    errors = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        session = JudgingSession(LISTS, 1500, repeats=0.4)
+        repeated = 0
+        while (question := session.next()) is not None:
+            repeated += question.repeated
+            yes = RELEVANT[question.list_index, question.rank]
+            session.answer(bool(rng.random() < (0.8 if yes else 0.05)))
+        assert repeated == pytest.approx(600, abs=1)
+        assert "repeated answers alike" in session.summary()
+        errors.append(session.errors)
+    # 600 pairs each, half of them relevant: standard errors of 0.02 and 0.01 a session.
+    missed, false = np.mean(errors, axis=0)
     assert missed == pytest.approx(0.2, abs=0.06)
-    # Over five seeds the second is 0.05 to 0.09: results thought relevant draw it upwards.
-    assert false == pytest.approx(0.05, abs=0.045)
-    assert "repeated answers alike" in session.summary()
+    assert false == pytest.approx(0.05, abs=0.025)
     assert JudgingSession(LISTS, 10).errors is None
 
 

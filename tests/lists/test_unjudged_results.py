@@ -68,7 +68,7 @@ def test_grades_that_are_no_numbers_are_refused() -> None:
             RankedLists([[2.0, 1.0]], relevance=[wrong])
 
 
-@pytest.mark.parametrize("name", ["f1", "dcg", "accuracy", "precision", "recall", "f2"])
+@pytest.mark.parametrize("name", ["f1", "penalized_dcg", "accuracy", "precision", "recall", "f2"])
 def test_metrics_refuse_lists_judged_in_part(name: str) -> None:
     with pytest.raises(
         InvalidScoresError, match="nobody judged 1 of the 3 results of query 'part'"

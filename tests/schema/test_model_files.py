@@ -31,14 +31,14 @@ def lists() -> RankedLists:
 
 
 def test_the_file_is_json_that_a_person_can_read(lists: RankedLists, tmp_path: Path) -> None:
-    truncator = GlobalK("dcg").fit(lists)
+    truncator = GlobalK("penalized_dcg").fit(lists)
     truncator.save(tmp_path / "model.json")
     content = json.loads((tmp_path / "model.json").read_text())
     assert content == {
         "format": "paretocut-truncator",
         "version": 1,
         "class": "GlobalK",
-        "params": {"metric": "dcg"},
+        "params": {"metric": "penalized_dcg"},
         "learned": {"k_": truncator.k_, "queries_": 12},
     }
 
@@ -214,7 +214,7 @@ def test_learned_values_that_are_missing_or_of_another_length_are_refused(
 def test_what_was_learned_for_another_metric_is_refused(lists: RankedLists, tmp_path: Path) -> None:
     path = tmp_path / "model.json"
     pc.truncators.Consensus().fit(lists).save(path)
-    change(path, "params", "metric", to="dcg")
+    change(path, "params", "metric", to="penalized_dcg")
     with pytest.raises(DataFormatError, match="learned_ must be a strategy for these parameters"):
         pc.load(path)
 

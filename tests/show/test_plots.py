@@ -100,8 +100,8 @@ def test_metric_against_threshold_is_the_metric_of_each_threshold(lists: RankedL
 
 
 def test_metric_against_threshold_takes_another_metric(lists: RankedLists) -> None:
-    axes = plots.metric_against_threshold(Surprise(), lists, metric="dcg")
-    assert axes.get_ylabel() == "mean dcg"
+    axes = plots.metric_against_threshold(Surprise(), lists, metric="penalized_dcg")
+    assert axes.get_ylabel() == "mean penalized_dcg"
     assert axes.lines[0].get_ydata()[0] == 0  # keeping nothing
 
 
@@ -111,9 +111,9 @@ def test_metric_against_threshold_needs_a_threshold(lists: RankedLists) -> None:
 
 
 def test_k_distribution_shows_quantiles_and_empty_lists(result: Evaluation) -> None:
-    axes = plots.k_distribution(result, "dcg", truncators=["minmax", "nothing"])
+    axes = plots.k_distribution(result, "penalized_dcg", truncators=["minmax", "nothing"])
     medians = [line.get_xdata()[0] for line in axes.lines[2::3]]
-    assert medians == [np.median(result.cuts("dcg", "minmax")), 0]
+    assert medians == [np.median(result.cuts("penalized_dcg", "minmax")), 0]
     assert [text.get_text() for text in axes.texts][1] == "100%"
 
 

@@ -44,7 +44,7 @@ def enumerated(p: list[float], metric: metrics.Metric) -> np.ndarray:
     return total
 
 
-@pytest.mark.parametrize("name", ["dcg", "utility(2,0.5)", "precision", "accuracy"])
+@pytest.mark.parametrize("name", ["penalized_dcg", "utility(2,0.5)", "precision", "accuracy"])
 def test_expected_metric_is_exact_where_it_says_so(name: str) -> None:
     p = [0.9, 0.6, 0.5, 0.2, 0.05]
     exact = enumerated(p, metrics.get(name))
@@ -107,7 +107,7 @@ def test_unjudged_lists_and_a_prior_take_the_place_of_judgements() -> None:
     assert half < told
     assert told > best - 0.01
     with pytest.raises(InvalidScoresError, match="made without relevance"):
-        Consensus("dcg").fit(bare)
+        Consensus("penalized_dcg").fit(bare)
 
 
 def test_untrained_f1_keeps_the_upper_third_of_the_range() -> None:
@@ -172,7 +172,7 @@ def test_short_and_odd_lists_get_a_sensible_answer(scores: list[float], kept: in
         assert Consensus().cut(distances, higher_is_better=False).k == kept
 
 
-@pytest.mark.parametrize("metric", ["dcg", "utility(2,1)"])
+@pytest.mark.parametrize("metric", ["penalized_dcg", "utility(2,1)"])
 def test_expected_cuts_are_near_the_rule_that_is_right_for_these_lists(metric: str) -> None:
     train, test = simulated(60, 0), simulated(400, 1)
     value = metrics.get(metric)
@@ -186,7 +186,7 @@ def test_expected_cuts_are_near_the_rule_that_is_right_for_these_lists(metric: s
 
 def test_nothing_is_kept_where_cuts_lose() -> None:
     lists = simulated(40, 0)
-    model = Consensus("dcg").fit(lists)
+    model = Consensus("penalized_dcg").fit(lists)
     assert model.learned_.gain > 0
     assert model.predict(lists).sum() > 0
     model.learned_ = dataclasses.replace(model.learned_, gain=-1.0, error=1.9)
@@ -195,7 +195,7 @@ def test_nothing_is_kept_where_cuts_lose() -> None:
     model.learned_ = dataclasses.replace(model.learned_, error=2.1)
     assert model.predict(lists).sum() > 0
     # One judged list has no other to be tested on.
-    assert Consensus("dcg").fit(lists[:1]).predict(lists).shape == (40,)
+    assert Consensus("penalized_dcg").fit(lists[:1]).predict(lists).shape == (40,)
 
 
 def test_accuracy_keeps_lists_that_hold_an_answer() -> None:
@@ -223,7 +223,7 @@ def test_accuracy_learns_nothing_from_lists_that_miss_all_there_is_to_find() -> 
     assert Consensus("accuracy").fit(RankedLists.concat([lists, missed])).learned_.answer == alone
 
 
-@pytest.mark.parametrize("metric", ["f1", "dcg", "accuracy", "utility(1,1)", "f2"])
+@pytest.mark.parametrize("metric", ["f1", "penalized_dcg", "accuracy", "utility(1,1)", "f2"])
 def test_a_list_is_cut_alike_alone_and_among_others(metric: str) -> None:
     model = Consensus(metric).fit(simulated(30, 0))
     lists = simulated(20, 1)
@@ -246,7 +246,7 @@ def test_pretraining_makes_what_is_shipped_in_form() -> None:
     shipped = json.loads(source.read_text())
     assert made.to_dict().keys() == shipped.keys()
     assert Pretrained.from_dict(shipped).to_dict() == shipped
-    for metric in ("f1", "dcg"):
+    for metric in ("f1", "penalized_dcg"):
         both = (*made.values[metric].values(), *shipped["values"][metric].values())
         assert len({len(row) for row in both}) == 1
         assert np.isfinite(both).all()
@@ -258,7 +258,7 @@ def test_pretraining_makes_what_is_shipped_in_form() -> None:
 def test_pretraining_finds_what_the_lists_were_made_with() -> None:
     made = pretrain({"a": [simulated(60, 0)], "b": [simulated(60, 1)]})
     lists = simulated(20, 3)
-    p = Consensus("dcg", pretrained=made).predict_proba(lists).values
+    p = Consensus("penalized_dcg", pretrained=made).predict_proba(lists).values
     low, high = (np.repeat([part[i] for part in lists.scores], 100) for i in (-1, 0))
     truth = -3 + 5 * (lists.scores.values - low) / (high - low)
     slope, level = np.polyfit(truth, np.log(p / (1 - p)), 1)
@@ -269,10 +269,10 @@ def test_pretraining_finds_what_the_lists_were_made_with() -> None:
 def test_pretrained_data_is_read_from_a_path_and_saved_with_the_truncator(tmp_path: Path) -> None:
     made = pretrain({"a": [simulated(20, 0)]})
     made.save(tmp_path / "elsewhere.json")
-    truncator = Consensus("dcg", pretrained=tmp_path / "elsewhere.json")
+    truncator = Consensus("penalized_dcg", pretrained=tmp_path / "elsewhere.json")
     lists = simulated(10, 1)
     cuts = truncator.predict(lists)
-    np.testing.assert_array_equal(Consensus("dcg", pretrained=made).predict(lists), cuts)
+    np.testing.assert_array_equal(Consensus("penalized_dcg", pretrained=made).predict(lists), cuts)
     truncator.save(tmp_path / "model.json")
     (tmp_path / "elsewhere.json").unlink()
     again = pc.load(tmp_path / "model.json")
@@ -310,7 +310,9 @@ def test_keys_that_are_left_out_are_not_elected(without: tuple[str, ...]) -> Non
     assert model.learned_.votes.sum() == 200
 
 
-@pytest.mark.parametrize("metric", ["f1", "f2", "dcg", "accuracy", "recall", "utility(1,0.2)"])
+@pytest.mark.parametrize(
+    "metric", ["f1", "f2", "penalized_dcg", "accuracy", "recall", "utility(1,0.2)"]
+)
 @pytest.mark.parametrize("expect", [None, 2.5])
 def test_every_metric_has_an_untrained_cut(metric: str, expect: float | None) -> None:
     lists = [[5.0, 4.0, 1.0, 0.5], [], [1.0], [2.0, 2.0, 2.0]]
@@ -322,4 +324,4 @@ def test_bad_parameters_are_named() -> None:
     with pytest.raises(InvalidParameterError, match=r"expect must be in \(0, inf\), got -1"):
         Consensus(expect=-1).predict([[1.0]])
     with pytest.raises(InvalidParameterError, match="pretrained must be the path of"):
-        Consensus("dcg", pretrained={"level": 1}).predict([[1.0]])
+        Consensus("penalized_dcg", pretrained={"level": 1}).predict([[1.0]])

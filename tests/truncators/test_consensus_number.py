@@ -121,7 +121,7 @@ def test_distances_are_estimated_as_their_mirror_image() -> None:
 def test_unjudged_lists_are_refused_where_no_number_helps() -> None:
     lists = pc.RankedLists(drawn())
     with pytest.raises(InvalidScoresError, match="relevance"):
-        Consensus("dcg").fit(lists)
+        Consensus("penalized_dcg").fit(lists)
     with pytest.raises(InvalidParameterError, match="at least one result"):
         Consensus().fit(pc.RankedLists([[], []]))
 

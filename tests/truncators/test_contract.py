@@ -234,7 +234,7 @@ def test_learning_needs_judgements_and_lists(name: str, train: RankedLists) -> N
     else:
         if name == "consensus":  # unjudged lists tell it how many results to expect
             assert truncator.fit(bare).strategy_ == "estimate"
-            truncator = truncators.make(name, metric="dcg")
+            truncator = truncators.make(name, metric="penalized_dcg")
         with pytest.raises(InvalidScoresError, match="made without relevance"):
             truncator.fit(bare)
         with pytest.raises(InvalidScoresError, match=r"made without relevance|query_embeddings"):
@@ -336,7 +336,7 @@ def test_an_unfitted_truncator_can_be_saved(name: str, tmp_path: Path) -> None:
     assert repr(pc.load(tmp_path / "model.json")) == repr(truncator)
 
 
-@pytest.mark.parametrize("metric", ["f1", "dcg", "accuracy"])
+@pytest.mark.parametrize("metric", ["f1", "penalized_dcg", "accuracy"])
 def test_nothing_beats_the_oracle(
     name: str, metric: str, train: RankedLists, test: RankedLists
 ) -> None:
@@ -350,7 +350,7 @@ def test_nothing_beats_the_oracle(
 
 
 @pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("metric", ["f1", "dcg"])
+@pytest.mark.parametrize("metric", ["f1", "penalized_dcg"])
 def test_global_k_from_the_test_lists_is_never_beaten_by_one_from_training(
     metric: str, seed: int
 ) -> None:
@@ -367,7 +367,7 @@ def test_make_says_what_it_knows() -> None:
     assert repr(truncators.make("conformal", base="global_k", level=0.2)) == (
         "Conformal(base=GlobalK(), level=0.2)"
     )
-    assert truncators.make("fixed_k", k=3, metric="dcg").get_params() == {"k": 3}
+    assert truncators.make("fixed_k", k=3, metric="penalized_dcg").get_params() == {"k": 3}
 
 
 def test_every_public_truncator_has_a_short_name() -> None:

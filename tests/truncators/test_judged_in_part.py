@@ -127,7 +127,7 @@ def test_lists_judged_in_full_teach_what_they_did() -> None:
     lists, relevant = drawn(30, 5)
     whole = lists.with_relevance(lists.scores.with_values(relevant))
     grades = lists.with_relevance(lists.scores.with_values(relevant.astype(float)))
-    for metric in ("f1", "dcg", "accuracy"):
+    for metric in ("f1", "penalized_dcg", "accuracy"):
         expected = Consensus(metric).fit(whole)
         found = Consensus(metric).fit(grades)
         assert found.strategy_ == expected.strategy_ != "judged"
@@ -147,7 +147,9 @@ def test_twenty_lists_judged_in_full_are_worth_more_than_the_others() -> None:
     assert Consensus().fit(lists.with_relevance(grades)).strategy_ == "judged"
 
 
-@pytest.mark.parametrize("metric", ["f1", "f0.5", "dcg", "accuracy", "precision", "utility(1,1)"])
+@pytest.mark.parametrize(
+    "metric", ["f1", "f0.5", "penalized_dcg", "accuracy", "precision", "utility(1,1)"]
+)
 def test_every_metric_has_its_cut(metric: str, tmp_path: Path) -> None:
     lists, relevant = drawn(30, 7)
     known, said = asked(lists, relevant, 200)
@@ -252,12 +254,12 @@ def test_estimates_are_near_the_values_of_full_judgements() -> None:
     lists, relevant = drawn(80, 12)
     known, said = asked(lists, relevant, 400)
     chosen = {"ten": pc.truncators.FixedK(10), "half": Consensus()}
-    found = pc.evaluate(chosen, partly(lists, known, said), ("f1", "dcg"), folds=2)
+    found = pc.evaluate(chosen, partly(lists, known, said), ("f1", "penalized_dcg"), folds=2)
     whole = lists.with_relevance(lists.scores.with_values(relevant))
-    truth = pc.evaluate(chosen, whole, ("f1", "dcg"), folds=2)
+    truth = pc.evaluate(chosen, whole, ("f1", "penalized_dcg"), folds=2)
     assert found.ceiling == ()
     assert "estimated from 400 judged of 16000 results" in str(found)
-    for metric in ("f1", "dcg"):
+    for metric in ("f1", "penalized_dcg"):
         own, true = found[metric, "ten"], truth[metric, "ten"]
         # Within three standard errors.
         assert abs(own.mean - true.mean) < 3 / 3.92 * (own.high - own.low)
@@ -297,7 +299,7 @@ def test_intervals_of_estimates_cover_what_they_promise() -> None:
     """
     prior = shipped_judged()
     rng = np.random.default_rng(5)
-    inside: dict[str, list[bool]] = {"f1": [], "dcg": []}
+    inside: dict[str, list[bool]] = {"f1": [], "penalized_dcg": []}
     for seed in range(100):
         coef = rng.multivariate_normal(prior["mean"], prior["covariance"])
         lists, relevant = drawn(300, seed, coef)
@@ -306,12 +308,14 @@ def test_intervals_of_estimates_cover_what_they_promise() -> None:
         part = lists[:30]
         known, said = asked(part, relevant[: 30 * DEPTH], 150, seed=seed)
         judged = partly(part, known, said)
-        found = pc.evaluate(["fixed_k"], judged, ("f1", "dcg"), test=judged, resamples=500)
+        found = pc.evaluate(
+            ["fixed_k"], judged, ("f1", "penalized_dcg"), test=judged, resamples=500
+        )
         for name, value in truth.items():
             line = found[name, "fixed_k"]
             inside[name].append(line.low <= value <= line.high)
     assert np.mean(inside["f1"]) > 0.87
-    assert np.mean(inside["dcg"]) > 0.87
+    assert np.mean(inside["penalized_dcg"]) > 0.87
 
 
 def test_short_lists_that_are_soon_complete_do_not_stand_for_the_long_ones() -> None:

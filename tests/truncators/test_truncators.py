@@ -73,7 +73,7 @@ def test_what_can_be_given_in_place_of_fit_is_named_before_it() -> None:
 def test_oracle_takes_the_smallest_of_the_best_cuts() -> None:
     lists = RankedLists([[3.0, 2.0, 1.0], [2.0, 1.0], [1.0]], [[1, 0, 1], [0, 0], [1]])
     assert Oracle().predict(lists).tolist() == [3, 0, 1]
-    assert Oracle("dcg").predict(lists).tolist() == [1, 0, 1]
+    assert Oracle("penalized_dcg").predict(lists).tolist() == [1, 0, 1]
 
 
 def test_oracle_needs_judgements() -> None:
@@ -83,7 +83,7 @@ def test_oracle_needs_judgements() -> None:
 
 def test_global_k_equals_a_loop_over_all_cuts() -> None:
     train = random_lists(0, groups=3)
-    for metric in ("f1", "dcg", "utility(1,0.3)"):
+    for metric in ("f1", "penalized_dcg", "utility(1,0.3)"):
         value = metrics.get(metric)
         means = [value(train, k).mean() for k in range(31)]
         assert GlobalK(metric).fit(train).k_ == int(np.argmax(means))
@@ -153,7 +153,7 @@ def test_minmax_and_z_do_not_change_with_shift_or_scale(
 
 
 @pytest.mark.parametrize("normalize", ["raw", "max", "minmax", "z"])
-@pytest.mark.parametrize("metric", ["f1", "dcg"])
+@pytest.mark.parametrize("metric", ["f1", "penalized_dcg"])
 def test_the_learned_threshold_equals_a_search_over_all_scores(normalize: str, metric: str) -> None:
     train = random_lists(3, count=8, depth=12)
     truncator = ScoreThreshold(normalize, metric=metric).fit(train)
@@ -167,9 +167,9 @@ def test_the_learned_threshold_equals_a_search_over_all_scores(normalize: str, m
 
 def test_a_hopeless_run_teaches_to_keep_nothing() -> None:
     train = RankedLists(np.tile([3.0, 2.0, 1.0], (5, 1)), np.zeros((5, 3)))
-    assert ScoreThreshold(metric="dcg").fit(train).threshold_ == np.inf
-    assert ScoreThreshold(metric="dcg").fit(train).predict([[9.0, 1.0]]).tolist() == [0]
-    assert Surprise("dcg").fit(train).predict([[9.0, 1.0]]).tolist() == [0]
+    assert ScoreThreshold(metric="penalized_dcg").fit(train).threshold_ == np.inf
+    assert ScoreThreshold(metric="penalized_dcg").fit(train).predict([[9.0, 1.0]]).tolist() == [0]
+    assert Surprise("penalized_dcg").fit(train).predict([[9.0, 1.0]]).tolist() == [0]
 
 
 # --- isotonic -----------------------------------------------------------------------------------

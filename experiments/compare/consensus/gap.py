@@ -116,7 +116,7 @@ def calibration(runs: Lists, known: Mapping[str, Pretrained]) -> dict[str, Any]:
     sums = np.zeros((3, edges.size - 1))
     errors = []
     for run, lists in runs.items():
-        model = Consensus("dcg", pretrained=known[corpus(run.family)])
+        model = Consensus("penalized_dcg", pretrained=known[corpus(run.family)])
         own = np.zeros_like(sums)
         for train, test in halves(drawn_lists(lists)):
             p = model.fit(train).predict_proba(test).values

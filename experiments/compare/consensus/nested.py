@@ -53,7 +53,7 @@ RANGES: dict[str, tuple[int, dict[str, tuple[Any, ...]]]] = {
             ),
         },
     ),
-    "tuned dcg": (
+    "tuned penalized_dcg": (
         8,
         {
             "ridge": (2.5, 5.0, 10.0, 20.0, 40.0, 80.0),
@@ -78,7 +78,7 @@ RANGES: dict[str, tuple[int, dict[str, tuple[Any, ...]]]] = {
             "number_spread": (0.0, 0.3, 0.6, 0.9, 1.2),
         },
     ),
-    "untrained dcg": (5, {"unsure": (0.05, 0.1, 0.25, 0.4, 0.5)}),
+    "untrained penalized_dcg": (5, {"unsure": (0.05, 0.1, 0.25, 0.4, 0.5)}),
 }
 """What is chosen: number of settings drawn, and the values each constant is drawn from."""
 FREE = ("untrained f1", "told the number f1")
@@ -200,15 +200,15 @@ def _tested(
     out: dict[str, dict[str, Array]] = {"nested untrained": {}, "nested told": {}}
     if "tuned f1" in best:
         # The constants of the vote and of the regression are different ones.
-        both = {**best["tuned f1"], **best["tuned dcg"]}
+        both = {**best["tuned f1"], **best["tuned penalized_dcg"]}
         protocol = protocol_of(lists)
         if len(lists) >= FEW:
             protocol = protocol | {"splits": 2}
-        f1, dcg = tuned(lists, Varied(pretrained=own, changed=both), protocol)
-        out["nested"] = {"f1": f1, "dcg": dcg}
+        f1, penalized_dcg = tuned(lists, Varied(pretrained=own, changed=both), protocol)
+        out["nested"] = {"f1": f1, "penalized_dcg": penalized_dcg}
     for strategy, name in (
         ("untrained f1", "nested untrained"),
-        ("untrained dcg", "nested untrained"),
+        ("untrained penalized_dcg", "nested untrained"),
         ("told the number f1", "nested told"),
     ):
         if strategy not in best:

@@ -19,10 +19,10 @@ TOLD = ("told a word", "told the number", "told half of it", "told twice of it")
 KEYS = {JUDGED: "judged", MADE: "made", LATER: "later", NEW: "new"}
 SHIPPED_AND_NESTED = {
     "tuned, F1": ("f1", "consensus", "nested"),
-    "tuned, DCG": ("dcg", "consensus", "nested"),
+    "tuned, DCG": ("penalized_dcg", "consensus", "nested"),
     "untrained, F1": ("f1", "untrained", "nested untrained"),
     "number known, F1": ("f1", "told the number", "nested told"),
-    "untrained, DCG": ("dcg", "untrained", "nested untrained"),
+    "untrained, DCG": ("penalized_dcg", "untrained", "nested untrained"),
 }
 
 Content = Mapping[str, Any]
@@ -36,7 +36,7 @@ def facts(content: Content) -> dict[str, Any]:
         **{
             f"{metric}_{key}": f"{_families(sets[name], metric, tuned)}\n\n"
             + _against(sets[name], metric)
-            for metric in ("f1", "dcg")
+            for metric in ("f1", "penalized_dcg")
             for name, key in KEYS.items()
         },
         **{
@@ -57,13 +57,13 @@ def facts(content: Content) -> dict[str, Any]:
         "dcg_table": table(
             ["set", "lists", "`Consensus`", "best single rule", "gain, mean", "gain, median",
              "over the best of each list, mean", "median"],
-            set_rows(content, "dcg"),
+            set_rows(content, "penalized_dcg"),
         ),
         "free_gains": _free(sets),
-        "free_dcg": _families(sets[JUDGED], "dcg", (*FREE, "global_k")),
+        "free_dcg": _families(sets[JUDGED], "penalized_dcg", (*FREE, "global_k")),
         "curves": _curves(content["curves"]),
         "variants_f1": _variants(content["variants"]["f1"]),
-        "variants_dcg": _variants(content["variants"]["dcg"]),
+        "variants_dcg": _variants(content["variants"]["penalized_dcg"]),
         "error": calibration["error, mean"],
         "largest_error": calibration["error, largest"],
         "bins": _bins(calibration["bins"]),

@@ -68,12 +68,12 @@ def halves(lists: pc.RankedLists) -> Iterator[tuple[pc.RankedLists, pc.RankedLis
 
 def measure(groups: Mapping[str, Lists], known: Mapping[str, Pretrained]) -> dict[str, Any]:
     """Return the mean of each variant over each set: metric -> variant -> set."""
-    out: dict[str, Any] = {"f1": {}, "dcg": {}}
+    out: dict[str, Any] = {"f1": {}, "penalized_dcg": {}}
     for name, members in groups.items():
         cells: dict[tuple[str, str], list[float]] = {}
         for run, lists in members.items():
             own, some = known[corpus(run.family)], drawn_lists(lists)
-            for metric, table in (("f1", _votes(own)), ("dcg", _regressions(own))):
+            for metric, table in (("f1", _votes(own)), ("penalized_dcg", _regressions(own))):
                 for row, options in table.items():
                     truncator = Varied(metric, **options)
                     cells.setdefault((metric, row), []).append(_value(some, truncator))

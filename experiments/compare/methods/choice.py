@@ -12,7 +12,7 @@ from paretocut.truncators import LargestGap, ScoreThreshold, Surprise, Truncator
 
 __all__ = ["BASELINE", "CEILING", "DOMAINS", "KINDS", "METRICS", "NEURAL", "PROTOCOL", "methods"]
 
-METRICS = ("f1", "dcg")
+METRICS = ("f1", "penalized_dcg")
 PROTOCOL: dict[str, Any] = {"metrics": METRICS, "splits": 5, "folds": 2, "seed": 0}
 BASELINE = "global_k"
 CEILING = "oracle"

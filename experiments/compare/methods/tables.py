@@ -21,7 +21,7 @@ LEVEL = 0.05
 SIMPLE = "minmax"
 # Queries of a run, in the wide gap between 54 and 93.
 MANY = 75
-TITLES = {"f1": "F1", "dcg": "DCG"}
+TITLES = {"f1": "F1", "penalized_dcg": "DCG"}
 
 
 @dataclass(frozen=True)

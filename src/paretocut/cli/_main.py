@@ -12,9 +12,9 @@ from typing import Protocol
 from paretocut.cli import (
     background,
     calibrate,
-    compare,
     cut,
     demo,
+    evaluate,
     example,
     explore,
     fit,
@@ -41,7 +41,7 @@ examples:
   paretocut cut hits.csv --distances --max-k 20  distances, not scores; at most 20 results
   search | paretocut cut - --format jsonl        in a pipe
   paretocut fuse run.txt words.txt --cut         hybrid search: one run of two, cut
-  paretocut compare run.txt qrels.txt            find the best cut-off method for your system
+  paretocut evaluate run.txt qrels.txt            find the best cut-off method for your system
   paretocut fit run.txt qrels.txt -o model.json  learn a cut-off from judgements, then
   paretocut cut run.txt --model model.json       use it
   paretocut explore run.txt qrels.txt            drag the cut in the browser; see every method
@@ -95,7 +95,7 @@ class _Command(Protocol):
 
 
 _COMMANDS: tuple[_Command, ...] = (
-    *(demo, example, score, cut, fuse, compare, fit, judge, stop, background, calibrate),
+    *(demo, example, score, cut, fuse, evaluate, fit, judge, stop, background, calibrate),
     *(explore, serve, report),
 )
 

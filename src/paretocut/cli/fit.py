@@ -60,7 +60,7 @@ def run(args: Namespace) -> None:
     elif not args.quiet:
         note(
             f"{method!r} learned from {len(lists)} queries{reached}, {k.mean():.1f} results kept "
-            "on average; `paretocut compare` shows what to expect on other queries"
+            "on average; `paretocut evaluate` shows what to expect on other queries"
         )
         if isinstance(method, Accept):
             note(method.report())

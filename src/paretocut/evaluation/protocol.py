@@ -33,7 +33,7 @@ TruncatorsLike: TypeAlias = Mapping[str, Truncator | str] | Sequence[Truncator |
 def evaluate(
     truncators: TruncatorsLike,
     lists: RankedLists,
-    metrics: Sequence[MetricLike] = ("f1", "dcg"),
+    metrics: Sequence[MetricLike] = ("f1", "penalized_dcg"),
     *,
     splits: int = 5,
     train: float = 0.8,

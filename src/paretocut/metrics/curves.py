@@ -188,8 +188,8 @@ def _f_beta(relevant: BoolArray, num_relevant: int, *, beta: float, recall_base:
     return _ratio((1 + square) * hits, np.arange(hits.size, dtype=np.float64) + square * base)
 
 
-def _dcg(relevant: BoolArray, num_relevant: int) -> FloatArray:
-    return _sums(np.where(relevant, 1.0, -1.0) / np.log2(np.arange(2, relevant.size + 2)))
+def _dcg(relevant: BoolArray, num_relevant: int, *, other: float) -> FloatArray:
+    return _sums(np.where(relevant, 1.0, other) / np.log2(np.arange(2, relevant.size + 2)))
 
 
 def _accuracy(relevant: BoolArray, num_relevant: int) -> FloatArray:
@@ -314,11 +314,15 @@ def settings_of(metric: Metric) -> dict[str, Any]:
 
 f1 = f_beta(1)
 """Harmonic mean of precision and recall, recall over the relevant results in the list."""
-dcg = Metric("dcg", _dcg)
+dcg = Metric("dcg", partial(_dcg, other=0.0))
+"""Sum of ``1 / log2(i + 1)`` over the relevant results kept, all grades alike.
+
+It never falls as more is kept, so it compares rankings and cannot choose a cut.
+"""
+penalized_dcg = Metric("penalized_dcg", partial(_dcg, other=-1.0))
 """Sum of ``+1 / log2(i + 1)`` for relevant and ``-1 / log2(i + 1)`` for other results kept.
 
-The DCG of the papers on truncation, in which results that are not relevant count against a cut.
-It is not the DCG of trec_eval, which has no negative gains and so never speaks for a cut.
+The DCG of the papers on truncation: results that are not relevant count against a cut.
 """
 accuracy = Metric("accuracy", _accuracy)
 """1 when nothing is kept and nothing is relevant, or when a relevant result is kept; else 0."""
@@ -327,7 +331,7 @@ precision = Metric("precision", _precision)
 recall = Metric("recall", _recall)
 """Share of the relevant documents of the collection that are kept."""
 
-_NAMED = {metric.name: metric for metric in (f1, dcg, accuracy, precision, recall)}
+_NAMED = {metric.name: metric for metric in (f1, penalized_dcg, dcg, accuracy, precision, recall)}
 _F_BETA = re.compile(r"f(\d+\.?\d*(?:e[+-]?\d+)?)(/collection)?")
 _UTILITY = re.compile(r"utility\(([^,]+),([^,]+)\)")
 _RERANKED = re.compile(r"reranked_ndcg@(\d+)\(([^,]+)\)")
@@ -344,14 +348,14 @@ def get(metric: MetricLike) -> Metric:
     Parameters
     ----------
     metric
-        A name ("f1", "dcg", "accuracy", "precision", "recall", "f2",
+        A name ("f1", "penalized_dcg", "dcg", "accuracy", "precision", "recall", "f2",
         "f1/collection", "utility(1,0.5)"), a `Metric`, or a function of (relevant, num_relevant)
         that gives the values at ``k = 0..n``.
 
     Examples
     --------
-    >>> get("dcg")
-    Metric('dcg')
+    >>> get("penalized_dcg")
+    Metric('penalized_dcg')
     >>> get("f0.5") == f_beta(0.5)
     True
     """

@@ -48,7 +48,7 @@ def upper_part(
     """Return how many results lie in the upper share of each list's range, and where that begins.
 
     The range runs from the best score down to the last. In a short list it runs on to where the
-    score at rank ``constants.depth`` would stand, so that it does not matter how many were fetched.
+    score at rank ``constants.depth`` would stand, so that it hardly matters how many were fetched.
     """
     counts, lows = np.empty(len(merit), dtype=np.int64), np.empty(len(merit))
     _kernel.upper_part(merit.values, merit.offsets, constants.depth, share, counts, lows)

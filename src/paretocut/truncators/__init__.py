@@ -119,8 +119,8 @@ def make(name: str, /, **params: Any) -> Truncator:
 
     Examples
     --------
-    >>> make("minmax", metric="dcg")
-    ScoreThreshold(normalize='minmax', metric='dcg')
+    >>> make("minmax", metric="penalized_dcg")
+    ScoreThreshold(normalize='minmax', metric='penalized_dcg')
     """
     if name not in _REGISTRY:
         raise InvalidParameterError(

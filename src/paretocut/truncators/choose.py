@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 
 from paretocut.decisions import Cut, Cuts
 from paretocut.decisions.options import (
-    DECIDING,
     FITTING,
     OPTIONS,
     RULES,
@@ -85,8 +84,7 @@ def _named(who: str, choice: Mapping[str, Any]) -> Truncator:
     """Return the truncator that the options name; untrained `Consensus` when they name none."""
     given = {name: value for name, value in choice.items() if value is not None}
     truncator = given.pop("truncator", None)
-    allowed = {name: OPTIONS[name] for name in DECIDING[1:]}
-    checked = check_options(who, given, allowed)
+    checked = check_options(who, given)
     deciders = [name for name in _DECIDERS if choice.get(name) is not None]
     if len(deciders) > 1:
         raise InvalidParameterError(

@@ -202,7 +202,7 @@ class EvaluateRequest(Strict):
         str | dict[str, dict[str, int]], _by_query("a grade must be a whole number", "grades")
     ]
     methods: Annotated[list[str], Field(min_length=1, max_length=30)] = _METHODS
-    metrics: Annotated[list[str], Field(min_length=1, max_length=8)] = ["f1", "dcg"]
+    metrics: Annotated[list[str], Field(min_length=1, max_length=8)] = ["f1", "penalized_dcg"]
     baseline: str | None = Field(None, description="One of the methods, to test against.")
     splits: int = Field(5, ge=1, le=20)
     train: float = Field(0.8, gt=0, lt=1)

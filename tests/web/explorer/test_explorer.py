@@ -454,7 +454,7 @@ def test_queries_without_judgements_stay(unanswered: bool, tmp_path: Path) -> No
     else:
         assert "refused" not in rows["model-gate"]
     known = np.mean([curve[10] for curve in pc.metrics.get("f1").curves(judged)])
-    assert rows["first10"]["f1"] == pytest.approx(known)  # as `compare` says
+    assert rows["first10"]["f1"] == pytest.approx(known)  # as `evaluate` says
 
 
 def test_the_verdict_names_the_best_method_and_the_ceiling() -> None:

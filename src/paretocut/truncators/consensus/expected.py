@@ -42,7 +42,7 @@ def expected_curve(
     hits = np.concatenate([[0.0], np.cumsum(p)])
     kept = np.arange(p.size + 1.0)
     options = metrics.settings_of(chosen)
-    if chosen == metrics.dcg:
+    if chosen == metrics.penalized_dcg:
         gains = (2 * p - 1) / np.log2(np.arange(2, p.size + 2))
         return np.concatenate([[0.0], np.cumsum(gains)])
     if chosen == metrics.accuracy:
@@ -76,4 +76,4 @@ def is_f_beta(metric: Metric) -> bool:
 
 def is_linear(metric: Metric) -> bool:
     """Return whether each result adds a part of its own to the metric: DCG and utilities."""
-    return metric == metrics.dcg or "gain" in metrics.settings_of(metric)
+    return metric == metrics.penalized_dcg or "gain" in metrics.settings_of(metric)

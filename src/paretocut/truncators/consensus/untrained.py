@@ -31,7 +31,7 @@ class Untrained(Strategy):
             return upper_third(lists, self.scale, setting.constants)
         name = setting.metric.name
         taught = Clause(f"highest expected {name}, by what other collections taught")
-        if setting.metric == metrics.dcg:
+        if setting.metric == metrics.penalized_dcg:
             merit = self.scale.apply(lists.merit)
             known, seed = setting.elsewhere(), setting.seed
             ours = known is shipped()
@@ -115,7 +115,7 @@ class _Ranges:
 
 
 def _dcg_rules(known: Pretrained, seed: int) -> Rules:
-    return elected(values_elsewhere(known, "dcg", np.random.default_rng(seed)))
+    return elected(values_elsewhere(known, "penalized_dcg", np.random.default_rng(seed)))
 
 
 @cache

@@ -36,7 +36,7 @@ _KEYS: dict[str, tuple[dict[str, float], float, float]] = {
 # rank alone is not among them: a list of a new system should be cut by its scores.
 LEARNED: dict[str, Callable[[str], bool]] = {
     "f1": lambda key: True,
-    "dcg": lambda key: key.startswith("z"),
+    "penalized_dcg": lambda key: key.startswith("z"),
 }
 """For each metric, which keys are learned from other collections."""
 

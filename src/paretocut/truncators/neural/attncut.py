@@ -65,8 +65,8 @@ class AttnCut(NeuralTruncator):
 
     Examples
     --------
-    >>> AttnCut("dcg", tau=0.5)
-    AttnCut(metric='dcg', tau=0.5)
+    >>> AttnCut("penalized_dcg", tau=0.5)
+    AttnCut(metric='penalized_dcg', tau=0.5)
     """
 
     _parameters: ClassVar = {

@@ -78,8 +78,8 @@ class BiCut(NeuralTruncator):
 
     Examples
     --------
-    >>> BiCut("dcg", alpha=0.65)
-    BiCut(metric='dcg', alpha=0.65)
+    >>> BiCut("penalized_dcg", alpha=0.65)
+    BiCut(metric='penalized_dcg', alpha=0.65)
     """
 
     alpha_: float

@@ -62,8 +62,8 @@ class Choppy(NeuralTruncator):
 
     Examples
     --------
-    >>> Choppy("dcg", layers=1)
-    Choppy(metric='dcg', layers=1)
+    >>> Choppy("penalized_dcg", layers=1)
+    Choppy(metric='penalized_dcg', layers=1)
     """
 
     _parameters: ClassVar = {

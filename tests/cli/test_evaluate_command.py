@@ -1,4 +1,4 @@
-"""``paretocut compare``: the table of `evaluate`."""
+"""``paretocut evaluate``: the table of `evaluate`."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from paretocut.evaluation import evaluate
 from paretocut.truncators import FixedK, GlobalK, from_text
 
 
-def test_compare_prints_the_table_of_evaluate(
+def test_evaluate_prints_the_table_of_evaluate(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     methods = ["global_k", "minmax", "surprise:evalue=0.05"]
-    command = ["compare", "run.txt", "qrels.txt", "--methods", *methods, "--metrics", "f1"]
+    command = ["evaluate", "run.txt", "qrels.txt", "--methods", *methods, "--metrics", "f1"]
     command += ["--folds", "3", "--splits", "1", "--seed", "5"]
     expected = evaluate(
         {text: from_text(text, "f1") for text in methods},
@@ -43,24 +43,24 @@ def test_judgements_of_other_queries_are_an_error(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("other.txt").write_text("x1 0 d1 1\n")
-    assert main(["compare", "run.txt", "other.txt"]) == 1
+    assert main(["evaluate", "run.txt", "other.txt"]) == 1
     assert "run.txt and other.txt must have queries in common, got none" in capsys.readouterr().err
 
 
-def test_bad_words_of_compare_are_found_before_any_file_is_read(
+def test_bad_words_of_evaluate_are_found_before_any_file_is_read(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for word in (["--metrics", "ndcg"], ["--methods", "first"]):
-        assert main(["compare", "nowhere.txt", "qrels.txt", *word]) == 2
+        assert main(["evaluate", "nowhere.txt", "qrels.txt", *word]) == 2
         assert f"got '{word[1]}'" in capsys.readouterr().err
 
 
-def test_compare_shows_single_runs_fusions_and_cuts_in_one_table(
+def test_evaluate_shows_single_runs_fusions_and_cuts_in_one_table(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     runs = write_two_runs(tmp_path)
     words, near = (str(file) for file in runs["files"].values())
-    # Both as distances would be wrong for one of them, so compare takes runs of one direction.
+    # Both as distances would be wrong for one of them, so evaluate takes runs of one direction.
     lists = pc.read_trec(near, higher_is_better=False)
     pc.write_trec(
         near,
@@ -71,7 +71,7 @@ def test_compare_shows_single_runs_fusions_and_cuts_in_one_table(
         ),
     )
     arguments = ["--fuse", near, "--methods", "minmax", "--metrics", "f1/collection", "--json"]
-    assert main(["compare", words, str(runs["qrels"]), *arguments, "-q"]) == 0
+    assert main(["evaluate", words, str(runs["qrels"]), *arguments, "-q"]) == 0
     rows = json.loads(capsys.readouterr().out)["summary"]
     means = {row["truncator"]: row["mean"] for row in rows}
     assert list(means) == [
@@ -102,10 +102,10 @@ def reranked(folder: Path) -> Path:
     return folder
 
 
-def test_compare_shows_the_value_of_each_depth(
+def test_evaluate_shows_the_value_of_each_depth(
     reranked: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = ["compare", "run.txt", "qrels.txt", "--reranked", "second.txt", "--cost", "0.001"]
+    command = ["evaluate", "run.txt", "qrels.txt", "--reranked", "second.txt", "--cost", "0.001"]
     command += ["--methods", "fixed_k:k=10", "global_k", "--folds", "3", "--splits", "1", "-q"]
     assert main([*command, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -129,7 +129,7 @@ def test_compare_shows_the_value_of_each_depth(
 def test_some_depths_are_compared_without_naming_any(
     reranked: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = ["compare", "run.txt", "qrels.txt", "--reranked", "second.txt", "-q"]
+    command = ["evaluate", "run.txt", "qrels.txt", "--reranked", "second.txt", "-q"]
     assert main([*command, "--folds", "3", "--splits", "1"]) == 0
     out = capsys.readouterr().out
     assert "reranked_ndcg@10(0)" in out
@@ -147,5 +147,5 @@ def test_some_depths_are_compared_without_naming_any(
 def test_options_that_do_not_go_together_are_refused(
     words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["compare", "nowhere.txt", "qrels.txt", *words]) == 2
+    assert main(["evaluate", "nowhere.txt", "qrels.txt", *words]) == 2
     assert message in capsys.readouterr().err

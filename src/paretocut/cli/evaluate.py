@@ -1,4 +1,4 @@
-"""``compare``: find the best cut-off method for a run with judgements."""
+"""``evaluate``: find the best cut-off method for a run with judgements."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.epilog = arguments.methods_and_metrics()
     arguments.add_input(parser)
     arguments.add_judgements(parser)
-    text = f"methods to compare (default: {len(_METHODS)}, one of each kind that needs no extra)"
+    text = f"methods to evaluate (default: {len(_METHODS)}, one of each kind that needs no extra)"
     option(parser, "--methods METHOD", text, nargs="+")
-    text = "metrics to learn and to compare by (default: f1 dcg)"
+    text = "metrics to learn and to compare by (default: f1 penalized_dcg)"
     option(parser, "--metrics METRIC", text, nargs="+")
     option(parser, "--baseline METHOD", "method to test against (default: the first)")
     option(parser, "--splits N", "random splits", positive_int, default=5)
@@ -85,7 +85,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> None:
     # Bad words are found before any file is read.
-    named = args.metrics or ["f1", "dcg"]
+    named = args.metrics or ["f1", "penalized_dcg"]
     metrics = [pc.metrics.get(metric) for metric in named]
     usual = _DEPTHS if args.reranked else _IN_PART if args.unjudged == "unknown" else _METHODS
     texts = args.methods or usual
@@ -110,7 +110,7 @@ def run(args: Namespace) -> None:
     if not args.quiet:
         note(f"{len(methods)} methods: {', '.join(methods)}")
     if args.fuse:
-        result = _compare_fused(runs, methods, metrics, protocol)
+        result = _evaluate_fused(runs, methods, metrics, protocol)
     else:
         result = evaluate(methods, lists, metrics, **protocol)
     spelling = next((name for name in ("json", "markdown", "latex") if getattr(args, name)), None)
@@ -136,7 +136,7 @@ def _reranked(args: Namespace) -> pc.metrics.Metric:
     return pc.metrics.reranked_ndcg(second, cost=args.cost or 0.0, grades=grades)
 
 
-def _compare_fused(
+def _evaluate_fused(
     runs: Mapping[str, RankedLists],
     methods: Mapping[str, Truncator],
     metrics: Any,
