@@ -163,30 +163,35 @@ void sort_lists(const Lists& lists, bool falling, std::int64_t* order) {
     std::vector<std::uint64_t> keys(most), spare(most);
     for (std::int64_t i = 0; i < lists.count; ++i) {
         const std::int64_t begin = lists.offsets[i], n = lists.offsets[i + 1] - begin;
-        const double* x = lists.values + begin;
-        const auto merit = [&](std::int64_t j) { return falling ? -x[j] : x[j]; };
+        const auto merit = [&](std::int64_t at) {
+            return falling ? -lists.values[at] : lists.values[at];
+        };
         // A key is a score with its last bits replaced by its place, so no two are alike.
         const int bits = std::bit_width(static_cast<std::uint64_t>(n));
         const std::uint64_t places = (std::uint64_t{1} << bits) - 1;
         for (std::int64_t j = 0; j < n; ++j) {
             const auto place = static_cast<std::uint64_t>(j);
-            keys[place] = (in_order_of(merit(j)) & ~places) | place;
+            keys[place] = (in_order_of(merit(begin + j)) & ~places) | place;
         }
         merge_sort(keys.data(), spare.data(), n);
+        const auto key = [&](std::int64_t j) { return keys[static_cast<std::size_t>(j)]; };
         std::int64_t* out = order + begin;
-        const auto at = [&](std::int64_t j) { return keys[static_cast<std::size_t>(j)]; };
-        for (std::int64_t j = 0; j < n; ++j) out[j] = static_cast<std::int64_t>(at(j) & places);
-        // Where only the replaced bits told scores apart, all of them are compared.
+        bool close = false;
+        for (std::int64_t j = 0; j < n; ++j) {
+            out[j] = begin + static_cast<std::int64_t>(key(j) & places);
+            close |= j > 0 && (key(j - 1) | places) == (key(j) | places);
+        }
+        if (!close) continue;
+        // Where only the replaced bits tell scores apart, the scores themselves are compared.
         const auto before = [&](std::int64_t a, std::int64_t b) {
             return merit(a) < merit(b) || (merit(a) == merit(b) && a < b);
         };
         for (std::int64_t first = 0, last = 1; first < n; first = last++) {
-            while (last < n && (at(first) | places) == (at(last) | places)) ++last;
+            while (last < n && (key(first) | places) == (key(last) | places)) ++last;
             if (!std::is_sorted(out + first, out + last, before)) {
                 std::sort(out + first, out + last, before);
             }
         }
-        for (std::int64_t j = 0; j < n; ++j) out[j] += begin;
     }
 }
 

@@ -187,7 +187,7 @@ def test_an_interrupt_exits_with_130_and_leaves_no_half_written_file(folder: Pat
     "command",
     [
         "cut {}", "score {}", "score {} --json", "fuse {} run.txt", "fuse run.txt {}",
-        "fit {} qrels.txt -o out", "compare {} qrels.txt", "report {} qrels.txt -o out",
+        "fit {} qrels.txt -o out", "evaluate {} qrels.txt", "report {} qrels.txt -o out",
         "background {} -o out", "stop {} --plan 0.1",
     ],
 )  # fmt: skip
