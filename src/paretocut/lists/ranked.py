@@ -152,7 +152,7 @@ class RankedLists(Drawn):
         higher_is_better = check_bool(higher_is_better, who="RankedLists", name="higher_is_better")
         ragged = Ragged.from_any(scores, dtype=np.float64)
         n = len(ragged)
-        names = query_names(query_ids, n)
+        names = None if query_ids is None else query_names(query_ids, n)  # else made when asked for
         refuse_not_finite(ragged, names, "score")
         judgements = grades(relevance, ragged, names, min_grade)
         documents = aligned(doc_ids, ragged, "doc_ids")
