@@ -410,9 +410,10 @@ nb::bytes lines(const std::vector<std::string_view>& heads, InMatrix<double> num
 }
 
 void register_lines(nb::module_& m) {
-    m.def("lines", &lines, nb::arg("heads"), nb::arg("numbers"), nb::arg("digits"), nb::arg("ends"),
-          "Each head with its numbers, every one followed by its end. Digits are of \".{digits}g\"; "
-          "0 means as many as the number needs.");
+    m.def(
+        "lines", &lines, nb::arg("heads"), nb::arg("numbers"), nb::arg("digits"), nb::arg("ends"),
+        "Each head with its numbers, every one followed by its end. Digits are of \".{digits}g\"; "
+        "0 means as many as the number needs.");
 }
 
 // --- trec: reading of runs and judgements ---

@@ -1,4 +1,5 @@
-// Numbers of text files, read and written whatever the locale of the process. Plain C++, no Python headers.
+// Numbers of text files, read and written whatever the locale of the process. Plain C++, no Python
+// headers.
 #pragma once
 
 #include <charconv>
@@ -107,7 +108,8 @@ inline void write_double(std::string& out, double value, int digits) {
 #ifdef __cpp_lib_to_chars
     constexpr auto form = std::chars_format::scientific;
     *(digits == 0 ? std::to_chars(text, text + 31, value, form)
-                  : std::to_chars(text, text + 31, value, form, digits - 1)).ptr = 0;
+                  : std::to_chars(text, text + 31, value, form, digits - 1))
+         .ptr = 0;
 #else
     to_chars_everywhere(text, value, digits);
 #endif

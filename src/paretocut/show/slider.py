@@ -152,7 +152,8 @@ def _results(
 ) -> Iterator[str]:
     """Yield a dot for each result, with a ring if it is relevant, and the cut."""
     good = np.zeros(scores.size, dtype=bool) if relevant is None else relevant
-    at = np.union1d(thin(x, 0, scores.size), np.flatnonzero(good))
+    hits = np.flatnonzero(good)
+    at = np.union1d(thin(x, 0, scores.size), hits[thin(x, 0, hits.size)])
     pixels = zip(at.tolist(), x.at(at + 1.0), y.at(scores[at]), strict=True)
     for i, across, down in pixels:
         fill = f'fill="{KEPT}"' if i < k else 'fill="currentColor" fill-opacity="0.55"'
