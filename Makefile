@@ -36,7 +36,7 @@ test: lint ##! Lint and the quick tests (minutes)
 	$(PYTEST) -n $(WORKERS)
 
 .PHONY: test-all
-test-all: test sanitize docs $(VENV)/.heavy $(VENV)/.packaging ## All of it: also slow and heavy tests, sanitizers, builds
+test-all: test sanitize docs $(VENV)/.heavy $(VENV)/.packaging ## Everything: also slow and heavy tests, sanitizers, builds
 	$(PYTEST) -n $(WORKERS) --dist loadfile -m 'slow or heavy'
 	$(PYTEST) -m packaging
 
@@ -57,7 +57,7 @@ format: $(VENV)/.dev ##! Repair style, formatting and spelling
 	$(if $(CXX_FILES),$(BIN)/clang-format -i $(CXX_FILES))
 
 .PHONY: bench
-bench: $(VENV)/.bench ## Measure speed against the bars the project sets itself
+bench: $(VENV)/.bench ## Measure speed against the project's own targets
 	$(BIN)/python -m benchmarks --json benchmarks/results.json
 
 .PHONY: fuzz
@@ -72,8 +72,8 @@ EXPERIMENTS := accept calibrate compare default fuse judge noise paper rerank ri
 .PHONY: $(EXPERIMENTS)
 compare: $(VENV)/.dev ## Which method cuts best (hours; ten minutes with ARGS=renew)
 accept: $(VENV)/.dev ## What can be accepted within an error budget (a quarter of an hour)
-calibrate: $(VENV)/.dev ## What calibration without judgements brings (an hour the first time)
-judge: $(VENV)/.dev ## What two hundred judged results bring (ten minutes)
+calibrate: $(VENV)/.dev ## How good calibration without judgements is (an hour the first time)
+judge: $(VENV)/.dev ## What two hundred judged results gain (ten minutes)
 fuse: $(VENV)/.heavy ## What fusion gains (half an hour)
 rivals: $(VENV)/.dev ## What the papers of newer rules claim (some minutes)
 rerank: $(VENV)/.dev ## How deep to re-rank (seconds)

@@ -2,6 +2,9 @@
 
 import re
 from importlib.metadata import version as version_of
+from pathlib import Path
+
+from sphinx.util.nodes import make_refnode
 
 project = "paretocut"
 author = "The paretocut developers"
@@ -21,12 +24,12 @@ exclude_patterns = ["_build"]
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 
-# Types stand in the signatures; the docstrings say what the arguments mean.
+# Types are in the signatures; the docstrings say what the arguments mean.
 autodoc_typehints = "signature"
 autodoc_member_order = "bysource"
 autodoc_default_options = {"members": True, "show-inheritance": True}
 autosummary_generate = False
-# Printed by these names, not by all that they stand for.
+# Printed by their names, not written out.
 autodoc_type_aliases = {
     name: name
     for name in (
@@ -44,17 +47,36 @@ suppress_warnings = ["misc.highlighting_failure"]  # csv and the like, which hav
 html_theme = "furo"
 html_title = f"paretocut {release}"
 html_show_copyright = False
+html_search_scorer = str(Path(__file__).with_name("search.js"))  # guides come first
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
 
-def without_private_fields(app, what, name, obj, options, signature, returns):
-    """Return no signature for a class with private fields: the library makes its objects."""
+def plain_signature(app, what, name, obj, options, signature, returns):
+    """Return a signature as a user writes it: no private fields, and aliases by their names.
+
+    A class with private fields has none, because the library makes its objects.
+    """
     if what == "class" and signature and re.search(r"\b_\w+:", signature):
         return "", returns
-    return None
+    written_out = r"TypeAliasForwardRef\('(\w+)'\)|<function (\w+)[^>]*>"
+    return tuple(text and re.sub(written_out, r"\1\2", text) for text in (signature, returns))
+
+
+def short_name(app, env, node, contents):
+    """Return the link for a name that is unique but for its module, such as `Ragged.from_any`."""
+    objects = env.domains["py"].objects
+    ending = "." + node["reftarget"].removeprefix("paretocut.")
+    found = sorted((name for name in objects if name.endswith(ending)), key=len)
+    if node.get("refdomain") != "py" or not found:
+        return None
+    entry = objects[found[0]]
+    return make_refnode(
+        app.builder, node["refdoc"], entry.docname, entry.node_id, contents, found[0]
+    )
 
 
 def setup(app):
-    """Tell Sphinx of the hook above."""
-    app.connect("autodoc-process-signature", without_private_fields)
+    """Tell Sphinx of the hooks above."""
+    app.connect("autodoc-process-signature", plain_signature)
+    app.connect("missing-reference", short_name)

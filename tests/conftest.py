@@ -19,7 +19,7 @@ pytest.register_assert_rewrite("network_contract")
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# A shell lets what it starts in the background ignore Ctrl-C, and the programs under test inherit that.
+# What a shell starts in the background ignores Ctrl-C, and so would the programs under test.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -25,7 +25,7 @@ _NUMBER = {
 
 
 def pages() -> dict[str, str]:
-    """Return the page by its path."""
+    """Return the page and its tables by their paths."""
     content = read("calibrate")
     whether = content["whether"]
     dense, lexical = whether["MiniLM"], whether["BM25"]
@@ -58,7 +58,12 @@ def pages() -> dict[str, str]:
         **_strange(content["strange"]),
         **_noticed(content["noticed"]),
     }
-    return {"docs/evidence/calibrate.md": fill(Path(__file__).with_name("page.md"), facts)}
+    tables = {name: facts.pop(name) for name in ("alphas", "confidence", "small_all")}
+    folder = Path(__file__).parent
+    return {
+        "docs/evidence/calibrate.md": fill(folder / "page.md", facts),
+        "docs/evidence/calibrate-tables.md": fill(folder / "tables.md", tables),
+    }
 
 
 def rates(row: Mapping[str, Any], kind: str) -> tuple[float, float]:

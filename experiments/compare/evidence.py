@@ -177,11 +177,11 @@ def _by_collection(runs: Sequence[Content]) -> Array:
 
 
 WAYS: dict[str, Callable[[Sequence[Content]], Array]] = {
-    "7 kinds alike": lambda own: kinds.weights(
+    "7 kinds, equal weights": lambda own: kinds.weights(
         (run["kind"], kinds.collection(run["family"])) for run in own
     ),
-    "16 collections alike": _by_collection,
-    "44 runs alike": lambda own: np.full(len(own), 1 / len(own)),
+    "16 collections, equal weights": _by_collection,
+    "44 runs, equal weights": lambda own: np.full(len(own), 1 / len(own)),
 }
 """How much each run counts in a mean."""
 

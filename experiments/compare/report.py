@@ -162,8 +162,8 @@ def _sets(runs: Content, lists: Content, means: Mapping[str, Any]) -> str:
     best = f"`minmax` {means['minmax']['all']:.3f}"
     cells = [f"{means['consensus']['all']:.3f}", best, _interval(minmax)]
     cells += [percent(minmax["median"]), _interval(hindsight)]
-    rows = [["judged runs, kinds of search alike", str(len(runs["runs"])), *cells]]
-    rows += [["all lists, lists alike", *every[1:-1]]]
+    rows = [["judged runs, mean over kinds of search", str(len(runs["runs"])), *cells]]
+    rows += [["all lists, mean over lists", *every[1:-1]]]
     rows += [[f"of these: {name}", *own[:-1]] for name, *own in parts]
     head = ["measured on", "lists", "`Consensus`", "best single rule", "gain, mean", "gain, median"]
     return table([*head, "over the best of each list, mean"], rows)
@@ -174,7 +174,7 @@ def _known(f1: Mapping[str, float], means: Mapping[str, Any]) -> str:
         [known, words, f"{means[name]['all']:.3f}" if name else "", f"{f1[key]:.3f}"]
         for name, (known, words, key) in KNOWN.items()
     ]
-    head = ["you know", "method", "44 judged runs, kinds alike", "63 lists, lists alike"]
+    head = ["you know", "method", "44 judged runs, mean over kinds", "63 lists, mean over lists"]
     return table(head, rows, text=2)
 
 

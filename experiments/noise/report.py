@@ -14,7 +14,7 @@ __all__ = ["pages"]
 
 
 def pages() -> dict[str, str]:
-    """Return the page by its path."""
+    """Return the page and its tables by their paths."""
     content = read("noise")
     noise = content["noise"]
     kinds = {name: [cell for cell in noise if cell["noise"] == name] for name in NOISE}
@@ -49,7 +49,12 @@ def pages() -> dict[str, str]:
         or "none",
         "commit": content["commit"],
     }
-    return {"docs/evidence/noise.md": fill(Path(__file__).with_name("page.md"), facts)}
+    tables = {name: facts.pop(name) for name in ("noise_table",)}
+    folder = Path(__file__).parent
+    return {
+        "docs/evidence/noise.md": fill(folder / "page.md", facts),
+        "docs/evidence/noise-tables.md": fill(folder / "tables.md", tables),
+    }
 
 
 def percent(share: float) -> str:

@@ -37,7 +37,7 @@ def _rows(content: Mapping[str, Any]) -> Rows:
 
 
 def pages() -> dict[str, str]:
-    """Return the page by its path."""
+    """Return the page and its tables by their paths."""
     content = read("stop")
     rows, states, peeking = _rows(content), content["states"], content["peeking"]
     names = list(dict.fromkeys(rule for rule, _ in rows))
@@ -73,7 +73,12 @@ def pages() -> dict[str, str]:
         "prices": _prices(content["prices"]),
         "commit": content["commit"],
     }
-    return {"docs/evidence/stop.md": fill(Path(__file__).with_name("page.md"), facts)}
+    tables = {name: facts.pop(name) for name in ("parts", "details")}
+    folder = Path(__file__).parent
+    return {
+        "docs/evidence/stop.md": fill(folder / "page.md", facts),
+        "docs/evidence/stop-tables.md": fill(folder / "tables.md", tables),
+    }
 
 
 def _listed(values: list[float]) -> str:

@@ -1,9 +1,9 @@
-"""How many results should a search return, or is there nothing to return.
+"""Decide how many results a search should return, and when it should return nothing.
 
 >>> import numpy as np
 >>> import paretocut as pc
 >>> rng = np.random.default_rng(1)
->>> index = rng.normal(0.25, 0.06, 100_000)  # similarities of everything that does not matter
+>>> index = rng.normal(0.25, 0.06, 100_000)  # similarities of irrelevant documents
 >>> scores = np.concatenate([rng.normal(0.65, 0.03, 5), np.sort(index)[-195:]])
 >>> pc.cut(scores, expect="few").k
 5

@@ -34,7 +34,7 @@ class ParetocutError(Exception):
 
 
 class InvalidScoresError(ParetocutError, ValueError):
-    """Scores, or their relevance or offsets, that no method could work on."""
+    """Scores, relevance or offsets that no method can use."""
 
 
 class InvalidParameterError(ParetocutError, ValueError):
@@ -76,7 +76,7 @@ class MissingExtraError(ParetocutError, ImportError):
     Attributes
     ----------
     extra
-        Name of the extra that brings the package.
+        Name of the extra that installs the package.
     """
 
     def __init__(self, feature: str, package: str, extra: str) -> None:
@@ -93,7 +93,7 @@ class MissingExtraError(ParetocutError, ImportError):
 
 
 def require(module: str, *, feature: str, extra: str) -> Any:
-    """Return the imported module, or say which extra brings it."""
+    """Return the imported module, or say which extra installs it."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""One contract: every truncator in every adapter decides as it does alone, and nothing is lost."""
+"""Every truncator decides the same in every adapter as on its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calibration in the hosts: on their own store, and with the query that lexical scores need."""
+"""Calibration inside the tools: on their own store, and with the query text for lexical scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrow, pandas, Polars and DuckDB: the numbers of the engine, whatever the columns look like."""
+"""Arrow, pandas, Polars and DuckDB: the engine's numbers, whatever the columns look like."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hybrid search in the tools people use: real engines, fused as `pc.fuse` fuses what they say."""
+"""Hybrid search in real engines: fused as `pc.fuse` fuses their results."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_langchain_retrievers_without_scores_take_part_by_their_order() -> None:
         warnings.simplefilter("always")
         retriever.invoke("?")
     told = [str(w.message) for w in said if issubclass(w.category, ScoresWarning)]
-    assert sum("have no scores, so their ranks count" in text for text in told) == 2
+    assert sum("have no scores, so their ranks are used" in text for text in told) == 2
     # pydantic makes its own error of ours.
     with pytest.raises(ValueError, match="at least 2, got 1"):
         ParetoCutFusionRetriever(retrievers=[Listed(texts=[])])

@@ -149,7 +149,7 @@ def test_the_wrong_direction_is_refused(name: str, store: Any) -> None:
     )
 
 
-@pytest.mark.filterwarnings("ignore:ParetoCutRetriever. the search brought")
+@pytest.mark.filterwarnings("ignore:ParetoCutRetriever. the search returned")
 @pytest.mark.parametrize("count", [0, 1, 30])
 def test_small_stores_are_fine(name: str, count: int) -> None:
     small = store_with(name, count)

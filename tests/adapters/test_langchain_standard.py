@@ -1,4 +1,4 @@
-"""LangChain's own standard tests of retrievers, and the serializer of LangGraph's checkpoints."""
+"""LangChain's own standard tests for retrievers, and LangGraph's checkpoint serializer."""
 
 from __future__ import annotations
 

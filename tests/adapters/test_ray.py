@@ -1,4 +1,4 @@
-"""Ray Data on a real local Ray with two workers, one of which may die in the middle."""
+"""Ray Data on a real local Ray with two workers, one of which is killed in the middle."""
 
 from __future__ import annotations
 

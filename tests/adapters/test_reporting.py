@@ -1,4 +1,4 @@
-"""Decisions are reported on the logger, on the span and in metadata; problems, in errors."""
+"""Decisions appear in the log, on the OpenTelemetry span and in metadata."""
 
 from __future__ import annotations
 

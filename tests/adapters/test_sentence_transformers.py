@@ -1,4 +1,4 @@
-"""sentence-transformers: real `semantic_search` and a real, if untaught, `CrossEncoder`."""
+"""sentence-transformers: real `semantic_search` and a real, untrained `CrossEncoder`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spark on a real cluster of two worker processes, one of which may die in the middle."""
+"""Spark on a real cluster of two worker processes, one of which is killed in the middle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every vector store: its own answer in, the same kind of answer out, cut as the engine says."""
+"""Every vector store: its own answer in, the same type of answer out, cut as the engine says."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_the_wrong_direction_is_refused(engine: Engine, answer: Any) -> None:
         engine.cut_the_wrong_way(answer)
 
 
-@pytest.mark.filterwarnings("ignore:cut_search. the search brought")  # FAISS pads its answers
+@pytest.mark.filterwarnings("ignore:cut_search. the search returned")  # FAISS pads its answers
 @pytest.mark.parametrize("count", [0, 1, 2, 5, 60])
 def test_fewer_results_than_asked_for_are_fine(engine: Engine, count: int) -> None:
     answer = engine.search(*vectors(count), 200)

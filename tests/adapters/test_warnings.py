@@ -245,6 +245,6 @@ def test_a_search_that_brings_less_than_half_is_warned_of_with_its_remedy(
         cut(200)
     (only,) = found
     assert only.category is ScoresWarning
-    assert "the search brought 40 of the 200 results asked for" in str(only.message)
+    assert "the search returned 40 of the 200 results asked for" in str(only.message)
     assert remedy in str(only.message)
     cut(50)  # 40 of 50 are enough, and warnings are errors here

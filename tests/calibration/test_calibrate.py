@@ -139,7 +139,7 @@ def test_report_tells_what_was_found(made: Calibrated) -> None:
     assert "relevant results in a typical list" in report
     rng = np.random.default_rng(11)
     bare = calibrated(null_lists(rng, 100), alpha=0.1)
-    assert "10 % of nonsense gets there" in bare.report()
+    assert "10 % of the nonsense gets that far" in bare.report()
     share = (bare.predict(null_lists(rng, 400)) > 0).mean()
     assert share == pytest.approx(0.1, abs=0.05)
 

@@ -69,7 +69,7 @@ def test_emptied_queries_are_named_on_standard_error(
 ) -> None:
     assert main(["cut", "run.txt", "--evalue", "0.05", "-o", "cut.txt"]) == 0
     told = capsys.readouterr().err
-    assert "paretocut: 1 of 3 queries keep no result and so are not in the run: q3\n" in told
+    assert "paretocut: 1 of 3 queries have no results left and are not in the run: q3\n" in told
     assert main(["cut", "run.txt", "--evalue", "0.05", "-o", "cut.txt", "--quiet"]) == 0
     assert capsys.readouterr().err == ""
 

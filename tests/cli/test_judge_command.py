@@ -69,6 +69,31 @@ def truth(line: str) -> bool:
     return int(query[1:]) == int(document[1:]) // 5
 
 
+def test_a_rule_says_when_to_stop_reading(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program = asked("judge.py")
+    assert main(["judge", *FILES, *program, "--recall", "0.8", "--confidence", "0.9"]) == 0
+    said = capsys.readouterr().err
+    assert "judgements in qrels.txt: every list may be left" in said
+    run = pc.read_trec("run.txt", "qrels.txt", unjudged="unknown")
+    rule = pc.stopping.Certificate(recall=0.8, confidence=0.9)
+    read = rule.replay([True] * 5 + [False] * 25)
+    assert read < 30
+    assert run.judged.values.reshape(6, 30).tolist() == [[True] * read + [False] * (30 - read)] * 6
+    # `stop` says the same of the same judgements.
+    assert main(["stop", "run.txt", "--judged", "qrels.txt", "--recall", "0.8",
+                 "--confidence", "0.9"]) == 0  # fmt: skip
+    for line in capsys.readouterr().out.splitlines():
+        assert line.partition(": ")[2].startswith(f"stop: {read} of 30 documents read, 5 of them")
+        assert line in said
+    options = ["--recall", "0.8", "--budget", "9"]
+    assert main(["judge", *FILES, *program, *options]) == 2
+    assert "--budget, --tolerance and --repeats must be left out" in capsys.readouterr().err
+    (folder / "unsure.py").write_text("for _ in open(0): print('{\"relevant\": null}', flush=True)")
+    files = [*FILES[:-1], "other.txt"]
+    assert main(["judge", *files, *asked("unsure.py"), "--recall", "0.8"]) == 2
+    assert "must be relevant or not where a rule says stop" in capsys.readouterr().err
+
+
 # --- a person -------------------------------------------------------------------------------------
 
 
@@ -129,6 +154,28 @@ def is_relevant(shown: str) -> bool:
     return asked == found
 
 
+def test_a_person_reads_down_a_list_and_sees_the_state_of_the_rule(folder: Path) -> None:
+    person = Person("--recall", "0.8", "--confidence", "0.9")
+    numbers = []
+    for done in range(7):
+        shown = person.screen(done)
+        numbers.append(question(shown)[2])
+        assert "u unsure" not in shown
+        person.press("y" if is_relevant(shown) else "n")
+    state = person.screen(7) + person.wait_for("expected (")
+    assert "7 of 30 answered" in state
+    assert "go on: 7 of 30 documents read, 5 of them" in " ".join(state.split())
+    assert numbers == ["0", "1", "2", "3", "4", "5", "6"]  # from the top
+    person.press("z")
+    assert question(person.screen(6))[2] == "6"
+    person.press("u")  # is no answer here
+    person.press("q")
+    code, error = person.end()
+    assert code == 0, error
+    assert "6 judgements in qrels.txt: stopped" in error
+    assert "q0: go on: 6 of 30 documents read, 5 of them relevant." in error
+
+
 def test_a_person_judges_one_key_a_result_and_stops(folder: Path) -> None:
     person = Person("--budget", "12")
     for done in range(7):
@@ -175,7 +222,7 @@ def test_ctrl_c_loses_nothing_and_a_second_call_goes_on(folder: Path) -> None:
         person.press("n")
     code, error = person.end()
     assert code == 0
-    assert "4 answers were asked for" in error
+    assert "4 answers were given" in error
     assert len((folder / "qrels.txt").read_text().splitlines()) == 4
 
 
@@ -210,8 +257,8 @@ def test_a_program_judges_and_its_judgements_teach_the_cut(
     assert len(lines) == 60
     assert [line.endswith(" 1") for line in lines] == [truth(line) for line in lines]
     error = capsys.readouterr().err
-    assert "60 judgements in qrels.txt: 60 answers were asked for" in error
-    assert "relevant results a list" in error
+    assert "60 judgements in qrels.txt: 60 answers were given" in error
+    assert "relevant results per list" in error
     fit = ["fit", "run.txt", "qrels.txt", "--unjudged", "unknown", "-o", "model.json"]
     assert main(fit) == 0
     cuts = pc.load("model.json").cut_batch(pc.read_trec("run.txt"))
@@ -222,7 +269,7 @@ def test_a_program_judges_and_its_judgements_teach_the_cut(
 @pytest.mark.parametrize(
     ("program", "problem"),
     [
-        ("import sys; sys.stdin.readline(); sys.exit(3)", "it ended with code 3"),
+        ("import sys; sys.stdin.readline(); sys.exit(3)", "it exited with code 3"),
         ("print('yes', flush=True); input(); input()", "must write lines such as"),
         ("print('[1]', flush=True); input(); input()", "must write lines such as"),
         ("import time; time.sleep(60)", "must answer within 0.5 s, got nothing"),

@@ -135,7 +135,8 @@ def test_scattered_queries_are_noted_and_read_as_a_whole(
             assert main(["cut", name, *options]) == 0
             printed.append(capsys.readouterr())
         assert "memory" not in printed[0].err
-        assert "b.run names query 'q0' in two places: all is read into memory" in printed[1].err
+        told = "b.run has query 'q0' in two places, so the whole run is read into memory"
+        assert told in printed[1].err
         assert sorted(printed[1].out.splitlines()) == sorted(printed[0].out.splitlines())
 
 
@@ -153,7 +154,9 @@ def test_runs_with_other_queries_are_fused_as_a_whole(
     write_lists("b.run", b)
     assert main(["fuse", "a.run", "b.run", "-o", "f.run"]) == 0
     said = capsys.readouterr().err
-    assert "the runs do not name the same queries in the same order: all is read" in said
+    assert (
+        "the runs do not have the same queries in the same order, so the whole run is read" in said
+    )
     assert said.count("without a list from b") == (len(b) < 12)
     with pytest.warns() if len(b) < 12 else pytest.MonkeyPatch.context():  # type: ignore[call-overload]
         expected = pc.fuse({"a": a, "b": b})

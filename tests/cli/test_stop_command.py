@@ -57,7 +57,7 @@ def test_stop_says_what_the_library_says(
     assert row == {"query_id": "r", **as_json(state_after(rule, 150))}
     assert main(["stop", "run.txt", "--judged", "part.txt", *options]) == 0
     said = capsys.readouterr().out
-    assert said.startswith(f"r: {row['reason']}. Recall: at least {row['sure']:.2f} for sure")
+    assert said.startswith(f"r: {row['reason']}. Recall: surely at least {row['sure']:.2f}")
 
 
 def test_a_saved_rule_decides(review: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -156,8 +156,8 @@ def test_nothing_found_is_no_promise(review: Path, capsys: pytest.CaptureFixture
     assert main(["stop", "--judged", "judged.csv"]) == 0
     said = capsys.readouterr().out
     assert said == (
-        "go on: 99 of 100 documents read, 0 of them relevant. Without a find, nothing can be said "
-        "about the recall.\n"
+        "go on: 99 of 100 documents read, 0 of them relevant. Nothing can be said about the "
+        "recall before the first relevant document.\n"
     )
 
 

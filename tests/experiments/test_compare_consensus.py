@@ -293,6 +293,7 @@ def test_fresh_digits_have_an_index_of_their_own() -> None:
     assert found == [10 + 12 * digit for digit in range(10)]
 
 
+@pytest.mark.slow
 def test_other_claims_are_judged_as_the_qrels_say(shared_data: Path) -> None:
     found = dict(homemade._claims())
     assert found.keys() == {"bm25", "tfidf", "lsa"}
@@ -301,6 +302,7 @@ def test_other_claims_are_judged_as_the_qrels_say(shared_data: Path) -> None:
     assert 0.5 < counts.mean() < 1.5
 
 
+@pytest.mark.slow
 def test_a_title_has_one_right_story(shared_data: Path) -> None:
     found = dict(homemade._titles())
     assert found.keys() == {"bm25", "tfidf", "lsa"}

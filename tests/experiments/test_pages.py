@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import re
-import subprocess
+import runpy
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -46,17 +46,16 @@ def test_pages_are_made_of_the_kept_numbers(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_folder_command_and_page_carry_one_name(name: str) -> None:
+def test_folder_command_and_page_carry_one_name(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     made = {Path(page).stem for page in report_of(name).pages()} - {"README"}
     assert name in made
     assert all(page.split("-")[0] == name for page in made)
-    help_text = subprocess.run(
-        [sys.executable, "-m", f"experiments.{name}", "--help"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    monkeypatch.setattr(sys, "argv", [name, "--help"])
+    with pytest.raises(SystemExit):
+        runpy.run_module(f"experiments.{name}", run_name="__main__")
+    help_text = capsys.readouterr().out
     assert "akes" in help_text, "says how long it takes"
     assert ("--quick" in help_text) == (name not in WHOLE)
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")

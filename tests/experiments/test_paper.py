@@ -211,6 +211,7 @@ def test_omniglot_artifacts_are_those_their_provenance_describes() -> None:
         omniglot.read_embeddings(10, 7)
 
 
+@pytest.mark.slow
 def test_omniglot_encoder_trains_at_a_reduced_size(shared_data: Path, tmp_path: Path) -> None:
     options = "--characters 5 --size 16 --batch 16 --epochs 2 --checkpoints 1 --dimensions 8"
     arguments = omniglot_train.parser().parse_args(

@@ -27,9 +27,10 @@ from paretocut.truncators.neural.truncator import NeuralTruncator
 RIVALS = [TailAware(0.2), ClusterGap(0.5), MtCut(experts=2, **SMALL)]
 
 
-@pytest.fixture
-def kind() -> type[NeuralTruncator]:
-    return MtCut
+@pytest.fixture(params=[pytest.param(MtCut, marks=pytest.mark.slow)])
+def kind(request: pytest.FixtureRequest) -> type[NeuralTruncator]:
+    given: type[NeuralTruncator] = request.param
+    return given
 
 
 # The contract of all truncators.

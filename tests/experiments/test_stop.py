@@ -45,6 +45,7 @@ def test_the_poisson_process_reads_on_while_finds_go_on() -> None:
     assert rivals.poisson(np.arange(5000) < 200, 0.9) < 4000
 
 
+@pytest.mark.slow
 def test_what_ships_is_what_the_reviews_teach(rankings: list[reviews.Ranking]) -> None:
     path = ROOT / "src" / "paretocut" / "data" / "stopping.json"
     assert json.loads(path.read_text()) == json.loads(json.dumps(reviews.learned_from(rankings)))

@@ -1,7 +1,6 @@
 """Writes the page on compatibility from the tests: `python tests/helpers/compatibility.py`.
 
-The names of tests are sentences, so that the page says what is checked in the tests' own words; the
-versions are those of tests/constraints.txt, which the heavy tests compare with what is installed.
+The versions are those of tests/constraints.txt, which the heavy tests compare with those installed.
 """
 
 from __future__ import annotations
@@ -55,11 +54,10 @@ TESTED = {
 OPENING = """\
 # Compatibility
 
-Which releases have the adapters been tested with, and what was checked? Other releases that `pip`
-accepts for an extra should work too. `python tests/helpers/compatibility.py` writes this page from
-the tests.
+Which releases have the adapters been tested with? Those in the table. Other releases that `pip`
+accepts for an extra should work too. `python tests/helpers/compatibility.py` writes this page.
 
-Everything runs for real, on one machine. Elasticsearch and OpenSearch are the exception: their
+Every test runs the real package on one machine, except for Elasticsearch and OpenSearch: their
 servers do not run inside a test, so the clients' own classes hold answers in the documented format.
 
 """
@@ -71,16 +69,10 @@ def pins() -> dict[str, str]:
     return dict(re.findall(r"^([\w.-]+)==(\S+)$", text, flags=re.MULTILINE))
 
 
-def checks(path: Path) -> tuple[str, list[str]]:
-    """Return the first line of a file of tests, and its tests as sentences."""
+def summary(path: Path) -> str:
+    """Return what a file of tests checks: the first line of its docstring."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    summary = (ast.get_docstring(tree) or "").splitlines()[0]
-    names = [
-        node.name.removeprefix("test_").replace("_", " ")
-        for node in tree.body
-        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
-    ]
-    return summary, names
+    return (ast.get_docstring(tree) or "").splitlines()[0]
 
 
 def page() -> str:
@@ -90,9 +82,8 @@ def page() -> str:
     for package in sorted({package for group in TESTED.values() for package in group}):
         files = [f"`{name}`" for name, group in TESTED.items() if package in group]
         lines.append(f"| {package} | {versions[package]} | {', '.join(files)} |")
-    for name in TESTED:
-        summary, sentences = checks(TESTS / "adapters" / name)
-        lines += ["", f"## `{name}`", "", summary, "", *(f"- {one}" for one in sentences)]
+    lines += ["", "| tests | what they check |", "|---|---|"]
+    lines += [f"| `{name}` | {summary(TESTS / 'adapters' / name)} |" for name in TESTED]
     return OPENING + "\n".join(lines) + "\n"
 
 

@@ -525,7 +525,16 @@ def test_write_trec_refuses_what_a_run_cannot_say(tmp_path: Path) -> None:
 
 # --- tables ---
 
-TABLES = ["t.jsonl", "t.csv", "t.parquet", "t.arrow", "t.feather", "t.jsonl.gz", "t.csv.xz"]
+TABLES = [
+    "t.jsonl",
+    "t.csv",
+    "t.tsv",
+    "t.parquet",
+    "t.arrow",
+    "t.feather",
+    "t.jsonl.gz",
+    "t.csv.xz",
+]
 
 
 def tables(name: str) -> str:

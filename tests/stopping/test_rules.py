@@ -71,7 +71,7 @@ def test_without_a_find_nothing_is_promised(rule: Any) -> None:
     for _ in range(49):
         review.add(False)
     assert not review.state.stop
-    assert "nothing can be said" in review.state.reason
+    assert "Nothing can be said" in review.state.reason
     assert review.state.expected is None
     review.add(False)
     assert review.state.reason == "stop: all 50 documents read, 0 of them relevant"

@@ -26,20 +26,20 @@ def cut_query(
     count_tokens: Callable[[str], int] | None = None,
     **options: Unpack[DecisionOptions],
 ) -> dict[str, Any]:
-    """Return the result with what is worth keeping, in every column.
+    """Return the result with only what is worth keeping, in every column.
 
     Every cell is a list with the decision on its query: ``cut["ids"][0].cut.reason``.
 
     Parameters
     ----------
     result
-        What ``collection.query`` returned, with its distances; ask for ``n_results=200`` or so.
-        Chroma gives distances in every space.
+        What ``collection.query`` returned, with its distances; ask for about 200 (``n_results``).
+        Chroma always returns distances.
     asked
-        How many results the search asked for; a warning says when it got less than half.
+        How many results the search asked for; a warning tells you if it got less than half.
     max_tokens, count_tokens
-        Most tokens of the documents kept together, and what counts them; by default one token for
-        every four characters. Needs documents.
+        Largest number of tokens of the documents kept, and what counts them; by default four
+        characters count as one token. Needs documents.
     **options
         Who decides and within which bounds, as in `paretocut.cut`.
     """
@@ -83,18 +83,18 @@ def cut_query(
 def calibrate(
     collection: Any, embed: Embed, *, fetch_k: int = FETCH_K, **options: Any
 ) -> Calibrated:
-    """Return a truncator that knows the collection, without any judgement.
+    """Return a truncator that knows the collection, learned without judgements.
 
-    Nonsense is made of words of its documents; see `paretocut.calibrate`.
+    Nonsense is made from words of its documents; see `paretocut.calibrate`.
 
     Parameters
     ----------
     collection
         A collection with documents.
     embed
-        Takes texts and gives a vector for each, as those of the collection were made.
+        Takes texts and returns a vector for each, made like those of the collection.
     fetch_k
-        Results of each search; ask for as many later.
+        Number of results of each search; ask for as many later.
     **options
         As for `paretocut.calibrate`, such as ``queries`` and ``n``.
     """

@@ -40,7 +40,7 @@ def cut_rows(
         True for ``array_cosine_similarity``, ``array_inner_product`` and BM25; False for
         ``array_distance``, ``array_cosine_distance`` and ``array_negative_inner_product``.
     asked
-        How many results the search asked for; a warning says when it got less than half.
+        How many results the search asked for; a warning tells you if it got less than half.
     **options
         Who decides and within which bounds, as in `paretocut.cut`.
     """

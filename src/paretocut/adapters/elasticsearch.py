@@ -38,7 +38,7 @@ def cut_search(
     query
         Text that was searched for; only a truncator calibrated for lexical scores needs it.
     asked
-        How many results the search asked for; a warning says when it got less than half.
+        How many results the search asked for; a warning tells you if it got less than half.
     **options
         Who decides and within which bounds, as in `paretocut.cut`.
 
@@ -69,7 +69,7 @@ def fuse_searches(
 
     Send them in one request with ``client.msearch``: its ``responses`` are what this takes. The
     hits come best first with their fused ``_score``; each has under ``paretocut`` the decision,
-    and score and rank in every search. All else is as in the first response.
+    and score and rank in every search. Everything else is as in the first response.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ def cut_search(
     Parameters
     ----------
     distances, labels
-        What ``index.search(x, k)`` returned; ask for 200 or so.
+        What ``index.search(x, k)`` returned; ask for about 200.
     higher_is_better
         True for inner products (``index.metric_type == faiss.METRIC_INNER_PRODUCT``), False for
         L2 and the other distances.

@@ -57,12 +57,12 @@ class _Stored:
 
 @component
 class ParetoCut(_Stored):
-    """Keeps the documents whose score makes them worth returning, in their order; maybe none.
+    """Keeps the documents whose score makes them worth returning, in their order; possibly none.
 
     Place it after a retriever or ranker with a large ``top_k`` (200). Documents come out as copies
     whose ``meta`` has the decision under ``paretocut``: score, surprise, p-value and E-value of the
     document, number kept, reason and warnings of the list. The output ``decision`` says it too,
-    also when nothing is kept.
+    even if nothing is kept.
 
     Parameters
     ----------
@@ -71,8 +71,8 @@ class ParetoCut(_Stored):
     unscored
         What happens to documents whose score is None: ``"refuse"``, ``"keep"`` or ``"drop"``.
     max_tokens, count_tokens
-        Most tokens of the documents kept together, and what counts them; by default one token for
-        every four characters.
+        Largest number of tokens of the documents kept, and what counts them; by default four
+        characters count as one token.
     **options
         Who decides and within which bounds, as in `paretocut.cut`.
     """
@@ -96,21 +96,21 @@ class ParetoCut(_Stored):
     def calibrate(
         self, texts: Iterable[str], search: Callable[[str], Any], **options: Any
     ) -> ParetoCut:
-        """Return a component that knows your store, without any judgement.
+        """Return a component that knows your store, learned without judgements.
 
-        It asks nonsense made of words of these texts and, if given, unjudged ``queries``; see
+        It asks nonsense made from words of these texts and, if given, unjudged ``queries``; see
         `paretocut.calibrate`. Pipelines store it with what was found.
 
         Parameters
         ----------
         texts
-            Some hundred texts of the store.
+            A few hundred texts of the store.
         search
-            Takes the text of a query and gives what this component will get: documents with
+            Takes the text of a query and returns what this component will get: documents with
             scores, or the scores alone.
         **options
             As for `paretocut.calibrate`, such as ``queries``, ``n`` and ``threads`` (4 by
-            default). What decides here goes on to decide how many documents are kept.
+            default). The options given here still decide how many documents are kept.
         """
         up = self.higher_is_better
         found = calibrate_decider(search, texts, self._chosen, up, options)
@@ -138,7 +138,7 @@ class ParetoCut(_Stored):
         query
             Text of the query; only a truncator calibrated for lexical scores needs it.
         top_k
-            Most documents to keep this time.
+            Largest number of documents to keep this time.
         """
         kept = filter_scored(
             documents,
@@ -172,9 +172,9 @@ class ParetoCut(_Stored):
 
 @component
 class ParetoCutJoiner(_Stored):
-    """Joins the documents of several retrievers by their scores, and cuts the outcome.
+    """Joins the documents of several retrievers by their scores, and cuts the result.
 
-    It stands where ``DocumentJoiner`` stands, with one input for each retriever, because weights,
+    It replaces ``DocumentJoiner``, with one input for each retriever, because weights,
     directions and reasons belong to one of them. Documents come best first as copies with their
     fused score; ``meta`` has the decision under ``paretocut``, with ``parts``: score and rank in
     each list.
@@ -224,17 +224,17 @@ class ParetoCutJoiner(_Stored):
         search: Callable[[str], Mapping[str, list[Document]]],
         **options: Any,
     ) -> ParetoCutJoiner:
-        """Return a component that knows your stores, without any judgement.
+        """Return a component that knows your stores, learned without judgements.
 
-        It fits a `paretocut.Fusion`, unless it has one, and then does with the fused scores what
+        It fits a `paretocut.Fusion`, unless it has one, and then treats the fused scores as
         `ParetoCut.calibrate` does.
 
         Parameters
         ----------
         texts
-            Some hundred texts of the stores.
+            A few hundred texts of the stores.
         search
-            Takes the text of a query and gives the documents of each input by its name.
+            Takes the text of a query and returns the documents of each input by its name.
         **options
             As for `ParetoCut.calibrate`.
         """

@@ -146,7 +146,7 @@ class Fuser(Generic[T]):
             up = self.higher_is_better.get(name, True)
             ids, scores = [*map(self.id_of, results)], [*map(self.score_of, results)]
             if None in scores and self.fusion.method != "rrf":
-                warn(f"{self.who}: {name}: the results have no scores, so their ranks count")
+                warn(f"{self.who}: {name}: the results have no scores, so their ranks are used")
             lists[name] = _as_list(ids, scores, up, f"{self.who}: {name}")
         return lists
 

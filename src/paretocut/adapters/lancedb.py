@@ -20,7 +20,7 @@ from paretocut.truncators import Calibrated
 
 __all__ = ["calibrate", "cut_arrow", "cut_list", "fuse_list"]
 
-_REMEDY = "an IVF index looks into few partitions: .nprobes(64).refine_factor(10)"
+_REMEDY = "an IVF index searches few partitions: .nprobes(64).refine_factor(10)"
 # Hybrid search keeps the other two columns beside its own.
 _HIGHER_IS_BETTER = {"_relevance_score": True, "_score": True, "_distance": False}
 
@@ -36,7 +36,7 @@ def cut_list(
         What ``.to_list()`` returned, with ``_distance`` of a vector search, ``_score`` of a full
         text search or ``_relevance_score`` of a reranker; ask for ``.limit(200)`` or so.
     asked
-        How many results the search asked for; a warning says when it got less than half.
+        How many results the search asked for; a warning tells you if it got less than half.
     **options
         Who decides and within which bounds, as in `paretocut.cut`.
     """
@@ -55,7 +55,7 @@ def cut_list(
 def fuse_list(
     rows: Sequence[dict[str, Any]], **options: Unpack[HybridOptions]
 ) -> CutList[dict[str, Any]]:
-    """Return the rows of a hybrid search worth keeping, fused anew by score, with the decision.
+    """Return the rows of a hybrid search worth keeping, fused by score, with the decision.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def cut_arrow(table: Any, *, asked: int | None = None, **options: Unpack[Decisio
     table
         What ``.to_arrow()`` returned, with a column of scores as in `cut_list`.
     asked
-        How many results the search asked for; a warning says when it got less than half.
+        How many results the search asked for; a warning tells you if it got less than half.
     **options
         Who decides and within which bounds, as in `paretocut.cut`.
     """
@@ -99,22 +99,22 @@ def calibrate(
     fetch_k: int = FETCH_K,
     **options: Any,
 ) -> Calibrated:
-    """Return a truncator that knows the table, without any judgement.
+    """Return a truncator that knows the table, learned without judgements.
 
-    Nonsense is made of words of its texts; see `paretocut.calibrate`.
+    Nonsense is made from words of its texts; see `paretocut.calibrate`.
 
     Parameters
     ----------
     table
         A table with vectors and texts.
     embed
-        Takes texts and gives a vector for each, as those of the table were made.
+        Takes texts and returns a vector for each, made like those of the table.
     text
         The column of texts.
     distance_type
         As you search: ``"l2"``, ``"cosine"`` or ``"dot"``.
     fetch_k
-        Results of each search; ask for as many later.
+        Number of results of each search; ask for as many later.
     **options
         As for `paretocut.calibrate`, such as ``queries`` and ``n``.
     """

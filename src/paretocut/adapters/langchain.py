@@ -66,12 +66,12 @@ class _Retriever(DecisionFields, BaseRetriever):
 
 
 class ParetoCutRetriever(_Retriever):
-    """Retrieves the documents of a vector store worth returning among those fetched; maybe none.
+    """Retrieves the documents of a vector store worth returning among those fetched; possibly none.
 
     The options of `paretocut.cut` are fields too. The documents are copies whose metadata has the
     decision under ``paretocut``: score, surprise, p-value and E-value of the document, number
     kept, reason and warnings of the list. The list that `invoke` returns has it in its attribute
-    ``cut``, also when it is empty, and callbacks get it as a custom event named ``paretocut``.
+    ``cut``, even if it is empty, and callbacks get it as a custom event named ``paretocut``.
 
     Parameters
     ----------
@@ -80,17 +80,17 @@ class ParetoCutRetriever(_Retriever):
     fetch_k
         How many documents to fetch before the cut.
     higher_is_better
-        False if the store's scores are distances. By default what the store says of itself; an
-        error asks for it where the store says nothing.
+        False if the store's scores are distances. By default the store says so itself; otherwise an
+        error asks for it.
     search_kwargs
         More arguments of ``similarity_search_with_score``, such as ``filter``. Arguments of
-        `invoke` go there too. A ``k`` is the most documents to keep, and the search stays deep:
-        ``invoke(query, k=3)``.
+        `invoke` go there too. ``k`` is the largest number of documents to keep; the search stays
+        deep: ``invoke(query, k=3)``.
     truncator
         Who decides: a truncator, or the path of a saved one.
     max_tokens, count_tokens
-        Most tokens that the documents may have together, and what counts them; by default one
-        token for every four characters.
+        Largest number of tokens that the documents may have together, and what counts them; by
+        default four characters count as one token.
     """
 
     model_config = REFUSE
@@ -101,18 +101,18 @@ class ParetoCutRetriever(_Retriever):
     search_kwargs: dict[str, Any] = Field(default_factory=dict)
 
     def calibrate(self, texts: Iterable[str], **options: Any) -> ParetoCutRetriever:
-        """Return a retriever that knows its store, without any judgement.
+        """Return a retriever that knows its store, learned without judgements.
 
-        It asks the store nonsense made of words of these texts and, if given, unjudged
+        It asks the store nonsense made from words of these texts and, if given, unjudged
         ``queries``; see `paretocut.calibrate`. What was found is in its ``truncator``.
 
         Parameters
         ----------
         texts
-            Some hundred texts of the store.
+            A few hundred texts of the store.
         **options
             As for `paretocut.calibrate`, such as ``queries``, ``n`` and ``threads`` (4 by
-            default). What decides here goes on to decide how many documents are kept.
+            default). The options given here still decide how many documents are kept.
         """
         search, _ = self._search({})
         store = self.vectorstore
@@ -169,18 +169,18 @@ class ParetoCutRetriever(_Retriever):
 
 
 class ParetoCutFusionRetriever(_Retriever):
-    """Retrieves what several stores and retrievers find together, fused and cut; maybe nothing.
+    """Retrieves what several stores and retrievers find together, fused and cut; possibly nothing.
 
-    It does what ``EnsembleRetriever`` does, with scores instead of ranks, and a cut. The options of
-    `paretocut.cut` are fields too. Decisions are reported as by `ParetoCutRetriever`; metadata also
-    has ``parts``: score and rank in each search.
+    It works like ``EnsembleRetriever``, but fuses scores instead of ranks and cuts the result. The
+    options of `paretocut.cut` are fields too. Decisions are reported as by `ParetoCutRetriever`;
+    metadata also has ``parts``: score and rank in each search.
 
     Parameters
     ----------
     retrievers
-        Two or more, by name or not: vector stores, which are asked for scores, and retrievers.
-        The documents of a retriever bring their score in the metadata, under ``score_key``; where
-        they bring none, their order counts.
+        Two or more, by name or not: vector stores, which are asked for scores, and retrievers. The
+        documents of a retriever have their score in the metadata, under ``score_key``; if they have
+        none, their order is used.
     fetch_k
         How many documents to fetch of each vector store.
     higher_is_better
@@ -235,15 +235,15 @@ class ParetoCutFusionRetriever(_Retriever):
         return self
 
     def calibrate(self, texts: Iterable[str], **options: Any) -> ParetoCutFusionRetriever:
-        """Return a retriever that knows its stores, without any judgement.
+        """Return a retriever that knows its stores, learned without judgements.
 
-        It fits a `paretocut.Fusion`, unless it has one, and then does with the fused scores what
+        It fits a `paretocut.Fusion`, unless it has one, and then treats the fused scores as
         `ParetoCutRetriever.calibrate` does.
 
         Parameters
         ----------
         texts
-            Some hundred texts of the stores.
+            A few hundred texts of the stores.
         **options
             As for `ParetoCutRetriever.calibrate`.
         """
@@ -314,7 +314,7 @@ class ParetoCutFusionRetriever(_Retriever):
 
 
 class ParetoCutCompressor(DecisionFields, BaseDocumentCompressor):
-    """Keeps the documents whose score, carried in their metadata, makes them worth returning.
+    """Keeps the documents worth returning, by the score in their metadata.
 
     The options of `paretocut.cut` are fields too. Decisions are reported as by
     `ParetoCutRetriever`.
@@ -376,7 +376,7 @@ class ParetoCutCompressor(DecisionFields, BaseDocumentCompressor):
         if documents and all(score is None for score in scores) and self.unscored != "keep":
             there = sorted({key for document in documents for key in document.metadata})
             raise InvalidScoresError(
-                f"{who}: documents must carry their score there, got none in {len(documents)} "
+                f"{who}: documents must have their score there, got none in {len(documents)} "
                 f"documents with metadata {there}. Retrievers of vector stores drop the scores: "
                 "use ParetoCutRetriever(vectorstore=store) instead, or a reranker before this "
                 "compressor, or name another score_key"

@@ -30,12 +30,12 @@ _REMEDY = "the index is small, or its store must search deeper (ef_search, nprob
 
 
 class ParetoCutPostprocessor(DecisionFields, BaseNodePostprocessor):
-    """Keeps the nodes whose score makes them worth returning, in their order; maybe none.
+    """Keeps the nodes whose score makes them worth returning, in their order; possibly none.
 
     The options of `paretocut.cut` are fields too. The nodes are copies whose metadata has the
     decision under ``paretocut``, kept out of prompts and embeddings: score, surprise, p-value and
-    E-value of the node, number kept, reason and warnings of the list. The list that comes back
-    has it in its attribute ``cut``, also when it is empty.
+    E-value of the node, number kept, reason and warnings of the list. The returned list has it in
+    its attribute ``cut``, even if it is empty.
 
     Parameters
     ----------
@@ -46,8 +46,8 @@ class ParetoCutPostprocessor(DecisionFields, BaseNodePostprocessor):
     truncator
         Who decides: a truncator, or the path of a saved one.
     max_tokens, count_tokens
-        Most tokens that the nodes may have together, and what counts them; by default one token
-        for every four characters.
+        Largest number of tokens that the nodes may have together, and what counts them; by default
+        four characters count as one token.
     """
 
     model_config = REFUSE
@@ -84,7 +84,7 @@ class ParetoCutPostprocessor(DecisionFields, BaseNodePostprocessor):
 
 
 class ParetoCutRetriever(BaseRetriever):
-    """Retrieves the nodes of an index worth returning among those fetched; maybe none.
+    """Retrieves the nodes of an index worth returning among those fetched; possibly none.
 
     The list that `retrieve` returns has the decision in its attribute ``cut``, also when it is
     empty.
@@ -124,18 +124,18 @@ class ParetoCutRetriever(BaseRetriever):
         self._postprocessor = ParetoCutPostprocessor(**options)
 
     def calibrate(self, texts: Iterable[str], **options: Any) -> ParetoCutRetriever:
-        """Return a retriever that knows its index, without any judgement.
+        """Return a retriever that knows its index, learned without judgements.
 
-        It asks the index nonsense made of words of these texts and, if given, unjudged
+        It asks the index nonsense made from words of these texts and, if given, unjudged
         ``queries``; see `paretocut.calibrate`.
 
         Parameters
         ----------
         texts
-            Some hundred texts of the index.
+            A few hundred texts of the index.
         **options
             As for `paretocut.calibrate`, such as ``queries``, ``n`` and ``threads`` (4 by
-            default). What decides here goes on to decide how many nodes are kept.
+            default). The options given here still decide how many nodes are kept.
         """
         decides = self._postprocessor
         search = self._retriever.retrieve
@@ -151,7 +151,7 @@ class ParetoCutRetriever(BaseRetriever):
 
     @property
     def similarity_top_k(self) -> int | None:
-        """Most nodes to keep. It may be set; the search stays deep."""
+        """Largest number of nodes to keep. It may be set; the search stays deep."""
         return self._postprocessor._chosen.max_k
 
     @similarity_top_k.setter
@@ -182,7 +182,7 @@ class ParetoCutRetriever(BaseRetriever):
 
 
 class ParetoCutFusionRetriever(BaseRetriever):
-    """Retrieves what several retrievers find together, fused and cut; maybe nothing.
+    """Retrieves what several retrievers find together, fused and cut; possibly nothing.
 
     Nodes come best first with their fused score. Decisions are reported as by
     `ParetoCutPostprocessor`; the metadata also has ``parts``: score and rank in each search.
@@ -190,8 +190,8 @@ class ParetoCutFusionRetriever(BaseRetriever):
     Parameters
     ----------
     retrievers
-        Two or more, by name or not. Give them a high ``similarity_top_k`` (200). Where nodes
-        have no score, their order counts.
+        Two or more, by name or not. Give them a high ``similarity_top_k`` (200). If nodes have no
+        score, their order is used.
     higher_is_better
         By name of a retriever, False if its scores are distances.
     max_tokens, count_tokens
@@ -219,15 +219,15 @@ class ParetoCutFusionRetriever(BaseRetriever):
         self._budget = TokenBudget.of(who, max_tokens, count_tokens)
 
     def calibrate(self, texts: Iterable[str], **options: Any) -> ParetoCutFusionRetriever:
-        """Return a retriever that knows its indexes, without any judgement.
+        """Return a retriever that knows its indexes, learned without judgements.
 
-        It fits a `paretocut.Fusion`, unless it has one, and then does with the fused scores what
+        It fits a `paretocut.Fusion`, unless it has one, and then treats the fused scores as
         `ParetoCutRetriever.calibrate` does.
 
         Parameters
         ----------
         texts
-            Some hundred texts of the indexes.
+            A few hundred texts of the indexes.
         **options
             As for `ParetoCutRetriever.calibrate`.
         """

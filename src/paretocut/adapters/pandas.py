@@ -78,10 +78,10 @@ def cut_rows(
     Parameters
     ----------
     frame
-        A `pandas.DataFrame`; its rows and index come back as they were.
+        A `pandas.DataFrame`; its rows and index stay the same.
     query, score
         Names of the columns: rows with the same query are one list, wherever they are. A missing
-        score has no part in the fit, its surprise is missing, and it is not kept.
+        score is ignored: its surprise is missing, and it is not kept.
     surprise, kept, reason
         Names of the new columns; the reason of the row's list only if it has a name.
     **options

@@ -6,7 +6,7 @@ Importing this module registers the namespace::
     frame.with_columns(pl.col("scores").paretocut.k())
 
 It works in eager and lazy frames and in the streaming engine, and reads the scores in place. A null
-list gives null; a null score has no part in the fit, and its surprise is null.
+list gives null; a null score is ignored, and its surprise is null.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def fuse_rows(
 ) -> Any:
     """Return one frame of fused results, best first for each query.
 
-    What a retriever did not find has rank 0 and a null for its score.
+    A document that a retriever did not find has rank 0 and a null score.
 
     Parameters
     ----------

@@ -25,10 +25,10 @@ _NEW = {"surprise": np.float64, "pvalue": np.float64, "evalue": np.float64, "rea
 
 
 class ParetoCut(pt.Transformer):
-    """Keeps, for each query, the results worth returning; ranks are made anew.
+    """Keeps, for each query, the results worth returning, and renumbers the ranks.
 
     Use it in pipelines, as in ``bm25 % 200 >> ParetoCut()``. New columns are ``surprise``,
-    ``pvalue``, ``evalue`` and ``reason``. A query of which nothing is kept has no rows, which
+    ``pvalue``, ``evalue`` and ``reason``. A query with nothing kept has no rows, which
     `pyterrier.Experiment` counts as a value of 0 for the measures it averages; `decisions` has
     such queries too.
 
@@ -96,9 +96,9 @@ class ParetoCut(pt.Transformer):
 
 
 class ParetoFuse(pt.Transformer):
-    """Fuses the results of two or more transformers by score; ranks are made anew.
+    """Fuses the results of two or more transformers by score, and renumbers the ranks.
 
-    ``bm25 + dense`` adds raw scores; this brings them to one scale first. Use it in pipelines:
+    ``bm25 + dense`` adds raw scores; this puts them on one scale first. Use it in pipelines:
     ``ParetoFuse(bm25 % 200, dense % 200) >> ParetoCut()``. New columns ``score_1``, ``rank_1`` and
     so on hold score and rank from each transformer; ranks count from 1, and 0 means not found.
 

@@ -27,7 +27,7 @@ def cut_query_points(
 ) -> Any:
     """Return the response with the points worth keeping; ``response.points.cut`` says why.
 
-    Scores of a fusion (``Fusion.RRF``) hold ranks only; `fuse_query_points` keeps the scores.
+    Scores of a fusion (``Fusion.RRF``) only encode ranks; `fuse_query_points` keeps the scores.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def cut_query_points(
     higher_is_better
         True for cosine and dot product, False for Euclid and Manhattan.
     asked
-        How many results the search asked for; a warning says when it got less than half.
+        How many results the search asked for; a warning tells you if it got less than half.
     **options
         Who decides and within which bounds, as in `paretocut.cut`.
     """
@@ -58,7 +58,7 @@ def fuse_query_points(
 
     Ask for the arms of a hybrid search as queries of their own, in one request with
     ``client.query_batch_points``, instead of as ``prefetch`` of a fusion. The points come best
-    first with their fused score; where they have a payload, the decision is there under
+    first with their fused score; if they have a payload, it holds the decision under
     ``paretocut``, with score and rank in each arm.
 
     Parameters
@@ -98,24 +98,24 @@ def calibrate(
     fetch_k: int = FETCH_K,
     **options: Any,
 ) -> Calibrated:
-    """Return a truncator that knows the collection, without any judgement.
+    """Return a truncator that knows the collection, learned without judgements.
 
-    Nonsense is made of words of its points' texts; see `paretocut.calibrate`.
+    Nonsense is made from words of its points' texts; see `paretocut.calibrate`.
 
     Parameters
     ----------
     client, collection_name
         A `qdrant_client.QdrantClient` and the name of one of its collections.
     embed
-        Takes texts and gives a vector for each, as those of the collection were made.
+        Takes texts and returns a vector for each, made like those of the collection.
     text
         Where in the payload the text of a point is.
     higher_is_better
         As in `cut_query_points`.
     using
-        Name of the vector, where points have several.
+        Name of the vector, if points have several.
     fetch_k
-        Results of each search; ask for as many later.
+        Number of results of each search; ask for as many later.
     **options
         As for `paretocut.calibrate`, such as ``queries`` and ``n``.
     """

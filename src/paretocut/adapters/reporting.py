@@ -86,7 +86,7 @@ def warn_of_shortfall(
     check_positive_int(asked, who=who, name="asked")
     counts = [count for count in ([found] if isinstance(found, int) else found) if count > 0]
     if counts and min(counts) < asked / 2:
-        warn(f"{who}: the search brought {min(counts)} of the {asked} results asked for; {remedy}")
+        warn(f"{who}: the search returned {min(counts)} of the {asked} results asked for; {remedy}")
 
 
 def warn(text: str) -> None:

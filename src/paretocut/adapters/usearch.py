@@ -24,7 +24,7 @@ def cut_matches(
     matches
         A `usearch.index.Matches`; its distances are always lower for better, whatever the metric.
     asked
-        How many results the search asked for; a warning says when it got less than half.
+        How many results the search asked for; a warning tells you if it got less than half.
     **options
         Who decides and within which bounds, as in `paretocut.cut`.
     """

@@ -27,10 +27,10 @@ class Drift:
     text
         The verdict in a sentence.
     pvalue
-        Probability of a difference as large if nothing has changed, over all tests.
+        Probability of a difference this large if nothing has changed, over all tests.
     distance
-        Largest difference of the shares below any value, by name of the statistic: the best
-        score, the gap to the second result, and the number of results in the upper half. For
+        Largest difference between the cumulative shares, by name of the statistic: the best score,
+        the gap to the second result, and the number of results in the upper half. For
         `paretocut.truncators.Accept`: the best score, its learned score, the share accepted.
     lists
         Number of lists compared.

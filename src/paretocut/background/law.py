@@ -39,10 +39,10 @@ _STATE: dict[str, Kind] = {
 
 
 def fit_gev(maxima: ArrayLike) -> tuple[float, float, float]:
-    """Return shape, location and scale of a generalized extreme value law, from its L-moments.
+    """Return the shape, location and scale of a generalized extreme value law, by L-moments.
 
-    The shape is the one of extreme value theory, ``xi``: positive for heavy tails, negative for
-    a bounded one (SciPy's ``genextreme`` has ``c = -xi``).
+    The shape is that of extreme value theory, ``xi``: positive for heavy tails, negative for
+    bounded ones (SciPy's ``genextreme`` has ``c = -xi``).
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def fit_gev(maxima: ArrayLike) -> tuple[float, float, float]:
 
 
 def gev_log_cdf(x: ArrayLike, *, shape: float, loc: float, scale: float) -> FloatArray:
-    """Return the logarithm of the probability not to exceed ``x``.
+    """Return the logarithm of the probability of not exceeding ``x``.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ class Background(Drawn):
     """The law of the best score of queries that have no answer in the index.
 
     Made by `Background.fit`. Extreme value theory says that the best of many irrelevant scores
-    follows a generalized extreme value law, and how it moves when the index grows.
+    follows a generalized extreme value law, and how this law changes as the index grows.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ class Background(Drawn):
     higher_is_better
         False for distances.
     groups
-        The queries of a log with and without an answer, where unjudged queries were given;
+        The queries of a log with and without an answer, if unjudged queries were given;
         their scores are those of `RankedLists.merit`.
 
     Examples
@@ -162,26 +162,25 @@ class Background(Drawn):
         context: int | None = None,
         higher_is_better: bool = True,
     ) -> Background:
-        """Return the background of an index, from queries without an answer in it.
+        """Return the background of an index, learned from queries without an answer.
 
         Parameters
         ----------
         lists
-            Lists of queries that are known or presumed to have no answer, or only their best
-            scores (1-D). A document makes such a query if it is not in the index itself.
+            Lists of queries that are known or presumed to have no answer, or only their best scores
+            (1-D). A document that is not in the index can serve as such a query.
         queries
             Lists of real queries, unjudged: most have an answer, some may have none. They show
-            where answers begin, so that `answers` can weigh both errors.
+            where answers begin, so that `answers` can balance both errors.
         unanswered
-            Share of ``queries`` that you believe to have no answer. This belief weighs as much
-            as 20 queries.
+            Estimated share of ``queries`` without an answer. It weighs as much as 20 queries.
         size
-            Documents in the index; needed to follow its growth.
+            Number of documents in the index; needed to follow its growth.
         context
-            Rank of a score that shows how high irrelevant scores are for this query; the best
-            score is then compared with it. Choose a rank just behind the relevant results, such
-            as 2 if a query has at most one match: a relevant result at that rank hides the
-            answer. It needs whole lists.
+            Rank of a score that shows how high irrelevant scores are for this query; the best score
+            is then compared with it. Choose a rank just below the relevant results, such as 2 if a
+            query has at most one match, because a relevant result at that rank hides the answer.
+            This needs whole lists.
         higher_is_better
             False for distances; `RankedLists` know their direction.
         """
@@ -248,7 +247,7 @@ class Background(Drawn):
         return np.asarray(top >= self.groups.threshold)
 
     def pvalue(self, lists: RankedLists | RaggedLike, *, size: int | None = None) -> FloatArray:
-        """Return the probability that chance alone brings a best score as good as each list's.
+        """Return the probability that chance alone reaches the best score of each list.
 
         Parameters
         ----------
@@ -256,10 +255,10 @@ class Background(Drawn):
             As for `fit`; bare scores must have the direction of those it was fitted on. An empty
             list has p-value 1.
         size
-            Documents in the index now. If ``F`` is the law in an index of ``size0`` documents,
-            it is ``F ** (size / size0)`` in this one. If queries differ in their law, that is an
-            upper bound of the p-value. With a context nothing changes, because the score at that
-            rank grows along, as long as the rank is small compared with the index.
+            Number of documents in the index now. If ``F`` is the law in an index of ``size0``
+            documents, it is ``F ** (size / size0)`` in this one. If the law differs between
+            queries, this is an upper bound on the p-value. With a context nothing changes, because
+            the score at that rank grows too, as long as the rank is small compared with the index.
         """
         growth = self._growth(size)
         top, level = _tops(lists, self.context, self.higher_is_better)
@@ -287,8 +286,8 @@ class Background(Drawn):
         alpha
             The share, in (0, 1).
         size
-            Documents in the index now; see `pvalue`. With a context the limit differs from list
-            to list; this one is that of a list of mean context.
+            Number of documents in the index now; see `pvalue`. With a context the limit differs
+            between lists; this is the limit for a list with the mean context.
         """
         check_probability(alpha, who="Background.limit", name="alpha")
         # F ** growth = 1 - alpha, and F = exp(-exp(-z)) on the scale of the law.

@@ -40,19 +40,20 @@ class Origin:
     middles
         Lowest and highest score in the middle of a list.
     depth
-        Most results of a query.
+        Largest number of results of a query.
     date, version
         Day of the calibration, and version of paretocut.
     search
-        Name of the search. It is None where only lists were given, and so is all that follows.
+        Name of the search. This and everything below is None if only lists were given.
     size
-        Documents in the index, as far as known.
+        Number of documents in the index, as far as known.
     own_words
         How many of the eight words of each nonsense query came from the index.
     script
         Script of the texts: "latin", "cjk", "thai", ...
     passages
-        How many passages of texts that no nonsense was made of got results, and of how many.
+        How many passages got results, and how many were tested; no nonsense was made from their
+        texts.
     """
 
     scores: tuple[float, float]

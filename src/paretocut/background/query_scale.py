@@ -31,7 +31,7 @@ _POWER = 0.75
 def words(text: str) -> set[str]:
     """Return the different words of a text, in lower case.
 
-    Where a script has no spaces, every two neighbouring characters count as a word.
+    In scripts without spaces, every two neighbouring characters count as a word.
     """
     found: set[str] = set()
     for match in _WORD.finditer(text.lower()):
@@ -63,12 +63,12 @@ class QueryScale:
     """Divisors of lexical scores, which make long and short queries comparable.
 
     A BM25 score grows with every word that matches. The scale of a query is the sum of the
-    inverse document frequencies of its words, to the power 0.75. Unknown words count as rarest.
+    inverse document frequencies of its words, to the power 0.75. Unknown words count as the rarest.
 
     Attributes
     ----------
     counts
-        Number of texts that hold each word; words of one text alone are left out.
+        Number of texts that contain each word; words in only one text are left out.
     size
         Number of texts.
 
@@ -84,7 +84,7 @@ class QueryScale:
 
     @classmethod
     def from_texts(cls, texts: Iterable[str]) -> QueryScale:
-        """Return the scale of an index, from some hundred of its texts.
+        """Return the scale of an index, from a few hundred of its texts.
 
         Parameters
         ----------

@@ -54,43 +54,43 @@ def calibrate(
     progress: bool | None = None,
     resume: str | os.PathLike[str] | None = None,
 ) -> Calibrated:
-    """Return a truncator that knows your index, without any judgement.
+    """Return a truncator that knows your index, learned without judgements.
 
-    Nonsense made of the index's own words shows which best scores mean nothing. Unjudged queries
-    of your users show where answers begin and how many results to expect.
+    Nonsense made from the words of the index shows which best scores mean nothing. Unjudged queries
+    from your users show where answers begin and how many results to expect.
 
     Parameters
     ----------
     search
-        Your search: it takes the text of a query and returns scores, or results with scores:
-        pairs that end in a score, mappings with a ``"score"``, objects with a ``score``. Return
-        as many results as you will cut later. It may be asynchronous.
+        Your search: it takes the text of a query and returns scores, or results with scores: pairs
+        that end in a score, mappings with a ``"score"``, objects with a ``score``. Return as many
+        results as you will cut later. The function may be asynchronous.
     texts
-        Some hundred texts of the index, or all of them.
+        A few hundred texts of the index, or all of them.
     queries
-        Real queries, unjudged; 100 or more are best. Without them the gate lets a share
-        ``alpha`` of the nonsense through.
+        Real queries, unjudged, preferably 100 or more. Without them the gate lets through a share
+        ``alpha`` of the nonsense.
     n
-        Nonsense queries, 10 or more. Another 30 searches look at the length of queries and test
-        the outcome.
+        Number of nonsense queries, 10 or more. Another 30 searches check the effect of query length
+        and test the result.
     alpha
         Share of the nonsense that gets results; used without ``queries``.
     unanswered
-        Share of ``queries`` that you believe to have no answer in the index.
+        Estimated share of ``queries`` without an answer in the index.
     expect
         How many results are relevant: ``"one"``, ``"few"``, ``"dozens"``,
         ``"hundreds"`` or a number. None estimates it from ``queries``, or else from each list.
     truncator
-        Who decides how many results to keep, in place of ``expect``: any truncator that needs no
-        fit or is fitted. Of a truncator with a gate only the part behind the gate is used.
+        Decides how many results to keep, instead of ``expect``: any truncator that is fitted or
+        needs no fit. If it has a gate, only the part behind the gate is used.
     lexical
-        Whether scores grow with every matching word, as those of BM25 do. None finds out, by
-        queries that grow from 4 words to 16: more words never lower a lexical score. Such scores
-        are divided by the weight of the query's words (`paretocut.background.QueryScale`), so
-        every later decision needs the query: ``t.cut(scores, query=...)``.
+        Whether scores grow with every matching word, as those of BM25 do. None finds out by
+        lengthening queries from 4 words to 16: more words never lower a lexical score. Such scores
+        are divided by the weight of the query's words (`paretocut.background.QueryScale`), so every
+        later decision needs the query: ``t.cut(scores, query=...)``.
     size
-        Documents in the index. None takes the number of ``texts``, or of the results of a search
-        where they are more. In small indexes nonsense is made of other words too.
+        Number of documents in the index. None takes the number of ``texts``, or the number of
+        results of a search if that is larger. In a small index nonsense also needs other words.
     seed
         Of the nonsense.
     higher_is_better
@@ -98,12 +98,12 @@ def calibrate(
     batch
         True if ``search`` takes a list of queries and returns one result for each.
     threads
-        Searches at the same time: 1 by default, 8 for an asynchronous ``search``.
+        Number of concurrent searches: 1 by default, 8 for an asynchronous ``search``.
     progress
-        Whether to count on standard error; None does so on a terminal.
+        Whether to show progress on standard error; None does so on a terminal.
     resume
-        A file that keeps each answer, so that a second run goes on where the first one stopped.
-        Some searches are repeated, to see that they still give the same scores.
+        A file that saves each answer, so that a second run continues where the first one stopped.
+        Some searches are repeated to check that they still give the same scores.
 
     Examples
     --------
@@ -183,7 +183,7 @@ def calibrated(
     higher_is_better: bool = True,
     about: Mapping[str, Any] | None = None,
 ) -> Calibrated:
-    """Return the truncator, from lists that were searched before.
+    """Return the same truncator as `calibrate`, from existing lists.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ def calibrated(
     scale, texts
         For lexical scores: the scale, and the texts of the nonsense and then of the queries.
     about
-        What is known of the search: attributes of `paretocut.background.Origin`.
+        What is known about the search: attributes of `paretocut.background.Origin`.
     """
     check_probability(alpha, who="calibrate", name="alpha")
     null = as_lists(nonsense, higher_is_better, who="calibrate")

@@ -33,10 +33,10 @@ def nonsense_queries(
     lexical: bool = False,
     seed: int = 0,
 ) -> list[str]:
-    """Return ``n`` queries that mean nothing, made of words of some hundred texts of an index.
+    """Return ``n`` queries that mean nothing, made of words from a few hundred texts of an index.
 
-    No document is about such a mixture, yet the index knows its words: the scores show what chance
-    reaches. Where a script puts no space between words, two characters stand for a word.
+    No document is about such a mixture, but the index knows its words, so the scores show what
+    chance reaches. In scripts without spaces, two characters count as a word.
 
     Parameters
     ----------
@@ -45,19 +45,19 @@ def nonsense_queries(
     n
         How many.
     length
-        Different words of each query. Three are close to a real query; twelve or twenty change
-        little, except for BM25.
+        Number of different words in each query. Three are close to a real query; twelve or twenty
+        change little, except for BM25.
     size
-        Documents in the index. In a small index every document holds a good share of all words, so
-        that nonsense made of them alone scores like a question. There, most words come from
-        elsewhere. None stands for a large index.
+        Number of documents in the index. In a small index every document holds a good share of all
+        words, so nonsense made only of them would score like a question. Most words then come from
+        elsewhere. None means a large index.
     others
         Texts with words from elsewhere; by default a list of common English words for English
         texts, and none for other languages.
     lexical
-        Take common words more often, by the square root of the number of texts they are in,
-        because real questions off the topic share common words with any index. Otherwise every
-        word has the same chance.
+        Draw words in proportion to the square root of the number of texts they are in, because real
+        off-topic questions share common words with any index. Otherwise every word has the same
+        chance.
     seed
         Of the draws.
 

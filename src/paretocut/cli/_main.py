@@ -40,8 +40,8 @@ examples:
   paretocut cut run.jsonl.gz --json              decisions and reasons, one object per query
   paretocut cut hits.csv --distances --max-k 20  distances, not scores; at most 20 results
   search | paretocut cut - --format jsonl        in a pipe
-  paretocut fuse run.txt words.txt --cut         hybrid search: one run of two, cut
-  paretocut evaluate run.txt qrels.txt            find the best cut-off method for your system
+  paretocut fuse run.txt words.txt --cut         hybrid search: fuse two runs and cut
+  paretocut evaluate run.txt qrels.txt           find the best cut-off method for your system
   paretocut fit run.txt qrels.txt -o model.json  learn a cut-off from judgements, then
   paretocut cut run.txt --model model.json       use it
   paretocut explore run.txt qrels.txt            drag the cut in the browser; see every method
@@ -56,7 +56,7 @@ examples:
   paretocut stop --total 5000 --plan 0.02 --recall 0.95
   paretocut stop run.txt --judged qrels.txt --recall 0.95
 
-  Queries without an answer? Learn what they score, then keep nothing for them:
+  Queries without an answer? Learn how high they score, then keep nothing for them:
   paretocut background unanswered.txt -o background.json
   paretocut cut run.txt --background background.json
 
@@ -75,9 +75,9 @@ what the numbers mean:
   surprise  how unusual a result is among the results of its own query: -log(p-value)
   p-value   probability that an irrelevant result scores this high
   E-value   number of irrelevant results expected to score this high in this list
-  None of them says "relevant". The method cannot work on scores that only encode ranks
+  None of these means "relevant". Surprise cannot work on scores that only encode ranks
   (reciprocal-rank fusion), nor on lists of fewer than about 50 results; a warning on standard
-  error says so. The command fuse fuses by score, so that its lists can be cut.
+  error says so. The command fuse combines lists by score, so the result can be cut.
 
 exit codes:
   0 done   1 bad data, or a file that cannot be read or written   2 bad usage   130 interrupted

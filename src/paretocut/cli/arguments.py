@@ -93,7 +93,7 @@ def add_judgements(parser: ArgumentParser, *, needed: bool = True) -> None:
     option(
         parser,
         "--unjudged nonrelevant|unknown",
-        "what a result is that QRELS does not name: nonrelevant, as in TREC pools, or unknown, as "
+        "how results that are not in QRELS count: nonrelevant, as in TREC pools, or unknown, as "
         "after `paretocut judge`",
         default="nonrelevant",
     )
@@ -104,7 +104,7 @@ def add_query_texts(parser: ArgumentParser, why: str, *, needed: bool = False) -
     option(
         parser,
         "--query-texts FILE",
-        "texts of the queries, one on each line: a name, a tab and the text, or JSON with id and "
+        "texts of the queries, one per line: a name, a tab and the text, or JSON with id and "
         f"text; {why} (may be repeated)",
         action="append",
         required=needed,
@@ -188,7 +188,7 @@ def in_blocks(
                 return
             except NotInBlocks as reason:
                 if not args.quiet:
-                    note(f"{reason}: all is read into memory at once")
+                    note(f"{reason}, so the whole run is read into memory")
             for file, start in zip(files, starts, strict=True):
                 file.seek(start)
         work(iter([[_filled(run, lists) for run, lists in readers(read_lists)]]))
@@ -209,7 +209,7 @@ def _together(runs: list[tuple[str, Iterator[RankedLists]]]) -> Iterator[list[Ra
             return
         if not all(map(len, held)):
             break
-    raise NotInBlocks("the runs do not name the same queries in the same order")
+    raise NotInBlocks("the runs do not have the same queries in the same order")
 
 
 def _moving(args: Namespace, files: Sequence[IO[bytes]], groups: Iterator[T]) -> Iterator[T]:
@@ -262,7 +262,7 @@ def write_run(
         more = len(emptied) - _MOST_NAMED
         names = " ".join(emptied[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
         share = f"{len(emptied)} of {queries} queries"
-        note(f"{share} keep no result and so are not in the run: {names}")
+        note(f"{share} have no results left and are not in the run: {names}")
 
 
 def texts_of(option: str, files: Sequence[str], names: Iterable[str]) -> dict[str, str]:
@@ -368,10 +368,10 @@ def add_threads(parser: ArgumentParser) -> None:
 def add_decision(parser: ArgumentParser, *, method: bool = True) -> None:
     """Add what decides, and within which bounds."""
     group = parser.add_argument_group(
-        "what decides (at most one; without any, the scores alone: untrained consensus)"
+        "what decides (at most one; by default the scores alone, with untrained consensus)"
     ).add_mutually_exclusive_group()
     add_options(group, ["expect"])
-    option(group, "--model FILE", "what `fit` or `calibrate` wrote")
+    option(group, "--model FILE", "a model from `fit` or `calibrate`")
     if method:
         option(
             group,
@@ -381,17 +381,17 @@ def add_decision(parser: ArgumentParser, *, method: bool = True) -> None:
         )
     add_options(group, RULES)
     add_options(parser.add_argument_group("with one of the rules"), ["if_shallow", *FITTING])
-    gate = parser.add_argument_group("keep nothing where there is no answer")
+    gate = parser.add_argument_group("keep nothing if there is no answer")
     option(
         gate,
         "--background FILE",
-        "what `paretocut background` wrote: results are kept only if the best score is beyond what "
-        "queries without an answer reach",
+        "a file from `paretocut background`; results are kept only if the best score is better "
+        "than queries without an answer reach",
     )
-    text = "share of the queries without an answer that get results all the same (default: 0.05)"
+    text = "share of the queries without an answer that still get results (default: 0.05)"
     option(gate, "--gate-alpha N", text, float)
-    add_options(parser.add_argument_group("bounds, whatever is decided"), ["min_k", "max_k"])
-    add_query_texts(parser, "only a model that was calibrated for lexical scores needs them")
+    add_options(parser.add_argument_group("bounds on the number of results"), ["min_k", "max_k"])
+    add_query_texts(parser, "needed only by a model calibrated for lexical scores")
     add_threads(parser)
 
 

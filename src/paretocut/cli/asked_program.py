@@ -72,7 +72,8 @@ class AskedProgram:
         if not line:
             code = self._process.wait()
             raise ParetocutError(
-                f"{self._command!r} must answer until its input ends, but it ended with code {code}"
+                f"{self._command!r} must answer until its input ends, but it exited with code "
+                f"{code}"
             )
         return self._answer(line)
 

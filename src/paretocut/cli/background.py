@@ -10,15 +10,15 @@ from paretocut.cli.arguments import option, positive_int
 from paretocut.cli.terminal import note, print_json
 
 SUMMARY = "learn how high queries without an answer score"
-DESCRIPTION = """Learns how high queries without an answer score, and writes that as JSON
-for `paretocut cut --background`. RUN holds ten such queries or more, better a hundred: questions
-on another topic, or nonsense made of words."""
+DESCRIPTION = """Learns how high queries without an answer score, and writes the result as JSON for
+`paretocut cut --background`. RUN holds at least ten such queries, preferably a hundred: questions
+on another topic, or nonsense."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     arguments.add_input(parser)
     arguments.add_output(parser, "the background", "print what was learned as JSON")
-    text = "documents in the index, so that the background can follow its growth"
+    text = "number of documents in the index, so that the background can follow its growth"
     option(parser, "--size N", text, positive_int)
     text = "compare the best score with the score at this rank (default: no comparison)"
     option(parser, "--context RANK", text, positive_int)

@@ -18,7 +18,7 @@ from paretocut.truncators import Calibrated
 SUMMARY = "learn without judgements when to return nothing, and how many results to expect"
 DESCRIPTION = """Three steps. First, `calibrate --texts FILE` makes queries that mean nothing from
 words of your index. Search for them. Second, `calibrate RUN` learns from the run of this nonsense,
-and from --query-run, real queries without judgements, if you have some; it writes a model for
+and from real, unjudged queries (--query-run) if you have some; it writes a model for
 `paretocut cut --model`. Later, `calibrate --check MODEL RUN` compares new lists with those of
 --query-run, and says "same", "changed" or "unsure". Lexical scores (BM25) grow with every word of
 the query: for these, give --lexical in the first two steps and --query-texts in the last two."""
@@ -40,24 +40,26 @@ def add_arguments(parser: ArgumentParser) -> None:
     arguments.add_output(
         parser, "the queries or the model", "print what was found as JSON", required=False
     )
-    text = "some hundred texts of the index, one on each line; with RUN, only for --lexical"
+    text = "a few hundred texts of the index, one per line; with RUN, only for --lexical"
     option(parser, "--texts FILE", text)
     option(parser, "--lexical", "the scores come from word matching (BM25)")
     arguments.add_query_texts(parser, "for lexical scores only")
     make = parser.add_argument_group("make the queries: calibrate --texts FILE")
     option(make, "-n N", "how many (default: 100)", positive_int)
-    text = "documents in the index (default: the number of texts); small ones need other words too"
+    text = (
+        "documents in the index (default: the number of texts); a small index needs other words too"
+    )
     option(make, "--size N", text, positive_int)
     option(make, "--seed N", "seed (default: 0)", int)
     learn = parser.add_argument_group("learn: calibrate RUN")
     option(learn, "--query-run RUN", "run of real queries, in the format of RUN")
     text = "share of the nonsense that gets results, without --query-run (default: 0.05)"
     option(learn, "--alpha P", text, float)
-    text = "share of the real queries that have no answer, as you believe (default: 0.05)"
+    text = "estimated share of real queries without an answer (default: 0.05)"
     option(learn, "--unanswered P", text, float)
     arguments.add_options(learn, ["expect"])
     check = parser.add_argument_group("compare later: calibrate --check MODEL RUN")
-    option(check, "--check MODEL", "what `calibrate RUN` wrote")
+    option(check, "--check MODEL", "a model from `calibrate RUN`")
 
 
 def run(args: Namespace) -> None:

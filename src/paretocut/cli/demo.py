@@ -21,7 +21,7 @@ from paretocut.truncators import Consensus, FixedK, Gated, ScoreThreshold, Trunc
 SUMMARY = "see what it does, on handwritten digits (needs paretocut[demo])"
 DESCRIPTION = """Searches 600 handwritten digits among the others. For half of the queries the index
 holds images of their digit, for the other half it holds none. Two lists are drawn with their cuts,
-and a table compares five ways to cut. It works offline and takes seconds."""
+and a table compares five methods. It works offline and takes seconds."""
 
 DEPTH = 200
 QUERIES_PER_DIGIT = 60
@@ -134,7 +134,7 @@ def run(args: Namespace) -> None:
 
 
 def _table(rows: list[dict[str, Any]]) -> Iterator[str]:
-    yield " " * 36 + "-- in the index ---".rjust(20) + "  " + "--- is not ----"
+    yield " " * 36 + "-- in the index ---".rjust(20) + "  " + "-- not in it --"
     yield " " * 36 + " kept    F1  nothing    kept  nothing  right"
     yield from (_LINE.format(**row) for row in rows)
     yield "nothing: share of queries that keep no result."
@@ -144,10 +144,11 @@ def _table(rows: list[dict[str, Any]]) -> Iterator[str]:
 def _point(rows: list[dict[str, Any]], tuned_on: int) -> str:
     gated, ten = (next(r for r in rows if r["name"] == name) for name in (GATED, "the first ten"))
     return (
-        f"The point: shown {tuned_on // 2} other queries without an answer, and no label, "
+        f"The point: after seeing {tuned_on // 2} other queries without an answer, and no labels, "
         f"paretocut returns nothing for {gated['silent_without']:.0%} of those whose digit is "
-        f"not in the index, at the price of {gated['silent']:.0%} of the others; a fixed number "
-        f"of results is right for {ten['right']:.0%} of all, the gate for {gated['right']:.0%}."
+        f"not in the index. It also leaves {gated['silent']:.0%} of the others empty. A fixed "
+        f"number of results is right for {ten['right']:.0%} of all queries, the gate for "
+        f"{gated['right']:.0%}."
     )
 
 
@@ -165,10 +166,11 @@ def _pictures(tune: RankedLists, test: RankedLists) -> Iterator[str]:
     }
     top = max(float(fits.surprise[i].max()) for i in chosen.values())
     signs = symbols(sys.stdout.encoding)
-    yield "Surprise by rank for two queries; what stands left of the line is kept."
+    yield "Surprise by rank for two queries; results left of the line are kept."
     yield f"{signs.hit} is an image of the query's digit, {signs.miss} an image of another."
     for title, i in chosen.items():
         relevant = test.relevant[i]
         yield ""
-        yield f"{title}: kept {k[i]}, {relevant[: k[i]].sum()} of them right, of {relevant.sum()}"
+        found = f", {relevant[: k[i]].sum()} of the {relevant.sum()} right ones" if k[i] else ""
+        yield f"{title}: kept {k[i] or 'nothing'}{found}"
         yield from draw_list(fits.surprise[i], relevant, int(k[i]), top, signs)

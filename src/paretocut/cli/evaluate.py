@@ -53,7 +53,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     arguments.add_judgements(parser)
     text = f"methods to evaluate (default: {len(_METHODS)}, one of each kind that needs no extra)"
     option(parser, "--methods METHOD", text, nargs="+")
-    text = "metrics to learn and to compare by (default: f1 penalized_dcg)"
+    text = "metrics to train for and to report (default: f1 penalized_dcg)"
     option(parser, "--metrics METRIC", text, nargs="+")
     option(parser, "--baseline METHOD", "method to test against (default: the first)")
     option(parser, "--splits N", "random splits", positive_int, default=5)
@@ -64,8 +64,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     option(
         parser,
         "--fuse RUN",
-        "more runs of the same queries; one table shows the single runs, their fusions and the "
-        "cuts of all of them",
+        "more runs of the same queries; one table shows the single runs, their fusions and all "
+        "their cuts",
         nargs="+",
         default=[],
     )

@@ -16,13 +16,13 @@ from paretocut.io.jsonl import json_line
 from paretocut.io.streams import open_target
 from paretocut.lists import RankedLists
 
-SUMMARY = "write small files to try the other commands on"
-DESCRIPTION = """Searches what Python's own functions say of themselves, some 400 short texts, and
-writes what it finds into FOLDER. run.txt and words.txt are TREC runs of the same 24 questions, by
-vectors and by words (BM25), 200 results each; qrels.txt has their judgements, queries.tsv their
-texts. corpus.jsonl and texts.txt have the texts that were searched. unanswered.tsv has 12 questions
-without an answer, unanswered.txt their run. notes.py made them, and searches for more:
-`python notes.py queries.tsv > run.txt`. A file that is there already is never overwritten."""
+SUMMARY = "write small files for trying the other commands"
+DESCRIPTION = """Searches some 400 short texts, the docstrings of Python's own functions, and writes
+the results into FOLDER. run.txt and words.txt are TREC runs of the same 24 questions, by vectors
+and by words (BM25), 200 results each; qrels.txt has their judgements, queries.tsv their texts.
+corpus.jsonl and texts.txt have the texts that were searched. unanswered.tsv has 12 questions
+without an answer, unanswered.txt their run. notes.py made them, and searches for more: `python
+notes.py queries.tsv > run.txt`. Existing files are never overwritten."""
 
 _NAMES = (
     *("notes.py", "corpus.jsonl", "texts.txt", "queries.tsv", "unanswered.tsv", "run.txt"),
@@ -31,7 +31,7 @@ _NAMES = (
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("folder", metavar="FOLDER", help="where to write; made if need be")
+    parser.add_argument("folder", metavar="FOLDER", help="where to write; created if needed")
     option(parser, "-q --quiet", "no note about what was written")
 
 

@@ -14,7 +14,7 @@ from paretocut.errors import InvalidParameterError
 from paretocut.truncators import Accept, Conformal, Consensus, Gated, Oracle, Truncator, from_text
 
 SUMMARY = "learn a cut-off from a run, with judgements or without"
-DESCRIPTION = """Learns a method from all queries that have judgements, and writes it as JSON for
+DESCRIPTION = """Trains a method on all judged queries and writes it as JSON for
 `paretocut cut --model`. Without judgements, --expect says how many results are relevant, and the
 run shows how its scores fall."""
 
@@ -72,7 +72,7 @@ def _method(args: Namespace) -> Truncator:
     if isinstance(method, Oracle):
         raise InvalidParameterError(
             "--method must be a method that learns, got oracle, which looks at the judgements of "
-            "the very query it cuts"
+            "the query it cuts"
         )
     if args.expect is not None:
         if not isinstance(method, Consensus):

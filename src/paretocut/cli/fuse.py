@@ -21,9 +21,9 @@ from paretocut.io.tables import Format
 from paretocut.lists import RankedLists
 from paretocut.truncators.choose import Chosen
 
-SUMMARY = "make one run of several, cut or not: hybrid search"
+SUMMARY = "fuse several runs into one, cut or not: hybrid search"
 DESCRIPTION = """Fuses the lists of each query by score and writes one run, best first. A document
-that a run does not have gets the lowest score of that run."""
+that is missing from a run gets the lowest score of that run."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -41,16 +41,16 @@ def add_arguments(parser: ArgumentParser) -> None:
         required=False,
     )
     how = parser.add_argument_group("how the runs are fused")
-    option(how, f"--method {'|'.join(METHODS)}", "how scores become comparable (default: z)")
+    option(how, f"--method {'|'.join(METHODS)}", "how scores are made comparable (default: z)")
     option(how, "--weights W", "one weight for each run", float, nargs="+")
     text = "use the first N results of each list (default: all)"
     option(how, "--depth N", text, arguments.positive_int)
-    option(how, "--fusion FILE", "a fusion that Fusion.save wrote")
+    option(how, "--fusion FILE", "a fusion saved by Fusion.save")
     option(
         parser.add_argument_group("cut the fused lists"),
         "--cut METHOD",
-        "cut: by a method that needs no training, by what one of the options below names, or by "
-        "the scores alone; the options are those of `paretocut cut`",
+        "cut by a method that needs no training, by one of the options below (those of `paretocut "
+        "cut`), or by the scores alone",
         nargs="?",
         const="",
     )

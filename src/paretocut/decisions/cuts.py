@@ -73,9 +73,9 @@ class Cuts(Drawn):
     Attributes
     ----------
     k
-        Number of results kept of each list.
+        Number of results kept in each list.
     n
-        Number of results of each list.
+        Number of results in each list.
     chosen
         The numbers before ``min_k`` and ``max_k``.
 
@@ -107,7 +107,7 @@ class Cuts(Drawn):
     def lists(self) -> RankedLists:
         """The lists that were decided on, best first.
 
-        Of results that match nothing (padded with score 0) they hold the first only.
+        Of the results that match nothing (padded with score 0), they only hold the first.
         """
         self._sort()
         return self._ranked  # type: ignore[return-value]  # it is there now
@@ -126,7 +126,7 @@ class Cuts(Drawn):
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """One sentence for each list that says what decided."""
+        """One sentence for each list that explains the decision."""
         if self._reasons is None:
             self._reasons = tuple(self._reason(i) for i in range(len(self)))
         return self._reasons
@@ -140,7 +140,7 @@ class Cuts(Drawn):
 
     @property
     def warnings(self) -> tuple[tuple[str, ...], ...]:
-        """Names of what the user should know of each list, keys of `paretocut.WARNINGS`."""
+        """Names of warnings about each list, keys of `paretocut.WARNINGS`."""
         if self._warnings is None:
             found = self._decider._notices(self.lists, lambda: self.fits)
             self._warnings = tuple(self._also(i, names) for i, names in enumerate(found))
@@ -227,15 +227,15 @@ class Cuts(Drawn):
 class Cut(Drawn):
     """How many results to keep, and why: one list of `Cuts`.
 
-    Where the scores came best first, ``results[:cut]`` are the results to return; `of` picks them
-    in any order. ``int(cut)`` is the number; it is false when nothing is kept.
+    If the scores came best first, ``results[:cut]`` are the results to return; `of` works for any
+    order. ``int(cut)`` is the number; a cut that keeps nothing is false.
 
     Attributes
     ----------
     k
         Number of results kept; 0 is a possible answer.
     n
-        Number of results there were.
+        Number of results in the list.
 
     Examples
     --------
@@ -268,14 +268,14 @@ class Cut(Drawn):
 
     @property
     def reason(self) -> str:
-        """One sentence that says what decided."""
+        """One sentence that explains the decision."""
         reason = self._cuts._reason(self._i)
         if self._limit:
             return f"{amount(self.k, self.n)}, {self._limit}; otherwise {reason}"
         return reason
 
     def limited(self, k: int, why: str) -> Cut:
-        """Return the same decision with fewer results, for a limit that came afterwards.
+        """Return the same decision with fewer results, for a limit applied later.
 
         Parameters
         ----------
@@ -288,7 +288,7 @@ class Cut(Drawn):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Names of what the user should know, keys of `paretocut.WARNINGS`."""
+        """Names of warnings, keys of `paretocut.WARNINGS`."""
         return self._cuts._warnings_of(self._i)
 
     @property

@@ -93,7 +93,7 @@ class RuleOptions(TypedDict, total=False):
         Option(
             Real(above=0),
             None,
-            "keep results that chance alone would bring to the list at most this many times",
+            "keep results that chance alone would put into the list at most this many times",
         ),
     ]
     fdr: Annotated[
@@ -113,8 +113,9 @@ class RuleOptions(TypedDict, total=False):
         Option(
             Text(("keep", "drop")),
             "keep",
-            "what a rule does when it keeps nothing of fewer than 50 results, or of equal scores: "
-            "keep all of them, because so few cannot show that nothing stands out, or drop them",
+            "what a rule does if it would keep nothing of fewer than 50 results, or of equal "
+            "scores: keep them all, because such a list cannot show that nothing stands out, or "
+            "drop them",
         ),
     ]
 

@@ -21,25 +21,25 @@ WARNINGS = {
     "constant_scores": "all scores are equal: they do not tell one result from another",
     "shallow_list": f"fewer than {SHALLOW} results: too shallow for a tail; fetch 100 or more",
     "heavy_ties": "many results share their score: p-values are coarse",
-    "rank_only_scores": "scores encode only the rank (such as reciprocal-rank fusion): a cut of "
-    "them means little; use the scores from before the fusion",
+    "rank_only_scores": "scores only encode the rank (as in reciprocal-rank fusion): a cut means "
+    "little; use the scores from before the fusion",
     "saturated_scores": "scores are piled up at 0 or 1: use logits, or transform='logit'",
     "poor_fit": "the scores do not follow a generalized Pareto tail: try transform='auto' or "
     "selection='gof'",
-    "little_background": "more than half of the list was found too high for chance: it is mostly "
-    "relevant, or all there is in a small collection; do not rely on the cut, or set max_k",
+    "little_background": "more than half of the list scores too high for chance: it is mostly "
+    "relevant, or it is a whole small collection; set max_k, or do not rely on the cut",
     "tied_threshold": "ties at the threshold leave no interior maximum of the likelihood: an "
     "exponential tail was used",
     "search_limited": "the list is so long that the search for the window was stopped early",
-    "accepts_nothing": "from what was judged, no result can be accepted within max_error: allow "
-    "more errors, or judge more queries",
-    "unseen_scores": "the scores are not of the kind that was learned from: another model, metric "
-    "or unit, or too few results; fit or calibrate again",
+    "accepts_nothing": "the judged queries do not allow accepting any result within max_error: "
+    "allow more errors, or judge more queries",
+    "unseen_scores": "the scores are unlike those learned from: another model, metric or unit, or "
+    "too few results; fit or calibrate again",
     "zero_scores": "results with score 0 match nothing and are not kept",
     "worst_first": "the scores came worst first and were sorted: if they are distances, give "
     "higher_is_better=False",
 }
-"""Every warning a decision can carry, with its meaning and remedy."""
+"""Every warning a decision can have, with its meaning and remedy."""
 
 ABOUT_SCORES = (
     "too_few_results",

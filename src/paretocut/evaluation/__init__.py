@@ -1,4 +1,4 @@
-"""Honest comparison of truncators: held-out queries, intervals, paired tests, the ceiling."""
+"""Comparison of truncators: held-out queries, intervals, paired tests, and the ceiling."""
 
 from paretocut.evaluation.protocol import evaluate
 from paretocut.evaluation.result import Evaluation, Summary

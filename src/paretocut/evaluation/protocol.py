@@ -48,9 +48,9 @@ def evaluate(
 ) -> Evaluation:
     """Return how well each truncator cuts lists it has not learned from.
 
-    For each metric every truncator that has a ``metric`` parameter is cloned with that metric,
-    fitted on the training part of each split and asked for the cuts of the test part. The
-    `Oracle` is added as the ceiling.
+    For each metric, every truncator with a ``metric`` parameter is cloned with that metric, fitted
+    to the training part of each split, and used to cut the test part. The `Oracle` is added as the
+    ceiling.
 
     Parameters
     ----------
@@ -59,9 +59,8 @@ def evaluate(
         that `truncators.make` knows.
     lists
         Judged lists. For lists judged in part the values are estimates: the relevance of unjudged
-        results is drawn from a model, and the intervals are wider for it. They have no ceiling
-        and no tests against a baseline, and truncators that learn from full judgements refuse
-        them.
+        results is drawn from a model, which widens the intervals. There is no ceiling and no test
+        against a baseline, and truncators that need full judgements refuse such lists.
     metrics
         Names, metrics or functions; see `paretocut.metrics.get`.
     splits
@@ -69,9 +68,9 @@ def evaluate(
     train
         Share of the queries to train on in each random split.
     folds
-        Cross-validation with this many folds in place of random splits.
+        Cross-validation with this many folds instead of random splits.
     test
-        Test lists: then all of ``lists`` train, once, and nothing is split.
+        Test lists. If given, all of ``lists`` are used for training, once, and nothing is split.
     baseline
         Name of the truncator that the others are tested against; None for no tests.
     confidence
@@ -85,7 +84,7 @@ def evaluate(
         spawned, so a script must keep its calls under ``if __name__ == "__main__":``.
     progress
         Show a progress bar on standard error, if that is a terminal and tqdm is installed. A
-        function is called before each fit instead; what it raises ends the work.
+        function is called before each fit instead, and can end the work by raising an exception.
 
     Examples
     --------

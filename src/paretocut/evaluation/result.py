@@ -26,9 +26,9 @@ class Summary:
     metric, truncator
         Their names.
     mean
-        Mean over queries, each query being the mean of its splits.
+        Mean over queries; the value of a query is the mean over its splits.
     std
-        Standard deviation of the splits' means; None with a single split.
+        Standard deviation of the means of the splits; None with a single split.
     low, high
         Bootstrap interval of the mean, over queries.
     gain
@@ -39,7 +39,7 @@ class Summary:
     mean_k
         Mean number of results kept.
     empty
-        Share of the lists of which nothing is kept.
+        Share of the lists with nothing kept.
     """
 
     metric: str
@@ -77,8 +77,8 @@ class Evaluation(Drawn):
     k, values
         Cuts and metric values of the test lists, by metric, truncator and test list.
     unknown
-        For lists judged in part: the standard errors of the means that unjudged results cause, by
-        metric and truncator; the intervals include them. Else None.
+        For lists judged in part: the standard errors of the means caused by unjudged results, by
+        metric and truncator; the intervals include them. Otherwise None.
     """
 
     truncators: tuple[str, ...]

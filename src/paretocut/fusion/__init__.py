@@ -1,7 +1,7 @@
-"""Several ranked lists of one query become one: hybrid search that can still be cut.
+"""Fusion of several ranked lists of a query into one that can still be cut.
 
-`fuse` needs nothing but the lists. `Fusion` first looks at a sample of them, and at judgements
-where there are some.
+`fuse` only needs the lists. `Fusion` first learns from a sample of them, and from judgements if
+there are any.
 """
 
 from paretocut.fusion.fitted import Fusion

@@ -53,15 +53,15 @@ _DRAWS, _PSEUDO_QUERIES, _BEND = 200, 30.0, 0.05
 
 
 class Fusion:
-    """A fusion that knows its retrievers: fitted on a sample of lists, judged or not.
+    """A fusion fitted to a sample of its retrievers' lists, judged or not.
 
     Parameters
     ----------
     weights
-        One number for each retriever, 0 or more; None for equal ones, or learned ones where
-        lists are judged.
+        One number for each retriever, 0 or more; None for equal weights, or learned ones if lists
+        are judged.
     depth
-        Results of each list that take part; all by default. Keep it as it was in `fit`.
+        Number of results of each list to use; all by default. Use the same as in `fit`.
     seed
         Of the bootstrap behind learned weights.
 
@@ -72,7 +72,7 @@ class Fusion:
     location_, scale_
         Mean score of each one's lists, and their typical standard deviation.
     floor_
-        Mean of the lowest scores: what a document gets from a retriever that did not find it.
+        Mean of the lowest scores, which a document gets from a retriever that did not find it.
     weights_
         Weight of each retriever; their mean is 1.
     intercept_, slope_, rank_slope_
@@ -81,21 +81,22 @@ class Fusion:
 
     Notes
     -----
-    **Without judgements** a score is measured from the mean of the sample in units of the
-    *typical* standard deviation of a list, the geometric mean over the sample. `fuse` with
-    ``method="z"`` takes mean and deviation of the list itself. That magnifies a flat list, which
-    found nothing special, and ignores how high its scores are. Weights are equal. Weights guessed
-    from the lists (how far the best results stand out, how steady that is, how much retrievers
-    agree) were no better on new collections.
+    **Without judgements** a score is measured from the mean of the sample in units of the *typical*
+    standard deviation of a list, the geometric mean over the sample. `fuse` with ``method="z"``
+    uses the mean and deviation of the list itself. This magnifies a flat list, which found nothing
+    special, and ignores how high its scores are. Weights are equal. Weights guessed from the lists
+    (how far the best results stand out, how steady that is, how much retrievers agree) were no
+    better on new collections.
 
     **With judgements** weights are learned. In each draw of a Bayesian bootstrap over the judged
     queries, one ratio of weights has the best mean average precision. The mean of these ratios is
-    drawn towards equal weights: with the strength of 30 judged queries, and more if the draws
-    disagree. `probability` then says how likely each result is relevant, by a logistic regression
-    on fused score and rank, in which rank 1 counts as much as ranks 2 and 3 together.
+    pulled towards equal weights, with the strength of 30 judged queries, or more if the draws
+    disagree. `probability` then says how likely each result is to be relevant, by a logistic
+    regression on fused score and rank, in which rank 1 counts as much as ranks 2 and 3 together.
 
-    Neither multiplies p-values: retrievers depend on each other. Whether there is an answer at
-    all is decided on *fused* lists, by a `paretocut.Background` fitted on fused lists of nonsense.
+    P-values are never multiplied, because retrievers depend on each other. Whether there is an
+    answer at all is decided on *fused* lists, by a `paretocut.Background` fitted to fused lists of
+    nonsense.
 
     Examples
     --------
@@ -129,12 +130,12 @@ class Fusion:
         self.seed = seed
 
     def fit(self, lists: FuseLike) -> Fusion:
-        """Return the fusion itself, fitted on lists of its retrievers.
+        """Return the fusion itself, fitted to lists of its retrievers.
 
         Parameters
         ----------
         lists
-            As for `fuse`. Judgements are used where one of the lists has ``relevance``.
+            As for `fuse`. Judgements are used if one of the lists has ``relevance``.
         """
         learner = Fusion(weights=self.weights, depth=self.depth, seed=self.seed)
         learner._fit(matched(lists, self.depth, "Fusion"))
@@ -166,7 +167,7 @@ class Fusion:
         Parameters
         ----------
         lists
-            As for `paretocut.fuse`, of the retrievers that the fusion was fitted on.
+            As for `paretocut.fuse`, from the retrievers that the fusion was fitted to.
         """
         fitted = copy(self)  # what is learned meanwhile changes nothing
         fitted._require_fitted("fuse")
@@ -200,7 +201,7 @@ class Fusion:
         Parameters
         ----------
         fused
-            What `fuse` returned, after `fit` on judged lists; whole or cut.
+            The result of `fuse`, whole or cut, after `fit` on judged lists.
         """
         if not hasattr(self, "slope_"):
             raise NotFittedError(

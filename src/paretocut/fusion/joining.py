@@ -26,7 +26,7 @@ FuseLike: TypeAlias = "Sequence[Any] | Mapping[str, Any]"
 
 
 class QueryCoverageWarning(UserWarning):
-    """Some queries have no list from one of the retrievers that are fused.
+    """Some queries have no list from one of the fused retrievers.
 
     Attributes
     ----------

@@ -33,10 +33,10 @@ def fuse(
     weights: ArrayLike | None = None,
     depth: int | None = None,
 ) -> RankedLists:
-    """Return one list for each query, made of the lists of two or more retrievers.
+    """Return one list for each query, fused from the lists of two or more retrievers.
 
-    A document that a retriever did not return counts as low as the last one that it did return.
-    The scores and ranks of each retriever stay in ``parts``.
+    A document that a retriever did not return counts as its last one did. The scores and ranks of
+    each retriever are in ``parts``.
 
     Parameters
     ----------
@@ -45,11 +45,11 @@ def fuse(
         ids (of one query or of many). A mapping names the retrievers; otherwise they are called
         "1", "2", ... Each keeps its own direction. Queries are matched by id.
     method
-        How the scores of one list become comparable with those of another; see Notes.
+        How scores of different lists are made comparable; see Notes.
     weights
         One number for each retriever, 0 or more; equal by default.
     depth
-        Results of each list that take part; all by default.
+        Number of results of each list to use; all by default.
 
     Warns
     -----
@@ -62,7 +62,7 @@ def fuse(
 
     - ``"z"``: standard deviations above the mean of its list;
     - ``"minmax"``: its place between the lowest and the best score of its list;
-    - ``"surprise"``: its Surprise; where that is equal, a millionth of min-max decides;
+    - ``"surprise"``: its Surprise; ties are broken by a millionth of min-max;
     - ``"probability"``: its log-odds of relevance, as untrained `Consensus` has them; they are
       averaged;
     - ``"rrf"``: 1 / (60 + rank), reciprocal rank fusion, which ignores the scores;
@@ -70,7 +70,7 @@ def fuse(
     - ``"combmnz"``: as ``"minmax"``, times that number too.
 
     Two or more results with a score of exactly 0 at the end of a list without negative scores are
-    the padding of a lexical engine: they count as not returned. A document that comes twice in a
+    the padding of a lexical engine: they count as not returned. A document that appears twice in a
     list, as chunks do, counts at its better rank. Ties are in the order of document ids,
     descending, as in trec_eval.
 

@@ -1,4 +1,4 @@
-"""CSV: one row per query, with spaces between the items of a list; or one row per result."""
+"""CSV and TSV: one row per query, with spaces between the items of a list; or one per result."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import threading
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import IO, Any
 
 import numpy as np
@@ -24,7 +25,10 @@ _TRUTHS = {"True": 1.0, "False": 0.0}  # as we and pandas write grades that are 
 
 
 def _records(source: OpenSource) -> Iterator[list[str]]:
-    reader = csv.reader(text_lines(source), strict=True)
+    lines = text_lines(source)
+    first = next(lines, "")
+    tabs = "\t" in first and "," not in first
+    reader = csv.reader(chain([first], lines), delimiter="\t" if tabs else ",", strict=True)
     while True:
         # The csv module has one limit for the whole process, too low for the scores of a deep list.
         with _limit_lock:
@@ -143,8 +147,9 @@ def _one_per_query(source: OpenSource, rows: Iterator[tuple[int, Mapping[str, st
         yield found["line"], grouped
 
 
-def write(out: IO[bytes], blocks: Iterable[RankedLists]) -> None:
-    writer = csv.writer(codecs.getwriter("utf-8")(out), lineterminator="\n")
+def write(out: IO[bytes], blocks: Iterable[RankedLists], delimiter: str = ",") -> None:
+    text = codecs.getwriter("utf-8")(out)
+    writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
     header = None
     for lists in blocks:
         check_ids(lists, _LINES, _WORDS)

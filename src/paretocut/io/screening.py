@@ -38,8 +38,8 @@ def read_screening(source: Source) -> Screening:
     The column ``asreview_label``, ``relevant``, ``relevance``, ``included``, ``label`` or
     ``decision`` holds 1 or 0, yes or no, included or excluded; it is empty for documents not read
     yet. The column ``doc_id``, ``record_id`` or ``id`` names the documents; without one they are
-    numbered from 1. The order of reading is that of ``asreview_time`` where there is such a
-    column, else that of the rows.
+    numbered from 1. The order of reading comes from the column ``asreview_time`` if there is one,
+    and otherwise from the order of the rows.
 
     Parameters
     ----------

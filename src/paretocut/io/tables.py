@@ -11,9 +11,9 @@ The columns have one meaning in all formats:
 ================ =======================================================
 
 Other columns are ignored; embeddings are not stored. In CSV a list is written with spaces between
-its items. CSV files with one row per *result* are read too: ``query_id`` and ``score``, and if
-there are any ``doc_id`` and ``relevance``. JSONL and CSV need nothing but Python and are read line
-by line; Parquet and Arrow need the extra ``arrow``.
+its items. CSV files with one row per *result* can be read too, with ``query_id``, ``score`` and
+optionally ``doc_id`` and ``relevance``. JSONL and CSV need nothing but Python and are read line by
+line; Parquet and Arrow need the extra ``arrow``.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
+from functools import partial
 from typing import IO, Literal, TypeAlias
 
 from paretocut.errors import InvalidParameterError
@@ -39,7 +40,7 @@ from paretocut.io.trec import Qrels, judge_lists, read_trec, run_in_blocks, writ
 from paretocut.lists import RankedLists
 from paretocut.schema.parameters import shown
 
-Format: TypeAlias = Literal["trec", "jsonl", "csv", "parquet", "arrow"]
+Format: TypeAlias = Literal["trec", "jsonl", "csv", "tsv", "parquet", "arrow"]
 
 _SUFFIXES: dict[str, Format] = {
     "": "trec",
@@ -50,6 +51,7 @@ _SUFFIXES: dict[str, Format] = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
     ".csv": "csv",
+    ".tsv": "tsv",
     ".parquet": "parquet",
     ".arrow": "arrow",
     ".feather": "arrow",
@@ -58,12 +60,14 @@ _FORMATS = tuple(dict.fromkeys(_SUFFIXES.values()))
 _READERS: dict[str, Callable[[OpenSource], RowsByLine]] = {
     "jsonl": jsonl.read,
     "csv": csv.read,
+    "tsv": csv.read,
     "parquet": parquet.read,
     "arrow": arrow.read,
 }
 _WRITERS: dict[str, Callable[[IO[bytes], Iterable[RankedLists]], None]] = {
     "jsonl": jsonl.write,
     "csv": csv.write,
+    "tsv": partial(csv.write, delimiter="\t"),
     "parquet": parquet.write,
     "arrow": arrow.write,
 }
@@ -87,8 +91,8 @@ def read_lists(
     source
         Path, "-" for standard input, or an open binary file; plain, gzip or xz.
     format
-        "trec", "jsonl", "csv", "parquet" or "arrow"; by default the end of the name decides, and
-        TREC is taken where there is no name.
+        "trec", "jsonl", "csv", "tsv", "parquet" or "arrow"; by default the end of the name decides,
+        and TREC is used if there is no name.
     qrels
         Judgements in TREC format; they replace relevance from the file.
     min_grade, missing, unjudged
@@ -144,7 +148,7 @@ def read_blocks(
             names = block.query_ids.tolist()
             if not seen.isdisjoint(names):
                 again = next(name for name in names if name in seen)
-                raise NotInBlocks(f"{opened.name} names query {again!r} in two places")
+                raise NotInBlocks(f"{opened.name} has query {again!r} in two places")
             seen.update(names)
             yield block
 
@@ -170,15 +174,15 @@ def write_lists(
 ) -> list[str]:
     """Write ranked lists and return the ids of the queries the format cannot hold.
 
-    A TREC run cannot hold a query without results; tables hold all. The file appears whole or
-    not at all; distances are written as distances.
+    A TREC run cannot hold a query without results; tables can. The file is replaced as a whole.
+    Distances are written as distances.
 
     Parameters
     ----------
     target
         Where to write; .gz and .xz are compressed; "-" is standard output.
     lists
-        What to write; also an iterator over blocks of lists, all with the same columns.
+        What to write, or an iterator over blocks of lists, all with the same columns.
     format
         As for `read_lists`.
     """
@@ -201,7 +205,7 @@ def _alike(blocks: Iterable[RankedLists]) -> Iterator[RankedLists]:
             numbers_of_relevant(block) is None,
         )
         if known not in (None, columns):
-            raise NotInBlocks("the judgements of some queries are not like those of others")
+            raise NotInBlocks("the queries have different kinds of judgements")
         known = columns
         yield block
 

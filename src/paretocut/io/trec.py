@@ -5,8 +5,8 @@ A run has one result per line, ``qid Q0 docno rank score tag``; judgements (qrel
 gzip or xz. They are parsed by the compiled kernel in chunks, so memory goes to the columns that are
 kept (scores and document ids) and not to the text.
 
-Order is trec_eval's: by score, ties by document id, both descending; the rank in the file is not
-looked at. Scores are compared as doubles, as trec_eval's current sources do; older releases, and
+Order is trec_eval's: by score, ties by document id, both descending; the rank in the file is
+ignored. Scores are compared as doubles, as trec_eval's current sources do; older releases, and
 pytrec_eval, first round them to single precision and so see ties between scores that differ by less
 than about one part in ten million.
 """
@@ -115,15 +115,15 @@ def read_trec(
 ) -> RankedLists:
     r"""Return the ranked lists of a TREC run, with relevance when judgements are given.
 
-    Queries keep the order in which the run first names them. With judgements, `with_qrels` says
-    which queries remain; if run and judgements differ, a `CoverageWarning` names the difference.
+    Queries keep the order of the run. With judgements, some queries may be left out; see
+    `with_qrels`. If run and judgements differ, a `CoverageWarning` names the difference.
 
     Parameters
     ----------
     run
         Path, "-" for standard input, or an open binary file; plain, gzip or xz.
     qrels
-        Judgements, likewise, or already read by `read_qrels`.
+        The judgements: a source like ``run``, or what `read_qrels` returned.
     min_grade, missing, unjudged
         As for `with_qrels`.
     higher_is_better

@@ -39,12 +39,12 @@ def judge(
         The judge: a person, a language model, a click log. It takes query and document; it
         returns True or False, a grade, or None if unsure. It may be asynchronous.
     budget
-        Answers to collect, including those of earlier runs in the file.
+        Number of answers to collect, including those of earlier runs in the file.
     texts, queries
-        Texts of the documents and of the queries, by id; ``ask`` gets them in place of the ids.
+        Texts of the documents and of the queries, by id; ``ask`` gets them instead of the ids.
     path
-        File that keeps each answer as soon as it is given. A second call with the same lists,
-        ``seed`` and ``repeats`` goes on where the first one stopped.
+        File in which each answer is saved at once. A second call with the same lists, ``seed`` and
+        ``repeats`` continues where the first one stopped.
     repeats
         Share of questions that are asked twice, to see how often the answers agree; see
         `JudgingSession.errors`.
@@ -52,7 +52,7 @@ def judge(
         Stop when the cuts lose at most this much F1, with 95 % confidence; None asks for the
         whole budget.
     progress
-        Whether to count on standard error and say at the end why it stopped; None does so on a
+        Whether to show progress on standard error, and at the end why it stopped; None does so on a
         terminal.
     seed
         Of the plan.

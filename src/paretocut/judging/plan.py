@@ -48,10 +48,10 @@ class JudgementPlan(tuple[tuple[int, int], ...]):
 def plan_judgements(lists: RankedLists, budget: int = 200, *, seed: int = 0) -> JudgementPlan:
     """Return which results to judge next, in order; stopping early is fine.
 
-    The plan visits list after list, those with the fewest judgements first, in random order. A
-    visit asks about five results of one list. Their log ranks are spread evenly, so the first
-    result, the third and the three hundredth all have their turn. Once 50 results are judged,
-    every other visit looks where relevance is as likely as not.
+    The plan visits one list after another, those with the fewest judgements first, otherwise in
+    random order. A visit asks about five results of one list. Their log ranks are spread evenly, so
+    the first result, the third and the three hundredth all get their turn. Once 50 results are
+    judged, every other visit asks about results that are as likely relevant as not.
 
     Parameters
     ----------

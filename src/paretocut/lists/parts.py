@@ -23,9 +23,9 @@ class Parts:
         Name of each retriever.
     scores
         One `Ragged` for each retriever, in the layout of the fused scores: the retriever's own
-        score, NaN where it did not return the document.
+        score, NaN if it did not return the document.
     ranks
-        Likewise its rank, from 1, and 0 where it did not return the document.
+        Its rank, from 1; 0 if it did not return the document.
 
     Examples
     --------

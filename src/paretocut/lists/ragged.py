@@ -80,7 +80,7 @@ class Ragged:
         dtype: Any = None,
         array: Callable[[Any], NDArray[Any]] = as_array,
     ) -> Ragged:
-        """Return the lists as ``Ragged``, without a copy where the layout allows it.
+        """Return the lists as ``Ragged``, without a copy if the layout allows it.
 
         ``array`` makes an array of the values of one list, or of all.
         """

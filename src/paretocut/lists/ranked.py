@@ -46,7 +46,7 @@ class RankedList:
         Scores as they were given, best first: falling, or rising if they are distances.
     relevance, relevant, num_relevant
         Grades, which of them count as relevant, and the number of relevant documents in the
-        collection; None without judgements. Grades are NaN where nobody judged; then
+        collection; None without judgements. The grade of an unjudged result is NaN; then
         ``relevant`` is None too.
     doc_ids
         Names of the results, or None.
@@ -67,9 +67,9 @@ class RankedList:
 class RankedLists(Drawn):
     """Many ranked lists in columns, every list best first.
 
-    Lists that arrive in another order are sorted (stably), and what belongs to the results
-    moves with them. The lists remember whether their scores are distances: `scores` gives them
-    back as they came, `merit` with higher always better. The caller's arrays are never changed.
+    Lists that arrive in another order are sorted (stably), and what belongs to the results moves
+    with them. The lists remember whether their scores are distances: ``scores`` are as they came,
+    and `merit` is always higher for better results. The caller's arrays are never modified.
 
     Parameters
     ----------
@@ -81,11 +81,11 @@ class RankedLists(Drawn):
     query_ids
         One name per list, text or whole numbers; by default "0", "1", ...
     doc_ids
-        Names of the results, likewise, in the layout of ``scores``.
+        Names of the results, text or whole numbers, in the layout of ``scores``.
     num_relevant
         Relevant documents in the collection, one number per list; by default those retrieved.
     query_embeddings
-        One row per list, for the methods that look at neighbouring queries.
+        One row per list, for methods that use neighbouring queries.
     doc_embeddings
         One row per result, in the order of the flat scores; or (lists, depth, dimensions).
     higher_is_better
@@ -97,19 +97,19 @@ class RankedLists(Drawn):
     ----------
     scores, relevance, doc_ids
         `Ragged` columns (the last two may be None). Document ids are text: a number 7 or 7.0 is
-        "7". The column holds objects where an id ends in NUL, which NumPy's own strings drop.
+        "7". The column holds objects if an id ends in NUL, which NumPy's own strings drop.
     query_ids, query_embeddings, doc_embeddings
         Arrays (the embeddings may be None).
     higher_is_better, min_grade
         As given.
     parts
-        What each retriever said of each result, in lists that `paretocut.fuse` made; else None.
+        Score and rank from each retriever, in lists made by `paretocut.fuse`; otherwise None.
 
     Notes
     -----
-    Lists may be judged in part. `judged` says which results have a grade, `fully_judged` whether
-    all have. What needs all grades (`relevant`, `num_relevant`, metrics, most truncators) refuses
-    lists that lack some, and never takes an unknown result for an irrelevant one.
+    Lists may be judged in part. `judged` says which results have a grade, and `fully_judged`
+    whether all have one. Whatever needs all grades (`relevant`, `num_relevant`, metrics, most
+    truncators) refuses lists with missing ones, and never treats an unknown result as irrelevant.
 
     Examples
     --------
@@ -366,7 +366,7 @@ class RankedLists(Drawn):
     def with_relevance(
         self, relevance: RaggedLike, num_relevant: ArrayLike | None = None
     ) -> RankedLists:
-        """Return the same lists with these judgements in place of those they had.
+        """Return the same lists with these judgements instead of their own.
 
         Parameters
         ----------
@@ -468,13 +468,13 @@ class RankedLists(Drawn):
         return np.random.default_rng(start).permutation(len(self))
 
     def truncate(self, k: ArrayLike) -> RankedLists:
-        """Return the lists cut to their first ``k`` results; ``num_relevant`` stays as it was.
+        """Return the lists cut to their first ``k`` results; ``num_relevant`` stays the same.
 
         Parameters
         ----------
         k
-            One number for all lists or one per list, or the `Cuts` of the lists; more than a
-            list has keeps all of it.
+            One number for all lists or one per list, or the `Cuts` of the lists. A number larger
+            than the list keeps all of it.
         """
         try:
             wanted = np.asarray(k)

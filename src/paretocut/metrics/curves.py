@@ -1,14 +1,14 @@
 """Metrics of a cut, each a curve over every possible cut ``k = 0..n`` of a list.
 
-A metric sees which results of a list are relevant, and how many relevant documents the
-collection holds; it gives the value of keeping the first ``k`` results for every ``k``. So the
-best ``k`` is an argmax, and the value of a prediction is a lookup.
+A metric sees which results of a list are relevant, and how many relevant documents the collection
+holds. It returns the value of keeping the first ``k`` results, for every ``k``. So the best ``k``
+is an argmax, and the value of a prediction is a lookup.
 
-The recall base of `f1` and `f_beta` is what was *retrieved*: the relevant results in the list,
-as in the papers on truncation, since no cut brings back what the retriever missed. With
-``f_beta(beta, recall_base="collection")``, by name "f1/collection", it is all relevant documents
-that ``RankedLists.num_relevant`` counts, as in trec_eval; `recall` is trec_eval's too. Where a
-fraction would be 0/0 (nothing kept, nothing relevant) the value is 0, as in trec_eval.
+Recall in `f1` and `f_beta` counts what was *retrieved*: the relevant results in the list, as in the
+papers on truncation, because no cut recovers what the retriever missed. With ``f_beta(beta,
+recall_base="collection")``, by name "f1/collection", it is all relevant documents that
+``RankedLists.num_relevant`` counts, as in trec_eval; `recall` is trec_eval's too. If a fraction
+would be 0/0 (nothing kept, nothing relevant), the value is 0, as in trec_eval.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class Metric:
     name
         Its name in `get` and in tables.
     function
-        Takes the relevance of a list's results (booleans, best first) and the number of
-        relevant documents in the collection; returns the values at ``k = 0..n``. Two metrics
-        are equal if their functions and the settings of these are.
+        Takes the relevance of a list's results (booleans, best first) and the number of relevant
+        documents in the collection; returns the values at ``k = 0..n``. Two metrics are equal if
+        their functions and settings are equal.
 
     Examples
     --------
@@ -236,14 +236,14 @@ def f_beta(beta: float, *, recall_base: Literal["retrieved", "collection"] = "re
 
 
 def utility(gain: float = 1.0, cost: float = 1.0) -> Metric:
-    """Return a linear utility: ``gain`` for each relevant result kept, minus ``cost`` for others.
+    """Return a linear utility: ``gain`` per relevant result kept, ``-cost`` per irrelevant one.
 
     Parameters
     ----------
     gain
         What a relevant result is worth, 0 or more.
     cost
-        What reading a result that is not relevant costs, 0 or more.
+        What an irrelevant result costs, 0 or more.
 
     Examples
     --------
@@ -265,22 +265,22 @@ def reranked_ndcg(
 ) -> Metric:
     """Return the value of re-ranking the first k results: nDCG after it, minus what it costs.
 
-    Cut ``k`` means that a re-ranker sees the first ``k`` results and puts them into its own
-    order; the others stay behind them as they stood. So ``k = 0`` is the list as it came.
+    Cut ``k`` means that a re-ranker puts the first ``k`` results into its own order, and the others
+    follow as before. So ``k = 0`` is the original list.
 
     Parameters
     ----------
     reranked
         The same results with the re-ranker's scores, found by query id and document id. Equal
-        scores keep the order of the list. None stands for a re-ranker that knows the grades:
-        what the best one could reach.
+        scores keep the order of the list. None means a re-ranker that knows the grades, the best
+        possible one.
     at
         How many results nDCG looks at.
     cost
         What one call, the re-ranking of one result, costs in units of nDCG.
     grades
-        The grades of all judged documents, by query id, for the ideal order that nDCG is a share
-        of. By default those in the list, since no re-ranking brings in what was not retrieved.
+        The grades of all judged documents, by query id, for the ideal order of nDCG. By default
+        those in the list, because re-ranking cannot add what was not retrieved.
 
     Examples
     --------
@@ -338,7 +338,7 @@ _RERANKED = re.compile(r"reranked_ndcg@(\d+)\(([^,]+)\)")
 
 
 def names() -> Iterable[str]:
-    """Return the names `get` knows, the last three being patterns."""
+    """Return the names that `get` knows; the last three are patterns."""
     return [*_NAMED, "f<beta>[/collection]", "utility(<gain>,<cost>)", "reranked_ndcg@<at>(<cost>)"]
 
 

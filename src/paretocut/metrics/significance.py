@@ -26,7 +26,7 @@ _LARGEST = 1e150
 def bootstrap_interval(
     values: FloatArray, *, confidence: float = 0.95, resamples: int = 10_000, seed: int = 0
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the percentile bootstrap interval of each column's mean, rows being resampled.
+    """Return the percentile bootstrap interval of the mean of each column, by resampling rows.
 
     Parameters
     ----------
@@ -60,11 +60,11 @@ def bootstrap_interval(
 def sign_flip_test(
     differences: FloatArray, *, resamples: int = 10_000, seed: int = 0
 ) -> FloatArray:
-    """Return the two-sided p-value of "this column's mean is zero", by random changes of sign.
+    """Return the two-sided p-value of "the mean of this column is zero", by flipping signs.
 
-    Under the null hypothesis each query's difference is as likely with the other sign. All sign
-    patterns are tried where there are no more of them than ``resamples``; otherwise the p-value
-    counts the observed pattern too, so it is never 0.
+    Under the null hypothesis, the difference of each query is equally likely with the opposite
+    sign. All sign patterns are tried if there are at most ``resamples``. Otherwise the p-value also
+    counts the observed pattern, so it is never 0.
 
     Parameters
     ----------

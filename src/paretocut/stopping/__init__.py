@@ -1,11 +1,11 @@
 """When to stop reading: rules for reviews that read down one ranked list.
 
-`Certificate` asks a test on this review alone. `Quantile` asks what was enough in earlier reviews.
-`Target` asks a random sample. `plan` says before the start what each of them costs.
+`Certificate` tests this review alone. `Quantile` uses what was enough in earlier reviews. `Target`
+uses a random sample. `plan` says beforehand what each of them costs.
 
 Each rule has ``replay`` for a finished review and ``review`` for a running one, whose ``state``
-says after every document whether to stop, and what is known of the recall. The recall to expect
-and its interval come from the urn test at levels that were right on average in 58 rankings of 43
+says after every document whether to stop, and what is known about the recall. The expected recall
+and its interval come from the urn test, at levels that were right on average in 58 rankings of 43
 reviews; `Target` takes them from its sample.
 """
 

@@ -27,7 +27,7 @@ class Price:
     rule
         The rule.
     read
-        Documents to read with a ranking of middling quality.
+        Documents to read with a ranking of medium quality.
     interval
         The same with a good and with a poor ranking: the better and the worse quarter of the
         rankings that the package has seen.
@@ -41,11 +41,11 @@ class Price:
 def plan(
     total: int, prevalence: float, *, recall: float = 0.95, rules: Iterable[Rule] | None = None
 ) -> list[Price]:
-    """Return what each promise would cost, in documents to read.
+    """Return the cost of each promise, in documents to read.
 
-    Reviews are simulated: as many relevant documents as guessed, spread down the ranking as they
-    were in 58 rankings of 43 reviews in medicine. With more than 500 relevant documents a smaller
-    review stands for the large one, which makes the prices a little too high.
+    Reviews are simulated, with as many relevant documents as guessed, spread over the ranking as in
+    58 rankings of 43 medical reviews. With more than 500 relevant documents a smaller review is
+    simulated instead, which makes the prices a little too high.
 
     Parameters
     ----------

@@ -30,18 +30,18 @@ class State:
     read, found, total
         Documents read, relevant ones among them, and all documents of the review.
     sure
-        The recall reached for sure: the rule's confidence, or 95 %, stands behind it.
+        The recall reached for sure: at the confidence of the rule, or 95 %.
     expected
-        The recall to expect; None before the first find.
+        The expected recall; None before the first relevant document.
     interval
-        Where the recall is in about nine reviews out of ten; see `paretocut.stopping`.
+        Contains the true recall in about nine reviews out of ten; see `paretocut.stopping`.
     more_without, more
-        Documents still to read until the rule stops: if nothing is found in them, and if finds go
-        on at the present rate.
+        Documents still to read until the rule stops: if nothing more is found, and if relevant
+        documents keep coming at the present rate.
     reason
         The decision in words; once it is "stop", a sentence for the report of the review.
     warnings
-        What speaks against relying on the rule here.
+        Reasons not to rely on the rule here.
     """
 
     stop: bool
@@ -55,6 +55,15 @@ class State:
     more: int
     reason: str
     warnings: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        if self.expected is None:
+            return f"{self.reason}."
+        low, high = self.interval
+        return (
+            f"{self.reason}. Recall: surely at least {self.sure:.2f}, expected {self.expected:.2f} "
+            f"({low:.2f} to {high:.2f})."
+        )
 
 
 @dataclass(frozen=True)
@@ -72,7 +81,7 @@ def percent(share: float) -> str:
 
 
 class Rule(ABC):
-    """Base of the rules: each can run on a finished review and along a running one."""
+    """Base of the rules: each can replay a finished review and follow a running one."""
 
     _parameters: ClassVar[Mapping[str, Kind]]
 
@@ -174,9 +183,9 @@ class Review(ABC):
         self._judged[document] = answer
 
     def to_read(self) -> Iterator[int]:
-        """Yield the number of the next document to read, until the rule says stop.
+        """Yield the number of the next document to read, until the rule says to stop.
 
-        Each must be judged with `add` before the next is asked for.
+        Judge each one with `add` before you ask for the next.
         """
         while not self._stops() and (document := self._next()) is not None:
             yield document
@@ -187,7 +196,7 @@ class Review(ABC):
                 )
 
     def reorder(self, documents: Iterable[int]) -> None:
-        """Put the documents that the ranking has not reached into a new order.
+        """Put the documents that have not been reached into a new order.
 
         Parameters
         ----------
@@ -217,11 +226,14 @@ class Review(ABC):
         elif stop:
             reason = f"stop: {done}. {self.rule._promise()}"
         elif not found:
-            reason = f"go on: {done}. Without a find, nothing can be said about the recall"
+            reason = (
+                f"go on: {done}. Nothing can be said about the recall before the first "
+                f"relevant document"
+            )
         else:
             reason = (
-                f"go on: {done}. {without:,} more to read if nothing is found, {more:,} if finds "
-                "go on at the present rate"
+                f"go on: {done}. {without:,} more to read if nothing is found, {more:,} if "
+                "relevant documents keep coming at the present rate"
             )
         share = found / self.total / recall.expected if stop and recall.expected else None
         warnings = self.rule._warnings(self.total, share)

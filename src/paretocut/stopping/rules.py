@@ -54,12 +54,12 @@ class UrnRule(Rule):
         return _SURE
 
     def replay(self, relevances: ArrayLike) -> int:
-        """Return the number read; see `Rule.replay`."""
+        """Return the number of documents read before the rule stops."""
         finds, total = as_finds(relevances, type(self).__name__)
         return first_stop(finds, total, self.tested, self.level)
 
     def review(self, *, total: int) -> Review:
-        """Return a running review; see `Rule.review`."""
+        """Return a running review, whose state says whether to stop."""
         return _UrnReview(self, total)
 
 
@@ -116,8 +116,9 @@ class _UrnReview(Review):
 class Certificate(UrnRule):
     """Stop when a test on this review alone says that the recall is reached.
 
-    It needs nothing but a ranking that gets poorer as it goes down. It is honest and dear: on 58
-    rankings of 43 finished reviews it read 88 % of the documents for a recall of 0.95.
+    It only needs a ranking with fewer relevant documents further down. It is reliable but
+    expensive: on 58 rankings of 43 finished reviews it read 88 % of the documents for a recall of
+    0.95.
 
     Parameters
     ----------
@@ -128,15 +129,15 @@ class Certificate(UrnRule):
 
     Notes
     -----
-    For every urn of the last documents read, with N documents not read before it, n read in it and
+    For every urn of the last documents read, with N documents unread before it, n read from it and
     k found in it, let K be the smallest number of relevant documents in it that would put the
     recall below the target. The p-value is the probability of at most k finds among n documents
     drawn from N with K relevant ones. The rule stops when the least p-value of all urns is below
     ``1 - confidence``.
 
-    **Peeking.** The least p-value of many urns is taken, after every document, and that is not
-    corrected for. A ranking makes up for it: on those 58, 0 to 3 % fell short of the recall at a
-    confidence of 0.95. A random order does not: up to half of simulated reviews fell short. Use
+    **Peeking.** The rule takes the smallest p-value of many urns after every document, without a
+    correction. A good ranking makes up for this: of those 58, 0 to 3 % fell short of the recall at
+    a confidence of 0.95. A random order does not: up to half of simulated reviews fell short. Use
     `Target` there.
 
     References
@@ -228,28 +229,28 @@ def learned() -> dict[str, Any]:
 class Quantile(UrnRule):
     """Stop at the p-value that was low enough in earlier reviews.
 
-    The urn test of `Certificate` is too careful: rankings are better than chance. Here its level is
-    a conformal quantile of what finished reviews would have needed, so that the recall is reached
-    in at least a ``reliability`` share of reviews like them.
+    The urn test of `Certificate` is too cautious, because rankings are better than chance. Here its
+    level is a conformal quantile of what finished reviews would have needed, so that at least a
+    share ``reliability`` of similar reviews reaches the recall.
 
     Parameters
     ----------
     recall
-        Share of the relevant documents to find. Without `fit`, one of 0.7, 0.8, 0.9, 0.95, 0.98
-        and 1: for these the package knows levels from 58 rankings of 43 reviews in medicine.
+        Share of the relevant documents to find. Without `fit`, one of 0.7, 0.8, 0.9, 0.95, 0.98 and
+        1, for which the package ships levels from 58 rankings of 43 medical reviews.
     reliability
         Share of the reviews in which the recall must be reached.
 
     Attributes
     ----------
     earlier_
-        What `fit` learned; None before, and then the levels that ship are used.
+        What `fit` learned; None before, when the shipped levels are used.
 
     Notes
     -----
-    The promise is about reviews like the earlier ones, ranked as well as they were, and about all
-    of them together: one stopped review may be one that falls short. A review that is longer or
-    shorter than all earlier ones, or richer or poorer in relevant documents, gets a warning.
+    The promise is about reviews like the earlier ones, with rankings as good as theirs, and about
+    all of them together: a single review may fall short. A review that is longer or shorter than
+    all earlier ones, or richer or poorer in relevant documents, gets a warning.
 
     Examples
     --------

@@ -31,30 +31,30 @@ def binomial_cdf(k: int, n: int, p: float) -> float:
 
 @dataclass(frozen=True)
 class Target(Rule):
-    """Read a random sample until it has enough finds, then down the ranking to most of them.
+    """Read a random sample until it has enough relevant documents, then the ranking down to most.
 
-    The finds of a random sample are a random draw of all relevant documents, whatever the ranking
-    is. When the ranking has reached so many of them, it has reached the recall.
+    The relevant documents in a random sample are a random draw of all relevant documents, whatever
+    the ranking. Once the ranking has reached enough of them, it has reached the recall.
 
     Parameters
     ----------
     recall
         Share of the relevant documents to find.
     confidence
-        That the recall is reached. It holds for any ranking, and looking at it often costs nothing.
+        Confidence that the recall is reached. It holds for any ranking, however often you look.
     finds
-        Relevant documents that the sample must hold; by default the fewest that can carry the
+        Relevant documents that the sample must hold; by default the fewest that support the
         promise: 14, 29 and 59 for a recall of 0.8, 0.9 and 0.95. With more, a few of them may be
-        missed and the ranking need not be read so far.
+        missed, and less of the ranking needs to be read.
     seed
         Of the sample.
 
     Notes
     -----
     With r finds in the sample the ranking is read until it has reached j of them: the smallest j
-    for which a binomial of r trials with probability ``recall`` stays below j with this
-    confidence. That is the quantile bound of QBCB. A collection with fewer relevant documents than
-    the sample must hold is read whole.
+    for which a binomial of r trials with probability ``recall`` stays below j with this confidence.
+    This is the quantile bound of QBCB. A collection with fewer relevant documents than the sample
+    needs is read completely.
 
     References
     ----------
@@ -107,7 +107,13 @@ class Target(Rule):
         return next(wanted, self.sampled)
 
     def replay(self, relevances: ArrayLike) -> int:
-        """Return the number read, the sample included; see `Rule.replay`."""
+        """Return how many documents of a finished review the rule would have read.
+
+        Parameters
+        ----------
+        relevances
+            True or False for each document of the review, in the order of the ranking.
+        """
         finds, total = as_finds(relevances, "Target")
         if finds.size < self.sampled:
             return total
@@ -118,7 +124,13 @@ class Target(Rule):
         return depth + int(np.count_nonzero(sample >= depth))
 
     def review(self, *, total: int) -> Review:
-        """Return a running review; see `Rule.review`."""
+        """Return a running review that this rule watches; its state says whether to stop.
+
+        Parameters
+        ----------
+        total
+            Number of documents, read or not.
+        """
         return _SampledReview(self, total)
 
     def _draw(self, total: int) -> IntArray:

@@ -59,7 +59,7 @@ class SurpriseFit(Drawn):
     threshold
         Score at which the tail begins, in the caller's units.
     lower, upper
-        The window of ascending scores the null was fitted on, ``[lower, upper)``.
+        The window of ascending scores that the null was fitted to, ``[lower, upper)``.
     cvm
         Cramer-von-Mises statistic W2 of the fit.
     transform
@@ -94,7 +94,7 @@ class SurpriseFit(Drawn):
 
     @property
     def pvalues(self) -> FloatArray:
-        """Chance of a score at least this high under the fitted tail, ``exp(-surprise)``."""
+        """Probability of a score at least this high under the fitted tail, ``exp(-surprise)``."""
         pvalues: FloatArray = np.exp(-self.surprise)
         return pvalues
 
@@ -120,7 +120,7 @@ class SurpriseFit(Drawn):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Names of what the user should know, keys of `paretocut.WARNINGS`."""
+        """Names of warnings, keys of `paretocut.WARNINGS`."""
         return self._many.warnings[0]
 
     def cut(self, **options: Unpack[_RuleCutOptions]) -> Cut:
@@ -129,8 +129,8 @@ class SurpriseFit(Drawn):
         Parameters
         ----------
         **options
-            One of ``alpha``, ``evalue``, ``fdr`` and ``min_surprise``; with it ``if_shallow``,
-            and the bounds ``min_k`` and ``max_k``. They mean what they do in `paretocut.cut`.
+            One of ``alpha``, ``evalue``, ``fdr`` and ``min_surprise``, optionally with
+            ``if_shallow``, ``min_k`` and ``max_k``. They mean the same as in `paretocut.cut`.
         """
         return self._many.cut(**options)[0]
 
@@ -223,7 +223,7 @@ class SurpriseFits(Drawn):
 
     @property
     def warnings(self) -> tuple[tuple[str, ...], ...]:
-        """Names of what the user should know of each list, keys of `paretocut.WARNINGS`."""
+        """Names of warnings about each list, keys of `paretocut.WARNINGS`."""
         scores = self._scores
         found = diagnose(scores)
         # Saturated probabilities are no trouble as logits, and distances are no probabilities.

@@ -43,13 +43,13 @@ def fit_tail(
         False if the scores are distances.
     transform
         Scale on which the tail is fitted: ``"identity"``, ``"log"``, ``"logit"`` (for
-        probabilities), or ``"auto"``: identity if that fits, else what fits best.
+        probabilities), or ``"auto"``: identity if that fits, otherwise whatever fits best.
     selection
         How the lower end of the window is found, once the largest scores that hurt the fit are
         dropped: ``"greedy"``, the paper's search; or ``"gof"``, raise the threshold until the
         fit is acceptable (goodness-of-fit p-value of 0.1 or more).
     refit
-        What the final tail is fitted to: ``"window"``, the scores thought to be non-relevant; or
+        What the final tail is fitted to: ``"window"``, the scores that look irrelevant; or
         ``"all"``, everything from the threshold up.
     min_window
         Smallest number of scores a window may have.

@@ -2,7 +2,7 @@
 
 Sign convention, here and everywhere in paretocut: ``shape`` is SciPy's ``c`` (the paper's ``-c``),
 so that ``P(excess >= e) = (1 + shape * e / scale) ** (-1 / shape)``, and ``exp(-e / scale)`` at
-shape 0. Fits are under ``shape >= 0``: a tail that never ends.
+shape 0. Fits use ``shape >= 0``: a tail without an end.
 """
 
 from __future__ import annotations
@@ -105,10 +105,10 @@ def fit_gpd(excess: ArrayLike) -> GpdFit:
 def gof_pvalue(cvm: ArrayLike, shape: ArrayLike, m: ArrayLike) -> FloatArray:
     """Return p-values of W2 for fits of the given shape on windows of ``m`` scores.
 
-    Read off a simulated surface (100,000 samples per grid point: standard error 0.0007 at 0.05),
-    linear between its grid points; values end at 0.0005 and 0.999. As the surface is entered with
-    the fitted shape, windows of fewer than about 20 scores with a heavy tail get p-values that
-    are too large: 0.05 stands for about 0.02 at shape 0.5 and 9 scores.
+    The values come from a simulated table (100,000 samples per grid point: standard error 0.0007 at
+    0.05) with linear interpolation, and are limited to 0.0005 and 0.999. Because the fitted shape
+    is used to look them up, windows of fewer than about 20 scores with a heavy tail get p-values
+    that are too large: 0.05 means about 0.02 at shape 0.5 and 9 scores.
 
     Parameters
     ----------

@@ -114,8 +114,8 @@ def make(name: str, /, **params: Any) -> Truncator:
     name
         One of `names`: "surprise", "global_k", "minmax", ...
     **params
-        Arguments of its class, over those the name implies. ``base`` may be a short name too.
-        A ``metric`` is left out where the class has none, so that one call suits all.
+        Arguments of its class, in addition to those the name implies. ``base`` may be a short name
+        too. A ``metric`` is ignored if the class has none, so the same call works for every name.
 
     Examples
     --------
@@ -138,15 +138,15 @@ def make(name: str, /, **params: Any) -> Truncator:
 
 
 def from_text(text: str, metric: str = "f1") -> Truncator:
-    """Return the truncator that a few words describe, as on the command line.
+    """Return the truncator that a text describes, as on the command line.
 
     Parameters
     ----------
     text
-        Short name and, after a colon, parameters: ``surprise:refit=all,min_window=10``. Values
-        are read as JSON where that is what they are, as text elsewhere.
+        Short name and, after a colon, parameters: ``surprise:refit=all,min_window=10``. Values are
+        read as JSON if possible, and otherwise as text.
     metric
-        What it shall learn, where it learns.
+        The metric to train for, if it learns.
 
     Examples
     --------

@@ -51,10 +51,10 @@ class Accept(Truncator):
     confidence
         Probability, over the judged queries drawn, that the promise holds.
     name
-        What the scores come from, in your words, such as "e5-small, cosine". Reports and reasons
-        name it.
+        Where the scores come from, in your words, such as "e5-small, cosine". Reports and reasons
+        mention it.
     background
-        For use without judgements: what queries without an answer reach. A result is accepted if
+        For use without judgements: the scores of queries without an answer. A result is accepted if
         at most the share ``max_error`` of such queries reach its score. There is nothing to fit.
 
     Attributes
@@ -74,22 +74,22 @@ class Accept(Truncator):
 
     Notes
     -----
-    *What is wrong.* An accepted result that is not relevant. For a query without any relevant
-    result every result is wrong, so judge such queries too. Only first results are looked at;
-    queries whose first result nobody judged are left out.
+    *What counts as wrong.* An accepted result that is not relevant. For a query without any
+    relevant result every result is wrong, so judge such queries too. Only first results matter;
+    queries with an unjudged first result are left out.
 
     *Learning.* A logistic regression of four numbers. Each judged query is scored by a regression
     that has not seen it (five folds); the one that decides has seen all.
 
     *Promise.* Queries are accepted one after the other, the surest first. At each step an exact
-    binomial test asks whether the error of the accepted may be above ``max_error``. The tests stop
-    at the first that says so, so their number costs nothing (fixed-sequence testing). They begin
-    where the learned log-odds give the first test its best chance. For a score that is given, the
-    bound is exact. Here the score is learned from the same queries in turn, and simulations replace
-    the proof; therefore the tests use three quarters of the risk ``1 - confidence``. The promise is
-    for queries like the judged ones.
+    binomial test asks whether the error of the accepted ones may be above ``max_error``. Testing
+    stops at the first failure, so the number of tests costs nothing (fixed-sequence testing). The
+    tests begin where the learned log-odds give the first one its best chance. For a given score the
+    bound is exact. Here the score is learned from the same queries by cross-fitting, and
+    simulations replace the proof, so the tests use only three quarters of the risk ``1 -
+    confidence``. The promise holds for queries like the judged ones.
 
-    With a background there is no promise about the error: near misses on the topic score higher
+    With a background there is no promise about the error, because on-topic near misses score higher
     than queries without an answer.
 
     References
@@ -138,7 +138,7 @@ class Accept(Truncator):
         self.background = background
 
     def check(self, lists: RankedLists | RaggedLike) -> Drift:
-        """Return whether new queries look like those at fit.
+        """Return whether new queries look like those seen at fit.
 
         Three two-sample tests (Kolmogorov and Smirnov) compare the best score, the learned score
         and the share accepted, corrected for their number.
@@ -146,7 +146,7 @@ class Accept(Truncator):
         Parameters
         ----------
         lists
-            Lists of new queries, 50 or more; bare ones in the direction of those at fit.
+            Lists of new queries, 50 or more; bare scores must have the direction of those at fit.
         """
         self._require_learned("check")
         given = as_lists(lists, self.higher_is_better_, who="Accept.check")
@@ -163,8 +163,8 @@ class Accept(Truncator):
         """Return what can be accepted, and at which error, in words and numbers."""
         if self.background is not None:
             return (
-                f"Accepts a first result whose score at most {percent(self.max_error)} of the "
-                f"queries without an answer reach{self._source()}: "
+                f"Accepts the first result if at most {percent(self.max_error)} of the queries "
+                f"without an answer reach its score{self._source()}: "
                 f"{self.background.limit(self.max_error):.3g}.\n"
                 "Near misses on the topic are not covered: only judged queries show those."
             )
@@ -355,7 +355,7 @@ class _Sure:
         accepted = self.log_odds[i] > accept.threshold_
         side = "below" if accepted else "not below"
         return (
-            f"the first result is wrong with probability {percent(float(error))} by estimate, "
+            f"the first result is wrong with an estimated probability of {percent(float(error))}, "
             f"{side} {percent(float(limit))}, {taught}"
         )
 

@@ -38,13 +38,13 @@ METRIC: Kind = _MetricKind()
 class Truncator(ABC):
     """Base of everything that chooses how many results of a list to keep.
 
-    The conventions are scikit-learn's: the constructor only stores its arguments, `fit` learns
-    from judged lists and returns the truncator, what it learned is in attributes that end in an
-    underscore. `cut` decides on one list, `cut_batch` on many, `predict` gives the numbers alone.
+    It follows scikit-learn's conventions: the constructor only stores its arguments, `fit` learns
+    from judged lists and returns the truncator, and learned attributes end in an underscore. `cut`
+    decides on one list, `cut_batch` on many, and `predict` returns only the numbers.
 
-    A subclass declares ``_parameters`` (what each argument may be) and writes ``_decide`` (how
-    many results of each list to keep, with the evidence). Where there is something to learn it
-    writes ``_fit`` and ``_state``, and ``_learns`` if that depends on its parameters.
+    A subclass declares ``_parameters`` (what each argument may be) and writes ``_decide`` (how many
+    results of each list to keep, with the evidence). If there is something to learn, it also writes
+    ``_fit`` and ``_state``, and ``_learns`` if that depends on its parameters.
     """
 
     _classes: ClassVar[dict[str, type[Truncator]]] = {}
@@ -71,8 +71,8 @@ class Truncator(ABC):
     def fit(self, lists: RankedLists) -> Self:
         """Return the truncator itself, after learning from judged lists.
 
-        What it had learned before is replaced only when everything is learned: an error leaves it
-        as it was, and decisions at the same time see the old model or the new one.
+        The old model is replaced only when everything has been learned: an error leaves the
+        truncator as it was, and concurrent decisions see either the old model or the new one.
 
         Parameters
         ----------
@@ -112,10 +112,9 @@ class Truncator(ABC):
         Parameters
         ----------
         scores
-            Scores of one list in any order, but five or more must not stand worst first.
+            Scores of one list in any order, except that five or more must not come worst first.
         query
-            Text of the query. Truncators that were calibrated for lexical scores need it; others
-            do not look at it.
+            Text of the query. Truncators calibrated for lexical scores need it; others ignore it.
         higher_is_better
             False for distances.
         min_k, max_k
@@ -143,9 +142,9 @@ class Truncator(ABC):
         Parameters
         ----------
         lists
-            `RankedLists`, which know their direction, or bare scores in any layout that they
-            take. The order of the results does not matter, except that bare lists of five or
-            more results must not stand worst first.
+            `RankedLists`, which know their direction, or bare scores in any layout that they take.
+            The order of the results does not matter, except that bare lists of five or more results
+            must not come worst first.
         queries
             Texts of the queries, one per list; see `cut`.
         higher_is_better
@@ -192,7 +191,7 @@ class Truncator(ABC):
         Parameters
         ----------
         deep
-            Also those of truncators among them, as ``name__argument``.
+            Whether to include the arguments of nested truncators, as ``name__argument``.
         """
         params = {name: getattr(self, name) for name in self._defaults()}
         if deep:
@@ -290,9 +289,9 @@ class Truncator(ABC):
     def keys(self, lists: RankedLists) -> Ragged:
         """Return one number per result, never rising down a list: what `Conformal` thresholds.
 
-        Keeping the results whose number is at least ``t`` gives a nested family of cuts. Here
+        Keeping the results whose number is at least ``t`` gives a nested family of cuts. By default
         it is the predicted cut, stretched or shrunk by a common factor; ``t = 1`` is the cut
-        itself. Methods that have a value for each result give that instead.
+        itself. Methods that have a value for each result return that instead.
 
         Parameters
         ----------

@@ -39,7 +39,7 @@ _RECORD: dict[str, Kind] = {
 
 
 class Calibrated(Gated, Drawn):
-    """A truncator that knows an index: what nonsense scores there, and how many to expect.
+    """A truncator that knows an index: how high nonsense scores, and how many results to expect.
 
     `paretocut.calibrate` makes it.
 
@@ -55,7 +55,7 @@ class Calibrated(Gated, Drawn):
     log_
         Best scores of the unjudged queries, higher is better; None if there were none.
     shapes_
-        Of the lists that later lists are compared with, by `check`: best score, gap and half.
+        Best score, gap and upper half of the lists that `check` compares later lists with.
     scale_
         The scale of lexical scores (`paretocut.background.QueryScale`); None for scores that need
         no scale. With it every decision needs the query.
@@ -94,18 +94,18 @@ class Calibrated(Gated, Drawn):
     def check(
         self, lists: RankedLists | RaggedLike, *, queries: Sequence[str] | None = None
     ) -> Drift:
-        """Return whether lists of real queries are still what was calibrated on.
+        """Return whether lists of real queries still look as they did at calibration.
 
-        Another model, another index or other questions change the best scores or the shape of
-        lists. Three two-sample tests (Kolmogorov and Smirnov) look for that, corrected for their
-        number. Without queries at calibration there is nothing to compare with.
+        A new model, a new index or different questions change the best scores or the shape of
+        lists. Three two-sample tests (Kolmogorov and Smirnov) look for such changes, corrected for
+        their number. Calibration must have been given queries, or there is nothing to compare with.
 
         Parameters
         ----------
         lists
-            Lists of the same kind as the unjudged queries at calibration; 50 or more tell most.
+            Lists of the same kind as the unjudged queries at calibration, preferably 50 or more.
         queries
-            Texts of the queries; needed where calibration was for lexical scores.
+            Texts of the queries; needed if calibrated for lexical scores.
         """
         return self.compare(self.measure(lists, queries=queries))
 
@@ -124,12 +124,12 @@ class Calibrated(Gated, Drawn):
         return shapes_of(self._scaled(lists, queries))
 
     def compare(self, new: FloatArray) -> Drift:
-        """Return what `check` does, for lists that were measured before.
+        """Return the same as `check`, for lists that were measured before.
 
         Parameters
         ----------
         new
-            Rows of `measure`, of as many lists as there are.
+            Rows returned by `measure`.
         """
         if self.shapes_ is None:
             raise InvalidParameterError(
@@ -166,12 +166,12 @@ class Calibrated(Gated, Drawn):
         if self.alpha is None and groups is not None:
             return [
                 f"{opens}.",
-                f"By estimate, {percent(groups.share)} of your queries have no answer; of those "
-                f"with one {percent(groups.lost)} are left empty, of those without "
-                f"{percent(groups.passed)} get results.",
+                f"By estimate, {percent(groups.share)} of your queries have no answer. "
+                f"{percent(groups.lost)} of those with an answer are left empty, and "
+                f"{percent(groups.passed)} of those without get results.",
             ]
         assert self.alpha is not None
-        lines = [f"{opens}: {percent(self.alpha)} of nonsense gets there."]
+        lines = [f"{opens}: {percent(self.alpha)} of the nonsense gets that far."]
         if self.log_ is not None:
             empty = float(np.mean(self.log_ < sign * gate))
             lines.append(f"{percent(empty)} of your queries are left empty.")
@@ -230,7 +230,7 @@ class Calibrated(Gated, Drawn):
         )
         if origin.own_words is not None and origin.own_words < 8:
             lines.append(
-                f"The index was taken for one of {origin.size} documents (size= says otherwise), "
+                f"The index was assumed to hold {origin.size} documents (size= changes this), "
                 f"so {origin.own_words} of the 8 words of nonsense come from it."
             )
         about = [f"made {origin.date} by version {origin.version}", f"depth {origin.depth}"]
@@ -245,7 +245,7 @@ class Calibrated(Gated, Drawn):
             return ""
         half = shipped_number()["half"]
         number = math.exp(learned.typical + half * float(np.median(self.shapes_[:, 2])))
-        return f", about {max(number, 1):.2g} relevant results in a typical list by estimate"
+        return f", about {max(number, 1):.2g} relevant results in a typical list (estimated)"
 
     def _scaled(self, lists: RankedLists, queries: Sequence[str] | None) -> RankedLists:
         if self.scale_ is None:

@@ -132,20 +132,20 @@ def cut(
 ) -> Cut:
     """Return how many results of one list to keep, and why.
 
-    Without any other argument the scores alone decide: untrained
-    `paretocut.truncators.Consensus`. A word about the questions makes it better. A rule keeps the
-    results that chance explains badly. A truncator uses what it has learned.
+    By default the scores alone decide, through an untrained `paretocut.truncators.Consensus`.
+    ``expect`` improves on that. A rule keeps the results that are unlikely to be chance. A
+    truncator uses what it has learned.
 
     Parameters
     ----------
     scores
-        Scores of one list, in any order but worst first, which would mean a wrong direction.
+        Scores of one list, in any order except worst first, which would mean a wrong direction.
     higher_is_better
         False if the scores are distances.
     truncator
-        Any truncator, or the path of a saved one. At most one of ``truncator``, ``expect`` and
-        the rules (``alpha``, ``evalue``, ``fdr``, ``min_surprise``) decides; the options after the
-        rules belong to a rule.
+        Any truncator, or the path of a saved one. At most one of ``truncator``, ``expect`` and the
+        rules (``alpha``, ``evalue``, ``fdr``, ``min_surprise``) may be given; the options after the
+        rules only apply with a rule.
     {options}
 
     Examples

@@ -54,15 +54,15 @@ class Conformal(Truncator):
     level
         Largest expected loss, in (0, 1).
     train
-        Share of the lists that `fit` spends on training the base, where its family of cuts
-        depends on anything learned; the others calibrate. Otherwise all lists calibrate.
+        Share of the lists that `fit` uses to train the base, if the base must learn anything; the
+        rest calibrate. Otherwise all lists calibrate.
     seed
         Seed of that division.
 
     Attributes
     ----------
     base_
-        The base, fitted where it had to be.
+        The base, fitted if it had to be.
     threshold_
         The calibrated threshold on the base's keys.
 
@@ -76,15 +76,14 @@ class Conformal(Truncator):
     and ``t = 1`` is the base itself.
 
     *Guarantee.* With ``n`` calibration lists, ``t`` is the threshold furthest from the safe end
-    (everything for fnr, nothing for fdr) for which ``(n * mean loss + 1) / (n + 1) <= level``
-    there and everywhere on the safe side. If the calibration lists and the new one are
-    exchangeable and the loss falls with every result kept, as fnr does, the expected loss is at
-    most ``level``, for every ``n`` and any scores. It is an average over queries and calibration
-    draws, not a promise for each query. For losses that are not monotone, such as fdr, looking
-    at the safe side makes the *mean* loss monotone, and the guarantee holds as ``n`` grows, not
-    for every ``n``. When no threshold qualifies (always when ``level < 1 / (n + 1)``) the safe
-    end itself is taken. For a function of your own, the safe end is the one with the lower mean
-    loss.
+    (everything for fnr, nothing for fdr) for which ``(n * mean loss + 1) / (n + 1) <= level`` there
+    and everywhere on the safe side. If the calibration lists and the new one are exchangeable and
+    the loss falls with every result kept, as fnr does, the expected loss is at most ``level``, for
+    every ``n`` and any scores. It is an average over queries and calibration draws, not a promise
+    for each query. For losses that are not monotone, such as fdr, looking at the safe side makes
+    the *mean* loss monotone, and the guarantee holds as ``n`` grows, not for every ``n``. If no
+    threshold qualifies (always if ``level < 1 / (n + 1)``), the safe end itself is used. For your
+    own function, the safe end is the one with the lower mean loss.
 
     References
     ----------

@@ -31,27 +31,26 @@ class ScoreDistribution(Truncator):
     Parameters
     ----------
     truncated
-        Fit the normal as cut off at the list's lowest score, and count the relevant results
-        that it places below in the expected recall.
+        Fit a normal that is cut off at the lowest score of the list, and include the relevant
+        results below that score in the expected recall.
     max_iter
-        Most EM steps per list.
+        Maximum number of EM steps per list.
 
     Notes
     -----
-    Scores, scaled to [0, 1] within the list, are drawn from ``g N(mu, sd) + (1 - g)
-    Exp(rate)``; the normal stands for the relevant ones. EM has known troubles. The remedies here
-    are: three starts, of which the likeliest goes on; a floor of 0.02 under ``sd``; and ``mu``
-    between the mean of the exponential and the best score, so that the two cannot swap. The
-    exponential has the heavier tail, which would make the very best results less likely to be
-    relevant; so the probability of relevance stays at its maximum from there up. The cut is
-    ``argmax_k 2 P_k / (k + P_n)`` with ``P_k`` the sum of the first ``k`` probabilities. With
-    ``truncated`` the denominator's ``P_n`` is divided by the share of the normal above the
-    lowest score, and the M step allows for what is not seen (an exponential has no memory, so
-    it needs no change).
+    Scores, scaled to [0, 1] within the list, are drawn from ``g N(mu, sd) + (1 - g) Exp(rate)``;
+    the normal models the relevant ones. EM has known problems. The remedies here are three starts,
+    of which the likeliest continues; a minimum ``sd`` of 0.02; and ``mu`` kept between the mean of
+    the exponential and the best score, so that the two cannot swap. The exponential has the heavier
+    tail, which would make the very best results less likely to be relevant, so the probability of
+    relevance stays at its maximum from there up. The cut is ``argmax_k 2 P_k / (k + P_n)`` with
+    ``P_k`` the sum of the first ``k`` probabilities. With ``truncated`` the denominator's ``P_n``
+    is divided by the share of the normal above the lowest score, and the M step allows for what is
+    not seen (an exponential has no memory, so it needs no change).
 
-    About 100 passes over the scores. It always keeps something; it is misled where relevant
-    scores do not stand out as a bump, as in short lists. Lists of fewer than 5 results and
-    constant ones are kept whole.
+    It makes about 100 passes over the scores and always keeps something. It fails if the relevant
+    scores form no bump of their own, as in short lists. Lists of fewer than 5 results and constant
+    lists are kept whole.
 
     References
     ----------

@@ -28,7 +28,7 @@ class FixedK(Truncator):
 
     Notes
     -----
-    What most systems do today (``top_k``). Costs nothing; fails wherever queries differ in how
+    Most systems do this today (``top_k``). It costs nothing, and fails if queries differ in how
     much there is to find.
 
     Examples
@@ -58,12 +58,12 @@ class GlobalK(Truncator):
     Attributes
     ----------
     k_
-        The cut with the highest mean metric, the smallest of them on a tie.
+        The cut with the highest mean metric; the smallest in case of a tie.
 
     Notes
     -----
     ``k_ = argmax_k mean_q metric(q, min(k, n_q))``, found exactly in one pass over the training
-    results. Blind to the scores, and hard to beat when queries are alike.
+    results. It ignores the scores, and is hard to beat if queries are alike.
 
     References
     ----------
@@ -105,7 +105,7 @@ class LocalK(Truncator):
     metric
         What "best" means: a name, a `Metric` or a function; see `paretocut.metrics.get`.
     neighbors
-        How many training queries to look at; all of them when there are fewer.
+        How many training queries to use; all of them if there are fewer.
 
     Attributes
     ----------
@@ -116,9 +116,9 @@ class LocalK(Truncator):
 
     Notes
     -----
-    `GlobalK` on the neighbourhood; exact neighbours by Euclidean distance (for cosine, normalise
-    the embeddings first). Needs ``query_embeddings`` in both fit and predict. Fails when nearby
-    queries do not have similar numbers of relevant results.
+    This is `GlobalK` on the neighbourhood, with exact neighbours by Euclidean distance (for cosine,
+    normalise the embeddings first). It needs ``query_embeddings`` in both fit and predict. It fails
+    if nearby queries do not have similar numbers of relevant results.
 
     References
     ----------
@@ -166,8 +166,8 @@ class Oracle(Truncator):
 
     Notes
     -----
-    ``argmax_k metric(q, k)`` with the list's own judgements, the smallest ``k`` on a tie: no
-    method a system can use, but the ceiling for all of them.
+    ``argmax_k metric(q, k)`` with the list's own judgements; the smallest ``k`` in case of a tie.
+    No real system can do this; it is the ceiling for all methods.
 
     References
     ----------

@@ -71,9 +71,9 @@ class LargestGap(ShapeRule):
 
     Notes
     -----
-    ``k = argmax_i (s_i - s_{i+1}) + extra``, the first gap on a tie; linear in the list. Never
-    returns nothing; on noise the largest gap is at the very top, so 1 or 2 results are kept. A
-    constant list is kept whole.
+    ``k = argmax_i (s_i - s_{i+1}) + extra``, the first gap on a tie; linear time. It never returns
+    nothing. On noise the largest gap is at the very top, so it keeps 1 or 2 results. A constant
+    list is kept whole.
 
     References
     ----------
@@ -128,13 +128,13 @@ class Autocut(ShapeRule):
     Parameters
     ----------
     jumps
-        Cut before this many-th jump.
+        Number of the jump to cut before: 1 is the first.
 
     Notes
     -----
-    With the curve scaled to rise from (0, 0) to (1, 1), a jump is a strict local maximum of
-    "curve minus diagonal". Linear in the list. A list with fewer jumps is kept whole, as is a
-    constant one; the first result is always kept; sensitive to the depth fetched.
+    With the curve scaled to rise from (0, 0) to (1, 1), a jump is a strict local maximum of "curve
+    minus diagonal". It takes linear time. Lists with fewer jumps and constant lists are kept whole.
+    The first result is always kept. The cut depends on the depth fetched.
 
     References
     ----------
@@ -179,9 +179,9 @@ class Knee(ShapeRule):
 
     Notes
     -----
-    Kneedle: of the scaled curve's distance from its chord, the first maximum after which the
-    distance falls by ``S`` mean steps; the result at the knee is the last one kept. One pass
-    per list in Python. Where kneed finds none (a straight line, a constant list) the list is
+    Kneedle takes the first maximum of the scaled curve's distance from its chord after which the
+    distance falls by ``S`` mean steps. The result at the knee is the last one kept. It makes one
+    pass per list in Python. If kneed finds no knee (a straight line, a constant list), the list is
     kept whole.
 
     References
@@ -226,10 +226,10 @@ class TopP(ShapeRule):
 
     Notes
     -----
-    Keeps ``i`` while ``sum_{j <= i} softmax(s / temperature)_j <= p``, and always the first
-    result. Linear in the list. The softmax of cosines is almost flat, so about a share ``p`` of
-    any list is kept; give a temperature that fits the scale. Of a constant list ``floor(p n)``
-    results are kept.
+    It keeps ``i`` while ``sum_{j <= i} softmax(s / temperature)_j <= p``, and always the first
+    result, in linear time. The softmax of cosines is almost flat, so about a share ``p`` of any
+    list is kept; give a temperature that suits the scale. Of a constant list it keeps ``floor(p
+    n)`` results.
 
     References
     ----------

@@ -19,17 +19,17 @@ from paretocut.truncators.base import TRUNCATOR, Truncator
 
 
 class Gated(Truncator):
-    """Keep nothing, unless the best score is beyond what queries without an answer reach.
+    """Keep nothing, unless the best score is better than queries without an answer reach.
 
     Parameters
     ----------
     base
         The truncator that decides how many results to keep of a list with an answer.
     background
-        What queries without an answer reach; see `paretocut.Background`.
+        The scores of queries without an answer; see `paretocut.Background`.
     alpha
-        Share of the queries without an answer that get results all the same. None takes the
-        threshold that the background learned from unjudged queries.
+        Share of the queries without an answer that still get results. None uses the threshold that
+        the background learned from unjudged queries.
 
     Attributes
     ----------
@@ -38,8 +38,8 @@ class Gated(Truncator):
 
     Notes
     -----
-    A base that is fitted already, or that needs no fit, is used as it is. ``fit`` learns a clone
-    of the base from judged lists; the background stays.
+    A base that is already fitted, or needs no fit, is used as it is. ``fit`` fits a clone of the
+    base to judged lists; the background stays.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class Gated(Truncator):
         self.alpha = alpha
 
     def threshold(self) -> float:
-        """Return the best score from which on results are returned, as the search gives it."""
+        """Return the best score from which results are returned, on the scale of the search."""
         groups = self.background.groups
         if self.alpha is None and groups is not None:
             return groups.threshold if self.background.higher_is_better else -groups.threshold

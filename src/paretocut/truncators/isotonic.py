@@ -28,7 +28,7 @@ class Isotonic(Truncator):
     metric
         What the threshold maximises: a name, a `Metric` or a function.
     normalize
-        "raw", "max", "minmax" or "z"; see `ScoreThreshold`. The paper takes "max" on Robust04.
+        "raw", "max", "minmax" or "z"; see `ScoreThreshold`. The paper uses "max" on Robust04.
     neighbors
         None: calibration and threshold from all training lists; a number: from those of the
         query's nearest training queries, which needs ``query_embeddings``.
@@ -40,14 +40,15 @@ class Isotonic(Truncator):
     scores_, relevance_
         Knots of the calibration, straight lines between them (global setting).
     keys_, relevant_, curves_, embeddings_
-        What the local setting needs of the training lists.
+        What the local setting needs from the training lists.
 
     Notes
     -----
-    Least squares under "never falls with the score", results of all lists in one pool; then the
-    threshold that maximises the metric on the same lists. One sort of the training results;
-    locally one per query. As the calibration is monotone, this can be no better on its training
-    lists than `ScoreThreshold` with the same normalisation; it only merges some of the thresholds.
+    Relevance is fitted by least squares as a non-decreasing function of the score, over the pooled
+    results of all lists; then the threshold maximises the metric on the same lists. This takes one
+    sort of the training results (one per query in the local setting). Because the fit is monotone,
+    it can be no better on its training lists than `ScoreThreshold` with the same normalisation; it
+    only merges some of the thresholds.
 
     References
     ----------

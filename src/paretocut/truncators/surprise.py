@@ -26,19 +26,19 @@ _UNTRAINED = 0.05  # the paper's alpha, until a threshold is learned
 
 
 class Surprise(Truncator):
-    """Keep the results that chance explains badly: a rule on their Surprise scores.
+    """Keep the results that are unlikely to be chance, by a rule on their Surprise scores.
 
     Parameters
     ----------
     metric
         What a learned threshold maximises: a name, a `Metric` or a function.
     alpha, evalue, fdr, min_surprise
-        A rule, at most one of them; with it there is nothing to fit, and without any of them
-        ``alpha=0.05`` is at work until ``fit`` has learned a threshold. See
+        A rule, at most one of them. With a rule there is nothing to fit. Without one,
+        ``alpha=0.05`` applies until ``fit`` has learned a threshold. See
         `paretocut.tail.SurpriseFit.cut`.
     if_shallow
-        What a rule does with a list of fewer than 50 results, or of equal scores, of which it
-        keeps none: ``"keep"`` all of it, or ``"drop"`` it.
+        What a rule does if it would keep nothing of a list of fewer than 50 results, or of equal
+        scores: ``"keep"`` all of it, or ``"drop"`` it.
     neighbors
         None: one threshold from all training lists; a number: a threshold for each query from
         its nearest training queries, which needs ``query_embeddings``.
@@ -52,16 +52,15 @@ class Surprise(Truncator):
     threshold_
         The learned threshold on the Surprise score (global setting); ``inf`` keeps nothing.
     keys_, curves_, embeddings_
-        What the local setting needs of the training lists.
+        What the local setting needs from the training lists.
 
     Notes
     -----
     The surprise of a result is ``-log P(excess >= observed)`` under a generalized Pareto tail
-    fitted to the part of its own list taken for not relevant; results with surprise ``t`` or
-    more are kept. Learning is exact: all outcomes any ``t`` can have are compared. The fit is
-    label-free, so thresholds carry over between queries and systems better than raw scores do;
-    it fails where scores carry rank only (reciprocal rank fusion) or most of the list is
-    relevant.
+    fitted to the part of its own list that looks irrelevant; results with surprise ``t`` or more
+    are kept. Learning is exact: it compares every possible ``t``. The fit needs no labels, so
+    thresholds transfer between queries and systems better than raw scores. It fails if scores only
+    encode the rank (reciprocal rank fusion) or if most of the list is relevant.
 
     References
     ----------

@@ -20,7 +20,7 @@ NORMALIZATIONS = ("raw", "max", "minmax", "z")
 
 
 def normalize_scores(scores: Ragged, how: str) -> Ragged:
-    """Return the scores of each list on a scale of their own; the order never changes."""
+    """Return the scores of each list normalised within the list; the order never changes."""
     if how == "raw":
         return scores
     scores, _ = scores.within_range()
@@ -69,11 +69,11 @@ class ScoreThreshold(Truncator):
 
     Notes
     -----
-    Keeps ``x`` when ``norm(x) >= t``. Learning is exact: all outcomes any ``t`` can have on the
-    training lists are compared, in one sort of their scores. Raw thresholds do not transfer
-    between queries, models or stores; "max" and "minmax" always keep the best result when
-    ``t <= 1``, so they cannot return nothing, and "minmax" and "z" depend on the depth fetched.
-    In a constant list "minmax" is 1 and "z" is 0 for every result.
+    Keeps ``x`` when ``norm(x) >= t``. Learning is exact: it compares every possible ``t`` on the
+    training lists, in one sort of their scores. Raw thresholds do not transfer between queries,
+    models or stores; "max" and "minmax" always keep the best result when ``t <= 1``, so they cannot
+    return nothing, and "minmax" and "z" depend on the depth fetched. In a constant list "minmax" is
+    1 and "z" is 0 for every result.
 
     References
     ----------

@@ -25,6 +25,7 @@ from paretocut.web.explorer import report, views
 from paretocut.web.explorer.copied import Source
 from paretocut.web.explorer.exploration import Exploration
 from paretocut.web.explorer.pasted import pasted_lists, unpacked
+from paretocut.web.explorer.summary import summary_view
 
 
 def plain(view: Any) -> Any:
@@ -311,10 +312,13 @@ def test_two_pasted_lists_stay_two() -> None:
         assert [one.scores.tolist() for one in pasted_lists(text)] == [[0.9, 0.5], [0.7]]
     assert len(pasted_lists("[0.9, 0.5, 0.7]")) == 1
     csv = "score,doc_id,query_id\n3,x,a\n2,y,a\n"  # in another order
-    assert pasted_lists(csv)[0].scores.tolist() == [3, 2]
+    for text in (csv, csv.replace(",", "\t")):
+        assert pasted_lists(text)[0].scores.tolist() == [3, 2]
 
 
-@pytest.mark.parametrize("ending", ["run", "run.gz", "run.xz", "jsonl", "csv", "parquet", "arrow"])
+@pytest.mark.parametrize(
+    "ending", ["run", "run.gz", "run.xz", "jsonl", "csv", "tsv", "parquet", "arrow"]
+)
 def test_uploaded_files_are_read_as_the_command_line_reads_them(
     ending: str, tmp_path: Path
 ) -> None:
@@ -349,7 +353,9 @@ def test_judgements_of_the_page_teach_what_they_teach_the_library() -> None:
     grades: list[list[Any]] = [[None] * 100 for _ in range(12)]
     asked = set()
     for _ in range(20):
-        i, rank = views.judging_view(session, 0)["next"]
+        question = session.session.next()
+        assert question is not None
+        i, rank = question.list_index, question.rank
         asked.add((i, rank))
         grades[i][rank] = bool(truth.relevant[i][rank])
         session.judge(i, rank, grades[i][rank])
@@ -412,7 +418,7 @@ def test_a_judgement_of_a_judged_run_changes_that_query_and_no_other() -> None:
     assert session.values("recall", "first10")[1] == pytest.approx(expected)
     session.learn(session.taught(session.lists))
     assert "learned" not in session.methods  # it would be measured on what it learned from
-    with pytest.raises(pc.errors.InvalidParameterError, match=r"rank must be in 0\.\.119, got 120"):
+    with pytest.raises(pc.errors.InvalidParameterError, match=r"rank must be .* at most 119, got"):
         session.judge(1, 120, True)
 
 
@@ -505,6 +511,37 @@ def test_the_report_is_one_file_of_its_own_and_says_what_it_leaves_out() -> None
     some = next(iter(content["queries"].values()))
     fit = pc.fit_tail(lists[some["index"]].scores)
     np.testing.assert_allclose(some["surprise"][:200], fit.surprise[:200], rtol=1e-4)
+
+
+def test_the_report_says_what_was_found_and_shows_it_on_three_queries() -> None:
+    lists = planted(9, 60)
+    texts = {name: f"question {name} " * 90 for name in lists.query_ids.tolist()}
+    summary = plain(summary_view(Exploration(lists, query_texts=texts)))
+    k = pc.cut_batch(lists).k
+    f1 = np.array(pc.metrics.f1(lists, k))
+    best = np.array([pc.metrics.get("f1").curves(lists)[i].max() for i in range(9)])
+    ids = [example["id"] for example in summary["examples"]]
+    order = [np.argmax(f1), np.argmax(best - f1), np.argsort(f1, kind="stable")[4]]
+    assert ids == list(dict.fromkeys(f"q{i}" for i in order))
+    assert "best mean F1 here" in summary["finding"]
+    assert f"Consensus keeps {k.mean():.3g} of 60 results on average" in summary["finding"]
+    assert summary["chart"]["f1"]["consensus"][0] == pytest.approx(f1.mean(), abs=1e-4)
+    assert summary["chart"]["ceiling"] == pytest.approx(best.mean(), abs=1e-4)
+    first = summary["examples"][0]
+    assert f"F1 is {f1[int(first['id'][1:])]:.3f}" in first["said"]
+    assert len(first["text"]) < 610
+    assert {0, first["k"] - 1, first["k"]} <= {row["rank"] for row in first["results"]}
+
+
+def test_the_report_of_an_unjudged_run_has_examples_too() -> None:
+    lists = planted(9, 60, judged=False)
+    gated = pc.truncators.Gated(pc.truncators.Consensus(), pc.Background.fit(np.linspace(9, 10)))
+    summary = plain(summary_view(Exploration(lists, models={"strict": gated})))
+    assert summary["finding"].startswith("strict keeps 0 of 60 results on average, and nothing")
+    assert (summary["measure"], summary["chart"]) == (None, None)
+    assert summary["examples"][-1]["title"] == "Nothing is kept"
+    for few in (planted(1, judged=False), pc.RankedLists([]), pc.RankedLists([[], [1.0]])):
+        assert len(summary_view(Exploration(few))["examples"]) == len(few)
 
 
 def test_a_text_cannot_leave_its_place_in_the_report() -> None:

@@ -267,7 +267,7 @@ def test_a_judgement_is_answered_with_what_it_taught(client: TestClient) -> None
 @pytest.mark.parametrize(
     ("sent", "status", "told"),
     [
-        ({"i": 0, "rank": 500, "relevant": True}, 422, "rank must be in 0..119, got 500"),
+        ({"i": 0, "rank": 500, "relevant": True}, 422, "at most 119, got 500"),
         ({"i": 9, "rank": 0, "relevant": True}, 404, "queries 0 to 3"),
         ({"i": True, "rank": 0, "relevant": True}, 422, "i: Input should be a valid integer"),
         ({"i": 0, "rank": 0, "relevant": "yes"}, 422, "relevant: Input should be a valid boolean"),

@@ -34,27 +34,27 @@ _UNTRAINED, _STATED = Untrained(Scale()), Stated(Scale())
 
 
 class Consensus(Truncator):
-    """Cut where the metric promises to be best, by what is known: judgements, a word or nothing.
+    """Cut where the metric should be best, given what is known: judgements, a word or nothing.
 
     Parameters
     ----------
     metric
         What "best" means: a name, a `Metric` or a function; see `paretocut.metrics.get`.
     expect
-        How many relevant results a list holds on average, as far as you know your questions:
-        ``"one"`` (a fact: one or two), ``"few"`` (a how-to: three to ten), ``"dozens"`` (a
-        literature search), ``"hundreds"`` (a category), or a number; None for no idea, which suits
-        a handful. Full judgements overrule it; with lists judged in part it is one more estimate.
+        How many relevant results a list holds on average: ``"one"`` (a fact: one or two), ``"few"``
+        (a how-to: three to ten), ``"dozens"`` (a literature search), ``"hundreds"`` (a category),
+        or a number. None, for no idea, suits a handful. Full judgements override it; with lists
+        judged in part it is another estimate.
     base
-        For accuracy only: what cuts the lists that hold an answer, learned along with the rest;
-        None keeps all of such a list.
+        For accuracy only: the truncator that cuts lists with an answer, fitted with the rest; None
+        keeps such a list whole.
     pretrained
-        What `pretrain` made of other collections: the path of the file, or the object itself;
-        None for what is shipped. A saved truncator holds its content, not the path.
+        What ``pretrain`` made of other collections: the path of the file, or the object itself;
+        None for what is shipped. A saved truncator stores the content, not the path.
     judge_errors
-        For lists judged in part: the share of relevant results that the judge misses, and the
-        share of irrelevant ones that the judge calls relevant. None estimates the second from the
-        judgements and takes 5 % for the first.
+        For lists judged in part: the share of relevant results that the judge misses, and the share
+        of irrelevant ones that the judge calls relevant. None estimates the second from the
+        judgements and assumes 5 % for the first.
     seed
         Of the bootstrap.
 
@@ -70,12 +70,13 @@ class Consensus(Truncator):
 
     Notes
     -----
-    Judged lists teach what suits the metric: for F1 (and any metric not named here) a vote of some
-    1,100 simple rules in a Bayesian bootstrap; for DCG and utilities the cut with the highest
-    expected metric under `predict_proba`, or nothing if such cuts lose; for accuracy a model of
-    whether a list holds an answer. Lists judged in part, unjudged lists, and ``expect`` say how
-    many results are relevant; the cut is where the metric is highest on average. With neither,
-    F1 keeps the upper third of the score range. docs/methods.md has the details of each.
+    What is learned from judged lists depends on the metric. For F1 (and any metric not named here)
+    it is a vote of some 1,100 simple rules in a Bayesian bootstrap; for DCG and utilities, the cut
+    with the highest expected metric under `predict_proba`, or nothing if such cuts lose; for
+    accuracy, a model of whether a list holds an answer. Lists judged in part, unjudged lists, and
+    ``expect`` say how many results are relevant; the cut is where the metric is highest on average.
+    With none of these, F1 keeps the upper third of the score range. docs/consensus.md explains
+    each.
 
     References
     ----------
@@ -130,7 +131,7 @@ class Consensus(Truncator):
 
     @property
     def number_(self) -> float:
-        """Number of relevant results to expect in a list, by lists judged in part."""
+        """Number of relevant results to expect in a list, learned from lists judged in part."""
         return self._relevance().number
 
     @property
@@ -141,16 +142,16 @@ class Consensus(Truncator):
     def predict_proba(self, lists: RankedLists | RaggedLike) -> Ragged:
         """Return the probability that each result is relevant.
 
-        After ``fit`` on judged lists it is a logistic regression on them, in which rank 1 counts
-        as much as ranks 2 and 3 or 4 to 7 together, drawn towards that on other collections;
-        for lists judged in part it is the model of the judged results.
-        Before, it is the regression on other collections; with ``expect`` its log-odds are
+        After ``fit`` on judged lists it comes from a logistic regression on them, in which rank 1
+        counts as much as ranks 2 and 3 or 4 to 7 together, shrunk towards the regression on other
+        collections. For lists judged in part it comes from the model of the judged results. Before
+        ``fit`` it comes from the regression on other collections; with ``expect`` its log-odds are
         shifted until the probabilities sum to that number.
 
         Parameters
         ----------
         lists
-            `RankedLists`, or bare scores in any layout that takes (higher is better).
+            `RankedLists`, or bare scores in any layout they take (higher is better).
         """
         ranked = lists if isinstance(lists, RankedLists) else RankedLists(lists)
         self._validate()
@@ -215,7 +216,7 @@ class Consensus(Truncator):
             )
         if self.base is not None:
             raise InvalidParameterError(
-                f"Consensus: lists must be judged in full where there is a base, got {lists!r}"
+                f"Consensus: lists must be fully judged if there is a base, got {lists!r}"
             )
         self.queries_ = int(np.count_nonzero(judged.count(judged.values)))
         return PartlyJudged.fit(setting, lists)

@@ -16,7 +16,7 @@ _TINY = float(np.finfo(np.float64).tiny)
 def expected_curve(
     probabilities: ArrayLike, metric: MetricLike = "f1", *, seed: int = 0
 ) -> FloatArray:
-    """Return the expected metric of every cut ``0..n``, results being relevant independently.
+    """Return the expected metric of every cut ``0..n``, if results are relevant independently.
 
     Exact for DCG, utilities, precision and accuracy. F-beta and recall are ratios of
     expectations; the expected ratio differs by terms of the order of one over the expected

@@ -30,7 +30,7 @@ class BiCut(NeuralTruncator):
     Parameters
     ----------
     metric
-        Metric that chooses the weight of the loss and the epoch. The loss itself has no metric.
+        Metric used to choose the weight of the loss and the epoch. The loss itself uses no metric.
     alpha
         Weight of non-relevant against relevant results in the loss, in (0, 1): a higher one
         cuts earlier. None chooses among 0.2, 0.35, 0.5, 0.65, 0.8 and 0.9.
@@ -38,11 +38,11 @@ class BiCut(NeuralTruncator):
         Whether the network also sees ``doc_embeddings``.
     normalize
         Scale of the scores: "raw", "max", "minmax" or "z"; see `ScoreThreshold`. The published
-        model takes them raw, which tells good lists from bad where scores are comparable across
-        queries; "minmax" shows the shape of each list and does better on TREC runs.
+        model uses raw scores, which separate good lists from bad ones if scores are comparable
+        across queries; "minmax" shows the shape of each list and does better on TREC runs.
     max_steps
-        Largest number of results that the network sees one by one. In longer lists, the second
-        half of the steps are at ranks of a constant ratio; the list is cut only at a step.
+        Largest number of results that the network sees one by one. In longer lists, the ranks of
+        the second half of the steps grow by a constant ratio; the list is cut only at a step.
     width, layers, dropout
         The LSTM's units in each direction, its layers, and the share of units left out while
         training.
@@ -66,8 +66,8 @@ class BiCut(NeuralTruncator):
     trained at once, as outputs of one network. The Surprise paper leaves DCG out for this method,
     whose loss cannot express it; here any metric can choose the weight.
 
-    Training takes minutes and needs hundreds of judged lists; with fewer, the held-out lists are
-    too few to choose by. One doubtful result near the top ends the list, so DCG is low on lists of
+    Training takes minutes and needs hundreds of judged lists; with fewer, too few are held out to
+    choose from. A single doubtful result near the top ends the list, so DCG is low on lists of
     mixed quality. The defaults are the published settings, except for the learning rate (1e-4
     there, with many more epochs) and the weight (0.65 for F1).
 

@@ -47,9 +47,9 @@ class Choppy(NeuralTruncator):
     -----
     The loss is minus the expected metric, ``-sum_k p_k metric(k)`` over ``k = 0..n``; the cut is
     the most probable ``k``. The published model has no ``k = 0``; here a learned row before the
-    list stands for it. Choose this network for DCG and other metrics that punish: it weighs a cut
-    by its value, not by how often it is the best. Once one cut has all the probability, the loss
-    has no slope left, so training can get stuck at one cut for all lists.
+    list stands for it. Choose this network for DCG and other metrics that penalise wrong results:
+    it weighs a cut by its value, not by how often it is best. Once one cut has all the probability,
+    the loss is flat, so training can get stuck at one cut for all lists.
 
     The defaults are the published settings, except for the batch (64 there, with many more epochs),
     the hidden layers (four times the width) and the vectors of the ranks, which start small: at

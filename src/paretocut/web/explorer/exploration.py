@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
+import os
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import InitVar, dataclass, field
 from functools import cached_property
 from threading import Lock
@@ -17,7 +17,8 @@ from paretocut.background import Background
 from paretocut.decisions import Cuts
 from paretocut.errors import InvalidParameterError
 from paretocut.io.trec import CoverageWarning, Qrels, with_qrels
-from paretocut.judging import plan_judgements
+from paretocut.judging import JudgingSession
+from paretocut.judging.reading import Reading, StoppingRule
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
 from paretocut.tail import SurpriseFits, fit_tails
 from paretocut.truncators import Calibrated, Consensus, Gated, Surprise, Truncator, from_text
@@ -27,8 +28,6 @@ LEARNED = "learned"
 """Key of the method that learns from judgements made on the page."""
 
 METRICS = ("f1", "precision", "recall")
-
-_PLANNED = 50  # questions; then the answers show where to ask next
 
 
 @dataclass(frozen=True)
@@ -94,9 +93,11 @@ class Exploration:
     doc_texts: Mapping[str, str] = field(default_factory=dict)
     unanswered: Collection[str] = ()  # queries that are known to have no answer
     source: Source = field(default_factory=Source)
+    answers: str | os.PathLike[str] | None = None  # file that keeps the judgements
+    rule: StoppingRule | None = None  # lists are read from the top until it says stop
     lock: Any = field(default_factory=Lock)  # judgements come while views are made
+    unlearned: bool = False  # whether there are judgements to learn from
     _decided: dict[str, Cuts] = field(default_factory=dict)
-    _plan: Sequence[tuple[int, int]] = ()  # results to judge
 
     def __post_init__(self, models: Mapping[str, Truncator | Background] | None) -> None:
         found = _standard_methods()
@@ -116,6 +117,8 @@ class Exploration:
                 own.relevant.values
             )
         self.learns = not self.measured.size
+        if self.answers is not None:
+            self.take_judgements()
         self.learn(self.taught(self.lists))
 
     def cuts(self, key: str) -> Cuts:
@@ -189,35 +192,28 @@ class Exploration:
             return np.zeros(self.lists.scores.values.size, dtype=bool)
         return self.lists.judged.values
 
+    @cached_property
+    def session(self) -> JudgingSession:
+        """All judgements of the page, and what to ask next."""
+        return JudgingSession(self.lists, path=self.answers)
+
+    @cached_property
+    def asking(self) -> JudgingSession | Reading:
+        """Who puts the questions: the plan, or a rule that reads down the lists."""
+        return self.session if self.rule is None else Reading(self.session, self.rule)
+
     def judge(self, i: int, rank: int, relevant: bool | None) -> None:
         """Judge one result; None takes the judgement back."""
-        lists = self.lists
-        n = len(lists[i])
-        if not 0 <= rank < n:
-            raise InvalidParameterError(f"judge: rank must be in 0..{n - 1}, got {rank}")
-        grades = np.full(lists.scores.values.size, np.nan)
-        if lists.relevance is not None:
-            grades[:] = lists.relevance.values
-        at = int(lists.scores.offsets[i]) + rank
-        grades[at] = np.nan
-        if relevant is not None:
-            grades[at] = math.ceil(lists.min_grade) if relevant else 0
-        self.lists = lists.with_relevance(lists.scores.with_values(grades))
+        self.session.judge(i, rank, relevant)
+        self.__dict__.pop("asking", None)
+        self.take_judgements()
+
+    def take_judgements(self) -> None:
+        """Take in the judgements of the session."""
+        self.lists = self.session.lists
+        self.unlearned = self.learns
         for name in ("measured", "curves"):
             self.__dict__.pop(name, None)
-
-    def next_to_judge(self) -> tuple[int, int] | None:
-        """Return list and rank of the result to judge next, or None when all are judged."""
-        known = self.judged
-        if known.all():
-            return None
-        for _ in range(2):
-            for i, rank in self._plan:
-                if not known[self.lists.scores.offsets[i] + rank]:
-                    return i, rank
-            # A plan spreads its questions over the ranks, so all of them are asked.
-            self._plan = plan_judgements(self.lists, _PLANNED, seed=int(known.sum()))
-        return None
 
     def taught(self, lists: RankedLists) -> Truncator | None:
         """Return what the judgements of the lists teach, if there are any to learn from."""
@@ -227,6 +223,7 @@ class Exploration:
 
     def learn(self, learned: Truncator | None) -> None:
         """Take in what judgements taught; None forgets it."""
+        self.unlearned = False
         self.methods.pop(LEARNED, None)
         self._decided.pop(LEARNED, None)
         self.__dict__.pop("disagreement", None)

@@ -197,7 +197,7 @@ def query_view(
             for key, cut in cuts.items()
         },
         "gates": [gate for gate in gates if gate is not None],
-        "results": _results(run, i, ranked, _shown(ranked, most_results, also)),
+        "results": result_rows(run, i, ranked, _shown(ranked, most_results, also)),
         "relevance": _relevance(run, ranked, ranks),
     }
 
@@ -281,9 +281,10 @@ def _shown(ranked: RankedList, most: int, also: int | None) -> list[int]:
     return sorted(shown)
 
 
-def _results(
+def result_rows(
     run: Exploration, i: int, ranked: RankedList, shown: list[int]
 ) -> list[dict[str, Any]]:
+    """Return the results at these ranks."""
     parts = run.lists.parts
     judged = _relevance(run, ranked, np.array(shown, dtype=np.int64))
     rows = []
@@ -316,7 +317,7 @@ def _relevance(run: Exploration, ranked: RankedList, ranks: IntArray) -> list[in
 
 
 def judging_view(run: Exploration, i: int) -> dict[str, Any]:
-    """Return how much is judged, what was learned from it, and which result to judge next."""
+    """Return how much is judged, and what was learned from it."""
     lists = run.lists
     known = run.judged
     hits = known if lists.relevance is None else known & lists._counts(lists.relevance.values)
@@ -324,7 +325,6 @@ def judging_view(run: Exploration, i: int) -> dict[str, Any]:
         "judged": int(known.sum()),
         "relevant": int(hits.sum()),
         "lists": int(np.count_nonzero(lists.scores.count(known))),
-        "next": run.next_to_judge(),
         "learned": None,
     }
     if LEARNED in run.methods:

@@ -9,7 +9,7 @@ import { state, update } from "./state.js";
 
 const RESULTS = 25;
 
-export function showQuery(run, view, { open, order, rank = null }) {
+export function showQuery(run, view, { open, order }) {
   const host = byId("query-view");
   const up = run.higher_is_better;
   const method = () => (state.m in view.methods ? state.m : run.methods[0].key);
@@ -20,7 +20,7 @@ export function showQuery(run, view, { open, order, rank = null }) {
     onCut: (k) => setCut(k), onReset: () => setCut(null),
   });
   const reading = readout(run, view);
-  const panel = inReport ? null : judgePanel(run, view, { refresh, open: (i, at) => open(i, {}, at) });
+  const panel = inReport ? null : judgePanel(run, view, refresh);
   const results = resultList(run, view, panel);
   const methodsCard = methodList(run, view, method, choose);
   const qqHost = el("div");
@@ -98,7 +98,6 @@ export function showQuery(run, view, { open, order, rank = null }) {
         el("section", { class: "card" }, el("h2", {}, "Take it with you"), copyBox(view, method)))),
   );
   show();
-  if (rank !== null) results.reveal(rank);
 }
 
 function tailText(tail) {
@@ -180,12 +179,12 @@ function resultList(run, view, panel) {
   const more = el("button", { type: "button", class: "quiet more" }, "Show more results");
   const note = el("p", { class: "count" });
   const digits = digitsOf(view.results.slice(0, 100).map((r) => r.score), 4);
-  let shown = RESULTS, cut = 0, asked = null;
+  let shown = RESULTS, cut = 0;
   const judged = panel || view.relevance;
   const judgement = (r) => (panel
     ? judgeButtons(r.rank, r.relevant, panel.judge)
     : { 1: "relevant", 0: "not relevant" }[r.relevant] ?? "unknown");
-  const row = (r) => el("tr", { "data-rank": r.rank, class: r.rank === asked ? "asked" : null },
+  const row = (r) => el("tr", { "data-rank": r.rank },
     el("td", { class: "rank" }, whole(r.rank + 1)),
     el("th", { scope: "row" }, r.id ?? `result ${r.rank + 1}`, r.text && el("span", { class: "text" }, r.text)),
     el("td", {}, number(r.score, digits)),
@@ -200,8 +199,8 @@ function resultList(run, view, panel) {
   };
   const paint = () => {
     const pressed = document.activeElement?.closest("#query-view .judge button");
-    // Deep in the list only what is judged, or to be judged, is there.
-    const rows = view.results.filter((r, i) => i < shown || r.rank !== i || r.rank === asked);
+    // Deep in the list only what is judged is there.
+    const rows = view.results.filter((r, i) => i < shown || r.rank !== i);
     const gap = (hidden) => el("tr", { class: "gap" }, el("td", { colspan: head.length }, `${plural(hidden, "result")} not shown`));
     body.replaceChildren(...rows.flatMap((r, i) => {
       const hidden = i === 0 ? 0 : r.rank - rows[i - 1].rank - 1;
@@ -219,14 +218,6 @@ function resultList(run, view, panel) {
       el("thead", {}, el("tr", {}, head.map((name) => el("th", { scope: "col" }, name)))), body)), el("div", { class: "foot" }, note, more)),
     paint,
     set(k) { cut = k; mark(); },
-    // Bring one result into sight, to be judged.
-    reveal(rank) {
-      asked = rank;
-      paint();
-      const line = body.querySelector(`tr[data-rank="${rank}"]`);
-      line?.scrollIntoView({ block: "center" });
-      line?.querySelector(".judge button")?.focus({ preventScroll: true });
-    },
   };
 }
 

@@ -2,7 +2,7 @@
 
 const DEFAULTS = {
   run: "run", // which run is open
-  view: "run", // run or query
+  view: document.getElementById("report") ? "report" : "run", // or query, judge
   q: null, // name of the query
   k: null, // a cut by eye; null is the method's own
   m: "consensus", // the method that decides
