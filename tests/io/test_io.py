@@ -666,7 +666,7 @@ BROKEN_JSON = [
     ),
     (
         b'{"query_id": "q", "scores": [1], "doc_ids": ["a"], "relevance": ["x"]}',
-        "relevance must be a list of 1 finite numbers, or null where nobody judged, got ['x']",
+        "relevance must be a list of 1 finite numbers, or null if not judged, got ['x']",
     ),
     (b"\xff", "expected UTF-8 text, got b'\\xff"),
 ]

@@ -32,9 +32,9 @@ SUMMARY = "judge about two hundred results, to learn from them"
 DESCRIPTION = f"""Shows one result after another and asks whether it is relevant: one key each
 ({", ".join(f"{key} {what}" for key, what in _KEYS.items())}). It asks about the most informative
 results, a few per query, and you can stop at any time. Every answer is saved at once in FILE.jsonl,
-and a second call continues there. At the end FILE holds the judgements as TREC qrels, for `paretocut
-fit RUN FILE --unjudged unknown`. With --recall, --confidence, --reliability or --rule it reads each
-list from the top instead, and says when to stop, as `paretocut stop` does."""
+and a second call continues there. At the end FILE holds the judgements as TREC qrels, for
+`paretocut fit RUN FILE --unjudged unknown`. With --recall, --confidence, --reliability or --rule it
+reads each list from the top instead, and says when to stop, as `paretocut stop` does."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -6,7 +6,7 @@ The columns have one meaning in all formats:
 ``query_id``     name of the query
 ``scores``       list of scores
 ``doc_ids``      list of document ids (optional)
-``relevance``    list of grades (optional); null where nobody judged
+``relevance``    list of grades (optional); null if not judged
 ``num_relevant`` relevant documents in the collection (optional)
 ================ =======================================================
 
