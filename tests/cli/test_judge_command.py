@@ -135,7 +135,7 @@ class Person:
 
     def end(self) -> tuple[int, str]:
         """Return exit code and standard error."""
-        _, error = self.process.communicate(timeout=60)
+        _, error = self.process.communicate(timeout=300)
         os.close(self.master)
         return self.process.returncode, error.decode()
 

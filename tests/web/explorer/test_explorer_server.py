@@ -219,10 +219,10 @@ def test_an_error_that_nobody_foresaw_leaves_its_trace() -> None:
         assert process.stdout is not None
         address = process.stdout.readline().strip()
         try:
-            assert httpx.get(address + "api/run/run", timeout=30).status_code == 500
+            assert httpx.get(address + "api/run/run", timeout=300).status_code == 500
         finally:
             process.terminate()
-            _, log = process.communicate(timeout=30)
+            _, log = process.communicate(timeout=300)
     (line,) = [json.loads(text) for text in log.splitlines()]
     assert (line["status"], line["error"]) == (500, "AttributeError")
     assert "run_view" in line["at"][-1]
@@ -232,7 +232,7 @@ def test_the_command_serves_until_it_is_interrupted(tmp_path: Path) -> None:
     pc.write_trec(tmp_path / "run.txt", planted())
     httpx = importorskip("httpx")
     with explored(tmp_path / "run.txt") as address:  # it checks how it ends, too
-        assert httpx.get(address + "api/run/run").json()["lists"] == 4
+        assert httpx.get(address + "api/run/run", timeout=300).json()["lists"] == 4
 
 
 def test_a_port_in_use_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
