@@ -1,39 +1,44 @@
 """Speed and memory of `paretocut serve` on the loopback, beside the bare engine.
 
-    python benchmarks/bench_service.py [--seconds 10] [--soak 180] [--rounds 30] [--json FILE]
+    python benchmarks/bench_service.py [--seconds 10] [--soak 3] [--rounds 30] [--json FILE]
 
-One worker. Load and soak are by the clock on the wall, and the client takes its own share of the
-same processors; look at the load of the machine beside them. Batches are in processor time, of all
-threads of the service and of the engine's thread, because machines are shared.
+Requests a second and quantiles are by the clock on the wall, and the client takes its own share of
+the same processors; look at the load of the machine beside them. Processor time is that of all
+threads of the service, and for the engine that of its thread, because machines are shared.
 
-- Load: one list of 200 a request, with its reason, at 1, 16 and 64 connections; then the same with
-  two workers.
+- Load: one list of 200 a request, with its reason, at 1, 16 and 64 connections. The client writes
+  prepared bytes to sockets and takes about 40 us of a processor for each request.
+- Two workers: the same at 16 connections, one worker and two in turns.
 - Batches: 1,000 lists of 200, over JSON and over Arrow. The engine's time is that of `cut_batch` on
   arrays, on one thread as in the service, with the numbers, the reasons and the warnings, all of
-  which the answer holds; and, for `explain=false`, with the numbers alone. `loaded` is the same for
-  a caller who has the body: `json.loads`, then `cut_batch` on lists. The service and the engine
+  which the answer holds; and, for `explain=false`, with the numbers alone. `short` is JSON with
+  scores of eight digits, as a float32 has them; the others have all seventeen. `loaded` is what a
+  caller pays who has the body: `json.loads`, then `cut_batch` on lists. The service and the engine
   take turns, and the best of the rounds counts.
-- Soak: 16 connections for a while; the resident memory and the open descriptors at each tenth of
-  it. `--soak 900` is the long one.
+- Soak: good and bad requests, Arrow, and clients that leave in the middle, for so many minutes; the
+  resident memory and the open descriptors after each tenth, when all connections are closed.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import http.client
 import json
 import os
 import platform
+import selectors
 import signal
 import socket
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -42,7 +47,7 @@ import paretocut as pc
 from paretocut.tail import limited_threads
 
 LISTS, DEPTH = 1000, 200
-BARS = {"json": 1.5, "arrow": 1.3}
+BARS = {"json": 1.5, "short": 1.5, "arrow": 1.3}
 ARROW = "application/vnd.apache.arrow.stream"
 DECIDERS: dict[str, dict[str, Any]] = {"default": {}, "evalue": {"evalue": 0.05}}
 
@@ -70,6 +75,7 @@ def served(*options: str) -> Iterator[tuple[int, int]]:
                 break
             except OSError:
                 time.sleep(0.05)
+        time.sleep(5 * ("--workers=2" in options))  # for the second worker
         yield port, process.pid
     finally:
         process.send_signal(signal.SIGTERM)
@@ -82,39 +88,55 @@ def request(path: str, body: bytes, kind: str) -> bytes:
     return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
-async def load(port: int, connections: int, seconds: float) -> list[float]:
+def arrow_of(scores: Any) -> bytes:
+    """Return lists of one length as an Arrow stream."""
+    lists = pa.FixedSizeListArray.from_arrays(scores.reshape(-1), scores.shape[1])
+    table = pa.table({"scores": lists.cast(pa.list_(pa.float64()))})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as out:
+        out.write_table(table)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def load(port: int, connections: int, seconds: float) -> list[float]:
     """Return the time of each request that so many connections make in that time."""
     body = json.dumps({"scores": simulated()[0].tolist()}).encode()
     message = request("/v1/cut", body, "application/json")
     times: list[float] = []
-    end = time.perf_counter() + seconds
-
-    async def ask() -> None:
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    with ExitStack() as stack, selectors.DefaultSelector() as ready:
+        for _ in range(connections):
+            own = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+            own.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            own.sendall(message)
+            ready.register(own, selectors.EVENT_READ, time.perf_counter())
+        end = time.perf_counter() + seconds
         while time.perf_counter() < end:
-            start = time.perf_counter()
-            writer.write(message)
-            head = await reader.readuntil(b"\r\n\r\n")
-            assert head.startswith(b"HTTP/1.1 200"), head
-            length = int(head.lower().partition(b"content-length: ")[2].split()[0])
-            await reader.readexactly(length)
-            times.append(time.perf_counter() - start)
-        writer.close()
-
-    await asyncio.gather(*(ask() for _ in range(connections)))
+            for key, _ in ready.select(1):
+                own = cast("socket.socket", key.fileobj)
+                answer = own.recv(1 << 16)
+                assert answer.startswith(b"HTTP/1.1 200"), answer
+                assert answer.endswith(b"}"), answer  # all of it
+                now = time.perf_counter()
+                times.append(now - key.data)
+                ready.modify(own, selectors.EVENT_READ, now)
+                own.sendall(message)
     return times
 
 
 def processor_time(pid: int) -> float:
-    """Return the seconds that all threads of a process have run so far."""
-    threads = Path(f"/proc/{pid}/task").glob("*/schedstat")
-    return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e9
+    """Return the seconds that all threads of a process and of its workers have run so far."""
+    found = 0.0
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        found += int((thread / "schedstat").read_text().split()[0]) / 1e9
+        found += sum(map(processor_time, map(int, (thread / "children").read_text().split())))
+    return found
 
 
 def under_load(port: int, pid: int, connections: int, seconds: float) -> dict[str, float]:
     """Return requests per second, quantiles of their time, and the service's processor time."""
     before = processor_time(pid)
-    times = asyncio.run(load(port, connections, seconds))
+    times = load(port, connections, seconds)
     p50, p99 = np.quantile(times, [0.5, 0.99])
     return {
         "processor_us": 1e6 * (processor_time(pid) - before) / len(times),
@@ -141,11 +163,7 @@ def batches(port: int, pid: int, rounds: int) -> dict[str, dict[str, float]]:
     """Return the time of a batch in the engine and through the service, by decider."""
     scores = simulated()
     lists = pc.lists.Ragged(scores.reshape(-1), np.arange(LISTS + 1) * DEPTH)
-    sink = pa.BufferOutputStream()
-    table = pa.table({"scores": pa.ListArray.from_arrays(lists.offsets.astype("i4"), lists.values)})
-    with pa.ipc.new_stream(sink, table.schema) as out:
-        out.write_table(table)
-    arrow = sink.getvalue().to_pybytes()
+    arrow = arrow_of(scores)
     connection = http.client.HTTPConnection("127.0.0.1", port)
 
     def ask(path: str, body: bytes, kind: str) -> None:
@@ -176,6 +194,8 @@ def batches(port: int, pid: int, rounds: int) -> dict[str, dict[str, float]]:
 
             options = choice | {"explain": explain}
             body = json.dumps({"lists": scores.tolist(), **options}).encode()
+            digits = np.array(scores.astype("f4").astype(str), dtype=float).tolist()
+            short = json.dumps({"lists": digits, **options}).encode()
             path = "/v1/cut?" + "&".join(f"{k}={str(v).lower()}" for k, v in options.items())
 
             def by_json(body: bytes = body) -> None:
@@ -193,6 +213,7 @@ def batches(port: int, pid: int, rounds: int) -> dict[str, dict[str, float]]:
                     "engine": (engine, time.thread_time),
                     "loaded": (loaded, time.thread_time),
                     "json": (by_json, service),
+                    "short": (partial(by_json, short), service),
                     "arrow": (by_arrow, service),
                 },
             )
@@ -212,30 +233,76 @@ def descriptors(pid: int) -> int:
     return len(list(Path(f"/proc/{pid}/fd").iterdir()))
 
 
-def soak(port: int, pid: int, seconds: float) -> dict[str, Any]:
-    """Return memory and descriptors at each tenth of a long load, and the number of requests."""
-    asyncio.run(load(port, 16, min(5.0, seconds / 10)))  # what is loaded late is there now
-    memory, files, requests = [resident(pid)], [descriptors(pid)], 0
-    for _ in range(10):
-        requests += len(asyncio.run(load(port, 16, seconds / 10)))
+def visit(port: int, until: float, counts: Counter[str]) -> None:
+    """Send requests of all kinds, one after the other, and check how each is answered."""
+    scores = simulated()
+    one = json.dumps({"scores": scores[0].tolist()}).encode()
+    many = json.dumps({"lists": scores[:50].tolist(), "evalue": 0.05}).encode()
+    plain = "application/json"
+    asked = [
+        ("one list", 200, "/v1/cut", one, plain),
+        ("lists", 200, "/v1/cut", many, plain),
+        ("scored", 200, "/v1/score", one, plain),
+        ("arrow", 200, "/v1/cut?evalue=0.05", arrow_of(scores[:50]), ARROW),
+        ("not json", 400, "/v1/cut", one[:-9], plain),
+        ("not arrow", 400, "/v1/cut", many, ARROW),
+        ("wrong option", 422, "/v1/cut", one[:-1] + b', "min_k": -1}', plain),
+        ("not finite", 422, "/v1/cut", b'{"scores": [1, NaN]}', plain),
+        ("no such address", 404, "/v1/nothing", one, plain),
+    ]
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    while time.monotonic() < until:
+        for name, status, path, body, kind in asked:
+            connection.request("POST", path, body, {"Content-Type": kind})
+            answer = connection.getresponse()
+            content = answer.read()
+            assert answer.status == status, (name, answer.status, content[:200])
+            counts[name] += 1
+        whole = request("/v1/cut", many, plain)
+        for part in (0, 40, len(whole) // 2, len(whole)):  # nothing; half a head or body; no reader
+            with socket.create_connection(("127.0.0.1", port)) as leaving:
+                leaving.sendall(whole[:part])
+            counts["left early"] += 1
+    connection.close()
+
+
+def soak(port: int, pid: int, minutes: float) -> dict[str, Any]:
+    """Return memory and descriptors after each tenth of a long load, and the number of requests."""
+    memory, files, counts = [], [], Counter[str]()
+    for part in range(11):  # what is loaded late is there after the first
+        until = time.monotonic() + 6 * minutes * (0.2 if part == 0 else 1)
+        with ThreadPoolExecutor(4) as visitors:
+            visits = [visitors.submit(visit, port, until, counts) for _ in range(4)]
+        for done in visits:
+            done.result()
+        time.sleep(1)  # the service still has to notice that all have gone
         memory.append(resident(pid))
         files.append(descriptors(pid))
-    return {"seconds": seconds, "requests": requests, "megabytes": memory, "descriptors": files}
+    return {
+        "minutes": minutes,
+        "requests": dict(counts),
+        "megabytes": memory,
+        "descriptors": files,
+    }
 
 
 def two_workers(seconds: float) -> dict[str, float]:
-    """Return requests per second of one worker and of two, which take turns, and their ratio."""
-    counts, times = [0, 0], []
-    with served() as (one, _), served("--workers=2") as (two, _):
-        time.sleep(3)  # the parent listens before its workers serve
+    """Return what one worker and two do under 16 connections, in turns, and the ratio."""
+    counts, spent, times = [0, 0], [0.0, 0.0], []
+    with served() as one, served("--workers=2") as two:
+        load(two[0], 16, 1)
         for _ in range(4):
-            for place, port in enumerate((one, two)):
-                taken = asyncio.run(load(port, 16, seconds / 4))
+            for place, (port, pid) in enumerate((one, two)):
+                before = processor_time(pid)
+                taken = load(port, 16, seconds / 4)
+                spent[place] += processor_time(pid) - before
                 counts[place] += len(taken)
                 times += taken if place else []
     return {
         "one_per_second": counts[0] / seconds,
         "two_per_second": counts[1] / seconds,
+        "one_processor_us": 1e6 * spent[0] / counts[0],
+        "two_processor_us": 1e6 * spent[1] / counts[1],
         "two_p50_ms": 1e3 * float(np.median(times)),
         "ratio": counts[1] / counts[0],
     }
@@ -245,7 +312,7 @@ def main() -> None:
     """Measure, print and keep."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=10, help="of each load")
-    parser.add_argument("--soak", type=float, default=180, help="seconds")
+    parser.add_argument("--soak", type=float, default=3, help="minutes")
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
@@ -277,11 +344,16 @@ def main() -> None:
         found["soak"] = soak(port, pid, args.soak)
         memory = ", ".join(f"{m:.0f}" for m in found["soak"]["megabytes"])
         print(
-            f"soak: {found['soak']['requests']} requests in {args.soak:g} s; {memory} MB; "
-            f"{found['soak']['descriptors']} descriptors"
+            f"soak: {sum(found['soak']['requests'].values())} requests in {args.soak:g} minutes; "
+            f"{memory} MB; {found['soak']['descriptors']} descriptors"
         )
-    found["two workers"] = two_workers(args.seconds)
-    print(f"two workers: {found['two workers']}")
+    found["two workers"] = own = two_workers(args.seconds)
+    print(
+        f"two workers: {own['ratio']:.2f} times the requests of one "
+        f"({own['two_per_second']:.0f} and {own['one_per_second']:.0f} a second), median "
+        f"{own['two_p50_ms']:.2f} ms; {own['two_processor_us']:.0f} and "
+        f"{own['one_processor_us']:.0f} us of a processor each"
+    )
     if args.json:
         args.json.write_text(json.dumps(found, indent=1) + "\n")
 

@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
 #include <chrono>
@@ -11,14 +12,18 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "cuts.hpp"
 #include "fuse.hpp"
+#include "json.hpp"
 #include "kernel.hpp"
+#include "numbers.hpp"
 #include "trec.hpp"
+#include "warnings.hpp"
 
 namespace nb = nanobind;
 
@@ -311,6 +316,12 @@ std::int64_t survey(In<double> values, In<std::int64_t> offsets, bool falling) {
     return paretocut::cuts::survey(lists_of(values, offsets), falling);
 }
 
+void diagnose(In<double> values, In<std::int64_t> offsets, Out<std::uint8_t> warnings) {
+    const paretocut::cuts::Lists lists = lists_of(values, offsets);
+    require(size(warnings) == lists.count, "there must be room for the warnings of each list");
+    paretocut::warnings::diagnose(lists, warnings.data());
+}
+
 void sort_lists(In<double> values, In<std::int64_t> offsets, bool falling,
                 Out<std::int64_t> order) {
     const paretocut::cuts::Lists lists = lists_of(values, offsets);
@@ -371,6 +382,9 @@ void register_cuts(nb::module_& m) {
     m.def("survey", &survey, nb::arg("values"), nb::arg("offsets"), nb::arg("falling"),
           "Index of the first score that is not finite, or -1 if every list stands best first, or "
           "-2 if some list does not.");
+    m.def("diagnose", &diagnose, nb::arg("values"), nb::arg("offsets"),
+          nb::arg("warnings").noconvert(),
+          "Warnings of each falling list: 1 heavy ties, 2 rank only, 4 saturated.");
     m.def("sort_lists", &sort_lists, nb::arg("values"), nb::arg("offsets"), nb::arg("falling"),
           nb::arg("order").noconvert(), "What sorts every list best first, stably.");
     m.def("find_levels", &find_levels, nb::arg("values"), nb::arg("offsets"), nb::arg("slope"),
@@ -385,6 +399,32 @@ void register_cuts(nb::module_& m) {
           nb::arg("cuts").noconvert(),
           "Cuts with the highest expected F-measure, for a belief about the number of relevant "
           "results.");
+}
+
+// --- lines of text ---
+
+nb::bytes lines(const std::vector<std::string_view>& heads, InMatrix<double> numbers,
+                const std::vector<int>& digits, const std::vector<std::string_view>& ends) {
+    const std::size_t rows = heads.size(), columns = ends.size();
+    require(numbers.shape(0) == columns && numbers.shape(1) == rows && digits.size() == columns,
+            "there must be one row of numbers per column, and one number per head");
+    for (const int number : digits) require(0 <= number && number <= 17, "digits must be 0 to 17");
+    std::string out;
+    for (std::size_t i = 0; i < rows; ++i) {
+        out += heads[i];
+        for (std::size_t j = 0; j < columns; ++j) {
+            paretocut::write_double(out, numbers.data()[j * rows + i], digits[j]);
+            out += ends[j];
+        }
+    }
+    return nb::bytes(out.data(), out.size());
+}
+
+void register_lines(nb::module_& m) {
+    m.def(
+        "lines", &lines, nb::arg("heads"), nb::arg("numbers"), nb::arg("digits"), nb::arg("ends"),
+        "Each head with its numbers, every one followed by its end. Digits are of \".{digits}g\"; "
+        "0 means as many as the number needs.");
 }
 
 // --- trec: reading of runs and judgements ---
@@ -490,6 +530,32 @@ void register_trec(nb::module_& m) {
           "Grade of every id; judged_as names the judgements of each list, or is negative.");
 }
 
+// --- JSON: the scores of a request ---
+
+nb::object read_scores(nb::bytes text) {
+    const std::string_view whole(text.c_str(), text.size());
+    auto scores = std::make_unique<paretocut::json::Scores>();
+    const auto read = [&] { return paretocut::json::read_scores(whole, *scores); };
+    const bool plain = whole.size() < 8 * kReleaseFrom ? read() : without_interpreter(read);
+    if (!plain) return nb::none();
+    auto& [values, offsets, begin, end] = *scores.get();
+    std::string rest(whole.substr(0, begin));
+    rest.append("[]").append(whole.substr(end));
+    const nb::capsule owner(scores.release(), [](void* p) noexcept {
+        delete static_cast<paretocut::json::Scores*>(p);
+    });
+    return nb::make_tuple(
+        nb::bytes(rest.data(), rest.size()),
+        nb::ndarray<nb::numpy, double>(values.data(), {values.size()}, owner),
+        nb::ndarray<nb::numpy, std::int64_t>(offsets.data(), {offsets.size()}, owner));
+}
+
+void register_json(nb::module_& m) {
+    m.def("read_scores", &read_scores, nb::arg("text"),
+          "The scores of a JSON object: the text with [] in their place, values and offsets; None "
+          "when the text is not plain enough.");
+}
+
 // --- fusion ---
 
 // The lists of one retriever, as paretocut::FuseSource has them; holds on to its arrays.
@@ -592,6 +658,8 @@ NB_MODULE(_kernel, m) {
     nb::set_leak_warnings(false);
     register_surprise(m);
     register_cuts(m);
+    register_lines(m);
     register_trec(m);
+    register_json(m);
     register_fusion(m);
 }

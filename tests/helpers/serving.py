@@ -128,7 +128,7 @@ def samples(text: str) -> dict[str, float]:
     return {name: float(value) for name, _, value in rows}
 
 
-def until(condition: Any, *, seconds: float = 20) -> None:
+def until(condition: Any, *, seconds: float = 60) -> None:
     """Return as soon as the condition holds; fail when it does not in time."""
     end = time.monotonic() + seconds
     while not condition():

@@ -597,6 +597,25 @@ def test_boolean_relevance_stays_boolean_in_jsonl(tmp_path: Path) -> None:
     assert read_lists(tmp_path / "t.jsonl", min_grade=2).relevant.values.tolist() == [True, False]
 
 
+@pytest.mark.parametrize("relevance", [[[True, False], [True]], [[True, None], [False]]])
+def test_csv_with_truths_for_grades_comes_back(tmp_path: Path, relevance: list[Any]) -> None:
+    # "True False" was refused, though we wrote it; pandas writes one such word per row.
+    lists = RankedLists([[3.0, 2.0], [1.0]], relevance, query_ids=["a", "b"])
+    assert lists.relevance is not None
+    write_lists(tmp_path / "t.csv", lists)
+    rows = zip("aab", (3, 2, 1), [grade for part in relevance for grade in part], strict=True)
+    text = "".join(f"{q},{s},{'' if g is None else g}\n" for q, s, g in rows)
+    (tmp_path / "rows.csv").write_text("query_id,score,relevance\n" + text)
+    for name in ("t.csv", "rows.csv"):
+        found = read_lists(tmp_path / name, min_grade=1).relevance
+        assert found is not None
+        assert found.values.dtype == lists.relevance.values.dtype
+        np.testing.assert_array_equal(found.values, lists.relevance.values)
+    (tmp_path / "t.csv").write_text("query_id,scores,relevance\nq,2 1,True 2\n")
+    with pytest.raises(DataFormatError, match="relevance must be a list of 2 finite numbers"):
+        read_lists(tmp_path / "t.csv")
+
+
 def test_csv_with_one_row_per_result_is_grouped_by_query() -> None:
     text = (
         b"rank,query_id,doc_id,score,relevance\n1,b,x y,0.5,0\n1,a,d1,3,2\r\n\n"

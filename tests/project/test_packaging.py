@@ -7,21 +7,27 @@ marked `packaging` and left to `make test-all`.
 from __future__ import annotations
 
 import functools
+import json
 import os
 import re
 import shlex
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 import sysconfig
 import tarfile
 import tomllib
+import urllib.error
+import urllib.request
 import zipfile
 from pathlib import Path
 
 import pytest
 from browsers import chromium, explored
 from samples import planted
+from serving import until
 from support import ROOT, importorskip, missing
 
 import paretocut as pc
@@ -334,6 +340,50 @@ def test_the_steps_of_the_release_work_as_far_as_this_machine_can(
                 cwd=tmp_path)  # fmt: skip
             ran.append(command.split()[2])
     assert ran == ["twine", "abi3audit"]
+
+
+def test_the_steps_of_the_container_work_as_far_as_this_machine_can(tmp_path: Path) -> None:
+    """All but those of Debian's root: the service is installed, starts and is found healthy."""
+    text = (ROOT / "Containerfile").read_text(encoding="utf-8").replace("\\\n", "")
+    left_out = (ROOT / ".dockerignore").read_text(encoding="utf-8").replace("**/", "").split()
+    kept_out = shutil.ignore_patterns(*left_out, "_build")
+    shutil.copytree(ROOT, tmp_path / "source", ignore=kept_out, symlinks=True)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    for inside, here in (("/source", "source"), ("/opt/paretocut", "installed")):
+        text = text.replace(inside, str(tmp_path / here))
+    text = text.replace("8000", port)
+    steps = [step for step in re.findall(r"^RUN (.+)$", text, re.MULTILINE) if "venv" in step]
+    assert len(steps) == 1
+    run("sh", "-euc", steps[0].replace("python", str(interpreter(THIS_PYTHON)), 1))
+    (path,) = re.findall(r"PATH=(\S+):", text)
+    (start,) = re.findall(r"^ENTRYPOINT (.+)$", text, re.MULTILINE)
+    (healthy,) = re.findall(r"^HEALTHCHECK.* CMD (.+)$", text, re.MULTILINE)
+    told = {"PATH": f"{path}:/usr/bin:/bin", "PARETOCUT_TOKEN": "secret"}
+    service = subprocess.Popen(
+        [*json.loads(start), "--port", port], env=told, executable=f"{path}/paretocut"
+    )
+    try:
+        until(
+            lambda: (
+                not subprocess.call(
+                    json.loads(healthy),
+                    env=told,
+                    executable=f"{path}/python",
+                    stderr=subprocess.DEVNULL,
+                )
+            ),
+            seconds=120,
+        )
+        asked = urllib.request.Request(f"http://127.0.0.1:{port}/v1/cut", b'{"scores": [3, 2, 1]}')
+        with pytest.raises(urllib.error.HTTPError, match="401"):
+            urllib.request.urlopen(asked)
+        asked.add_header("Authorization", "Bearer secret")
+        with urllib.request.urlopen(asked) as answer:
+            assert json.load(answer)["n"] == 3
+    finally:
+        service.terminate()
+        assert service.wait(60) in (0, -signal.SIGTERM)
 
 
 def machine_without_a_compiler(folder: Path) -> Path:

@@ -435,6 +435,22 @@ def test_heads_of_more_than_64_kilobytes_are_refused(service: Running, form: str
             return
 
 
+def test_an_answer_goes_out_at_once(service: Running) -> None:
+    """Its head alone would wake the client, which can do nothing with it."""
+    body = b'{"scores": [3, 2, 1]}'
+    head = f"POST /v1/cut HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n"
+    with socket.create_connection(service.address, timeout=10) as connection:
+        for _ in range(20):
+            connection.sendall(head.encode() + b"\r\n" + body)
+            assert connection.recv(65536).endswith(b"}")
+        connection.sendall(head.encode() + b"Expect: 100-continue\r\n\r\n")
+        assert connection.recv(65536) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        connection.sendall(body)
+        assert connection.recv(65536).endswith(b"}")
+        connection.sendall(b"HEAD /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert connection.recv(65536).startswith(b"HTTP/1.1 405")
+
+
 def test_what_is_not_http_is_refused_in_the_one_shape(service: Running) -> None:
     with socket.create_connection(service.address, timeout=10) as connection:
         connection.sendall(b"\0" * 99)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import re
 import signal
+import sys
 import threading
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -75,6 +78,21 @@ def test_a_kept_connection_waits_for_nothing(count: str) -> None:
             assert client.get("/healthz").status_code == 200
             times.append(time.monotonic() - began)
         assert np.median(times) < 0.03
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not spread connections")
+def test_connections_are_spread_over_the_workers() -> None:
+    """Of a shared socket the first worker to wake took 15 or 16 of 16 connections."""
+    with running("--workers", "2") as service, ExitStack() as stack:
+        until(lambda: ready(service) and len(workers(service)) == 2)
+        time.sleep(1)  # it says that it serves just before it listens
+        before = len(service.requests())
+        for _ in range(40):
+            client = stack.enter_context(httpx.Client(base_url=service.url, timeout=30))
+            assert client.get("/healthz").status_code == 200
+        until(lambda: len(service.requests()) == before + 40)
+        taken = Counter(line["process"] for line in service.requests()[before:])
+        assert min(taken[process] for process in workers(service)) > 5  # 1 in 70,000 by chance
 
 
 @pytest.mark.slow

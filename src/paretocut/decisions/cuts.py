@@ -166,6 +166,10 @@ class Cuts(Drawn):
     def indices(self) -> Ragged:
         """Positions of the kept results in the caller's lists, best first."""
         self._sort()
+        if len(self) == 1:
+            kept = int(self.k[0])
+            places = np.arange(kept) if self._order is None else self._order.values[:kept]
+            return Ragged.unchecked(places, np.array([0, kept]))
         layout = Ragged.unchecked(np.empty(int(self.k.sum()), dtype=np.int64), offsets_of(self.k))
         ranks = layout.ranks
         if self._order is None:

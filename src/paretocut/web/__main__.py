@@ -10,7 +10,7 @@ from paretocut.web.app import create_app
 
 def description() -> str:
     """Return the description of a service that asks for a token, as JSON."""
-    return json.dumps(create_app(token="any").openapi(), indent=1) + "\n"
+    return json.dumps(create_app(token="any").app.openapi(), indent=1) + "\n"
 
 
 if __name__ == "__main__":

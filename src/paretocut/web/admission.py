@@ -10,8 +10,9 @@ import time
 import traceback
 from collections.abc import Sequence
 
-from starlette.routing import BaseRoute, Match
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from fastapi import FastAPI
+from starlette.routing import Match
+from starlette.types import Message, Receive, Scope, Send
 
 from paretocut.web.logs import LOGGER
 from paretocut.web.refusals import Refused, answer_for, as_refused
@@ -31,19 +32,17 @@ class Admission:
 
     def __init__(
         self,
-        app: ASGIApp,
+        app: FastAPI,
         *,
         service: Service,
         routes: Sequence[Route],
-        addresses: Sequence[BaseRoute],
         token: str | None,
         hosts: Sequence[str] | None,
     ) -> None:
-        self._app = app
+        self.app = app
         self._service = service
         self._limits, self._telemetry = service.limits, service.telemetry
         self._routes = {route.path: route for route in routes}
-        self._addresses = addresses
         self._token = None if token is None else _digest(token.encode())
         self._hosts = hosts
         self._working = 0  # requests whose body is complete
@@ -55,7 +54,7 @@ class Admission:
             await send({"type": "websocket.close", "code": 1008})
             return
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
         began = time.monotonic()
         noted = scope["paretocut.noted"] = {}
@@ -92,7 +91,7 @@ class Admission:
         """Return the route of an address; an unknown one may hold anything, so it is not logged."""
         if scope["path"] in self._routes:
             return str(scope["path"])
-        found = (one for one in self._addresses if one.matches(scope)[0] is not Match.NONE)
+        found = (one for one in self.app.routes if one.matches(scope)[0] is not Match.NONE)
         return getattr(scope.get("route") or next(found, None), "path", "unknown")
 
     async def _admit(self, scope: Scope, receive: Receive, send: Send, deadline: Deadline) -> None:
@@ -116,7 +115,7 @@ class Admission:
         try:
             route = self._routes.get(path) if scope["method"] == "POST" else None
             if route is None:
-                await self._app(scope, _replay(body, receive), send)
+                await self.app(scope, _replay(body, receive), send)
                 return
             kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
             query = scope["query_string"].decode("latin-1")

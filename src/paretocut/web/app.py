@@ -20,7 +20,7 @@ from paretocut.web.deciders import Models, ready_methods
 from paretocut.web.limits import Limits
 from paretocut.web.openapi import describe, errors
 from paretocut.web.pages import pages
-from paretocut.web.refusals import answer_for, as_refused
+from paretocut.web.refusals import Refused, answer_for, as_refused
 from paretocut.web.service import Service
 
 _ROUTES = (cutting.ROUTE, scoring.ROUTE, fusing.ROUTE, evaluating.ROUTE)
@@ -34,7 +34,7 @@ def create_app(
     threads: int | None = None,
     hosts: Sequence[str] | None = None,
     router: APIRouter | None = None,
-) -> FastAPI:
+) -> Admission:
     """Return the application, ready for any ASGI server; with ``hosts``, it has no other names."""
     pool = ThreadPoolExecutor(threads or os.cpu_count() or 1, "paretocut")
     service = Service(models or Models(), limits or Limits(), pool)
@@ -54,15 +54,7 @@ def create_app(
         redoc_url=None,
         lifespan=lifespan,
     )
-    app.add_middleware(
-        Admission,
-        service=service,
-        routes=_ROUTES,
-        addresses=app.routes,
-        token=token,
-        hosts=hosts,
-    )
-    for kind in (HTTPException, RequestValidationError):
+    for kind in (HTTPException, RequestValidationError, Exception):
         app.add_exception_handler(kind, _refuse)
     names = sorted({*service.models.truncators, *service.models.fusions})
     health = Health(status="ok", version=app.version, models=names)
@@ -87,11 +79,10 @@ def create_app(
     if router is not None:
         app.include_router(router)
     describe(app, [route.body for route in _ROUTES], secured=token is not None)
-    return app
+    return Admission(app, service=service, routes=_ROUTES, token=token, hosts=hosts)
 
 
 async def _refuse(request: Request, error: Exception) -> Response:
-    refused = as_refused(error)
-    assert refused is not None
+    refused = as_refused(error) or Refused(500)
     request.scope["paretocut.noted"]["code"] = refused.code
     return answer_for(refused)

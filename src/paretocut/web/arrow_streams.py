@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,8 +27,7 @@ def read_lists(body: bytes, limits: Limits) -> tuple[Ragged, list[str] | None]:
         raise Refused(400, message=f"the body is not an Arrow stream: {error}") from None
     limits.check_lists(table.num_rows)
     scores = _column(pa, table, "scores", "lists of numbers", needed=True)
-    lists = Ragged.from_any(scores)
-    limits.check_lists(len(lists), int(lists.lengths.max(initial=0)))
+    lists = limits.checked(Ragged.from_any(scores))
     queries = _column(pa, table, "query", "texts")
     return lists, None if queries is None else queries.to_pylist()
 
@@ -67,11 +67,11 @@ def _check_buffers(pa: Any, body: bytes) -> None:
             raise InvalidBody("Arrow columns must not have dictionaries")
         elif message.type == "record batch":
             # With zeros in place of its body a batch can be read only if nothing is compressed.
-            size = message.body.size
-            head = message.serialize()[:-size] if size else message.serialize()
-            blank = pa.ipc.read_message(head.to_pybytes() + bytes(size))
+            metadata = message.metadata
+            blank = bytearray(8 + metadata.size + message.body.size)
+            blank[: 8 + metadata.size] = struct.pack("<iI", -1, metadata.size) + metadata
             try:
-                pa.ipc.read_record_batch(blank, schema)
+                pa.ipc.read_record_batch(pa.ipc.read_message(blank), schema)
             except OSError as error:
                 if "decompress" not in str(error):
                     raise

@@ -6,18 +6,29 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import fields
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal, Self, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, WrapValidator, create_model
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    ValidationError,
+    WrapValidator,
+    create_model,
+)
 
+from paretocut import _kernel
 from paretocut.decisions import Cut
 from paretocut.decisions.options import EXPECT, FITTING, OPTIONS, Option
 from paretocut.evaluation import Evaluation, Summary
 from paretocut.fusion import METHODS
-from paretocut.lists import FloatArray, IntArray
+from paretocut.lists import FloatArray, IntArray, Ragged
 from paretocut.schema.kinds import Either, Kind, Real, Text, Whole
 from paretocut.tail import SurpriseFit
+from paretocut.web.limits import Limits
 from paretocut.web.refusals import InvalidBody
 
 Scores = Annotated[list[float], Field(description="Scores of one list, in any order.")]
@@ -28,6 +39,12 @@ class Strict(BaseModel):
     """Numbers must be numbers, and unknown names are refused."""
 
     model_config = ConfigDict({"strict": True, "extra": "forbid"})
+
+    @classmethod
+    def read(cls, body: bytes) -> Self:
+        """Return the checked body."""
+        asked: Self = cls.model_validate_json(body)
+        return asked
 
     def given(self, *names: str) -> dict[str, Any]:
         """Return those of these fields that are not null."""
@@ -65,6 +82,31 @@ def _by_query(one: str, many: str) -> WrapValidator:
         raise ValueError(problem)
 
     return WrapValidator(check)
+
+
+class Listed(Strict):
+    """One list (`scores`) or several (`lists`)."""
+
+    scores: Scores | None = None
+    lists: list[Scores] | None = None
+    _numbers: Ragged | None = PrivateAttr(None)
+
+    @classmethod
+    def read(cls, body: bytes) -> Self:
+        """Return the checked body; its numbers go straight into an array where that is possible."""
+        found: Any = _kernel.read_scores(body)
+        if found is not None:
+            with suppress(ValidationError):  # the whole body says where its errors are
+                asked: Self = cls.model_validate_json(found[0])
+                asked._numbers = Ragged.unchecked(*found[1:])
+                return asked
+        return super().read(body)
+
+    def ragged(self, limits: Limits) -> tuple[Ragged, bool]:
+        """Return the lists, unless they are too many or too long, and whether it is only one."""
+        given, single = one_or_many(self, "scores", "lists")
+        lists = self._numbers
+        return limits.as_lists(given) if lists is None else limits.checked(lists), single
 
 
 # The options of a decision come from the library's own table.
@@ -122,24 +164,20 @@ class CutOptions(Deciding):
     explain: bool = Field(True, description="False leaves reason and warnings out: faster.")
 
 
-class CutRequest(CutOptions):
+class CutRequest(Listed, CutOptions):
     """One list (`scores`) or several (`lists`)."""
 
     model_config = _either("scores", "lists", {"scores": _SCORES})
 
-    scores: Scores | None = None
-    lists: list[Scores] | None = None
     query: str | None = Field(None, description="Text of the query, for models that need it.")
     queries: list[str] | None = Field(None, description="The same for each of the lists.")
 
 
-class ScoreRequest(_Fitting):
+class ScoreRequest(Listed, _Fitting):
     """One list (`scores`) or several (`lists`)."""
 
     model_config = _either("scores", "lists", {"scores": _SCORES})
 
-    scores: Scores | None = None
-    lists: list[Scores] | None = None
     higher_is_better: bool = Field(True, description="False for distances.")
 
 

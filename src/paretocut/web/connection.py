@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from typing import Any
+from typing import Any, cast
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
 
 from paretocut.web.refusals import Refused, content_of
 
@@ -59,6 +63,8 @@ class Connection(HttpToolsProtocol):
             self._refused = Refused(431)
             raise self._refused  # the parser passes it on, and uvicorn calls send_400_response
         super().on_headers_complete()
+        if self.cycle is not None and self.scope["method"] != "HEAD":
+            self.cycle.transport = cast("asyncio.Transport", _Joined(self.cycle))
 
     def send_400_response(self, msg: str) -> None:
         """Refuse in the shape of all errors, and close."""
@@ -78,3 +84,20 @@ class Connection(HttpToolsProtocol):
         if self._late is not None:
             self._late.cancel()
             self._late = None
+
+
+class _Joined:
+    """The transport of one answer: its head waits for its body, and both are sent at once."""
+
+    def __init__(self, cycle: RequestResponseCycle) -> None:
+        self._cycle, self._transport = cycle, cycle.transport
+        self._head: bytes | None = None
+        self.is_closing, self.close = cycle.transport.is_closing, cycle.transport.close
+
+    def write(self, data: bytes) -> None:
+        """Send all but the head, which is the first to come once the answer has begun."""
+        if self._head is None and self._cycle.response_started:
+            self._head = data
+        else:
+            self._transport.write((self._head or b"") + data)
+            self._head = self._head and b""

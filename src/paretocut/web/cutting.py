@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from paretocut.decisions import Cuts
@@ -12,7 +12,7 @@ from paretocut.errors import InvalidParameterError
 from paretocut.lists import Ragged
 from paretocut.truncators.choose import Chosen
 from paretocut.web.arrow_streams import read_lists, write_cuts
-from paretocut.web.bodies import CutOptions, CutRequest, Deciding, Decision, one_or_many
+from paretocut.web.bodies import CutOptions, CutRequest, Deciding, Decision
 from paretocut.web.deciders import Models, method_of, ready_methods
 from paretocut.web.refusals import InvalidBody
 from paretocut.web.service import Answer, Deadline, Route, Service, in_blocks
@@ -25,18 +25,18 @@ def cut(service: Service, asked: CutRequest, deadline: Deadline) -> Answer:
     of lists, `scores`, and for models that need it a column of texts, `query`; its options are
     in the address.
     """
-    given, single = one_or_many(asked, "scores", "lists")
+    lists, single = asked.ragged(service.limits)
     queries = asked.queries
     if single:
         queries = None if asked.query is None else [asked.query]
-    decided = _decide(service, asked, service.limits.as_lists(given), queries, deadline)
+    decided, counts = _decide(service, asked, lists, queries, deadline)
     rows = [row for cuts in decided for row in as_rows(cuts, explain=asked.explain)]
-    return Answer(rows[0] if single else rows, _noted(decided))
+    return Answer(rows[0] if single else rows, counts)
 
 
 def _cut_stream(service: Service, body: bytes, asked: CutOptions, deadline: Deadline) -> Answer:
-    decided = _decide(service, asked, *read_lists(body, service.limits), deadline)
-    return Answer(write_cuts(decided, explain=asked.explain), _noted(decided))
+    decided, counts = _decide(service, asked, *read_lists(body, service.limits), deadline)
+    return Answer(write_cuts(decided, explain=asked.explain), counts)
 
 
 def _decide(
@@ -45,21 +45,23 @@ def _decide(
     lists: Ragged,
     queries: Sequence[str] | None,
     deadline: Deadline,
-) -> list[Cuts]:
-    """Return the decisions on the lists of a request in blocks, and count them."""
+) -> tuple[list[Cuts], Mapping[str, int]]:
+    """Return the decisions on the lists of a request in blocks, and their counts."""
     if queries is not None and len(queries) != len(lists):
         raise InvalidBody(f"queries must be {len(lists)}, as the lists, got {len(queries)}")
     decider, chosen = chosen_by(service.models, asked)
     up = asked.higher_is_better
-    decided = []
+    decided: list[Cuts] = []
+    counts: dict[str, int] = {}
     for start, block in in_blocks(lists, deadline, up, "cut_batch"):
         own = None if queries is None else queries[start : start + len(block)]
         cuts = chosen.cut_batch(block, queries=own, higher_is_better=up)
-        service.telemetry.cuts(decider, cuts, explain=asked.explain)
+        for name, count in service.telemetry.cuts(decider, cuts, explain=asked.explain).items():
+            counts[name] = counts.get(name, 0) + count
         if asked.model is not None:
             service.telemetry.watch(asked.model, chosen.truncator, block, own)
         decided.append(cuts)
-    return decided
+    return decided, counts
 
 
 def chosen_by(models: Models, asked: Deciding) -> tuple[str, Chosen]:
@@ -91,14 +93,6 @@ def as_rows(cuts: Cuts, *, explain: bool = True) -> list[dict[str, Any]]:
 def _rows(lists: Ragged) -> list[list[Any]]:
     values, offsets = lists.values.tolist(), lists.offsets.tolist()
     return [values[start:stop] for start, stop in itertools.pairwise(offsets)]
-
-
-def _noted(decided: Sequence[Cuts]) -> dict[str, int]:
-    return {
-        "lists": sum(len(cuts) for cuts in decided),
-        "results": sum(int(cuts.n.sum()) for cuts in decided),
-        "kept": sum(int(cuts.k.sum()) for cuts in decided),
-    }
 
 
 ROUTE = Route(

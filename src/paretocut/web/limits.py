@@ -59,12 +59,16 @@ class Limits:
                 f"a list may have {self.max_list_length:,} results, got {longest:,}",
             )
 
+    def checked(self, lists: Ragged) -> Ragged:
+        """Return the lists, unless they are too many or too long."""
+        self.check_lists(len(lists), int(lists.lengths.max(initial=0)))
+        return lists
+
     def as_lists(self, lists: Sequence[Sequence[float]]) -> Ragged:
         """Return lists of numbers, unless they are too many or too long."""
         lengths = list(map(len, lists))
-        self.check_lists(len(lists), max(lengths, default=0))
         values = np.fromiter(chain.from_iterable(lists), dtype=np.float64, count=sum(lengths))
-        return Ragged.unchecked(values, np.cumsum([0, *lengths]))
+        return self.checked(Ragged.unchecked(values, np.cumsum([0, *lengths])))
 
     def check_ids(self, ids: Iterable[str]) -> None:
         """Refuse ids that would need much more memory than the body: all get the longest's room."""

@@ -6,14 +6,13 @@ from typing import Any
 
 from paretocut.decisions.options import FITTING
 from paretocut.tail import fit_tails
-from paretocut.web.bodies import ScoredList, ScoreRequest, Tail, one_or_many
+from paretocut.web.bodies import ScoredList, ScoreRequest, Tail
 from paretocut.web.service import Answer, Deadline, Route, Service, in_blocks
 
 
 def score(service: Service, asked: ScoreRequest, deadline: Deadline) -> Answer:
     """Fit the tail of one list or of each list, and say how unusual each result is."""
-    given, single = one_or_many(asked, "scores", "lists")
-    lists = service.limits.as_lists(given)
+    lists, single = asked.ragged(service.limits)
     options: dict[str, Any] = asked.given(*FITTING)
     rows: list[dict[str, Any]] = []
     for _, block in in_blocks(lists, deadline, asked.higher_is_better, "fit_tails"):

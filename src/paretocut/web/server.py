@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import ctypes
 import ipaddress
 import json
 import os
 import socket
+import sys
 import tempfile
 import warnings
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
+from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
+from typing import Any
 
 import uvicorn
-from fastapi import FastAPI
 
 from paretocut.errors import InvalidParameterError
 from paretocut.schema.parameters import check_port
+from paretocut.web.admission import Admission
 from paretocut.web.app import create_app
 from paretocut.web.deciders import load_models
 from paretocut.web.limits import Limits
@@ -30,6 +34,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 """Names of this machine in the header `Host`."""
 
 _SETTINGS = "PARETOCUT_SERVE"
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # numbers of <malloc.h>
 
 
 @dataclass(frozen=True)
@@ -105,6 +110,8 @@ def run(settings: Settings) -> None:
             # Workers put their counts here, so that each of them can show the sum.
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="paretocut-"))
             os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
+            if sys.platform == "linux":  # others do not spread connections
+                ForkingPickler.register(socket.socket, _to_worker)
         os.environ[_SETTINGS] = json.dumps(asdict(settings))
         uvicorn.run(
             "paretocut.web.server:app",
@@ -115,15 +122,36 @@ def run(settings: Settings) -> None:
             log_config=configuration(),
             http="paretocut.web.connection:Connection",
             access_log=False,  # admission writes a line for each request
+            proxy_headers=False,  # nothing asks who the client is
             server_header=False,
             timeout_graceful_shutdown=settings.drain_seconds,
+            timeout_worker_healthcheck=15,  # 5 would kill workers that start slowly
         )
 
 
-def app() -> FastAPI:
+def _to_worker(
+    bound: socket.socket,
+) -> tuple[Callable[[int, Any], socket.socket], tuple[int, Any]]:
+    """Give a worker its own socket at this address, so that the system spreads connections.
+
+    Of a shared socket the worker that wakes first takes nearly all of them.
+    """
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    return _own_socket, (bound.family, bound.getsockname())
+
+
+def _own_socket(family: int, address: Any) -> socket.socket:
+    own = socket.socket(family)
+    own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    own.bind(address)
+    return own
+
+
+def app() -> Admission:
     """Return the application that the environment describes; each worker calls this."""
     # Warnings would be text among the lines of JSON, and some of them name queries.
     warnings.simplefilter("ignore")
+    _keep_freed_memory()
     given = json.loads(os.environ[_SETTINGS])
     settings = Settings(**given | {"limits": Limits(**given["limits"])})
     return create_app(
@@ -133,3 +161,11 @@ def app() -> FastAPI:
         threads=settings.threads,
         hosts=settings.hosts(),
     )
+
+
+def _keep_freed_memory() -> None:
+    """Let glibc keep up to 64 MB for the next request: fresh pages cost more than most batches."""
+    with suppress(AttributeError, OSError, TypeError):  # other libraries have no `mallopt`
+        adjust = ctypes.CDLL(None).mallopt
+        adjust(_TRIM_THRESHOLD, 64 << 20)
+        adjust(_MMAP_THRESHOLD, 32 << 20)  # the most it takes

@@ -19,6 +19,7 @@ from pydantic_core import to_json
 from paretocut.lists import Ragged, RankedLists
 from paretocut.tail import limited_threads
 from paretocut.web.arrow_streams import ARROW
+from paretocut.web.bodies import Strict
 from paretocut.web.deciders import Models
 from paretocut.web.limits import Limits
 from paretocut.web.openapi import BINARY, errors, takes
@@ -131,7 +132,7 @@ class Route:
 
     path: str
     summary: str
-    body: type[BaseModel]
+    body: type[Strict]
     answer: Any
     work: Callable[[Service, Any, Deadline], Answer]
     stream: tuple[type[BaseModel], Callable[[Service, bytes, Any, Deadline], Answer]] | None = None
@@ -152,7 +153,7 @@ class Route:
         if self.stream is not None and query:
             raise InvalidBody("the options of a JSON body belong in the body")
         return await service.answer(
-            lambda: self.work(service, self.body.model_validate_json(body), deadline),
+            lambda: self.work(service, self.body.read(body), deadline),
             deadline,
             at_once=at_once,
         )

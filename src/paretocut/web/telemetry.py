@@ -7,8 +7,9 @@ import threading
 import time
 from collections import Counter as Counts
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
+from functools import cache, partial
+from itertools import chain
 
 import numpy as np
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -55,10 +56,11 @@ class Telemetry:
             multiprocess_mode="livesum",
             registry=own,
         )
-        self._decided = {
+        decided = {
             name: Counter(f"paretocut_{name}", text, ["decider"], registry=own)
             for name, text in _DECIDED.items()
         }
+        self._decided = cache(lambda by: {name: decided[name].labels(by) for name in decided})
         self._warnings = Counter(
             "paretocut_warnings", "Lists with this warning.", ["warning"], registry=own
         )
@@ -88,16 +90,19 @@ class Telemetry:
         """Count requests that begin (1) and end (-1)."""
         self._under_way.inc(change)
 
-    def cuts(self, decider: str, cuts: Cuts, *, explain: bool = True) -> None:
-        """Count decisions; their warnings only if they were asked for."""
+    def cuts(self, decider: str, cuts: Cuts, *, explain: bool = True) -> dict[str, int]:
+        """Count decisions, their warnings only if they were asked for; return the numbers."""
+        kept = np.count_nonzero(cuts.k)
+        found = (len(cuts), cuts.n.sum(), cuts.k.sum(), len(cuts) - kept)
+        counts = dict(zip(_DECIDED, map(int, found), strict=True))
         if not len(cuts):
-            return
-        counts = (len(cuts), cuts.n.sum(), cuts.k.sum(), np.count_nonzero(cuts.k == 0))
-        for counter, count in zip(self._decided.values(), counts, strict=True):
-            counter.labels(decider).inc(int(count))
-        warnings: Iterable[Sequence[str]] = cuts.warnings if explain else ()
-        for name, count in Counts(name for names in warnings for name in names).items():
-            self._warnings.labels(name).inc(count)
+            return counts
+        for name, counter in self._decided(decider).items():
+            counter.inc(counts[name])
+        warnings = chain.from_iterable(cuts.warnings if explain else ())
+        for warning, count in Counts(warnings).items():
+            self._warnings.labels(warning).inc(count)
+        return counts
 
     def watch(
         self, name: str, model: Truncator, scores: Ragged, queries: Sequence[str] | None

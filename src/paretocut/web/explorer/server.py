@@ -6,9 +6,9 @@ import socket
 from collections.abc import Callable
 
 import uvicorn
-from fastapi import FastAPI
 
 from paretocut.schema.parameters import check_port
+from paretocut.web.admission import Admission
 from paretocut.web.app import create_app
 from paretocut.web.explorer.exploration import Exploration
 from paretocut.web.explorer.routes import MAX_BYTES, router
@@ -19,7 +19,7 @@ from paretocut.web.server import LOOPBACK
 _HOST = "127.0.0.1"
 
 
-def explorer_app(first: Exploration | None) -> FastAPI:
+def explorer_app(first: Exploration | None) -> Admission:
     """Return the service with the explorer at its root; without a run, the page asks for one."""
     limits = Limits(max_body_bytes=MAX_BYTES, max_seconds=600.0)
     return create_app(limits=limits, router=router(first), hosts=LOOPBACK)
