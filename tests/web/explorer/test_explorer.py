@@ -637,7 +637,7 @@ def test_the_report_says_what_was_found_and_shows_it_on_three_queries() -> None:
     ids = [example["id"] for example in summary["examples"]]
     order = [np.argmax(f1), np.argmax(best - f1), np.argsort(f1, kind="stable")[4]]
     assert ids == list(dict.fromkeys(f"q{i}" for i in order))
-    assert "best mean F1 here" in summary["finding"]
+    assert "The best method here is" in summary["finding"]
     assert f"Consensus keeps {k.mean():.3g} of 60 results on average" in summary["finding"]
     assert summary["chart"]["f1"]["consensus"][0] == pytest.approx(f1.mean(), abs=1e-4)
     assert summary["chart"]["ceiling"] == pytest.approx(best.mean(), abs=1e-4)

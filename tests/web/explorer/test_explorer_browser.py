@@ -829,7 +829,7 @@ def test_the_report_works_from_a_file_and_on_paper(
     assert page.title() == "How many results to return: planted, judged by us"
     head = page.locator("#report-view header").inner_text()
     assert re.search(r"planted, judged by us · 250 queries · \d\d \w+ 20\d\d", head)
-    assert "best mean F1 here" in page.locator("#report-view .verdict").inner_text()
+    assert "The best method here is" in page.locator("#report-view .verdict").inner_text()
     assert "harmonic mean" in page.locator("#report-view .verdict").inner_text()
     assert page.locator("#report-view .picture svg").count() == 1
     assert page.locator("#report-view .interval").count() == len(run.methods)

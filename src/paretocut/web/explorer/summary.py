@@ -43,18 +43,16 @@ def _finding(run: Exploration, method: Method) -> str:
     if not k.size:
         return "The run has no query."
     empty = int(np.count_nonzero(k == 0))
-    kept = (
-        f"{method.label} keeps {k.mean():.3g} of {np.median(depth):,.0f} results on average, and "
-        f"nothing for {empty:,} of {k.size:,} queries."
-    )
+    kept = f"{method.label} keeps {k.mean():.3g} of {np.median(depth):,.0f} results on average"
+    none = f"nothing for {empty:,} of {k.size:,} queries"
     found = verdict(run)
     if found is not None:
-        return f"{found} {kept}"
+        return f"{found} {kept}. It keeps {none}."
     most = int(np.argmax(run.disagreement))
     cuts = [int(run.cuts(key).k[most]) for key in run.methods]
     return (
-        f"{kept} The methods differ most on query {run.lists.query_ids[most]}: they keep "
-        f"{min(cuts):,} to {max(cuts):,} results. No query is judged, so the report cannot "
+        f"{kept}, and {none}. The methods differ most on query {run.lists.query_ids[most]}: they "
+        f"keep {min(cuts):,} to {max(cuts):,} results. No query is judged, so the report cannot "
         "say which method is right."
     )
 
