@@ -280,6 +280,42 @@ def import_time(rounds: int) -> list[Row]:
     return [Row("import paretocut over import numpy", ratio, "x", 1.3, detail=detail)]
 
 
+def commands(quick: bool) -> list[Row]:
+    """Time `paretocut score`, which writes every result, over `paretocut cut`."""
+    count, rows = (1_000 if quick else 20_000), []
+    lists = simulated(200, 5, 100)
+    blocks = [
+        pc.RankedLists(
+            lists,
+            query_ids=[f"q{start + i}" for i in range(len(lists))],
+            doc_ids=[[f"doc{1000 * i + j}" for j in range(200)] for i in range(len(lists))],
+        )
+        for start in range(0, count, len(lists))
+    ]
+
+    def spent() -> float:
+        return os.times().children_user + os.times().children_system
+
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("run.trec", "run.jsonl"):
+            run = Path(folder, name)
+            pc.io.write_lists(run, blocks)
+
+            def command(name: str, run: Path = run) -> Callable[[], object]:
+                words = [name, str(run), "-q", "-o", str(run.with_stem("out"))]
+                return lambda: subprocess.run(
+                    [sys.executable, "-m", "paretocut", *words], check=True
+                )
+
+            score, cut = best(
+                command("score"), command("cut"), rounds=1 if quick else 3, clock=spent
+            )
+            what = f"paretocut score over cut, {count:,} x 200, {run.suffix[1:]}"
+            detail = f"score {score:.1f} s, cut {cut:.1f} s"
+            rows.append(Row(what, score / cut, "x", 3, detail=detail))
+    return rows
+
+
 MEMORY = """
 import numpy as np, paretocut as pc
 def peak():
@@ -346,6 +382,7 @@ def main() -> int:
         lambda: decide(rounds),
         lambda: import_time(5 if options.quick else 15),
         memory,
+        lambda: commands(options.quick),
         lambda: vector_search(options.quick),
     ):
         for row in measure():

@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
 #include <chrono>
@@ -20,6 +21,7 @@
 #include "fuse.hpp"
 #include "json.hpp"
 #include "kernel.hpp"
+#include "numbers.hpp"
 #include "trec.hpp"
 #include "warnings.hpp"
 
@@ -399,6 +401,32 @@ void register_cuts(nb::module_& m) {
           "results.");
 }
 
+// --- lines of text ---
+
+nb::bytes lines(const std::vector<std::string_view>& heads, InMatrix<double> numbers,
+                const std::vector<int>& digits, const std::vector<std::string_view>& ends) {
+    const std::size_t rows = heads.size(), columns = ends.size();
+    require(numbers.shape(0) == columns && numbers.shape(1) == rows && digits.size() == columns,
+            "there must be one row of numbers per column, and one number per head");
+    for (const int number : digits) require(0 <= number && number <= 17, "digits must be 0 to 17");
+    std::string out;
+    for (std::size_t i = 0; i < rows; ++i) {
+        out += heads[i];
+        for (std::size_t j = 0; j < columns; ++j) {
+            paretocut::write_double(out, numbers.data()[j * rows + i], digits[j]);
+            out += ends[j];
+        }
+    }
+    return nb::bytes(out.data(), out.size());
+}
+
+void register_lines(nb::module_& m) {
+    m.def(
+        "lines", &lines, nb::arg("heads"), nb::arg("numbers"), nb::arg("digits"), nb::arg("ends"),
+        "Each head with its numbers, every one followed by its end. Digits are of \".{digits}g\"; "
+        "0 means as many as the number needs.");
+}
+
 // --- trec: reading of runs and judgements ---
 
 namespace trec = paretocut::trec;
@@ -630,6 +658,7 @@ NB_MODULE(_kernel, m) {
     nb::set_leak_warnings(false);
     register_surprise(m);
     register_cuts(m);
+    register_lines(m);
     register_trec(m);
     register_json(m);
     register_fusion(m);

@@ -1,9 +1,13 @@
-// Numbers of text files, whatever the locale of the process. Plain C++, no Python headers.
+// Numbers of text files, read and written whatever the locale of the process. Plain C++, no Python
+// headers.
 #pragma once
 
 #include <charconv>
 #include <clocale>
+#include <cmath>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -82,6 +86,59 @@ inline std::from_chars_result read_double(const char* first, const char* last, d
     if (result.ec != std::errc::result_out_of_range) return result;
 #endif
     return from_chars_everywhere(first, last, value);
+}
+
+// Writes a double as one digit, a point, more digits, e and the power of ten: with so many digits,
+// at most 17, or with as many as it needs if that is 0. For standard libraries without to_chars.
+inline void to_chars_everywhere(char (&text)[32], double value, int digits) {
+    for (int more = digits == 0 ? 14 : digits - 1;; ++more) {
+        std::snprintf(text, sizeof text, "%.*e", more, value);
+        for (char& byte : text) byte = byte == ',' ? '.' : byte;  // of the locale
+        if (digits != 0 || more == 16 || to_double(text) == value) return;
+    }
+}
+
+// Appends a double as Python writes it: repr where digits is 0, else the format ".{digits}g".
+inline void write_double(std::string& out, double value, int digits) {
+    if (!std::isfinite(value)) {
+        out += std::isnan(value) ? "nan" : value < 0 ? "-inf" : "inf";
+        return;
+    }
+    char text[32];
+#ifdef __cpp_lib_to_chars
+    constexpr auto form = std::chars_format::scientific;
+    *(digits == 0 ? std::to_chars(text, text + 31, value, form)
+                  : std::to_chars(text, text + 31, value, form, digits - 1))
+         .ptr = 0;
+#else
+    to_chars_everywhere(text, value, digits);
+#endif
+    const char* end = std::strchr(text, 'e');
+    const int power = std::atoi(end + 1);
+    char known[32];
+    int count = 0;
+    for (const char* at = text; at < end; ++at) {
+        if (*at >= '0' && *at <= '9') known[count++] = *at;
+    }
+    while (count > 1 && known[count - 1] == '0') --count;
+    if (std::signbit(value)) out += '-';
+    const int whole = power + 1;  // digits before the point
+    const auto zeros = [&](int number) { out.append(static_cast<std::size_t>(number), '0'); };
+    if (power < -4 || whole > (digits == 0 ? 16 : digits)) {
+        out += known[0];
+        if (count > 1) out.append(".").append(known + 1, known + count);
+        out += end;
+    } else if (whole <= 0) {
+        out += "0.";
+        zeros(-whole);
+        out.append(known, known + count);
+    } else if (whole < count) {
+        out.append(known, known + whole).append(".").append(known + whole, known + count);
+    } else {
+        out.append(known, known + count);
+        zeros(whole - count);
+        if (digits == 0) out += ".0";
+    }
 }
 
 }  // namespace paretocut

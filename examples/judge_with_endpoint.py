@@ -5,7 +5,7 @@
         --ask 'python examples/judge_with_endpoint.py' -o qrels.txt
 
 It reads one JSON object per line (``query``, ``text``) and writes one: ``{"relevant": true}``,
-false, or null where the model said neither. It needs nothing but Python.
+false, or null if the model said neither. It needs nothing but Python.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""With judgements at hand, learn where to cut, and see on other claims what it is worth.
+"""With judgements, learn where to cut, and measure the cut on other claims.
 
     python examples/learn_the_rule.py
 
 Truncators are fitted on SciFact's training claims and tested on its validation claims, on lists of
-the 200 nearest abstracts. Most claims cite one abstract, so that the best cut is near one.
+the 200 nearest abstracts. Most claims cite one abstract, so the best cut is near one.
 """
 
 from __future__ import annotations

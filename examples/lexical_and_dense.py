@@ -2,9 +2,9 @@
 
     python examples/lexical_and_dense.py
 
-Reciprocal rank fusion keeps ranks and throws the scores away, so there is nothing left to cut by;
-paretocut says so. `pc.fuse` keeps them. Cutting each list by its own scores and joining what is
-kept is shown beside it.
+Reciprocal rank fusion keeps ranks and throws the scores away, so there is nothing left to cut by,
+and paretocut says so. `pc.fuse` keeps the scores. For comparison, the program also cuts each list
+by its own scores and joins the results.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def main() -> None:
         pc.fit_tail(fused([a, b])[0]).warnings for a, b in zip(words[1], meaning[1], strict=True)
     ]
     rank_only = np.mean(["rank_only_scores" in names for names in warnings])
-    print(f"fused lists whose scores are found to carry rank only: {100 * rank_only:.0f}%\n")
+    print(f"fused lists recognised as rank-only: {100 * rank_only:.0f}%\n")
 
     rules = {
         "alpha": pc.truncators.Surprise(alpha=0.01),

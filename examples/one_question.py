@@ -2,8 +2,8 @@
 
     python examples/one_question.py ["your question"]
 
-A gate has learned from questions without an answer what best score they reach (`Background`); what
-gets beyond it is cut by untrained `Consensus`. Without a question it asks three: a claim the
+A gate (`Background`) has learned how high questions without an answer score. Lists that score
+higher are cut by an untrained `Consensus`. Without a question it asks three: a claim that the
 collection has an abstract for, a question about something else, and gibberish.
 """
 

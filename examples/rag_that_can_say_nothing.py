@@ -1,12 +1,12 @@
-"""RAG that returns as much as there is to say, and nothing for questions beside the point.
+"""RAG that returns the passages worth passing on, and nothing for off-topic questions.
 
     python examples/rag_that_can_say_nothing.py [--collection squad2] [--json FILE]
 
-The whole ladder in LangChain with Chroma: the default, a word, an index that was calibrated, with a
-log of questions, with two hundred judged results, and hybrid with BM25. MED holds 1,033 medical
-abstracts, and a question has about 23 answers there; SQuAD holds 1,216 paragraphs, and a question
-has one. Half of the questions are the log, the others are asked. Questions without an answer come
-from other collections: news of 1963 and trivia.
+The whole ladder in LangChain with Chroma: the default, a word, a calibrated index, a log of
+questions, two hundred judged results, and hybrid search with BM25. MED holds 1,033 medical
+abstracts, with about 23 answers per question; SQuAD holds 1,216 paragraphs, with one answer per
+question. Half of the questions serve as the log, and the others are asked. Questions without an
+answer come from other collections: news of 1963 and trivia.
 """
 
 from __future__ import annotations

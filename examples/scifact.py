@@ -1,4 +1,4 @@
-"""SciFact's claims and abstracts, and questions beside the point; `texts.py` says where from."""
+"""SciFact's claims and abstracts, and off-topic questions; `texts.py` says where they come from."""
 
 from __future__ import annotations
 

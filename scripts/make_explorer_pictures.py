@@ -1,4 +1,4 @@
-"""Take the pictures of the explorer for its page: handwritten digits, light and dark.
+"""Take the pictures of the explorer for its page: handwritten digits, and a result to judge.
 
 Needs Chromium, Playwright, Pillow and scikit-learn.
 
@@ -10,7 +10,9 @@ from __future__ import annotations
 import argparse
 import io
 import shutil
+import tempfile
 import threading
+import time
 from pathlib import Path
 
 import uvicorn
@@ -18,6 +20,7 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 import paretocut as pc
+from paretocut.cli import main as command
 from paretocut.cli.demo import search_digits
 from paretocut.web.explorer.exploration import Exploration
 from paretocut.web.explorer.server import explorer_app
@@ -26,27 +29,59 @@ PICTURES = {
     "explorer-light": ("light", "#view=query&q=28&m=consensus"),
     "explorer-dark": ("dark", "#view=query&q=28&m=consensus"),
     "explorer-run": ("light", "#view=run&m=consensus"),
+    "explorer-judge": ("light", "#view=judge"),
 }
+HEIGHTS = {"explorer-run": 1280, "explorer-judge": 560}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path)
     folder: Path = parser.parse_args().folder
+    take(digits(), [name for name in PICTURES if name != "explorer-judge"], folder)
+    take(judged(42), ["explorer-judge"], folder)
+
+
+def digits() -> Exploration:
     tune, test = search_digits()
     background = pc.Background.fit(tune[tune.num_relevant == 0])
-    session = Exploration(test, name="digits", models={"Gated": background})
-    server = uvicorn.Server(uvicorn.Config(explorer_app(session), port=8799, log_level="warning"))
+    return Exploration(test, name="digits", models={"Gated": background})
+
+
+def judged(answers: int) -> Exploration:
+    """Return the search of `paretocut example` with its first questions answered."""
+    with tempfile.TemporaryDirectory() as name:
+        command(["example", name, "-q"])
+        truth = pc.read_trec(f"{name}/run.txt", f"{name}/qrels.txt")
+        run = Exploration(
+            pc.read_trec(f"{name}/run.txt"),
+            name="run.txt",
+            query_texts=pc.io.read_texts(f"{name}/queries.tsv"),
+            doc_texts=pc.io.read_texts(f"{name}/corpus.jsonl"),
+        )
+    for _ in range(answers):
+        question = run.session.next()
+        assert question is not None
+        run.session.answer(bool(truth.relevant[question.list_index][question.rank]))
+    return run
+
+
+def take(session: Exploration, names: list[str], folder: Path) -> None:
+    server = uvicorn.Server(uvicorn.Config(explorer_app(session), port=0, log_level="warning"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
+    while not server.started:
+        time.sleep(0.1)
+    port = server.servers[0].sockets[0].getsockname()[1]
     program = shutil.which("chromium") or shutil.which("google-chrome")
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        for name, (scheme, state) in PICTURES.items():
-            view = {"width": 1280, "height": 1160 if "run" not in name else 940}
+        for name in names:
+            scheme, state = PICTURES[name]
+            view = {"width": 1280, "height": HEIGHTS.get(name, 1160)}
             page = browser.new_page(viewport=view, color_scheme=scheme)
-            page.goto(f"http://127.0.0.1:8799/{state}")
-            page.wait_for_selector(".picture svg")
+            page.goto(f"http://127.0.0.1:{port}/{state}")
+            page.wait_for_selector(".picture svg, .answers")
             page.wait_for_timeout(1000)
             taken = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
             # A palette halves the size. It must cover rare colours, which tell methods apart.

@@ -198,6 +198,29 @@ TEST(scores_too_small_for_a_double_are_zero_and_too_large_ones_are_refused) {
     }
 }
 
+// Likewise the fallback for libraries that do not write them.
+TEST(numbers_are_written_as_by_to_chars) {
+#ifdef __cpp_lib_to_chars
+    std::mt19937_64 random(15);
+    for (int i = 0; i < 100'000; ++i) {
+        const double value = std::ldexp(static_cast<double>(random() >> (random() % 60)), -40);
+        for (const int digits : {0, 1, 6, 17}) {
+            char ours[32], theirs[32] = {};
+            paretocut::to_chars_everywhere(ours, value, digits);
+            constexpr auto form = std::chars_format::scientific;
+            if (digits == 0) {
+                std::to_chars(theirs, theirs + 31, value, form);
+                CHECK(paretocut::to_double(ours) == value);
+                CHECK(paretocut::to_double(theirs) == value);
+            } else {
+                std::to_chars(theirs, theirs + 31, value, form, digits - 1);
+                CHECK(std::string(ours) == theirs);
+            }
+        }
+    }
+#endif
+}
+
 // Where the standard library reads doubles, the fallback for those that do not must agree with it.
 TEST(numbers_are_read_as_by_from_chars) {
     std::setlocale(LC_ALL, "de_DE.UTF-8");  // where it exists, its decimal comma must not matter

@@ -139,7 +139,7 @@ def test_scores_that_are_no_numbers_are_refused() -> None:
 
 def test_scores_of_the_wrong_kind_are_warned_of_but_not_in_short_lists() -> None:
     ranks = [1 / (60 + rank) for rank in range(100)]
-    with pytest.warns(ScoresWarning, match="test: scores encode only the rank"):
+    with pytest.warns(ScoresWarning, match="test: scores only encode the rank"):
         cut_scored(ranks, cutter(), who="test")
     with warnings.catch_warnings():
         warnings.simplefilter("error")

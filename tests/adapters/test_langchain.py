@@ -452,7 +452,7 @@ def test_a_filter_that_leaves_little_is_no_fault_of_the_store() -> None:
 
 def test_a_store_that_brings_far_less_than_asked_is_warned_of(name: str) -> None:
     small = store_with(name, 30)
-    with pytest.warns(ScoresWarning, match="brought 30 of the 200 results asked for"):
+    with pytest.warns(ScoresWarning, match="returned 30 of the 200 results asked for"):
         retriever_over(small).invoke("?")
     assert len(retriever_over(small, fetch_k=30).invoke("?")) >= 1  # and no warning
 

@@ -212,7 +212,7 @@ def test_retriever_has_the_decision_also_when_nothing_is_kept(options: dict[str,
 def test_an_index_that_brings_far_less_than_asked_is_warned_of() -> None:
     from paretocut.adapters.llama_index import ParetoCutRetriever
 
-    with pytest.warns(ScoresWarning, match="brought 30 of the 200 results asked for"):
+    with pytest.warns(ScoresWarning, match="returned 30 of the 200 results asked for"):
         ParetoCutRetriever(index_of(30)).retrieve(question())
 
 

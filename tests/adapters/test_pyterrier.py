@@ -156,7 +156,7 @@ def test_scores_of_the_wrong_kind_are_warned_of_once_for_all_queries() -> None:
     pd = importorskip("pandas")
     ranks = [1 / (60 + rank) for rank in range(100)]
     frame = pd.DataFrame({"qid": ["q1"] * 100 + ["q2"] * 100, "docno": "d", "score": ranks * 2})
-    with pytest.warns(ScoresWarning, match="scores encode only the rank") as found:
+    with pytest.warns(ScoresWarning, match="scores only encode the rank") as found:
         transformer()(frame)
     assert [one.category for one in found].count(ScoresWarning) == 1
 

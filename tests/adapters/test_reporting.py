@@ -291,9 +291,9 @@ def test_usearch_is_warned_of_and_batches_differ_from_single_queries() -> None:
     base = np.random.default_rng(0).normal(size=(60, 8)).astype(np.float32)
     index.add(np.arange(60), base)
     single, batch = index.search(base[0], 200), index.search(base[:2], 200)
-    with pytest.warns(UserWarning, match=r"brought 60 of the 200 .*expansion_search"):
+    with pytest.warns(UserWarning, match=r"returned 60 of the 200 .*expansion_search"):
         usearch.cut_matches(single, asked=200)
-    with pytest.warns(UserWarning, match=r"brought 60 of the 200 .*expansion_search"):
+    with pytest.warns(UserWarning, match=r"returned 60 of the 200 .*expansion_search"):
         found = usearch.cut_batch_matches(batch)
     assert len(found.cuts) == 2
     with pytest.raises(InvalidParameterError, match=r"must be usearch.index.Matches, got Batch"):

@@ -237,7 +237,7 @@ def test_qdrant_fusion_is_seen_as_ranks() -> None:
         limit=200,
     )
     client.close()
-    with pytest.warns(ScoresWarning, match="cut_query_points: scores encode only the rank"):
+    with pytest.warns(ScoresWarning, match="cut_query_points: scores only encode the rank"):
         cut_query_points(fused, higher_is_better=True)
 
 
@@ -277,7 +277,7 @@ def test_pgvector_finds_forty_rows_unless_its_index_searches_deeper(
     )
     rows = connection.execute(nearest, (query, query)).fetchall()
     assert len(rows) == 40
-    with pytest.warns(ScoresWarning, match=r"brought 40 of the 200 .*hnsw.ef_search = 200"):
+    with pytest.warns(ScoresWarning, match=r"returned 40 of the 200 .*hnsw.ef_search = 200"):
         kept = cut_rows(rows, 1, asked=200)
     assert [row[0] for row in kept] == [row[0] for row in rows[:4]]
     with connection.transaction():

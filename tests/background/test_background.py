@@ -148,7 +148,7 @@ def test_saved_backgrounds_come_back_equal(tmp_path: Path) -> None:
 def test_bad_input_is_named() -> None:
     with pytest.raises(InvalidScoresError, match="at least 10 finite numbers"):
         Background.fit([1.0, 2.0])
-    with pytest.raises(InvalidScoresError, match="whole lists where there is a context"):
+    with pytest.raises(InvalidScoresError, match="whole lists if there is a context"):
         Background.fit(np.arange(20.0), context=2)
     with pytest.raises(InvalidParameterError, match="unless fit was given the size"):
         Background.fit(np.arange(20.0)).pvalue([1.0], size=5)

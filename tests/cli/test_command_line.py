@@ -182,6 +182,26 @@ def test_an_interrupt_exits_with_130_and_leaves_no_half_written_file(folder: Pat
     ]
 
 
+@pytest.mark.parametrize("name", ["empty.run", "empty.jsonl"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cut {}", "score {}", "score {} --json", "fuse {} run.txt", "fuse run.txt {}",
+        "fit {} qrels.txt -o out", "evaluate {} qrels.txt", "report {} qrels.txt -o out",
+        "background {} -o out", "stop {} --plan 0.1",
+    ],
+)  # fmt: skip
+def test_an_empty_run_is_an_error_for_every_command(
+    command: str, name: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path(name).touch()
+    assert main(command.format(name).split()) == 1
+    told = capsys.readouterr()
+    assert f"{name} must hold at least one query, got none" in told.err
+    assert told.out.count("\n") == 0
+    assert not Path("out").exists()
+
+
 def test_an_interrupt_while_writing_leaves_the_old_file(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -190,7 +210,7 @@ def test_an_interrupt_while_writing_leaves_the_old_file(
     def interrupt(*args: object, **kwargs: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("paretocut.cli.score._rows", interrupt)
+    monkeypatch.setattr("paretocut.cli.score._tsv", interrupt)
     assert main(["score", "run.txt", "-o", "scores.tsv"]) == 130
     assert Path("scores.tsv").read_text() == "precious\n"
     assert len(list(folder.iterdir())) == 3

@@ -31,7 +31,14 @@ def test_evaluate_prints_the_table_of_evaluate(
         baseline="global_k",
     )
     assert main(command) == 0
-    assert capsys.readouterr().out == f"{expected}\n"
+    lists = pc.read_trec("run.txt", "qrels.txt")
+    default = pc.metrics.f1(lists, pc.cut_batch(lists).k)
+    out = capsys.readouterr().out
+    assert out == f"{expected}\n\n{expected.verdict('f1', default)}\n"
+    assert f"the default (Consensus without judgements) gives {default.mean():.3f}" in out
+    better = expected.verdict("f1", np.ones(len(lists)))
+    assert better.startswith("The best method here is the default (Consensus without judgements)")
+    assert "; surprise:evalue=0.05 gives 0.667, 0.333 less." in better
     assert main([*command, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == expected.to_dict()
     for flag, text in (("--markdown", expected.to_markdown()), ("--latex", expected.to_latex())):

@@ -69,6 +69,31 @@ def truth(line: str) -> bool:
     return int(query[1:]) == int(document[1:]) // 5
 
 
+def test_a_rule_says_when_to_stop_reading(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program = asked("judge.py")
+    assert main(["judge", *FILES, *program, "--recall", "0.8", "--confidence", "0.9"]) == 0
+    said = capsys.readouterr().err
+    assert "judgements in qrels.txt: every list may be left" in said
+    run = pc.read_trec("run.txt", "qrels.txt", unjudged="unknown")
+    rule = pc.stopping.Certificate(recall=0.8, confidence=0.9)
+    read = rule.replay([True] * 5 + [False] * 25)
+    assert read < 30
+    assert run.judged.values.reshape(6, 30).tolist() == [[True] * read + [False] * (30 - read)] * 6
+    # `stop` says the same of the same judgements.
+    assert main(["stop", "run.txt", "--judged", "qrels.txt", "--recall", "0.8",
+                 "--confidence", "0.9"]) == 0  # fmt: skip
+    for line in capsys.readouterr().out.splitlines():
+        assert line.partition(": ")[2].startswith(f"stop: {read} of 30 documents read, 5 of them")
+        assert line in said
+    options = ["--recall", "0.8", "--budget", "9"]
+    assert main(["judge", *FILES, *program, *options]) == 2
+    assert "--budget, --tolerance and --repeats must be left out" in capsys.readouterr().err
+    (folder / "unsure.py").write_text("for _ in open(0): print('{\"relevant\": null}', flush=True)")
+    files = [*FILES[:-1], "other.txt"]
+    assert main(["judge", *files, *asked("unsure.py"), "--recall", "0.8"]) == 2
+    assert "must be relevant or not where a rule says stop" in capsys.readouterr().err
+
+
 # --- a person -------------------------------------------------------------------------------------
 
 
@@ -110,7 +135,7 @@ class Person:
 
     def end(self) -> tuple[int, str]:
         """Return exit code and standard error."""
-        _, error = self.process.communicate(timeout=60)
+        _, error = self.process.communicate(timeout=300)
         os.close(self.master)
         return self.process.returncode, error.decode()
 
@@ -127,6 +152,28 @@ def is_relevant(shown: str) -> bool:
     """Return what a careful person would say of the screen."""
     asked, found, _ = question(shown)
     return asked == found
+
+
+def test_a_person_reads_down_a_list_and_sees_the_state_of_the_rule(folder: Path) -> None:
+    person = Person("--recall", "0.8", "--confidence", "0.9")
+    numbers = []
+    for done in range(7):
+        shown = person.screen(done)
+        numbers.append(question(shown)[2])
+        assert "u unsure" not in shown
+        person.press("y" if is_relevant(shown) else "n")
+    state = person.screen(7) + person.wait_for("Recall: surely")
+    assert "7 of 30 answered" in state
+    assert "go on: 7 of 30 documents read, 5 of them" in " ".join(state.split())
+    assert numbers == ["0", "1", "2", "3", "4", "5", "6"]  # from the top
+    person.press("z")
+    assert question(person.screen(6))[2] == "6"
+    person.press("u")  # is no answer here
+    person.press("q")
+    code, error = person.end()
+    assert code == 0, error
+    assert "6 judgements in qrels.txt: stopped" in error
+    assert "q0: go on: 6 of 30 documents read, 5 of them relevant." in error
 
 
 def test_a_person_judges_one_key_a_result_and_stops(folder: Path) -> None:

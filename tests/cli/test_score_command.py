@@ -11,8 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import json_lines
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 import paretocut as pc
+from paretocut import _kernel
 from paretocut.cli import main
 
 
@@ -102,3 +106,11 @@ def test_distances_are_what_higher_is_better_false_makes_of_them(
     fit = pc.fit_tail(distances, higher_is_better=False, transform=transform)
     assert [row["score"] for row in rows] == distances.tolist()
     assert [row["surprise"] for row in rows] == fit.surprise.tolist()
+
+
+@settings(max_examples=200, deadline=None)
+@given(arrays(np.float64, (2, 20), elements=st.floats(allow_nan=False, allow_infinity=False)))
+def test_numbers_are_written_as_python_writes_them(numbers: np.ndarray) -> None:
+    written = _kernel.lines(["é "] * 20, numbers, [0, 6], [" ", "\n"]).decode()
+    expected = [f"é {whole!r} {short:.6g}\n" for whole, short in numbers.T.tolist()]
+    assert written == "".join(expected)

@@ -42,7 +42,7 @@ class Running:
         self._found: queue.Queue[str] = queue.Queue()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
-        self.url = self._found.get(timeout=60)
+        self.url = self._found.get(timeout=300)
         assert self.url, f"the service did not start: {self.lines}"
 
     def _read(self) -> None:
@@ -75,7 +75,7 @@ class Running:
     def stop(self) -> int:
         """End the service and return its exit code."""
         self.process.terminate()
-        return self.process.wait(timeout=60)
+        return self.process.wait(timeout=300)
 
     def close(self) -> None:
         """End the service whatever it does, and read its log to the end."""
@@ -128,7 +128,7 @@ def samples(text: str) -> dict[str, float]:
     return {name: float(value) for name, _, value in rows}
 
 
-def until(condition: Any, *, seconds: float = 60) -> None:
+def until(condition: Any, *, seconds: float = 300) -> None:
     """Return as soon as the condition holds; fail when it does not in time."""
     end = time.monotonic() + seconds
     while not condition():

@@ -525,7 +525,16 @@ def test_write_trec_refuses_what_a_run_cannot_say(tmp_path: Path) -> None:
 
 # --- tables ---
 
-TABLES = ["t.jsonl", "t.csv", "t.parquet", "t.arrow", "t.feather", "t.jsonl.gz", "t.csv.xz"]
+TABLES = [
+    "t.jsonl",
+    "t.csv",
+    "t.tsv",
+    "t.parquet",
+    "t.arrow",
+    "t.feather",
+    "t.jsonl.gz",
+    "t.csv.xz",
+]
 
 
 def tables(name: str) -> str:
@@ -588,6 +597,25 @@ def test_boolean_relevance_stays_boolean_in_jsonl(tmp_path: Path) -> None:
     assert read_lists(tmp_path / "t.jsonl", min_grade=2).relevant.values.tolist() == [True, False]
 
 
+@pytest.mark.parametrize("relevance", [[[True, False], [True]], [[True, None], [False]]])
+def test_csv_with_truths_for_grades_comes_back(tmp_path: Path, relevance: list[Any]) -> None:
+    # "True False" was refused, though we wrote it; pandas writes one such word per row.
+    lists = RankedLists([[3.0, 2.0], [1.0]], relevance, query_ids=["a", "b"])
+    assert lists.relevance is not None
+    write_lists(tmp_path / "t.csv", lists)
+    rows = zip("aab", (3, 2, 1), [grade for part in relevance for grade in part], strict=True)
+    text = "".join(f"{q},{s},{'' if g is None else g}\n" for q, s, g in rows)
+    (tmp_path / "rows.csv").write_text("query_id,score,relevance\n" + text)
+    for name in ("t.csv", "rows.csv"):
+        found = read_lists(tmp_path / name, min_grade=1).relevance
+        assert found is not None
+        assert found.values.dtype == lists.relevance.values.dtype
+        np.testing.assert_array_equal(found.values, lists.relevance.values)
+    (tmp_path / "t.csv").write_text("query_id,scores,relevance\nq,2 1,True 2\n")
+    with pytest.raises(DataFormatError, match="relevance must be a list of 2 finite numbers"):
+        read_lists(tmp_path / "t.csv")
+
+
 def test_csv_with_one_row_per_result_is_grouped_by_query() -> None:
     text = (
         b"rank,query_id,doc_id,score,relevance\n1,b,x y,0.5,0\n1,a,d1,3,2\r\n\n"
@@ -638,7 +666,7 @@ BROKEN_JSON = [
     ),
     (
         b'{"query_id": "q", "scores": [1], "doc_ids": ["a"], "relevance": ["x"]}',
-        "relevance must be a list of 1 finite numbers, or null where nobody judged, got ['x']",
+        "relevance must be a list of 1 finite numbers, or null if not judged, got ['x']",
     ),
     (b"\xff", "expected UTF-8 text, got b'\\xff"),
 ]

@@ -356,6 +356,31 @@ def test_undo_takes_back_and_asks_again(tmp_path: Path) -> None:
     np.testing.assert_array_equal(again.lists.relevance.values, session.lists.relevance.values)
 
 
+def test_judgements_nobody_asked_for_are_kept_and_taken_back(tmp_path: Path) -> None:
+    path = tmp_path / "answers.jsonl"
+    scores = np.tile([3.0, 2.0, 1.0], (700, 1))  # more lists than are asked about
+    lists = pc.RankedLists(scores, doc_ids=[[f"{i}a", f"{i}b", f"{i}c"] for i in range(700)])
+    session = JudgingSession(lists, path=path)
+    session.answer(True)
+    outside = min(set(range(700)) - set(session._pool.tolist()))
+    session.judge(outside, 1, True)
+    session.judge(outside, 1, False)
+    session.judge(outside, 2, None)
+    first, grades = session.lists.relevance[outside].tolist(), session.lists.relevance.values
+    assert first[:2] == [pytest.approx(float("nan"), nan_ok=True), 0.0]
+    assert np.count_nonzero(~np.isnan(grades)) == 2
+    assert session.summary().startswith("2 judged, 1 relevant")
+    again = JudgingSession(lists, path=path)
+    np.testing.assert_array_equal(again.lists.relevance.values, grades)
+    assert again.next() == session.next()
+    session.undo()
+    session.undo()
+    assert session.lists.relevance[outside].tolist()[1] == 1.0
+    for i, rank, problem in ((700, 0, "list_index must be"), (0, 3, "rank must be")):
+        with pytest.raises(InvalidParameterError, match=problem):
+            session.judge(i, rank, True)
+
+
 def test_a_skipped_query_is_not_asked_about_until_it_is_taken_back() -> None:
     session = JudgingSession(LISTS[:4], 1000)
     question = session.next()

@@ -110,7 +110,7 @@ def test_grades_are_those_of_equal_ids(ids: list[str], data: st.DataObject) -> N
     assert judged[0].relevance.tolist() == [grades.get(one, 0) for one in ids]
 
 
-@pytest.mark.parametrize("format", ["trec", "jsonl", "csv", "parquet", "arrow"])
+@pytest.mark.parametrize("format", ["trec", "jsonl", "csv", "tsv", "parquet", "arrow"])
 @settings(max_examples=150)
 @given(ids=IDS.map(lambda ids: list(dict.fromkeys(map(text, ids)))), query=TEXT)
 def test_a_format_refuses_ids_on_writing_or_gives_them_back(
@@ -134,7 +134,7 @@ def test_a_format_refuses_ids_on_writing_or_gives_them_back(
     assert back[0].doc_ids.tolist() == ids
 
 
-@pytest.mark.parametrize("format", ["trec", "csv"])
+@pytest.mark.parametrize("format", ["trec", "csv", "tsv"])
 def test_an_empty_id_does_not_hide_one_with_a_space(tmp_path: Path, format: Any) -> None:
     # CSV gave back ["a", "b"].
     with pytest.raises(InvalidParameterError, match="got ''"):

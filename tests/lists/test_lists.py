@@ -167,6 +167,24 @@ def test_sorting_equals_a_stable_python_sort(scores: list[list[float]]) -> None:
         assert ranked.doc_ids[i].tolist() == [names[i][j] for j in order]
 
 
+@pytest.mark.parametrize("higher_is_better", [True, False])
+@pytest.mark.parametrize("n", [1, 3, 4, 5, 8, 36, 100, 129, 5000])
+def test_sorting_is_stable_at_every_length(n: int, higher_is_better: bool) -> None:
+    rng = np.random.default_rng(n)
+    tied, zeros = rng.integers(0, 9, n).astype(float), rng.choice([0.0, -0.0, 1.0, -1.0], n)
+    near = 1 + rng.integers(0, 50, n) * 2.0**-52  # the last bits alone tell them apart
+    huge = rng.normal(size=n) * 10.0 ** rng.integers(-300, 300, n)
+    scores = np.stack([rng.normal(size=n), tied, zeros, near, near - 2, huge])
+    ranked = RankedLists(
+        scores, doc_ids=[np.arange(n)] * len(scores), higher_is_better=higher_is_better
+    )
+    merit = scores if higher_is_better else -scores
+    expected = np.argsort(-merit, axis=1, kind="stable")
+    assert ranked.doc_ids is not None
+    found = ranked.doc_ids.values.astype(int).reshape(scores.shape)
+    np.testing.assert_array_equal(found, expected)
+
+
 def test_lists_already_in_order_are_not_copied() -> None:
     scores = np.array([[3.0, 2.0], [5.0, 5.0]])
     assert np.shares_memory(RankedLists(scores).scores.values, scores)

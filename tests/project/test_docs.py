@@ -197,3 +197,11 @@ def test_extras_the_page_names_exist(page: Path) -> None:
     named = re.findall(r"paretocut\[([\w,-]+)\]", page.read_text(encoding="utf-8"))
     extras = {extra for group in named for extra in group.split(",")}
     assert extras <= project["optional-dependencies"].keys()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_no_page_is_long(page: Path) -> None:
+    """Tables and code do not count; an appendix may have more words around its tables."""
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    words = sum(len(line.split()) for line in text.splitlines() if not line.startswith("|"))
+    assert words < (2000 if "-" in page.stem and page.parent.name == "evidence" else 1300)

@@ -19,8 +19,6 @@ from support import ROOT, importorskip
 
 pytestmark = pytest.mark.heavy
 
-LONGEST = 2000  # words of a page, without tables and code
-
 
 class _Quiet(SimpleHTTPRequestHandler):
     def log_message(self, *_: Any) -> None:
@@ -111,12 +109,3 @@ def test_names_in_backticks_are_links_in_the_reference(site: Path) -> None:
         text = path.read_text(encoding="utf-8")
         names = re.findall(r'(?<!">)<code class="xref py py-obj[^>]*>(.*?)</code>', text)
         assert [re.sub("<[^>]+>", "", name) for name in names] == [], path.name
-
-
-@pytest.mark.parametrize(
-    "path", sorted((ROOT / "docs").glob("**/*.md")), ids=lambda path: path.stem
-)
-def test_no_page_is_long(path: Path) -> None:
-    text = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
-    lines = [line for line in text.splitlines() if not line.startswith("|")]
-    assert sum(len(line.split()) for line in lines) < LONGEST

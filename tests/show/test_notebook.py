@@ -15,11 +15,15 @@ from support import ROOT, importorskip
 
 import paretocut as pc
 from paretocut.errors import InvalidParameterError, InvalidScoresError
+from paretocut.lists import RankedLists
+from paretocut.truncators import Calibrated, Consensus, FixedK, GlobalK
+from paretocut.truncators.evidence import Clause
 
 importorskip("anywidget")
 
 from paretocut.show.slider import CutSlider, slider  # noqa: E402 (an extra is asked for first)
 
+SENT = ("k", "chosen", "curves", "name", "picture", "places")
 NOTEBOOK = ROOT / "examples" / "see_the_cut.ipynb"
 
 
@@ -67,7 +71,7 @@ def test_every_cut_has_the_numbers_of_the_engine(higher_is_better: bool) -> None
 def test_what_is_sent_to_the_page_is_json_and_bounded() -> None:
     scores, relevance = judged()
     widget = slider(scores, relevance)
-    json.dumps(widget.get_state(["scores", "relevant", "curves", "k"]), allow_nan=False)
+    json.dumps(widget.get_state(list(SENT)), allow_nan=False)
     widget.k = 999
     assert widget.k == 200
     widget.k = -3
@@ -79,7 +83,6 @@ def test_what_is_sent_to_the_page_is_json_and_bounded() -> None:
 def test_short_lists_have_sliders(scores: list[float]) -> None:
     widget = slider(scores)
     assert isinstance(widget, CutSlider)
-    assert widget.relevant is None
     assert set(widget.curves) == {"score", "surprise", "p-value", "E-value"}
     assert len(widget.curves["score"]) == len(scores) + 1
 
@@ -94,7 +97,8 @@ def test_bad_arguments_are_named() -> None:
 # In a browser.
 
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>page</title>
-<body><main><h1>A notebook</h1><div id="slider"></div></main><script>
+<body><main><h1>A notebook</h1><div data-still="{name}">{picture}</div><div id="slider"></div>
+</main><script>
 const state = {state}, listeners = [];
 window.saved = [];
 const model = {{
@@ -122,12 +126,13 @@ def browser() -> Iterator[Any]:
 
 
 def opened(browser: Any, widget: CutSlider, folder: Path) -> Any:
-    names = ("k", "chosen", "reason", "scores", "relevant", "curves", "higher_is_better")
-    state = {name: getattr(widget, name) for name in names}
+    state = {name: getattr(widget, name) for name in SENT}
     page = folder / "page.html"
-    page.write_text(PAGE.format(state=json.dumps(state), source=json.dumps(widget._esm)), "utf-8")
+    sent = {"name": widget.name, "picture": widget.picture, "source": json.dumps(widget._esm)}
+    page.write_text(PAGE.format(state=json.dumps(state), **sent), "utf-8")
     browser.goto(page.as_uri())
     browser.wait_for_function("document.title === 'ready'")
+    assert browser.locator("[data-still]").is_hidden()
     return browser
 
 
@@ -140,7 +145,7 @@ def shown(browser: Any) -> dict[str, str]:
 def expected(widget: CutSlider, k: int) -> dict[str, str]:
     values = {name: curve[k] for name, curve in widget.curves.items()}
     numbers = {name: "none" if value is None else str(value) for name, value in values.items()}
-    return numbers | {"kept": f"{k} of {len(widget.scores)} kept"}
+    return numbers | {"kept": f"{k} of {len(widget.places) - 1} kept"}
 
 
 def agree(found: dict[str, str], wanted: dict[str, str]) -> None:
@@ -156,15 +161,19 @@ def agree(found: dict[str, str], wanted: dict[str, str]) -> None:
 @pytest.mark.heavy
 @pytest.mark.parametrize("n", [40, 200])
 def test_dragging_shows_the_numbers_of_the_engine(browser: Any, tmp_path: Path, n: int) -> None:
-    widget = slider(*judged(n))
+    scores, relevance = judged(n)
+    widget = slider(scores, relevance)
     page = opened(browser, widget, tmp_path)
     assert page.evaluate("window.exported") == ["default"]  # others are deprecated
     assert faults(page) == []
     agree(shown(page), expected(widget, widget.k))
-    box = page.locator("svg").bounding_box()
+    svg = page.locator("#slider svg")
+    words = {*svg.locator("text").all_text_contents()}
+    assert {"rank (logarithmic)" if n > 100 else "rank", "score", "10", "0.5"} <= words
+    box = svg.bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     seen = set()
-    for offset in (-250, -100, 40, 250, 400):
+    for offset in (-250, -100, 40, 150, 400):
         page.mouse.move(x, y)
         page.mouse.down()
         page.mouse.move(x + offset, y)
@@ -173,7 +182,7 @@ def test_dragging_shows_the_numbers_of_the_engine(browser: Any, tmp_path: Path, 
         agree(shown(page), expected(widget, k))
         assert page.evaluate("window.saved.at(-1)") == k
         # As many dots in the colour of the kept ones as results are kept.
-        kept = page.locator('circle[fill="#D55E00"]').count()
+        kept = page.locator('#slider circle[fill="#D55E00"]').count()
         assert kept == k if n <= 100 else kept <= k
         seen.add(k)
     assert len(seen) == 5
@@ -190,15 +199,18 @@ def test_dragging_shows_the_numbers_of_the_engine(browser: Any, tmp_path: Path, 
     page.locator("button").click()
     agree(shown(page), expected(widget, widget.chosen))
     if n <= 100:
-        assert page.locator('circle[stroke="#009E73"]').count() == sum(widget.relevant)
+        assert page.locator('#slider circle[stroke="#009E73"]').count() == relevance.sum()
 
 
 @pytest.mark.heavy
 def test_text_is_shown_as_text(browser: Any, tmp_path: Path) -> None:
-    widget = slider([3.0, 2.0, 1.0])
-    widget.reason = "<img src=x onerror='document.title=1'>"
+    class Odd(FixedK):
+        def _decide(self, lists: RankedLists) -> tuple[Any, Clause]:
+            return np.ones(len(lists), dtype=np.int64), Clause("<img src=x onerror='alert(1)'>")
+
+    widget = slider([3.0, 2.0, 1.0], truncator=Odd(1))
     page = opened(browser, widget, tmp_path)
-    assert widget.reason in page.locator("#slider").inner_text()
+    assert "<img src=x onerror='alert(1)'>" in page.locator("#slider").inner_text()
     assert page.locator("img").count() == 0
 
 
@@ -207,14 +219,17 @@ def test_text_is_shown_as_text(browser: Any, tmp_path: Path) -> None:
 def test_pictures_have_no_faults_of_accessibility(
     browser: Any, tmp_path: Path, page: str, text: str
 ) -> None:
-    scores, _ = judged()
+    scores, relevance = judged()
     unanswered = np.random.default_rng(0).normal(0.25, 0.06, (50, 2000)).max(axis=1)
     things = [
         pc.cut(scores),
         pc.fit_tail(scores),
         pc.fit_tails([scores, scores[:60]]),
-        pc.truncators.Consensus().cut_batch([scores, np.sort(scores)[::-1][5:]]),
+        Consensus().cut_batch([scores, np.sort(scores)[::-1][5:]]),
         pc.Background.fit(unanswered),
+        Calibrated(Consensus(), pc.Background.fit(unanswered)).record(nonsense=unanswered),
+        (lists := RankedLists([scores] * 8, [relevance] * 8)),
+        pc.evaluate({"k": GlobalK()}, lists, metrics=["f1"]),
     ]
     drawn = "".join(thing._repr_html_() for thing in things)
     file = tmp_path / "pictures.html"
@@ -224,7 +239,7 @@ def test_pictures_have_no_faults_of_accessibility(
         "utf-8",
     )
     browser.goto(file.as_uri())
-    assert browser.locator("svg[role=img]").count() == len(things)
+    assert browser.locator("svg[role=img]").count() == len(things) + 1  # two intervals
     assert faults(browser) == []
 
 
@@ -240,7 +255,7 @@ def test_the_notebook_is_committed_without_outputs() -> None:
 
 @pytest.mark.heavy
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_the_notebook_runs_and_draws() -> None:
+def test_the_notebook_runs_and_draws_without_a_network(browser: Any, tmp_path: Path) -> None:
     nbformat, nbclient = importorskip("nbformat"), importorskip("nbclient")
     importorskip("sklearn")
     book = nbformat.read(NOTEBOOK, as_version=4)
@@ -251,8 +266,17 @@ def test_the_notebook_runs_and_draws() -> None:
         for output in outputs
         if "text/html" in output.get("data", {}) and "<svg" in output["data"]["text/html"]
     ]
-    assert len(drawn) >= 4
+    assert len(drawn) >= 8
     assert any("application/vnd.jupyter.widget-view+json" in o.get("data", {}) for o in outputs)
+    # Saved as a page and opened without a network, widgets do not run: all is drawn nevertheless.
+    saved, asked = tmp_path / "saved.html", []
+    saved.write_text('<!doctype html><meta charset="utf-8">' + "".join(drawn), "utf-8")
+    browser.context.set_offline(True)
+    browser.on("request", lambda request: asked.append(request.url))
+    browser.goto(saved.as_uri())
+    assert asked == [saved.as_uri()]
+    assert browser.locator("[data-still] svg").is_visible()
+    assert browser.locator("svg[role=img]").count() >= len(drawn)
     # Every number in its words is one that the cells print.
     printed = " ".join(output.get("text", "") for output in outputs)
     told = re.findall(r"\*\*([\d.]+%?)\*\*", " ".join(cell.source for cell in book.cells))

@@ -16,7 +16,7 @@ from support import ROOT
 
 import paretocut as pc
 from paretocut.lists import RankedLists
-from paretocut.truncators import FixedK, Gated
+from paretocut.truncators import Calibrated, Consensus, FixedK, Gated, GlobalK
 from paretocut.truncators.evidence import Clause
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -43,6 +43,7 @@ def drawn(thing: Any) -> ElementTree.Element:
     # Nothing for the whole page: no style sheet, script, id or class.
     assert {element.tag.rpartition("}")[2] for element in root.iter()} <= {
         *("div", "b", "span", "svg", "title", "desc", "path", "rect", "polyline", "text", "g"),
+        *("table", "tr", "th", "td"),
     }
     assert not {"id", "class"} & {name for element in root.iter() for name in element.attrib}
     return root
@@ -308,6 +309,81 @@ def test_a_background_shows_its_law_and_limit(sign: float) -> None:
     heights = (path[:, 1] - path[0, 1]) / (top - bottom)
     expected = (density - density[0]) / (density.max() - density.min())
     np.testing.assert_allclose(heights, expected, atol=0.02)
+
+
+@pytest.mark.parametrize("higher_is_better", [True, False])
+def test_lists_show_the_scores_of_some_of_them(higher_is_better: bool) -> None:
+    rng = np.random.default_rng(4)
+    scores = [rng.exponential(size=n) for n in (30, 0, 8, 40, 12, 9, 7, 5)]
+    relevance = [rng.random(len(part)) < 0.3 for part in scores]
+    lists = RankedLists(scores, relevance, higher_is_better=higher_is_better)
+    root = drawn(lists)
+    shown = words(root)
+    assert "lists 8" in shown
+    assert "results 111" in shown
+    assert "in each 0 to 40" in shown
+    assert f"relevant {sum(part.sum() for part in relevance)}" in shown
+    # Five lines, each as long as its list and falling on the page, the best of all on top.
+    lines = [line.attrib["points"].split() for line in root.iter(f"{SVG}polyline")]
+    assert [len(line) for line in lines] == [30, 8, 40, 12, 9]
+    heights = [[float(point.split(",")[1]) for point in line] for line in lines]
+    assert all(np.diff(line).min() >= 0 for line in heights)
+    assert min(map(min, heights)) == 18
+    hits = [path for path in root.iter(f"{SVG}path") if path.get("stroke") == "#009E73"]
+    marked = sum(path.attrib["d"].count("M") for path in hits)
+    assert marked == sum(relevance[i].sum() for i in (0, 2, 3, 4, 5))
+    unjudged = drawn(RankedLists(scores, higher_is_better=higher_is_better))
+    assert "relevant" not in words(unjudged)
+    part = [[None, *grades[1:].tolist()] if len(grades) else [] for grades in relevance]
+    assert "judged 104" in words(drawn(RankedLists(scores, part)))
+    for empty in ([], [[]], [[1.0]]):
+        assert f"lists {len(empty)}" in words(drawn(RankedLists(empty)))
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_calibration_shows_both_groups_and_the_gate(sign: float) -> None:
+    rng = np.random.default_rng(2)
+    nonsense = rng.normal(0.25, 0.06, (200, 2000)).max(axis=1)
+    queries = rng.normal(0.65, 0.04, 150)
+    background = pc.Background.fit(sign * nonsense, higher_is_better=sign > 0)
+    bare = Calibrated(Consensus(), background)
+    assert drawn(bare).find(f".//{SVG}polyline") is not None  # the law, as nothing else is known
+    calibrated = bare.record(nonsense=nonsense, log=queries)
+    root = drawn(calibrated)
+    shown = words(root)
+    assert f"gate: {calibrated.threshold():.4g}" in shown
+    assert calibrated.report().splitlines()[2] in shown
+    counts = {"#0072B2": 0, KEPT: 0}
+    for bar in root.iter(f"{SVG}rect"):
+        counts[bar.attrib["fill"]] += int(str(bar[0].text).split()[0])
+    assert counts == {"#0072B2": 200, KEPT: 150}
+    # The gate lies between the groups, on the axis of the bars.
+    at = {colour: [float(bar.attrib["x"]) for bar in root.iter(f"{SVG}rect")
+                   if bar.attrib["fill"] == colour] for colour in counts}  # fmt: skip
+    gate, middles = cut_line(root), sorted(float(np.median(x)) for x in at.values())
+    assert middles[0] < gate < middles[1]
+
+
+def test_an_evaluation_shows_its_intervals_and_marks_the_best() -> None:
+    rng = np.random.default_rng(0)
+    relevant = np.arange(30) < rng.integers(1, 9, size=(40, 1))
+    lists = RankedLists(rng.normal(size=relevant.shape) + 2 * relevant, relevant)
+    named = {"<k>": GlobalK(), "one": FixedK(1)}
+    result = pc.evaluate(named, lists, metrics=["f1"], baseline="one", splits=1)
+    root = drawn(result)
+    rows = list(root.iter("tr"))[1:]
+    lines = [line for line in result.summary if line.metric == "f1"]
+    assert len(rows) == len(lines) == 3
+    usable = [line for line in lines if line.truncator not in result.ceiling]
+    best = max(usable, key=lambda line: line.mean).truncator
+    for row, line in zip(rows, lines, strict=True):
+        cells = [" ".join(cell.itertext()) for cell in row]
+        assert cells[0].removesuffix(" (ceiling)") == line.truncator
+        assert cells[3] == f"{line.low:.3f} to {line.high:.3f}"
+        interval, mean = row.iter(f"{SVG}path")
+        assert (interval.get("stroke") == KEPT) == (line.truncator == best)
+        left, right = map(float, re.findall(r"M([\d.]+) 7H([\d.]+)", interval.attrib["d"])[0])
+        assert left <= float(re.findall(r"M([\d.]+)", mean.attrib["d"])[0]) <= right
 
 
 def test_gated_cuts_have_pictures() -> None:

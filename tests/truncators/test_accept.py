@@ -316,7 +316,7 @@ def test_the_service_decides_as_the_library_does(fitted: Accept, tmp_path: Path)
     with running(f"--model=hit={tmp_path / 'accept.json'}") as service:
         for scores in ([0.85, 0.5, 0.4], [0.55, 0.54, 0.4], [24.0, 9.0], []):
             given = {"scores": scores, "model": "hit"}
-            answer = httpx.post(f"{service.url}/v1/cut", json=given, timeout=30)
+            answer = httpx.post(f"{service.url}/v1/cut", json=given, timeout=300)
             assert answer.json() == fitted.cut(scores).to_dict()
 
 

@@ -194,7 +194,7 @@ def test_nothing_judged_and_impossible_errors_are_refused() -> None:
     with pytest.raises(InvalidParameterError, match="at least one judged result to learn from"):
         Consensus().fit(nothing)
     known, said = asked(lists, relevant, 20)
-    with pytest.raises(InvalidParameterError, match="judged in full where there is a base"):
+    with pytest.raises(InvalidParameterError, match="fully judged if there is a base"):
         Consensus("accuracy", base=Consensus()).fit(partly(lists, known, said))
     for errors in ((0.5, 0.5), (-0.1, 0.1), 0.1, (0.1,), ("a", 0)):
         with pytest.raises(InvalidParameterError, match="judge_errors must be two shares"):

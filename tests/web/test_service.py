@@ -64,7 +64,7 @@ def service(folder: Path) -> Iterator[Running]:
 
 @pytest.fixture(scope="module")
 def client(service: Running) -> Iterator[Any]:
-    with httpx.Client(base_url=service.url, timeout=30) as client:
+    with httpx.Client(base_url=service.url, timeout=300) as client:
         yield client
 
 

@@ -43,10 +43,10 @@ def cut_semantic_search(
 def cut_rank(ranking: Sequence[Hit], **options: Unpack[DecisionOptions]) -> CutList[Hit]:
     """Return the documents of a reranking worth keeping, with the decision under ``paretocut``.
 
-    A cross-encoder with one label squeezes its scores through a sigmoid, which piles them up at 0
-    and 1. The default sees such scores as logits; for a rule ask ``rank`` for the logits with
-    ``activation_fn=torch.nn.Identity()``, or pass ``transform="logit"``: a `ScoresWarning` says
-    so where it is needed.
+    A cross-encoder with one label applies a sigmoid, so its scores pile up at 0 and 1. The default
+    converts such scores to logits. For a rule, ask ``rank`` for the logits with
+    ``activation_fn=torch.nn.Identity()``, or pass ``transform="logit"``; a `ScoresWarning` tells
+    you when this is needed.
 
     Parameters
     ----------

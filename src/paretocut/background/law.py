@@ -356,7 +356,7 @@ def _tops(
     if isinstance(given, (np.ndarray, list)) and len(given) and np.isscalar(given[0]):
         if context is not None:
             raise InvalidScoresError(
-                "Background: lists must be whole lists where there is a context, got best scores"
+                "Background: lists must be whole lists if there is a context, got best scores"
             )
         rows = check_numbers(given, who="Background", name="best scores", ndim=1)[:, None]
     lists = as_lists(rows, higher_is_better, who="Background")

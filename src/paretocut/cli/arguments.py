@@ -20,7 +20,7 @@ from paretocut.cli.terminal import note, noted_warnings, progress, report_warnin
 from paretocut.decisions import Cuts
 from paretocut.decisions.options import FITTING, OPTIONS, RULES
 from paretocut.errors import InvalidParameterError, InvalidScoresError, NotFittedError
-from paretocut.io import read_lists, read_texts, write_lists
+from paretocut.io import read_lists, read_qrels, read_texts, with_qrels, write_lists
 from paretocut.io.streams import NotInBlocks
 from paretocut.io.tables import Format, format_of, read_blocks
 from paretocut.lists import RankedLists
@@ -119,23 +119,25 @@ def add_output(parser: ArgumentParser, what: str, json: str = "", **more: Any) -
     option(parser, "-q --quiet", "no notes, no warnings, no progress bar")
 
 
-def read(
-    args: Namespace, run: str | None = None, *, judged: bool = False, **how: Any
-) -> RankedLists:
+def read(args: Namespace, run: str | None = None, **how: Any) -> RankedLists:
     """Return the lists of RUN, or of another run in the same format and direction."""
-    if judged:
-        how |= {name: getattr(args, name) for name in ("qrels", "min_grade", "unjudged")}
     how |= {"higher_is_better": not args.distances, "max_bytes": args.max_bytes}
-    lists = read_lists(run or args.run, args.format, **how)
-    if not len(lists) and not judged:  # judgements may have no query of the run
-        raise InvalidScoresError(f"{run or args.run} must hold at least one query, got none")
+    return _filled(run or args.run, read_lists(run or args.run, args.format, **how))
+
+
+def _filled(run: str, lists: RankedLists) -> RankedLists:
+    if not len(lists):
+        raise InvalidScoresError(f"{run} must hold at least one query, got none")
     return lists
 
 
 def read_judged(args: Namespace, run: str | None = None, **how: Any) -> RankedLists:
     """Return the lists of a run with the judgements of QRELS, and note what they lack."""
     with noted_warnings(quiet=args.quiet):
-        lists = read(args, run, judged=True, **how)
+        lists = read(args, run)
+        qrels = read_qrels(args.qrels, max_bytes=args.max_bytes)
+        how |= {"min_grade": args.min_grade, "unjudged": args.unjudged}
+        lists = with_qrels(lists, qrels, **how)
     if not len(lists):
         raise InvalidScoresError(
             f"{run or args.run} and {args.qrels} must have queries in common, got none"
@@ -168,9 +170,11 @@ def in_blocks(
     how = {"max_bytes": getattr(args, "max_bytes", None)}
     formats = [format_of(run, args.format, who=args.command) for run, _ in runs]
 
-    def readers(read: Callable[..., Any]) -> list[Any]:
+    def readers(read: Callable[..., Any]) -> list[tuple[str, Any]]:
         given = zip(files, formats, runs, strict=True)
-        return [read(file, kind, higher_is_better=up, **how) for file, kind, (_, up) in given]
+        return [
+            (run, read(file, kind, higher_is_better=up, **how)) for file, kind, (run, up) in given
+        ]
 
     with contextlib.ExitStack() as stack:
         files = [
@@ -187,20 +191,20 @@ def in_blocks(
                     note(f"{reason}, so the whole run is read into memory")
             for file, start in zip(files, starts, strict=True):
                 file.seek(start)
-        work(iter([readers(read_lists)]))
+        work(iter([[_filled(run, lists) for run, lists in readers(read_lists)]]))
 
 
-def _together(runs: list[Iterator[RankedLists]]) -> Iterator[list[RankedLists]]:
+def _together(runs: list[tuple[str, Iterator[RankedLists]]]) -> Iterator[list[RankedLists]]:
     """Yield lists of the same queries from all runs."""
-    held = [next(run) for run in runs]
+    held = [_filled(run, next(blocks)) for run, blocks in runs]
     while True:
         count = min(map(len, held))
         group = [lists[:count] for lists in held]
         if any((lists.query_ids != group[0].query_ids).any() for lists in group):
             break
         yield group
-        rest = [(lists[count:], run) for lists, run in zip(held, runs, strict=True)]
-        held = [lists if len(lists) else next(run, lists) for lists, run in rest]
+        rest = [(lists[count:], blocks) for lists, (_, blocks) in zip(held, runs, strict=True)]
+        held = [lists if len(lists) else next(blocks, lists) for lists, blocks in rest]
         if not any(map(len, held)):
             return
         if not all(map(len, held)):
@@ -239,8 +243,6 @@ def write_run(
         for lists in blocks:
             queries += len(lists)
             yield lists
-        if not queries:
-            raise InvalidScoresError(f"{run} must hold at least one query, got none")
 
     if args.output is not None or not args.json:
         if os.path.splitext(target)[1]:

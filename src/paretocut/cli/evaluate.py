@@ -6,7 +6,7 @@ import dataclasses
 import sys
 import warnings
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,14 +18,15 @@ from paretocut.cli.terminal import note
 from paretocut.errors import InvalidParameterError
 from paretocut.evaluation import Evaluation, evaluate
 from paretocut.fusion import Fusion, QueryCoverageWarning
-from paretocut.lists import RankedLists
-from paretocut.truncators import Truncator, from_text
+from paretocut.lists import FloatArray, RankedLists
+from paretocut.truncators import Consensus, Truncator, from_text
 
 SUMMARY = "find the best cut-off method for a run with judgements"
 DESCRIPTION = """Learns each method from one part of the queries and cuts the others. Prints, for
 each method: the mean of the metric over the test queries, its standard deviation over the splits,
 its interval, the difference from the baseline and its p-value, the mean number of results kept, and
-the share of queries left empty."""
+the share of queries left empty. The last line says which method is best, and what the default
+loses."""
 
 _METHODS = (
     *("global_k", "fixed_k", "raw", "minmax", "z", "consensus", "surprise", "surprise:refit=all"),
@@ -114,8 +115,22 @@ def run(args: Namespace) -> None:
     else:
         result = evaluate(methods, lists, metrics, **protocol)
     spelling = next((name for name in ("json", "markdown", "latex") if getattr(args, name)), None)
-    text = str(result) if spelling is None else getattr(result, f"to_{spelling}")()
+    if spelling is not None:
+        text = getattr(result, f"to_{spelling}")()
+    else:
+        default = _default(args, lists, metrics[0], result.query_ids)
+        text = f"{result}\n\n{result.verdict(result.metrics[0], default)}"
     sys.stdout.write(f"{text}\n")
+
+
+def _default(
+    args: Namespace, lists: RankedLists, metric: pc.metrics.Metric, tested: Sequence[str]
+) -> FloatArray | None:
+    """Return what the default reaches on each test query, where that is known."""
+    if args.reranked or not lists.fully_judged:
+        return None
+    own = lists[np.isin(lists.query_ids, tested)]
+    return metric(own, Consensus(metric).predict(own))
 
 
 def _check_reranked(args: Namespace) -> None:

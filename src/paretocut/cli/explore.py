@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 import paretocut as pc
 from paretocut.cli import arguments
 from paretocut.cli.arguments import option
+from paretocut.cli.stop import add_rule, rule_given
 from paretocut.cli.terminal import noted_warnings
 from paretocut.errors import InvalidParameterError, require
 from paretocut.io import read_qrels, read_texts
+from paretocut.judging.reading import StoppingRule
 from paretocut.truncators import Truncator
 
 if TYPE_CHECKING:
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
 
 SUMMARY = "look at a run in the browser, and drag the cut (needs paretocut[serve])"
 DESCRIPTION = """Serves a page that shows every list with a cut you can drag, next to the cut of
-each method. Without RUN the page asks for one. Ctrl-C ends it."""
+each method, and asks about one result after another. Without RUN the page asks for one. Ctrl-C
+ends it."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -30,6 +33,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     option(parser, "-q --quiet", "no warnings")
     option(parser, "--port P", "port; 0 takes a free one", int, default=8765)
     option(parser, "--open", "open the page in the browser")
+    text = "file that keeps each judgement made on the page, as `judge` keeps them in FILE.jsonl"
+    option(parser, "--answers FILE", text)
+    add_rule(parser)
 
 
 def add_explored(parser: ArgumentParser, *, needed: bool = True) -> None:
@@ -50,9 +56,11 @@ def run(args: Namespace) -> None:
         require(package, feature="paretocut explore", extra="serve")
     from paretocut.web.explorer.server import serve
 
-    if args.run is None and (args.model or args.fuse or args.query_texts or args.corpus):
+    rule = rule_given(args)
+    extras = (args.model, args.fuse, args.query_texts, args.corpus, args.answers, rule)
+    if args.run is None and any(extras):
         raise InvalidParameterError("options of a run must come with RUN, got none")
-    explored = None if args.run is None else exploration(args)
+    explored = None if args.run is None else exploration(args, args.answers, rule)
 
     def ready(address: str) -> None:
         sys.stdout.write(f"paretocut explorer: {address}  (Ctrl-C ends it)\n")
@@ -73,7 +81,9 @@ def run(args: Namespace) -> None:
         ) from None
 
 
-def exploration(args: Namespace) -> Exploration:
+def exploration(
+    args: Namespace, answers: str | None = None, rule: StoppingRule | None = None
+) -> Exploration:
     """Return what the page shows; every method must be able to cut the lists."""
     from paretocut.web.explorer.copied import Source
     from paretocut.web.explorer.exploration import Exploration, with_all_queries
@@ -108,6 +118,8 @@ def exploration(args: Namespace) -> Exploration:
         source=Source(
             tuple(files.values()), args.distances, args.format, saved, tuple(args.query_texts or ())
         ),
+        answers=answers,
+        rule=rule,
     )
     for key in found.methods:
         found.cuts(key)  # a model that does not suit the lists is refused before the page opens

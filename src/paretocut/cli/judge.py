@@ -8,17 +8,20 @@ import shutil
 import sys
 import textwrap
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from paretocut.cli import arguments
 from paretocut.cli.arguments import option, positive_int
 from paretocut.cli.asked_program import AskedProgram
+from paretocut.cli.stop import add_rule, rule_given
 from paretocut.cli.terminal import note, one_key
 from paretocut.errors import InvalidParameterError
 from paretocut.io import write_qrels
 from paretocut.judging import JudgingSession, Question
+from paretocut.judging.reading import Reading
 
 _KEYS = {"y": "yes", "n": "no", "u": "unsure", "z": "undo", "s": "skip this query", "q": "stop"}
+_DECIDED = "ynzq"  # the keys where a rule says stop: it needs to know of every document
 _ANSWERS = {"y": True, "n": False, "u": None}
 _CLEAR, _BOLD, _PLAIN = "\x1b[2J\x1b[H", "\x1b[1;4m", "\x1b[0m"
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -30,8 +33,8 @@ DESCRIPTION = f"""Shows one result after another and asks whether it is relevant
 ({", ".join(f"{key} {what}" for key, what in _KEYS.items())}). It asks about the most informative
 results, a few per query, and you can stop at any time. Every answer is saved at once in FILE.jsonl,
 and a second call continues there. At the end FILE holds the judgements as TREC qrels, for
-`paretocut
-fit RUN FILE --unjudged unknown`."""
+`paretocut fit RUN FILE --unjudged unknown`. With --recall, --confidence, --reliability or --rule it
+reads each list from the top instead, and says when to stop, as `paretocut stop` does."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -47,12 +50,13 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     text = "seconds the program may take per answer"
     option(parser, "--ask-seconds S", text, float, default=120.0)
-    option(parser, "--budget N", "number of answers", positive_int, default=200)
+    option(parser, "--budget N", "number of answers (default: 200)", positive_int)
     text = "stop early, once the cuts lose at most this much F1 with 95 %% confidence"
     option(parser, "--tolerance LOSS", text, float)
     text = "share of the questions to ask twice, to see how often the judge agrees with itself"
     option(parser, "--repeats SHARE", text, float, default=0.0)
     option(parser, "--seed N", "random seed for the choice of results", int, default=0)
+    add_rule(parser)
 
 
 def run(args: Namespace) -> None:
@@ -65,11 +69,16 @@ def run(args: Namespace) -> None:
         raise InvalidParameterError(
             f"RUN must name the documents to ask about, got none in {args.run}"
         )
+    rule = rule_given(args)
+    if rule is not None and (args.budget or args.repeats or args.tolerance is not None):
+        raise InvalidParameterError(
+            "--budget, --tolerance and --repeats must be left out where a rule says when to stop"
+        )
     queries = arguments.texts_of("--query-texts", args.query_texts, lists.query_ids.tolist())
     documents = arguments.texts_of("--corpus", [args.corpus], lists.doc_ids.values.tolist())
     session = JudgingSession(
         lists,
-        args.budget,
+        200 if args.budget is None else args.budget,
         path=f"{args.output}.jsonl",
         repeats=args.repeats,
         tolerance=args.tolerance,
@@ -79,25 +88,30 @@ def run(args: Namespace) -> None:
     def texts(question: Question) -> tuple[str, str]:
         return queries[question.query_id], documents[str(question.doc_id)]
 
+    asking = session if rule is None else Reading(session, rule)
     try:
         if args.ask is None:
-            _ask_person(session, texts)
+            _ask_person(asking, texts)
         else:
-            _ask_program(args, session, texts)
+            _ask_program(args, asking, texts)
     finally:
         # Whatever ended it, the answers so far are written.
         judged = session.lists
         asked_about = judged.scores.count(judged.judged.values) > 0
         written = write_qrels(args.output, judged[asked_about])
     if not args.quiet:
-        note(f"{written} judgements in {args.output}: {session.stopped or 'stopped'}")
+        note(f"{written} judgements in {args.output}: {asking.stopped or 'stopped'}")
+        if isinstance(asking, Reading):
+            for line in asking.summaries():
+                note(line)
+            return
         note(session.summary())
         if written:
             note(f"next: paretocut fit {args.run} {args.output} --unjudged unknown -o model.json")
 
 
 def _ask_program(
-    args: Namespace, session: JudgingSession, texts: Callable[[Question], tuple[str, str]]
+    args: Namespace, session: JudgingSession | Reading, texts: Callable[[Question], tuple[str, str]]
 ) -> None:
     with AskedProgram(args.ask, args.ask_seconds) as program:
         while (question := session.next()) is not None:
@@ -108,27 +122,32 @@ def _ask_program(
                 sys.stderr.write(f"\r{session.answers} of {session.budget}")
 
 
-def _ask_person(session: JudgingSession, texts: Callable[[Question], tuple[str, str]]) -> None:
+def _ask_person(
+    session: JudgingSession | Reading, texts: Callable[[Question], tuple[str, str]]
+) -> None:
+    keys = _DECIDED if isinstance(session, Reading) else _KEYS.keys()
     with one_key() as key:
         while (question := session.next()) is not None:
             done = f"{session.answers} of {session.budget} answered"
             learned = f"So far: {session.summary()}"
-            sys.stdout.write(screen(*texts(question), done=done, learned=learned))
+            sys.stdout.write(screen(*texts(question), done=done, learned=learned, keys=keys))
             sys.stdout.flush()
             pressed = " "
-            while pressed not in (*_KEYS, "", "\x04"):
+            while pressed not in (*keys, "", "\x04"):
                 pressed = key()
             if pressed in ("q", "", "\x04"):  # the terminal is gone, or Ctrl-D
                 return
             if pressed == "z":
                 session.undo()
-            elif pressed == "s":
+            elif pressed == "s" and isinstance(session, JudgingSession):
                 session.skip_query()
             else:
                 session.answer(_ANSWERS[pressed])
 
 
-def screen(query: str, text: str, *, done: str, learned: str) -> str:
+def screen(
+    query: str, text: str, *, done: str, learned: str, keys: Collection[str] = _KEYS.keys()
+) -> str:
     """Return one screen: a query, a result, and the keys.
 
     Rank and score are left out, so that they do not sway the judge. Control characters are
@@ -136,9 +155,9 @@ def screen(query: str, text: str, *, done: str, learned: str) -> str:
     """
     size = shutil.get_terminal_size()
     width, plain = min(size.columns, _WIDEST) - 2, os.environ.get("TERM") == "dumb"
-    keys = "   ".join(f"{key} {what}" for key, what in _KEYS.items())
+    offered = "   ".join(f"{key} {_KEYS[key]}" for key in keys)
     asked = textwrap.wrap(_harmless(query), width) or ["(no text)"]
-    foot = [*textwrap.wrap(f"Relevant?   {keys}", width), *textwrap.wrap(learned, width)]
+    foot = [*textwrap.wrap(f"Relevant?   {offered}", width), *textwrap.wrap(learned, width)]
     room = max(size.lines - len(asked) - len(foot) - 6, 3)
     lines = [
         line for part in _harmless(text).splitlines() for line in textwrap.wrap(part, width) or [""]

@@ -1,4 +1,4 @@
-"""``report``: write the explorer of a run as one file."""
+"""``report``: write what was found in a run into one file, with the explorer as appendix."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from paretocut.cli.explore import add_explored, exploration
 from paretocut.cli.terminal import note
 from paretocut.io.streams import open_target
 
-SUMMARY = "write the explorer of a run as one file"
-DESCRIPTION = """Writes one HTML file with the run, its methods and its most interesting queries. It
-needs no server and no network, and can be printed."""
+SUMMARY = "write what was found in a run into one file, for readers"
+DESCRIPTION = """Writes one HTML file: the finding, a table of methods, a chart, three queries as
+examples, and the explorer of the run as an appendix. It needs no server and no network, and can be
+printed."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-import codecs
-import csv
+import re
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import chain
-from typing import IO, Any, TypeAlias
+from json.encoder import encode_basestring, encode_basestring_ascii
+from typing import Any
 
 import numpy as np
 
 import paretocut as pc
+from paretocut import _kernel
 from paretocut.cli import arguments
 from paretocut.cli.terminal import report_warnings
 from paretocut.decisions.options import FITTING, check_options
-from paretocut.io.jsonl import json_line
+from paretocut.io.rows import is_utf8
 from paretocut.io.streams import open_target
-from paretocut.lists import RankedList, RankedLists
-from paretocut.tail import SurpriseFits
+from paretocut.lists import FloatArray, RankedLists
 
 _COLUMNS = ("query_id", "rank", "doc_id", "score", "surprise", "pvalue", "evalue")
 SUMMARY = "give every result its surprise, p-value and E-value"
 DESCRIPTION = f"Prints one line for every result, best first: {', '.join(_COLUMNS)}."
 
-_Row: TypeAlias = tuple[Any, ...]
+_QUOTE = '"'
+_SPECIAL = re.compile('[\t\n\r"]')
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -46,37 +47,38 @@ def _score(
     args: Namespace, fitting: Mapping[str, Any], groups: Iterator[list[RankedLists]]
 ) -> None:
     found: list[tuple[str, ...]] = []
+    lines = _json if args.json else _tsv
     with open_target(args.output) as out:
-        write = _json_writer(out) if args.json else _tsv_writer(out)
+        if not args.json:
+            out.write("\t".join(_COLUMNS).encode() + b"\n")
         for block in chain.from_iterable(arguments.blocks(lists) for (lists,) in groups):
             fits = pc.fit_tails(block, threads=args.threads, **fitting)
-            for i, ranked in enumerate(block):
-                write(_rows(ranked, fits, i))
+            for ranked, surprise, tests in zip(block, fits.surprise, fits.tests, strict=True):
+                pvalues = np.exp(-surprise)
+                numbers = np.stack([ranked.scores, surprise, pvalues, tests * pvalues])
+                ids = [None] * len(ranked) if ranked.doc_ids is None else ranked.doc_ids.tolist()
+                out.write(lines(ranked.query_id, ids, numbers))
             found += fits.warnings
     if not args.quiet:
         report_warnings(found, len(found))
 
 
-def _rows(ranked: RankedList, fits: SurpriseFits, i: int) -> Iterator[_Row]:
-    """Return the columns of each result of one list."""
-    n, surprise = len(ranked), fits.surprise[i]
-    ids = [None] * n if ranked.doc_ids is None else ranked.doc_ids.tolist()
-    pvalues = np.exp(-surprise)
-    numbers = (ranked.scores, surprise, pvalues, fits.tests[i] * pvalues)
-    columns = [column.tolist() for column in numbers]
-    return zip([ranked.query_id] * n, range(1, n + 1), ids, *columns, strict=True)
+def _json(query_id: str, ids: list[str | None], numbers: FloatArray) -> bytes:
+    whole = is_utf8([query_id, *filter(None, ids)])
+    text = encode_basestring if whole else encode_basestring_ascii
+    query, *names = ("null" if name is None else text(name) for name in (query_id, *ids))
+    heads = [
+        f'{{"query_id": {query}, "rank": {rank}, "doc_id": {name}, "score": '
+        for rank, name in enumerate(names, start=1)
+    ]
+    ends = [*(f', "{name}": ' for name in _COLUMNS[4:]), "}\n"]
+    return _kernel.lines(heads, numbers, [0, 0, 0, 0], ends)
 
 
-def _json_writer(out: IO[bytes]) -> Callable[[Iterable[_Row]], None]:
-    return lambda rows: out.writelines(
-        json_line(dict(zip(_COLUMNS, row, strict=True))) for row in rows
-    )
-
-
-def _tsv_writer(out: IO[bytes]) -> Callable[[Iterable[_Row]], None]:
-    """Return a writer of a table for the eye: the score as given, the rest in six digits."""
-    writer = csv.writer(codecs.getwriter("utf-8")(out), delimiter="\t", lineterminator="\n")
-    writer.writerow(_COLUMNS)
-    return lambda rows: writer.writerows(
-        [*row[:4], *(f"{number:.6g}" for number in row[4:])] for row in rows
-    )
+def _tsv(query_id: str, ids: list[str | None], numbers: FloatArray) -> bytes:
+    """Return lines of a table for the eye: the score as given, the rest in six digits."""
+    query, *names = texts = [query_id, *(name or "" for name in ids)]
+    if _SPECIAL.search("".join(texts)):
+        query, *names = (f'"{name.replace(_QUOTE, 2 * _QUOTE)}"' for name in texts)
+    heads = [f"{query}\t{rank}\t{name}\t" for rank, name in enumerate(names, start=1)]
+    return _kernel.lines(heads, numbers, [0, 6, 6, 6], ["\t", "\t", "\t", "\n"])

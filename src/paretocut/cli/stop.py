@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, Namespace, _ArgumentGroup
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -13,7 +13,7 @@ from paretocut.cli.arguments import option, positive_int
 from paretocut.cli.terminal import print_json, warn
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.io import read_qrels, read_screening
-from paretocut.stopping import Certificate, Quantile, Review, State, plan
+from paretocut.stopping import Certificate, Quantile, Review, plan
 
 SUMMARY = "say whether a review that reads down a ranking can stop"
 DESCRIPTION = """Reads what has been judged so far and says whether to stop: by a test on this
@@ -25,14 +25,7 @@ an export of ASReview. Such a file needs no RUN if it also lists the documents n
 def add_arguments(parser: ArgumentParser) -> None:
     arguments.add_input(parser, needed=False)
     option(parser, "--judged FILE", "what has been judged: TREC qrels, or CSV in reading order")
-    text = "share of the relevant documents to find (default: 0.95)"
-    option(parser, "--recall R", text, float)
-    promise = parser.add_mutually_exclusive_group()
-    text = "stop by the urn test on this review alone, with this confidence (default: 0.95)"
-    option(promise, "--confidence C", text, float)
-    text = "stop where this share of earlier reviews had reached the recall"
-    option(promise, "--reliability P", text, float)
-    option(promise, "--rule FILE", "a rule saved by `paretocut.stopping.Quantile`")
+    add_rule(parser)
     option(parser, "--total N", "number of all documents, if no file lists them", positive_int)
     option(parser, "--min-grade G", "smallest grade that counts as relevant", float, default=1)
     text = "before reading: print the price of each promise if this share is relevant"
@@ -41,40 +34,51 @@ def add_arguments(parser: ArgumentParser) -> None:
     option(parser, "-q --quiet", "no warnings")
 
 
-def run(args: Namespace) -> None:
-    if (args.plan is None) == (args.judged is None):
-        raise InvalidParameterError("one of --judged and --plan must be given, got both or none")
-    recall = 0.95 if args.recall is None else args.recall
-    if args.plan is not None:
-        _print_plan(args, recall)
-        return
-    rule: Certificate | Quantile
+def add_rule(parser: ArgumentParser | _ArgumentGroup) -> None:
+    """Add the options that `rule_of` reads."""
+    text = "share of the relevant documents to find (default: 0.95)"
+    option(parser, "--recall R", text, float)
+    promise = parser.add_mutually_exclusive_group()
+    text = "stop by the urn test on this review alone, with this confidence (default: 0.95)"
+    option(promise, "--confidence C", text, float)
+    text = "stop where this share of earlier reviews had reached the recall"
+    option(promise, "--reliability P", text, float)
+    option(promise, "--rule FILE", "a rule saved by `paretocut.stopping.Quantile`")
+
+
+def rule_given(args: Namespace) -> Certificate | Quantile | None:
+    """Return the rule that the options name; None without any."""
+    options = (args.recall, args.confidence, args.reliability, args.rule)
+    return None if all(given is None for given in options) else rule_of(args)
+
+
+def rule_of(args: Namespace) -> Certificate | Quantile:
+    """Return the rule that the options name, or the default."""
     if args.rule is not None:
         if args.recall is not None:
             raise InvalidParameterError("--recall must be left out with --rule, which has one")
-        rule = arguments.load_as(Quantile, "a saved stopping rule", args.rule, "--rule")
-    elif args.reliability is not None:
-        rule = Quantile(recall, args.reliability)
-    else:
-        rule = Certificate(recall, 0.95 if args.confidence is None else args.confidence)
-    for name, review in _reviews(args, rule):
+        rule: Quantile = arguments.load_as(Quantile, "a saved stopping rule", args.rule, "--rule")
+        return rule
+    recall = 0.95 if args.recall is None else args.recall
+    if args.reliability is not None:
+        return Quantile(recall, args.reliability)
+    return Certificate(recall, 0.95 if args.confidence is None else args.confidence)
+
+
+def run(args: Namespace) -> None:
+    if (args.plan is None) == (args.judged is None):
+        raise InvalidParameterError("one of --judged and --plan must be given, got both or none")
+    if args.plan is not None:
+        _print_plan(args, 0.95 if args.recall is None else args.recall)
+        return
+    for name, review in _reviews(args, rule_of(args)):
         state = review.state
         if args.json:
             print_json({"query_id": name, **asdict(state)})
         else:
-            sys.stdout.write((f"{name}: " if name else "") + _sentence(state) + "\n")
+            sys.stdout.write((f"{name}: " if name else "") + f"{state}\n")
         for warning in () if args.quiet else state.warnings:
             warn(f"{name}: {warning}" if name else warning)
-
-
-def _sentence(state: State) -> str:
-    if state.expected is None:
-        return f"{state.reason}."
-    low, high = state.interval
-    return (
-        f"{state.reason}. Recall: surely at least {state.sure:.2f}, expected {state.expected:.2f} "
-        f"({low:.2f} to {high:.2f})."
-    )
 
 
 def _print_plan(args: Namespace, recall: float) -> None:

@@ -1,9 +1,9 @@
-"""A small collection to try things on: what Python's functions say of themselves.
+"""A small collection for trying things: the docstrings of Python's own functions.
 
-``texts`` are their descriptions and ``names`` their names. ``questions`` have answers, which are
-judged: each comes with the names of the functions that answer it. ``unanswered`` have none.
-``embed`` turns texts into vectors of length 1. ``search_vectors`` and ``search_words`` return the
-names and the scores of the best 200, by cosine and by BM25.
+``texts`` are the docstrings and ``names`` the names of the functions. Each of the ``questions``
+comes with the names of the functions that answer it. ``unanswered`` are questions without an
+answer. ``embed`` turns texts into vectors of length 1. ``search_vectors`` and ``search_words``
+return the names and the scores of the best 200, by cosine and by BM25.
 
 As a program it searches for the queries of a file and prints a TREC run:
 ``python notes.py queries.tsv > run.txt``, or with ``--words`` by BM25.

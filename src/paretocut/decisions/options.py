@@ -56,7 +56,7 @@ class FitOptions(TypedDict, total=False):
             Text(TRANSFORMS),
             "identity",
             "scale on which the tail is fitted: identity, log, logit (for probabilities), or auto "
-            "(identity if that fits, else what fits best)",
+            "(identity if it fits, otherwise whatever fits best)",
         ),
     ]
     selection: Annotated[
@@ -73,7 +73,7 @@ class FitOptions(TypedDict, total=False):
         Option(
             Text(("window", "all")),
             "window",
-            "what the final tail is fitted to: window (the scores thought to be irrelevant), or "
+            "what the final tail is fitted to: window (the scores that look irrelevant), or "
             "all (everything from the threshold up)",
         ),
     ]

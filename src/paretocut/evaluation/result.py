@@ -121,6 +121,42 @@ class Evaluation(Drawn):
             self.__dict__["_summary"] = known
         return known
 
+    def verdict(self, metric: str, default: FloatArray | None = None) -> str:
+        """Return in a sentence which truncator is best, what is possible, and what the default is.
+
+        Parameters
+        ----------
+        metric
+            One of the metrics.
+        default
+            Values, one for each of ``query_ids``, of what `paretocut.cut_batch` keeps without
+            judgements; None leaves it out.
+        """
+        i, _ = self._at(metric, self.truncators[0])
+        lines = list(self._summaries(i))
+        possible = [line.mean for line in lines if line.truncator in self.ceiling]
+        found = [(x.truncator, x.mean, x.low, x.high) for x in lines]
+        found = [line for line in found if line[0] not in self.ceiling]
+        if default is not None:
+            low, high = self._interval(default[:, None])
+            usual = "the default (Consensus without judgements)"
+            found.append((usual, float(default.mean()), float(low[0]), float(high[0])))
+        best, *others = sorted(found, key=lambda line: -line[1])
+        kind = "a mean" if self.unknown is None else "an estimated"
+        said = (
+            f"The best method here is {best[0]}, with {kind} "
+            f"{'F1' if self.metrics[i] == 'f1' else self.metrics[i]} of {best[1]:.3f} "
+            f"({100 * self.confidence:g} % interval {best[2]:.3f} to {best[3]:.3f})"
+        )
+        if possible:
+            said += f"; the best cut of every list would give {max(possible):.3f}"
+        if default is not None:
+            other = others[0] if best is found[-1] else found[-1]
+            lost = f"{best[1] - other[1]:.3f} less"
+            lost = "as much" if lost == "0.000 less" else lost
+            said += f"; {other[0]} gives {other[1]:.3f}, {lost}"
+        return said + "."
+
     def to_records(self) -> list[dict[str, Any]]:
         """Return every value as a dict: query_id, split, truncator, metric, k, value."""
         return [
@@ -253,11 +289,14 @@ class Evaluation(Drawn):
         check_choice(truncator, self.truncators, who=who, name="truncator")
         return self.metrics.index(known), self.truncators.index(truncator)
 
-    def _summaries(self, i: int) -> Iterator[Summary]:
-        values = np.stack([_means(row, self.query) for row in self.values[i]], axis=1)
-        low, high = bootstrap_interval(
+    def _interval(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return bootstrap_interval(
             values, confidence=self.confidence, resamples=self.resamples, seed=self.seed
         )
+
+    def _summaries(self, i: int) -> Iterator[Summary]:
+        values = np.stack([_means(row, self.query) for row in self.values[i]], axis=1)
+        low, high = self._interval(values)
         means = values.mean(axis=0)
         if self.unknown is not None:
             # Both sources of error are independent: their squares add up.

@@ -1,4 +1,4 @@
-"""CSV: one row per query, with spaces between the items of a list; or one row per result."""
+"""CSV and TSV: one row per query, with spaces between the items of a list; or one per result."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import threading
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import IO, Any
 
 import numpy as np
@@ -20,10 +21,14 @@ from paretocut.io.streams import NotInBlocks, OpenSource
 from paretocut.lists import RankedLists
 
 _limit_lock = threading.Lock()
+_TRUTHS = {"True": 1.0, "False": 0.0}  # as we and pandas write grades that are only yes or no
 
 
 def _records(source: OpenSource) -> Iterator[list[str]]:
-    reader = csv.reader(text_lines(source), strict=True)
+    lines = text_lines(source)
+    first = next(lines, "")
+    tabs = "\t" in first and "," not in first
+    reader = csv.reader(chain([first], lines), delimiter="\t" if tabs else ",", strict=True)
     while True:
         # The csv module has one limit for the whole process, too low for the scores of a deep list.
         with _limit_lock:
@@ -82,7 +87,7 @@ def _with_lists(row: Mapping[str, str]) -> Row:
     if "doc_ids" in row:
         parsed["doc_ids"] = row["doc_ids"].split()
     for name, convert in (("scores", _floats), ("relevance", _grades), ("num_relevant", int)):
-        with suppress(ValueError):
+        with suppress(KeyError, ValueError):
             if name in row:
                 parsed[name] = convert(row[name])
     return parsed
@@ -92,8 +97,15 @@ def _floats(text: str) -> NDArray[np.float64]:
     return np.array(text.split(), dtype=np.float64)
 
 
-def _grades(text: str) -> NDArray[Any]:
+def _grades(text: str) -> NDArray[Any] | list[bool | None]:
+    words = text.split()
+    if _TRUTHS.keys() & set(words):
+        return _as_truths(math.nan if word == "nan" else _TRUTHS[word] for word in words)
     return _as_integers(_floats(text))
+
+
+def _as_truths(grades: Iterable[float]) -> list[bool | None]:
+    return [None if math.isnan(grade) else grade > 0 for grade in grades]
 
 
 def _as_integers(grades: NDArray[np.float64]) -> NDArray[Any]:
@@ -113,11 +125,12 @@ def _one_per_query(source: OpenSource, rows: Iterator[tuple[int, Mapping[str, st
             {"line": line, "score": array("d"), "doc_id": [], "relevance": array("d")},
         )
         for name in {"score", "relevance"} & row.keys():
-            value = math.nan
+            word, value = row[name].strip(), math.nan
+            if name == "relevance" and word in _TRUTHS:
+                found["truths"], word = True, str(_TRUTHS[word])
             with suppress(ValueError):
-                value = float(row[name])
-            unjudged = name == "relevance" and not row[name].strip()
-            if not (math.isfinite(value) or unjudged):
+                value = float(word)
+            if not (math.isfinite(value) or (name == "relevance" and not word)):
                 raise DataFormatError(
                     source.name, line, f"{name} must be a finite number, got {row[name]!r}"
                 )
@@ -129,12 +142,14 @@ def _one_per_query(source: OpenSource, rows: Iterator[tuple[int, Mapping[str, st
         if found["doc_id"]:
             grouped["doc_ids"] = found["doc_id"]
         if found["relevance"]:
-            grouped["relevance"] = _as_integers(np.array(found["relevance"]))
+            as_found = _as_truths if "truths" in found else _as_integers
+            grouped["relevance"] = as_found(np.array(found["relevance"]))
         yield found["line"], grouped
 
 
-def write(out: IO[bytes], blocks: Iterable[RankedLists]) -> None:
-    writer = csv.writer(codecs.getwriter("utf-8")(out), lineterminator="\n")
+def write(out: IO[bytes], blocks: Iterable[RankedLists], delimiter: str = ",") -> None:
+    text = codecs.getwriter("utf-8")(out)
+    writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
     header = None
     for lists in blocks:
         check_ids(lists, _LINES, _WORDS)

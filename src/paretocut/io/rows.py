@@ -72,7 +72,7 @@ class RowGatherer:
         if "relevance" in given:
             grades = self._grades(row["relevance"])
             if grades is None or len(grades) != n:
-                allowed = f"a list of {n} finite numbers, or null where nobody judged"
+                allowed = f"a list of {n} finite numbers, or null if not judged"
                 raise refuse("relevance", allowed, row["relevance"])
             self._optional["relevance"].append(grades)
             counts = grades if grades.dtype == bool else grades >= self._min_grade

@@ -6,7 +6,7 @@ The columns have one meaning in all formats:
 ``query_id``     name of the query
 ``scores``       list of scores
 ``doc_ids``      list of document ids (optional)
-``relevance``    list of grades (optional); null where nobody judged
+``relevance``    list of grades (optional); null if not judged
 ``num_relevant`` relevant documents in the collection (optional)
 ================ =======================================================
 
@@ -21,6 +21,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
+from functools import partial
 from typing import IO, Literal, TypeAlias
 
 from paretocut.errors import InvalidParameterError
@@ -39,7 +40,7 @@ from paretocut.io.trec import Qrels, judge_lists, read_trec, run_in_blocks, writ
 from paretocut.lists import RankedLists
 from paretocut.schema.parameters import shown
 
-Format: TypeAlias = Literal["trec", "jsonl", "csv", "parquet", "arrow"]
+Format: TypeAlias = Literal["trec", "jsonl", "csv", "tsv", "parquet", "arrow"]
 
 _SUFFIXES: dict[str, Format] = {
     "": "trec",
@@ -50,6 +51,7 @@ _SUFFIXES: dict[str, Format] = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
     ".csv": "csv",
+    ".tsv": "tsv",
     ".parquet": "parquet",
     ".arrow": "arrow",
     ".feather": "arrow",
@@ -58,12 +60,14 @@ _FORMATS = tuple(dict.fromkeys(_SUFFIXES.values()))
 _READERS: dict[str, Callable[[OpenSource], RowsByLine]] = {
     "jsonl": jsonl.read,
     "csv": csv.read,
+    "tsv": csv.read,
     "parquet": parquet.read,
     "arrow": arrow.read,
 }
 _WRITERS: dict[str, Callable[[IO[bytes], Iterable[RankedLists]], None]] = {
     "jsonl": jsonl.write,
     "csv": csv.write,
+    "tsv": partial(csv.write, delimiter="\t"),
     "parquet": parquet.write,
     "arrow": arrow.write,
 }
@@ -87,8 +91,8 @@ def read_lists(
     source
         Path, "-" for standard input, or an open binary file; plain, gzip or xz.
     format
-        "trec", "jsonl", "csv", "parquet" or "arrow"; by default the end of the name decides, and
-        TREC is used if there is no name.
+        "trec", "jsonl", "csv", "tsv", "parquet" or "arrow"; by default the end of the name decides,
+        and TREC is used if there is no name.
     qrels
         Judgements in TREC format; they replace relevance from the file.
     min_grade, missing, unjudged

@@ -195,10 +195,10 @@ def with_qrels(
         end, as ``trec_eval -c`` and ir-measures do: right for a run in which a cut has emptied
         queries.
     unjudged
-        What becomes of results that the judgements do not name. "nonrelevant" gives them grade 0,
-        as trec_eval does, which suits pools judged in depth. "unknown" gives them NaN, which suits
-        a few judgements of each query. Then the number of relevant documents of a list that is not
-        judged in full is unknown too, and queries without judgements stay.
+        How unjudged results count. "nonrelevant" gives them grade 0, as trec_eval does, which suits
+        deeply judged pools. "unknown" gives them NaN, which suits a few judgements per query. The
+        number of relevant documents of a partly judged list is then unknown too, and queries
+        without judgements stay.
 
     Examples
     --------
@@ -337,7 +337,7 @@ def write_run(out: IO[bytes], blocks: Iterable[RankedLists], tag: str = "paretoc
 def write_qrels(path: Target, lists: RankedLists) -> int:
     r"""Write the known grades as TREC judgements and return how many there are.
 
-    The file appears whole or not at all. Results that nobody judged are left out.
+    The file is replaced as a whole. Unjudged results are left out.
 
     Parameters
     ----------

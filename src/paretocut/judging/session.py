@@ -18,7 +18,7 @@ from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
 from paretocut.lists.columns import known_or_nan
 from paretocut.relevance.judged import Relevance, learn_from
 from paretocut.schema.journal import Journal
-from paretocut.schema.kinds import Either, Real
+from paretocut.schema.kinds import Either, Real, Whole
 from paretocut.schema.parameters import check, check_int, check_real
 
 _ROUND = 50  # results that are planned at once
@@ -123,7 +123,9 @@ class JudgingSession:
         self._given = lists if len(self._pool) == len(lists) else lists[self._pool]
         self._events: list[dict[str, Any]] = []
         self._state = self._new_state()
-        head = {"lists": _fingerprint(lists), "seed": self.seed, "repeats": self.repeats}
+        head: dict[str, Any] = {"seed": self.seed, "repeats": self.repeats}
+        if path is not None:
+            head = {"lists": _fingerprint(lists), **head}
         self._journal = Journal(path, holds="judgements", head=head, who="judge", name="path")
         for number, event in enumerate(self._journal.entries, 2):
             try:
@@ -158,15 +160,23 @@ class JudgingSession:
             raise InvalidParameterError(
                 f"judge: answer must follow a question, got {value!r} after the last one"
             )
-        grade = self._grade(value)
-        event = {
-            "query": question.query_id,
-            "doc": question.doc_id,
-            "list": question.list_index,
-            "rank": question.rank,
-            "answer": None if math.isnan(grade) else grade,
-        }
+        event = self._event(question.list_index, question.rank, value)
         self._add(event | {"repeated": True} if question.repeated else event)
+
+    def judge(self, list_index: int, rank: int, value: bool | float | None) -> None:
+        """Take a judgement that was not asked for, or a new one in place of an old one.
+
+        Parameters
+        ----------
+        list_index, rank
+            Which list, and which of its results, from 0.
+        value
+            As for `answer`.
+        """
+        check(Whole(0, len(self._all) - 1), list_index, who="judge", name="list_index")
+        last = int(self._all.scores.lengths[list_index]) - 1
+        check(Whole(0, last), rank, who="judge", name="rank")
+        self._add(self._event(int(list_index), int(rank), value))
 
     def skip_query(self) -> None:
         """Ask nothing more about the query of the present question; its answers stay."""
@@ -288,6 +298,17 @@ class JudgingSession:
             grades = column.astype(np.float64)
         return _State(grades, ~np.isnan(grades))
 
+    def _event(self, i: int, rank: int, value: bool | float | None) -> dict[str, Any]:
+        """Return a judgement as the file keeps it."""
+        grade, docs = self._grade(value), self._all.doc_ids
+        return {
+            "query": str(self._all.query_ids[i]),
+            "doc": None if docs is None else str(docs[i][rank]),
+            "list": i,
+            "rank": rank,
+            "answer": None if math.isnan(grade) else grade,
+        }
+
     def _check(self, event: dict[str, Any]) -> None:
         """Refuse an event of a file that is not about these lists."""
         if "undo" in event:
@@ -316,15 +337,13 @@ class JudgingSession:
     def _take(self, event: dict[str, Any]) -> None:
         """Let one event change what is known."""
         if "undo" in event:
-            if self._events:
-                kept = self._events[:-1]
-                self._events, self._state = [], self._new_state()
-                for one in kept:
-                    self._take(one)
+            self._replay(self._events[:-1])
             return
-        state, i = self._state, int(np.searchsorted(self._pool, int(event["list"])))
-        if i == len(self._pool) or self._pool[i] != event["list"]:
-            raise ValueError(f"list must be one that is asked about, got {event['list']}")
+        if event["list"] not in self._pool:  # from now on it is one that is asked about
+            self._pool = np.union1d(self._pool, [event["list"]])
+            self._given = self._all[self._pool]
+            self._replay(self._events)
+        state, i = self._state, int(np.searchsorted(self._pool, event["list"]))
         self._next()  # the plan must be where it was when the answer was given
         state.pending = state.model = state.loss = None
         if "skip" in event:
@@ -346,6 +365,11 @@ class JudgingSession:
             state.answers += 1
         self._events.append(event)
 
+    def _replay(self, events: list[dict[str, Any]]) -> None:
+        self._events, self._state = [], self._new_state()
+        for event in events:
+            self._take(event)
+
     def _next(self) -> tuple[_Pair | None, bool]:
         """Return the next pair of list and rank, and whether it is a repetition."""
         state = self._state
@@ -355,7 +379,7 @@ class JudgingSession:
                 rng = np.random.default_rng([self.seed, 1, state.rounds])
                 judged = ~np.isnan(state.grades)
                 enough = state.rounds and np.count_nonzero(judged) >= _FIRST
-                known = self._known() if enough else None
+                known = self._known() if enough and not state.closed.all() else None
                 scores = self._given.scores
                 state.queue = list(planned(scores, judged, state.closed, _ROUND, rng, known))
                 state.rounds += 1
@@ -411,7 +435,7 @@ class JudgingSession:
         if value is None:
             return math.nan
         if isinstance(value, (bool, np.bool_)):
-            return float(max(1, self._given.min_grade)) if value else 0.0
+            return float(max(1, math.ceil(self._given.min_grade))) if value else 0.0
         grade = math.nan
         value = value.item() if isinstance(value, np.number) else value
         if isinstance(value, (int, float)) and abs(value) < _HIGHEST:

@@ -26,12 +26,13 @@ def query_names(query_ids: ArrayLike | None, n: int) -> NDArray[Any]:
     return names
 
 
-def refuse_not_finite(column: Ragged, query_ids: NDArray[np.str_], what: str) -> None:
+def refuse_not_finite(column: Ragged, query_ids: NDArray[np.str_] | None, what: str) -> None:
     found = column.first_not_finite()
     if found is not None:
         i, place = found
+        name = str(i if query_ids is None else query_ids[i])
         raise InvalidScoresError(
-            f"RankedLists: query {str(query_ids[i])!r}: {what} at rank {place + 1} must be finite, "
+            f"RankedLists: query {name!r}: {what} at rank {place + 1} must be finite, "
             f"got {column[i][place]}"
         )
 
@@ -126,7 +127,7 @@ def aligned(column: RaggedLike | None, scores: Ragged, name: str) -> Ragged | No
 
 
 def grades(
-    relevance: RaggedLike | None, scores: Ragged, names: NDArray[np.str_], min_grade: float
+    relevance: RaggedLike | None, scores: Ragged, names: NDArray[np.str_] | None, min_grade: float
 ) -> Ragged | None:
     """Return the grades of the results, NaN where nobody judged; None without judgements."""
     column = aligned(relevance, scores, "relevance")

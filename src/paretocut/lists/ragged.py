@@ -241,10 +241,7 @@ def best_first(scores: Ragged, higher_is_better: bool, who: str = "Ragged") -> I
     while first < len(scores):  # in pieces, between which Python looks for Ctrl-C
         reach = np.searchsorted(offsets, offsets[first] + _SORTED_AT_ONCE, side="right")
         last = max(int(reach) - 1, first + 1)
-        begin, end = int(offsets[first]), int(offsets[last])
-        own = offsets[first : last + 1] - begin
-        _kernel.sort_lists(values[begin:end], own, bool(higher_is_better), order[begin:end])
-        order[begin:end] += begin
+        _kernel.sort_lists(values, offsets[first : last + 1], bool(higher_is_better), order)
         first = last
     return order
 

@@ -28,6 +28,7 @@ from paretocut.lists.ragged import (
     best_first,
     offsets_of,
 )
+from paretocut.schema.drawn import Drawn
 from paretocut.schema.parameters import check_bool, check_int, check_numbers, check_probability
 
 _UNKNOWN = -1  # in the place of a number of relevant documents
@@ -63,7 +64,7 @@ class RankedList:
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class RankedLists:
+class RankedLists(Drawn):
     """Many ranked lists in columns, every list best first.
 
     Lists that arrive in another order are sorted (stably), and what belongs to the results moves
@@ -151,7 +152,7 @@ class RankedLists:
         higher_is_better = check_bool(higher_is_better, who="RankedLists", name="higher_is_better")
         ragged = Ragged.from_any(scores, dtype=np.float64)
         n = len(ragged)
-        names = query_names(query_ids, n)
+        names = None if query_ids is None else query_names(query_ids, n)  # else made when asked for
         refuse_not_finite(ragged, names, "score")
         judgements = grades(relevance, ragged, names, min_grade)
         documents = aligned(doc_ids, ragged, "doc_ids")

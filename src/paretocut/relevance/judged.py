@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -119,11 +119,13 @@ class Relevance:
             logits = logits - caution * np.sqrt(((design @ self.covariance) * design).sum(axis=1))
         return merit.with_values(_falling(merit, sigmoid(logits)))
 
-    def drawn(self, merit: Ragged, rng: np.random.Generator) -> BoolArray:
-        """Return which results are relevant, drawing the coefficients, then each result."""
-        coef = rng.multivariate_normal(self.coef, self.covariance, method="cholesky")
-        p = _falling(merit, sigmoid(shape(merit) @ coef))
-        return np.asarray(rng.random(p.size) < p)
+    def draws(self, merit: Ragged, times: int, rng: np.random.Generator) -> Iterator[BoolArray]:
+        """Yield which results are relevant, drawing the coefficients, then each result."""
+        design = shape(merit)
+        for _ in range(times):
+            coef = rng.multivariate_normal(self.coef, self.covariance, method="cholesky")
+            p = _falling(merit, sigmoid(design @ coef))
+            yield np.asarray(rng.random(p.size) < p)
 
     def beliefs(self, merit: Ragged) -> FloatArray:
         """Return the belief about the number in each list, for `believed_cuts`."""

@@ -1,81 +1,54 @@
-"""Small pictures for notebooks: HTML with inline SVG, made of strings alone.
-
-Text and axes take the colour of the page, so they read on light and on dark ones. Each element
-has its own style; that of the page stays as it is.
-"""
+"""The pictures in notebooks, one function for each kind of value; `drawing` has their parts."""
 
 from __future__ import annotations
 
-import html
 import math
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from paretocut.decisions import Cut, Cuts
 from paretocut.decisions.warnings import WARNINGS
-from paretocut.lists import FloatArray, IntArray
+from paretocut.lists import FloatArray, IntArray, RankedLists
+from paretocut.show.drawing import (
+    BARS,
+    BOTTOM,
+    HEIGHT,
+    KEPT,
+    NULL,
+    RELEVANT,
+    TOP,
+    Axis,
+    along,
+    bars,
+    card,
+    cut_line,
+    dots,
+    explained,
+    facts,
+    figure,
+    frame,
+    key,
+    line,
+    number,
+    points,
+    rank_axes,
+    ranked_frame,
+    text,
+    thin,
+    upright,
+    upward,
+)
 from paretocut.tail import SurpriseFit, SurpriseFits
 
 if TYPE_CHECKING:
     from paretocut.background import Background
     from paretocut.evaluation import Evaluation
+    from paretocut.truncators import Calibrated
 
-# Colours of Okabe and Ito: of results that are kept, and of what chance would bring.
-KEPT, NULL = "#D55E00", "#0072B2"
-_WIDTH, _HEIGHT = 560, 220
-_LEFT, _RIGHT, _TOP, _BOTTOM = 58, 24, 12, 40
-_POINTS = 150  # the most kept results that are drawn, and the most others
-_BARS = 40
-_LOG_FROM = 100  # ranks of longer lists are on a logarithmic axis, where the top has room
-_LONGEST = 400  # letters of a text
-# What XML cannot hold, even escaped.
-_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-
-
-@dataclass(frozen=True)
-class _Axis:
-    """A way from numbers to pixels: ``low`` is drawn at ``start``, ``high`` at ``end``."""
-
-    low: float
-    high: float
-    start: float
-    end: float
-    log: bool = False
-    whole: bool = False
-
-    def at(self, values: ArrayLike) -> FloatArray:
-        """Return the pixels of the values; those outside lie on the border."""
-        low, high = self.low, self.high
-        x = np.clip(np.asarray(values, dtype=np.float64), low, high)
-        if self.log:
-            x, low, high = np.log(x), math.log(low), math.log(high)
-        # Halves, because the difference of two doubles may be too large for one.
-        spread = high / 2 - low / 2
-        share = (x / 2 - low / 2) / spread if spread > 0 else np.full(x.shape, 0.5)
-        return np.asarray(self.start + (self.end - self.start) * share)
-
-    def ticks(self) -> list[tuple[float, str]]:
-        """Return three to seven round numbers, or the powers of ten, each with its label."""
-        if self.log:
-            first, last = math.ceil(math.log10(self.low)), math.floor(math.log10(self.high))
-            return [(10.0**power, f"{10**power:,}") for power in range(first, last + 1)]
-        spread, largest = self.high - self.low, max(abs(self.low), abs(self.high))
-        # Numbers whose difference a double can hardly hold have no round ones between them.
-        if not (math.isfinite(spread) and spread > max(1e-300, 1e-12 * largest)):
-            ends = [self.low, self.high][: 1 + (self.high > self.low)]
-            return [(end, _number(end)) for end in ends]
-        step = 10.0 ** math.floor(math.log10(spread / 3))
-        step *= max(m for m in (1, 2, 5) if m == 1 or spread / (m * step) >= 3)
-        step = max(step, 1.0) if self.whole else step
-        digits = max(4, math.ceil(math.log10(largest / step)) + 1)
-        first, last = math.ceil(self.low / step), math.floor(self.high / step)
-        return [(i * step, _number(i * step, digits)) for i in range(first, last + 1)]
+_QUERIES = 5  # of many lists, so many are drawn
 
 
 def cut_html(cut: Cut) -> str:
@@ -83,50 +56,82 @@ def cut_html(cut: Cut) -> str:
     lists, k, n = cut._cuts.lists, cut.k, cut.n
     scores = lists.scores[cut._i]
     scores = np.append(scores, np.zeros(n - scores.size))  # padding
-    x, y = _rank_axes(scores, lists.higher_is_better)
     body: list[str] = []
     if n:
-        body += _frame(x, y, _rank_name(x), _score_name(lists.higher_is_better))
-        body += [_points(x, y, scores, k, n, "currentColor", 0.55)]
-        # Scores fall, so there is room for words at the bottom on the left, on top on the right.
-        early = 2 * x.at(k + 0.5) < _LEFT + _WIDTH
-        words = (_HEIGHT - _BOTTOM - 8, "start") if early else (_TOP + 12, "end")
-        body += [_points(x, y, scores, 0, k, KEPT, 1.0)]
-        body += [_upright(x, k + 0.5, f"cut: {k}", *words)]
+        x, y = rank_axes(n, scores, lists.higher_is_better)
+        body += ranked_frame(x, y, lists.higher_is_better)
+        body += [points(x, y, scores, k, n, "currentColor", 0.55), points(x, y, scores, 0, k, KEPT)]
+        body += [cut_line(x, k)]
     title = f"Scores of {n} results by rank, cut after {k}"
-    return _figure(f"<b>{_text(cut.reason)}</b>", title, cut.method, body, _explained(cut.warnings))
+    return figure(f"<b>{text(cut.reason)}</b>", title, cut.method, body, explained(cut.warnings))
 
 
 def cuts_html(cuts: Cuts) -> str:
     """Return the picture of many decisions: how many results they keep."""
     k = cuts.k
-    facts = {
+    known = {
         "lists": str(k.size),
         "results kept": f"{int(k.sum())} of {int(cuts.n.sum())}",
-        "median": _number(float(np.median(k))) if k.size else "none",
+        "median": number(float(np.median(k))) if k.size else "none",
         "empty": str(int(np.count_nonzero(k == 0))),
         "by": cuts.method,
     }
     title = f"How many results are kept of each of {k.size} lists"
-    return _histogram(k, "results kept", title, cuts.method, facts, cuts.warnings)
+    return _histogram(k, "results kept", title, cuts.method, known, cuts.warnings)
+
+
+def lists_html(lists: RankedLists) -> str:
+    """Return the picture of many lists: the scores of some of them by rank."""
+    n, up = lists.scores.lengths, lists.higher_is_better
+    known = {"lists": str(n.size), "results": str(lists.scores.values.size)}
+    if n.size:
+        known["in each"] = " to ".join(str(depth) for depth in sorted({n.min(), n.max()}))
+    good = None
+    if lists.relevance is not None:
+        good = lists.relevance.with_values(lists._counts(lists.relevance.values))
+        known["relevant"] = str(np.count_nonzero(good.values))
+        if not lists.fully_judged:
+            known["judged"] = str(np.count_nonzero(lists.judged.values))
+    filled = np.flatnonzero(n)
+    some = filled[:: max(1, filled.size // _QUERIES)][:_QUERIES]
+    names = ", ".join(lists.query_ids[some].tolist())
+    body: list[str] = []
+    if some.size:
+        ends = np.sort([lists.scores[i][[0, -1]] for i in some], axis=None)
+        x, y = rank_axes(int(n[some].max()), ends[::-1] if up else ends, up)
+        body += ranked_frame(x, y, up)
+        hits = []
+        for i in some:
+            at = thin(x, 0, int(n[i]))
+            heights = y.at(lists.scores[i][at])
+            body.append(line(x.at(at + 1.0), heights, NULL, 0.7))
+            if good is not None:
+                hits.append(dots(x.at(at + 1.0)[good[i][at]], heights[good[i][at]], RELEVANT))
+        body += hits
+    drawn = {f"scores of {some.size} lists": NULL} | (
+        {} if good is None else {"relevant": RELEVANT}
+    )
+    title = f"Scores by rank of {some.size} of {n.size} lists"
+    head = facts(known) + (key(drawn) if body else "")
+    return figure(head, title, f"queries {names}", body, {})
 
 
 def fit_html(fit: SurpriseFit) -> str:
     """Return the picture of one fit: scores by rank, the window, and what chance would bring."""
     names = ("shape", "scale", "threshold", "gof_pvalue")
-    facts = {name: _number(getattr(fit, name)) for name in names} if fit.fitted else {}
-    scores, higher_is_better = fit._scores[fit.order], fit._sign > 0
-    x, y = _rank_axes(scores, higher_is_better)
-    body = [*_frame(x, y, _rank_name(x), _score_name(higher_is_better))]
+    known = {name: number(getattr(fit, name)) for name in names} if fit.fitted else {}
+    scores, up = fit._scores[fit.order], fit._sign > 0
+    x, y = rank_axes(fit.n, scores, up)
+    body = [*ranked_frame(x, y, up)]
     # Ascending positions [lower, upper) are these ranks from the top.
     first, last = fit.n - fit.upper + 1, fit.n - fit.lower
     if fit.fitted:
         left, right = (float(v) for v in x.at([first - 0.5, last + 0.5]))
         body.append(
-            f'<rect x="{left:.1f}" y="{_TOP}" width="{right - left:.1f}" '
-            f'height="{_HEIGHT - _TOP - _BOTTOM}" fill="{NULL}" opacity="0.13"/>'
+            f'<rect x="{left:.1f}" y="{TOP}" width="{right - left:.1f}" '
+            f'height="{HEIGHT - TOP - BOTTOM}" fill="{NULL}" opacity="0.13"/>'
         )
-    body.append(_points(x, y, scores, 0, fit.n, "currentColor", 0.6))
+    body.append(points(x, y, scores, 0, fit.n, "currentColor", 0.6))
     about = "Nothing was fitted."
     if fit.fitted:
         about = (
@@ -135,20 +140,17 @@ def fit_html(fit: SurpriseFit) -> str:
         )
         # Between two results the logarithm of the E-value is nearly a straight line.
         # Halves, as on the axes.
-        known = slice(last - 1, None, -1)
+        above = slice(last - 1, None, -1)
         grid = 2 * np.linspace(fit.threshold / 2, scores[0] / 2, 100)
-        logs = np.log(np.maximum(fit.evalues[fit.order][known], 1e-300))
+        logs = np.log(np.maximum(fit.evalues[fit.order][above], 1e-300))
         sign = 0.5 * fit._sign
-        chance = np.exp(np.interp(sign * grid, sign * scores[known], logs))
+        chance = np.exp(np.interp(sign * grid, sign * scores[above], logs))
         inside = chance >= x.low
-        body.append(_line(x.at(chance[inside]), y.at(grid[inside]), NULL))
-        body += [
-            _word(_WIDTH - _RIGHT - 4, _TOP + 14 + 15 * row, words, "end")
-            for row, words in enumerate(["shaded: fitted window", "line: expected by chance"])
-        ]
+        body.append(line(x.at(chance[inside]), y.at(grid[inside]), NULL))
     title = f"Scores of {fit.n} results by rank, and the tail fitted to them"
-    facts = {"results": str(fit.n), **facts}
-    return _figure(_facts(facts), title, about, body, _explained(fit.warnings))
+    head = facts({"results": str(fit.n), **known})
+    head += key({"shaded: fitted window; line: expected by chance": NULL}) if fit.fitted else ""
+    return figure(head, title, about, body, explained(fit.warnings))
 
 
 def fits_html(fits: SurpriseFits) -> str:
@@ -159,10 +161,10 @@ def fits_html(fits: SurpriseFits) -> str:
         "results": fits.surprise.values.size,
         "fitted": np.count_nonzero(fits.scale > 0),
     }
-    facts = {name: str(count) for name, count in counts.items()}
+    known = {name: str(count) for name, count in counts.items()}
     title = f"Surprise of the best result of each of {best.size} lists"
     about = "Surprise is minus the logarithm of the p-value."
-    return _histogram(best, "surprise of the best result", title, about, facts, fits.warnings)
+    return _histogram(best, "surprise of the best result", title, about, known, fits.warnings)
 
 
 def background_html(background: Background) -> str:
@@ -177,122 +179,84 @@ def background_html(background: Background) -> str:
     marks = {"5 % are beyond": background.limit(0.05)}
     if background.groups is not None:
         marks["answers begin at"] = sign * background.groups.threshold
-    scores, first, last = sign * merit, min(marks.values()), max(marks.values())
-    # Room for the words: the lowest mark has them on its left, the highest on its right.
-    high = max(scores.max(), scores.min() + (last - scores.min()) / 0.7)
-    low = min(scores.min(), high - (high - first) / 0.7)
-    x = _Axis(float(low), float(high), _LEFT, _WIDTH - _RIGHT)
-    y = _Axis(0.0, float(density.max()), _HEIGHT - _BOTTOM, _TOP)
-    body = [*_frame(x, y, f"best {what} of a list", "")]
-    body.append(_line(x.at(scores), y.at(density), NULL))
-    words = {name: f"{name}: {_number(mark)}" for name, mark in marks.items()}
+    scores, last = sign * merit, max(marks.values())
+    x, y = _roomy(scores, list(marks.values())), upward(float(density.max()))
+    body = [*frame(x, y, f"best {what} of a list", "")]
+    body.append(line(x.at(scores), y.at(density), NULL))
+    words = {name: f"{name}: {number(mark)}" for name, mark in marks.items()}
     for name, mark in marks.items():
-        body.append(_upright(x, mark, words[name], _TOP + 12, "start" if mark == last else "end"))
-    facts = {"Background": f"{what}s"} | {name: _number(value) for name, value in law.items()}
-    facts |= {} if background.size is None else {"documents": str(background.size)}
+        body.append(upright(x, mark, words[name], TOP + 12, "start" if mark == last else "end"))
+    known = {"Background": f"{what}s"} | {name: number(value) for name, value in law.items()}
+    known |= {} if background.size is None else {"documents": str(background.size)}
     title = f"The best {what} of queries without an answer: its law and its limit"
-    return _figure(_facts(facts), title, "; ".join(words.values()), body, {})
+    return figure(facts(known), title, "; ".join(words.values()), body, {})
+
+
+def calibrated_html(calibrated: Calibrated) -> str:
+    """Return the picture of a calibration: best scores of nonsense and of queries, and the gate."""
+    up = calibrated.background.higher_is_better
+    sign, what = (1.0, "score") if up else (-1.0, "distance")
+    parts = [("nonsense", calibrated.nonsense_, NULL), ("queries", calibrated.log_, KEPT)]
+    known = [(name, sign * tops, colour) for name, tops, colour in parts if tops is not None]
+    if not known:
+        return background_html(calibrated.background)
+    every, limit = np.concatenate([tops for _, tops, _ in known]), calibrated.threshold()
+    edges = np.histogram_bin_edges(every, bins=BARS)
+    counts = [np.histogram(tops, edges)[0] for _, tops, _ in known]
+    shares = [count / count.sum() for count in counts]
+    x = _roomy(np.append(edges, limit), [limit])
+    y = upward(100 * float(np.max(shares)))
+    scaled = "" if calibrated.scale_ is None else ", divided by the scale of the query"
+    body = [*frame(x, y, f"best {what} of a list{scaled}", "% of them")]
+    for (name, _, colour), count, share in zip(known, counts, shares, strict=True):
+        body += bars(x, y, edges, count, [colour] * count.size, name, 100 * share, 0.6)
+    body.append(upright(x, limit, f"gate: {number(limit)}", TOP + 12, "start" if up else "end"))
+    title = f"Best {what}s of nonsense and of queries, and the gate between them"
+    sentence = calibrated._gate_in_words()[0]
+    colours = {f"{tops.size} {name}": colour for name, tops, colour in known}
+    return figure(text(sentence) + key(colours), title, sentence, body, {})
 
 
 def evaluation_html(evaluation: Evaluation) -> str:
-    """Return one table per metric, the best truncator in bold."""
-
-    def line(cells: Iterable[str], tag: str) -> str:
-        return "<tr>" + "".join(f"<{tag}>{cell}</{tag}>" for cell in cells) + "</tr>"
-
+    """Return one table per metric, the best truncator in bold, with the intervals drawn."""
     tables = []
     for metric in evaluation.metrics:
-        caption, header, rows = evaluation.table(metric, html.escape, ("<b>", "</b>"))
-        body = [line(header, "th"), *(line(cells, "td") for cells in rows)]
-        tables += ["<table>", f"<caption>{html.escape(caption)}</caption>", *body, "</table>"]
-    return "\n".join(tables)
+        caption, header, rows = evaluation.table(metric, text, ("<b>", "</b>"))
+        lines = [one for one in evaluation.summary if one.metric == metric]
+        x = Axis(min(one.low for one in lines), max(one.high for one in lines), 4, 96)
+        body = [_row([*header, ""], "th")]
+        for cells, one in zip(rows, lines, strict=True):
+            low, middle, high = (float(v) for v in x.at([one.low, one.mean, one.high]))
+            best = cells[0].startswith("<b>")
+            colour = KEPT if best else "currentColor"
+            drawn = (
+                f'<svg role="img" viewBox="0 0 100 14" style="width:100px;display:block;'
+                'color:inherit" xmlns="http://www.w3.org/2000/svg"><title>'
+                f"{one.low:.3f} to {one.high:.3f}</title><desc>{text(one.truncator)}</desc>"
+                f'<path d="M{low:.1f} 7H{high:.1f}" stroke="{colour}" stroke-width="1.5"/>'
+                f"{dots(np.array([middle]), np.array([7.0]), colour)}</svg>"
+            )
+            body.append(_row([*cells, drawn], "td"))
+        tables.append(
+            f"<div>{text(caption)}</div>"
+            '<table style="border-collapse:collapse;font:inherit;color:inherit">'
+            f"{''.join(body)}</table>"
+        )
+    return card("".join(tables), "width:fit-content;max-width:100%;overflow-x:auto")
 
 
-def _number(value: float, digits: int = 4) -> str:
-    return f"{value:.{digits}g}"
+def _row(cells: Sequence[str], tag: str) -> str:
+    style = "padding:2px 8px;white-space:nowrap;text-align:"
+    sides = ["left"] + ["right"] * (len(cells) - 1)
+    made = (f'<{tag} style="{style}{s}">{c}</{tag}>' for s, c in zip(sides, cells, strict=True))
+    return f'<tr style="background:none">{"".join(made)}</tr>'
 
 
-def _rank_axes(scores: FloatArray, higher_is_better: bool) -> tuple[_Axis, _Axis]:
-    n = scores.size
-    x = _Axis(0.5, max(n, 1) + 0.5, _LEFT, _WIDTH - _RIGHT, log=n > _LOG_FROM, whole=True)
-    best, worst = (float(scores[0]), float(scores[-1])) if n else (1.0, 0.0)
-    top, bottom = _TOP + 6, _HEIGHT - _BOTTOM - 6
-    if higher_is_better:
-        return x, _Axis(worst, best, bottom, top)
-    return x, _Axis(best, worst, top, bottom)
-
-
-def _rank_name(axis: _Axis) -> str:
-    return "rank (logarithmic)" if axis.log else "rank"
-
-
-def _score_name(higher_is_better: bool) -> str:
-    return "score" if higher_is_better else "distance"
-
-
-def _thin(x: _Axis, first: int, last: int) -> IntArray:
-    """Return positions from ``first`` to before ``last``: all, or some evenly along the axis."""
-    if last - first <= _POINTS:
-        return np.arange(first, last)
-    space = np.geomspace if x.log else np.linspace
-    ranks: IntArray = np.unique(np.rint(space(first + 1, last, _POINTS)).astype(np.int64))
-    return ranks - 1
-
-
-def _points(
-    x: _Axis, y: _Axis, scores: FloatArray, first: int, last: int, colour: str, opacity: float
-) -> str:
-    """Return dots: lines of no length with round ends, the shortest way to write many."""
-    at = _thin(x, first, last)
-    moves = "".join(
-        f"M{a:.1f} {b:.1f}h0" for a, b in zip(x.at(at + 1.0), y.at(scores[at]), strict=True)
-    )
-    if not moves:
-        return ""
-    return (
-        f'<path d="{moves}" stroke="{colour}" stroke-opacity="{opacity}" stroke-width="5" '
-        'stroke-linecap="round" fill="none"/>'
-    )
-
-
-def _line(x: FloatArray, y: FloatArray, colour: str) -> str:
-    path = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))
-    return f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>'
-
-
-def _upright(x: _Axis, value: float, name: str, y: float, anchor: str) -> str:
-    """Return a line from top to bottom with its name beside it."""
-    at = float(x.at(value))
-    return (
-        f'<path d="M{at:.1f} {_TOP}V{_HEIGHT - _BOTTOM}" stroke="{KEPT}" stroke-width="1.5"/>'
-        + _word(at + (6 if anchor == "start" else -6), y, name, anchor, KEPT)
-    )
-
-
-def _word(x: float, y: float, text: str, anchor: str, colour: str = "currentColor") -> str:
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}">{_text(text)}</text>'
-    )
-
-
-def _frame(x: _Axis, y: _Axis, x_name: str, y_name: str) -> Iterator[str]:
-    """Yield the axes with their ticks and names; no name means no ticks."""
-    bottom, right = _HEIGHT - _BOTTOM, _WIDTH - _RIGHT
-    yield (
-        f'<path d="M{_LEFT} {_TOP}V{bottom}H{right}" stroke="currentColor" stroke-opacity="0.5" '
-        'fill="none"/>'
-    )
-    for tick, label in x.ticks():
-        yield _word(float(x.at(tick)), bottom + 15, label, "middle")
-    yield _word((_LEFT + right) / 2, _HEIGHT - 7, x_name, "middle")
-    if not y_name:
-        return
-    for tick, label in y.ticks():
-        at = float(y.at(tick))
-        yield f'<path d="M{_LEFT} {at:.1f}H{right}" stroke="currentColor" stroke-opacity="0.12"/>'
-        yield _word(_LEFT - 6, at + 4, label, "end")
-    middle = (_TOP + bottom) / 2
-    yield f'<g transform="rotate(-90 12 {middle})">{_word(12, middle, y_name, "middle")}</g>'
+def _roomy(scores: FloatArray, marks: Sequence[float]) -> Axis:
+    """Return an axis with room for words: left of the lowest mark, right of the highest."""
+    low, high = float(scores.min()), float(scores.max())
+    high = max(high, low + (max(marks) - low) / 0.7)
+    return along(min(low, high - (high - min(marks)) / 0.7), high)
 
 
 def _histogram(
@@ -300,71 +264,32 @@ def _histogram(
     axis: str,
     title: str,
     about: str,
-    facts: Mapping[str, str],
+    known: Mapping[str, str],
     warnings: Iterable[Sequence[str]],
 ) -> str:
     """Return a picture of one number per list, with the warnings of all lists counted."""
     body: list[str] = []
     if values.size:
-        edges, counts = _bars(values)
-        x = _Axis(float(edges[0]), float(edges[-1]), _LEFT, _WIDTH - _RIGHT)
-        y = _Axis(0.0, float(counts.max()), _HEIGHT - _BOTTOM, _TOP)
-        body += _frame(x, y, axis, "lists")
-        for i in np.flatnonzero(counts):
-            left, right = (float(v) for v in x.at(edges[i : i + 2]))
-            top = float(y.at(counts[i]))
-            empty = values.dtype.kind == "i" and i == 0  # the bar of zero
-            body.append(
-                f'<rect x="{left:.1f}" y="{top:.1f}" width="{max(right - left - 1, 0.5):.1f}" '
-                f'height="{_HEIGHT - _BOTTOM - top:.1f}" fill="{KEPT if empty else NULL}">'
-                f"<title>{counts[i]} lists</title></rect>"
-            )
+        edges, counts = _binned(values)
+        x, y = along(float(edges[0]), float(edges[-1])), upward(float(counts.max()))
+        colours = [NULL] * counts.size
+        if values.dtype.kind == "i":
+            colours[0] = KEPT  # the bar of zero
+        body += [*frame(x, y, axis, "lists"), *bars(x, y, edges, counts, colours, "lists")]
     found = Counter(name for names in warnings for name in names)
     names = {f"{name} ({count} lists)": WARNINGS.get(name, "") for name, count in found.items()}
-    return _figure(_facts(facts), title, about, body, names)
+    return figure(facts(known), title, about, body, names)
 
 
-def _bars(values: IntArray | FloatArray) -> tuple[FloatArray, IntArray]:
+def _binned(values: IntArray | FloatArray) -> tuple[FloatArray, IntArray]:
     """Return the borders of bars and how many values each holds."""
     high = float(values.max())
     if values.dtype.kind == "i":
         # One bar per number where there is room; zero always has its own.
-        width = max(1, math.ceil(high / _BARS))
+        width = max(1, math.ceil(high / BARS))
         edges = np.append(-0.5, np.arange(0.5, high + width, width))
     else:
         low = float(values.min())
-        edges = np.linspace(low, high, _BARS + 1) if high > low else high + np.array([-0.5, 0.5])
+        edges = np.linspace(low, high, BARS + 1) if high > low else high + np.array([-0.5, 0.5])
     counts, _ = np.histogram(values, bins=edges)
     return edges, counts
-
-
-def _facts(facts: Mapping[str, str]) -> str:
-    return " · ".join(f"{_text(name)} <b>{_text(value)}</b>" for name, value in facts.items())
-
-
-def _explained(warnings: Sequence[str]) -> dict[str, str]:
-    return {name: WARNINGS.get(name, "") for name in warnings}
-
-
-def _figure(
-    head: str, title: str, about: str, body: Sequence[str], warnings: Mapping[str, str]
-) -> str:
-    """Return head, picture and warnings as one element."""
-    notes = "".join(
-        f'<div><span style="color:{KEPT}">&#9888;</span> <b>{_text(name)}</b>: {_text(meaning)}'
-        "</div>"
-        for name, meaning in warnings.items()
-    )
-    drawing = (
-        f'<svg role="img" viewBox="0 0 {_WIDTH} {_HEIGHT}" style="width:100%;height:auto;'
-        'display:block;font:11px sans-serif;color:inherit" xmlns="http://www.w3.org/2000/svg">'
-        f"<title>{_text(title)}</title><desc>{_text(about)}</desc>{''.join(body)}</svg>"
-    )
-    shown = drawing if body else ""
-    return f'<div style="max-width:40em;color:inherit"><div>{head}</div>{shown}{notes}</div>'
-
-
-def _text(text: str) -> str:
-    """Return the text, escaped for HTML and XML alike, and not too long."""
-    short = text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
-    return html.escape(_FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", short))

@@ -18,7 +18,7 @@ from paretocut.errors import InvalidParameterError, require
 from paretocut.evaluation import Evaluation
 from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
 from paretocut.metrics import MetricLike
-from paretocut.show.pictures import KEPT, NULL
+from paretocut.show.drawing import KEPT, NULL, RELEVANT
 from paretocut.tail import SurpriseFit
 from paretocut.tail.gpd import gpd_survival
 from paretocut.tail.transforms import apply
@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 _GREY = "#808080"
-_COLOURS = (KEPT, NULL, "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+_COLOURS = (KEPT, NULL, RELEVANT, "#CC79A7", "#E69F00", "#56B4E9")
 _DASHES = ("-", "--", "-.", ":")
 
 

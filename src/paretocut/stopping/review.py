@@ -56,6 +56,15 @@ class State:
     reason: str
     warnings: tuple[str, ...] = ()
 
+    def __str__(self) -> str:
+        if self.expected is None:
+            return f"{self.reason}."
+        low, high = self.interval
+        return (
+            f"{self.reason}. Recall: surely at least {self.sure:.2f}, expected {self.expected:.2f} "
+            f"({low:.2f} to {high:.2f})."
+        )
+
 
 @dataclass(frozen=True)
 class Recall:

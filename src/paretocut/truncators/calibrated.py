@@ -38,7 +38,7 @@ _RECORD: dict[str, Kind] = {
 }
 
 
-class Calibrated(Gated):
+class Calibrated(Gated, Drawn):
     """A truncator that knows an index: how high nonsense scores, and how many results to expect.
 
     `paretocut.calibrate` makes it.
@@ -139,9 +139,7 @@ class Calibrated(Gated):
 
     def report(self) -> str:
         """Return what calibration found, in words and numbers."""
-        background = self.background
-        sign = 1.0 if background.higher_is_better else -1.0
-        side = "above" if background.higher_is_better else "below"
+        sign = 1.0 if self.background.higher_is_better else -1.0
         lines = []
         if self.nonsense_ is not None:
             low, middle, high = sign * np.quantile(self.nonsense_, [0.05, 0.5, 0.95])
@@ -154,28 +152,30 @@ class Calibrated(Gated):
             lines.append(
                 f"{self.log_.size} of your queries have {middle:.3g} ({low:.3g} to {high:.3g})."
             )
-        groups = background.groups
-        if self.alpha is None and groups is not None:
-            lines += [
-                f"Results are returned when the best score is {side} "
-                f"{sign * groups.threshold:.3g}.",
-                f"By estimate, {percent(groups.share)} of your queries have no answer. "
-                f"{percent(groups.lost)} of those with an answer are left empty, and "
-                f"{percent(groups.passed)} of those without get results.",
-            ]
-        elif self.alpha is not None:
-            limit = background.limit(self.alpha)
-            lines.append(
-                f"Results are returned when the best score is {side} {limit:.3g}: "
-                f"{percent(self.alpha)} of the nonsense gets that far."
-            )
-            if self.log_ is not None:
-                empty = float(np.mean(self.log_ < sign * limit))
-                lines.append(f"{percent(empty)} of your queries are left empty.")
+        lines += self._gate_in_words()
         lines.append(f"How many: {self._inner()!r}{self._how_many()}.")
         if self.origin_ is not None:
             lines += self._tested(self.origin_)
         return "\n".join(lines)
+
+    def _gate_in_words(self) -> list[str]:
+        """Return when results are returned, and for how many queries, one sentence each."""
+        sign, side = (1.0, "above") if self.background.higher_is_better else (-1.0, "below")
+        groups, gate = self.background.groups, self.threshold()
+        opens = f"Results are returned when the best score is {side} {gate:.3g}"
+        if self.alpha is None and groups is not None:
+            return [
+                f"{opens}.",
+                f"By estimate, {percent(groups.share)} of your queries have no answer. "
+                f"{percent(groups.lost)} of those with an answer are left empty, and "
+                f"{percent(groups.passed)} of those without get results.",
+            ]
+        assert self.alpha is not None
+        lines = [f"{opens}: {percent(self.alpha)} of the nonsense gets that far."]
+        if self.log_ is not None:
+            empty = float(np.mean(self.log_ < sign * gate))
+            lines.append(f"{percent(empty)} of your queries are left empty.")
+        return lines
 
     def _notices(self, lists: RankedLists, tails: Callable[[], Tails]) -> Sequence[tuple[str, ...]]:
         found = super()._notices(lists, tails)

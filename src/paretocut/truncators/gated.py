@@ -131,7 +131,7 @@ class Gated(Truncator):
         return self._inner()._tails(lists)
 
     def keys(self, lists: RankedLists) -> Ragged:
-        """Return the keys of the base, the lowest there is where nothing is kept: see `keys`."""
+        """Return the keys of the base, or the lowest if nothing is kept; see `Truncator.keys`."""
         keys = self._inner().keys(lists)
         shut = ~self.background.answers(lists, self.alpha)
         return keys.with_values(np.where(keys.spread(shut), -np.inf, keys.values))

@@ -24,7 +24,9 @@ from paretocut.truncators import Gated, ScoreThreshold
 from paretocut.web.explorer import report, views
 from paretocut.web.explorer.copied import Source
 from paretocut.web.explorer.exploration import Exploration
+from paretocut.web.explorer.gate import gate_code
 from paretocut.web.explorer.pasted import pasted_lists, unpacked
+from paretocut.web.explorer.summary import summary_view
 
 
 def plain(view: Any) -> Any:
@@ -121,14 +123,32 @@ def test_the_run_in_numbers() -> None:
     assert run["bins"][:5] == [0, 1, 2, 3, 5]
 
 
-def test_lists_judged_in_part_show_what_is_known_and_measure_nothing() -> None:
-    whole = planted(2, 20, judged=False)
-    lists = whole.with_relevance([[1, 0, *[None] * 18], [None] * 20])
-    session = Exploration(lists)
-    assert not views.run_view(session)["measured"]
+def test_lists_judged_in_part_are_estimated_as_evaluate_does() -> None:
+    """They once left the mean; a list without any judgement still does."""
+    lists, truth = planted(12, 60, judged=False), planted(12, 60)
+    grades = np.where(np.random.default_rng(0).random((12, 60)) < 0.5, np.nan, 1.0)
+    grades *= np.array(truth.relevance.values.reshape(12, 60))
+    grades[11] = np.nan
+    session = Exploration(lists.with_relevance(grades))
+    run = plain(views.run_view(session))
+    assert (run["measured"], run["estimated"]) == (11, 11)
+    assert run["queries"]["state"] == ["judged in part"] * 11 + ["not judged"]
+    known = lists[:11].with_relevance(grades[:11])
+    first = {"first": pc.truncators.FixedK(10)}
+    expected = pc.evaluate(first, known, ["f1"], test=known)["f1", "first"]
+    row = next(m for m in run["methods"] if m["key"] == "first10")
+    assert row["f1"] == pytest.approx(expected.mean, abs=1e-9)
+    assert session.evaluation is not None
+    own = session.evaluation["f1", "first10"]
+    assert (own.low, own.high) == pytest.approx((expected.low, expected.high), abs=0.01)
+    assert row["f1"] == pytest.approx(pc.metrics.f1(truth[:11], 10).mean(), abs=0.1)
     view = plain(views.query_view(session, 0))
-    assert view["relevance"][:3] == [1, 0, None]
-    assert view["curves"] is None
+    assert view["relevance"][:9] == [None if np.isnan(x) else x for x in grades[0][:9]]
+    low, high = np.array(view["ends"]["f1"])
+    middle = np.array(view["curves"]["f1"])
+    assert ((low <= middle + 1e-3) & (middle <= high + 1e-3)).all()
+    assert (high - low).max() > 0.02
+    assert plain(views.query_view(session, 11))["curves"] is None
 
 
 def test_deep_results_are_sent_when_they_are_judged_or_asked_for() -> None:
@@ -197,6 +217,13 @@ def test_a_model_of_word_scores_needs_the_texts() -> None:
     assert len(gate["nonsense"]) == 40
 
 
+def run_command(command: str) -> list[int]:
+    """Return the cuts that a copied command makes."""
+    shell = f"{sys.executable} -m {command.strip()} --json -q"
+    done = subprocess.run(shell, shell=True, capture_output=True, text=True, check=True)
+    return [json.loads(line)["k"] for line in done.stdout.splitlines()]
+
+
 ODD = 'a run\'s $HOME "2".txt'
 
 
@@ -236,9 +263,54 @@ def test_copied_code_cuts_as_the_page_does(
         Path("model.json").write_text(json.dumps(code["model"]))
         loaded = pc.load("model.json")
         np.testing.assert_array_equal(loaded.predict(session.lists), expected)
-        shell = f"{sys.executable} -m {code['command'].strip()} --json -q"
-        done = subprocess.run(shell, shell=True, capture_output=True, text=True, check=True)
-        assert [json.loads(line)["k"] for line in done.stdout.splitlines()] == expected.tolist()
+        assert run_command(code["command"]) == expected.tolist()
+
+
+def with_unanswered(folder: Path, *, sign: float = 1.0) -> pc.RankedLists:
+    """Write a run of 30 queries, of which the last 14 have no answer, and its judgements."""
+    judged, noise = planted(16, sign=sign), np.random.default_rng(1).exponential(0.16, (14, 120))
+    lists = pc.RankedLists(
+        [*judged.scores, *(sign * noise)],
+        query_ids=[*judged.query_ids, *(f"n{i}" for i in range(14))],
+        doc_ids=[*judged.doc_ids, *([f"x{j}" for j in range(120)] for _ in range(14))],
+        higher_is_better=sign > 0,
+    )
+    pc.write_trec(folder / "run.txt", lists)
+    pc.io.write_qrels(folder / "qrels.txt", judged)
+    return lists
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0], ids=["scores", "distances"])
+def test_a_gate_chosen_by_eye_is_copied_with_its_threshold(
+    sign: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lists = with_unanswered(tmp_path, sign=sign)
+    words = ["run.txt", "qrels.txt", "--unanswered", "-q", *(["--distances"] if sign < 0 else [])]
+    session = exploration(build_parser().parse_args(["explore", *words]))
+    view = plain(views.run_view(session))["gate"]
+    best = np.array([own[0] for own in lists.scores])
+    np.testing.assert_allclose(view["answered"], sign * np.sort(sign * best[:16]))
+    np.testing.assert_allclose(view["unanswered"], sign * np.sort(sign * best[16:]))
+    t = sign * view["threshold"]  # the best division there is
+    kept, refused = np.mean(sign * best[:16] >= t), np.mean(sign * best[16:] < t)
+    every = [np.mean(sign * best[:16] >= x) + np.mean(sign * best[16:] < x) for x in sign * best]
+    assert kept + refused == pytest.approx(max(every))
+    for key, threshold in (("consensus", 0.61), ("first10", 0.75), ("learned", 0.61)):
+        code = gate_code(session, key, sign * threshold)
+        Path("model.json").write_text(json.dumps(code["model"]), encoding="utf-8")
+        model = pc.load("model.json")
+        assert model.threshold() == sign * threshold
+        scope: dict[str, Any] = {}
+        exec(code["python"], scope)
+        base = session.methods[key].truncator.predict(lists)
+        np.testing.assert_array_equal(scope["cuts"].k, np.where(sign * best >= threshold, base, 0))
+        assert run_command(code["command"]) == scope["cuts"].k.tolist()
+    with pytest.raises(pc.errors.InvalidParameterError, match="method must be one of"):
+        gate_code(session, "nobody", 0.6)
+    few = Exploration(lists[:20], unanswered={f"n{i}" for i in range(4)})
+    with pytest.raises(pc.errors.InvalidParameterError, match="at least 10, got 4"):
+        gate_code(few, "consensus", 0.6)
 
 
 def test_copied_code_of_lexical_models_and_pasted_scores_runs(
@@ -263,9 +335,7 @@ def test_copied_code_of_lexical_models_and_pasted_scores_runs(
     exec(code["python"], scope)
     expected = session.cuts("model-words").k
     np.testing.assert_array_equal(scope["cuts"].k, expected)
-    shell = f"{sys.executable} -m {code['command'].strip()} --json -q"
-    done = subprocess.run(shell, shell=True, capture_output=True, text=True, check=True)
-    assert [json.loads(line)["k"] for line in done.stdout.splitlines()] == expected.tolist()
+    assert run_command(code["command"]) == expected.tolist()
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0], ids=["scores", "distances"])
@@ -311,10 +381,13 @@ def test_two_pasted_lists_stay_two() -> None:
         assert [one.scores.tolist() for one in pasted_lists(text)] == [[0.9, 0.5], [0.7]]
     assert len(pasted_lists("[0.9, 0.5, 0.7]")) == 1
     csv = "score,doc_id,query_id\n3,x,a\n2,y,a\n"  # in another order
-    assert pasted_lists(csv)[0].scores.tolist() == [3, 2]
+    for text in (csv, csv.replace(",", "\t")):
+        assert pasted_lists(text)[0].scores.tolist() == [3, 2]
 
 
-@pytest.mark.parametrize("ending", ["run", "run.gz", "run.xz", "jsonl", "csv", "parquet", "arrow"])
+@pytest.mark.parametrize(
+    "ending", ["run", "run.gz", "run.xz", "jsonl", "csv", "tsv", "parquet", "arrow"]
+)
 def test_uploaded_files_are_read_as_the_command_line_reads_them(
     ending: str, tmp_path: Path
 ) -> None:
@@ -349,7 +422,9 @@ def test_judgements_of_the_page_teach_what_they_teach_the_library() -> None:
     grades: list[list[Any]] = [[None] * 100 for _ in range(12)]
     asked = set()
     for _ in range(20):
-        i, rank = views.judging_view(session, 0)["next"]
+        question = session.session.next()
+        assert question is not None
+        i, rank = question.list_index, question.rank
         asked.add((i, rank))
         grades[i][rank] = bool(truth.relevant[i][rank])
         session.judge(i, rank, grades[i][rank])
@@ -378,9 +453,28 @@ def test_judgements_that_come_with_the_run_are_learned_from_at_the_start(tmp_pat
     told = embedded(Path(out))["run"]["queries"]["k"]["learned"]
     known = pc.read_trec(run, qrels, unjudged="unknown")
     assert told == pc.truncators.Consensus().fit(known).predict(known).tolist()
-    # What learned from all the lists would be measured on them, too.
+
+
+def test_what_is_learned_is_measured_on_queries_that_it_has_not_seen() -> None:
+    """It was once not there on a judged run, and once scored on what it had learned from."""
+    lists = planted(23)
     session = Exploration(lists)
-    assert "learned" not in session.methods
+    cuts = session.cuts("learned")
+    values = session.values("f1", "learned")
+    np.testing.assert_allclose(values, pc.metrics.f1(lists, cuts.k))
+    # What a query's own judgements say changes nothing about its own cut.
+    for i in (0, 7, 22):
+        other = lists.relevance.values.reshape(23, -1).copy()
+        other[i] = other[i][::-1]
+        again = Exploration(lists.with_relevance(other))
+        assert again.cuts("learned").k[i] == cuts.k[i]
+        assert again.cuts("learned")[i].reason == cuts[i].reason
+    # The model to take away has learned from all.
+    whole = pc.truncators.Consensus().fit(lists)
+    taken = session.methods["learned"].truncator
+    np.testing.assert_array_equal(taken.predict(lists), whole.predict(lists))
+    few = plain(views.run_view(Exploration(lists[:4])))["methods"]
+    assert "f1" not in next(m for m in few if m["key"] == "learned")  # too few to divide
 
 
 def test_a_judgement_can_be_taken_back() -> None:
@@ -398,21 +492,23 @@ def test_a_judgement_of_a_judged_run_changes_that_query_and_no_other() -> None:
     before = {name: session.values(name, "first10") for name in ("f1", "recall")}
     place = int(np.flatnonzero(lists.relevant[1])[0])
     session.judge(1, place, None)
-    row = next(m for m in plain(views.run_view(session))["methods"] if m["key"] == "first10")
-    assert row["recall"] == pytest.approx(np.delete(before["recall"], 1).mean())
+    session.learn(session.taught(session.lists))
+    after = session.values("recall", "first10")
+    np.testing.assert_array_equal(np.delete(after, 1), np.delete(before["recall"], 1))
+    assert after[1] == pytest.approx(before["recall"][1], abs=0.2)  # estimated
     assert plain(views.run_view(session))["queries"]["state"][1] == "judged in part"
-    assert plain(views.query_view(session, 1))["curves"] is None
-    assert plain(views.query_view(session, 0))["curves"] is not None
+    assert plain(views.query_view(session, 1))["ends"] is not None
+    assert plain(views.query_view(session, 0))["ends"] is None
     session.judge(1, place, True)
+    session.learn(session.taught(session.lists))
     for name, known in before.items():
         np.testing.assert_array_equal(session.values(name, "first10"), known)
     session.judge(1, place, False)
+    session.learn(session.taught(session.lists))
     number = int(lists.num_relevant[1]) - 1
     expected = pc.metrics.get("recall").curve(session.lists.relevant[1], number)[10]
     assert session.values("recall", "first10")[1] == pytest.approx(expected)
-    session.learn(session.taught(session.lists))
-    assert "learned" not in session.methods  # it would be measured on what it learned from
-    with pytest.raises(pc.errors.InvalidParameterError, match=r"rank must be in 0\.\.119, got 120"):
+    with pytest.raises(pc.errors.InvalidParameterError, match=r"rank must be .* at most 119, got"):
         session.judge(1, 120, True)
 
 
@@ -425,6 +521,27 @@ def test_what_learned_on_the_page_is_not_measured_there() -> None:
     assert "f1" in rows["consensus"]
     assert "f1" not in rows["learned"]
     assert "f1" not in plain(views.query_view(session, 0))["methods"]["learned"]
+
+
+def test_a_click_costs_the_same_in_a_large_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It once took seconds: it measured all lists again."""
+    work: list[str] = []
+    curve, fit = pc.metrics.Metric.curve, pc.truncators.Consensus.fit
+    monkeypatch.setattr(
+        pc.metrics.Metric, "curve", lambda self, *x: work.append("curve") or curve(self, *x)
+    )
+    monkeypatch.setattr(
+        pc.truncators.Consensus, "fit", lambda self, *x: work.append("fit") or fit(self, *x)
+    )
+    needed = []
+    for lists in (planted(6), planted(60)):
+        session = Exploration(lists)
+        work.clear()
+        session.judge(1, 9, None)
+        views.query_view(session, 1)
+        views.judging_view(session, 1)
+        needed.append(len(work))
+    assert needed == [3 * 64] * 2  # draws of three metrics, of one list
 
 
 @pytest.mark.parametrize("unanswered", [True, False])
@@ -465,9 +582,12 @@ def test_the_verdict_names_the_best_method_and_the_ceiling() -> None:
     means = {m: session.values("f1", m).mean() for m in session.methods}
     best = max(means, key=lambda m: float(means[m]))
     ceiling = np.mean([curve.max() for curve in pc.metrics.get("f1").curves(lists)])
-    assert said.startswith(f"{session.methods[best].label} has the best mean F1")
-    assert f"{means[best]:.3f} (95 %" in said
+    assert said.startswith(f"The best method here is {session.methods[best].label}, with a mean F1")
+    assert f"of {means[best]:.3f} (95 %" in said
     assert f"would give {ceiling:.3f}" in said
+    default = means["consensus"]
+    assert f"gives {default:.3f}, " in said
+    assert said.count(". ") == 0  # one sentence
     assert views.verdict(Exploration(planted(2, judged=False))) is None
 
 
@@ -505,6 +625,37 @@ def test_the_report_is_one_file_of_its_own_and_says_what_it_leaves_out() -> None
     some = next(iter(content["queries"].values()))
     fit = pc.fit_tail(lists[some["index"]].scores)
     np.testing.assert_allclose(some["surprise"][:200], fit.surprise[:200], rtol=1e-4)
+
+
+def test_the_report_says_what_was_found_and_shows_it_on_three_queries() -> None:
+    lists = planted(9, 60)
+    texts = {name: f"question {name} " * 90 for name in lists.query_ids.tolist()}
+    summary = plain(summary_view(Exploration(lists, query_texts=texts)))
+    k = pc.cut_batch(lists).k
+    f1 = np.array(pc.metrics.f1(lists, k))
+    best = np.array([pc.metrics.get("f1").curves(lists)[i].max() for i in range(9)])
+    ids = [example["id"] for example in summary["examples"]]
+    order = [np.argmax(f1), np.argmax(best - f1), np.argsort(f1, kind="stable")[4]]
+    assert ids == list(dict.fromkeys(f"q{i}" for i in order))
+    assert "The best method here is" in summary["finding"]
+    assert f"Consensus keeps {k.mean():.3g} of 60 results on average" in summary["finding"]
+    assert summary["chart"]["f1"]["consensus"][0] == pytest.approx(f1.mean(), abs=1e-4)
+    assert summary["chart"]["ceiling"] == pytest.approx(best.mean(), abs=1e-4)
+    first = summary["examples"][0]
+    assert f"F1 is {f1[int(first['id'][1:])]:.3f}" in first["said"]
+    assert len(first["text"]) < 610
+    assert {0, first["k"] - 1, first["k"]} <= {row["rank"] for row in first["results"]}
+
+
+def test_the_report_of_an_unjudged_run_has_examples_too() -> None:
+    lists = planted(9, 60, judged=False)
+    gated = pc.truncators.Gated(pc.truncators.Consensus(), pc.Background.fit(np.linspace(9, 10)))
+    summary = plain(summary_view(Exploration(lists, models={"strict": gated})))
+    assert summary["finding"].startswith("strict keeps 0 of 60 results on average, and nothing")
+    assert (summary["measure"], summary["chart"]) == (None, None)
+    assert summary["examples"][-1]["title"] == "Nothing is kept"
+    for few in (planted(1, judged=False), pc.RankedLists([]), pc.RankedLists([[], [1.0]])):
+        assert len(summary_view(Exploration(few))["examples"]) == len(few)
 
 
 def test_a_text_cannot_leave_its_place_in_the_report() -> None:

@@ -169,6 +169,22 @@ def test_code_can_be_copied(client: TestClient) -> None:
     assert "method must be one of consensus" in message(answer)
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"method": "consensus", "threshold": "nan"}, "threshold must be"),
+        ({"method": "nobody", "threshold": 0.5}, "method must be one of consensus"),
+        ({"method": "consensus", "threshold": 0.5}, "at least 10"),  # queries without an answer
+    ],
+)
+def test_a_gate_that_cannot_be_is_refused(
+    given: dict[str, Any], said: str, client: TestClient
+) -> None:
+    answer = client.get("/api/run/gate", params=given)
+    assert answer.status_code == 422
+    assert said in message(answer)
+
+
 @pytest.mark.parametrize("k", [-3, 121, 99999])
 @pytest.mark.parametrize("method", [{}, {"method": "autocut"}], ids=["eye", "method"])
 def test_a_cut_beyond_the_list_is_refused(
@@ -203,10 +219,10 @@ def test_an_error_that_nobody_foresaw_leaves_its_trace() -> None:
         assert process.stdout is not None
         address = process.stdout.readline().strip()
         try:
-            assert httpx.get(address + "api/run/run", timeout=30).status_code == 500
+            assert httpx.get(address + "api/run/run", timeout=300).status_code == 500
         finally:
             process.terminate()
-            _, log = process.communicate(timeout=30)
+            _, log = process.communicate(timeout=300)
     (line,) = [json.loads(text) for text in log.splitlines()]
     assert (line["status"], line["error"]) == (500, "AttributeError")
     assert "run_view" in line["at"][-1]
@@ -216,7 +232,7 @@ def test_the_command_serves_until_it_is_interrupted(tmp_path: Path) -> None:
     pc.write_trec(tmp_path / "run.txt", planted())
     httpx = importorskip("httpx")
     with explored(tmp_path / "run.txt") as address:  # it checks how it ends, too
-        assert httpx.get(address + "api/run/run").json()["lists"] == 4
+        assert httpx.get(address + "api/run/run", timeout=300).json()["lists"] == 4
 
 
 def test_a_port_in_use_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -267,7 +283,7 @@ def test_a_judgement_is_answered_with_what_it_taught(client: TestClient) -> None
 @pytest.mark.parametrize(
     ("sent", "status", "told"),
     [
-        ({"i": 0, "rank": 500, "relevant": True}, 422, "rank must be in 0..119, got 500"),
+        ({"i": 0, "rank": 500, "relevant": True}, 422, "at most 119, got 500"),
         ({"i": 9, "rank": 0, "relevant": True}, 404, "queries 0 to 3"),
         ({"i": True, "rank": 0, "relevant": True}, 422, "i: Input should be a valid integer"),
         ({"i": 0, "rank": 0, "relevant": "yes"}, 422, "relevant: Input should be a valid boolean"),

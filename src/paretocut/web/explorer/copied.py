@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import shlex
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 from paretocut.lists import RankedLists
+from paretocut.truncators import Truncator
 
 
 @dataclass(frozen=True)
@@ -78,3 +83,20 @@ def as_command(source: Source, code: Code) -> str | None:
     if code.lexical:
         words += [word for file in source.query_texts for word in ("--query-texts", file)]
     return shlex.join(words) + "\n"
+
+
+def as_code(source: Source, lists: RankedLists, code: Code, truncator: Truncator) -> dict[str, Any]:
+    """Return a decision in all forms in which it can be taken away."""
+    return {
+        "python": as_python(source, lists, code),
+        "command": as_command(source, code),
+        "model": json.loads(saved(truncator.save)),
+    }
+
+
+def saved(save: Callable[[Path], Any]) -> str:
+    """Return the text that ``save`` writes into a file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "saved")
+        save(path)
+        return path.read_text(encoding="utf-8", errors="surrogateescape")

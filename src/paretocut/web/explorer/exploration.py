@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
+import os
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import InitVar, dataclass, field
 from functools import cached_property
 from threading import Lock
@@ -12,23 +12,19 @@ from typing import Any, Literal
 
 import numpy as np
 
-from paretocut import metrics
 from paretocut.background import Background
 from paretocut.decisions import Cuts
 from paretocut.errors import InvalidParameterError
+from paretocut.evaluation import Evaluation
+from paretocut.evaluation.partial import Guess
 from paretocut.io.trec import CoverageWarning, Qrels, with_qrels
-from paretocut.judging import plan_judgements
-from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
+from paretocut.judging import JudgingSession
+from paretocut.judging.reading import Reading, StoppingRule
+from paretocut.lists import BoolArray, FloatArray, IntArray, RankedLists
 from paretocut.tail import SurpriseFits, fit_tails
 from paretocut.truncators import Calibrated, Consensus, Gated, Surprise, Truncator, from_text
 from paretocut.web.explorer.copied import Code, Source
-
-LEARNED = "learned"
-"""Key of the method that learns from judgements made on the page."""
-
-METRICS = ("f1", "precision", "recall")
-
-_PLANNED = 50  # questions; then the answers show where to ask next
+from paretocut.web.explorer.measuring import LEARNED, Taught, curves_of, known_share, teach
 
 
 @dataclass(frozen=True)
@@ -83,8 +79,8 @@ def _is_lexical(model: Truncator | Background) -> bool:
 class Exploration:
     """Ranked lists and the methods that cut them; each method decides once.
 
-    Lists judged in full are for measuring. If a run has none, one more method learns from what is
-    judged, on the page too; it is measured nowhere, because it would look too good.
+    Lists with judgements are for measuring. One more method learns from them; it is measured on
+    lists that it has not learned from.
     """
 
     lists: RankedLists
@@ -94,9 +90,12 @@ class Exploration:
     doc_texts: Mapping[str, str] = field(default_factory=dict)
     unanswered: Collection[str] = ()  # queries that are known to have no answer
     source: Source = field(default_factory=Source)
+    answers: str | os.PathLike[str] | None = None  # file that keeps the judgements
+    rule: StoppingRule | None = None  # lists are read from the top until it says stop
     lock: Any = field(default_factory=Lock)  # judgements come while views are made
+    unlearned: bool = False  # whether there are judgements to learn from
     _decided: dict[str, Cuts] = field(default_factory=dict)
-    _plan: Sequence[tuple[int, int]] = ()  # results to judge
+    _guess: Guess | None = None
 
     def __post_init__(self, models: Mapping[str, Truncator | Background] | None) -> None:
         found = _standard_methods()
@@ -110,12 +109,14 @@ class Exploration:
                 )
         self.methods = {method.key: method for method in found}
         self._elsewhere = np.zeros(len(self.lists), dtype=np.int64)
-        if self.measured.size:  # relevant documents that were not retrieved count in recall
-            own = self.lists[self.measured]
-            self._elsewhere[self.measured] = own.num_relevant - own.relevant.count(
-                own.relevant.values
-            )
-        self.learns = not self.measured.size
+        self.none = np.isin(self.lists.query_ids, list(self.unanswered))  # have no answer
+        whole = np.flatnonzero(known_share(self.lists) == 1)
+        if whole.size:  # relevant documents that were not retrieved count in recall
+            own = self.lists[whole]
+            self._elsewhere[whole] = own.num_relevant - own.relevant.count(own.relevant.values)
+            self.none[whole] |= own.num_relevant == 0
+        if self.answers is not None:
+            self.take_judgements()
         self.learn(self.taught(self.lists))
 
     def cuts(self, key: str) -> Cuts:
@@ -124,6 +125,14 @@ class Exploration:
             truncator = self.methods[key].truncator
             self._decided[key] = truncator.cut_batch(self.lists, queries=self.queries)
         return self._decided[key]
+
+    def method(self, key: str) -> Method:
+        """Return a method by its key."""
+        if key not in self.methods:
+            raise InvalidParameterError(
+                f"explore: method must be one of {', '.join(self.methods)}, got {key!r}"
+            )
+        return self.methods[key]
 
     @cached_property
     def queries(self) -> list[str] | None:
@@ -143,34 +152,30 @@ class Exploration:
         both = zip(self.fits.warnings, self.cuts("consensus").warnings, strict=True)
         return [tuple(dict.fromkeys((*tail, *cut))) for tail, cut in both]
 
-    @cached_property
+    @property
     def measured(self) -> IntArray:
-        """Positions of the lists of which every result is judged."""
-        if self.lists.relevance is None:
-            return np.empty(0, dtype=np.int64)
-        known = self.lists.scores.count(self.judged)
-        return np.flatnonzero((known == self.lists.scores.lengths) & (known > 0))
+        """Positions of the lists with judgements."""
+        return np.empty(0, dtype=np.int64) if self._taught is None else self._taught.measured
 
-    def curves_of(self, positions: IntArray) -> dict[str, Ragged]:
-        """Return the curve of each metric over k, for some lists of which all is judged."""
-        lists = self.lists[positions]
-        assert lists.relevance is not None
-        hits = lists.relevance.count(lists._counts(lists.relevance.values))
-        whole = lists.with_relevance(lists.relevance, hits + self._elsewhere[positions])
-        return {name: metrics.get(name).curves(whole) for name in METRICS}
+    @property
+    def evaluation(self) -> Evaluation | None:
+        """What the methods reach on the measured lists, by their keys."""
+        return None if self._taught is None else self._taught.evaluation
 
-    @cached_property
-    def curves(self) -> dict[str, Ragged]:
-        """The curves of all measured lists."""
-        return self.curves_of(self.measured) if self.measured.size else {}
+    def curves_of(self, i: int) -> dict[str, FloatArray]:
+        """Return curves and intervals of the metrics of one list, if it has judgements."""
+        one = self.lists[i : i + 1]
+        if known_share(one)[0] == 0:
+            return {}
+        if self._guess is None and known_share(one)[0] < 1:
+            self._guess = Guess.learned_from(one)
+        return curves_of(one, int(self._elsewhere[i]), self._guess)
 
     def values(self, metric: str, key: str) -> FloatArray:
         """Return a metric of a method on each list; NaN where it cannot or must not be measured."""
         found = np.full(len(self.lists), np.nan)
-        if self.measured.size and key != LEARNED:
-            curve = self.curves[metric]
-            k = self.cuts(key).k[self.measured]
-            found[self.measured] = curve.values[curve.offsets[:-1] + k]
+        if self.evaluation is not None and key in self.evaluation.truncators:
+            found[self.measured] = self.evaluation.per_query(metric, key)
         return found
 
     @cached_property
@@ -189,50 +194,45 @@ class Exploration:
             return np.zeros(self.lists.scores.values.size, dtype=bool)
         return self.lists.judged.values
 
+    @cached_property
+    def session(self) -> JudgingSession:
+        """All judgements of the page, and what to ask next."""
+        return JudgingSession(self.lists, path=self.answers)
+
+    @cached_property
+    def asking(self) -> JudgingSession | Reading:
+        """Who puts the questions: the plan, or a rule that reads down the lists."""
+        return self.session if self.rule is None else Reading(self.session, self.rule)
+
     def judge(self, i: int, rank: int, relevant: bool | None) -> None:
         """Judge one result; None takes the judgement back."""
-        lists = self.lists
-        n = len(lists[i])
-        if not 0 <= rank < n:
-            raise InvalidParameterError(f"judge: rank must be in 0..{n - 1}, got {rank}")
-        grades = np.full(lists.scores.values.size, np.nan)
-        if lists.relevance is not None:
-            grades[:] = lists.relevance.values
-        at = int(lists.scores.offsets[i]) + rank
-        grades[at] = np.nan
-        if relevant is not None:
-            grades[at] = math.ceil(lists.min_grade) if relevant else 0
-        self.lists = lists.with_relevance(lists.scores.with_values(grades))
-        for name in ("measured", "curves"):
-            self.__dict__.pop(name, None)
+        self.session.judge(i, rank, relevant)
+        self.__dict__.pop("asking", None)
+        self.take_judgements()
 
-    def next_to_judge(self) -> tuple[int, int] | None:
-        """Return list and rank of the result to judge next, or None when all are judged."""
-        known = self.judged
-        if known.all():
-            return None
-        for _ in range(2):
-            for i, rank in self._plan:
-                if not known[self.lists.scores.offsets[i] + rank]:
-                    return i, rank
-            # A plan spreads its questions over the ranks, so all of them are asked.
-            self._plan = plan_judgements(self.lists, _PLANNED, seed=int(known.sum()))
-        return None
+    def take_judgements(self) -> None:
+        """Take in the judgements of the session."""
+        self.lists = self.session.lists
+        self.unlearned = True
 
-    def taught(self, lists: RankedLists) -> Truncator | None:
+    def taught(self, lists: RankedLists) -> Taught | None:
         """Return what the judgements of the lists teach, if there are any to learn from."""
-        if not self.learns or lists.relevance is None or not lists.judged.values.any():
-            return None
-        return Consensus().fit(lists)
+        own = {key: self.cuts(key).k for key in self.methods if key != LEARNED}
+        return teach(lists, self._elsewhere, own)
 
-    def learn(self, learned: Truncator | None) -> None:
+    def learn(self, taught: Taught | None) -> None:
         """Take in what judgements taught; None forgets it."""
+        self._taught = taught
+        self._guess = None if taught is None else taught.guess
+        self.unlearned = False
         self.methods.pop(LEARNED, None)
         self._decided.pop(LEARNED, None)
         self.__dict__.pop("disagreement", None)
-        if learned is not None:
+        if taught is not None:
             code = Code('pc.load("model.json").cut_batch(lists)', ("--model", "model.json"))
-            self.methods[LEARNED] = Method(LEARNED, "Learned here", learned, "learned", code)
+            label = "Learned Consensus"
+            self.methods[LEARNED] = Method(LEARNED, label, taught.truncator, "learned", code)
+            self._decided[LEARNED] = taught.cuts
 
 
 def with_all_queries(lists: RankedLists, qrels: Qrels, **how: Any) -> RankedLists:

@@ -78,5 +78,5 @@ def _format_of(text: str) -> Format:
     first = text.lstrip().partition("\n")[0]
     if first.startswith("{"):
         return "jsonl"
-    columns = {name.strip(' \t\r"') for name in first.split(",")}
+    columns = {name.strip(' \r"') for name in re.split(r"[,\t]", first)}
     return "csv" if "query_id" in columns and len(columns) > 1 else "trec"

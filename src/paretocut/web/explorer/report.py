@@ -1,9 +1,11 @@
-"""The explorer of a run as one file: page, style, code and data, nothing from outside."""
+"""A report of a run as one file: what was found, and the explorer as its appendix.
+
+Page, style, code and data are in it; nothing comes from outside.
+"""
 
 from __future__ import annotations
 
 import base64
-import datetime
 import hashlib
 import json
 import re
@@ -14,6 +16,7 @@ import numpy as np
 
 from paretocut.errors import InvalidParameterError
 from paretocut.web.explorer.exploration import Exploration
+from paretocut.web.explorer.summary import summary_view
 from paretocut.web.explorer.views import frontier_view, query_view, run_view
 
 _CUTS, _RESULTS = 400, 50  # of each query
@@ -25,13 +28,16 @@ _IMPORT = re.compile(r"^import [^;]*? from \"\./(\w+\.js)\";\n", re.MULTILINE)
 def render(run: Exploration, *, max_size: int = 1_900_000) -> bytes:
     """Return the report as an HTML file of at most ``max_size`` bytes.
 
-    The most interesting queries are in the table, and of these the first come with their lists,
-    as many as fit. Means are over all queries.
+    The examples and the most interesting queries are in the table, and of these the first come
+    with their lists, as many as fit. Means are over all queries.
     """
     shell = _page("", style := _static("style.css"), code := _bundle("main.js"))
-    whole, order = run_view(run), _interesting(run)
+    whole, summary = run_view(run), summary_view(run)
+    ids = run.lists.query_ids.tolist()
+    examples = [ids.index(example["id"]) for example in summary["examples"]]
+    order = list(dict.fromkeys([*examples, *_interesting(run)]))
     most = _ROWS
-    content: dict[str, Any] = {"frontier": frontier_view(run), "queries": {}}
+    content: dict[str, Any] = {"frontier": frontier_view(run), "queries": {}, "summary": summary}
     while True:
         rows = sorted(order[:most])
         content["run"] = _with_rows(whole, rows)
@@ -72,18 +78,8 @@ def _note(run: Exploration, rows: int, shown: int) -> str:
     lists = run.lists
     all_rows = "all queries" if rows == len(lists) else f"{rows:,} of {len(lists):,} queries"
     kept = "all of them" if shown == rows else f"{shown:,} of them"
-    note = (
-        f"Report of {run.name}, {datetime.date.today():%d %B %Y}. The table has {all_rows}, "
-        f"{kept} with their lists"
-        + ("" if shown == rows == len(lists) else "; the methods differ most on these")
-        + "."
-    )
-    if run.measured.size:
-        note += (
-            " F1 is high where the results kept are relevant (precision) and the relevant results "
-            "are kept (recall)."
-        )
-    return note
+    differ = "" if shown == rows == len(lists) else "; the methods differ most on these"
+    return f"The table has {all_rows}, {kept} with their lists{differ}."
 
 
 def _interesting(run: Exploration) -> list[int]:

@@ -21,6 +21,8 @@ from paretocut.web.bodies import Strict
 from paretocut.web.explorer import views
 from paretocut.web.explorer.copied import Source
 from paretocut.web.explorer.exploration import Exploration
+from paretocut.web.explorer.gate import gate_code
+from paretocut.web.explorer.judging import Key, press, question_view
 from paretocut.web.explorer.pasted import pasted_lists, unpacked
 from paretocut.web.pages import HEADERS
 from paretocut.web.refusals import Refused
@@ -29,7 +31,12 @@ MAX_BYTES = 200_000_000
 """Size of a run that can be uploaded."""
 
 _MOST_RUNS = 8
-_VIEWS = {"run": views.run_view, "frontier": views.frontier_view, "qrels": views.qrels_view}
+_VIEWS = {
+    "run": views.run_view,
+    "frontier": views.frontier_view,
+    "qrels": views.qrels_view,
+    "question": question_view,
+}
 
 
 class _Upload(Strict):
@@ -49,6 +56,10 @@ class _Place(Strict):
 
 class _Judgement(_Place):
     relevant: bool | None = None
+
+
+class _Pressed(_Place):
+    key: Key
 
 
 class _OpenRuns:
@@ -92,17 +103,23 @@ def router(first: Exploration | None) -> APIRouter:
     def copy(name: str, i: int, k: int, method: str | None = None) -> Response:
         return runs.view(name, lambda run: views.copy_view(run, method, _checked(run, i), k))
 
+    @routes.get("/api/{name}/gate")
+    def gate(name: str, method: str, threshold: float) -> Response:
+        return runs.view(name, lambda run: gate_code(run, method, threshold))
+
     @routes.get("/api/{name}/{view}")
     def whole(name: str, view: str) -> Response:
         if view not in _VIEWS:
             raise Refused(404)
         if (name, view) == ("run", "run") and first is None:
             return _answer(None)
+        if view == "run":
+            _learn(runs.get(name))
         return runs.view(name, _VIEWS[view])
 
     @routes.get("/api/{name}/query/{i}")
-    def query(name: str, i: int, also: int | None = None) -> Response:
-        return runs.view(name, lambda run: views.query_view(run, _checked(run, i), also=also))
+    def query(name: str, i: int) -> Response:
+        return runs.view(name, lambda run: views.query_view(run, _checked(run, i)))
 
     @routes.get("/api/{name}/judging/{i}")
     def judging(name: str, i: int) -> Response:
@@ -120,13 +137,15 @@ def router(first: Exploration | None) -> APIRouter:
 
         return runs.view(name, view)
 
+    @routes.post("/api/{name}/answer", dependencies=[Depends(_only_json)])
+    def answer(name: str, given: _Pressed) -> Response:
+        return runs.view(name, lambda run: press(run, given.key, given.i, given.rank))
+
     @routes.post("/api/{name}/learn", dependencies=[Depends(_only_json)])
     def learn(name: str, given: _Place) -> Response:
-        run = runs.get(name)
-        learned = run.taught(run.lists)  # takes a while; judgements come in meanwhile
+        _learn(runs.get(name))
 
         def view(run: Exploration) -> Any:
-            run.learn(learned)
             i = _checked(run, given.i)
             return {
                 "run": views.run_view(run),
@@ -171,6 +190,15 @@ def _only_json(request: Request) -> None:
     """Refuse other types: a page of another origin cannot send this one without asking first."""
     if request.headers.get("content-type") != "application/json":
         raise Refused(415, "unsupported_type", "the content type must be application/json")
+
+
+def _learn(run: Exploration) -> None:
+    if run.unlearned:
+        lists = run.lists
+        learned = run.taught(lists)  # takes a while
+        with run.lock:
+            run.learn(learned)
+            run.unlearned = run.lists is not lists  # judgements came in meanwhile
 
 
 def _answer(content: Any) -> Response:

@@ -6,12 +6,9 @@ that are sent, and every column of a view has one value for each of them.
 
 from __future__ import annotations
 
-import json
 import math
-import tempfile
 from collections import Counter
-from collections.abc import Callable
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,13 +19,15 @@ from paretocut.decisions.warnings import WARNINGS
 from paretocut.errors import InvalidParameterError
 from paretocut.io import write_qrels
 from paretocut.lists import IntArray, RankedList
-from paretocut.metrics.significance import bootstrap_interval
 from paretocut.show.plots import frontier_points, tail_histogram
 from paretocut.truncators import Calibrated, Gated, ScoreThreshold
-from paretocut.web.explorer.copied import Code, as_command, as_python
-from paretocut.web.explorer.exploration import LEARNED, METRICS, Exploration, Method
+from paretocut.web.explorer.copied import Code, as_code, saved
+from paretocut.web.explorer.exploration import Exploration, Method
+from paretocut.web.explorer.gate import gate_view
+from paretocut.web.explorer.measuring import LEARNED, METRICS, known_share
 
 _TEXT = 300  # characters of a text
+_QUICK = 20_000  # judged results; what more of them teach is learned when the run is looked at
 
 
 def run_view(run: Exploration) -> dict[str, Any]:
@@ -48,8 +47,10 @@ def run_view(run: Exploration) -> dict[str, Any]:
         "depth": [int(q) for q in np.quantile(lengths, [0, 0.5, 1])] if len(lists) else [0, 0, 0],
         "higher_is_better": lists.higher_is_better,
         "measured": int(run.measured.size),
-        "learns": run.learns,
+        "estimated": int(np.count_nonzero(known_share(lists)[run.measured] < 1)),
+        "learns": int(run.judged.sum()) <= _QUICK,
         "verdict": verdict(run),
+        "gate": gate_view(run),
         "retrievers": [] if lists.parts is None else list(lists.parts.names),
         "methods": [_method_row(run, method, k[key], bins) for key, method in run.methods.items()],
         "bins": bins.tolist(),
@@ -75,24 +76,13 @@ def run_view(run: Exploration) -> dict[str, Any]:
 
 
 def verdict(run: Exploration) -> str | None:
-    """Return in a few sentences which method is best here, and what the default loses."""
-    if not run.measured.size:
+    """Return in a sentence which method is best here, and what the default loses."""
+    found = run.evaluation
+    if found is None:
         return None
-    methods = [key for key in run.methods if key != LEARNED]
-    values = {key: run.values("f1", key)[run.measured] for key in methods}
-    best = max(values, key=lambda key: float(values[key].mean()))
-    mean = float(values[best].mean())
-    low, high = bootstrap_interval(values[best][:, None], resamples=1000)
-    curve = run.curves["f1"]
-    ceiling = float(np.maximum.reduceat(curve.values, curve.offsets[:-1]).mean())
-    said = (
-        f"{run.methods[best].label} has the best mean F1 here, {mean:.3f} (95 % interval "
-        f"{low[0]:.3f} to {high[0]:.3f}); the best cut of every list would give {ceiling:.3f}. "
-    )
-    if best == "consensus":
-        return said + "It is the default."
-    lost = mean - float(values["consensus"].mean())
-    return said + f"The default, Consensus, gives {mean - lost:.3f}, {lost:.3f} less."
+    labels = {key: method.label for key, method in run.methods.items()}
+    named = replace(found, truncators=tuple(labels.get(key, key) for key in found.truncators))
+    return named.verdict("f1", found.per_query("f1", "consensus"))
 
 
 def _method_row(run: Exploration, method: Method, k: IntArray, bins: IntArray) -> dict[str, Any]:
@@ -106,9 +96,9 @@ def _method_row(run: Exploration, method: Method, k: IntArray, bins: IntArray) -
         "empty": float(np.mean(k == 0)) if k.size else 0.0,
         "histogram": np.histogram(k, bins)[0].tolist(),
     }
-    if run.measured.size and method.key != LEARNED:
-        row |= {name: float(np.nanmean(run.values(name, method.key))) for name in METRICS}
-    none = np.isin(run.lists.query_ids, list(run.unanswered))
+    if run.evaluation is not None and method.key in run.evaluation.truncators:
+        row |= {name: float(run.evaluation.per_query(name, method.key).mean()) for name in METRICS}
+    none = run.none
     if none.any() and not none.all():
         row |= {"answered": float(np.mean(k[~none] > 0)), "refused": float(np.mean(k[none] == 0))}
     return row
@@ -118,11 +108,10 @@ def _states(run: Exploration) -> list[str] | None:
     """Return a word about each query that is not simply judged; None if nothing is judged."""
     if run.lists.relevance is None:
         return None
-    known = run.lists.scores.count(run.judged)
+    known = known_share(run.lists)
     part = np.where(known > 0, "judged in part", "not judged")
-    states = np.where(known == run.lists.scores.lengths, "", part)
-    none = np.isin(run.lists.query_ids, list(run.unanswered))
-    found: list[str] = np.where(none, "no answer", states).tolist()
+    states = np.where(known == 1, "", part)
+    found: list[str] = np.where(run.none, "no answer", states).tolist()
     return found
 
 
@@ -134,9 +123,10 @@ def _bins(longest: int) -> IntArray:
 
 def frontier_view(run: Exploration) -> dict[str, Any]:
     """Return mean recall and precision of fixed cuts; empty unless all results are judged."""
-    if not run.measured.size:
+    whole = np.flatnonzero(known_share(run.lists) == 1)
+    if not whole.size:
         return {"kept": [], "recall": [], "precision": []}
-    kept, recall, precision = frontier_points(run.lists[run.measured])
+    kept, recall, precision = frontier_points(run.lists[whole])
     return {
         "kept": _numbers(kept),
         "recall": _numbers(recall, 4),
@@ -163,9 +153,9 @@ def query_view(
     ks = _thinned(n, most_cuts, [cut.k for cut in cuts.values()])
     ranks = ks[1:] - 1
     fit = run.fits[i]
-    curves = {}
-    if i in run.measured:
-        curves = {name: curve[0] for name, curve in run.curves_of(np.array([i])).items()}
+    curves = run.curves_of(i)
+    part = 0 < known_share(run.lists[i : i + 1])[0] < 1
+    held_out = i in run.measured and run.evaluation and LEARNED in run.evaluation.truncators
     columns = {
         "score": ranked.scores,
         "surprise": fit.surprise,
@@ -180,7 +170,10 @@ def query_view(
         "n": n,
         "ks": ks.tolist(),
         **{name: _numbers(column[ranks], digits) for name, column in columns.items()},
-        "curves": {name: _numbers(curve[ks], digits) for name, curve in curves.items()} or None,
+        "curves": {name: _numbers(curve[0, ks], digits) for name, curve in curves.items()} or None,
+        "ends": {name: curve[1:, ks].round(3).tolist() for name, curve in curves.items()}
+        if part
+        else None,
         "tail": _tail(run, i, ranked),
         "methods": {
             key: {
@@ -189,15 +182,15 @@ def query_view(
                 "warnings": list(cut.warnings),
                 "method": cut.method,
                 **{
-                    name: _number(float(curve[cut.k]))
+                    name: _number(float(curve[0, cut.k]))
                     for name, curve in curves.items()
-                    if key != LEARNED
+                    if key != LEARNED or held_out
                 },
             }
             for key, cut in cuts.items()
         },
         "gates": [gate for gate in gates if gate is not None],
-        "results": _results(run, i, ranked, _shown(ranked, most_results, also)),
+        "results": result_rows(run, i, ranked, _shown(ranked, most_results, also)),
         "relevance": _relevance(run, ranked, ranks),
     }
 
@@ -281,9 +274,10 @@ def _shown(ranked: RankedList, most: int, also: int | None) -> list[int]:
     return sorted(shown)
 
 
-def _results(
+def result_rows(
     run: Exploration, i: int, ranked: RankedList, shown: list[int]
 ) -> list[dict[str, Any]]:
+    """Return the results at these ranks."""
     parts = run.lists.parts
     judged = _relevance(run, ranked, np.array(shown, dtype=np.int64))
     rows = []
@@ -316,15 +310,15 @@ def _relevance(run: Exploration, ranked: RankedList, ranks: IntArray) -> list[in
 
 
 def judging_view(run: Exploration, i: int) -> dict[str, Any]:
-    """Return how much is judged, what was learned from it, and which result to judge next."""
+    """Return how much is judged, and what was learned from it."""
     lists = run.lists
     known = run.judged
     hits = known if lists.relevance is None else known & lists._counts(lists.relevance.values)
     view: dict[str, Any] = {
         "judged": int(known.sum()),
+        "whole": int(np.count_nonzero(known_share(lists) == 1)),
         "relevant": int(hits.sum()),
         "lists": int(np.count_nonzero(lists.scores.count(known))),
-        "next": run.next_to_judge(),
         "learned": None,
     }
     if LEARNED in run.methods:
@@ -342,29 +336,17 @@ def qrels_view(run: Exploration) -> str:
     """Return the judgements as TREC qrels."""
     if run.lists.relevance is None:
         raise InvalidParameterError("qrels: there must be a judgement, got none")
-    return _saved(lambda path: write_qrels(path, run.lists))
-
-
-def _saved(save: Callable[[Path], Any]) -> str:
-    """Return the text that ``save`` writes into a file."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "saved")
-        save(path)
-        return path.read_text(encoding="utf-8", errors="surrogateescape")
+    return saved(lambda path: write_qrels(path, run.lists))
 
 
 def copy_view(run: Exploration, key: str | None, i: int, k: int) -> dict[str, Any]:
     """Return a method as code; without a key, the cut ``k`` of list ``i`` as a score threshold."""
     lists = run.lists
     scores = lists[i].scores
-    if key is not None and key not in run.methods:
-        raise InvalidParameterError(
-            f"copy: method must be one of {', '.join(run.methods)}, got {key!r}"
-        )
     if not 0 <= k <= scores.size:
         raise InvalidParameterError(f"copy: k must be in 0..{scores.size}, got {k}")
     if key is not None:
-        code, truncator = run.methods[key].code, run.methods[key].truncator
+        code, truncator = run.method(key).code, run.method(key).truncator
     else:
         threshold = 0.0
         if k > 0:
@@ -375,11 +357,7 @@ def copy_view(run: Exploration, key: str | None, i: int, k: int) -> dict[str, An
         truncator = ScoreThreshold("raw", threshold)
         python = f"pc.truncators.{truncator!r}.cut_batch(lists)"
         code = Code(python, method=f"raw:threshold={threshold!r}")
-    return {
-        "python": as_python(run.source, lists, code),
-        "command": as_command(run.source, code),
-        "model": json.loads(_saved(truncator.save)),
-    }
+    return as_code(run.source, lists, code, truncator)
 
 
 def _number(value: float, digits: int = 7) -> float | None:
@@ -388,4 +366,9 @@ def _number(value: float, digits: int = 7) -> float | None:
 
 
 def _numbers(values: NDArray[Any], digits: int = 7) -> list[float | None]:
-    return [_number(value, digits) for value in np.asarray(values, dtype=np.float64).tolist()]
+    x = np.asarray(values, dtype=np.float64)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        unit = 10.0 ** (digits - 1 - np.floor(np.log10(np.abs(x))))
+        rounded = np.round(x * unit) / unit
+    rounded = np.where(np.isfinite(rounded), rounded, x)  # 0, and what is too small to round
+    return [value if math.isfinite(value) else None for value in rounded.tolist()]

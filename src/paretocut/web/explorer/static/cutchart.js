@@ -1,7 +1,7 @@
 // One list: scores, surprise and metrics by rank, and over all of them the cut that can be dragged.
 
 import { number, svg, whole } from "./dom.js";
-import { axisX, axisY, canvas, dots, line, linear, logarithmic, picture } from "./scale.js";
+import { axisX, axisY, canvas, dots, draggable, line, linear, logarithmic, picture } from "./scale.js";
 
 const CURVES = [["f1", "F1"], ["precision", "precision"], ["recall", "recall"]];
 
@@ -88,8 +88,13 @@ export function cutChart({ view, methods, up, zoom, current, onCut, onReset }) {
       top3 = bottom2 + 46;
       floor = top3 + (narrow ? 84 : 104);
       const y3 = linear([0, 1], [floor, top3]);
-      parts.push(axisY(y3, [0, 0.5, 1], { left, right, label: { text: "F1, precision, recall", y: top3 - 26 } }));
+      const words = view.ends ? "F1, precision, recall: estimated, the band is the 95 % interval of F1" : "F1, precision, recall";
+      parts.push(axisY(y3, [0, 0.5, 1], { left, right, label: { text: words, y: top3 - 26 } }));
       const cuts = ks.filter((k) => k <= reach);
+      if (view.ends) {
+        const [lows, highs] = view.ends.f1.map((end) => end.slice(0, cuts.length).map(y3));
+        parts.push(svg("path", { class: "metric-band", d: `${line(cuts.map(at), highs)}${line(cuts.map(at).reverse(), lows.reverse()).replace("M", "L")}Z` }));
+      }
       const ends = [];
       for (const [name, label] of CURVES) {
         const values = cuts.map((_, i) => view.curves[name][i]);
@@ -137,41 +142,10 @@ export function cutChart({ view, methods, up, zoom, current, onCut, onReset }) {
     };
 
     const image = canvas(width, floor + 34, svg("g", { "aria-hidden": "true" }, parts, flags), pane, slider);
-    const toPointer = (event) => {
-      const box = image.getBoundingClientRect();
-      const rank = x.invert(((event.clientX - box.left) / box.width) * width) - 0.5;
-      onCut(ks[placeOf(ks, Math.min(Math.max(Math.round(rank), 0), n))]);
-    };
-    // A finger may mean to scroll: it moves the cut by a tap, or once it goes sideways.
-    let from = null, sideways = false;
-    image.addEventListener("pointerdown", (event) => {
-      if (event.button > 0) return;
-      event.preventDefault();
-      image.setPointerCapture(event.pointerId);
-      image.classList.add("dragged");
-      slider.focus({ preventScroll: true });
-      from = [event.clientX, event.clientY];
-      sideways = event.pointerType !== "touch";
-      if (sideways) toPointer(event);
-    });
-    image.addEventListener("pointermove", (event) => {
-      if (!image.hasPointerCapture(event.pointerId)) return;
-      const [dx, dy] = [event.clientX - from[0], event.clientY - from[1]].map(Math.abs);
-      sideways ||= dx > 8 && dx > dy;
-      if (sideways) toPointer(event);
-    });
-    image.addEventListener("pointerup", (event) => {
-      image.classList.remove("dragged");
-      if (!sideways && from !== null && Math.hypot(event.clientX - from[0], event.clientY - from[1]) < 8) toPointer(event);
-      from = null;
-    });
-    image.addEventListener("pointercancel", () => { from = null; image.classList.remove("dragged"); });
-    slider.addEventListener("keydown", (event) => {
-      const steps = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10, Home: -ks.length, End: ks.length };
-      if (event.key === "Escape") onReset();
-      else if (event.key in steps) onCut(ks[Math.min(Math.max(place + steps[event.key], 0), ks.length - 1)]);
-      else return;
-      event.preventDefault();
+    draggable(image, slider, {
+      moved: (px) => onCut(ks[placeOf(ks, Math.min(Math.max(Math.round(x.invert(px) - 0.5), 0), n))]),
+      stepped: (by) => onCut(ks[Math.min(Math.max(place + by, 0), ks.length - 1)]),
+      reset: onReset,
     });
     image.setAttribute("role", "group");
     image.setAttribute("aria-label", `Scores of ${n} results by rank, with the cut`);

@@ -1,6 +1,6 @@
-// Click to judge: what is known, what was learned from it, and what to ask next.
+// Click to judge: what is known, and what was learned from it.
 
-import { download, el, number, plural, replace, toast, whole } from "./dom.js";
+import { byId, download, el, number, plural, replace, toast, whole } from "./dom.js";
 import { learnAgain, loadCode, loadJudging, loadQrels, sendJudgement } from "./source.js";
 
 const CHOICES = [[true, "yes", "relevant", 1], [false, "no", "not", 0], [null, "open", "unknown", null]];
@@ -19,25 +19,25 @@ export function judgeButtons(rank, known, onJudge) {
     }, label)));
 }
 
-export function judgePanel(run, view, { refresh, open }) {
+export const qrelsButton = () => el("button", { type: "button", class: "quiet", onclick: async () => {
+  try { download("qrels.txt", await loadQrels()); } catch (error) { toast(error.message); }
+} }, "Save the judgements");
+
+export function judgePanel(run, view, refresh) {
   const text = el("div", { class: "learned", "aria-live": "polite" });
-  const next = el("button", { type: "button" }, "Judge the next one");
-  const saveQrels = el("button", { type: "button", class: "quiet", onclick: async () => {
-    try { download("qrels.txt", await loadQrels()); } catch (error) { toast(error.message); }
-  } }, "Save the judgements");
+  const oneByOne = el("button", { type: "button", onclick: () => byId("show-judge").click() }, "Judge one by one");
+  const saveQrels = qrelsButton();
   const saveModel = el("button", { type: "button", class: "quiet", onclick: async () => {
     const { model } = await loadCode(view.index, 0, "learned");
     download("model.json", `${JSON.stringify(model, null, 2)}\n`, "application/json");
   } }, "Save what was learned");
-  let judging = null, later = 0;
-  next.addEventListener("click", () => open(judging.next[0], judging.next[1]));
+  let later = 0;
 
   const paint = (found) => {
-    judging = found;
     const learned = found.learned;
     replace(text,
-      el("p", {}, !run.learns
-        ? "This run came with judgements. They measure the methods; nothing is learned from them here. Your changes count at once."
+      el("p", {}, found.whole > 0
+        ? `${plural(found.whole, "query is", "queries are")} judged in full: results that the judgements do not name count as not relevant. Each of these queries is cut by what the others teach.`
         : found.judged === 0
         ? "Say of some results whether they are relevant. The cut-off learns while you judge. Unknown results are not taken for irrelevant."
         : [el("b", {}, plural(found.judged, "result")), ` judged in ${plural(found.lists, "query", "queries")}, `, el("b", {}, whole(found.relevant)), " relevant."]),
@@ -45,8 +45,6 @@ export function judgePanel(run, view, { refresh, open }) {
         change("kept on average", ...learned.kept), change("kept of this list", ...learned.k),
         el("div", {}, el("dt", {}, "queries cut differently"), el("dd", {}, whole(learned.changed)))),
       learned && el("p", { class: "lead" }, `This list: ${learned.reason}`));
-    next.hidden = found.next === null;
-    if (found.next) next.textContent = `Judge next: query ${run.queries.id[found.next[0]]}, rank ${found.next[1] + 1}`;
     saveQrels.hidden = found.judged === 0;
     saveModel.hidden = learned === null;
   };
@@ -55,7 +53,7 @@ export function judgePanel(run, view, { refresh, open }) {
 
   loadJudging(view.index).then(paint, (error) => { text.textContent = error.message; });
   return {
-    host: el("div", {}, text, el("div", { class: "buttons" }, next, saveQrels, saveModel)),
+    host: el("div", {}, text, el("div", { class: "buttons" }, oneByOne, saveQrels, saveModel)),
     async judge(rank, relevant) {
       text.setAttribute("aria-busy", "true");
       try {
@@ -70,7 +68,7 @@ export function judgePanel(run, view, { refresh, open }) {
           const whole = await learnAgain(view.index, rank).catch((error) => toast(error.message));
           if (!whole) return;
           paint(whole.judging);
-          refresh(whole.run, whole.query);
+          refresh({ ...whole.run, stale: false }, whole.query);
         }, 400);
       } catch (error) {
         toast(error.message);

@@ -1,19 +1,20 @@
 // The page: which view is shown, and what is in the address.
 
-import { byId, copyText, plural, whole } from "./dom.js";
+import { byId, copyText, plural, toast, whole } from "./dom.js";
+import { showJudging } from "./judgemode.js";
 import { showQuery } from "./queryview.js";
+import { showReport } from "./reportview.js";
 import { showRun, sortedRows } from "./runview.js";
 import { hasQuery, inReport, loadQuery, loadRun } from "./source.js";
 import { link, readAddress, state, update } from "./state.js";
 import { showStart } from "./upload.js";
 
-const PAGES = ["note", "start", "run-view", "query-view"];
+const PAGES = ["note", "start", "report-view", "run-view", "query-view", "judge-view"];
 let run = null, loaded = null, lastQuery = null;
 
 function only(name) {
   for (const page of PAGES) byId(page).hidden = page !== name;
-  byId("show-run").setAttribute("aria-pressed", String(name === "run-view"));
-  byId("show-query").setAttribute("aria-pressed", String(name === "query-view"));
+  for (const view of ["report", "run", "query", "judge"]) byId(`show-${view}`).setAttribute("aria-pressed", String(name === `${view}-view`));
 }
 
 function tell(message) {
@@ -32,18 +33,19 @@ function paintTheme() {
 // Next and Previous go through the queries as the table shows them.
 const orderOf = () => sortedRows(run).filter(hasQuery);
 
-function openQuery(i, changes = {}, rank = null) {
-  update({ view: "query", q: run.queries.id[i], k: null, ...changes }, { step: true });
-  return show(rank).then(() => {
-    if (rank !== null) return;
+function openQuery(i) {
+  update({ view: "query", q: run.queries.id[i], k: null }, { step: true });
+  return show().then(() => {
     scrollTo(0, 0);
     byId("main").focus({ preventScroll: true });
   });
 }
 
-async function show(rank = null) {
+async function show() {
   paintTheme();
-  if (state.run !== loaded || (run?.stale && state.view === "run")) {
+  // Learning from many judgements takes seconds: only the view of the run waits for it.
+  if (state.run !== loaded || (run?.stale && (state.view === "run" || (run.learns && state.view === "query")))) {
+    if (run?.stale) toast("Measuring again with your judgements");
     try {
       run = await loadRun();
     } catch (error) {
@@ -64,30 +66,43 @@ async function show(rank = null) {
     return only("start");
   }
   if (!run.methods.some((m) => m.key === state.m)) state.m = run.methods[0].key;
-  if (state.view === "query" || run.lists === 1) return showOne(rank);
+  if (inReport && state.view === "report") {
+    only("report-view");
+    showRun(run, openQuery); // on paper it follows
+    return showReport(run, openQuery);
+  }
+  if (state.view === "judge") {
+    only("judge-view");
+    return showJudging(run);
+  }
+  if (state.view === "query" || run.lists === 1) return showOne();
   only("run-view");
   showRun(run, openQuery);
 }
 
-async function showOne(rank) {
+async function showOne() {
   const named = run.queries.id.indexOf(state.q);
   const i = named >= 0 ? named : orderOf()[0] ?? run.queries.id.findIndex((_, j) => hasQuery(j));
   if (state.q !== null && named < 0) return tell(`There is no query ${state.q} in this run.`);
   if (i < 0) return tell("This run has no query.");
   try {
-    const view = await loadQuery(i, rank);
+    const view = await loadQuery(i);
     lastQuery = run.queries.id[i];
     state.q = lastQuery;
     only("query-view");
-    showQuery(run, view, { open: openQuery, order: orderOf(), rank });
+    showQuery(run, view, { open: openQuery, order: orderOf() });
     if (inReport && byId("run-view").firstChild === null) showRun(run, openQuery);
   } catch (error) {
     tell(error.message);
   }
 }
 
+byId("show-report").hidden = !inReport;
+byId("show-report").addEventListener("click", () => { update({ view: "report" }, { step: true }); show(); });
 byId("show-run").addEventListener("click", () => { update({ view: "run" }, { step: true }); show(); });
 byId("show-query").addEventListener("click", () => { update({ view: "query", q: state.q ?? lastQuery }, { step: true }); show(); });
+byId("show-judge").addEventListener("click", () => { update({ view: "judge" }, { step: true }); show(); });
+byId("show-judge").hidden = inReport;
 byId("open-run").addEventListener("click", () => { update({ view: "open" }, { step: true }); show(); });
 byId("open-run").hidden = inReport;
 byId("copy-link").addEventListener("click", () => copyText(link(), "The link"));
@@ -100,12 +115,12 @@ byId("skip").addEventListener("click", (event) => { event.preventDefault(); byId
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paintTheme);
 addEventListener("popstate", () => { readAddress(); show(); });
 addEventListener("hashchange", () => { readAddress(); show(); });
-// On paper both views stand one after the other, with the first rows of the table.
+// On paper the views stand one after the other, with the first rows of the table.
 addEventListener("beforeprint", () => {
-  for (const page of ["run-view", "query-view"]) byId(page).hidden = byId(page).firstChild === null;
+  for (const page of ["report-view", "run-view", "query-view"]) byId(page).hidden = byId(page).firstChild === null;
   for (const drawn of document.querySelectorAll(".picture")) drawn.redraw();
 });
-addEventListener("afterprint", () => only(state.view === "query" || run?.lists === 1 ? "query-view" : "run-view"));
+addEventListener("afterprint", show);
 
 readAddress();
 show();

@@ -1,15 +1,16 @@
 // One query: its list, the cut, and everything that moves with it.
 
 import { cutChart, placeOf } from "./cutchart.js";
-import { byId, copyText, download, el, fraction, number, plural, replace, share, whole } from "./dom.js";
+import { byId, el, fraction, number, plural, replace, share, whole } from "./dom.js";
 import { judgeButtons, judgePanel } from "./judging.js";
 import { gateChart, qqChart, tailChart } from "./smallcharts.js";
 import { inReport, loadCode } from "./source.js";
 import { state, update } from "./state.js";
+import { takeAway } from "./takeaway.js";
 
 const RESULTS = 25;
 
-export function showQuery(run, view, { open, order, rank = null }) {
+export function showQuery(run, view, { open, order }) {
   const host = byId("query-view");
   const up = run.higher_is_better;
   const method = () => (state.m in view.methods ? state.m : run.methods[0].key);
@@ -20,7 +21,7 @@ export function showQuery(run, view, { open, order, rank = null }) {
     onCut: (k) => setCut(k), onReset: () => setCut(null),
   });
   const reading = readout(run, view);
-  const panel = inReport ? null : judgePanel(run, view, { refresh, open: (i, at) => open(i, {}, at) });
+  const panel = inReport ? null : judgePanel(run, view, refresh);
   const results = resultList(run, view, panel);
   const methodsCard = methodList(run, view, method, choose);
   const qqHost = el("div");
@@ -33,9 +34,10 @@ export function showQuery(run, view, { open, order, rank = null }) {
   }
   // After a judgement: the same page with new numbers, nothing jumps.
   function refresh(newRun, newView) {
+    const first = !("learned" in view.methods);
     Object.assign(run, newRun);
     Object.assign(view, newView);
-    if (state.m === "consensus" && state.k === null && "learned" in view.methods) update({ m: "learned" });
+    if (first && state.m === "consensus" && state.k === null && "learned" in view.methods) update({ m: "learned" });
     methodsCard.paint();
     results.paint();
     show(true);
@@ -95,10 +97,11 @@ export function showQuery(run, view, { open, order, rank = null }) {
       el("section", { class: "card" }, el("h2", {}, "Results"), results.host),
       panel && el("div", { class: "panel" },
         el("section", { class: "card" }, el("h2", {}, "Teach the cut-off"), panel.host),
-        el("section", { class: "card" }, el("h2", {}, "Take it with you"), copyBox(view, method)))),
+        el("section", { class: "card" }, el("h2", {}, "Take it with you"), 
+          el("p", { class: "lead" }, "A method as it is; a cut by eye as a threshold on the score."),
+          takeAway(() => loadCode(view.index, state.k ?? 0, state.k === null ? method() : null))))),
   );
   show();
-  if (rank !== null) results.reveal(rank);
 }
 
 function tailText(tail) {
@@ -140,9 +143,11 @@ function readout(run, view) {
   const edge = (label, i, digits) => {
     if (i < 1 || i >= view.ks.length) return null;
     const found = named(view.ks[i] - 1);
-    return el("tr", { "data-row": label }, el("th", { scope: "row" }, el("span", {}, whole(view.ks[i])), el("small", {}, label),
-      found?.id && el("span", { class: "doc" }, found.id, found.text && el("small", {}, ` ${found.text.slice(0, 90)}`))),
-      cell(view.score[i - 1], digits), cell(view.surprise[i - 1]), cell(view.pvalue[i - 1]), cell(view.evalue[i - 1]));
+    return [
+      el("tr", { "data-row": label }, el("th", { scope: "row" }, whole(view.ks[i]), el("small", {}, label)),
+        cell(view.score[i - 1], digits), cell(view.surprise[i - 1]), cell(view.pvalue[i - 1]), cell(view.evalue[i - 1])),
+      found?.id && el("tr", { "data-doc": label }, el("td", { colspan: 5 }, el("b", {}, found.id), found.text && ` ${found.text.slice(0, 120)}`)),
+    ];
   };
   return {
     host,
@@ -153,10 +158,11 @@ function readout(run, view) {
       of.textContent = ` of ${whole(view.n)} kept`;
       reason.textContent = byEye ? `Your cut. ${label}: ${own.reason}` : `${label}: ${own.reason}`;
       metrics.replaceChildren(...(view.curves ? ["f1", "precision", "recall"].map((name) => el("div", {},
-        el("dt", {}, name === "f1" ? "F1" : name), el("dd", { id: name }, fraction(view.curves[name][place])))) : []));
+        el("dt", {}, name === "f1" ? "F1" : name), el("dd", { id: name }, fraction(view.curves[name][place])),
+        view.ends && el("dd", { class: "ends" }, `${view.ends[name].map((end) => end[place].toFixed(2)).join(" to ")}, estimated`))) : []));
       const digits = digitsOf([view.score[place - 1], view.score[place]], 3);
       const next = view.ks[place + 1] === k + 1 ? edge("first left out", place + 1, digits) : null;
-      rows.replaceChildren(...[edge("last kept", place, digits), next].filter(Boolean));
+      replace(rows, edge("last kept", place, digits), next);
     },
   };
 }
@@ -180,12 +186,12 @@ function resultList(run, view, panel) {
   const more = el("button", { type: "button", class: "quiet more" }, "Show more results");
   const note = el("p", { class: "count" });
   const digits = digitsOf(view.results.slice(0, 100).map((r) => r.score), 4);
-  let shown = RESULTS, cut = 0, asked = null;
+  let shown = RESULTS, cut = 0;
   const judged = panel || view.relevance;
   const judgement = (r) => (panel
     ? judgeButtons(r.rank, r.relevant, panel.judge)
     : { 1: "relevant", 0: "not relevant" }[r.relevant] ?? "unknown");
-  const row = (r) => el("tr", { "data-rank": r.rank, class: r.rank === asked ? "asked" : null },
+  const row = (r) => el("tr", { "data-rank": r.rank },
     el("td", { class: "rank" }, whole(r.rank + 1)),
     el("th", { scope: "row" }, r.id ?? `result ${r.rank + 1}`, r.text && el("span", { class: "text" }, r.text)),
     el("td", {}, number(r.score, digits)),
@@ -200,8 +206,8 @@ function resultList(run, view, panel) {
   };
   const paint = () => {
     const pressed = document.activeElement?.closest("#query-view .judge button");
-    // Deep in the list only what is judged, or to be judged, is there.
-    const rows = view.results.filter((r, i) => i < shown || r.rank !== i || r.rank === asked);
+    // Deep in the list only what is judged is there.
+    const rows = view.results.filter((r, i) => i < shown || r.rank !== i);
     const gap = (hidden) => el("tr", { class: "gap" }, el("td", { colspan: head.length }, `${plural(hidden, "result")} not shown`));
     body.replaceChildren(...rows.flatMap((r, i) => {
       const hidden = i === 0 ? 0 : r.rank - rows[i - 1].rank - 1;
@@ -219,31 +225,5 @@ function resultList(run, view, panel) {
       el("thead", {}, el("tr", {}, head.map((name) => el("th", { scope: "col" }, name)))), body)), el("div", { class: "foot" }, note, more)),
     paint,
     set(k) { cut = k; mark(); },
-    // Bring one result into sight, to be judged.
-    reveal(rank) {
-      asked = rank;
-      paint();
-      const line = body.querySelector(`tr[data-rank="${rank}"]`);
-      line?.scrollIntoView({ block: "center" });
-      line?.querySelector(".judge button")?.focus({ preventScroll: true });
-    },
   };
-}
-
-function copyBox(view, method) {
-  const what = [["python", "Copy as Python"], ["command", "Copy as command"], ["model", "Copy as model"]];
-  const shown = el("pre", { tabindex: 0, "aria-label": "What was copied", hidden: true });
-  const code = async () => loadCode(view.index, state.k ?? 0, state.k === null ? method() : null);
-  const text = (found, kind) => (kind === "model" ? `${JSON.stringify(found.model, null, 2)}\n` : found[kind]);
-  return el("div", {},
-    el("p", { class: "lead" }, "A method as it is; a cut by eye as a threshold on the score."),
-    el("div", { class: "buttons" },
-      what.map(([kind, label]) => el("button", { type: "button", onclick: async () => {
-        const copied = text(await code(), kind) ?? "# Pasted scores have no file that a command could read; copy it as Python.\n";
-        shown.textContent = copied;
-        shown.hidden = false;
-        await copyText(copied, label.replace("Copy as ", "The "));
-      } }, label)),
-      el("button", { type: "button", class: "quiet", onclick: async () => download("model.json", text(await code(), "model"), "application/json") }, "Save the model")),
-    shown);
 }

@@ -1,6 +1,7 @@
 // The run as a whole: what each method does to it, and its queries.
 
 import { byId, el, fraction, number, plural, replace, share, signed, whole } from "./dom.js";
+import { gateChoice } from "./gate.js";
 import { frontierChart, keptChart, stripChart } from "./smallcharts.js";
 import { hasQuery, inReport, loadFrontier, reportNote } from "./source.js";
 import { addressOf, state, update } from "./state.js";
@@ -25,20 +26,34 @@ export function showRun(run, open) {
       tile(number(main.kept, 3), "results kept on average", `by ${main.label}, of ${whole(run.depth[1])}`),
       tile(share(main.empty), "of the queries keep nothing", plural(Math.round(main.empty * run.lists), "query", "queries")),
       run.measured > 0 && tile(fraction(main.f1), "mean F1",
-        main.f1 === undefined ? "not measured on what it learned from"
-          : `precision ${main.precision.toFixed(2)}, recall ${main.recall.toFixed(2)}${run.measured < run.lists ? `; over ${whole(run.measured)} judged queries` : ""}`)),
+        main.f1 === undefined ? "measured once five queries are judged"
+          : `precision ${main.precision.toFixed(2)}, recall ${main.recall.toFixed(2)}${run.measured < run.lists ? `; over ${plural(run.measured, "judged query", "judged queries")}` : ""}`
+            + (run.estimated > 0 ? `; ${whole(run.estimated)} of them estimated` : ""))),
     el("div", { class: "columns" },
       card("How many results are kept", keptChart(run)),
-      card("Methods", methodTable(run, () => showRun(run, open)))),
-    run.measured > 0 && card("Recall and precision", el("p", { class: "lead" },
+      card("Methods", methodTable(run, () => showRun(run, open)), aboutMethods(run))),
+    run.gate && card("Questions without an answer", gateChoice(run)),
+    run.measured > run.estimated && card("Recall and precision", el("p", { class: "lead" },
       "Each number is a method of the table. The line is what one threshold on the score, scaled to 0..1 in every list, can reach."), frontierHost),
     run.warnings.length > 0 && card("Warnings", el("ul", { class: "warnings" }, run.warnings.map((w) =>
       el("li", {}, el("b", {}, w.name), ` in ${plural(w.lists, "query", "queries")}: `, w.meaning)))),
     card("Queries", queryTable(run, open)),
   );
-  if (run.measured) loadFrontier().then((frontier) => {
+  if (run.measured > run.estimated) loadFrontier().then((frontier) => {
     if (frontier.kept.length) frontierHost.replaceChildren(frontierChart(run, frontier, "recall"), frontierChart(run, frontier, "precision"));
   });
+}
+
+function aboutMethods(run) {
+  const learned = run.methods.find((m) => m.key === "learned");
+  const unjudged = run.gate ? 0 : run.queries.state?.filter((word) => word === "not judged").length;
+  return [
+    learned && el("p", { class: "lead" }, learned.f1 === undefined
+      ? `${learned.label} is measured once five queries are judged.`
+      : `${learned.label} learns from the judgements. Each judged query is cut by what the other queries teach.`),
+    unjudged > 0 && run.measured > 0 && el("p", { class: "lead" },
+      `${plural(unjudged, "query is", "queries are")} not judged and not measured. If they have no answer, start with --unanswered.`),
+  ];
 }
 
 function methodTable(run, again) {
@@ -51,7 +66,7 @@ function methodTable(run, again) {
       type: "button", class: "plain", "aria-pressed": String(m.key === state.m), title: m.method,
       onclick: () => { update({ m: m.key, k: null }); again(); byId("run-view").querySelector(`[data-method="${CSS.escape(m.key)}"]`)?.focus(); },
       "data-method": m.key,
-    }, m.label)),
+    }, m.label), m.key === "consensus" && el("span", { class: "state" }, "default")),
     el("td", {}, number(m.kept, 3)), el("td", {}, share(m.empty)),
     run.measured > 0 && ["f1", "precision", "recall"].map((name) => el("td", { class: name === "f1" && m.f1 === best ? "best" : null }, fraction(m[name]))),
     gated && ["answered", "refused"].map((name) => el("td", {}, m[name] === undefined ? "–" : share(m[name]))));

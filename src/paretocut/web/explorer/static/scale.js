@@ -89,3 +89,42 @@ export function picture(label, draw, attributes = {}) {
 
 export const canvas = (width, height, ...children) =>
   svg("svg", { width, height, viewBox: `0 0 ${width} ${height}` }, ...children);
+
+// Drag a slider in a picture, with the mouse, a finger or the keyboard. A finger may mean to
+// scroll: it moves the slider by a tap, or once it goes sideways.
+export function draggable(image, slider, { moved, stepped, reset }) {
+  let from = null, sideways = false;
+  const to = (event) => {
+    const box = image.getBoundingClientRect();
+    moved(((event.clientX - box.left) / box.width) * image.viewBox.baseVal.width);
+  };
+  image.addEventListener("pointerdown", (event) => {
+    if (event.button > 0) return;
+    event.preventDefault();
+    image.setPointerCapture(event.pointerId);
+    image.classList.add("dragged");
+    slider.focus({ preventScroll: true });
+    from = [event.clientX, event.clientY];
+    sideways = event.pointerType !== "touch";
+    if (sideways) to(event);
+  });
+  image.addEventListener("pointermove", (event) => {
+    if (!image.hasPointerCapture(event.pointerId)) return;
+    const [dx, dy] = [event.clientX - from[0], event.clientY - from[1]].map(Math.abs);
+    sideways ||= dx > 8 && dx > dy;
+    if (sideways) to(event);
+  });
+  image.addEventListener("pointerup", (event) => {
+    image.classList.remove("dragged");
+    if (!sideways && from !== null && Math.hypot(event.clientX - from[0], event.clientY - from[1]) < 8) to(event);
+    from = null;
+  });
+  image.addEventListener("pointercancel", () => { from = null; image.classList.remove("dragged"); });
+  slider.addEventListener("keydown", (event) => {
+    const steps = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10, Home: -Infinity, End: Infinity };
+    if (event.key === "Escape") reset();
+    else if (event.key in steps) stepped(steps[event.key]);
+    else return;
+    event.preventDefault();
+  });
+}

@@ -90,7 +90,7 @@ export function keptChart(run) {
       const high = run.bins[i + 1] - 1;
       return high > low ? `${low}–${high}` : `${low}`;
     });
-    const every = step < 22 ? 3 : step < 40 ? 2 : 1;
+    const every = step < 22 ? 3 : step < 60 ? 2 : 1;
     const height = run.methods.length * row + 40;
     return canvas(width, height,
       run.methods.map((m, j) => {

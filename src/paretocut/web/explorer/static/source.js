@@ -26,16 +26,20 @@ const here = () => encodeURIComponent(state.run);
 export const loadRun = async () => (inReport ? report.run : asked(`${here()}/run`));
 export const loadFrontier = async () => (inReport ? report.frontier : asked(`${here()}/frontier`));
 export const hasQuery = (i) => !inReport || i in report.queries;
-export async function loadQuery(i, also = null) {
-  if (!inReport) return asked(`${here()}/query/${i}${also === null ? "" : `?also=${also}`}`);
+export async function loadQuery(i) {
+  if (!inReport) return asked(`${here()}/query/${i}`);
   if (!hasQuery(i)) throw new Error("this query is in the table of the report, but its list was left out");
   return report.queries[i];
 }
 export const loadCode = (i, k, method) =>
   asked(`${here()}/copy?${new URLSearchParams({ i, k, ...(method === null ? {} : { method }) })}`);
+export const loadGate = (method, threshold) => asked(`${here()}/gate?${new URLSearchParams({ method, threshold })}`);
 export const loadJudging = (i) => asked(`${here()}/judging/${i}`);
+export const loadQuestion = () => asked(`${here()}/question`);
+export const pressKey = (key, i, rank) => asked(`${here()}/answer`, sent({ key, i, rank }));
 export const loadQrels = () => asked(`${here()}/qrels`);
 export const sendJudgement = (i, rank, relevant) => asked(`${here()}/judge`, sent({ i, rank, relevant }));
 export const learnAgain = (i, rank) => asked(`${here()}/learn`, sent({ i, rank }));
 export const upload = (given) => asked("upload", sent(given));
 export const reportNote = () => report.note;
+export const reportSummary = () => report.summary;

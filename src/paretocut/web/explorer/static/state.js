@@ -2,7 +2,7 @@
 
 const DEFAULTS = {
   run: "run", // which run is open
-  view: "run", // run or query
+  view: document.getElementById("report") ? "report" : "run", // or query, judge
   q: null, // name of the query
   k: null, // a cut by eye; null is the method's own
   m: "consensus", // the method that decides
@@ -10,6 +10,7 @@ const DEFAULTS = {
   sort: "disagreement",
   find: "",
   zoom: "head", // head, all or log
+  gate: null, // a threshold of the best score, chosen by eye
   theme: null, // light or dark; null is the system's
 };
 
@@ -19,6 +20,7 @@ export function readAddress() {
   const given = new URLSearchParams(location.hash.slice(1));
   Object.assign(state, DEFAULTS);
   for (const name of Object.keys(DEFAULTS)) if (given.has(name)) state[name] = given.get(name);
+  state.gate = Number.isFinite(Number.parseFloat(state.gate)) ? Number.parseFloat(state.gate) : null;
   state.k = state.k === null || !/^\d+$/.test(state.k) ? null : Number(state.k);
 }
 

@@ -1,0 +1,253 @@
+"""How every picture in a notebook is drawn: HTML with inline SVG, made of strings alone.
+
+Text and axes take the colour of the page, so they read on light and on dark ones. Each element
+has its own style; that of the page stays as it is.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from paretocut.decisions.warnings import WARNINGS
+from paretocut.lists import FloatArray, IntArray
+
+# Colours of Okabe and Ito: of results that are kept, of what chance would bring, and of relevant
+# results. They stand out from white and from black.
+KEPT, NULL, RELEVANT = "#D55E00", "#0072B2", "#009E73"
+WIDTH, HEIGHT = 560, 220
+LEFT, RIGHT, TOP, BOTTOM = 58, 24, 12, 40
+BARS = 40  # of a histogram
+_POINTS = 150  # the most results of one colour that are drawn
+_LOG_FROM = 100  # ranks of longer lists are on a logarithmic axis, where the top has room
+_LONGEST = 400  # letters of a text
+_CARD = (
+    "box-sizing:border-box;padding:12px 16px;border:1px solid rgb(128 128 128/35%);"
+    "border-radius:12px;color:inherit;font:14px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,"
+    "'Helvetica Neue',Arial,sans-serif;font-feature-settings:'tnum'"
+)
+# What XML cannot hold, even escaped.
+_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A way from numbers to pixels: ``low`` is drawn at ``start``, ``high`` at ``end``."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    log: bool = False
+    whole: bool = False
+
+    def at(self, values: ArrayLike) -> FloatArray:
+        """Return the pixels of the values; those outside lie on the border."""
+        low, high = self.low, self.high
+        x = np.clip(np.asarray(values, dtype=np.float64), low, high)
+        if self.log:
+            x, low, high = np.log(x), math.log(low), math.log(high)
+        # Halves, because the difference of two doubles may be too large for one.
+        spread = high / 2 - low / 2
+        share = (x / 2 - low / 2) / spread if spread > 0 else np.full(x.shape, 0.5)
+        return np.asarray(self.start + (self.end - self.start) * share)
+
+    def ticks(self) -> list[tuple[float, str]]:
+        """Return three to seven round numbers, or the powers of ten, each with its label."""
+        if self.log:
+            first, last = math.ceil(math.log10(self.low)), math.floor(math.log10(self.high))
+            return [(10.0**power, f"{10**power:,}") for power in range(first, last + 1)]
+        spread, largest = self.high - self.low, max(abs(self.low), abs(self.high))
+        # Numbers whose difference a double can hardly hold have no round ones between them.
+        if not (math.isfinite(spread) and spread > max(1e-300, 1e-12 * largest)):
+            ends = [self.low, self.high][: 1 + (self.high > self.low)]
+            return [(end, number(end)) for end in ends]
+        step = 10.0 ** math.floor(math.log10(spread / 3))
+        step *= max(m for m in (1, 2, 5) if m == 1 or spread / (m * step) >= 3)
+        step = max(step, 1.0) if self.whole else step
+        digits = max(4, math.ceil(math.log10(largest / step)) + 1)
+        first, last = math.ceil(self.low / step), math.floor(self.high / step)
+        return [(i * step, number(i * step, digits)) for i in range(first, last + 1)]
+
+
+def along(low: float, high: float) -> Axis:
+    """Return the axis of numbers at the bottom of a picture."""
+    return Axis(low, high, LEFT, WIDTH - RIGHT)
+
+
+def upward(high: float) -> Axis:
+    """Return the axis of heights from zero."""
+    return Axis(0.0, high, HEIGHT - BOTTOM, TOP)
+
+
+def rank_axes(n: int, ends: FloatArray, higher_is_better: bool) -> tuple[Axis, Axis]:
+    """Return the axes of scores by rank: the best is on top, a distance too.
+
+    ``ends`` begins with the best score and ends with the worst.
+    """
+    best, worst = (float(ends[0]), float(ends[-1])) if n else (1.0, 0.0)
+    x = Axis(0.5, max(n, 1) + 0.5, LEFT, WIDTH - RIGHT, log=n > _LOG_FROM, whole=True)
+    top, bottom = TOP + 6, HEIGHT - BOTTOM - 6
+    if higher_is_better:
+        return x, Axis(worst, best, bottom, top)
+    return x, Axis(best, worst, top, bottom)
+
+
+def ranked_frame(x: Axis, y: Axis, higher_is_better: bool) -> Iterator[str]:
+    """Yield the frame of scores by rank."""
+    rank = "rank (logarithmic)" if x.log else "rank"
+    return frame(x, y, rank, "score" if higher_is_better else "distance")
+
+
+def thin(x: Axis, first: int, last: int) -> IntArray:
+    """Return positions from ``first`` to before ``last``: all, or some evenly along the axis."""
+    if last - first <= _POINTS:
+        return np.arange(first, last)
+    space = np.geomspace if x.log else np.linspace
+    ranks: IntArray = np.unique(np.rint(space(first + 1, last, _POINTS)).astype(np.int64))
+    return ranks - 1
+
+
+def dots(x: FloatArray, y: FloatArray, colour: str, opacity: float = 1.0) -> str:
+    """Return dots: lines of no length with round ends, the shortest way to write many."""
+    moves = "".join(f"M{a:.1f} {b:.1f}h0" for a, b in zip(x, y, strict=True))
+    if not moves:
+        return ""
+    return (
+        f'<path d="{moves}" stroke="{colour}" stroke-opacity="{opacity}" stroke-width="5" '
+        'stroke-linecap="round" fill="none"/>'
+    )
+
+
+def points(
+    x: Axis, y: Axis, scores: FloatArray, first: int, last: int, colour: str, opacity: float = 1.0
+) -> str:
+    """Return the scores by rank as dots, from position ``first`` to before ``last``."""
+    at = thin(x, first, last)
+    return dots(x.at(at + 1.0), y.at(scores[at]), colour, opacity)
+
+
+def line(x: FloatArray, y: FloatArray, colour: str, opacity: float = 1.0) -> str:
+    path = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))
+    return (
+        f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-opacity="{opacity}" '
+        'stroke-width="2"/>'
+    )
+
+
+def upright(x: Axis, value: float, name: str, y: float, anchor: str) -> str:
+    """Return a line from top to bottom with its name beside it."""
+    at = float(x.at(value))
+    return (
+        f'<path d="M{at:.1f} {TOP}V{HEIGHT - BOTTOM}" stroke="{KEPT}" stroke-width="1.5"/>'
+        + word(at + (6 if anchor == "start" else -6), y, name, anchor, KEPT)
+    )
+
+
+def cut_line(x: Axis, k: int) -> str:
+    """Return the cut after ``k`` results.
+
+    Scores fall, so there is room for words at the bottom on the left, on top on the right.
+    """
+    early = 2 * x.at(k + 0.5) < LEFT + WIDTH
+    words = (HEIGHT - BOTTOM - 8, "start") if early else (TOP + 12, "end")
+    return upright(x, k + 0.5, f"cut: {k}", *words)
+
+
+def word(x: float, y: float, words: str, anchor: str, colour: str = "currentColor") -> str:
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}">{text(words)}</text>'
+    )
+
+
+def frame(x: Axis, y: Axis, x_name: str, y_name: str) -> Iterator[str]:
+    """Yield the axes with their ticks and names; no name means no ticks."""
+    bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
+    yield (
+        f'<path d="M{LEFT} {TOP}V{bottom}H{right}" stroke="currentColor" stroke-opacity="0.5" '
+        'fill="none"/>'
+    )
+    for tick, label in x.ticks():
+        yield word(float(x.at(tick)), bottom + 15, label, "middle")
+    yield word((LEFT + right) / 2, HEIGHT - 7, x_name, "middle")
+    if not y_name:
+        return
+    for tick, label in y.ticks():
+        at = float(y.at(tick))
+        yield f'<path d="M{LEFT} {at:.1f}H{right}" stroke="currentColor" stroke-opacity="0.12"/>'
+        yield word(LEFT - 6, at + 4, label, "end")
+    middle = (TOP + bottom) / 2
+    yield f'<g transform="rotate(-90 12 {middle})">{word(12, middle, y_name, "middle")}</g>'
+
+
+def bars(
+    x: Axis,
+    y: Axis,
+    edges: FloatArray,
+    counts: IntArray,
+    colours: Sequence[str],
+    of: str,
+    heights: FloatArray | None = None,
+    opacity: float = 1.0,
+) -> Iterator[str]:
+    """Yield the bars of a histogram, which say how many there are; no bar where there are none."""
+    tall = counts if heights is None else heights
+    for i in np.flatnonzero(counts).tolist():
+        left, right = (float(v) for v in x.at(edges[i : i + 2]))
+        top = float(y.at(tall[i]))
+        yield (
+            f'<rect x="{left:.1f}" y="{top:.1f}" width="{max(right - left - 1, 0.5):.1f}" '
+            f'height="{HEIGHT - BOTTOM - top:.1f}" fill="{colours[i]}" fill-opacity="{opacity}">'
+            f"<title>{counts[i]} {of}</title></rect>"
+        )
+
+
+def number(value: float, digits: int = 4) -> str:
+    return f"{value:.{digits}g}"
+
+
+def facts(known: Mapping[str, str]) -> str:
+    return " · ".join(f"{text(name)} <b>{text(value)}</b>" for name, value in known.items())
+
+
+def key(names: Mapping[str, str]) -> str:
+    """Return what the colours mean, in a line above the picture."""
+    marks = (f'<span style="color:{c}">&#9679;</span> {text(name)}' for name, c in names.items())
+    return f"<div>{' &#160; '.join(marks)}</div>"
+
+
+def explained(warnings: Sequence[str]) -> dict[str, str]:
+    return {name: WARNINGS.get(name, "") for name in warnings}
+
+
+def figure(
+    head: str, title: str, about: str, body: Sequence[str], warnings: Mapping[str, str]
+) -> str:
+    """Return head, picture and warnings as one element."""
+    notes = "".join(
+        f'<div><span style="color:{KEPT}">&#9888;</span> <b>{text(name)}</b>: {text(meaning)}</div>'
+        for name, meaning in warnings.items()
+    )
+    drawing = (
+        f'<svg role="img" viewBox="0 0 {WIDTH} {HEIGHT}" style="width:100%;height:auto;'
+        'display:block;font-size:11px;color:inherit" xmlns="http://www.w3.org/2000/svg">'
+        f"<title>{text(title)}</title><desc>{text(about)}</desc>{''.join(body)}</svg>"
+    )
+    return card(f"<div>{head}</div>{drawing if body else ''}{notes}")
+
+
+def card(content: str, width: str = "max-width:40em") -> str:
+    """Return the content in the frame and type that all pictures share."""
+    return f'<div style="{width};{_CARD}">{content}</div>'
+
+
+def text(words: str) -> str:
+    """Return the text, escaped for HTML and XML alike, and not too long."""
+    short = words if len(words) <= _LONGEST else words[: _LONGEST - 3] + "..."
+    return html.escape(_FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", short))
