@@ -29,7 +29,7 @@ ODD = [
     b'{"scores": [1], "scores": [2, 3]}',
     b'{"scores": [1], "\\u0073cores": [2, 3]}',
     b'{"\\u0073cores": [2, 3]}',
-    b'{"scores": [1], "query": "caf\\u00e9"}',
+    b'{"scores": [1], "query": "\\u00e9t\\u00e9"}',
     b'{"scores": [1], "lists": [[1]]}',
     b'{"scores": null, "lists": [[1]]}',
     b'{"scores": [1], "lists": null}',
