@@ -40,7 +40,7 @@ def test_a_log_takes_the_place_of_labels_for_dense_scores(content: Any) -> None:
 def test_the_guide_says_what_was_measured(content: Any) -> None:
     excess = report._excess(content["whether"]["MiniLM"], "log")["log_excess"]
     guide = " ".join((ROOT / "docs" / "calibrate.md").read_text(encoding="utf-8").split())
-    assert f"On dense scores this is {excess} points of error from the threshold" in guide
+    assert f"dense scores its error is {excess} points above that of the threshold learned" in guide
 
 
 def test_lexical_scores_are_noticed(content: Any) -> None:
