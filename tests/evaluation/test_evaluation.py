@@ -390,3 +390,15 @@ def test_progress_may_be_a_function_that_ends_the_work() -> None:
     with pytest.raises(Enough):
         evaluate(methods, lists, ["f1"], splits=4, progress=tell)
     assert len(calls) == 3
+
+
+def test_the_interval_of_an_estimated_share_stays_between_0_and_1() -> None:
+    scores = -np.sort(-np.random.default_rng(0).normal(size=(4, 20)), axis=1)
+    relevance = np.full(scores.shape, np.nan)
+    relevance[:, :4], relevance[:, -1] = 1, 0  # all that is known of the head is relevant
+    lists = RankedLists(scores, relevance)
+    cuts = {f"{k}": FixedK(k) for k in (5, 6, 19)}
+    done = evaluate(cuts, lists, ("precision", "recall", "f1"), test=lists)
+    highs = [done[metric, name].high for metric in done.metrics for name in cuts]
+    assert max(highs) == 1.0
+    assert min(done[metric, name].low for metric in done.metrics for name in cuts) >= 0.0

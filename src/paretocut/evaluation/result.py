@@ -12,6 +12,7 @@ import numpy as np
 
 from paretocut import metrics
 from paretocut.lists import FloatArray, IntArray
+from paretocut.metrics.curves import is_share
 from paretocut.metrics.significance import bootstrap_interval, holm, sign_flip_test
 from paretocut.schema.drawn import Drawn
 from paretocut.schema.parameters import check_choice
@@ -303,6 +304,8 @@ class Evaluation(Drawn):
             wide = NormalDist().inv_cdf(0.5 + 0.5 * self.confidence) * self.unknown[i]
             low = means - np.hypot(means - low, wide)
             high = means + np.hypot(high - means, wide)
+            if is_share(self.metrics[i]):
+                low, high = np.clip((low, high), 0.0, 1.0)
         pvalues: dict[int, float] = {}
         base = None if self.baseline is None else self.truncators.index(self.baseline)
         if base is not None:

@@ -342,6 +342,11 @@ def names() -> Iterable[str]:
     return [*_NAMED, "f<beta>[/collection]", "utility(<gain>,<cost>)", "reranked_ndcg@<at>(<cost>)"]
 
 
+def is_share(name: str) -> bool:
+    """Return whether the values of the metric of this name lie between 0 and 1."""
+    return name in ("accuracy", "precision", "recall") or bool(_F_BETA.fullmatch(name))
+
+
 def get(metric: MetricLike) -> Metric:
     """Return the metric of this name, the metric itself, or a metric made of a function.
 
