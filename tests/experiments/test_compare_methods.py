@@ -74,6 +74,7 @@ def test_results_of_the_networks_follow_from_the_cuts_that_are_kept(run: Run) ->
 
 
 @pytest.mark.usefixtures("shared_data")
+@pytest.mark.slow
 def test_networks_are_kept_for_their_settings_whatever_the_device(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -99,6 +99,7 @@ def check_column(tasks: list[Task], metric: str, monkeypatch: pytest.MonkeyPatch
     json.dumps(column, allow_nan=False)
 
 
+@pytest.mark.slow
 def test_same_document_keeps_the_match_of_half_of_the_test_queries(
     shared_data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,6 +136,7 @@ def test_same_document_keeps_the_match_of_half_of_the_test_queries(
         assert ties[row.name]["keeps least"] == pytest.approx(accuracy)
 
 
+@pytest.mark.slow
 def test_authorship_indexes_ten_to_fifty_articles_of_an_author(
     shared_data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -38,7 +38,13 @@ def make(name: str) -> Truncator:
     return truncator
 
 
-@pytest.fixture(params=truncators.names())
+# One network of three stands for the others in the quick tests.
+@pytest.fixture(
+    params=[
+        pytest.param(name, marks=pytest.mark.slow if name in ("choppy", "attncut") else ())
+        for name in truncators.names()
+    ]
+)
 def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

@@ -25,7 +25,11 @@ from paretocut.truncators.neural.batches import steps_of
 from paretocut.truncators.neural.truncator import NeuralTruncator
 
 
-@pytest.fixture(params=[BiCut, Choppy, AttnCut], ids=lambda kind: kind.__name__)
+# One of the three stands for the others in the quick tests.
+@pytest.fixture(
+    params=[BiCut, *(pytest.param(kind, marks=pytest.mark.slow) for kind in (Choppy, AttnCut))],
+    ids=lambda kind: kind.__name__,
+)
 def kind(request: pytest.FixtureRequest) -> type[NeuralTruncator]:
     return request.param
 

@@ -65,7 +65,7 @@ def test_sigterm_lets_requests_under_way_be_answered(count: str) -> None:
     assert not [line for line in service.lines if line["level"] == "error"]
 
 
-@pytest.mark.parametrize("count", ["1", "2"])
+@pytest.mark.parametrize("count", [pytest.param("1", marks=pytest.mark.slow), "2"])
 def test_a_kept_connection_waits_for_nothing(count: str) -> None:
     """With several workers each answer once came 40 ms late: Nagle and delayed acknowledgement."""
     with (
@@ -81,6 +81,7 @@ def test_a_kept_connection_waits_for_nothing(count: str) -> None:
         assert min(times) < 0.03
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not spread connections")
 def test_connections_are_spread_over_the_workers() -> None:
     """Of a shared socket the first worker to wake took 15 or 16 of 16 connections."""

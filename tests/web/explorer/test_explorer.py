@@ -227,7 +227,16 @@ def run_command(command: str) -> list[int]:
 ODD = 'a run\'s $HOME "2".txt'
 
 
-@pytest.mark.parametrize("form", ["one", "folder", "fused", "distances", "fused distances", "odd"])
+@pytest.mark.parametrize(
+    "form",
+    [
+        *("one", "fused", "odd"),
+        *(
+            pytest.param(form, marks=pytest.mark.slow)
+            for form in ("folder", "distances", "fused distances")
+        ),
+    ],
+)
 def test_copied_code_cuts_as_the_page_does(
     form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -399,6 +408,7 @@ def test_uploaded_files_are_read_as_the_command_line_reads_them(
         pasted_lists(file.read_bytes(), name="my.xlsx")
 
 
+@pytest.mark.slow
 def test_a_report_of_20_000_queries_is_written(tmp_path: Path) -> None:
     """It once failed, with an option that nobody had given."""
     scores = np.random.default_rng(0).exponential(size=(20_000, 12))
