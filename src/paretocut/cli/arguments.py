@@ -327,7 +327,7 @@ def methods_and_metrics(leave_out: str = "") -> str:
         "surprise:refit=all,transform=log. "
         f"A metric is one of {', '.join(pc.metrics.names())}. The recall in f1 counts the relevant "
         "results in the list; f1/collection counts all relevant documents, as set_F of trec_eval "
-        "does. In penalized_dcg an irrelevant result counts -1."
+        "does. In penalized_dcg an irrelevant result counts -1; plain dcg never favours a cut."
     )
 
 
