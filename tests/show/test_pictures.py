@@ -396,7 +396,7 @@ def test_gated_cuts_have_pictures() -> None:
 
 
 def test_limits_set_afterwards_are_shown() -> None:
-    cut = FixedK(5).cut(planted()).limited(2, "all that fit into 500 tokens")
+    cut = FixedK(5).cut(planted()).limited(np.arange(2), "all that fit into 500 tokens")
     root = drawn(cut)
     assert len(dots(root, True)) == 2
     assert "all that fit into 500 tokens" in words(root)

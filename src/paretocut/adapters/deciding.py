@@ -1,7 +1,7 @@
-"""How adapters decide: which results have a score, the decision on them, the report.
+"""How answers are decided on: which results have a score, their direction, the report.
 
-An adapter is a filter: what it keeps stays in the caller's order, and the caller's objects are not
-touched. All of them go through `decide`.
+`paretocut.keep` and the classes for frameworks go through `decide_on`. What is kept stays in the
+caller's order, and the caller's objects are not touched.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from paretocut.adapters.reporting import OF_RESULT, report, summary, warn_of_shortfall
+from paretocut.adapters.reporting import report, summary, warn_of_shortfall
 from paretocut.adapters.tokens import TokenBudget
+from paretocut.answers.answer import column, direction_of
 from paretocut.decisions import Cut, Cuts
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
 from paretocut.lists.columns import check_direction
 from paretocut.schema.files import decode, encode
-from paretocut.schema.parameters import check_choice, check_positive_int
+from paretocut.schema.parameters import check_bool, check_choice, check_positive_int
 from paretocut.truncators.choose import Chosen
 
 T = TypeVar("T")
@@ -33,6 +34,8 @@ FETCH_K = 200
 UNSCORED = ("refuse", "keep", "drop")
 """What can be done with results that have no score."""
 
+DISTANCES = "distances, as their order shows"
+
 
 class CutList(list[T]):
     """A list of the results kept, with the decision that kept them.
@@ -40,54 +43,240 @@ class CutList(list[T]):
     Attributes
     ----------
     cut
-        How many and why: `paretocut.Cut`, with its reason and warnings.
+        How many and why: `paretocut.Cut`, with its reason and warnings. A list of answers to many
+        queries has ``cuts`` instead: `paretocut.Cuts`.
     """
 
-    def __init__(self, results: Iterable[T], cut: Cut) -> None:
+    cut: Cut
+    cuts: Cuts
+
+    def __init__(self, results: Iterable[T], cut: Cut | Cuts) -> None:
         super().__init__(results)
-        self.cut = cut
+        setattr(self, "cut" if isinstance(cut, Cut) else "cuts", cut)
 
 
 class CutTuple(tuple[Any, ...]):
-    """The arrays of an answer to many queries, with the decisions on them.
+    """A tuple with the decision on what it holds, in ``cut`` or ``cuts``, as in `CutList`."""
 
-    Attributes
-    ----------
-    cuts
-        How many of each and why: `paretocut.Cuts`.
-    """
-
+    cut: Cut
     cuts: Cuts
 
-    @classmethod
-    def of(cls, arrays: Iterable[Any], cuts: Cuts) -> CutTuple:
-        made = cls(arrays)
-        made.cuts = cuts
+    def __new__(cls, results: Iterable[Any] = (), cut: Cut | Cuts | None = None) -> CutTuple:
+        made = super().__new__(cls, results)
+        if cut is not None:
+            setattr(made, "cut" if isinstance(cut, Cut) else "cuts", cut)
         return made
 
 
 @dataclass(frozen=True)
 class Decision:
-    """The decision on one answer: on the scores that are there, and their positions in it."""
+    """The decision on one list: on the scores that are there, and their positions in it."""
 
     cut: Cut
     scores: FloatArray
-    positions: IntArray
+    positions: IntArray | None  # None: all of them are there
 
     @property
-    def kept(self) -> IntArray:
+    def kept(self) -> list[int]:
         """Positions of the results kept, in the caller's order."""
-        return np.sort(self.positions[self.cut.indices])
+        places = np.sort(self.cut.indices)
+        found: list[int] = (places if self.positions is None else self.positions[places]).tolist()
+        return found
 
     def marks(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Yield the position of each result kept, in the caller's order, and its metadata."""
+        """Yield the position of each result kept, in the caller's order, and its metadata.
+
+        Surprise, p-value and E-value are there if the decision was made on tails.
+        """
         cut = self.cut
-        kept = np.sort(cut.indices)
-        columns = (self.scores, cut.surprise, cut.pvalues, cut.evalues)
-        rows = zip(*(column[kept].tolist() for column in columns), strict=True)
+        columns = {"score": self.scores}
+        if cut.has_tails:
+            columns |= {"surprise": cut.surprise, "pvalue": cut.pvalues, "evalue": cut.evalues}
+        own = np.sort(cut.indices)
+        rows = zip(*(values[own].tolist() for values in columns.values()), strict=True)
         of_list = summary(cut)
-        for at, row in zip(self.positions[kept].tolist(), rows, strict=True):
-            yield at, dict(zip(OF_RESULT, row, strict=True)) | of_list
+        for at, row in zip(self.kept, rows, strict=True):
+            yield at, dict(zip(columns, row, strict=True)) | of_list
+
+
+def decide_on(
+    scores: Sequence[FloatArray],
+    chosen: Chosen,
+    *,
+    who: str,
+    higher_is_better: bool | None = None,
+    said: bool | None = None,
+    lists: RankedLists | None = None,
+    queries: Sequence[str | None] | None = None,
+    budget: TokenBudget | None = None,
+    text_of: Callable[[int, int], str] = lambda query, i: str(i),
+    asked: int | None = None,
+    remedy: str = "search deeper (ef_search, nprobe, num_candidates)",
+) -> tuple[list[Decision], Cuts | None]:
+    """Return the decision on each list, and all of them together if there are several.
+
+    A score that is not finite means that there is no result. ``said`` is the direction that the
+    host states. ``lists`` are the same results after a fusion. ``text_of`` takes the number of a
+    list and a position in it. A warning says when a search ``asked`` for more than twice as many
+    results as came.
+    """
+    there = [_there(values) for values in scores]
+    if asked is not None:
+        warn_of_shortfall([own.size for own, _ in there], asked, who=who, remedy=remedy)
+    known = queries is not None and all(isinstance(query, str) for query in queries)
+    cuts: Cuts | None = None
+    with _speaking_for(who):
+        up, note = True, ""
+        if lists is None:
+            values = [own for own, _ in there]
+            up, note = _direction(higher_is_better, chosen, said, values, who)
+        if len(there) == 1 and lists is None:
+            text = queries[0] if known and queries is not None else None
+            one = chosen.cut(there[0][0], query=text, higher_is_better=up)
+            found = [one.noted(note) if note else one]
+        else:
+            given: Any = lists
+            if lists is None:
+                given = Ragged.from_any([own for own, _ in there], dtype=np.float64)
+            how: dict[str, Any] = {} if lists is not None else {"higher_is_better": up}
+            cuts = chosen.cut_batch(given, queries=queries if known else None, **how)
+            cuts = cuts.noted(note) if note else cuts
+            found = list(cuts)
+    if budget is not None and budget.most is not None:
+        for i, cut in enumerate(found):
+            found[i] = budget.limited(cut, lambda at, i=i: text_of(i, _at(there[i][1], at)))  # type: ignore[misc]
+        if cuts is not None:
+            changed = {i: c.indices for i, c in enumerate(found) if c.k < cuts.k[i]}
+            cuts = cuts.limited(changed, f"all that fit into {budget.most} tokens")
+            found = list(cuts)
+    report(found, who)
+    return [Decision(cut, *one) for cut, one in zip(found, there, strict=True)], cuts
+
+
+def _at(positions: IntArray | None, i: int) -> int:
+    return i if positions is None else int(positions[i])
+
+
+def _there(values: FloatArray) -> tuple[FloatArray, IntArray | None]:
+    """Return the scores that are there, and their positions."""
+    finite = np.isfinite(values)
+    if finite.all():
+        return values, None
+    positions = np.flatnonzero(finite)
+    return values[positions], positions
+
+
+def _direction(
+    given: bool | None, chosen: Chosen, said: bool | None, scores: Sequence[FloatArray], who: str
+) -> tuple[bool, str]:
+    """Return whether higher is better, and a note where only the order of the results shows it."""
+    if given is not None:
+        return check_bool(given, who=who, name="higher_is_better"), ""
+    learned = chosen.truncator.direction
+    if learned is not None and said is not None and learned != said:
+        kinds = ("distances", "scores")
+        raise InvalidScoresError(
+            f"{who}: the answer must hold {kinds[learned]}, as the lists that the truncator was "
+            f"fitted on, got {kinds[said]}"
+        )
+    known = said if learned is None else learned
+    if known is not None:
+        return known, ""
+    shown = direction_of(scores, who)
+    return (True, "") if shown is not False else (False, DISTANCES)
+
+
+@contextmanager
+def _speaking_for(who: str) -> Iterator[None]:
+    """Put the caller's name before what a truncator says of the lists."""
+    try:
+        yield
+    except (InvalidParameterError, InvalidScoresError) as error:
+        text = str(error).removeprefix("cut_batch: ").removeprefix("cut: ")
+        if text.startswith(f"{who}: "):
+            raise
+        raise type(error)(f"{who}: {text}") from error
+
+
+def filter_scored(
+    results: Sequence[T],
+    chosen: Chosen,
+    *,
+    who: str,
+    what: str,
+    score_of: Callable[[T], float | None],
+    mark: Callable[[T, dict[str, Any]], T],
+    text_of: Callable[[T], str] = str,
+    query: str | None = None,
+    unscored: str = "refuse",
+    **how: Any,
+) -> CutList[T]:
+    """Return marked copies of the results kept, and results without a score if asked to.
+
+    ``what`` says what the results must be; ``how`` is as in `decide_on`.
+    """
+    try:
+        scores = column([score_of(result) for result in results], who)
+    except (AttributeError, KeyError, TypeError) as error:
+        raise InvalidParameterError(
+            f"{who}: results must be {what}, got {type(results).__name__} {results!r:.80}"
+        ) from error
+    check_choice(unscored, UNSCORED, who=who, name="unscored")
+    missing = np.flatnonzero(np.isnan(scores)).tolist()
+    if missing and unscored == "refuse":
+        raise InvalidScoresError(
+            f"{who}: results must have scores unless unscored='keep' or 'drop'; "
+            f"got none for the result at index {missing[0]}"
+        )
+    if results and len(missing) == len(results) and unscored == "drop":
+        raise InvalidScoresError(
+            f"{who}: some result must have a score, or all of them would be dropped; "
+            f"got none for any of {len(results)}"
+        )
+    (decision,), _ = decide_on(
+        [scores],
+        chosen,
+        who=who,
+        queries=[query],
+        text_of=lambda _, i: text_of(results[i]),
+        **how,
+    )
+    kept = {i: mark(results[i], values) for i, values in decision.marks()}
+    if unscored == "keep":
+        kept |= {i: results[i] for i in missing}
+    return CutList([kept[i] for i in sorted(kept)], decision.cut)
+
+
+def at_most(chosen: Chosen, most: int | None, who: str, name: str) -> Chosen:
+    """Return the choice with a bound that came at run time, under this name."""
+    if most is None:
+        return chosen
+    check_positive_int(most, who=who, name=name)
+    least = most if chosen.max_k is None else min(most, chosen.max_k)
+    return replace(chosen, max_k=least, min_k=min(chosen.min_k, least))
+
+
+def stored(options: Mapping[str, Any], who: str) -> dict[str, Any]:
+    """Return options as a stored component has them: models as plain data, and no functions."""
+    plain = dict(options)
+    if plain.get("count_tokens") is not None:
+        raise InvalidParameterError(
+            f"{who}: count_tokens must be None for the component to be stored, "
+            f"got {plain['count_tokens']!r}"
+        )
+    for name in plain.keys() & {"truncator", "fusion"}:
+        value = plain[name]
+        is_path = isinstance(value, os.PathLike)
+        plain[name] = os.fspath(value) if is_path else encode(value, who=who, name=name)
+    return plain
+
+
+def restored(value: Any) -> Any:
+    """Return the model that `stored` made plain data of; anything else as it is."""
+    return decode(value) if isinstance(value, dict) else value
+
+
+# Until the adapters that use them are gone.
 
 
 def decide(
@@ -114,15 +303,6 @@ def decide(
     final = cuts if limit is None else [limit(i, cut) for i, cut in enumerate(cuts)]
     report(final, who)
     return cuts, final
-
-
-@contextmanager
-def _speaking_for(who: str) -> Iterator[None]:
-    """Put the adapter's name before what a truncator says of the lists."""
-    try:
-        yield
-    except (InvalidParameterError, InvalidScoresError) as error:
-        raise type(error)(f"{who}: {str(error).removeprefix('cut_batch: ')}") from error
 
 
 def cut_each(
@@ -183,44 +363,6 @@ def cut_scored(
     return decision
 
 
-def filter_scored(
-    results: Sequence[T],
-    chosen: Chosen,
-    *,
-    who: str,
-    what: str,
-    score_of: Callable[[T], float | None],
-    mark: Callable[[T, dict[str, Any]], T],
-    text_of: Callable[[T], str] = str,
-    unscored: str = "refuse",
-    **how: Any,
-) -> CutList[T]:
-    """Return marked copies of the results kept, and results without a score if asked to.
-
-    ``what`` says what the results must be. Their order says nothing of their direction.
-    """
-    scores = read_each(results, score_of, who=who, what=what)
-    check_choice(unscored, UNSCORED, who=who, name="unscored")
-    missing = [i for i, score in enumerate(scores) if score is None or score != score]
-    if missing and unscored == "refuse":
-        raise InvalidScoresError(
-            f"{who}: results must have scores unless unscored='keep' or 'drop'; "
-            f"got none for the result at index {missing[0]}"
-        )
-    if results and len(missing) == len(results) and unscored == "drop":
-        raise InvalidScoresError(
-            f"{who}: some result must have a score, or all of them would be dropped; "
-            f"got none for any of {len(results)}"
-        )
-    decision = cut_scored(
-        scores, chosen, who=who, best_first=False, text_of=lambda i: text_of(results[i]), **how
-    )
-    kept = {i: mark(results[i], values) for i, values in decision.marks()}
-    if unscored == "keep":
-        kept |= {i: results[i] for i in missing}
-    return CutList([kept[i] for i in sorted(kept)], decision.cut)
-
-
 def _scored(scores: Any, who: str) -> tuple[FloatArray, IntArray]:
     """Return the scores that are there, and their positions."""
     try:
@@ -243,32 +385,3 @@ def read_each(results: Any, read: Callable[[Any], T], *, who: str, what: str) ->
         raise InvalidParameterError(
             f"{who}: results must be {what}, got {type(results).__name__} {results!r:.80}"
         ) from error
-
-
-def at_most(chosen: Chosen, most: int | None, who: str, name: str) -> Chosen:
-    """Return the choice with a bound that came at run time, under this name."""
-    if most is None:
-        return chosen
-    check_positive_int(most, who=who, name=name)
-    least = most if chosen.max_k is None else min(most, chosen.max_k)
-    return replace(chosen, max_k=least, min_k=min(chosen.min_k, least))
-
-
-def stored(options: Mapping[str, Any], who: str) -> dict[str, Any]:
-    """Return options as a stored component has them: models as plain data, and no functions."""
-    plain = dict(options)
-    if plain.get("count_tokens") is not None:
-        raise InvalidParameterError(
-            f"{who}: count_tokens must be None for the component to be stored, "
-            f"got {plain['count_tokens']!r}"
-        )
-    for name in plain.keys() & {"truncator", "fusion"}:
-        value = plain[name]
-        is_path = isinstance(value, os.PathLike)
-        plain[name] = os.fspath(value) if is_path else encode(value, who=who, name=name)
-    return plain
-
-
-def restored(value: Any) -> Any:
-    """Return the model that `stored` made plain data of; anything else as it is."""
-    return decode(value) if isinstance(value, dict) else value

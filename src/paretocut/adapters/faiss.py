@@ -68,6 +68,6 @@ def cut_search(
     )
     for row, decision in enumerate(decisions):
         kept = decision.kept
-        new_distances[row, : kept.size] = distances[row, kept]
-        new_labels[row, : kept.size] = labels[row, kept]
-    return CutTuple.of((new_distances, new_labels), cuts)
+        new_distances[row, : len(kept)] = distances[row, kept]
+        new_labels[row, : len(kept)] = labels[row, kept]
+    return CutTuple((new_distances, new_labels), cuts)

@@ -35,4 +35,4 @@ def cut_knn_query(
         [row[one.kept] for row, one in zip(column, decisions, strict=True)]
         for column in (labels, distances)
     ]
-    return CutTuple.of(arrays, cuts)
+    return CutTuple(arrays, cuts)

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from paretocut.adapters.reporting import warn
+import numpy as np
+
 from paretocut.decisions import Cut
 from paretocut.errors import InvalidParameterError
 from paretocut.schema.parameters import check_positive_int
@@ -37,21 +38,20 @@ class TokenBudget:
         return {"max_tokens": self.most, "count_tokens": self.count}
 
     def limited(self, cut: Cut, text_of: Callable[[int], str]) -> Cut:
-        """Return the decision within the budget: the first results, best first, that fit."""
+        """Return the decision within the budget: the best results that fit, longer ones skipped."""
         if self.most is None:
             return cut
-        count, left, fit = self.count or estimate_tokens, self.most, 0
+        count, left, fit = self.count or estimate_tokens, self.most, []
         for i in cut.indices.tolist():
-            left -= count(text_of(i))
-            if left < 0:
-                break
-            fit += 1
-        if cut.k and not fit:
-            warn(
-                f"max_tokens={self.most} leaves nothing: the first of {cut.k} results has "
-                f"{self.most - left} tokens"
-            )
-        return cut.limited(fit, f"all that fit into {self.most} tokens")
+            needed = count(text_of(i))
+            if needed <= left:
+                left -= needed
+                fit.append(i)
+        if len(fit) == cut.k:
+            return cut
+        none = f"because not one of the best {cut.k} fits into {self.most} tokens"
+        why = f"all that fit into {self.most} tokens" if fit else none
+        return cut.limited(np.array(fit, dtype=np.int64), why)
 
 
 def estimate_tokens(text: str) -> int:

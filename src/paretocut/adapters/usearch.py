@@ -70,9 +70,9 @@ def cut_batch_matches(matches: Any, **options: Unpack[DecisionOptions]) -> Any:
     )
     for row, decision in enumerate(decisions):
         kept = decision.kept
-        keys[row, : kept.size] = keys[row, kept]
-        distances[row, : kept.size] = distances[row, kept]
-        counts[row] = kept.size
+        keys[row, : len(kept)] = keys[row, kept]
+        distances[row, : len(kept)] = distances[row, kept]
+        counts[row] = len(kept)
     result = dataclasses.replace(matches, keys=keys, distances=distances, counts=counts)
     result.cuts = cuts
     return result

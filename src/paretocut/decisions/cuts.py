@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import operator
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -64,6 +64,14 @@ class Decider(Protocol):
         """Return the tails of the lists, as this decider fits them."""
 
 
+class Limit(NamedTuple):
+    """What a limit leaves of one list: the places, the limit in words, the decisions before it."""
+
+    places: IntArray
+    why: str
+    of: Cuts
+
+
 @dataclass(eq=False)
 class Cuts(Drawn):
     """How many results of each list to keep, and why.
@@ -102,6 +110,8 @@ class Cuts(Drawn):
     _fits_of: dict[int, Tails] = field(default_factory=dict, repr=False)
     _reasons: tuple[str, ...] | None = field(default=None, repr=False)
     _warnings: tuple[tuple[str, ...], ...] | None = field(default=None, repr=False)
+    _limits: dict[int, Limit] = field(default_factory=dict, repr=False)
+    _note: str = field(default="", repr=False)
 
     @property
     def lists(self) -> RankedLists:
@@ -132,11 +142,43 @@ class Cuts(Drawn):
         return self._reasons
 
     def _reason(self, i: int) -> str:
+        if i in self._limits:
+            limit = self._limits[i]
+            kept = amount(len(limit.places), int(self.n[i]))
+            return f"{kept}, {limit.why}; otherwise {limit.of._reason(i)}"
         k, n, chosen = int(self.k[i]), int(self.n[i]), int(self.chosen[i])
         matches = n if self._matches is None else int(self._matches[i])
         why = "" if n == 0 else self._evidence.because(i, chosen)
         fused = "" if self._ranked is None else edge(self._ranked, i, k)
+        if self._note and n:
+            fused += f"; {self._note}"
         return sentence(k, n, chosen, matches, why) + fused
+
+    def limited(self, places: Mapping[int, IntArray], why: str) -> Cuts:
+        """Return the same decisions with fewer results in some lists, for a limit applied later.
+
+        Parameters
+        ----------
+        places
+            By number of a list, the places that are left of its `indices`, best first.
+        why
+            The limit, in words: "all that fit into 500 tokens".
+        """
+        k = self.k.copy()
+        for i, left in places.items():
+            k[i] = len(left)
+        limits = {i: Limit(left, why, self) for i, left in places.items()}
+        return replace(self, k=k, _limits={**self._limits, **limits}, _reasons=None, _warnings=None)
+
+    def noted(self, note: str) -> Cuts:
+        """Return the same decisions with something more to say at the end of each reason.
+
+        Parameters
+        ----------
+        note
+            The words: "distances, as their order shows".
+        """
+        return replace(self, _note=note, _reasons=None)
 
     @property
     def warnings(self) -> tuple[tuple[str, ...], ...]:
@@ -160,12 +202,16 @@ class Cuts(Drawn):
         sorted_here = self._given is None and self._order is not None and self.n[i] > 1
         if sorted_here and (np.diff(self._order[i]) < 0).all():  # type: ignore[index]
             names = (*names, "worst_first")
+        if i in self._limits and self.k[i] == 0 < self._limits[i].of.k[i]:
+            names = (*names, "over_budget")
         return names
 
     @property
     def indices(self) -> Ragged:
         """Positions of the kept results in the caller's lists, best first."""
         self._sort()
+        if self._limits:
+            return Ragged.from_any([cut.indices for cut in self], dtype=np.int64)
         if len(self) == 1:
             kept = int(self.k[0])
             places = np.arange(kept) if self._order is None else self._order.values[:kept]
@@ -256,11 +302,12 @@ class Cut(Drawn):
     n: int
     _cuts: Cuts
     _i: int
-    _limit: str = ""
 
     @property
     def indices(self) -> IntArray:
         """Positions of the kept results in the caller's list, best first."""
+        if self._i in self._cuts._limits:
+            return self._cuts._limits[self._i].places
         order = self._order
         return np.arange(self.k) if order is None else order[: self.k]
 
@@ -273,22 +320,29 @@ class Cut(Drawn):
     @property
     def reason(self) -> str:
         """One sentence that explains the decision."""
-        reason = self._cuts._reason(self._i)
-        if self._limit:
-            return f"{amount(self.k, self.n)}, {self._limit}; otherwise {reason}"
-        return reason
+        return self._cuts._reason(self._i)
 
-    def limited(self, k: int, why: str) -> Cut:
+    def limited(self, places: IntArray, why: str) -> Cut:
         """Return the same decision with fewer results, for a limit applied later.
 
         Parameters
         ----------
-        k
-            How many results the limit leaves.
+        places
+            What is left of `indices`, best first.
         why
             The limit, in words: "all that fit into 500 tokens".
         """
-        return self if k >= self.k else replace(self, k=k, _limit=why)
+        return self._cuts.limited({self._i: places}, why)[self._i]
+
+    def noted(self, note: str) -> Cut:
+        """Return the same decision with something more to say at the end of its reason.
+
+        Parameters
+        ----------
+        note
+            The words: "distances, as their order shows".
+        """
+        return self._cuts.noted(note)[self._i]
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -299,6 +353,11 @@ class Cut(Drawn):
     def method(self) -> str:
         """The truncator with its parameters, or the rule with its level, that decided."""
         return self._cuts.method
+
+    @property
+    def has_tails(self) -> bool:
+        """Whether the decision was made on tails, so that surprise costs nothing more."""
+        return self._cuts._evidence.tails is not None
 
     @property
     def surprise(self) -> FloatArray:
@@ -361,7 +420,7 @@ class Cut(Drawn):
         return self.k
 
     def __index__(self) -> int:
-        if self._order is not None:
+        if self._order is not None or not np.array_equal(self.indices, np.arange(self.k)):
             order = "Cut: a slice needs results that came best first, got another order"
             raise InvalidScoresError(f"{order}; take cut.of(results), or the places cut.indices")
         return self.k

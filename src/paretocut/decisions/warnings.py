@@ -32,6 +32,8 @@ WARNINGS = {
     "allow more errors, or judge more queries",
     "unseen_scores": "the scores are unlike those learned from: another model, metric or unit, or "
     "too few results; fit or calibrate again",
+    "over_budget": "results were worth keeping, but not one of them fits into max_tokens: allow "
+    "more tokens, or smaller chunks",
     "zero_scores": "results with score 0 match nothing and are not kept",
     "worst_first": "the scores came worst first and were sorted: if they are distances, give "
     "higher_is_better=False",
@@ -46,6 +48,7 @@ ABOUT_SCORES = (
     "saturated_scores",
     "accepts_nothing",
     "unseen_scores",
+    "over_budget",
 )
 """Warnings of scores from which little can be decided; adapters raise them as `ScoresWarning`."""
 

@@ -71,6 +71,11 @@ class Gated(Truncator):
         self.background = background
         self.alpha = alpha
 
+    @property
+    def direction(self) -> bool:
+        """Whether higher was better in the background."""
+        return self.background.higher_is_better
+
     def threshold(self) -> float:
         """Return the best score from which results are returned, on the scale of the search."""
         groups = self.background.groups
