@@ -105,12 +105,13 @@ def evaluate(
         _check_lists(test, chosen, "test")
     if baseline is not None and not whole:
         raise InvalidParameterError(
-            "evaluate: baseline must be None for lists judged in part, because estimates cannot be "
-            f"tested, got {baseline!r}"
+            "baseline must be None for lists judged in part, because estimates cannot be "
+            f"tested, got {baseline!r}",
+            who="evaluate",
         )
     if baseline is not None and not (isinstance(baseline, str) and baseline in chosen):
         raise InvalidParameterError(
-            f"evaluate: baseline must be one of {', '.join(chosen)}, got {shown(baseline)}"
+            f"baseline must be one of {', '.join(chosen)}, got {shown(baseline)}", who="evaluate"
         )
     check_probability(confidence, who="evaluate", name="confidence")
     check_int(seed, who="evaluate", name="seed")
@@ -269,8 +270,9 @@ def _run(
         data = pickle.dumps(work)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise InvalidParameterError(
-            "evaluate: n_jobs must be 1 for truncators and metrics that cannot be sent to other "
-            f"processes (functions must be defined in a module), got {n_jobs}: {error}"
+            "n_jobs must be 1 for truncators and metrics that cannot be sent to other "
+            f"processes (functions must be defined in a module), got {n_jobs}: {error}",
+            who="evaluate",
         ) from error
     # Spawned, not forked: libraries with threads of their own, torch for one, may hang in a fork.
     context = multiprocessing.get_context("spawn")
@@ -321,24 +323,26 @@ def _named(truncators: TruncatorsLike, *, ceiling: bool) -> dict[str, Truncator]
         pairs = [(item if isinstance(item, str) else repr(item), item) for item in truncators]
     else:
         raise InvalidParameterError(
-            "evaluate: truncators must be a mapping of names to truncators or a sequence of "
-            f"them, got {shown(truncators)}"
+            "truncators must be a mapping of names to truncators or a sequence of "
+            f"them, got {shown(truncators)}",
+            who="evaluate",
         )
     named: dict[str, Truncator] = {}
     for name, item in pairs:
         if name in named:
             raise InvalidParameterError(
-                f"evaluate: truncators must have different names, got {name!r} twice"
+                f"truncators must have different names, got {name!r} twice", who="evaluate"
             )
         made = registry.make(item) if isinstance(item, str) else item
         if not isinstance(made, Truncator):
             raise InvalidParameterError(
-                f"evaluate: truncators must be truncators or one of "
-                f"{', '.join(registry.names())}, got {item!r}"
+                "truncators must be truncators or one of "
+                f"{', '.join(registry.names())}, got {item!r}",
+                who="evaluate",
             )
         named[name] = made
     if not named:
-        raise InvalidParameterError("evaluate: truncators must be at least one, got none")
+        raise InvalidParameterError("truncators must be at least one, got none", who="evaluate")
     if ceiling and not any(isinstance(item, Oracle) for item in named.values()):
         named.setdefault("oracle", Oracle())
     return named
@@ -347,13 +351,13 @@ def _named(truncators: TruncatorsLike, *, ceiling: bool) -> dict[str, Truncator]
 def _measures(metrics: Sequence[MetricLike]) -> tuple[Metric, ...]:
     if isinstance(metrics, (str, Metric)) or callable(metrics) or not np.iterable(metrics):
         raise InvalidParameterError(
-            f"evaluate: metrics must be a sequence of metrics, got {shown(metrics)}"
+            f"metrics must be a sequence of metrics, got {shown(metrics)}", who="evaluate"
         )
     measures = tuple(metric_functions.get(metric) for metric in metrics)
     names = [measure.name for measure in measures]
     if not 0 < len(names) == len(set(names)):
         raise InvalidParameterError(
-            f"evaluate: metrics must be at least one and have different names, got {names}"
+            f"metrics must be at least one and have different names, got {names}", who="evaluate"
         )
     return measures
 
@@ -362,12 +366,12 @@ def _check_lists(lists: RankedLists, truncators: dict[str, Truncator], argument:
     if not isinstance(lists, RankedLists) or len(lists) == 0 or lists.relevance is None:
         came = repr(lists) if isinstance(lists, RankedLists) else type(lists).__name__
         raise InvalidScoresError(
-            f"evaluate: {argument} must be RankedLists with relevance, at least one list, "
-            f"got {came}"
+            f"{argument} must be RankedLists with relevance, at least one list, got {came}",
+            who="evaluate",
         )
     if not lists.judged.values.any():
         raise InvalidScoresError(
-            f"evaluate: {argument} must hold at least one judged result, got {lists!r}"
+            f"{argument} must hold at least one judged result, got {lists!r}", who="evaluate"
         )
     if lists.query_embeddings is not None:
         return
@@ -375,8 +379,9 @@ def _check_lists(lists: RankedLists, truncators: dict[str, Truncator], argument:
         params = truncator.get_params()
         if any(value is not None for key, value in params.items() if _last(key) == "neighbors"):
             raise InvalidScoresError(
-                f"evaluate: {argument} must have query_embeddings for truncator {name!r}, which "
-                "looks at neighbouring queries, got none"
+                f"{argument} must have query_embeddings for truncator {name!r}, which "
+                "looks at neighbouring queries, got none",
+                who="evaluate",
             )
 
 

@@ -46,7 +46,8 @@ class Reading:
         question = self.next()
         if value is None or question is None:
             raise InvalidParameterError(
-                f"judge: an answer must be relevant or not where a rule says stop, got {value!r}"
+                f"an answer must be relevant or not where a rule says stop, got {value!r}",
+                who="judge",
             )
         self.session.judge(question.list_index, question.rank, value)
         relevant = value if isinstance(value, bool) else value >= self._lists.min_grade

@@ -111,8 +111,9 @@ class Exploration:
             unknown = [name for name in self.lists.query_ids if name not in self.query_texts]
             if _is_lexical(model) and unknown:
                 raise InvalidParameterError(
-                    f"explore: the model {label} was calibrated for lexical scores and needs the "
-                    f"text of every query, got none for {len(unknown)}, such as {unknown[0]}"
+                    f"the model {label} was calibrated for lexical scores and needs the "
+                    f"text of every query, got none for {len(unknown)}, such as {unknown[0]}",
+                    who="explore",
                 )
         self.methods = {method.key: method for method in found}
         self._elsewhere = np.zeros(len(self.lists), dtype=np.int64)
@@ -137,7 +138,7 @@ class Exploration:
         """Return a method by its key."""
         if key not in self.methods:
             raise InvalidParameterError(
-                f"explore: method must be one of {', '.join(self.methods)}, got {key!r}"
+                f"method must be one of {', '.join(self.methods)}, got {key!r}", who="explore"
             )
         return self.methods[key]
 
