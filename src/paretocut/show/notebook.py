@@ -96,7 +96,7 @@ def _lists(lists: RankedLists) -> str:
         known["in each"] = " to ".join(str(depth) for depth in sorted({n.min(), n.max()}))
     colours = {}
     if lists.relevance is not None:
-        known["relevant"] = str(np.count_nonzero(lists._counts(lists.relevance.values)))
+        known["relevant"] = str(np.count_nonzero(lists.is_relevant(lists.relevance.values)))
         if not lists.fully_judged:
             known["judged"] = str(np.count_nonzero(lists.judged.values))
         colours["relevant"] = RELEVANT
