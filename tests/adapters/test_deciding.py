@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 from columns import work_of
+from paretocut.adapters.sentence_transformers import cut_semantic_search
 
 import paretocut as pc
 from paretocut.adapters import CutList, ScoresWarning
 from paretocut.adapters.deciding import cut_each, cut_scored, filter_scored
-from paretocut.adapters.sentence_transformers import cut_semantic_search
 from paretocut.decisions.options import DecisionOptions
 from paretocut.errors import InvalidScoresError, MissingExtraError
 from paretocut.truncators.choose import Chosen

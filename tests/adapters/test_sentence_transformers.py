@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from columns import decision
 from engines import vectors
+from paretocut.adapters.sentence_transformers import cut_rank, cut_semantic_search
 from support import importorskip
 
 import paretocut as pc
 from paretocut.adapters import CutList, ScoresWarning
-from paretocut.adapters.sentence_transformers import cut_rank, cut_semantic_search
 from paretocut.errors import InvalidScoresError
 
 pytestmark = [

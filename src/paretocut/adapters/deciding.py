@@ -1,6 +1,6 @@
 """How answers are decided on: which results have a score, their direction, the report.
 
-`paretocut.keep` and the classes for frameworks go through `decide_on`. What is kept stays in the
+`paretocut.keep` and the classes for frameworks go through `decide`. What is kept stays in the
 caller's order, and the caller's objects are not touched.
 """
 
@@ -8,20 +8,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from paretocut.adapters.reporting import report, summary, warn_of_shortfall
 from paretocut.adapters.tokens import TokenBudget
 from paretocut.answers.answer import column, direction_of
 from paretocut.decisions import Cut, Cuts
-from paretocut.errors import InvalidParameterError, InvalidScoresError
+from paretocut.errors import InvalidParameterError, InvalidScoresError, speaking_for
 from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
-from paretocut.lists.columns import check_direction
 from paretocut.schema.files import decode, encode
 from paretocut.schema.parameters import check_bool, check_choice, check_positive_int
 from paretocut.truncators.choose import Chosen
@@ -99,7 +96,7 @@ class Decision:
             yield at, dict(zip(columns, row, strict=True)) | of_list
 
 
-def decide_on(
+def decide(
     scores: Sequence[FloatArray],
     chosen: Chosen,
     *,
@@ -125,7 +122,7 @@ def decide_on(
         warn_of_shortfall([own.size for own, _ in there], asked, who=who, remedy=remedy)
     known = queries is not None and all(isinstance(query, str) for query in queries)
     cuts: Cuts | None = None
-    with _speaking_for(who):
+    with speaking_for(who, "cut", "cut_batch", who):
         up, note = True, ""
         if lists is None:
             values = [own for own, _ in there]
@@ -176,26 +173,15 @@ def _direction(
     if learned is not None and said is not None and learned != said:
         kinds = ("distances", "scores")
         raise InvalidScoresError(
-            f"{who}: the answer must hold {kinds[learned]}, as the lists that the truncator was "
-            f"fitted on, got {kinds[said]}"
+            f"the answer must hold {kinds[learned]}, as the lists that the truncator was "
+            f"fitted on, got {kinds[said]}",
+            who=who,
         )
     known = said if learned is None else learned
     if known is not None:
         return known, ""
     shown = direction_of(scores, who)
     return (True, "") if shown is not False else (False, DISTANCES)
-
-
-@contextmanager
-def _speaking_for(who: str) -> Iterator[None]:
-    """Put the caller's name before what a truncator says of the lists."""
-    try:
-        yield
-    except (InvalidParameterError, InvalidScoresError) as error:
-        text = str(error).removeprefix("cut_batch: ").removeprefix("cut: ")
-        if text.startswith(f"{who}: "):
-            raise
-        raise type(error)(f"{who}: {text}") from error
 
 
 def filter_scored(
@@ -213,27 +199,29 @@ def filter_scored(
 ) -> CutList[T]:
     """Return marked copies of the results kept, and results without a score if asked to.
 
-    ``what`` says what the results must be; ``how`` is as in `decide_on`.
+    ``what`` says what the results must be; ``how`` is as in `decide`.
     """
     try:
         scores = column([score_of(result) for result in results], who)
     except (AttributeError, KeyError, TypeError) as error:
         raise InvalidParameterError(
-            f"{who}: results must be {what}, got {type(results).__name__} {results!r:.80}"
+            f"results must be {what}, got {type(results).__name__} {results!r:.80}", who=who
         ) from error
     check_choice(unscored, UNSCORED, who=who, name="unscored")
     missing = np.flatnonzero(np.isnan(scores)).tolist()
     if missing and unscored == "refuse":
         raise InvalidScoresError(
-            f"{who}: results must have scores unless unscored='keep' or 'drop'; "
-            f"got none for the result at index {missing[0]}"
+            f"results must have scores unless unscored='keep' or 'drop'; "
+            f"got none for the result at index {missing[0]}",
+            who=who,
         )
     if results and len(missing) == len(results) and unscored == "drop":
         raise InvalidScoresError(
-            f"{who}: some result must have a score, or all of them would be dropped; "
-            f"got none for any of {len(results)}"
+            f"some result must have a score, or all of them would be dropped; "
+            f"got none for any of {len(results)}",
+            who=who,
         )
-    (decision,), _ = decide_on(
+    (decision,), _ = decide(
         [scores],
         chosen,
         who=who,
@@ -261,8 +249,9 @@ def stored(options: Mapping[str, Any], who: str) -> dict[str, Any]:
     plain = dict(options)
     if plain.get("count_tokens") is not None:
         raise InvalidParameterError(
-            f"{who}: count_tokens must be None for the component to be stored, "
-            f"got {plain['count_tokens']!r}"
+            f"count_tokens must be None for the component to be stored, "
+            f"got {plain['count_tokens']!r}",
+            who=who,
         )
     for name in plain.keys() & {"truncator", "fusion"}:
         value = plain[name]
@@ -274,114 +263,3 @@ def stored(options: Mapping[str, Any], who: str) -> dict[str, Any]:
 def restored(value: Any) -> Any:
     """Return the model that `stored` made plain data of; anything else as it is."""
     return decode(value) if isinstance(value, dict) else value
-
-
-# Until the adapters that use them are gone.
-
-
-def decide(
-    lists: Ragged | RankedLists,
-    chosen: Chosen | Mapping[str, Any],
-    *,
-    who: str,
-    queries: Sequence[str | None] | None = None,
-    higher_is_better: bool = True,
-    limit: Callable[[int, Cut], Cut] | None = None,
-) -> tuple[Cuts, Cuts | list[Cut]]:
-    """Return the decisions before and after a limit, and report the latter for ``who``.
-
-    ``chosen`` may be options that are not checked yet. ``limit`` takes the number of a list and
-    its decision. Queries are handed on if all are known.
-    """
-    if not isinstance(chosen, Chosen):
-        chosen = Chosen.of(who, chosen)
-    known = queries is not None and all(isinstance(query, str) for query in queries)
-    texts: Any = queries if known else None
-    with _speaking_for(who):
-        cuts = chosen.cut_batch(lists, queries=texts, higher_is_better=higher_is_better)
-        cuts.warnings  # noqa: B018  # of all lists at once
-    final = cuts if limit is None else [limit(i, cut) for i, cut in enumerate(cuts)]
-    report(final, who)
-    return cuts, final
-
-
-def cut_each(
-    answers: Iterable[ArrayLike | Sequence[float | None]],
-    chosen: Chosen | Mapping[str, Any],
-    *,
-    who: str,
-    queries: Sequence[str | None] | None = None,
-    higher_is_better: bool = True,
-    best_first: bool = True,
-    budget: TokenBudget | None = None,
-    text_of: Callable[[int, int], str] = lambda answer, i: str(i),
-    asked: int | None = None,
-    remedy: str = "",
-) -> tuple[list[Decision], Cuts]:
-    """Return what to keep of each answer, and all decisions together (before the budget).
-
-    A score of None or NaN means that there is none. Where results are known to come
-    ``best_first``, even two scores that run the other way are refused. ``text_of`` gives the text
-    of a result from the number of the answer and its position there. A warning says when a search
-    ``asked`` for more than twice as many results as came, and names the ``remedy``.
-    """
-    scored = [_scored(scores, who) for scores in answers]
-    warn_of_shortfall([values.size for values, _ in scored], asked, who=who, remedy=remedy)
-    lists = Ragged.from_any([values for values, _ in scored], dtype=np.float64)
-    if best_first:
-        check_direction(lists, higher_is_better, who=who, least=2)
-
-    def limit(answer: int, cut: Cut) -> Cut:
-        assert budget is not None
-        positions = scored[answer][1]
-        return budget.limited(cut, lambda i: text_of(answer, int(positions[i])))
-
-    cuts, final = decide(
-        lists,
-        chosen,
-        who=who,
-        queries=queries,
-        higher_is_better=higher_is_better,
-        limit=None if budget is None or budget.most is None else limit,
-    )
-    return [Decision(cut, *one) for cut, one in zip(final, scored, strict=True)], cuts
-
-
-def cut_scored(
-    scores: ArrayLike | Sequence[float | None],
-    chosen: Chosen | Mapping[str, Any],
-    *,
-    who: str,
-    query: str | None = None,
-    text_of: Callable[[int], str] = str,
-    **how: Any,
-) -> Decision:
-    """Return what to keep of one answer; the rest is as in `cut_each`."""
-    (decision,), _ = cut_each(
-        [scores], chosen, who=who, queries=[query], text_of=lambda _, i: text_of(i), **how
-    )
-    return decision
-
-
-def _scored(scores: Any, who: str) -> tuple[FloatArray, IntArray]:
-    """Return the scores that are there, and their positions."""
-    try:
-        values = np.asarray(scores, dtype=np.float64)  # None becomes NaN
-    except (TypeError, ValueError) as error:
-        raise InvalidScoresError(f"{who}: scores must be numbers, got {error}") from error
-    if values.ndim != 1:
-        raise InvalidScoresError(
-            f"{who}: scores must be one-dimensional, got an array of shape {values.shape}"
-        )
-    positions = np.flatnonzero(~np.isnan(values))
-    return values[positions], positions
-
-
-def read_each(results: Any, read: Callable[[Any], T], *, who: str, what: str) -> list[T]:
-    """Return what ``read`` finds in each result, or say ``what`` the results must be."""
-    try:
-        return [read(result) for result in results]
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        raise InvalidParameterError(
-            f"{who}: results must be {what}, got {type(results).__name__} {results!r:.80}"
-        ) from error

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from paretocut.adapters.deciding import decide
 from paretocut.adapters.hybrid import arms_by_name
+from paretocut.adapters.reporting import report
 from paretocut.decisions import Cuts
 from paretocut.decisions.options import DecisionOptions
-from paretocut.errors import InvalidParameterError
+from paretocut.errors import InvalidParameterError, speaking_for
 from paretocut.fusion.chosen import ChosenFusion
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists, offsets_of
 from paretocut.lists.columns import as_text
@@ -92,9 +92,10 @@ class FrameCutter:
     def decide(self, lists: Ragged) -> tuple[Cuts, Ragged]:
         """Return the decisions on lists in any order, and the surprise of each result."""
         with limited_threads(self.threads):
-            cuts, _ = decide(
-                lists, self.chosen, who=self.who, higher_is_better=self.higher_is_better
-            )
+            with speaking_for(self.who, "cut_batch"):
+                cuts = self.chosen.cut_batch(lists, higher_is_better=self.higher_is_better)
+                cuts.warnings  # noqa: B018  # of all lists at once
+            report(cuts, self.who)
             return cuts, cuts.surprise
 
     def lists(self, lists: Ragged, there: BoolArray) -> tuple[IntArray, FloatArray, NDArray[Any]]:

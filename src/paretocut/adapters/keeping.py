@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Unpack
 
-from paretocut.adapters.deciding import CutList, CutTuple, decide_on
+from paretocut.adapters.deciding import CutList, CutTuple, decide
 from paretocut.adapters.tokens import TokenBudget
 from paretocut.answers import read
 from paretocut.answers.answer import Path
@@ -84,7 +84,7 @@ def keep(
         raise InvalidParameterError(
             f"keep: query must be one text for each list, {len(found.scores)}, got {len(texts)}"
         )
-    decisions, cuts = decide_on(
+    decisions, cuts = decide(
         found.scores,
         chosen,
         who="keep",
@@ -102,4 +102,6 @@ def keep(
         kept = CutList(kept, cut)
     elif type(kept) is tuple:
         kept = CutTuple(kept, cut)
+    elif isinstance(kept, list):  # of a class of its own
+        setattr(kept, "cut" if found.single else "cuts", cut)
     return (kept, cut) if explain else kept

@@ -30,7 +30,7 @@ class TokenBudget:
             check_positive_int(most, who=who, name="max_tokens")
         if count is not None and not callable(count):
             raise InvalidParameterError(
-                f"{who}: count_tokens must be a function of a text, got {count!r}"
+                f"count_tokens must be a function of a text, got {count!r}", who=who
             )
         return cls(most, count)
 

@@ -77,8 +77,9 @@ def direction_of(scores: Sequence[FloatArray], who: str) -> bool | None:
         return None if not ups else ups.pop() is True
     got = "numbers that rise and fall" if len(scores) == 1 else "lists in different orders"
     raise InvalidScoresError(
-        f"{who}: the results must come best first, or with higher_is_better=True (scores) or "
-        f"higher_is_better=False (distances); got {got}"
+        f"the results must come best first, or with higher_is_better=True (scores) or "
+        f"higher_is_better=False (distances); got {got}",
+        who=who,
     )
 
 
@@ -146,8 +147,9 @@ def column(values: Any, who: str) -> FloatArray:
     except (TypeError, ValueError, OverflowError):
         got = next((shown(x) for x in values if not _is_number(x)), shown(values))[:60]
     raise InvalidScoresError(
-        f"{who}: scores must be numbers, one for each result, got {got}; name the score with "
-        "score=: a field, a place or a function"
+        f"scores must be numbers, one for each result, got {got}; name the score with "
+        "score=: a field, a place or a function",
+        who=who,
     )
 
 
@@ -185,7 +187,8 @@ def _found(
                     return value
     seen = ", ".join(fields_of(result)[:12])
     raise InvalidParameterError(
-        f"{who}: {what}= must say where the {what} of a result is: a field or a function; "
+        f"{what}= must say where the {what} of a result is: a field or a function; "
         f"got {'nothing there' if path is not None else 'none of the usual names'} in a "
-        f"{type(result).__name__} with {seen}"
+        f"{type(result).__name__} with {seen}",
+        who=who,
     )

@@ -151,7 +151,21 @@ def _usearch(matches: Any, who: str) -> Answer:
     return Answer(scores, single, False, lambda query, i: keys[query, i].item(), shorter)
 
 
+def _fused(answer: Any, who: str) -> Answer:
+    """Read an answer of `paretocut.fuse`."""
+
+    def shorter(places: Sequence[Sequence[int]]) -> Any:
+        (kept,) = places
+        lists = answer.lists.truncate([len(kept)]) if list(kept) == list(range(len(kept))) else None
+        return type(answer)([answer[i] for i in kept], lists, answer.text_of)
+
+    scores = answer.lists.scores[0]
+    known = {"id": "id", "text": answer.text_of, "lists": answer.lists}
+    return Answer([scores], True, True, lambda _, i: answer[i], shorter, **known)
+
+
 for _host in (
+    Host(name="paretocut", answers=("paretocut.Fused",), read=_fused),
     Host(
         name="Qdrant",
         answers=("qdrant_client.QueryResponse",),

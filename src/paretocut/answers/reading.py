@@ -75,8 +75,8 @@ def read(answer: Any, *, score: Path | None = None, who: str = "keep") -> Answer
         if inspect.iscoroutine(answer):
             answer.close()  # or Python warns that nobody waited
         raise InvalidParameterError(
-            f"{who}: answer must be there already, got something to wait for: "
-            f"{who}(await search(...))"
+            f"answer must be there already, got something to wait for: {who}(await search(...))",
+            who=who,
         )
     for path in () if isinstance(answer, (str, bytes)) else _HOLDERS:
         if has(answer, path) and isinstance(pick(answer, path), (list, tuple)):
@@ -252,7 +252,7 @@ def _column(rows: Any, path: Path | None, who: str) -> FloatArray:
             raise
         lost = next(row for row in rows if not _reaches(row, path))
         raise InvalidParameterError(
-            f"{who}: score must be in every result, got {path!r} and {_seen(lost)}"
+            f"score must be in every result, got {path!r} and {_seen(lost)}", who=who
         ) from None
 
 
@@ -285,7 +285,7 @@ def _score_of(
     what = f"several: {', '.join(there)}" if there else "none that is known"
     line = f"{who}(answer, score={(there or ['the_field'])[0]!r})"
     raise InvalidParameterError(
-        f"{who}: a result must have one score, got {what} in {_seen(first)}; name it: {line}"
+        f"a result must have one score, got {what} in {_seen(first)}; name it: {line}", who=who
     )
 
 
@@ -298,8 +298,9 @@ def _place(rows: Any, first: Sequence[Any], who: str) -> int:
     if len(numbers) != 1:
         what = f"{len(numbers)} columns of numbers" if numbers else "no column of scores"
         raise InvalidParameterError(
-            f"{who}: results that are tuples must hold one score, got {what} in "
-            f"{shown(tuple(first)):.60}; name its place: {who}(answer, score={len(first) - 1})"
+            f"results that are tuples must hold one score, got {what} in "
+            f"{shown(tuple(first)):.60}; name its place: {who}(answer, score={len(first) - 1})",
+            who=who,
         )
     return numbers[0]
 
@@ -312,8 +313,9 @@ def _two_columns(answer: Any, score: Path | None, who: str) -> Answer | None:
     if parts[0].shape != parts[1].shape or parts[0].ndim not in (1, 2):
         if _are_arrays(answer):
             raise InvalidScoresError(
-                f"{who}: labels and scores must be of one shape, got {parts[0].shape} and "
-                f"{parts[1].shape}"
+                f"labels and scores must be of one shape, got {parts[0].shape} and "
+                f"{parts[1].shape}",
+                who=who,
             )
         return None
     numeric = [i for i in (0, 1) if parts[i].dtype.kind in "iuf"]
@@ -325,8 +327,9 @@ def _two_columns(answer: Any, score: Path | None, who: str) -> Answer | None:
             return None
         kinds = " and ".join(str(part.dtype) for part in parts)
         raise InvalidScoresError(
-            f"{who}: of two arrays, one must hold labels (integers or text) and one scores, got "
-            f"{kinds}; name the scores: {who}(answer, score=0) or score=1"
+            f"of two arrays, one must hold labels (integers or text) and one scores, got "
+            f"{kinds}; name the scores: {who}(answer, score=0) or score=1",
+            who=who,
         )
     values, labels = parts[at].astype(np.float64), parts[1 - at]
     single = values.ndim == 1
@@ -375,7 +378,7 @@ def _of_columns(answer: Mapping[str, Any], name: str, who: str) -> Answer:
         own = [len(cell) if _is_column(cell) else 0 for cell in cells]
         if own != lengths:
             raise InvalidScoresError(
-                f"{who}: {key} must be as many as {name} in every list, {lengths}, got {own}"
+                f"{key} must be as many as {name} in every list, {lengths}, got {own}", who=who
             )
         columns[key] = cells
 
@@ -441,6 +444,7 @@ def _seen(result: Any) -> str:
 
 def _refuse(answer: Any, who: str) -> NoReturn:
     raise InvalidParameterError(
-        f"{who}: answer must hold results with scores (pairs, mappings, objects, {{id: score}}, "
-        f"two arrays, or a known store's answer), got {_seen(answer):.160}"
+        f"answer must hold results with scores (pairs, mappings, objects, {{id: score}}, "
+        f"two arrays, or a known store's answer), got {_seen(answer):.160}",
+        who=who,
     )

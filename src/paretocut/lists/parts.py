@@ -51,6 +51,15 @@ class Parts:
             said.append(f"{name}: {score:.3g}, rank {rank}" if rank else f"{name}: not found")
         return "; ".join(said)
 
+    def of(self, query: int, position: int) -> dict[str, dict[str, Any] | None]:
+        """Return score and rank of one result by retriever, None where it was not found."""
+        return {
+            name: {"score": float(scores[query][position]), "rank": int(ranks[query][position])}
+            if ranks[query][position]
+            else None
+            for name, scores, ranks in zip(self.names, self.scores, self.ranks, strict=True)
+        }
+
     def take(self, indices: ArrayLike) -> Parts:
         """Return the parts of the lists at these positions, in this order."""
         return self._each(lambda column: column.take(indices))
