@@ -101,6 +101,7 @@ def decide(
     chosen: Chosen,
     *,
     who: str,
+    single: bool = True,
     higher_is_better: bool | None = None,
     said: bool | None = None,
     lists: RankedLists | None = None,
@@ -110,7 +111,7 @@ def decide(
     asked: int | None = None,
     remedy: str = "search deeper (ef_search, nprobe, num_candidates)",
 ) -> tuple[list[Decision], Cuts | None]:
-    """Return the decision on each list, and all of them together if there are several.
+    """Return the decision on each list, and all of them together unless it is a ``single`` one.
 
     A score that is not finite means that there is no result. ``said`` is the direction that the
     host states. ``lists`` are the same results after a fusion. ``text_of`` takes the number of a
@@ -127,7 +128,7 @@ def decide(
         if lists is None:
             values = [own for own, _ in there]
             up, note = _direction(higher_is_better, chosen, said, values, who)
-        if len(there) == 1 and lists is None:
+        if single and lists is None:
             text = queries[0] if known and queries is not None else None
             one = chosen.cut(there[0][0], query=text, higher_is_better=up)
             found = [one.noted(note) if note else one]

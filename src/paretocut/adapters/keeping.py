@@ -88,6 +88,7 @@ def keep(
         found.scores,
         chosen,
         who="keep",
+        single=found.single,
         higher_is_better=higher_is_better,
         said=found.higher_is_better,
         lists=found.lists,

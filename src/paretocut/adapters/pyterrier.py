@@ -76,6 +76,7 @@ class ParetoCut(pt.Transformer):
             [scores[places] for places in queries.values()],
             self._chosen,
             who="ParetoCut",
+            single=False,
             higher_is_better=True,
             queries=None if texts is None else [texts[own[0]] for own in queries.values()],
         )
