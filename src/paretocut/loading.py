@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from paretocut.background import Background
+from paretocut.errors import InvalidParameterError
 from paretocut.fusion import Fusion
 from paretocut.schema.files import load_model
 from paretocut.stopping import Quantile
@@ -40,3 +42,14 @@ def load(path: str | os.PathLike[str]) -> Truncator | Background | Fusion | Quan
     tags = ("truncator", "background", "fusion", "stopping")
     model: Truncator | Background | Fusion | Quantile = load_model(path, *tags)
     return model
+
+
+def load_as(path: str, *kinds: type, option: str) -> Any:
+    """Return the model in a file that an option names; it must be of one of these kinds."""
+    found = load(path)
+    if not isinstance(found, kinds):
+        wanted = " or ".join(kind.__name__ for kind in kinds)
+        raise InvalidParameterError(
+            f"{option} must name a saved {wanted}, got {type(found).__name__} in {path}"
+        )
+    return found
