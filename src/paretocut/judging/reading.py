@@ -93,5 +93,5 @@ class Reading:
             grades = self._lists.relevance[i]
             self._reviews[i] = self.rule.review(total=grades.size)
             for document in np.flatnonzero(~np.isnan(grades)).tolist():
-                self._reviews[i].add(bool(self._lists._counts(grades[document])), document)
+                self._reviews[i].add(bool(self._lists.is_relevant(grades[document])), document)
                 self._last = i
