@@ -44,12 +44,19 @@ def load(path: str | os.PathLike[str]) -> Truncator | Background | Fusion | Quan
     return model
 
 
-def load_as(path: str, *kinds: type, option: str) -> Any:
-    """Return the model in a file that an option names; it must be of one of these kinds."""
+def load_as(kind: Any, what: str, path: str, option: str) -> Any:
+    """Return the model in a file, which must be of one kind; an option named the file."""
     found = load(path)
-    if not isinstance(found, kinds):
-        wanted = " or ".join(kind.__name__ for kind in kinds)
-        raise InvalidParameterError(
-            f"{option} must name a saved {wanted}, got {type(found).__name__} in {path}"
-        )
+    if not isinstance(found, kind):
+        got = f"{type(found).__name__} in {path}"
+        raise InvalidParameterError(f"{option} must name {what}, got {got}")
+    return found
+
+
+def load_decider(path: str) -> Truncator | Background:
+    """Return the model that ``--model NAME=FILE`` names."""
+    kinds = (Truncator, Background)
+    found: Truncator | Background = load_as(
+        kinds, "a saved truncator or background", path, "--model"
+    )
     return found

@@ -299,7 +299,7 @@ def query_texts(args: Namespace, *runs: RankedLists, lexical: bool) -> list[str]
 # --- models and methods ---
 
 
-def add_imports(parser: ArgumentParser) -> None:
+def add_imports(parser: argparse._ActionsContainer) -> None:
     """Add the modules that define the classes of saved models."""
     text = "module that defines the class of a saved model of your own (may be repeated)"
     option(parser, "--import MODULE", text, action="append", default=[], dest="imports")

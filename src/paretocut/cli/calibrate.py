@@ -83,8 +83,7 @@ def run(args: Namespace) -> None:
     else:
         got = "no RUN" if args.check or args.background else "none of them"
         raise InvalidParameterError(
-            "--texts FILE, RUN, --background RUN or --check MODEL RUN must be given, "
-            f"got {got}"
+            f"--texts FILE, RUN, --background RUN or --check MODEL RUN must be given, got {got}"
         )
     every = {name for names in _TAKES.values() for name in names}
     for name in sorted(every.difference(_TAKES[form])):
@@ -157,7 +156,8 @@ def _output(args: Namespace) -> str:
 
 
 def _check(args: Namespace) -> None:
-    model = load_as(args.check, Calibrated, option="--check")
+    what = "a model that `paretocut calibrate` wrote"
+    model = load_as(Calibrated, what, args.check, "--check")
     lists = arguments.read(args)
     texts = arguments.query_texts(args, lists, lexical=model.needs_queries)
     found = model.check(lists, queries=texts)

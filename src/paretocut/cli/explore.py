@@ -17,8 +17,7 @@ from paretocut.cli.terminal import noted_warnings
 from paretocut.errors import InvalidParameterError, require
 from paretocut.io import read_qrels, read_texts
 from paretocut.judging.reading import StoppingRule
-from paretocut.loading import load_as
-from paretocut.truncators import Truncator
+from paretocut.loading import load_decider
 
 if TYPE_CHECKING:
     from paretocut.web.explorer.exploration import Exploration
@@ -93,10 +92,7 @@ def exploration(
     if args.unanswered and args.qrels is None:
         raise InvalidParameterError("--unanswered must come with QRELS, got none")
     saved = arguments.named_files("--model", args.model)
-    models = {
-        name: load_as(path, Truncator, pc.Background, option="--model")
-        for name, path in saved.items()
-    }
+    models = {name: load_decider(path) for name, path in saved.items()}
     files = arguments.short_names([args.run, *args.fuse])
     grade = {"min_grade": args.min_grade}
     with noted_warnings(quiet=args.quiet):

@@ -13,7 +13,16 @@ DESCRIPTION = """Serves /v1/cut, /v1/score, /v1/fuse, /v1/evaluate, /healthz and
 SIGTERM or Ctrl-C; then it finishes the open requests and exits. Logs are JSON lines on standard
 error. /openapi.json describes the service."""
 
-_SETTINGS = ("host", "port", "token_file", "no_token", "workers", "threads", "drain_seconds", "imports")
+_SETTINGS = (
+    "host",
+    "port",
+    "token_file",
+    "no_token",
+    "workers",
+    "threads",
+    "drain_seconds",
+    "imports",
+)
 _LIMITS = {
     "max_body_bytes": "bytes in the body of a request (default: 32 MiB)",
     "max_lists": "lists in one request (default: 10000)",
