@@ -120,7 +120,7 @@ def fit_html(fit: SurpriseFit) -> str:
     """Return the picture of one fit: scores by rank, the window, and what chance would bring."""
     names = ("shape", "scale", "threshold", "gof_pvalue")
     known = {name: number(getattr(fit, name)) for name in names} if fit.fitted else {}
-    scores, up = fit._scores[fit.order], fit._sign > 0
+    scores, up = fit.scores[fit.order], fit.higher_is_better
     x, y = rank_axes(fit.n, scores, up)
     body = [*ranked_frame(x, y, up)]
     # Ascending positions [lower, upper) are these ranks from the top.
@@ -143,7 +143,7 @@ def fit_html(fit: SurpriseFit) -> str:
         above = slice(last - 1, None, -1)
         grid = 2 * np.linspace(fit.threshold / 2, scores[0] / 2, 100)
         logs = np.log(np.maximum(fit.evalues[fit.order][above], 1e-300))
-        sign = 0.5 * fit._sign
+        sign = 0.5 if up else -0.5
         chance = np.exp(np.interp(sign * grid, sign * scores[above], logs))
         inside = chance >= x.low
         body.append(line(x.at(chance[inside]), y.at(grid[inside]), NULL))

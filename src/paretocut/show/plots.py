@@ -64,8 +64,8 @@ def fit_plot(fit: SurpriseFit, cut: Cut | None = None) -> Figure:
     >>> figure = fit_plot(fit, fit.cut(evalue=0.05))
     >>> figure.savefig("fit.svg")  # doctest: +SKIP
     """
-    decision = decide(fit._scores, higher_is_better=fit._sign > 0) if cut is None else cut
-    scores = fit._scores[fit.order]
+    decision = decide(fit.scores, higher_is_better=fit.higher_is_better) if cut is None else cut
+    scores = fit.scores[fit.order]
     n, k = fit.n, decision.k
     figure: Figure = _matplotlib("pyplot").figure(figsize=(8.0, 3.6), layout="constrained")
     figure.patch.set_alpha(0.0)
@@ -94,9 +94,9 @@ def fit_plot(fit: SurpriseFit, cut: Cut | None = None) -> Figure:
         right.plot(tail.expected, tail.grid, color=NULL, linewidth=2)
         where = {"xycoords": "axes fraction", "ha": "right", "va": "center"}
         right.annotate("expected\nby chance", (0.97, 0.5), color=NULL, **where)
-    if fit._sign < 0:
+    if not fit.higher_is_better:
         left.invert_yaxis()  # distances: the best stay on top
-    _caption(left, "rank", "score" if fit._sign > 0 else "distance")
+    _caption(left, "rank", "score" if fit.higher_is_better else "distance")
     _caption(right, "results", "")
     _legend(left, loc="upper right")
     return figure
@@ -121,7 +121,7 @@ def tail_histogram(fit: SurpriseFit, scores: FloatArray, *, points: int = 400) -
     # A numerical derivative needs no Jacobian of the transform.
     density = np.abs(np.gradient(survival, grid))
     width = abs(edges[1] - edges[0])
-    return TailHistogram(edges, counts, grid, fit._many._fitted_on[0] * density * width)
+    return TailHistogram(edges, counts, grid, fit.fitted_on * density * width)
 
 
 def metric_against_threshold(

@@ -92,8 +92,8 @@ def teach(lists: RankedLists, elsewhere: IntArray, k: Mapping[str, IntArray]) ->
 def _joined(cuts: Sequence[Cuts], by: IntArray) -> Cuts:
     """Return the decision on each list of one of several models."""
     rows = np.arange(by.size)
-    k, chosen = (np.stack([getattr(c, name) for c in cuts])[by, rows] for name in ("k", "chosen"))
-    return replace(cuts[-1], k=k, chosen=chosen, _evidence=_Folds(cuts, by))
+    k, free = (np.stack([getattr(c, name) for c in cuts])[by, rows] for name in ("k", "unbounded"))
+    return replace(cuts[-1], k=k, unbounded=free, _evidence=_Folds(cuts, by))
 
 
 def whole_lists(lists: RankedLists, elsewhere: IntArray) -> RankedLists:
