@@ -181,7 +181,6 @@ def test_wheel_has_the_module_its_types_and_the_licence(
     names = zipfile.ZipFile(wheel).namelist()
     assert "paretocut/py.typed" in names
     assert "paretocut/_kernel.pyi" in names
-    assert "paretocut/show/slider.js" in names
     assert set(names) >= PAGE
     assert len([n for n in names if n.startswith("paretocut/_kernel.") and n.endswith(".so")]) == 1
     assert any(name.endswith("/licenses/LICENSE") for name in names)

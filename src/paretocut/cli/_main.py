@@ -27,7 +27,7 @@ from paretocut.cli import (
 )
 from paretocut.cli.arguments import Manual
 from paretocut.cli.terminal import note
-from paretocut.errors import InvalidParameterError, ParetocutError
+from paretocut.errors import InvalidParameterError, ParetocutError, speaking_for
 
 _EPILOG = """\
 examples:
@@ -130,17 +130,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Return the exit code of the command line: 0 done, 1 bad data, 2 bad usage."""
     args = build_parser().parse_args(argv)
     try:
-        args.run_command(args)
+        # The command's name stands before the message already.
+        with speaking_for("", args.command, "read_lists"):
+            args.run_command(args)
         sys.stdout.flush()
     except BrokenPipeError:
         _discard_output()  # the reader has seen enough, as with `| head`
     except KeyboardInterrupt:
         return 130
     except InvalidParameterError as error:
-        note(_without_who(error, args.command), f"paretocut {args.command}: error")
+        note(str(error), f"paretocut {args.command}: error")
         return 2
     except ParetocutError as error:
-        note(_without_who(error, args.command))
+        note(str(error))
         return 1
     except OSError as error:
         reason = error.strerror or str(error)
@@ -151,11 +153,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             _discard_output()
         return 1
     return 0
-
-
-def _without_who(error: ParetocutError, command: str) -> str:
-    """Return the message without the command's own name, or that of the reader it called."""
-    return str(error).removeprefix(f"{command}: ").removeprefix("read_lists: ")
 
 
 def _discard_output() -> None:

@@ -208,7 +208,7 @@ def check_options(
     unknown = sorted(given.keys() - known.keys())
     if unknown:
         raise InvalidParameterError(
-            f"{who}: options must be among {', '.join(known)}, got {', '.join(unknown)}"
+            f"options must be among {', '.join(known)}, got {', '.join(unknown)}", who=who
         )
     return {
         name: check(known[name].kind, value, who=who, name=name)
@@ -231,7 +231,7 @@ def chosen_rule(who: str, given: Mapping[str, Any]) -> Rule | None:
     check(OPTIONS["if_shallow"].kind, if_shallow, who=who, name="if_shallow")
     if len(levels) > 1:
         raise InvalidParameterError(
-            f"{who}: at most one of {', '.join(RULES)} may be given, got {' and '.join(levels)}"
+            f"at most one of {', '.join(RULES)} may be given, got {' and '.join(levels)}", who=who
         )
     for name, level in levels.items():
         return Rule(name, float(check(OPTIONS[name].kind, level, who=who, name=name)), if_shallow)
@@ -245,5 +245,5 @@ def check_bounds(who: str, min_k: int, max_k: int | None) -> tuple[int, int]:
     low = check_int(min_k, who=who, name="min_k")
     high = sys.maxsize if max_k is None else check_int(max_k, who=who, name="max_k")
     if low > high:
-        raise InvalidParameterError(f"{who}: min_k must be at most max_k={high}, got {low}")
+        raise InvalidParameterError(f"min_k must be at most max_k={high}, got {low}", who=who)
     return low, high

@@ -41,15 +41,15 @@ class ChosenFusion:
         fusion = given.pop("fusion", None)
         if fusion is not None and given:
             raise InvalidParameterError(
-                f"{who}: fusion must come without {', '.join(given)}, which it has learned"
+                f"fusion must come without {', '.join(given)}, which it has learned", who=who
             )
         check_choice(given.get("method", "z"), METHODS, who=who, name="method")
         if isinstance(fusion, (str, os.PathLike)):
             fusion = load_model(fusion, "fusion")
         if fusion is not None and not isinstance(fusion, Fusion):
             raise InvalidParameterError(
-                f"{who}: fusion must be a Fusion or the path of a saved one, "
-                f"got {type(fusion).__name__}"
+                f"fusion must be a Fusion or the path of a saved one, got {type(fusion).__name__}",
+                who=who,
             )
         return cls(**given, fusion=fusion)
 

@@ -191,7 +191,7 @@ class RankedLists(Drawn):
     def _checked_num_relevant(self, num_relevant: ArrayLike | None) -> IntArray | None:
         retrieved = np.zeros(len(self), dtype=np.int64)
         if self.relevance is not None:
-            retrieved = self.relevance.count(self._counts(self.relevance.values))
+            retrieved = self.relevance.count(self.is_relevant(self.relevance.values))
         if num_relevant is None:
             if self.relevance is None:
                 return None
@@ -271,14 +271,20 @@ class RankedLists(Drawn):
                 f"{str(self.query_ids[i])!r}; use a method that takes lists judged in part "
                 "(Consensus), or grade these results 0 if unjudged means not relevant"
             )
-        return column.with_values(self._counts(column.values))
+        return column.with_values(self.is_relevant(column.values))
 
-    def _counts(self, column: NDArray[Any]) -> BoolArray:
-        """Return which grades count as relevant; unknown ones do not."""
-        if column.dtype == np.bool_:
+    def is_relevant(self, grades: NDArray[Any]) -> BoolArray:
+        """Return which of these grades count as relevant; NaN, unknown, does not.
+
+        Parameters
+        ----------
+        grades
+            Grades of results, such as ``relevance.values``.
+        """
+        if grades.dtype == np.bool_:
             # True must count as relevant whatever min_grade was meant for in a graded run.
-            return column
-        return column >= self.min_grade
+            return grades
+        return grades >= self.min_grade
 
     @property
     def judged(self) -> Ragged:
@@ -336,7 +342,7 @@ class RankedLists(Drawn):
         judgements = relevant = None
         if self.relevance is not None:
             judgements = self.relevance[i]
-            relevant = None if np.isnan(judgements).any() else self._counts(judgements)
+            relevant = None if np.isnan(judgements).any() else self.is_relevant(judgements)
         number = _UNKNOWN if self._num_relevant is None else int(self._num_relevant[i])
         return RankedList(
             query_id=str(self.query_ids[i]),

@@ -1,4 +1,4 @@
-"""Pictures of decisions: HTML for notebooks, plots, and a slider."""
+"""Pictures of decisions: HTML for notebooks, and plots for papers."""
 
 from typing import Any
 

@@ -88,7 +88,7 @@ def lists_html(lists: RankedLists) -> str:
         known["in each"] = " to ".join(str(depth) for depth in sorted({n.min(), n.max()}))
     good = None
     if lists.relevance is not None:
-        good = lists.relevance.with_values(lists._counts(lists.relevance.values))
+        good = lists.relevance.with_values(lists.is_relevant(lists.relevance.values))
         known["relevant"] = str(np.count_nonzero(good.values))
         if not lists.fully_judged:
             known["judged"] = str(np.count_nonzero(lists.judged.values))

@@ -267,7 +267,7 @@ def as_finds(relevances: Any, who: str) -> tuple[IntArray, int]:
     whole = given.dtype.kind in "biuf" and np.isin(given, (0, 1)).all()
     if given.ndim != 1 or not given.size or not whole:
         raise InvalidScoresError(
-            f"{who}: relevances must be one True or False for each document, got "
-            f"{shown(relevances)}"
+            f"relevances must be one True or False for each document, got {shown(relevances)}",
+            who=who,
         )
     return np.flatnonzero(given), given.size

@@ -157,8 +157,9 @@ class Truncator(ABC):
         if isinstance(lists, RankedLists):
             if not up:
                 raise InvalidParameterError(
-                    "cut_batch: higher_is_better must be left out for RankedLists, which know "
-                    "their direction; got False"
+                    "higher_is_better must be left out for RankedLists, which know their "
+                    "direction; got False",
+                    who="cut_batch",
                 )
             return self._cuts(lists, bounds, queries=queries)
         bare = Ragged.from_any(lists, dtype=np.float64)

@@ -88,8 +88,8 @@ def _named(who: str, choice: Mapping[str, Any]) -> Truncator:
     deciders = [name for name in _DECIDERS if choice.get(name) is not None]
     if len(deciders) > 1:
         raise InvalidParameterError(
-            f"{who}: at most one of {', '.join(_DECIDERS)} may be given, "
-            f"got {' and '.join(deciders)}"
+            f"at most one of {', '.join(_DECIDERS)} may be given, got {' and '.join(deciders)}",
+            who=who,
         )
     if chosen_rule(who, given) is not None:
         return Surprise(**checked)
@@ -100,8 +100,9 @@ def _named(who: str, choice: Mapping[str, Any]) -> Truncator:
     ]
     if loose:
         raise InvalidParameterError(
-            f"{who}: {', '.join(loose)} must come with one of the rules {', '.join(RULES)}, "
-            f"got {deciders[0] if deciders else 'none of them'}"
+            f"{', '.join(loose)} must come with one of the rules {', '.join(RULES)}, "
+            f"got {deciders[0] if deciders else 'none of them'}",
+            who=who,
         )
     return Consensus(expect=checked.get("expect")) if truncator is None else _loaded(who, truncator)
 
@@ -113,8 +114,9 @@ def _loaded(who: str, given: Any) -> Truncator:
     if not isinstance(found, Truncator):
         hint = "; a background needs a truncator to gate: Gated(base, background)"
         raise InvalidParameterError(
-            f"{who}: truncator must be a truncator or the path of a saved one, "
-            f"got {type(found).__name__}{hint if type(found).__name__ == 'Background' else ''}"
+            "truncator must be a truncator or the path of a saved one, "
+            f"got {type(found).__name__}{hint if type(found).__name__ == 'Background' else ''}",
+            who=who,
         )
     return found
 

@@ -72,8 +72,9 @@ def _loaded(name: str, path: str, *kinds: type) -> Any:
     if not isinstance(found, kinds):
         wanted = " or ".join(kind.__name__.lower() for kind in kinds)
         raise InvalidParameterError(
-            f"serve: {name} must be a saved {wanted}, got a {type(found).__name__.lower()} in "
-            f"{path} (--model loads truncators and backgrounds, --fusion loads fusions)"
+            f"{name} must be a saved {wanted}, got a {type(found).__name__.lower()} in "
+            f"{path} (--model loads truncators and backgrounds, --fusion loads fusions)",
+            who="serve",
         )
     return found
 

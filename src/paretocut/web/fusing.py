@@ -75,7 +75,7 @@ def _in_order(given: Mapping[str, Any], names: Collection[str]) -> dict[str, Any
     """Return the values by name, in the order of the retrievers."""
     if set(given) != set(names):
         raise InvalidParameterError(
-            f"fuse: retrievers must be {', '.join(names)}, got {', '.join(given)}"
+            f"retrievers must be {', '.join(names)}, got {', '.join(given)}", who="fuse"
         )
     return {name: given[name] for name in names}
 

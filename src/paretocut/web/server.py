@@ -64,13 +64,15 @@ class Settings:
             return token
         if token or self.token_file is not None:
             raise InvalidParameterError(
-                "serve: the token must be a word of printable ASCII, got "
-                f"{'other characters' if token else 'an empty file'}"
+                "the token must be a word of printable ASCII, got "
+                f"{'other characters' if token else 'an empty file'}",
+                who="serve",
             )
         if not _is_loopback(self.host):
             raise InvalidParameterError(
-                f"serve: a token (--token-file, or {TOKEN}) must be given to listen on "
-                f"{self.host}, which others can reach; or --no-token to let everybody in"
+                f"a token (--token-file, or {TOKEN}) must be given to listen on "
+                f"{self.host}, which others can reach; or --no-token to let everybody in",
+                who="serve",
             )
         return None
 

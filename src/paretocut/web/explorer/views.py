@@ -48,6 +48,7 @@ def run_view(run: Exploration) -> dict[str, Any]:
         "higher_is_better": lists.higher_is_better,
         "measured": int(run.measured.size),
         "estimated": int(np.count_nonzero(known_share(lists)[run.measured] < 1)),
+        "protocol": None if run.evaluation is None else run.evaluation.protocol,
         "learns": int(run.judged.sum()) <= _QUICK,
         "verdict": verdict(run),
         "gate": gate_view(run),
@@ -305,7 +306,7 @@ def _relevance(run: Exploration, ranked: RankedList, ranks: IntArray) -> list[in
     if ranked.relevance is None:
         return None
     grades = ranked.relevance[ranks]
-    hits = run.lists._counts(grades)
+    hits = run.lists.is_relevant(grades)
     return [None if np.isnan(grade) else int(hit) for grade, hit in zip(grades, hits, strict=True)]
 
 
@@ -313,7 +314,7 @@ def judging_view(run: Exploration, i: int) -> dict[str, Any]:
     """Return how much is judged, and what was learned from it."""
     lists = run.lists
     known = run.judged
-    hits = known if lists.relevance is None else known & lists._counts(lists.relevance.values)
+    hits = known if lists.relevance is None else known & lists.is_relevant(lists.relevance.values)
     view: dict[str, Any] = {
         "judged": int(known.sum()),
         "whole": int(np.count_nonzero(known_share(lists) == 1)),
