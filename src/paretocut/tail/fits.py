@@ -516,4 +516,6 @@ def _refuse_not_finite(scores: Ragged, who: str) -> None:
     if found is not None:
         i, place = found
         where = f"index {place}" if who == "fit_tail" else f"index {place} of list {i}"
-        raise InvalidScoresError(f"{who}: scores must be finite, got {scores[i][place]} at {where}")
+        raise InvalidScoresError(
+            f"scores must be finite, got {scores[i][place]} at {where}", who=who
+        )
