@@ -170,7 +170,8 @@ class Certificate(UrnRule):
     def _promise(self) -> str:
         return (
             f"With {percent(self.confidence, exact=True)} confidence at least "
-            f"{percent(self.recall, exact=True)} of the relevant documents were found (urn test of Callaghan and Mueller-Hansen 2020)"
+            f"{percent(self.recall, exact=True)} of the relevant documents were found "
+            "(urn test of Callaghan and Mueller-Hansen 2020)"
         )
 
 
