@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from paretocut.decisions.wording import amount, edge, sentence
 from paretocut.errors import InvalidScoresError
-from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists, offsets_of
+from paretocut.lists import FloatArray, IntArray, Ragged, RankedList, RankedLists, offsets_of
 from paretocut.schema.drawn import Drawn
 from paretocut.schema.parameters import shown
 
@@ -269,6 +269,11 @@ class Cut(Drawn):
         self._cuts._sort()
         order = self._cuts._order
         return None if order is None else order[self._i]
+
+    @property
+    def ranked(self) -> RankedList:
+        """The list that was decided on, best first; without padding."""
+        return self._cuts.lists[self._i]
 
     @property
     def reason(self) -> str:

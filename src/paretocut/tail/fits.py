@@ -88,9 +88,24 @@ class SurpriseFit(Drawn):
         return len(self.surprise)
 
     @property
+    def scores(self) -> FloatArray:
+        """The scores that were fitted, in the order of the caller's list."""
+        return self._scores
+
+    @property
+    def higher_is_better(self) -> bool:
+        """False if the scores are distances."""
+        return self._sign > 0
+
+    @property
     def fitted(self) -> bool:
         """Whether there was anything to fit."""
         return self.scale > 0
+
+    @property
+    def fitted_on(self) -> int:
+        """Number of scores that the final tail was fitted to."""
+        return int(self._many._fitted_on[0])
 
     @property
     def pvalues(self) -> FloatArray:

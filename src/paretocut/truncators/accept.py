@@ -19,7 +19,6 @@ from paretocut.errors import InvalidParameterError
 from paretocut.lists import BoolArray, FloatArray, IntArray, RaggedLike, RankedLists
 from paretocut.metrics.binomial import exact_interval
 from paretocut.relevance.logistic import sigmoid
-from paretocut.schema.drawn import Drawn
 from paretocut.schema.kinds import Array, Either, Instance, Kind, Real, Text
 from paretocut.truncators.base import Truncator
 from paretocut.truncators.first_result import (
@@ -188,11 +187,6 @@ class Accept(Truncator):
                 f"{self._range()}."
             )
         return "\n".join(lines)
-
-    def plot(self, ax: Any = None) -> Any:
-        """Return a plot of error against the share accepted, on ``ax`` or on new axes."""
-        self._require_learned("plot")
-        return Drawn._plots["Accept"](self, ax=ax)
 
     def curves(self) -> dict[str, tuple[FloatArray, FloatArray, FloatArray, FloatArray]]:
         """Return accepted share, error and its 95 % interval by signal, surest queries first.

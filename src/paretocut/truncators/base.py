@@ -19,6 +19,7 @@ from paretocut.decisions.warnings import diagnose, named
 from paretocut.errors import InvalidParameterError, InvalidScoresError, NotFittedError
 from paretocut.lists import IntArray, Ragged, RaggedLike, RankedLists
 from paretocut.metrics import Metric
+from paretocut.schema.drawn import Drawn
 from paretocut.schema.files import encode, save_model
 from paretocut.schema.kinds import Flag, Instance, Kind, Sizes, Whole, checked
 from paretocut.schema.parameters import check, check_bool
@@ -35,7 +36,7 @@ class _MetricKind(Kind):
 METRIC: Kind = _MetricKind()
 
 
-class Truncator(ABC):
+class Truncator(Drawn, ABC):
     """Base of everything that chooses how many results of a list to keep.
 
     It follows scikit-learn's conventions: the constructor only stores its arguments, `fit` learns

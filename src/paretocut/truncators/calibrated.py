@@ -15,7 +15,6 @@ from paretocut.decisions.cuts import Tails
 from paretocut.decisions.wording import percent
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import BoolArray, FloatArray, Ragged, RaggedLike, RankedLists
-from paretocut.schema.drawn import Drawn
 from paretocut.schema.kinds import Array, Either, Instance, Kind, checked
 from paretocut.truncators.base import Truncator
 from paretocut.truncators.consensus.unjudged import Estimated, shipped_number
@@ -39,7 +38,7 @@ _RECORD: dict[str, Kind] = {
 }
 
 
-class Calibrated(Gated, Drawn):
+class Calibrated(Gated):
     """A truncator that knows an index: how high nonsense scores, and how many results to expect.
 
     `paretocut.calibrate` makes it.
@@ -203,10 +202,6 @@ class Calibrated(Gated, Drawn):
         whole = merit.lengths >= max(_FEWEST, _WHOLE * self.origin_.depth)
         beyond = (best < low) | (best > high + _FAR * (high - low))
         return np.asarray(merit.filled & (beyond | (whole & elsewhere)))
-
-    def plot(self, ax: Any = None) -> Any:
-        """Return a plot of the best scores of nonsense and queries, on ``ax`` or on new axes."""
-        return Drawn._plots["Calibrated"](self, ax=ax)
 
     def _restore(self, learned: Mapping[str, Any]) -> None:
         record = {name: value for name, value in learned.items() if name in _RECORD}
