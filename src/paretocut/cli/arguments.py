@@ -8,7 +8,7 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, TypeVar, get_args
@@ -18,13 +18,13 @@ import numpy as np
 import paretocut as pc
 from paretocut.cli.terminal import note, noted_warnings, progress, report_warnings, warn
 from paretocut.decisions import Cuts
-from paretocut.decisions.options import FITTING, OPTIONS, RULES
+from paretocut.decisions.options import FITTING, OPTIONS, RULES, Option
 from paretocut.errors import InvalidParameterError, InvalidScoresError, NotFittedError
 from paretocut.io import read_lists, read_qrels, read_texts, with_qrels, write_lists
 from paretocut.io.streams import NotInBlocks
 from paretocut.io.tables import Format, format_of, read_blocks
 from paretocut.lists import RankedLists
-from paretocut.schema.kinds import Real, Text
+from paretocut.schema.kinds import Either, Items, Real, Text
 from paretocut.tail import limited_threads
 from paretocut.truncators import Calibrated, Gated, Truncator, from_text
 from paretocut.truncators.choose import Chosen
@@ -341,15 +341,22 @@ def _word_or_number(text: str) -> str | float:
         return text
 
 
-def add_options(parser: argparse._ActionsContainer, names: Iterable[str]) -> None:
-    """Add options of a decision as `paretocut.decisions.options` declares them."""
+def add_options(
+    parser: argparse._ActionsContainer,
+    names: Iterable[str],
+    declared: Mapping[str, Option] = OPTIONS,
+) -> None:
+    """Add options as they are declared, by default those of a decision."""
     for name in names:
-        kind, default, text = OPTIONS[name]
+        kind, default, text = declared[name]
+        kind = kind.kind if isinstance(kind, Either) else kind
         text = text.replace("%", "%%")
         if default is not None:  # the parser's own default is None: not given
             text += f" (default: {default})"
         if isinstance(kind, Text):
             option(parser, f"{flag(name)} {'|'.join(kind.choices)}", text)
+        elif isinstance(kind, Items):
+            option(parser, f"{flag(name)} N", text, float, nargs="+")
         else:
             number = float if isinstance(kind, Real) else int
             option(parser, f"{flag(name)} N", text, _word_or_number if name == "expect" else number)

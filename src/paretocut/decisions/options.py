@@ -145,7 +145,8 @@ class DecisionOptions(PlainOptions, total=False):
     truncator: "Decider | str | os.PathLike[str] | None"
 
 
-def _declared(*groups: type) -> dict[str, Option]:
+def declared(*groups: type) -> dict[str, Option]:
+    """Return the options that stand in the annotations of these classes."""
     return {
         name: option
         for group in groups
@@ -154,11 +155,11 @@ def _declared(*groups: type) -> dict[str, Option]:
     }
 
 
-FITTING = _declared(FitOptions)
+FITTING = declared(FitOptions)
 """The options of a fit."""
 OPTIONS: Mapping[str, Option] = {
     "expect": get_args(PlainOptions.__annotations__["expect"])[1],
-    **_declared(RuleOptions, FitOptions, Bounds),
+    **declared(RuleOptions, FitOptions, Bounds),
 }
 """Every option of a decision but the truncator, by name."""
 

@@ -19,6 +19,13 @@ def rounded(number: float) -> str:
     return f"{number:.0f}" if number >= 100 else f"{number:.2g}"
 
 
+def percent(share: float, *, exact: bool = False) -> str:
+    """Return a share in words: "22 %", "2.5 %". A level that somebody chose is exact: "97.5 %"."""
+    if exact:
+        return f"{round(100 * share, 6):g} %"
+    return f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.1f} %"
+
+
 def distinct(*numbers: float) -> list[str]:
     """Return the numbers with so many digits that different numbers look different."""
     noise = 1e-12 * max(map(abs, numbers))
