@@ -26,7 +26,7 @@ from paretocut.io import read_lists, read_qrels, read_texts, with_qrels, write_l
 from paretocut.io.streams import NotInBlocks
 from paretocut.io.tables import Format, format_of, read_blocks
 from paretocut.lists import RankedLists
-from paretocut.schema.kinds import Real, Text
+from paretocut.schema.kinds import Either, Items, Real, Text
 from paretocut.tail import limited_threads
 from paretocut.truncators import Truncator, from_text, names, read_settings
 from paretocut.truncators.choose import GATE_ALPHA, Chosen
@@ -378,16 +378,21 @@ def _word_or_number(text: str) -> str | float:
 
 
 def add_options(
-    parser: argparse._ActionsContainer, names: Iterable[str], known: Mapping[str, Option] = OPTIONS
+    parser: argparse._ActionsContainer,
+    names: Iterable[str],
+    declared: Mapping[str, Option] = OPTIONS,
 ) -> None:
-    """Add options of a decision as `paretocut.decisions.options` declares them."""
+    """Add options as they are declared, by default those of a decision."""
     for name in names:
-        kind, default, text = known[name]
+        kind, default, text = declared[name]
+        kind = kind.kind if isinstance(kind, Either) else kind
         text = text.replace("%", "%%")
         if default is not None:  # the parser's own default is None: not given
             text += f" (default: {default})"
         if isinstance(kind, Text):
             option(parser, f"{flag(name)} {'|'.join(kind.choices)}", text)
+        elif isinstance(kind, Items):
+            option(parser, f"{flag(name)} N", text, float, nargs="+")
         else:
             number = float if isinstance(kind, Real) else int
             option(parser, f"{flag(name)} N", text, _word_or_number if name == "expect" else number)

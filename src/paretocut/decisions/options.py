@@ -8,8 +8,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict, TypeVar, cast, get_args
 
 from paretocut.errors import InvalidParameterError
 from paretocut.schema.kinds import AnyOf, Either, Kind, Real, Text, Whole
@@ -146,7 +145,8 @@ class DecisionOptions(PlainOptions, total=False):
     truncator: "Decider | str | os.PathLike[str] | None"
 
 
-def _declared(*groups: type) -> dict[str, Option]:
+def declared(*groups: type) -> dict[str, Option]:
+    """Return the options that stand in the annotations of these classes."""
     return {
         name: option
         for group in groups
@@ -155,11 +155,11 @@ def _declared(*groups: type) -> dict[str, Option]:
     }
 
 
-FITTING = _declared(FitOptions)
+FITTING = declared(FitOptions)
 """The options of a fit."""
 OPTIONS: Mapping[str, Option] = {
     "expect": get_args(PlainOptions.__annotations__["expect"])[1],
-    **_declared(RuleOptions, FitOptions, Bounds),
+    **declared(RuleOptions, FitOptions, Bounds),
 }
 """Every option of a decision but the truncator, by name."""
 
@@ -173,23 +173,7 @@ RULES = ("alpha", "evalue", "fdr", "min_surprise")
 _MEANT = {"k": "max_k", "top_k": "max_k", "limit": "max_k"}
 
 
-@dataclass(frozen=True, slots=True)
-class Fitting:
-    """The options of a fit, checked."""
-
-    transform: str = "identity"
-    selection: str = "greedy"
-    refit: str = "window"
-    min_window: int = 5
-
-    @classmethod
-    def of(cls, who: str, options: FitOptions) -> "Fitting":
-        """Return the options, or raise InvalidParameterError in the name of ``who``."""
-        return cls(**check_options(who, options, FITTING))
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """A rule on Surprise scores, its level, and what it does with short lists."""
 
     name: str
@@ -259,6 +243,13 @@ def at_most_one(
             who=who,
         )
     return found[0] if found else None
+
+
+def check_fitting(who: str, given: FitOptions) -> FitOptions:
+    """Return all options of a fit, checked, with the default of those that were not given."""
+    checked = check_options(who, given, FITTING)
+    every: Any = {name: checked.get(name, option.default) for name, option in FITTING.items()}
+    return cast(FitOptions, every)
 
 
 def chosen_rule(who: str, given: Mapping[str, Any]) -> Rule | None:
