@@ -86,8 +86,8 @@ class Fuser(Generic[T]):
                 first.setdefault(self.id_of(result), result)
         fused = self.fusion.fuse(lists)
         assert fused.doc_ids is not None
-        parts = fused.parts
-        assert parts is not None
+        assert fused.parts is not None
+        parts = [{**dict.fromkeys(found), **own} for own in fused.parts.of_list(0)]
         together = [first[own] for own in fused.doc_ids[0].tolist()]
 
         merged = fused.scores[0]
@@ -101,7 +101,7 @@ class Fuser(Generic[T]):
             text_of=lambda _, i: text_of(together[i]),
         )
         kept = (
-            mark(together[i], float(merged[i]), {**values, "parts": parts.of(0, i)})
+            mark(together[i], float(merged[i]), {**values, "parts": parts[i]})
             for i, values in decision.marks()
         )
         return CutList(kept, decision.cut)

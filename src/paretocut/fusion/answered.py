@@ -117,11 +117,12 @@ def _one(
     made = fused(lists)
     assert made.doc_ids is not None
     assert made.parts is not None
+    parts = [{**dict.fromkeys(answers), **own} for own in made.parts.of_list(0)]
     results = [
         FusedResult(
             id=own,
             score=float(score),
-            parts=made.parts.of(0, i),
+            parts=parts[i],
             results={
                 name: answers[name].result(query, at[own])
                 for name, at in places.items()
