@@ -7,26 +7,15 @@ the same question with their own, real search or columns.
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from engines import (
-    ENGINES,
-    Chroma,
-    DuckDbArrow,
-    Engine,
-    Faiss,
-    Hnswlib,
-    LanceDbArrow,
-    Qdrant,
-    Recorded,
-    Usearch,
-    vectors,
-)
+from engines import ENGINES, Engine, Qdrant, Recorded, vectors
 from support import importorskip
+
+import paretocut as pc
 
 COUNT, DEPTH = 2000, 200
 
@@ -87,9 +76,10 @@ class Store(Host):
         return Results(ids, scores, self._stored(self.answer))
 
     def cut(self, **options: Any) -> Kept:
-        kept = self.engine.cut(self.answer, **options)
-        k, reason = self._decision(kept)
-        return Kept(self.engine.read(kept)[0], self._stored(kept), k, reason)
+        kept, cut = pc.keep(self.answer, explain=True, **options)
+        cut = cut if isinstance(cut, pc.Cut) else cut[0]
+        reason = cut.reason.removesuffix("; distances, as their order shows")
+        return Kept(self.engine.read(kept)[0], self._stored(kept), cut.k, reason)
 
     def _stored(self, answer: Any) -> list[Any]:
         if isinstance(self.engine, Qdrant):
@@ -97,26 +87,6 @@ class Store(Host):
         if isinstance(self.engine, Recorded):
             return [hit["_source"] for hit in answer["hits"]["hits"]]
         return self.engine.read(answer)[1]  # no metadata: the scores must stay what they are
-
-    def _decision(self, kept: Any) -> tuple[int, str]:
-        """Return number and reason from the place where this store's answers have them."""
-        engine = self.engine
-        if isinstance(engine, (LanceDbArrow, DuckDbArrow)):
-            decision = json.loads(kept.schema.metadata[b"paretocut"])
-            return decision["k"], decision["reason"]
-        if isinstance(engine, (Faiss, Hnswlib)):
-            return kept.cuts[0].k, kept.cuts[0].reason
-        if isinstance(engine, Usearch):
-            cut = kept.cut
-        elif isinstance(engine, Chroma):
-            cut = kept["ids"][0].cut
-        elif isinstance(engine, Qdrant):
-            cut = kept.points.cut
-        elif isinstance(engine, Recorded):
-            cut = kept["hits"]["hits"].cut
-        else:
-            cut = kept.cut
-        return cut.k, cut.reason
 
     def close(self) -> None:
         self.engine.close()
@@ -284,32 +254,6 @@ class PyTerrier(Scored):
         return Kept(list(map(int, kept["docno"])), kept["page"].tolist(), cut.k, cut.reason)
 
 
-class SentenceTransformers(Host):
-    @functools.cached_property
-    def hits(self) -> Any:
-        base, query = vectors(COUNT)
-        util = importorskip("sentence_transformers.util")
-        (hits,) = util.semantic_search(query[None], base, top_k=DEPTH)
-        return [{**hit, "page": f"page {i}"} for i, hit in enumerate(hits)]
-
-    @functools.cached_property
-    def results(self) -> Results:
-        return Results(
-            [hit["corpus_id"] for hit in self.hits],
-            [hit["score"] for hit in self.hits],
-            [hit["page"] for hit in self.hits],
-        )
-
-    def cut(self, **options: Any) -> Kept:
-        from paretocut.adapters.sentence_transformers import cut_rank, cut_semantic_search
-
-        (kept,) = cut_semantic_search([self.hits], **options)
-        assert cut_rank(self.hits, **options) == kept
-        assert {hit["paretocut"]["reason"] for hit in kept} <= {kept.cut.reason}
-        stored = [hit["page"] for hit in kept]
-        return Kept([hit["corpus_id"] for hit in kept], stored, kept.cut.k, kept.cut.reason)
-
-
 class Lists(Scored):
     """A column of lists: the adapter gives a number, a list of surprise and the reason."""
 
@@ -397,16 +341,17 @@ class PandasRows(Rows):
         return self.kept(found.to_dict("records"))
 
 
+STORES = [pair for pair in ENGINES if not pair[0].__name__.endswith("Arrow")]  # those are frames
 QUICK: Sequence[tuple[str, Any]] = [
     *((f"{kind.__name__}-{metric}", functools.partial(Store, kind=kind, metric=metric))
-      for kind, metric in ENGINES if kind.__name__.startswith(("Faiss", "DuckDb"))),
+      for kind, metric in STORES if kind.__name__.startswith(("Faiss", "DuckDb"))),
     *((kind.__name__, kind)
       for kind in (ArrowLists, ArrowRows, PandasLists, PandasRows, Polars, DuckDbFunctions)),
 ]  # fmt: skip
 HEAVY: Sequence[tuple[str, Any]] = [
     *((f"{kind.__name__}-{metric}", functools.partial(Store, kind=kind, metric=metric))
-      for kind, metric in ENGINES if not kind.__name__.startswith(("Faiss", "DuckDb"))),
+      for kind, metric in STORES if not kind.__name__.startswith(("Faiss", "DuckDb"))),
     *((kind.__name__, kind)
       for kind in (LangChainRetriever, LangChainCompressor, LlamaIndex, LlamaIndexRetriever,
-                   Haystack, PyTerrier, SentenceTransformers)),
+                   Haystack, PyTerrier)),
 ]  # fmt: skip

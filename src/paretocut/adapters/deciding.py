@@ -182,7 +182,10 @@ def _direction(
     if known is not None:
         return known, ""
     shown = direction_of(scores, who)
-    return (True, "") if shown is not False else (False, DISTANCES)
+    if shown is None:
+        # The same cut either way, except that a score of 0 matches nothing and a distance of 0 does.
+        return any(values.any() for values in scores), ""
+    return shown, "" if shown else DISTANCES
 
 
 def filter_scored(

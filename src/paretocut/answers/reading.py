@@ -432,7 +432,8 @@ def _is_answer(value: Any) -> bool:
         return not any(value_is is None or isinstance(value_is, (str, bytes, *NUMBERS))
                        for value_is in value)  # fmt: skip
     if isinstance(value, Mapping):
-        return any(has(value, path) and _holds_results(pick(value, path)) for path in _HOLDERS[:1])
+        held = (pick(value, path) for path in _HOLDERS if has(value, path))
+        return any(map(_holds_results, held)) or any(_is_column(value.get(n)) for n in _COLUMNS)
     return host_of(type(value)) is not None
 
 

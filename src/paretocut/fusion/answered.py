@@ -63,8 +63,8 @@ def fuse_answers(
     answers: Any,
     fused: Callable[[Mapping[str, RankedLists]], RankedLists],
     *,
-    score: Path | None,
-    id: Path | None,
+    score: Path | Mapping[str, Path] | None,
+    id: Path | Mapping[str, Path] | None,
     higher_is_better: Mapping[str, bool] | bool | None,
     who: str,
 ) -> Fused | list[Fused]:
@@ -76,9 +76,11 @@ def fuse_answers(
                 f"lists must all be RankedLists or all be answers, got RankedLists as {name}",
                 who=who,
             )
-        read_as[name] = read(answer, score=score, who=f"{who}: {name}")
-        if id is not None:
-            read_as[name].id = id
+        own = score.get(name) if isinstance(score, Mapping) else score
+        read_as[name] = read(answer, score=own, who=f"{who}: {name}")
+        identity = id.get(name) if isinstance(id, Mapping) else id
+        if identity is not None:
+            read_as[name].id = identity
     counts = {len(one.scores) for one in read_as.values()}
     if len(counts) > 1:
         raise InvalidParameterError(

@@ -167,8 +167,8 @@ class Fusion:
         self,
         lists: FuseLike | Any,
         *,
-        score: Path | None = None,
-        id: Path | None = None,
+        score: Path | Mapping[str, Path] | None = None,
+        id: Path | Mapping[str, Path] | None = None,
         higher_is_better: Mapping[str, bool] | bool | None = None,
     ) -> Any:
         """Return one list for each query.

@@ -35,8 +35,8 @@ def fuse(
     method: str = "z",
     weights: ArrayLike | None = None,
     depth: int | None = None,
-    score: Path | None = None,
-    id: Path | None = None,
+    score: Path | Mapping[str, Path] | None = None,
+    id: Path | Mapping[str, Path] | None = None,
     higher_is_better: Mapping[str, bool] | bool | None = None,
 ) -> Any:
     """Return one list for each query, fused from those of two or more retrievers.
@@ -61,7 +61,7 @@ def fuse(
         Number of results of each list to use; all by default.
     score, id
         For answers: where the score and the id of a result are, if that cannot be told: a field, a
-        place or a function. Equal ids mean the same document.
+        place or a function, for all retrievers or by name. Equal ids mean the same document.
     higher_is_better
         For answers: False for distances, for all of them or by name. By default as the library
         says, or as the order of the results shows.
