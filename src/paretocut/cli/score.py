@@ -53,9 +53,9 @@ def _score(
             out.write("\t".join(_COLUMNS).encode() + b"\n")
         for block in chain.from_iterable(arguments.blocks(lists) for (lists,) in groups):
             fits = pc.fit_tails(block, threads=args.threads, **fitting)
-            for ranked, surprise, tests in zip(block, fits.surprise, fits.tests, strict=True):
-                pvalues = np.exp(-surprise)
-                numbers = np.stack([ranked.scores, surprise, pvalues, tests * pvalues])
+            columns = (fits.surprise, fits.pvalues, fits.evalues)
+            for ranked, *of_results in zip(block, *columns, strict=True):
+                numbers = np.stack([ranked.scores, *of_results])
                 ids = [None] * len(ranked) if ranked.doc_ids is None else ranked.doc_ids.tolist()
                 out.write(lines(ranked.query_id, ids, numbers))
             found += fits.warnings

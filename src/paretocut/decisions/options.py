@@ -8,8 +8,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict, TypeVar, cast, get_args
 
 from paretocut.errors import InvalidParameterError
 from paretocut.schema.kinds import AnyOf, Either, Kind, Real, Text, Whole
@@ -171,23 +170,7 @@ RULES = ("alpha", "evalue", "fdr", "min_surprise")
 """Names of the rules on Surprise scores."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fitting:
-    """The options of a fit, checked."""
-
-    transform: str = "identity"
-    selection: str = "greedy"
-    refit: str = "window"
-    min_window: int = 5
-
-    @classmethod
-    def of(cls, who: str, options: FitOptions) -> "Fitting":
-        """Return the options, or raise InvalidParameterError in the name of ``who``."""
-        return cls(**check_options(who, options, FITTING))
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """A rule on Surprise scores, its level, and what it does with short lists."""
 
     name: str
@@ -233,6 +216,13 @@ def check_options(
         for name, value in given.items()
         if value is not None
     }
+
+
+def check_fitting(who: str, given: FitOptions) -> FitOptions:
+    """Return all options of a fit, checked, with the default of those that were not given."""
+    checked = check_options(who, given, FITTING)
+    every: Any = {name: checked.get(name, option.default) for name, option in FITTING.items()}
+    return cast(FitOptions, every)
 
 
 def chosen_rule(who: str, given: Mapping[str, Any]) -> Rule | None:
