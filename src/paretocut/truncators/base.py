@@ -358,6 +358,11 @@ class Truncator(Drawn, ABC):
                 f"on (higher_is_better={learned}), got {kinds[lists.higher_is_better]}"
             )
 
+    @property
+    def needs_queries(self) -> bool:
+        """Whether decisions need the texts of the queries."""
+        return False
+
     def _label(self) -> str:
         return repr(self)
 
