@@ -67,8 +67,8 @@ Which releases have the adapters been tested with? Those in the table. Other rel
 accepts for an extra should work too. `python tests/helpers/compatibility.py` writes this page.
 
 Every test runs the real package on one machine. Servers of Elasticsearch, OpenSearch, Weaviate,
-Milvus, Pinecone, Azure and Redis, and the services of rerankers, do not run inside a test: there the
-clients' own classes hold answers in the documented format.
+Milvus, Pinecone, Azure and Redis, and the services of rerankers, do not run inside a test: there
+the clients' own classes hold answers in the documented format.
 
 """
 

@@ -183,7 +183,7 @@ def _direction(
         return known, ""
     shown = direction_of(scores, who)
     if shown is None:
-        # The same cut either way, except that a score of 0 matches nothing and a distance of 0 does.
+        # The same cut either way, but a score of 0 matches nothing, and a distance of 0 does.
         return any(values.any() for values in scores), ""
     return shown, "" if shown else DISTANCES
 

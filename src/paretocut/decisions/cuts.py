@@ -6,10 +6,12 @@ warnings, surprise, p-values and E-values are slices of that evidence.
 
 from __future__ import annotations
 
+import inspect
 import operator
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import NoneType
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -449,18 +451,32 @@ def as_scores(scores: ArrayLike, *, who: str) -> FloatArray:
         values = np.array(given, dtype=np.float64, order="C")
     except (TypeError, ValueError):
         raise InvalidScoresError(
-            f"{who}: scores must be a one-dimensional array of numbers, got {_short(scores)}"
+            f"scores must be a one-dimensional array of numbers, got {_short(scores)}"
+            f"{_remedy(scores)}",
+            who=who,
         ) from None
     if isinstance(scores, np.ma.MaskedArray):
         raise InvalidScoresError(
-            f"{who}: scores must not be masked, got a masked array; take .compressed() of it"
+            "scores must not be masked, got a masked array; take .compressed() of it", who=who
         )
     if values.ndim != 1:
         raise InvalidScoresError(
-            f"{who}: scores must be one-dimensional (cut_batch and fit_tails take many lists), "
-            f"got {values.ndim} dimensions"
+            "scores must be one-dimensional (cut_batch and fit_tails take many lists), "
+            f"got {values.ndim} dimensions{_remedy(scores)}",
+            who=who,
         )
     return values
+
+
+def _remedy(given: Any) -> str:
+    """Return the line to write for something that is not scores, but holds them."""
+    if inspect.isawaitable(given):
+        if inspect.iscoroutine(given):
+            given.close()  # or Python warns that nobody waited
+        return "; wait for it first: cut(await search(...))"
+    first = given[0] if isinstance(given, (list, tuple)) and given else given
+    holds = not isinstance(first, (str, bytes, int, float, list, np.ndarray, NoneType))
+    return "; results with scores are cut by paretocut.keep(answer)" if holds else ""
 
 
 def _short(value: Any) -> str:
