@@ -121,38 +121,40 @@ def decide(
     there = [_there(values) for values in scores]
     if asked is not None:
         warn_of_shortfall([own.size for own, _ in there], asked, who=who, remedy=remedy)
-    known = queries is not None and all(isinstance(query, str) for query in queries)
+    texts: Any = queries
+    if queries is not None and not all(isinstance(query, str) for query in queries):
+        texts = None
     cuts: Cuts | None = None
     with speaking_for(who, "cut", "cut_batch", who):
-        up, note = True, ""
-        if lists is None:
+        if lists is not None:
+            cuts = chosen.cut_batch(lists, queries=texts)
+        else:
             values = [own for own, _ in there]
             up, note = _direction(higher_is_better, chosen, said, values, who)
-        if single and lists is None:
-            text = queries[0] if known and queries is not None else None
-            one = chosen.cut(there[0][0], query=text, higher_is_better=up)
-            found = [one.noted(note) if note else one]
-        else:
-            given: Any = lists
-            if lists is None:
-                given = Ragged.from_any([own for own, _ in there], dtype=np.float64)
-            how: dict[str, Any] = {} if lists is not None else {"higher_is_better": up}
-            cuts = chosen.cut_batch(given, queries=queries if known else None, **how)
-            cuts = cuts.noted(note) if note else cuts
-            found = list(cuts)
+            if single:
+                cut = chosen.cut(values[0], query=texts and texts[0], higher_is_better=up)
+                found = [cut.noted(note) if note else cut]
+            else:
+                together = Ragged.from_any(values, dtype=np.float64)
+                cuts = chosen.cut_batch(together, queries=texts, higher_is_better=up).noted(note)
+    if cuts is not None:
+        found = list(cuts)
     if budget is not None and budget.most is not None:
-        for i, cut in enumerate(found):
-            found[i] = budget.limited(cut, lambda at, i=i: text_of(i, _at(there[i][1], at)))  # type: ignore[misc]
+
+        def text(query: int, i: int) -> str:
+            positions = there[query][1]
+            return text_of(query, i if positions is None else int(positions[i]))
+
+        limits = budget.limits(found, text)
         if cuts is not None:
-            changed = {i: c.indices for i, c in enumerate(found) if c.k < cuts.k[i]}
-            cuts = cuts.limited(changed, f"all that fit into {budget.most} tokens")
+            cuts = cuts.limited(limits)
             found = list(cuts)
+        elif limits:
+            found = [found[0].limited(*limits[0])]
+    if cuts is not None:
+        cuts.warnings  # noqa: B018  # of all lists at once
     report(found, who)
     return [Decision(cut, *one) for cut, one in zip(found, there, strict=True)], cuts
-
-
-def _at(positions: IntArray | None, i: int) -> int:
-    return i if positions is None else int(positions[i])
 
 
 def _there(values: FloatArray) -> tuple[FloatArray, IntArray | None]:

@@ -93,7 +93,7 @@ def keep(
         said=found.higher_is_better,
         lists=found.lists,
         queries=texts,
-        budget=TokenBudget.of("keep", max_tokens, count_tokens),
+        budget=None if max_tokens is None else TokenBudget.of("keep", max_tokens, count_tokens),
         text_of=lambda i, at: found.text_of(i, at, "keep"),
         asked=asked,
     )

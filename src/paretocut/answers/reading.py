@@ -65,10 +65,10 @@ def read(answer: Any, *, score: Path | None = None, who: str = "keep") -> Answer
     host = host_of(type(answer))
     if host is not None:
         return _of_host(answer, host, score, who)
-    if isinstance(answer, Mapping):
-        return _of_mapping(answer, score, who)
     if isinstance(answer, (list, tuple)):
         return _of_sequence(answer, score, who)
+    if isinstance(answer, Mapping):
+        return _of_mapping(answer, score, who)
     if isinstance(answer, np.ndarray) and answer.ndim == 1:
         return _of_rows(answer, score, who, lambda kept: answer[:0] if not kept else None)
     if inspect.isawaitable(answer):
@@ -273,7 +273,8 @@ def _score_of(
     if _is_number(first):
         return None, None
     known = host.score if host is not None and host.score else FIELDS
-    there = [name for name in known if _reaches(first, name)]
+    flat = isinstance(first, dict) and known is FIELDS
+    there = [name for name in known if (name in first if flat else _reaches(first, name))]
     if host is None or not host.score:
         filled = [name for name in there if pick(first, name) is not None]
         there = filled or there

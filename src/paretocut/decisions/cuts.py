@@ -138,21 +138,22 @@ class Cuts(Drawn):
         note = f"; {self._note}" if self._note and n else ""
         return sentence(k, n, unbounded, matches, why) + edge(self.lists, i, k) + note
 
-    def limited(self, places: Mapping[int, IntArray], why: str) -> Cuts:
+    def limited(self, limits: Mapping[int, tuple[IntArray, str]]) -> Cuts:
         """Return the same decisions with fewer results in some lists, for a limit applied later.
 
         Parameters
         ----------
-        places
-            By number of a list, the places that are left of its `indices`, best first.
-        why
-            The limit, in words: "all that fit into 500 tokens".
+        limits
+            By number of a list, the places that are left of its `indices`, best first, and the
+            limit in words: "all that fit into 500 tokens".
         """
+        if not limits:
+            return self
         k = self.k.copy()
-        for i, left in places.items():
+        for i, (left, _) in limits.items():
             k[i] = len(left)
-        limits = {i: Limit(left, why, self) for i, left in places.items()}
-        return replace(self, k=k, _limits={**self._limits, **limits}, _reasons=None, _warnings=None)
+        own = {i: Limit(left, why, self) for i, (left, why) in limits.items()}
+        return replace(self, k=k, _limits={**self._limits, **own}, _reasons=None, _warnings=None)
 
     def noted(self, note: str) -> Cuts:
         """Return the same decisions with something more to say at the end of each reason.
@@ -162,7 +163,7 @@ class Cuts(Drawn):
         note
             The words: "distances, as their order shows".
         """
-        return replace(self, _note=note, _reasons=None)
+        return replace(self, _note=note, _reasons=None) if note else self
 
     @property
     def warnings(self) -> tuple[tuple[str, ...], ...]:
@@ -316,7 +317,7 @@ class Cut(Drawn):
         why
             The limit, in words: "all that fit into 500 tokens".
         """
-        return self._cuts.limited({self._i: places}, why)[self._i]
+        return self._cuts.limited({self._i: (places, why)})[self._i]
 
     def noted(self, note: str) -> Cut:
         """Return the same decision with something more to say at the end of its reason.

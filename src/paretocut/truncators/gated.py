@@ -73,9 +73,9 @@ class Gated(Truncator):
         self.alpha = alpha
 
     @property
-    def direction(self) -> bool:
+    def direction(self) -> bool | None:
         """Whether higher was better in the background."""
-        return self.background.higher_is_better
+        return getattr(self.background, "higher_is_better", None)  # not checked yet
 
     def threshold(self) -> float:
         """Return the best score from which results are returned, on the scale of the search."""
