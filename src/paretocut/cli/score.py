@@ -39,7 +39,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> None:
-    fitting = check_options("score", arguments.given_options(args, FITTING), FITTING)
+    fitting = check_options("", arguments.given_options(args, FITTING), FITTING, arguments.flag)
     arguments.in_blocks(args, [(args.run, not args.distances)], partial(_score, args, fitting))
 
 

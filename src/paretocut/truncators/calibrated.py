@@ -243,6 +243,10 @@ class Calibrated(Gated):
         number = math.exp(learned.typical + half * float(np.median(self.shapes_[:, 2])))
         return f", about {max(number, 1):.2g} relevant results in a typical list (estimated)"
 
+    @property
+    def needs_queries(self) -> bool:
+        return self.scale_ is not None
+
     def _scaled(self, lists: RankedLists, queries: Sequence[str] | None) -> RankedLists:
         if self.scale_ is None:
             return lists
