@@ -26,7 +26,7 @@ from paretocut.io.tables import Format, format_of, read_blocks
 from paretocut.lists import RankedLists
 from paretocut.schema.kinds import Real, Text
 from paretocut.tail import limited_threads
-from paretocut.truncators import Calibrated, Gated, Truncator, from_text
+from paretocut.truncators import Gated, Truncator, from_text
 from paretocut.truncators.choose import Chosen
 
 T = TypeVar("T")
@@ -412,11 +412,11 @@ def chosen(args: Namespace, method: str | None) -> Chosen:
         found = replace(found, truncator=Gated(found.truncator, background, alpha=alpha))
     elif args.gate_alpha is not None:
         raise InvalidParameterError("--gate-alpha must come with --background, got none")
-    found.truncator._validate()
+    found.truncator.check()
     try:
-        found.truncator._require_fitted()
+        found.truncator.require_fitted()
     except NotFittedError as error:
-        needs = getattr(options.get("truncator"), "_in_place_of_fit", None)
+        needs = " or ".join(found.truncator.instead_of_fit)
         if method is None or not needs:
             raise
         raise InvalidParameterError(
@@ -428,7 +428,7 @@ def chosen(args: Namespace, method: str | None) -> Chosen:
 
 def is_lexical(truncator: Truncator) -> bool:
     """Return whether the truncator needs the texts of the queries."""
-    return isinstance(truncator, Calibrated) and truncator.scale_ is not None
+    return truncator.needs_queries
 
 
 def decisions(

@@ -69,7 +69,7 @@ class Chosen:
 @lru_cache(maxsize=64)
 def _remembered(who: str, options: tuple[tuple[str, Any], ...], kinds: tuple[type, ...]) -> Chosen:
     chosen = _chosen(who, dict(options))
-    chosen.truncator._valid = True  # type: ignore[misc]  # nobody else has it
+    chosen.truncator.trusted = True  # nobody else has it
     return chosen
 
 

@@ -22,7 +22,7 @@ from paretocut.judging import JudgingSession
 from paretocut.judging.reading import Reading, StoppingRule
 from paretocut.lists import BoolArray, FloatArray, IntArray, RankedLists
 from paretocut.tail import SurpriseFits, fit_tails
-from paretocut.truncators import Calibrated, Consensus, Gated, Surprise, Truncator, from_text
+from paretocut.truncators import Consensus, Gated, Surprise, Truncator, from_text
 from paretocut.web.explorer.copied import Code, Source
 from paretocut.web.explorer.measuring import LEARNED, Taught, curves_of, known_share, teach
 
@@ -72,7 +72,7 @@ def _model(label: str, model: Truncator | Background, file: str) -> Method:
 
 
 def _is_lexical(model: Truncator | Background) -> bool:
-    return isinstance(model, Calibrated) and model.scale_ is not None
+    return isinstance(model, Truncator) and model.needs_queries
 
 
 @dataclass(eq=False)
