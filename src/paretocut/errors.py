@@ -16,6 +16,8 @@ Every message says who refused, which argument, what is allowed and what came.
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 __all__ = [
@@ -30,7 +32,20 @@ __all__ = [
 
 
 class ParetocutError(Exception):
-    """Base of every error raised on purpose by paretocut."""
+    """Base of every error raised on purpose by paretocut.
+
+    Attributes
+    ----------
+    who
+        The function or class that refused; its name stands before the message.
+    """
+
+    def __init__(self, message: str = "", *, who: str = "") -> None:
+        super().__init__(message)
+        self.who = who
+
+    def __str__(self) -> str:
+        return f"{self.who}: {super().__str__()}" if self.who else super().__str__()
 
 
 class InvalidScoresError(ParetocutError, ValueError):
@@ -90,6 +105,16 @@ class MissingExtraError(ParetocutError, ImportError):
 
     def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str, str]]:
         return type(self), (self.feature, self.package, self.extra)
+
+
+@contextmanager
+def speaking_for(who: str, *callees: str) -> Iterator[None]:
+    """Let errors inside the block name ``who`` instead of the ``callees``, and before any other."""
+    try:
+        yield
+    except ParetocutError as error:
+        error.who = ": ".join(filter(None, (who, "" if error.who in callees else error.who)))
+        raise
 
 
 def require(module: str, *, feature: str, extra: str) -> Any:

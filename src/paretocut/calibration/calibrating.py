@@ -203,8 +203,9 @@ def calibrated(
         wanted = len(null) + (0 if log is None else len(log))
         if texts is None or len(texts) != wanted:
             raise InvalidParameterError(
-                f"calibrate: with a scale, texts must be those of all {wanted} queries, "
-                f"got {'none' if texts is None else len(texts)}"
+                f"with a scale, texts must be those of all {wanted} queries, "
+                f"got {'none' if texts is None else len(texts)}",
+                who="calibrate",
             )
         divisors = scale(texts)
         null = null.divided_by(divisors[: len(null)])
@@ -227,14 +228,14 @@ def _base(
     """Return who decides how many; a `Consensus` that was not judged learns from the log."""
     if expect is not None and truncator is not None:
         raise InvalidParameterError(
-            f"calibrate: expect must be left out with a truncator, got {shown(expect)}"
+            f"expect must be left out with a truncator, got {shown(expect)}", who="calibrate"
         )
     base = Consensus(expect=expect) if truncator is None else truncator  # type: ignore[arg-type]
     if isinstance(base, Gated):
         base = base.inner
     if not isinstance(base, Truncator):
         raise InvalidParameterError(
-            f"calibrate: truncator must be a truncator or None, got {shown(base)}"
+            f"truncator must be a truncator or None, got {shown(base)}", who="calibrate"
         )
     base.check()
     base.require_fitted()
@@ -247,25 +248,28 @@ def _base(
 def _checked_texts(search: Any, texts: Any) -> list[str]:
     if callable(texts) and not callable(search):
         raise InvalidParameterError(
-            "calibrate: search comes first, then texts: calibrate(search, texts); "
-            f"got {shown(search):.60} as search and a function as texts"
+            "search comes first, then texts: calibrate(search, texts); "
+            f"got {shown(search):.60} as search and a function as texts",
+            who="calibrate",
         )
     if isinstance(texts, (str, bytes)) or not np.iterable(texts):
         raise InvalidParameterError(
-            f"calibrate: texts must be a list of texts of the index, got {shown(texts):.60}"
+            f"texts must be a list of texts of the index, got {shown(texts):.60}", who="calibrate"
         )
     given = list(texts)
     strange = [text for text in given if not isinstance(text, str)]
     if strange or not given:
         got = f"{shown(strange[0]):.60} among them" if strange else "none"
-        raise InvalidParameterError(f"calibrate: texts must be strings, at least one, got {got}")
+        raise InvalidParameterError(
+            f"texts must be strings, at least one, got {got}", who="calibrate"
+        )
     return given
 
 
 def _checked_queries(queries: Any) -> list[str]:
     if isinstance(queries, (str, bytes)) or not all(isinstance(q, str) for q in queries):
         raise InvalidParameterError(
-            f"calibrate: queries must be a list of texts or None, got {shown(queries):.60}"
+            f"queries must be a list of texts or None, got {shown(queries):.60}", who="calibrate"
         )
     return list(queries)
 

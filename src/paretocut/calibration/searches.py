@@ -36,7 +36,7 @@ def run_searches(
 ) -> list[FloatArray]:
     """Return the scores of each query."""
     if not callable(search):
-        raise InvalidParameterError(f"{who}: search must be a function, got {shown(search)}")
+        raise InvalidParameterError(f"search must be a function, got {shown(search)}", who=who)
     if threads is None:
         threads = _AT_ONCE if inspect.iscoroutinefunction(search) else 1
     check_positive_int(threads, who=who, name="threads")
@@ -80,9 +80,10 @@ def _compare(query: str, kept: FloatArray, now: FloatArray, who: str, resume: An
     one, other = (float(scores[0]) if scores.size else 0.0 for scores in (kept, now))
     if abs(one - other) > _NEAR * max(abs(one), abs(other)):
         raise InvalidParameterError(
-            f"{who}: resume must name a file of the same search, got {os.fspath(resume)!r}, where "
+            f"resume must name a file of the same search, got {os.fspath(resume)!r}, where "
             f"{query!r} has a best score of {one:.6g}, and now {other:.6g}: the model or the "
-            "index has changed, so start with a new file"
+            "index has changed, so start with a new file",
+            who=who,
         )
 
 
@@ -93,7 +94,7 @@ def _blocks(search: Search, queries: list[str], who: str) -> Iterable[tuple[str,
         if not np.iterable(answers) or len(answers := list(answers)) != len(block):
             got = len(answers) if isinstance(answers, list) else shown(answers)
             raise InvalidParameterError(
-                f"{who}: search must give one result for each of {len(block)} queries, got {got}"
+                f"search must give one result for each of {len(block)} queries, got {got}", who=who
             )
         for query, given in zip(block, answers, strict=True):
             yield query, scores_of(given, who)
@@ -107,14 +108,15 @@ def scores_of(given: Any, who: str) -> FloatArray:
     """
     if not np.iterable(given) or isinstance(given, (str, bytes, dict)):
         raise InvalidParameterError(
-            f"{who}: search must give a list for each query: {_EXPECTED}; got {shown(given):.80}"
+            f"search must give a list for each query: {_EXPECTED}; got {shown(given):.80}", who=who
         )
     results = given if isinstance(given, np.ndarray) else list(given)
     columns = (list, np.ndarray) if isinstance(given, tuple) else np.ndarray
     if len(results) and all(isinstance(result, columns) for result in results):
         raise InvalidParameterError(
-            f"{who}: search must give {_EXPECTED}, one for each result; got {len(results)} "
-            f"columns, such as ids and scores: give the scores alone"
+            f"search must give {_EXPECTED}, one for each result; got {len(results)} "
+            f"columns, such as ids and scores: give the scores alone",
+            who=who,
         )
     try:
         if not len(results) or isinstance(results[0], (int, float, np.number)):
@@ -124,7 +126,7 @@ def scores_of(given: Any, who: str) -> FloatArray:
         return np.array([_score(result) for result in results], dtype=np.float64)
     except (TypeError, ValueError, KeyError, AttributeError, IndexError, OverflowError):
         raise InvalidParameterError(
-            f"{who}: search must give {_EXPECTED}, got {results[0]!r:.80}"
+            f"search must give {_EXPECTED}, got {results[0]!r:.80}", who=who
         ) from None
 
 

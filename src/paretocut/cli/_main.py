@@ -10,7 +10,6 @@ from importlib.metadata import version
 from typing import Protocol
 
 from paretocut.cli import (
-    background,
     calibrate,
     cut,
     demo,
@@ -25,9 +24,9 @@ from paretocut.cli import (
     serve,
     stop,
 )
-from paretocut.cli.arguments import Manual
+from paretocut.cli.arguments import Manual, import_module
 from paretocut.cli.terminal import note
-from paretocut.errors import InvalidParameterError, ParetocutError
+from paretocut.errors import InvalidParameterError, ParetocutError, speaking_for
 
 _EPILOG = """\
 examples:
@@ -57,7 +56,7 @@ examples:
   paretocut stop run.txt --judged qrels.txt --recall 0.95
 
   Queries without an answer? Learn how high they score, then keep nothing for them:
-  paretocut background unanswered.txt -o background.json
+  paretocut calibrate --background unanswered.txt -o background.json
   paretocut cut run.txt --background background.json
 
   No such queries? Make some from words of your index, search for them, and calibrate:
@@ -95,7 +94,7 @@ class _Command(Protocol):
 
 
 _COMMANDS: tuple[_Command, ...] = (
-    *(demo, example, score, cut, fuse, evaluate, fit, judge, stop, background, calibrate),
+    *(demo, example, score, cut, fuse, evaluate, fit, judge, stop, calibrate),
     *(explore, serve, report),
 )
 
@@ -130,17 +129,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Return the exit code of the command line: 0 done, 1 bad data, 2 bad usage."""
     args = build_parser().parse_args(argv)
     try:
-        args.run_command(args)
+        # The command's name stands before the message already.
+        with speaking_for("", args.command, "read_lists"):
+            for module in getattr(args, "imports", ()):
+                import_module(module, "--import")
+            args.run_command(args)
         sys.stdout.flush()
     except BrokenPipeError:
         _discard_output()  # the reader has seen enough, as with `| head`
     except KeyboardInterrupt:
         return 130
     except InvalidParameterError as error:
-        note(_without_who(error, args.command), f"paretocut {args.command}: error")
+        note(str(error), f"paretocut {args.command}: error")
         return 2
     except ParetocutError as error:
-        note(_without_who(error, args.command))
+        note(str(error))
         return 1
     except OSError as error:
         reason = error.strerror or str(error)
@@ -151,11 +154,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             _discard_output()
         return 1
     return 0
-
-
-def _without_who(error: ParetocutError, command: str) -> str:
-    """Return the message without the command's own name, or that of the reader it called."""
-    return str(error).removeprefix(f"{command}: ").removeprefix("read_lists: ")
 
 
 def _discard_output() -> None:

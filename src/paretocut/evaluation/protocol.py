@@ -19,8 +19,8 @@ from paretocut.errors import (
     MissingExtraError,
     ParetocutError,
 )
-from paretocut.evaluation.partial import estimated
 from paretocut.evaluation.result import Evaluation
+from paretocut.evaluation.values import Guess, values_of
 from paretocut.lists import IntArray, Ragged, RankedLists
 from paretocut.metrics import Metric, MetricLike
 from paretocut.schema.parameters import check_int, check_positive_int, check_probability, shown
@@ -58,9 +58,9 @@ def evaluate(
         Truncators by name, or a sequence of truncators (named by their repr) and short names
         that `truncators.make` knows.
     lists
-        Judged lists. For lists judged in part the values are estimates: the relevance of unjudged
-        results is drawn from a model, which widens the intervals. There is no ceiling and no test
-        against a baseline, and truncators that need full judgements refuse such lists.
+        Judged lists. The values of lists judged in part are estimates: the relevance of unjudged
+        results is drawn from a model, which widens the intervals. There is then no ceiling and no
+        test against a baseline, and truncators that need full judgements refuse such lists.
     metrics
         Names, metrics or functions; see `paretocut.metrics.get`.
     splits
@@ -105,47 +105,117 @@ def evaluate(
         _check_lists(test, chosen, "test")
     if baseline is not None and not whole:
         raise InvalidParameterError(
-            "evaluate: baseline must be None for lists judged in part, because estimates cannot be "
-            f"tested, got {baseline!r}"
+            "baseline must be None for lists judged in part, because estimates cannot be "
+            f"tested, got {baseline!r}",
+            who="evaluate",
         )
     if baseline is not None and not (isinstance(baseline, str) and baseline in chosen):
         raise InvalidParameterError(
-            f"evaluate: baseline must be one of {', '.join(chosen)}, got {shown(baseline)}"
+            f"baseline must be one of {', '.join(chosen)}, got {shown(baseline)}", who="evaluate"
         )
     check_probability(confidence, who="evaluate", name="confidence")
     check_int(seed, who="evaluate", name="seed")
     for name, number in {"resamples": resamples, "splits": splits, "n_jobs": n_jobs}.items():
         check_positive_int(number, who="evaluate", name=name)
 
-    pairs, protocol = _protocol(lists, test, splits, train, folds, seed)
+    if test is None:
+        division = divided(len(lists), splits=splits, train=train, folds=folds, seed=seed)
+    else:
+        division = undivided(len(lists), len(test))
+    pairs = division.pairs
     work = _Work(chosen, measures, lists, judged, pairs)
     tasks = [(split, name) for split in range(len(pairs)) for name in chosen]
     cuts = dict(_run(work, tasks, n_jobs, progress))
+    return measured(
+        {name: np.hstack([cuts[split, name] for split in range(len(pairs))]) for name in chosen},
+        judged,
+        measures,
+        division,
+        ceiling=tuple(name for name, item in chosen.items() if isinstance(item, Oracle)),
+        baseline=baseline,
+        confidence=confidence,
+        resamples=resamples,
+        seed=seed,
+    )
 
-    query = np.concatenate([held_out for _, held_out in pairs])
-    rows = [np.hstack([cuts[split, name] for split in range(len(pairs))]) for name in chosen]
-    k = np.stack(rows, axis=1)
-    unknown = None
-    if whole:
-        curves = [measure.curves(judged) for measure in measures]
-        values = np.stack([c.values[c.offsets[query] + k[i]] for i, c in enumerate(curves)])
+
+@dataclass(frozen=True)
+class Division:
+    """Positions of the training and test lists of each split, and how they were divided, in words.
+
+    ``query`` and ``split`` are the position of each test list, and the number of its split.
+    """
+
+    pairs: Sequence[tuple[IntArray, IntArray]]
+    words: str
+
+    @property
+    def query(self) -> IntArray:
+        return np.concatenate([held_out for _, held_out in self.pairs])
+
+    @property
+    def split(self) -> IntArray:
+        return np.repeat(np.arange(len(self.pairs)), [len(test) for _, test in self.pairs])
+
+
+def undivided(train: int, test: int) -> Division:
+    """Return one split: everything learns from all training lists and cuts all test lists."""
+    return Division([(np.arange(train), np.arange(test))], "given test lists")
+
+
+def divided(n: int, *, splits: int, train: float = 0.8, folds: int | None, seed: int) -> Division:
+    """Return random splits of n lists, or with ``folds`` repeated cross-validations."""
+    # Empty lists named by position, divided by the same rules as any lists.
+    index = RankedLists(Ragged(np.empty(0), np.zeros(n + 1, dtype=np.int64)))
+    seeds = np.random.SeedSequence(seed).generate_state(splits).tolist()
+    if folds is None:
+        parts = [index.split(train, seed=own) for own in seeds]
+        words = f"{splits} random splits, {100 * train:g} % for training"
     else:
-        values, unknown = estimated(judged, measures, query, k, seed)
-        known = judged.judged.values
+        parts = [pair for own in seeds for pair in index.folds(folds, seed=own)]
+        words = f"{splits} x {folds}-fold cross-validation"
+    names = [(learn.query_ids, held_out.query_ids) for learn, held_out in parts]
+    return Division([(a.astype(np.int64), b.astype(np.int64)) for a, b in names], words)
+
+
+def measured(
+    cuts: Mapping[str, IntArray],
+    lists: RankedLists,
+    metrics: Sequence[Metric],
+    division: Division,
+    *,
+    ceiling: tuple[str, ...],
+    baseline: str | None,
+    confidence: float,
+    resamples: int,
+    seed: int,
+    guess: Guess | None = None,
+    elsewhere: IntArray | None = None,
+) -> Evaluation:
+    """Return the values of these cuts: one number for each test list, or one row per metric.
+
+    ``guess`` and ``elsewhere`` are for lists judged in part, as in `values_of`.
+    """
+    query, protocol = division.query, division.words
+    rows = [np.broadcast_to(own, (len(metrics), query.size)) for own in cuts.values()]
+    k = np.stack(rows, axis=1)
+    values, unknown = values_of(lists, metrics, query, k, seed, guess=guess, elsewhere=elsewhere)
+    if unknown is not None:
+        known = lists.judged.values
         protocol += f", estimated from {np.count_nonzero(known)} judged of {known.size} results"
     tested, position = np.unique(query, return_inverse=True)
     return Evaluation(
-        truncators=tuple(chosen),
-        metrics=tuple(measure.name for measure in measures),
-        ceiling=tuple(name for name, item in chosen.items() if isinstance(item, Oracle)),
+        truncators=tuple(cuts),
+        metrics=tuple(metric.name for metric in metrics),
+        ceiling=ceiling,
         protocol=protocol,
         baseline=baseline,
         confidence=confidence,
         resamples=resamples,
         seed=seed,
-        query_ids=tuple(judged.query_ids[tested].tolist()),
+        query_ids=tuple(lists.query_ids[tested].tolist()),
         query=position.astype(np.int64),
-        split=np.repeat(np.arange(len(pairs)), [len(held_out) for _, held_out in pairs]),
+        split=division.split,
         k=k,
         values=values,
         unknown=unknown,
@@ -160,7 +230,7 @@ class _Work:
     metrics: tuple[Metric, ...]
     lists: RankedLists
     judged: RankedLists
-    pairs: list[tuple[IntArray, IntArray]]
+    pairs: Sequence[tuple[IntArray, IntArray]]
 
     def cuts(self, split: int, name: str) -> IntArray:
         """Return the truncator's cuts of the test part: one row per metric."""
@@ -200,8 +270,9 @@ def _run(
         data = pickle.dumps(work)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise InvalidParameterError(
-            "evaluate: n_jobs must be 1 for truncators and metrics that cannot be sent to other "
-            f"processes (functions must be defined in a module), got {n_jobs}: {error}"
+            "n_jobs must be 1 for truncators and metrics that cannot be sent to other "
+            f"processes (functions must be defined in a module), got {n_jobs}: {error}",
+            who="evaluate",
         ) from error
     # Spawned, not forked: libraries with threads of their own, torch for one, may hang in a fork.
     context = multiprocessing.get_context("spawn")
@@ -252,24 +323,26 @@ def _named(truncators: TruncatorsLike, *, ceiling: bool) -> dict[str, Truncator]
         pairs = [(item if isinstance(item, str) else repr(item), item) for item in truncators]
     else:
         raise InvalidParameterError(
-            "evaluate: truncators must be a mapping of names to truncators or a sequence of "
-            f"them, got {shown(truncators)}"
+            "truncators must be a mapping of names to truncators or a sequence of "
+            f"them, got {shown(truncators)}",
+            who="evaluate",
         )
     named: dict[str, Truncator] = {}
     for name, item in pairs:
         if name in named:
             raise InvalidParameterError(
-                f"evaluate: truncators must have different names, got {name!r} twice"
+                f"truncators must have different names, got {name!r} twice", who="evaluate"
             )
         made = registry.make(item) if isinstance(item, str) else item
         if not isinstance(made, Truncator):
             raise InvalidParameterError(
-                f"evaluate: truncators must be truncators or one of "
-                f"{', '.join(registry.names())}, got {item!r}"
+                "truncators must be truncators or one of "
+                f"{', '.join(registry.names())}, got {item!r}",
+                who="evaluate",
             )
         named[name] = made
     if not named:
-        raise InvalidParameterError("evaluate: truncators must be at least one, got none")
+        raise InvalidParameterError("truncators must be at least one, got none", who="evaluate")
     if ceiling and not any(isinstance(item, Oracle) for item in named.values()):
         named.setdefault("oracle", Oracle())
     return named
@@ -278,13 +351,13 @@ def _named(truncators: TruncatorsLike, *, ceiling: bool) -> dict[str, Truncator]
 def _measures(metrics: Sequence[MetricLike]) -> tuple[Metric, ...]:
     if isinstance(metrics, (str, Metric)) or callable(metrics) or not np.iterable(metrics):
         raise InvalidParameterError(
-            f"evaluate: metrics must be a sequence of metrics, got {shown(metrics)}"
+            f"metrics must be a sequence of metrics, got {shown(metrics)}", who="evaluate"
         )
     measures = tuple(metric_functions.get(metric) for metric in metrics)
     names = [measure.name for measure in measures]
     if not 0 < len(names) == len(set(names)):
         raise InvalidParameterError(
-            f"evaluate: metrics must be at least one and have different names, got {names}"
+            f"metrics must be at least one and have different names, got {names}", who="evaluate"
         )
     return measures
 
@@ -293,12 +366,12 @@ def _check_lists(lists: RankedLists, truncators: dict[str, Truncator], argument:
     if not isinstance(lists, RankedLists) or len(lists) == 0 or lists.relevance is None:
         came = repr(lists) if isinstance(lists, RankedLists) else type(lists).__name__
         raise InvalidScoresError(
-            f"evaluate: {argument} must be RankedLists with relevance, at least one list, "
-            f"got {came}"
+            f"{argument} must be RankedLists with relevance, at least one list, got {came}",
+            who="evaluate",
         )
     if not lists.judged.values.any():
         raise InvalidScoresError(
-            f"evaluate: {argument} must hold at least one judged result, got {lists!r}"
+            f"{argument} must hold at least one judged result, got {lists!r}", who="evaluate"
         )
     if lists.query_embeddings is not None:
         return
@@ -306,35 +379,10 @@ def _check_lists(lists: RankedLists, truncators: dict[str, Truncator], argument:
         params = truncator.get_params()
         if any(value is not None for key, value in params.items() if _last(key) == "neighbors"):
             raise InvalidScoresError(
-                f"evaluate: {argument} must have query_embeddings for truncator {name!r}, which "
-                "looks at neighbouring queries, got none"
+                f"{argument} must have query_embeddings for truncator {name!r}, which "
+                "looks at neighbouring queries, got none",
+                who="evaluate",
             )
-
-
-def _protocol(
-    lists: RankedLists,
-    test: RankedLists | None,
-    splits: int,
-    train: float,
-    folds: int | None,
-    seed: int,
-) -> tuple[list[tuple[IntArray, IntArray]], str]:
-    """Return the positions of each split's training and test lists, and the words for it."""
-    if test is not None:
-        return [(np.arange(len(lists)), np.arange(len(test)))], "given test lists"
-    # Empty lists named by position, divided by the same rules as any lists.
-    index = RankedLists(Ragged(np.empty(0), np.zeros(len(lists) + 1, dtype=np.int64)))
-    seeds = np.random.SeedSequence(seed).generate_state(splits).tolist()
-    if folds is None:
-        parts = [index.split(train, seed=own) for own in seeds]
-        words = f"{splits} random splits, {100 * train:g} % for training"
-    else:
-        parts = [pair for own in seeds for pair in index.folds(folds, seed=own)]
-        words = f"{splits} x {folds}-fold cross-validation"
-    return [
-        (learn.query_ids.astype(np.int64), held_out.query_ids.astype(np.int64))
-        for learn, held_out in parts
-    ], words
 
 
 def _last(param: str) -> str:

@@ -142,20 +142,21 @@ def matched(lists: FuseLike, depth: int | None, who: str) -> Retrievers:
         names, items = tuple(map(str, lists)), list(lists.values())
     elif isinstance(lists, RankedLists) or not isinstance(lists, Sequence):
         raise InvalidParameterError(
-            f"{who}: lists must be a sequence or a mapping of the lists of each retriever, "
-            f"got {type(lists).__name__}"
+            "lists must be a sequence or a mapping of the lists of each retriever, "
+            f"got {type(lists).__name__}",
+            who=who,
         )
     else:
         items = list(lists)
         names = tuple(str(i + 1) for i in range(len(items)))
     if len(items) < 2:
         raise InvalidParameterError(
-            f"{who}: lists must be those of at least 2 retrievers, got {len(items)}"
+            f"lists must be those of at least 2 retrievers, got {len(items)}", who=who
         )
     ranked = [_ranked(item, name, who) for item, name in zip(items, names, strict=True)]
     grades = {item.min_grade for item in ranked}
     if len(grades) > 1:
-        raise InvalidParameterError(f"{who}: lists must have one min_grade, got {sorted(grades)}")
+        raise InvalidParameterError(f"lists must have one min_grade, got {sorted(grades)}", who=who)
     query_ids, places = _queries(ranked, names, who)
     lacking = {
         name: query_ids[place < 0].tolist() for name, place in zip(names, places, strict=True)
@@ -173,19 +174,21 @@ def _ranked(item: Any, name: str, who: str) -> RankedLists:
         scores, ids = item
         if not hasattr(scores, "__getitem__") or not hasattr(scores, "__len__"):
             raise InvalidParameterError(
-                f"{who}: the scores of {name} must be a list or an array, got {shown(scores)}"
+                f"the scores of {name} must be a list or an array, got {shown(scores)}", who=who
             )
         one = len(scores) > 0 and np.isscalar(scores[0])
         lists = RankedLists([scores], doc_ids=[ids]) if one else RankedLists(scores, doc_ids=ids)
     else:
         raise InvalidParameterError(
-            f"{who}: the lists of {name} must be RankedLists or a pair of scores and document "
-            f"ids, got {type(item).__name__}"
+            f"the lists of {name} must be RankedLists or a pair of scores and document "
+            f"ids, got {type(item).__name__}",
+            who=who,
         )
     if lists.doc_ids is None:
         raise InvalidParameterError(
-            f"{who}: the lists of {name} must have doc_ids, by which results are matched, "
-            "got lists without"
+            f"the lists of {name} must have doc_ids, by which results are matched, "
+            "got lists without",
+            who=who,
         )
     return lists
 
@@ -200,7 +203,7 @@ def _queries(
         if len(set(own)) < len(own):
             again = next(query for query in own if own.count(query) > 1)
             raise InvalidParameterError(
-                f"{who}: the query_ids of {name} must differ, got {again!r} more than once"
+                f"the query_ids of {name} must differ, got {again!r} more than once", who=who
             )
         for query in own:
             known.setdefault(query, len(known))
@@ -234,10 +237,10 @@ def checked_weights(weights: ArrayLike | None, count: int, who: str) -> FloatArr
     given = given.astype(np.float64) if given.dtype.kind in "iuf" else np.empty(0)
     if given.shape != (count,) or not np.isfinite(given).all() or (given < 0).any():
         raise InvalidParameterError(
-            f"{who}: weights must be {count} numbers of 0 or more, got {shown(weights)}"
+            f"weights must be {count} numbers of 0 or more, got {shown(weights)}", who=who
         )
     if not given.any():
-        raise InvalidParameterError(f"{who}: weights must not all be 0, got {shown(weights)}")
+        raise InvalidParameterError(f"weights must not all be 0, got {shown(weights)}", who=who)
     return given if given.max() <= HUGE else given / given.max() * HUGE
 
 

@@ -215,7 +215,7 @@ def format_of(source: Source, format: Format | None = None, *, who: str) -> Form
     if format is not None:
         if format not in _FORMATS:
             raise InvalidParameterError(
-                f"{who}: format must be one of {', '.join(_FORMATS)}, got {shown(format)}"
+                f"format must be one of {', '.join(_FORMATS)}, got {shown(format)}", who=who
             )
         return format
     if not isinstance(source, (str, os.PathLike)) or os.fspath(source) == "-":
@@ -226,7 +226,8 @@ def format_of(source: Source, format: Format | None = None, *, who: str) -> Form
     found = _SUFFIXES.get(suffix)
     if found is None:
         raise InvalidParameterError(
-            f"{who}: the name must end in one of {', '.join(filter(None, _SUFFIXES))} "
-            f"(or .gz, .xz after it), or format must say what it is, got {os.fspath(source)!r}"
+            f"the name must end in one of {', '.join(filter(None, _SUFFIXES))} "
+            f"(or .gz, .xz after it), or format must say what it is, got {os.fspath(source)!r}",
+            who=who,
         )
     return found

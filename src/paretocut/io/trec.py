@@ -389,7 +389,7 @@ def _words(ids: list[str], who: str, errors: str = "surrogateescape") -> list[by
     for one in ids if len(ids) > 1 else ():
         _words([one], who, errors)  # the odd one speaks
     raise InvalidParameterError(
-        f"{who}: query and document ids must be words without spaces and NUL, got {ids[0]!r}"
+        f"query and document ids must be words without spaces and NUL, got {ids[0]!r}", who=who
     )
 
 

@@ -65,12 +65,12 @@ def judge(
     RankedLists(2 lists, 5 results, 4 judged)
     """
     if not callable(ask):
-        raise InvalidParameterError(f"judge: ask must be a function, got {ask!r}")
+        raise InvalidParameterError(f"ask must be a function, got {ask!r}", who="judge")
     session = JudgingSession(
         lists, budget, path=path, repeats=repeats, tolerance=tolerance, seed=seed
     )
     if lists.doc_ids is None:
-        raise InvalidParameterError("judge: lists must have doc_ids to ask about, got none")
+        raise InvalidParameterError("lists must have doc_ids to ask about, got none", who="judge")
     shown = sys.stderr.isatty() if progress is None else progress
     with waiting() as wait:
         while (question := session.next()) is not None:
@@ -90,6 +90,6 @@ def _text(texts: Mapping[str, str] | None, name: str, argument: str) -> str:
         return name
     if name not in texts:
         raise InvalidParameterError(
-            f"judge: {argument} must hold every id that is asked about, got none for {name!r}"
+            f"{argument} must hold every id that is asked about, got none for {name!r}", who="judge"
         )
     return texts[name]

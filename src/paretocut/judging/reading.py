@@ -46,7 +46,8 @@ class Reading:
         question = self.next()
         if value is None or question is None:
             raise InvalidParameterError(
-                f"judge: an answer must be relevant or not where a rule says stop, got {value!r}"
+                f"an answer must be relevant or not where a rule says stop, got {value!r}",
+                who="judge",
             )
         self.session.judge(question.list_index, question.rank, value)
         relevant = value if isinstance(value, bool) else value >= self._lists.min_grade
@@ -92,5 +93,5 @@ class Reading:
             grades = self._lists.relevance[i]
             self._reviews[i] = self.rule.review(total=grades.size)
             for document in np.flatnonzero(~np.isnan(grades)).tolist():
-                self._reviews[i].add(bool(self._lists._counts(grades[document])), document)
+                self._reviews[i].add(bool(self._lists.is_relevant(grades[document])), document)
                 self._last = i

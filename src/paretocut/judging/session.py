@@ -111,7 +111,7 @@ class JudgingSession:
     ) -> None:
         if not isinstance(lists, RankedLists):
             raise InvalidParameterError(
-                f"judge: lists must be RankedLists, got {type(lists).__name__}"
+                f"lists must be RankedLists, got {type(lists).__name__}", who="judge"
             )
         self.budget = check_int(budget, who="judge", name="budget")
         self.seed = check_int(seed, who="judge", name="seed")
@@ -158,7 +158,7 @@ class JudgingSession:
         question = self.next()
         if question is None:
             raise InvalidParameterError(
-                f"judge: answer must follow a question, got {value!r} after the last one"
+                f"answer must follow a question, got {value!r} after the last one", who="judge"
             )
         event = self._event(question.list_index, question.rank, value)
         self._add(event | {"repeated": True} if question.repeated else event)
@@ -182,7 +182,7 @@ class JudgingSession:
         """Ask nothing more about the query of the present question; its answers stay."""
         question = self.next()
         if question is None:
-            raise InvalidParameterError("judge: skip_query must follow a question, got none")
+            raise InvalidParameterError("skip_query must follow a question, got none", who="judge")
         self._add({"skip": question.query_id, "list": question.list_index})
 
     def undo(self) -> Question | None:
@@ -442,8 +442,9 @@ class JudgingSession:
             grade = float(value)
         if math.isnan(grade) or 0 < grade < 1:
             raise InvalidParameterError(
-                "judge: an answer must be True, False, None or a grade, 0 or 1 and more (make "
-                f"True or False of a probability), got {value!r:.60}"
+                "an answer must be True, False, None or a grade, 0 or 1 and more (make "
+                f"True or False of a probability), got {value!r:.60}",
+                who="judge",
             )
         return grade
 

@@ -200,8 +200,9 @@ def check_direction(
         runs = ("falling", "rise") if higher_is_better else ("rising", "fall")
         where = "" if len(scores) == 1 else f" in list {i}"
         raise InvalidScoresError(
-            f"{who}: results must come best first, with {runs[0]} scores because "
+            f"results must come best first, with {runs[0]} scores because "
             f"higher_is_better={higher_is_better}; got scores that {runs[1]} from "
             f"{scores[i][0]:g} to {scores[i][-1]:g}{where} (merely unsorted scores must be "
-            "sorted first)"
+            "sorted first)",
+            who=who,
         )

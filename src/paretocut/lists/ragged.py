@@ -234,7 +234,7 @@ def best_first(scores: Ragged, higher_is_better: bool, who: str = "Ragged") -> I
         place = found - int(scores.offsets[i])
         where = "" if len(scores) == 1 else f" of list {i}"
         raise InvalidScoresError(
-            f"{who}: scores must be finite, got {values[found]} at index {place}{where}"
+            f"scores must be finite, got {values[found]} at index {place}{where}", who=who
         )
     order = np.empty(values.size, dtype=np.int64)
     first, offsets = 0, scores.offsets

@@ -35,7 +35,7 @@ _UNKNOWN = -1  # in the place of a number of relevant documents
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RankedList:
+class RankedList(Drawn):
     """One ranked list, best first: a view into the columns of a `RankedLists`.
 
     Attributes
@@ -50,6 +50,10 @@ class RankedList:
         ``relevant`` is None too.
     doc_ids
         Names of the results, or None.
+    higher_is_better
+        False if the scores are distances.
+    min_grade
+        Smallest grade that counts as relevant.
     """
 
     query_id: str
@@ -58,9 +62,19 @@ class RankedList:
     relevant: BoolArray | None = None
     doc_ids: NDArray[Any] | None = None
     num_relevant: int | None = None
+    higher_is_better: bool = True
+    min_grade: float = 1
 
     def __len__(self) -> int:
         return len(self.scores)
+
+    @property
+    def judgements(self) -> FloatArray | None:
+        """1 for relevant results, 0 for others and NaN for unjudged ones; None without grades."""
+        if self.relevance is None:
+            return None
+        relevant = _counts(self.relevance, self.min_grade)
+        return np.where(np.isnan(self.relevance), np.nan, relevant)
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -191,7 +205,7 @@ class RankedLists(Drawn):
     def _checked_num_relevant(self, num_relevant: ArrayLike | None) -> IntArray | None:
         retrieved = np.zeros(len(self), dtype=np.int64)
         if self.relevance is not None:
-            retrieved = self.relevance.count(self._counts(self.relevance.values))
+            retrieved = self.relevance.count(self.is_relevant(self.relevance.values))
         if num_relevant is None:
             if self.relevance is None:
                 return None
@@ -271,14 +285,17 @@ class RankedLists(Drawn):
                 f"{str(self.query_ids[i])!r}; use a method that takes lists judged in part "
                 "(Consensus), or grade these results 0 if unjudged means not relevant"
             )
-        return column.with_values(self._counts(column.values))
+        return column.with_values(self.is_relevant(column.values))
 
-    def _counts(self, column: NDArray[Any]) -> BoolArray:
-        """Return which grades count as relevant; unknown ones do not."""
-        if column.dtype == np.bool_:
-            # True must count as relevant whatever min_grade was meant for in a graded run.
-            return column
-        return column >= self.min_grade
+    def is_relevant(self, grades: NDArray[Any]) -> BoolArray:
+        """Return which of these grades count as relevant; NaN, unknown, does not.
+
+        Parameters
+        ----------
+        grades
+            Grades of results, such as ``relevance.values``.
+        """
+        return _counts(grades, self.min_grade)
 
     @property
     def judged(self) -> Ragged:
@@ -336,7 +353,7 @@ class RankedLists(Drawn):
         judgements = relevant = None
         if self.relevance is not None:
             judgements = self.relevance[i]
-            relevant = None if np.isnan(judgements).any() else self._counts(judgements)
+            relevant = None if np.isnan(judgements).any() else self.is_relevant(judgements)
         number = _UNKNOWN if self._num_relevant is None else int(self._num_relevant[i])
         return RankedList(
             query_id=str(self.query_ids[i]),
@@ -345,6 +362,8 @@ class RankedLists(Drawn):
             relevant=relevant,
             doc_ids=None if self.doc_ids is None else self.doc_ids[i],
             num_relevant=None if number == _UNKNOWN else number,
+            higher_is_better=self.higher_is_better,
+            min_grade=self.min_grade,
         )
 
     def _take(self, positions: IntArray) -> RankedLists:
@@ -557,3 +576,11 @@ def _index(index: ArrayLike) -> NDArray[Any]:
 
 def _pick(column: NDArray[Any] | None, positions: NDArray[Any]) -> NDArray[Any] | None:
     return None if column is None else column[positions]
+
+
+def _counts(grades: NDArray[Any], min_grade: float) -> BoolArray:
+    """Return which grades count as relevant; unknown ones do not."""
+    if grades.dtype == np.bool_:
+        # True must count as relevant whatever min_grade was meant for in a graded run.
+        return grades
+    return grades >= min_grade

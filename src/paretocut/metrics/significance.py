@@ -118,12 +118,12 @@ def holm(pvalues: FloatArray) -> FloatArray:
 def _table(values: FloatArray, who: str, name: str) -> FloatArray:
     table: FloatArray = check_numbers(values, who=who, name=name)
     if table.ndim not in (1, 2):
-        raise InvalidScoresError(f"{who}: {name} must be a table, got {table.ndim} dimensions")
+        raise InvalidScoresError(f"{name} must be a table, got {table.ndim} dimensions", who=who)
     if not len(table):
-        raise InvalidScoresError(f"{who}: {name} must have at least one row, got none")
+        raise InvalidScoresError(f"{name} must have at least one row, got none", who=who)
     if np.abs(table).max(initial=0.0) > _LARGEST:
         raise InvalidScoresError(
-            f"{who}: {name} must be within {_LARGEST:g} of 0, so that sums stay finite, got more"
+            f"{name} must be within {_LARGEST:g} of 0, so that sums stay finite, got more", who=who
         )
     return table
 
@@ -131,7 +131,7 @@ def _table(values: FloatArray, who: str, name: str) -> FloatArray:
 def _total(resamples: int, who: str) -> int:
     total = check_positive_int(resamples, who=who, name="resamples")
     if total > _MOST:
-        raise InvalidParameterError(f"{who}: resamples must be at most {_MOST}, got {total}")
+        raise InvalidParameterError(f"resamples must be at most {_MOST}, got {total}", who=who)
     return total
 
 

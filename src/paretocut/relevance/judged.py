@@ -158,8 +158,9 @@ def check_errors(given: Any, *, who: str, name: str) -> tuple[float, float]:
         missed, false = math.inf, math.inf
     if missed + false >= 1:
         raise InvalidParameterError(
-            f"{who}: {name} must be two shares that add up to less than 1, of relevant results "
-            f"missed and of irrelevant ones called relevant, got {given!r}"
+            f"{name} must be two shares that add up to less than 1, of relevant results "
+            f"missed and of irrelevant ones called relevant, got {given!r}",
+            who=who,
         )
     return missed, false
 

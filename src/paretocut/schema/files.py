@@ -113,7 +113,7 @@ def encode(value: Any, *, who: str, name: str) -> Any:
         if isinstance(value, coder.type):
             return {f"${coder.tag}": coder.to_plain(value)}
     raise InvalidParameterError(
-        f"{who}: {name} must be plain data or a metric known by name to be saved, got {value!r}"
+        f"{name} must be plain data or a metric known by name to be saved, got {value!r}", who=who
     )
 
 

@@ -45,8 +45,9 @@ class Journal:
                 if not isinstance(value, str):
                     other = f"{key} {first.get(key)!r}, not {value!r}"
                 raise InvalidParameterError(
-                    f"{who}: {name} must name a new file or one of an equal run, "
-                    f"got {str(path)!r}, which holds {holds} of {other}"
+                    f"{name} must name a new file or one of an equal run, "
+                    f"got {str(path)!r}, which holds {holds} of {other}",
+                    who=who,
                 )
 
     def add(self, entry: Mapping[str, Any]) -> None:

@@ -25,7 +25,9 @@ def check(kind: Kind, value: Any, *, who: str, name: str) -> Any:
     except ParetocutError:
         raise  # says more than we know here
     except ValueError as error:
-        raise InvalidParameterError(f"{who}: {name} must be {error}, got {shown(value)}") from None
+        raise InvalidParameterError(
+            f"{name} must be {error}, got {shown(value)}", who=who
+        ) from None
 
 
 def check_choice(value: Any, choices: Iterable[str], *, who: str, name: str) -> str:
@@ -80,18 +82,19 @@ def check_numbers(value: Any, *, who: str, name: str, ndim: int | None = None) -
         numbers = given.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
         raise InvalidScoresError(
-            f"{who}: {name} must be an array of numbers, got {shown(value)}"
+            f"{name} must be an array of numbers, got {shown(value)}", who=who
         ) from None
     if isinstance(value, np.ma.MaskedArray):
         raise InvalidScoresError(
-            f"{who}: {name} must not be masked, got a masked array; take .compressed() of it"
+            f"{name} must not be masked, got a masked array; take .compressed() of it", who=who
         )
     if ndim is not None and numbers.ndim != ndim:
         raise InvalidScoresError(
-            f"{who}: {name} must have {ndim} dimension{'s' if ndim > 1 else ''}, got {numbers.ndim}"
+            f"{name} must have {ndim} dimension{'s' if ndim > 1 else ''}, got {numbers.ndim}",
+            who=who,
         )
     if not np.isfinite(numbers).all():
-        raise InvalidScoresError(f"{who}: {name} must be finite, got NaN or infinity")
+        raise InvalidScoresError(f"{name} must be finite, got NaN or infinity", who=who)
     return numbers
 
 

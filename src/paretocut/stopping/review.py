@@ -75,11 +75,6 @@ class Recall:
     interval: tuple[float, float] = (0.0, 1.0)
 
 
-def percent(share: float) -> str:
-    """Return a share in words: "97.5 %"."""
-    return f"{round(100 * share, 6):g} %"
-
-
 class Rule(ABC):
     """Base of the rules: each can replay a finished review and follow a running one."""
 
@@ -267,7 +262,7 @@ def as_finds(relevances: Any, who: str) -> tuple[IntArray, int]:
     whole = given.dtype.kind in "biuf" and np.isin(given, (0, 1)).all()
     if given.ndim != 1 or not given.size or not whole:
         raise InvalidScoresError(
-            f"{who}: relevances must be one True or False for each document, got "
-            f"{shown(relevances)}"
+            f"relevances must be one True or False for each document, got {shown(relevances)}",
+            who=who,
         )
     return np.flatnonzero(given), given.size

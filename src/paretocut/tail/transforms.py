@@ -36,8 +36,9 @@ def apply(scores: Ragged, transform: str, *, who: str) -> Ragged:
         i = int(np.flatnonzero(~fine)[0])
         needs = "positive scores" if transform == "log" else "scores in [0, 1], not all 0 or 1"
         raise InvalidScoresError(
-            f"{who}: transform={transform!r} needs {needs}, "
-            f"got {np.array2string(scores[i], threshold=6)} in list {i}"
+            f"transform={transform!r} needs {needs}, "
+            f"got {np.array2string(scores[i], threshold=6)} in list {i}",
+            who=who,
         )
     if transform == "log":
         return scores.with_values(np.log(scores.values))

@@ -20,6 +20,7 @@ from paretocut.decisions.warnings import diagnose, named
 from paretocut.errors import InvalidParameterError, InvalidScoresError, NotFittedError
 from paretocut.lists import IntArray, Ragged, RaggedLike, RankedLists
 from paretocut.metrics import Metric
+from paretocut.schema.drawn import Drawn
 from paretocut.schema.files import decode, encode, save_model
 from paretocut.schema.kinds import Flag, Instance, Kind, Sizes, Whole, checked
 from paretocut.schema.parameters import check, check_bool, shown
@@ -41,7 +42,7 @@ Decided: TypeAlias = Numbers | tuple[Numbers, Evidence | str | Sequence[str]]
 """How many results of each list to keep, alone or with the evidence."""
 
 
-class Truncator(ABC):
+class Truncator(Drawn, ABC):
     """Base of everything that chooses how many results of a list to keep.
 
     It follows scikit-learn's conventions: the constructor only stores its arguments, `fit` learns
@@ -345,8 +346,9 @@ class Truncator(ABC):
         if isinstance(lists, RankedLists):
             if not up:
                 raise InvalidParameterError(
-                    "cut_batch: higher_is_better must be left out for RankedLists, which know "
-                    "their direction; got False"
+                    "higher_is_better must be left out for RankedLists, which know their "
+                    "direction; got False",
+                    who="cut_batch",
                 )
             return self._cuts(lists, bounds, queries=queries)
         bare = Ragged.from_any(lists, dtype=np.float64)

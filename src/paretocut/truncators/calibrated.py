@@ -12,14 +12,14 @@ from paretocut.background import Background, Origin, QueryScale
 from paretocut.background.drift import Drift, compare, shapes_of
 from paretocut.background.origin import middles
 from paretocut.decisions.cuts import Tails
+from paretocut.decisions.wording import percent
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import BoolArray, FloatArray, Ragged, RaggedLike, RankedLists
-from paretocut.schema.drawn import Drawn
 from paretocut.schema.files import decode
 from paretocut.schema.kinds import Array, Either, Instance, Kind, checked
 from paretocut.truncators.base import Truncator
 from paretocut.truncators.consensus.unjudged import Estimated, shipped_number
-from paretocut.truncators.gated import Gated, percent
+from paretocut.truncators.gated import Gated
 
 # How far scores may lie outside of what was seen, in ranges of all scores: the middle of a list (or
 # as far as middles differed), and the best.
@@ -39,7 +39,7 @@ _RECORD: dict[str, Kind] = {
 }
 
 
-class Calibrated(Gated, Drawn):
+class Calibrated(Gated):
     """A truncator that knows an index: how high nonsense scores, and how many results to expect.
 
     `paretocut.calibrate` makes it.
@@ -204,10 +204,6 @@ class Calibrated(Gated, Drawn):
         whole = merit.lengths >= max(_FEWEST, _WHOLE * self.origin_.depth)
         beyond = (best < low) | (best > high + _FAR * (high - low))
         return np.asarray(merit.filled & (beyond | (whole & elsewhere)))
-
-    def plot(self, ax: Any = None) -> Any:
-        """Return a plot of the best scores of nonsense and queries, on ``ax`` or on new axes."""
-        return Drawn._plots["Calibrated"](self, ax=ax)
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Self:

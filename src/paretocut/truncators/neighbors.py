@@ -42,7 +42,7 @@ def embeddings_of(lists: RankedLists, *, who: str) -> NDArray[Any]:
     """Return the query embeddings of the lists, or say that they are needed."""
     if lists.query_embeddings is None:
         raise InvalidScoresError(
-            f"{who}: lists must have query_embeddings to find neighbouring queries, got none"
+            "lists must have query_embeddings to find neighbouring queries, got none", who=who
         )
     return lists.query_embeddings
 
@@ -56,8 +56,9 @@ def nearest(train: NDArray[Any], lists: RankedLists, neighbors: int, *, who: str
     queries = embeddings_of(lists, who=who)
     if queries.shape[1] != train.shape[1]:
         raise InvalidScoresError(
-            f"{who}: query_embeddings must have {train.shape[1]} dimensions, as in training, "
-            f"got {queries.shape[1]}"
+            f"query_embeddings must have {train.shape[1]} dimensions, as in training, "
+            f"got {queries.shape[1]}",
+            who=who,
         )
     count = min(neighbors, len(train))
     if len(queries) == 0:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from paretocut import metrics
 from paretocut.decisions.cuts import Evidence, Tails
-from paretocut.decisions.options import FITTING, OPTIONS, RULES, Fitting, Rule, chosen_rule
+from paretocut.decisions.options import FITTING, OPTIONS, RULES, FitOptions, Rule, chosen_rule
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
 from paretocut.metrics import MetricLike
@@ -117,16 +116,17 @@ class Surprise(Truncator):
         self.refit = refit
         self.min_window = min_window
 
-    def _rule(self) -> Rule | None:
-        given = {name: getattr(self, name) for name in (*RULES, "if_shallow")}
-        return chosen_rule("Surprise", given)
-
-    def _fitting(self) -> Fitting:
-        return Fitting(self.transform, self.selection, self.refit, self.min_window)
+    def _fitting(self) -> FitOptions:
+        return {
+            "transform": self.transform,
+            "selection": self.selection,
+            "refit": self.refit,
+            "min_window": self.min_window,
+        }
 
     def check(self) -> None:
         super().check()
-        self._rule()
+        chosen_rule("Surprise", {name: getattr(self, name) for name in (*RULES, "if_shallow")})
         if self.bounds is not None and self.bounds[0] > self.bounds[1]:
             raise InvalidParameterError(
                 f"Surprise: bounds must be a lower and an upper one, got {self.bounds!r}"
@@ -159,18 +159,27 @@ class Surprise(Truncator):
             self.embeddings_ = embeddings_of(lists, who="Surprise")
             self.values_, self.curves_ = keys, curves
 
-    def _decider(self) -> RuleDecider | None:
-        """Return the rule at work, or None when a threshold was learned."""
-        levels = self.alpha, self.evalue, self.fdr, self.min_surprise
-        if levels == (None,) * len(levels) and self.is_fitted:
-            return None
-        fitting = self.transform, self.selection, self.refit, self.min_window
-        return _decider(*levels, self.if_shallow, *fitting)
+    def _level(self) -> tuple[str, float] | None:
+        """Return the rule that was given, and its level."""
+        for name in RULES:
+            level = getattr(self, name)
+            if level is not None:
+                return name, float(level)
+        return None
+
+    def _ruling(self) -> RuleDecider | None:
+        """Return what decides by a rule, or None when a threshold was learned."""
+        level = self._level()
+        if level is None:
+            if self.is_fitted:
+                return None
+            level = "alpha", _UNTRAINED
+        return RuleDecider(Rule(*level, self.if_shallow), self._fitting())
 
     def decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
-        decider = self._decider()
-        if decider is not None:
-            return decider.decision(lists)
+        ruling = self._ruling()
+        if ruling is not None:
+            return ruling.decision(lists)
         tails, limits = self.tails_of(lists), self._limits(lists)
         keys = tails.surprise
         evidence = AgainstLimit(keys, limits, "surprise", self.taught, tails=tails)
@@ -182,8 +191,8 @@ class Surprise(Truncator):
 
     @property
     def label(self) -> str:
-        decider = self._decider()
-        return super().label if decider is None else decider.label
+        ruling = self._ruling()
+        return super().label if ruling is None else ruling.label
 
     def _limits(self, lists: RankedLists) -> FloatArray:
         """Return the learned threshold of each list."""
@@ -199,17 +208,3 @@ class Surprise(Truncator):
     def result_values(self, lists: RankedLists) -> Ragged:
         """Return the surprise of each result; see `Truncator.result_values`."""
         return self.tails_of(lists).surprise
-
-
-@lru_cache(maxsize=64)
-def _decider(
-    alpha: float | None,
-    evalue: float | None,
-    fdr: float | None,
-    min_surprise: float | None,
-    if_shallow: str,
-    *fitting: Any,
-) -> RuleDecider:
-    levels = dict(zip(RULES, (alpha, evalue, fdr, min_surprise), strict=True))
-    rule = chosen_rule("Surprise", {**levels, "if_shallow": if_shallow})
-    return RuleDecider(rule or Rule("alpha", _UNTRAINED, if_shallow), Fitting(*fitting))

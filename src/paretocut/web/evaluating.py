@@ -27,7 +27,7 @@ def compare(service: Service, asked: EvaluateRequest, deadline: Deadline) -> Ans
     fits = asked.splits * (asked.folds or 1)
     if fits > _MOST_FITS:
         raise InvalidParameterError(
-            f"evaluate: splits times folds must be at most {_MOST_FITS}, got {fits}"
+            f"splits times folds must be at most {_MOST_FITS}, got {fits}", who="evaluate"
         )
     known = learning_methods()
     methods = {text: method_of(text, known, asked.metrics[0]) for text in asked.methods}
@@ -35,7 +35,9 @@ def compare(service: Service, asked: EvaluateRequest, deadline: Deadline) -> Ans
     qrels = _qrels(asked, service.limits)
     _, both, judged = np.intersect1d(run.query_ids, qrels.query_ids, return_indices=True)
     if not both.size:
-        raise InvalidScoresError("evaluate: run and qrels must have queries in common, got none")
+        raise InvalidScoresError(
+            "run and qrels must have queries in common, got none", who="evaluate"
+        )
     common = Qrels(qrels.query_ids[judged], qrels.doc_ids.take(judged), qrels.grades.take(judged))
     lists = with_qrels(run[np.sort(both)], common, min_grade=asked.min_grade)
     options = asked.given("splits", "train", "folds", "baseline", "seed")
@@ -76,7 +78,7 @@ def _qrels(asked: EvaluateRequest, limits: Limits) -> Qrels:
         return read_qrels(_Text("qrels", asked.qrels))
     grades = limits.as_lists([list(judged.values()) for judged in asked.qrels.values()])
     if np.abs(grades.values).max(initial=0.0) >= 2**31:
-        raise InvalidScoresError("evaluate: grades must be 32-bit integers, got larger ones")
+        raise InvalidScoresError("grades must be 32-bit integers, got larger ones", who="evaluate")
     return Qrels(
         as_text(list(asked.qrels)),
         _names(asked.qrels, limits),

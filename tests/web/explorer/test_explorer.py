@@ -438,7 +438,7 @@ def test_judgements_of_the_page_teach_what_they_teach_the_library() -> None:
         asked.add((i, rank))
         grades[i][rank] = bool(truth.relevant[i][rank])
         session.judge(i, rank, grades[i][rank])
-    session.learn(session.taught(session.lists))
+    session.learn(session.learned(session.lists))
     assert len(asked) == 20
     assert len({rank for _, rank in asked}) > 8  # all over the list, not one corner of it
     learned = pc.truncators.Consensus().fit(lists.with_relevance(grades))
@@ -487,6 +487,34 @@ def test_what_is_learned_is_measured_on_queries_that_it_has_not_seen() -> None:
     assert "f1" not in next(m for m in few if m["key"] == "learned")  # too few to divide
 
 
+@pytest.mark.parametrize("judged", ["all", "in part"])
+def test_the_numbers_of_the_page_are_those_of_evaluate(judged: str) -> None:
+    """The page once divided the lists by itself, and named a protocol that had not run."""
+    lists = planted(11, 60)
+    if judged == "in part":
+        grades = np.array(lists.relevance.values.reshape(11, 60), dtype=float)
+        grades[:6, 5::2] = np.nan
+        lists = lists.with_relevance(grades)
+    session = Exploration(lists)
+    methods = {"learned": pc.truncators.Consensus(), "first10": pc.truncators.FixedK(10)}
+    expected = pc.evaluate(methods, lists, ["f1"], splits=1, folds=5)
+    run = plain(views.run_view(session))
+    assert run["protocol"] == expected.protocol
+    assert run["protocol"].startswith("1 x 5-fold cross-validation")
+    if judged == "all":
+        np.testing.assert_array_equal(
+            session.cuts("learned").k[expected.query], expected.cuts("f1", "learned")
+        )
+        missed = lists.num_relevant - lists.relevant.count(lists.relevant.values)
+        assert (missed > 0).all()
+    rows = {row["key"]: row for row in run["methods"]}
+    for key in methods:
+        assert rows[key]["f1"] == pytest.approx(expected["f1", key].mean, abs=1e-12)
+    few = Exploration(lists[6:10])
+    assert plain(views.run_view(few))["protocol"] == "no method learned"
+    assert views.run_view(Exploration(planted(6, judged=False)))["protocol"] is None
+
+
 def test_a_judgement_can_be_taken_back() -> None:
     session = Exploration(planted(3, judged=False))
     session.judge(1, 4, True)
@@ -502,7 +530,7 @@ def test_a_judgement_of_a_judged_run_changes_that_query_and_no_other() -> None:
     before = {name: session.values(name, "first10") for name in ("f1", "recall")}
     place = int(np.flatnonzero(lists.relevant[1])[0])
     session.judge(1, place, None)
-    session.learn(session.taught(session.lists))
+    session.learn(session.learned(session.lists))
     after = session.values("recall", "first10")
     np.testing.assert_array_equal(np.delete(after, 1), np.delete(before["recall"], 1))
     assert after[1] == pytest.approx(before["recall"][1], abs=0.2)  # estimated
@@ -510,11 +538,11 @@ def test_a_judgement_of_a_judged_run_changes_that_query_and_no_other() -> None:
     assert plain(views.query_view(session, 1))["ends"] is not None
     assert plain(views.query_view(session, 0))["ends"] is None
     session.judge(1, place, True)
-    session.learn(session.taught(session.lists))
+    session.learn(session.learned(session.lists))
     for name, known in before.items():
         np.testing.assert_array_equal(session.values(name, "first10"), known)
     session.judge(1, place, False)
-    session.learn(session.taught(session.lists))
+    session.learn(session.learned(session.lists))
     number = int(lists.num_relevant[1]) - 1
     expected = pc.metrics.get("recall").curve(session.lists.relevant[1], number)[10]
     assert session.values("recall", "first10")[1] == pytest.approx(expected)
@@ -526,7 +554,7 @@ def test_what_learned_on_the_page_is_not_measured_there() -> None:
     session = Exploration(planted(2, 12, judged=False))
     for rank in range(12):
         session.judge(0, rank, rank < 2)
-    session.learn(session.taught(session.lists))
+    session.learn(session.learned(session.lists))
     rows = {m["key"]: m for m in plain(views.run_view(session))["methods"]}
     assert "f1" in rows["consensus"]
     assert "f1" not in rows["learned"]

@@ -16,15 +16,23 @@ from paretocut.background import Background
 from paretocut.decisions import Cuts
 from paretocut.errors import InvalidParameterError
 from paretocut.evaluation import Evaluation
-from paretocut.evaluation.partial import Guess
+from paretocut.evaluation.values import Guess
 from paretocut.io.trec import CoverageWarning, Qrels, with_qrels
 from paretocut.judging import JudgingSession
 from paretocut.judging.reading import Reading, StoppingRule
 from paretocut.lists import BoolArray, FloatArray, IntArray, RankedLists
 from paretocut.tail import SurpriseFits, fit_tails
-from paretocut.truncators import Consensus, Gated, Surprise, Truncator, from_text
+from paretocut.truncators import Consensus, Surprise, Truncator, from_text
+from paretocut.truncators.choose import Chosen
 from paretocut.web.explorer.copied import Code, Source
-from paretocut.web.explorer.measuring import LEARNED, Taught, curves_of, known_share, teach
+from paretocut.web.explorer.measuring import (
+    LEARNED,
+    HeldOutCuts,
+    Learned,
+    curves_of,
+    known_share,
+    learned,
+)
 
 
 @dataclass(frozen=True)
@@ -58,21 +66,14 @@ def _standard_methods() -> list[Method]:
 
 
 def _model(label: str, model: Truncator | Background, file: str) -> Method:
-    """Return the method of a saved model; a background gates untrained `Consensus`."""
-    if isinstance(model, Background):
-        truncator: Truncator = Gated(Consensus(), model)
-        gated = f"pc.truncators.Gated(pc.truncators.Consensus(), pc.load({file!r}))"
-        code = Code(f"{gated}.cut_batch(lists)", ("--background", file))
-    else:
-        truncator, lexical = model, _is_lexical(model)
-        queries = ", queries=queries" if lexical else ""
-        python = f"pc.load({file!r}).cut_batch(lists{queries})"
-        code = Code(python, ("--model", file), lexical=lexical)
+    """Return the method of a saved model; a background gates the default."""
+    truncator = Chosen.of("explore", {"model": model}, models=("model",)).truncator
+    lexical = truncator.needs_queries
+    python = f"pc.cut_batch(lists, truncator={file!r})"
+    if lexical:
+        python = f"pc.load({file!r}).cut_batch(lists, queries=queries)"
+    code = Code(python, ("--model", file), lexical=lexical)
     return Method(f"model-{label}", label, truncator, "model", code)
-
-
-def _is_lexical(model: Truncator | Background) -> bool:
-    return isinstance(model, Truncator) and model.needs_queries
 
 
 @dataclass(eq=False)
@@ -94,18 +95,20 @@ class Exploration:
     rule: StoppingRule | None = None  # lists are read from the top until it says stop
     lock: Any = field(default_factory=Lock)  # judgements come while views are made
     unlearned: bool = False  # whether there are judgements to learn from
-    _decided: dict[str, Cuts] = field(default_factory=dict)
+    _decided: dict[str, Cuts | HeldOutCuts] = field(default_factory=dict)
     _guess: Guess | None = None
 
     def __post_init__(self, models: Mapping[str, Truncator | Background] | None) -> None:
         found = _standard_methods()
         for label, model in (models or {}).items():
-            found.append(_model(label, model, self.source.model(label)))
+            method = _model(label, model, self.source.model(label))
+            found.append(method)
             unknown = [name for name in self.lists.query_ids if name not in self.query_texts]
-            if _is_lexical(model) and unknown:
+            if method.truncator.needs_queries and unknown:
                 raise InvalidParameterError(
-                    f"explore: the model {label} was calibrated for lexical scores and needs the "
-                    f"text of every query, got none for {len(unknown)}, such as {unknown[0]}"
+                    f"the model {label} was calibrated for lexical scores and needs the "
+                    f"text of every query, got none for {len(unknown)}, such as {unknown[0]}",
+                    who="explore",
                 )
         self.methods = {method.key: method for method in found}
         self._elsewhere = np.zeros(len(self.lists), dtype=np.int64)
@@ -117,9 +120,9 @@ class Exploration:
             self.none[whole] |= own.num_relevant == 0
         if self.answers is not None:
             self.take_judgements()
-        self.learn(self.taught(self.lists))
+        self.learn(self.learned(self.lists))
 
-    def cuts(self, key: str) -> Cuts:
+    def cuts(self, key: str) -> Cuts | HeldOutCuts:
         """Return the decisions of a method on all lists."""
         if key not in self._decided:
             truncator = self.methods[key].truncator
@@ -130,7 +133,7 @@ class Exploration:
         """Return a method by its key."""
         if key not in self.methods:
             raise InvalidParameterError(
-                f"explore: method must be one of {', '.join(self.methods)}, got {key!r}"
+                f"method must be one of {', '.join(self.methods)}, got {key!r}", who="explore"
             )
         return self.methods[key]
 
@@ -149,18 +152,20 @@ class Exploration:
     @cached_property
     def warnings(self) -> list[tuple[str, ...]]:
         """Warnings about each list, from the tail and from the default method."""
-        both = zip(self.fits.warnings, self.cuts("consensus").warnings, strict=True)
+        default = self.cuts("consensus")
+        assert isinstance(default, Cuts)
+        both = zip(self.fits.warnings, default.warnings, strict=True)
         return [tuple(dict.fromkeys((*tail, *cut))) for tail, cut in both]
 
     @property
     def measured(self) -> IntArray:
         """Positions of the lists with judgements."""
-        return np.empty(0, dtype=np.int64) if self._taught is None else self._taught.measured
+        return np.empty(0, dtype=np.int64) if self._learned is None else self._learned.judged
 
     @property
     def evaluation(self) -> Evaluation | None:
         """What the methods reach on the measured lists, by their keys."""
-        return None if self._taught is None else self._taught.evaluation
+        return None if self._learned is None else self._learned.evaluation
 
     def curves_of(self, i: int) -> dict[str, FloatArray]:
         """Return curves and intervals of the metrics of one list, if it has judgements."""
@@ -215,24 +220,24 @@ class Exploration:
         self.lists = self.session.lists
         self.unlearned = True
 
-    def taught(self, lists: RankedLists) -> Taught | None:
-        """Return what the judgements of the lists teach, if there are any to learn from."""
+    def learned(self, lists: RankedLists) -> Learned | None:
+        """Return a model learned from the judgements of the lists, if there are any."""
         own = {key: self.cuts(key).k for key in self.methods if key != LEARNED}
-        return teach(lists, self._elsewhere, own)
+        return learned(lists, self._elsewhere, own)
 
-    def learn(self, taught: Taught | None) -> None:
-        """Take in what judgements taught; None forgets it."""
-        self._taught = taught
-        self._guess = None if taught is None else taught.guess
+    def learn(self, found: Learned | None) -> None:
+        """Take in a model learned from the judgements; None forgets it."""
+        self._learned = found
+        self._guess = None if found is None else found.guess
         self.unlearned = False
         self.methods.pop(LEARNED, None)
         self._decided.pop(LEARNED, None)
         self.__dict__.pop("disagreement", None)
-        if taught is not None:
+        if found is not None:
             code = Code('pc.load("model.json").cut_batch(lists)', ("--model", "model.json"))
             label = "Learned Consensus"
-            self.methods[LEARNED] = Method(LEARNED, label, taught.truncator, "learned", code)
-            self._decided[LEARNED] = taught.cuts
+            self.methods[LEARNED] = Method(LEARNED, label, found.truncator, "learned", code)
+            self._decided[LEARNED] = found.cuts
 
 
 def with_all_queries(lists: RankedLists, qrels: Qrels, **how: Any) -> RankedLists:

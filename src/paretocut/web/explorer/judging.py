@@ -49,7 +49,7 @@ def press(run: Exploration, key: Key, i: int, rank: int) -> dict[str, Any]:
     elif key == "more":
         run.session.budget = run.session.answers + _MORE
     elif asked is None or (asked.list_index, asked.rank) != (i, rank):
-        raise InvalidParameterError("judge: this question was answered in another window")
+        raise InvalidParameterError("this question was answered in another window", who="judge")
     elif key == "skip":
         run.session.skip_query()
     else:

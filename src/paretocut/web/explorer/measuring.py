@@ -1,17 +1,18 @@
-"""What the judgements of a run teach, and what every method reaches on the judged lists."""
+"""What every method reaches on the judged lists, and a method that learns from the judgements."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 
 from paretocut import metrics
-from paretocut.decisions import Cuts
+from paretocut.decisions import Cut, Cuts
 from paretocut.evaluation import Evaluation
-from paretocut.evaluation.partial import Guess, estimated
+from paretocut.evaluation.protocol import Division, divided, measured
+from paretocut.evaluation.values import Guess
 from paretocut.lists import FloatArray, IntArray, RankedLists
 from paretocut.truncators import Consensus, Oracle, Truncator
 
@@ -20,34 +21,39 @@ LEARNED = "learned"
 """Key of the method that learns from the judgements."""
 
 _FOLDS = 5  # also the fewest judged lists on which learning is measured
-_TEACHING = 250_000  # results that teach, at most; learning from them takes a second
+_TEACHING = 250_000  # results to learn from, at most; learning from them takes a second
 
 
 @dataclass(frozen=True)
-class Taught:
-    """What the judgements of some lists teach.
+class HeldOutCuts:
+    """Decisions of several models on all lists, and which model decides on each list."""
+
+    of_models: Sequence[Cuts]
+    model: IntArray
+
+    @cached_property
+    def k(self) -> IntArray:
+        """How many results to keep of each list."""
+        return np.stack([cuts.k for cuts in self.of_models])[self.model, np.arange(self.model.size)]
+
+    def __getitem__(self, i: int) -> Cut:
+        return self.of_models[int(self.model[i])][i]
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A model learned from the judgements, and the values of all methods.
 
     In a judged list, `cuts` are those of a model that has learned from other lists; else they are
-    those of `truncator`, which has learned from all. `guess` speaks of results without a judgement.
+    those of `truncator`, which has learned from all. `guess` is a model of unjudged results, and
+    `judged` has the positions of the judged lists.
     """
 
     truncator: Truncator
-    cuts: Cuts
+    cuts: HeldOutCuts
     guess: Guess | None
-    measured: IntArray
+    judged: IntArray
     evaluation: Evaluation
-
-
-@dataclass(frozen=True)
-class _Folds:
-    """Evidence of several models, each of which decided on some of the lists."""
-
-    cuts: Sequence[Cuts]
-    by: IntArray
-    tails: None = None
-
-    def because(self, i: int, k: int) -> str:
-        return self.cuts[int(self.by[i])]._evidence.because(i, k)
 
 
 def known_share(lists: RankedLists) -> FloatArray:
@@ -60,47 +66,65 @@ def known_share(lists: RankedLists) -> FloatArray:
     return known
 
 
-def teach(lists: RankedLists, elsewhere: IntArray, k: Mapping[str, IntArray]) -> Taught | None:
-    """Return what the judgements teach, and what these and the learned cuts reach.
+def learned(lists: RankedLists, elsewhere: IntArray, k: Mapping[str, IntArray]) -> Learned | None:
+    """Learn from the judgements, and measure these cuts and the learned ones on judged lists.
 
-    ``elsewhere`` counts the relevant documents that were not retrieved. It takes a while.
+    Returns None if nothing is judged. ``elsewhere`` counts the relevant documents that were not
+    retrieved. It takes a while.
     """
-    known = known_share(lists)
-    measured = np.flatnonzero(known > 0)
-    if not measured.size:
+    judged = np.flatnonzero(known_share(lists) > 0)
+    if not judged.size:
         return None
-    folds = _FOLDS if measured.size >= _FOLDS else 0
-    rng = np.random.default_rng(0)
-    judged = rng.permutation(measured)
-    order = np.concatenate([judged, rng.permutation(np.flatnonzero(known == 0))])
-    fold = np.full(len(lists), folds)  # the last model learns from all, and decides on the others
-    fold[judged] = np.arange(judged.size) % folds if folds else 0
+    own = _with_missed(lists[judged], elsewhere[judged])
+    whole = own.fully_judged
+    guess = None if whole else Guess.learned_from(own)
+    # A model of lists that are judged completely cannot learn from unjudged ones.
+    others = judged[:0] if whole else np.setdiff1d(np.arange(len(lists)), judged)
     most = max(_TEACHING // max(int(lists.scores.lengths.mean()), 1), 2 * _FOLDS)
-    models = [
-        Consensus().fit(lists[np.sort(order[fold[order] != own][:most])]) for own in range(folds)
-    ]
-    models.append(Consensus().fit(lists[np.sort(order[:most])]))
-    cuts = _joined([model.cut_batch(lists) for model in models], fold)
-    part = np.flatnonzero((known > 0) & (known < 1))
-    guess = Guess.learned_from(lists[part]) if part.size else None
-    if folds:
-        k = {**k, LEARNED: cuts.k}
-    evaluation = _evaluation(lists, elsewhere, k, measured, part, guess)
-    return Taught(models[-1], cuts, guess, measured, evaluation)
+    compared = {key: numbers[judged] for key, numbers in k.items()}
+    division = Division([(judged, np.arange(judged.size))], "no method learned")
+    models, model = [], np.zeros(len(lists), dtype=np.int64)
+    if judged.size >= _FOLDS:
+        division = divided(judged.size, splits=1, folds=_FOLDS, seed=0)
+        models = [_model(lists, judged[part], others, most) for part, _ in division.pairs]
+        model[:] = _FOLDS
+        model[judged[division.query]] = division.split
+        if most < judged.size - judged.size // _FOLDS:
+            division = replace(division, words=f"{division.words}, learned from {most} lists each")
+    models.append(_model(lists, judged, others, most))
+    cuts = HeldOutCuts([one.cut_batch(lists) for one in models], model)
+    if len(models) > 1:
+        compared[LEARNED] = cuts.k[judged]
+    if whole:
+        compared["oracle"] = Oracle("f1").predict(own)
+    evaluation = measured(
+        {key: numbers[division.query] for key, numbers in compared.items()},
+        own,
+        [metrics.get(name) for name in METRICS],
+        division,
+        ceiling=("oracle",) if whole else (),
+        baseline=None,
+        confidence=0.95,
+        resamples=1000,
+        seed=0,
+        guess=guess,
+        elsewhere=elsewhere[judged],
+    )
+    return Learned(models[-1], cuts, guess, judged, evaluation)
 
 
-def _joined(cuts: Sequence[Cuts], by: IntArray) -> Cuts:
-    """Return the decision on each list of one of several models."""
-    rows = np.arange(by.size)
-    k, chosen = (np.stack([getattr(c, name) for c in cuts])[by, rows] for name in ("k", "chosen"))
-    return replace(cuts[-1], k=k, chosen=chosen, _evidence=_Folds(cuts, by))
-
-
-def whole_lists(lists: RankedLists, elsewhere: IntArray) -> RankedLists:
-    """Return lists of which all is judged, with all relevant documents counted."""
+def _with_missed(lists: RankedLists, elsewhere: IntArray) -> RankedLists:
+    """Return the lists with the relevant documents that were not retrieved counted."""
     assert lists.relevance is not None
-    hits = lists.relevance.count(lists._counts(lists.relevance.values))
+    hits = lists.relevance.count(lists.is_relevant(lists.relevance.values))
     return lists.with_relevance(lists.relevance, hits + elsewhere)
+
+
+def _model(lists: RankedLists, judged: IntArray, others: IntArray, most: int) -> Consensus:
+    """Return a model learned from at most so many lists, the judged ones first."""
+    rng = np.random.default_rng(0)
+    order = np.concatenate([rng.permutation(judged), rng.permutation(others)])
+    return Consensus().fit(lists[np.sort(order[:most])])
 
 
 def curves_of(one: RankedLists, elsewhere: int, guess: Guess | None) -> dict[str, FloatArray]:
@@ -115,51 +139,3 @@ def curves_of(one: RankedLists, elsewhere: int, guess: Guess | None) -> dict[str
         ends = np.quantile(curves, [0.025, 0.975], axis=0)
         found[name] = np.vstack([curves.mean(axis=0), ends])
     return found
-
-
-def _evaluation(
-    lists: RankedLists,
-    elsewhere: IntArray,
-    k: Mapping[str, IntArray],
-    measured: IntArray,
-    part: IntArray,
-    guess: Guess | None,
-) -> Evaluation:
-    """Return what cuts reach: exactly where all is judged, with the best cut, else estimated."""
-    functions = [metrics.get(name) for name in METRICS]
-    whole = np.setdiff1d(measured, part)
-    judged = whole_lists(lists[whole], elsewhere[whole])
-    best = np.zeros(len(lists), dtype=np.int64)
-    best[whole] = Oracle("f1").predict(judged)
-    rows = np.stack([*k.values(), best][: None if not part.size else -1])
-    values = np.empty((len(METRICS), *rows.shape))
-    for row, function in zip(values, functions, strict=True):
-        curves = function.curves(judged)
-        row[:, whole] = curves.values[curves.offsets[:-1] + rows[:, whole]]
-    unknown = None
-    if part.size:
-        values[:, :, part], error = estimated(
-            lists[part],
-            functions,
-            np.arange(part.size),
-            np.broadcast_to(rows[:, part], (len(METRICS), len(rows), part.size)),
-            0,
-            guess=guess,
-            elsewhere=elsewhere[part],
-        )
-        unknown = error * part.size / measured.size
-    settings: dict[str, Any] = {"confidence": 0.95, "resamples": 1000, "seed": 0}
-    return Evaluation(
-        truncators=(*k, "oracle")[: len(rows)],
-        metrics=METRICS,
-        ceiling=() if part.size else ("oracle",),
-        protocol=f"1 x {_FOLDS}-fold cross-validation",
-        baseline=None,
-        query_ids=tuple(lists.query_ids[measured].tolist()),
-        query=np.arange(measured.size),
-        split=np.zeros(measured.size, dtype=np.int64),
-        k=np.broadcast_to(rows[:, measured], (len(METRICS), len(rows), measured.size)),
-        values=values[:, :, measured],
-        unknown=unknown,
-        **settings,
-    )

@@ -57,7 +57,7 @@ def render(run: Exploration, *, max_size: int = 1_900_000) -> bytes:
         queries[place[i]] = view
     if not queries and len(run.lists):
         raise InvalidParameterError(
-            f"report: max_size must leave room for one query at least, got {max_size}"
+            f"max_size must leave room for one query at least, got {max_size}", who="report"
         )
     content |= {"queries": queries, "note": _note(run, len(rows), len(queries))}
     return _page(_json(content).decode(), style, code)

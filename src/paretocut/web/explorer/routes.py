@@ -195,7 +195,7 @@ def _only_json(request: Request) -> None:
 def _learn(run: Exploration) -> None:
     if run.unlearned:
         lists = run.lists
-        learned = run.taught(lists)  # takes a while
+        learned = run.learned(lists)  # takes a while
         with run.lock:
             run.learn(learned)
             run.unlearned = run.lists is not lists  # judgements came in meanwhile

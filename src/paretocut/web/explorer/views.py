@@ -19,7 +19,8 @@ from paretocut.decisions.warnings import WARNINGS
 from paretocut.errors import InvalidParameterError
 from paretocut.io import write_qrels
 from paretocut.lists import IntArray, RankedList
-from paretocut.show.plots import frontier_points, tail_histogram
+from paretocut.show.picture import tail_histogram
+from paretocut.show.plots import frontier_points
 from paretocut.truncators import Calibrated, Gated, ScoreThreshold
 from paretocut.web.explorer.copied import Code, as_code, saved
 from paretocut.web.explorer.exploration import Exploration, Method
@@ -48,6 +49,7 @@ def run_view(run: Exploration) -> dict[str, Any]:
         "higher_is_better": lists.higher_is_better,
         "measured": int(run.measured.size),
         "estimated": int(np.count_nonzero(known_share(lists)[run.measured] < 1)),
+        "protocol": None if run.evaluation is None else run.evaluation.protocol,
         "learns": int(run.judged.sum()) <= _QUICK,
         "verdict": verdict(run),
         "gate": gate_view(run),
@@ -208,7 +210,7 @@ def _tail(run: Exploration, i: int, ranked: RankedList) -> dict[str, Any] | None
     fit = run.fits[i]
     if not fit.fitted:
         return None
-    drawn = tail_histogram(fit, ranked.scores, points=80)
+    drawn = tail_histogram(fit, points=80)
     # Of m results at or above the threshold, chance brings r with a surprise of log(m / r).
     rank = np.unique(np.geomspace(1, fit.tests, 300).round().astype(np.int64))
     return {
@@ -305,7 +307,7 @@ def _relevance(run: Exploration, ranked: RankedList, ranks: IntArray) -> list[in
     if ranked.relevance is None:
         return None
     grades = ranked.relevance[ranks]
-    hits = run.lists._counts(grades)
+    hits = run.lists.is_relevant(grades)
     return [None if np.isnan(grade) else int(hit) for grade, hit in zip(grades, hits, strict=True)]
 
 
@@ -313,7 +315,7 @@ def judging_view(run: Exploration, i: int) -> dict[str, Any]:
     """Return how much is judged, and what was learned from it."""
     lists = run.lists
     known = run.judged
-    hits = known if lists.relevance is None else known & lists._counts(lists.relevance.values)
+    hits = known if lists.relevance is None else known & lists.is_relevant(lists.relevance.values)
     view: dict[str, Any] = {
         "judged": int(known.sum()),
         "whole": int(np.count_nonzero(known_share(lists) == 1)),

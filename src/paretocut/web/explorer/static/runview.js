@@ -48,9 +48,10 @@ function aboutMethods(run) {
   const learned = run.methods.find((m) => m.key === "learned");
   const unjudged = run.gate ? 0 : run.queries.state?.filter((word) => word === "not judged").length;
   return [
+    run.protocol && el("p", { class: "lead", id: "protocol" }, `Measured on ${plural(run.measured, "judged query", "judged queries")}: ${run.protocol}.`),
     learned && el("p", { class: "lead" }, learned.f1 === undefined
       ? `${learned.label} is measured once five queries are judged.`
-      : `${learned.label} learns from the judgements. Each judged query is cut by what the other queries teach.`),
+      : `${learned.label} learns from the judgements. Each judged query is cut by a model that has learned from other queries.`),
     unjudged > 0 && run.measured > 0 && el("p", { class: "lead" },
       `${plural(unjudged, "query is", "queries are")} not judged and not measured. If they have no answer, start with --unanswered.`),
   ];
