@@ -112,7 +112,7 @@ class Vote(Judged):
         if setting.metric == metrics.f1:
             elsewhere = values_elsewhere(setting.elsewhere(), "f1", rng, constants.draws)
             totals += constants.pseudo_queries * unit(curves) * elsewhere
-        return elected(totals, constants)._asdict()
+        return elected(totals)._asdict()
 
     @property
     def rules(self) -> Rules:
