@@ -289,7 +289,7 @@ class SurpriseFits(Drawn):
             raise InvalidParameterError("cut: a rule must be given, such as evalue=0.05, got none")
         bounds = check_bounds("cut", options.get("min_k", 0), options.get("max_k"))
         lists, order, tails = self._ranked
-        decider = RuleDecider(rule, self._fitting, self if tails is None else tails)
+        decider = _RuleDecider(rule, self if tails is None else tails)
         return decided(decider, lists, bounds, order=order)
 
     @cached_property
@@ -324,26 +324,24 @@ class SurpriseFits(Drawn):
 
 
 @dataclass(slots=True)
-class RuleDecider:
-    """Cuts lists by one rule on the Surprise scores of their tails, fitted here or known."""
+class _RuleDecider:
+    """Cuts lists, whose tails are known, by one rule on their Surprise scores."""
 
     rule: Rule
-    fitting: FitOptions
-    known: SurpriseFits | None = None
-
-    def decision(self, lists: RankedLists) -> tuple[IntArray, RuleEvidence]:
-        tails = self.tails_of(lists)
-        return rule_counts(self.rule, tails), RuleEvidence(self.rule, tails)
+    tails: SurpriseFits
 
     @property
     def label(self) -> str:
         return str(self.rule)
 
+    def decision(self, lists: RankedLists) -> tuple[IntArray, RuleEvidence]:
+        return rule_counts(self.rule, self.tails), RuleEvidence(self.rule, self.tails)
+
     def tails_of(self, lists: RankedLists) -> SurpriseFits:
-        return fit_lists(lists, self.fitting) if self.known is None else self.known
+        return self.tails
 
     def notices(self, lists: RankedLists, tails: Callable[[], Tails]) -> Sequence[tuple[str, ...]]:
-        return tails().warnings
+        return self.tails.warnings
 
 
 @spelt_out(*FITTING)
