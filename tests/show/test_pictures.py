@@ -233,7 +233,7 @@ def test_bars_of_many_cuts_count_the_lists(most: int) -> None:
     rng = np.random.default_rng(most)
     k = np.minimum(rng.geometric(3 / most, 500) - 1, most)
     lists = [np.arange(most)[::-1] + 1.0] * 500
-    cuts = replace(FixedK(most).cut_batch(lists), k=k, chosen=k)
+    cuts = replace(FixedK(most).cut_batch(lists), k=k, unbounded=k)
     root = drawn(cuts)
     found = bars(root)
     assert sum(count for *_, count, _ in found) == 500

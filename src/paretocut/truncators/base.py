@@ -358,6 +358,11 @@ class Truncator(Drawn, ABC):
                 f"on (higher_is_better={learned}), got {kinds[lists.higher_is_better]}"
             )
 
+    @property
+    def needs_queries(self) -> bool:
+        """Whether decisions need the texts of the queries."""
+        return False
+
     def _label(self) -> str:
         return repr(self)
 
@@ -371,8 +376,10 @@ class Truncator(Drawn, ABC):
     def _notices(self, lists: RankedLists, tails: Callable[[], Tails]) -> Sequence[tuple[str, ...]]:
         scores = lists.scores
         first, last = scores.ends()
+        diagnosed = diagnose(scores)
         found = {
-            "rank_only_scores": diagnose(scores)["rank_only_scores"],
+            "rank_only_scores": diagnosed["rank_only_scores"],
+            "rescaled_scores": diagnosed["rescaled_scores"],
             "constant_scores": (scores.lengths > 1) & (first == last),
         }
         return named(found, len(scores))

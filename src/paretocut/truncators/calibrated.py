@@ -12,12 +12,13 @@ from paretocut.background import Background, Origin, QueryScale
 from paretocut.background.drift import Drift, compare, shapes_of
 from paretocut.background.origin import middles
 from paretocut.decisions.cuts import Tails
+from paretocut.decisions.wording import percent
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import BoolArray, FloatArray, Ragged, RaggedLike, RankedLists
 from paretocut.schema.kinds import Array, Either, Instance, Kind, checked
 from paretocut.truncators.base import Truncator
 from paretocut.truncators.consensus.unjudged import Estimated, shipped_number
-from paretocut.truncators.gated import Gated, percent
+from paretocut.truncators.gated import Gated
 
 # How far scores may lie outside of what was seen, in ranges of all scores: the middle of a list (or
 # as far as middles differed), and the best.
@@ -241,6 +242,10 @@ class Calibrated(Gated):
         half = shipped_number()["half"]
         number = math.exp(learned.typical + half * float(np.median(self.shapes_[:, 2])))
         return f", about {max(number, 1):.2g} relevant results in a typical list (estimated)"
+
+    @property
+    def needs_queries(self) -> bool:
+        return self.scale_ is not None
 
     def _scaled(self, lists: RankedLists, queries: Sequence[str] | None) -> RankedLists:
         if self.scale_ is None:
