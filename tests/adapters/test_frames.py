@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from columns import OPTIONS, expected_rows, lists_of_scores, row_table, truncators_of, work_of
-from frames import CASES, ENGINES, Engine, documented, rows_kept
+from columns import OPTIONS, lists_of_scores, row_table, truncators_of, work_of
+from frames import CASES, ENGINES, Engine, documented, kept_rows, rows_kept
 from hypothesis import given
 from hypothesis import strategies as st
 from support import importorskip
@@ -23,6 +23,8 @@ duckdb = importorskip("duckdb")
 
 from paretocut.adapters import clusters, frames  # noqa: E402
 from paretocut.adapters.frames import is_frame, keep_frame  # noqa: E402
+from paretocut.adapters.keeper import Keeper  # noqa: E402
+from paretocut.truncators.choose import Chosen  # noqa: E402
 
 LISTS = lists_of_scores()
 ROWS = row_table(LISTS)
@@ -32,18 +34,6 @@ every_engine = pytest.mark.parametrize("name", ENGINES)
 
 def engine(name: str) -> Engine:
     return ENGINES[name]()
-
-
-def kept_rows(**options: Any) -> list[tuple[str, int, float]]:
-    """Return the rows of ROWS that are kept, in their order."""
-    kept = {
-        (f"q{i}", position)
-        for i, scores in enumerate(LISTS)
-        for position, (_, keeps) in enumerate(expected_rows(scores, **options))
-        if keeps
-    }
-    rows = zip(*ROWS.values(), strict=True)
-    return [row for row in rows if row[:2] in kept]
 
 
 def plain_rows(table: Any) -> list[tuple[Any, ...]]:
@@ -59,7 +49,7 @@ def test_the_rows_are_those_of_the_engine_in_their_order(
     frame = make(pa.table(ROWS))
     kept = keep(frame, **options)
     assert type(kept) is type(frame)
-    assert plain_rows(read(kept)) == kept_rows(**options)
+    assert plain_rows(read(kept)) == kept_rows(LISTS, **options)
 
 
 @every_engine
@@ -156,7 +146,7 @@ def test_columns_explain_the_rows_that_are_kept(name: str) -> None:
     make, read = engine(name)
     asked = ["k", "n", "surprise", "reason", "warnings"]
     found = read(keep(make(pa.table(ROWS)), evalue=0.05, explain=asked)).to_pylist()
-    assert [tuple(row.values())[:3] for row in found] == kept_rows(evalue=0.05)
+    assert [tuple(row.values())[:3] for row in found] == kept_rows(LISTS, evalue=0.05)
     for row in found:
         scores = LISTS[int(row["query_id"][1:])]
         alone = pc.cut(scores, evalue=0.05)
@@ -193,7 +183,7 @@ def test_a_frame_without_queries_is_one_answer_and_its_order_tells_the_direction
         assert read(keep_frame(frame, score="distance"))["id"].to_pylist() == [0, 1]
     mixed = make(pa.table({"id": range(4), "distance": [9.0, 0.1, 8.0, 0.2]}))
     refused = (InvalidScoresError, pl.exceptions.ComputeError)
-    with pytest.raises(refused, match="query must name a column; or.*higher_is_better"):
+    with pytest.raises(refused, match=r"query must name a column; or.*higher_is_better"):
         read(keep_frame(mixed, score="distance"))
     found = read(keep_frame(mixed, score="distance", higher_is_better=False))
     assert found["id"].to_pylist() == [1, 3]
@@ -240,7 +230,7 @@ def test_no_rows_at_all_is_no_problem(name: str) -> None:
 
 def test_odd_indexes_and_columns_of_pandas_stay() -> None:
     frame = pd.DataFrame(ROWS)
-    wanted = [row[1:] for row in kept_rows()]
+    wanted = [row[1:] for row in kept_rows(LISTS)]
     several = frame.set_index(pd.MultiIndex.from_arrays([frame["position"] % 3, frame["score"]]))
     twice = frame.set_index(frame["position"] % 2)
     for odd in (several, twice, frame[::-1]):
@@ -345,7 +335,7 @@ def test_lazy_frames_stay_lazy_and_later_filters_come_later() -> None:
     assert not seen
     low = kept.filter(pl.col("score") < 1.01).select("score").collect()["score"].to_list()
     assert seen == [len(frame)]
-    assert low == [row[2] for row in kept_rows(evalue=0.05) if row[2] < 1.01]
+    assert low == [row[2] for row in kept_rows(LISTS, evalue=0.05) if row[2] < 1.01]
 
 
 def test_what_is_no_frame_is_refused_and_subclasses_are_frames() -> None:
@@ -353,10 +343,10 @@ def test_what_is_no_frame_is_refused_and_subclasses_are_frames() -> None:
         pass
 
     assert is_frame(Mine(ROWS))
-    assert len(keep(Mine(ROWS))) == len(kept_rows())
+    assert len(keep(Mine(ROWS))) == len(kept_rows(LISTS))
     for other in ([1.0], {"score": [1.0]}, np.zeros((2, 2)), pd.Series([1.0])):
         assert not is_frame(other)
-    with pytest.raises(InvalidParameterError, match="frame must be .*got list"):
+    with pytest.raises(InvalidParameterError, match=r"frame must be .*got list"):
         keep_frame([1.0], score="score")
 
 
@@ -425,16 +415,10 @@ def test_slices_of_every_kind_of_arrow_list_are_respected(kind: Any) -> None:
     plain = pa.array([*lists[:3], None, *lists[3:]])
     table = pa.table({"scores": _cast(plain, kind)})[2:5]
     found = keep_frame(table, score="scores", evalue=0.05)["scores"].to_pylist()
-    wanted = [
-        None
-        if scores is None
-        else [
-            score for score, (_, keeps) in zip(scores, expected_rows(scores, evalue=0.05)) if keeps
-        ]
-        for scores in (lists[2], None, lists[3])
-    ]
     assert found[1] is None
-    for got, want in ((found[0], wanted[0]), (found[2], wanted[2])):
+    for got, scores in ((found[0], lists[2]), (found[2], lists[3])):
+        alone = pc.cut(scores, evalue=0.05)
+        want = [scores[i] for i in sorted(alone.indices.tolist())]
         assert [float(one) for one in got] == pytest.approx(want, rel=1e-6)
 
 
@@ -471,7 +455,7 @@ def test_lists_and_queries_or_lists_of_unequal_length_are_refused() -> None:
     table = pa.table({"query_id": [1], "scores": [[1.0, 2.0]], "ids": [["a"]]})
     with pytest.raises(InvalidParameterError, match="query must be left out"):
         keep_frame(table, query="query_id", score="scores")
-    with pytest.raises(InvalidParameterError, match="'ids' must hold lists as long .* in row 0"):
+    with pytest.raises(InvalidParameterError, match=r"'ids' must hold lists as long .* in row 0"):
         keep_frame(table, score="scores", along="ids")
     with pytest.raises(InvalidParameterError, match="along must be left out"):
         keep_frame(pa.table(ROWS), query="query_id", score="score", along="position")
@@ -482,29 +466,28 @@ def test_lists_and_queries_or_lists_of_unequal_length_are_refused() -> None:
 # Sorted batches, as clusters see them.
 
 
-def test_whole_queries_are_found_in_batches_and_no_row_is_looked_at_twice(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("lengths", [[4000], [1] * 100, [0, 7, 60, 16, 15, 17, 1, 32] * 9, []])
+def test_whole_queries_are_found_and_no_row_is_looked_at_twice(
+    lengths: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    generator = np.random.default_rng(0)
-    for lengths in ([4000], [1] * 100, generator.integers(0, 60, size=80).tolist(), []):
-        queries = pa.array(np.repeat(np.arange(len(lengths)), lengths))
-        table = pa.table({"query_id": queries, "row": np.arange(len(queries))})
-        batches = [table[at : at + 16] for at in range(0, len(queries), 16)]
-        looked_at = []
-        codes_of = clusters.codes_of
-        monkeypatch.setattr(
-            clusters,
-            "codes_of",
-            lambda column, _: looked_at.append(len(column)) or codes_of(column, _),
-        )
-        keeper = type("Keeper", (), {"query": "query_id"})()
-        parts = list(clusters.whole_queries(iter(batches), keeper))
-        monkeypatch.undo()
-        assert sum(looked_at) == len(queries)
-        assert pa.concat_tables([table[:0], *parts]).equals(table)
-        ends = [part["query_id"][-1].as_py() for part in parts]
-        starts = [part["query_id"][0].as_py() for part in parts]
-        assert all(end < start for end, start in zip(ends, starts[1:], strict=False))
+    # It looked at all rows of a query again with every batch: quadratic for a long query.
+    queries = pa.array(np.repeat(np.arange(len(lengths)), lengths))
+    table = pa.table({"query_id": queries, "row": np.arange(len(queries))})
+    looked_at, codes_of = [0], clusters.codes_of
+
+    def counted(column: Any, keeper: Any) -> Any:
+        looked_at[0] += len(column)
+        return codes_of(column, keeper)
+
+    monkeypatch.setattr(clusters, "codes_of", counted)
+    keeper = Keeper(Chosen.of("keep", {}), "query_id", "row", (), (), None, False, False)
+    batches = (table[at : at + 16] for at in range(0, len(queries), 16))
+    parts = list(clusters.whole_queries(batches, keeper))
+    assert looked_at == [len(queries)]
+    assert pa.concat_tables([table[:0], *parts]).equals(table)
+    ends = [part["query_id"][-1].as_py() for part in parts]
+    starts = [part["query_id"][0].as_py() for part in parts]
+    assert all(end < start for end, start in zip(ends, starts[1:], strict=False))
 
 
 # Fusion.

@@ -12,6 +12,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from columns import expected_rows, row_table
 from support import ROOT, importorskip
 
 import paretocut as pc
@@ -29,7 +30,8 @@ class Engine(NamedTuple):
 
 
 def _pandas() -> Engine:
-    pd, pa = importorskip("pandas"), importorskip("pyarrow")
+    importorskip("pandas")
+    pa = importorskip("pyarrow")
 
     def read(frame: Any) -> Any:
         return pa.Table.from_pandas(frame.reset_index(drop=True), preserve_index=False)
@@ -100,6 +102,18 @@ def rows_kept(lists: dict[Any, list[float]], *, up: bool, **options: Any) -> lis
         k = pc.cut([scores[i] for i in best], higher_is_better=up, **options).k
         kept += [(query, scores[i]) for i in sorted(best[:k])]
     return kept
+
+
+def kept_rows(lists: list[list[float]], **options: Any) -> list[tuple[str, int, float]]:
+    """Return the rows of `row_table` of these lists that are kept, in their order."""
+    kept = {
+        (f"q{i}", position)
+        for i, scores in enumerate(lists)
+        for position, (_, keeps) in enumerate(expected_rows(scores, **options))
+        if keeps
+    }
+    rows = zip(*row_table(lists).values(), strict=True)
+    return [row for row in rows if row[:2] in kept]
 
 
 SCORES = [9.0, 8.5, 1.0, 0.9, 0.8, 0.7, 0.5]

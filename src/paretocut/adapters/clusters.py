@@ -40,6 +40,11 @@ def keep_spark(frame: Any, keeper: Keeper) -> tuple[Any, None]:
     else:
         _check_query(keeper)
         names = [keeper.query, keeper.score]
+        queries, scores = (frame.schema[name].dataType for name in names)
+        if not isinstance(scores, types.NumericType):
+            raise keeper.no_numbers(scores.simpleString())
+        if isinstance(queries, (types.ArrayType, types.MapType, types.StructType)):
+            raise keeper.no_queries(queries.simpleString())
         fields = {"kept": types.BooleanType(), **new}
         # Sorted, a query is in one piece. A call for each query would cost far more.
         query = F.col(_quoted(keeper.query))
@@ -53,8 +58,8 @@ def keep_spark(frame: Any, keeper: Keeper) -> tuple[Any, None]:
     found = F.col(_FOUND)
     if in_lists:
         for name, column in zip(names, columns, strict=True):
-            pick = functools.partial(F.get, column)
-            frame = frame.withColumn(name, F.transform(found["places"], lambda i, of=pick: of(i)))
+            places = found["places"].cast("array<int>")
+            frame = frame.withColumn(name, F.transform(places, functools.partial(F.get, column)))
     else:
         frame = frame.where(found["kept"])
     return frame.withColumns({name: found[name] for name in new}).drop(_FOUND), None
