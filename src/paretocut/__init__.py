@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from paretocut import errors
 from paretocut.decisions import WARNINGS, Cut, Cuts
 from paretocut.lists import RankedLists
-from paretocut.show import register as _register
+from paretocut.schema.drawn import Drawn as _Drawn
 from paretocut.tail import fit_tail, fit_tails
 
 if _TYPE_CHECKING:
@@ -80,7 +80,14 @@ _LAZY = {
     "write_trec": "io",
 }
 
-_register()
+
+def _draw(value: object) -> str:
+    from paretocut.show.notebook import html
+
+    return html(value)
+
+
+_Drawn.draw = _draw
 
 _ROOMS = ("background", "calibration", "evaluation", "fusion", "judging", "relevance", "stopping")
 

@@ -144,13 +144,6 @@ def test_report_tells_what_was_found(made: Calibrated) -> None:
     assert share == pytest.approx(0.1, abs=0.05)
 
 
-def test_plot_shows_both_distributions_and_the_threshold(made: Calibrated) -> None:
-    pytest.importorskip("matplotlib")
-    axes = made.plot()
-    labels = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert set(labels) == {f"threshold {made.threshold():.3g}", "150 nonsense", "200 queries"}
-
-
 def test_calibrate_runs_the_users_search() -> None:
     asked: list[str] = []
 

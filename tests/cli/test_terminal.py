@@ -11,6 +11,7 @@ import pytest
 from support import importorskip
 
 from paretocut.cli.terminal import draw_list, progress, symbols, waiting
+from paretocut.show.picture import Picture
 
 
 def test_progress_shows_on_a_terminal_only(
@@ -26,12 +27,12 @@ def test_progress_shows_on_a_terminal_only(
 
 
 def test_drawings_use_ascii_where_the_terminal_has_no_more() -> None:
-    surprise = np.array([8.0, 4.0, 0.1, 0.0])
-    relevant = np.array([True, False, True, False])
+    surprise, judged = np.array([8.0, 4.0, 0.1, 0.0]), np.array([1.0, 0.0, 1.0, np.nan])
+    picture = Picture(surprise, "surprise", k=2, judgements=judged)
     for encoding in ("ascii", None, "no-such-encoding"):
-        drawn = "\n".join(draw_list(surprise, relevant, 2, 8.0, symbols(encoding)))
+        drawn = "\n".join(draw_list(picture, 8.0, symbols(encoding)))
         assert drawn.isascii()
-    lines = list(draw_list(surprise, relevant, 2, 8.0, symbols("utf-8")))
+    lines = list(draw_list(picture, 8.0, symbols("utf-8")))
     assert lines[-1] == "      ●·│●·"
     assert [line[6] for line in lines[:5]] == ["█"] * 5
     assert [line[7] for line in lines[:5]] == [" ", " ", "▄", "█", "█"]

@@ -216,10 +216,6 @@ def test_a_truncator_can_be_given_or_named_by_its_file(tmp_path: Path) -> None:
         assert pc.cut_batch(pc.RankedLists([scores]), truncator=truncator).k.tolist() == [7]
     FixedK(8).save(tmp_path / "seven.json")  # what lies in the file now is what counts
     assert pc.cut(scores, truncator=tmp_path / "seven.json").k == 8
-    background = pc.Background.fit(np.random.default_rng(0).normal(size=50))
-    background.save(tmp_path / "background.json")
-    with pytest.raises(InvalidParameterError, match=r"got Background; a background needs a trunc"):
-        pc.cut(scores, truncator=tmp_path / "background.json")
     with pytest.raises(InvalidParameterError, match="got truncator and evalue"):
         pc.cut(scores, truncator=FixedK(7), evalue=0.05)
 

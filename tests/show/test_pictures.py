@@ -20,7 +20,7 @@ from paretocut.truncators import Calibrated, Consensus, FixedK, Gated, GlobalK
 from paretocut.truncators.evidence import Clause
 
 SVG = "{http://www.w3.org/2000/svg}"
-KEPT = "#D55E00"
+KEPT, REST, RELEVANT = "#D55E00", "currentColor", "#009E73"
 LIMIT = 20_000  # letters of a picture
 
 
@@ -67,9 +67,8 @@ def points_of(svg: ElementTree.Element) -> list[tuple[float, float]]:
     return [(float(x), float(y)) for x, y in found]
 
 
-def dots(root: ElementTree.Element, kept: bool) -> list[tuple[float, float]]:
-    """Return where the results are drawn: those kept, or the others."""
-    colour = KEPT if kept else "currentColor"
+def dots(root: ElementTree.Element, colour: str) -> list[tuple[float, float]]:
+    """Return where results are drawn in this colour."""
     paths = [
         path.attrib["d"]
         for path in root.iter(f"{SVG}path")
@@ -103,7 +102,7 @@ def test_a_cut_shows_its_results_on_both_sides_of_the_line(n: int, higher_is_bet
     scores = planted(n) if higher_is_better else 1 - planted(n)
     cut = pc.cut(scores, higher_is_better=higher_is_better, max_k=4)
     root = drawn(cut)
-    kept, others = dots(root, True), dots(root, False)
+    kept, others = dots(root, KEPT), dots(root, REST)
     assert (len(kept), len(others)) == (cut.k, cut.n - cut.k)
     assert max(x for x, _ in kept) < cut_line(root) < min(x for x, _ in others)
     heights = [y for _, y in kept + others]  # the best is on top, and pixels count downwards
@@ -142,7 +141,7 @@ def test_the_order_of_the_callers_list_does_not_matter() -> None:
 def test_odd_lists_have_pictures(scores: Any) -> None:
     for k in {0, 1, len(scores) // 2, len(scores)}:
         cut = FixedK(max(k, 1)).cut(scores, max_k=k)
-        shown = len(dots(drawn(cut), True))
+        shown = len(dots(drawn(cut), KEPT))
         assert shown == cut.k if cut.k <= 150 else 0 < shown <= 150
     drawn(pc.fit_tail(scores))
     drawn(pc.fit_tails([scores, scores]))
@@ -158,7 +157,7 @@ def test_no_lists_have_pictures() -> None:
 def test_long_lists_are_thinned_and_keep_their_ends(k: int) -> None:
     scores = np.linspace(9.0, 1.0, 10_000) ** 2
     cut = FixedK(max(k, 1)).cut(scores, max_k=k)
-    kept, others = dots(drawn(cut), True), dots(drawn(cut), False)
+    kept, others = dots(drawn(cut), KEPT), dots(drawn(cut), REST)
     assert len(kept) <= 150
     assert len(others) <= 150
     # The best is drawn on top and the worst at the bottom, whatever is left out between them.
@@ -221,7 +220,7 @@ def test_bars_of_many_cuts_count_the_lists(most: int) -> None:
     rng = np.random.default_rng(most)
     k = np.minimum(rng.geometric(3 / most, 500) - 1, most)
     lists = [np.arange(most)[::-1] + 1.0] * 500
-    cuts = replace(FixedK(most).cut_batch(lists), k=k, chosen=k)
+    cuts = replace(FixedK(most).cut_batch(lists), k=k, unbounded=k)
     root = drawn(cuts)
     found = bars(root)
     assert sum(count for *_, count, _ in found) == 500
@@ -245,7 +244,7 @@ def test_a_fit_shows_its_window_and_the_tail(higher_is_better: bool) -> None:
     scores = planted() if higher_is_better else 1 - planted()
     fit = pc.fit_tail(scores, higher_is_better=higher_is_better)
     root = drawn(fit)
-    every = dots(root, False)
+    every = dots(root, REST)
     assert f"shape {fit.shape:.4g}" in words(root)
     assert f"threshold {fit.threshold:.4g}" in words(root)
     (window,) = root.iter(f"{SVG}rect")
@@ -329,7 +328,7 @@ def test_lists_show_the_scores_of_some_of_them(higher_is_better: bool) -> None:
     heights = [[float(point.split(",")[1]) for point in line] for line in lines]
     assert all(np.diff(line).min() >= 0 for line in heights)
     assert min(map(min, heights)) == 18
-    hits = [path for path in root.iter(f"{SVG}path") if path.get("stroke") == "#009E73"]
+    hits = [path for path in root.iter(f"{SVG}path") if path.get("stroke") == RELEVANT]
     marked = sum(path.attrib["d"].count("M") for path in hits)
     assert marked == sum(relevance[i].sum() for i in (0, 2, 3, 4, 5))
     unjudged = drawn(RankedLists(scores, higher_is_better=higher_is_better))
@@ -392,13 +391,71 @@ def test_gated_cuts_have_pictures() -> None:
     gate = Gated(FixedK(3), pc.Background.fit(unanswered))
     root = drawn(gate.cut(planted()[40:]))
     assert "kept none of 160" in words(root)
-    assert dots(root, True) == []
+    assert dots(root, KEPT) == []
+
+
+@pytest.mark.parametrize("n", [30, 400])
+@pytest.mark.parametrize("higher_is_better", [True, False])
+def test_judged_results_are_marked_at_their_places(n: int, higher_is_better: bool) -> None:
+    rng = np.random.default_rng(n)
+    grades = rng.integers(0, 3, n).astype(float)
+    grades[::4] = np.nan  # not judged
+    scores = np.sort(rng.exponential(size=n))[:: -1 if higher_is_better else 1]
+    lists = RankedLists([scores], [grades], higher_is_better=higher_is_better, min_grade=2)
+    hits = np.flatnonzero(grades == 2)
+    for thing in (lists[0], FixedK(5).cut_batch(lists)[0]):
+        root = drawn(thing)
+        rings = dots(root, RELEVANT)
+        assert len(rings) == min(hits.size, 150)
+        if n == 30:
+            every = sorted({*dots(root, KEPT), *dots(root, REST)})
+            assert rings == [every[i] for i in hits]
+
+
+def test_one_list_says_how_many_results_it_has() -> None:
+    lists = RankedLists([planted()], [np.arange(200) < 7], query_ids=["<why>"])
+    shown = words(drawn(lists[0]))
+    assert "query <why> · results 200 · relevant 7" in shown
+    assert "relevant" not in words(drawn(RankedLists([planted()])[0]))
+    assert "results 0" in words(drawn(RankedLists([[]])[0]))
+
+
+def test_subclasses_are_drawn_like_their_class() -> None:
+    class Lists(RankedLists):
+        pass
+
+    class Own(Calibrated):
+        pass
+
+    unanswered = np.random.default_rng(0).normal(0.25, 0.06, (50, 2000)).max(axis=1)
+    background = pc.Background.fit(unanswered)
+    for known, own in (
+        (RankedLists([[3.0, 1.0]]), Lists([[3.0, 1.0]])),
+        (Calibrated(FixedK(3), background), Own(FixedK(3), background)),
+    ):
+        assert known._repr_html_() == own._repr_html_()
+
+
+def test_truncators_show_their_parameters_and_what_they_learned() -> None:
+    rng = np.random.default_rng(0)
+    relevant = np.arange(30) < rng.integers(1, 9, size=(40, 1))
+    lists = RankedLists(rng.normal(size=relevant.shape) + 2 * relevant, relevant)
+    fitted = Consensus().fit(lists)
+    assert "strategy vote" in words(drawn(fitted))
+    assert "queries 40" in words(drawn(fitted))
+    assert words(drawn(Consensus(expect="few"))) == "Consensus(expect='few')"
+    k = GlobalK().fit(lists)
+    assert f"k {k.k_}" in words(drawn(k))
+    background = pc.Background.fit(rng.normal(0.25, 0.06, (50, 2000)).max(axis=1))
+    gate = Gated(FixedK(3), background)
+    assert "FixedK(k=3)" in words(drawn(gate))
+    assert f"gate: {background.limit(0.05):.4g}" in words(drawn(gate))
 
 
 def test_limits_set_afterwards_are_shown() -> None:
     cut = FixedK(5).cut(planted()).limited(2, "all that fit into 500 tokens")
     root = drawn(cut)
-    assert len(dots(root, True)) == 2
+    assert len(dots(root, KEPT)) == 2
     assert "all that fit into 500 tokens" in words(root)
 
 

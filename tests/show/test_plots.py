@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 
 import numpy as np
@@ -52,39 +51,23 @@ def hits_and_noise(hits: int = 5) -> np.ndarray:
 
 @pytest.mark.parametrize("transform", ["identity", "log", "logit"])
 @pytest.mark.parametrize("higher_is_better", [True, False])
-def test_fit_plot_marks_cut_threshold_and_window(transform: str, higher_is_better: bool) -> None:
+def test_the_tail_is_counted_and_drawn(transform: str, higher_is_better: bool) -> None:
     scores = hits_and_noise() if higher_is_better else 1 - hits_and_noise()
     fit = pc.fit_tail(scores, transform=transform, higher_is_better=higher_is_better)
-    cut = fit.cut(evalue=0.05)
-    left, right = plots.fit_plot(fit, cut).axes
-    others, kept = left.collections
-    assert (len(kept.get_offsets()), len(others.get_offsets())) == (cut.k, 200 - cut.k)
-    np.testing.assert_allclose(np.sort(kept.get_offsets()[:, 1]), np.sort(scores[cut.indices]))
-    vertical, horizontal = left.lines
-    assert vertical.get_xdata()[0] == cut.k + 0.5
-    assert horizontal.get_ydata()[0] == pytest.approx(fit.threshold)
-    (window,) = left.patches
-    assert window.get_width() == fit.upper - fit.lower
+    axes = plots.tail(fit)
+    counts, edges, _ = axes.patches[0].get_data()
+    assert counts.sum() == fit.tests
     # As many chance results as the tail was fitted on lie under its curve, but for its far end.
-    curve = right.lines[-1]
-    _, edges, _ = right.patches[0].get_data()
-    bin_width = abs(edges[1] - edges[0])
-    counts, heights = curve.get_xdata(), np.abs(curve.get_ydata() - curve.get_ydata()[0])
-    total = np.sum((counts[1:] + counts[:-1]) / 2 * np.diff(heights)) / bin_width
+    (curve,) = axes.lines
+    expected, along = curve.get_ydata(), np.abs(curve.get_xdata() - curve.get_xdata()[0])
+    total = np.sum((expected[1:] + expected[:-1]) / 2 * np.diff(along)) / abs(edges[1] - edges[0])
     assert total == pytest.approx(fit.upper - fit.lower, rel=0.02)
 
 
-@pytest.mark.parametrize("scores", [[], [1.0], [2.0] * 9, [3.0, 1.0, 0.5]])
-def test_fit_plot_draws_lists_that_have_no_fit(scores: list[float]) -> None:
-    figure = plots.fit_plot(pc.fit_tail(scores))
-    figure.savefig(io.BytesIO(), format="png")
-    left, right = figure.axes
-    k = pc.cut(scores).k
-    assert [len(dots.get_offsets()) for dots in left.collections] == [len(scores) - k, k]
-    assert [line.get_xdata()[0] for line in left.lines] == [k + 0.5]  # the cut, no threshold
-    assert [*left.patches, *right.patches, *right.lines] == []
-    labels = [text.get_text() for text in left.get_legend().get_texts()]
-    assert f"{k} kept" in labels or (k == 0 and "nothing kept" in labels)
+@pytest.mark.parametrize("scores", [[], [1.0], [2.0] * 9])
+def test_lists_without_a_tail_are_refused(scores: list[float]) -> None:
+    with pytest.raises(InvalidParameterError, match=r"tail: fit must have a tail, got one of \d"):
+        plots.tail(pc.fit_tail(scores))
 
 
 def test_metric_against_threshold_is_the_metric_of_each_threshold(lists: RankedLists) -> None:
@@ -141,6 +124,7 @@ def test_per_query_gain_asks_for_what_it_needs(result: Evaluation, lists: Ranked
 
 def test_given_axes_are_used(result: Evaluation, lists: RankedLists) -> None:
     _, axes = plt.subplots()
+    assert plots.tail(pc.fit_tail(hits_and_noise()), ax=axes) is axes
     assert plots.per_query_gain(result, ax=axes) is axes
     assert plots.k_distribution(result, ax=axes) is axes
     assert plots.metric_against_threshold(Surprise(), lists, ax=axes) is axes

@@ -157,8 +157,8 @@ def test_lists_without_a_result_teach_nothing() -> None:
         "Cannot say from 0 judged queries what may be accepted: at least 10 are needed."
     )
     assert accept.cut([0.9, 0.1]).k == 0
-    with pytest.raises(InvalidParameterError, match=r"Accept\.plot: .*judged queries, got none"):
-        accept.plot()
+    with pytest.raises(InvalidParameterError, match=r"Accept\.curves: .*judged queries, got none"):
+        accept.curves()
 
 
 def test_queries_without_an_answer_count_as_wrong(judged: RankedLists) -> None:
@@ -280,7 +280,9 @@ def test_parameters_outside_what_is_allowed_are_refused(params: dict[str, object
 
 def test_the_plot_draws_each_signal_and_the_budget(fitted: Accept) -> None:
     pytest.importorskip("matplotlib").use("Agg")
-    axes = fitted.plot()
+    from paretocut.show import plots
+
+    axes = plots.acceptance(fitted)
     labels = [text.get_text() for text in axes.get_legend().get_texts()]
     assert labels == ["top score", "margin", "learned score", "max_error 0.05"]
 

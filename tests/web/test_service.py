@@ -437,7 +437,7 @@ def test_a_background_gates_the_default_as_in_the_explorer(client: Any, folder: 
         (["--model", "fitted"], 2, "NAME=FILE"),
         (["--model", "a=x.json", "--model", "a=y.json"], 2, "twice"),
         (["--model", "a=no-such-file.json"], 1, "no-such-file.json"),
-        (["--fusion", "a=background.json"], 2, "a background"),
+        (["--fusion", "a=background.json"], 2, "--fusion must name a saved fusion, got Background"),
         (["--token-file", "empty"], 2, "the token must be"),
         (["--max-seconds", "0"], 2, "max_seconds"),
         (["--port", "99999"], 2, "at most 65535"),

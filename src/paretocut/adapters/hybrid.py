@@ -93,8 +93,10 @@ class Fuser(Generic[T]):
         _, (cut,) = decide(fused, self.chosen, who=self.who, queries=[query], limit=limit)
         merged = fused.scores[0]
         marks = Decision(cut, merged, np.arange(merged.size)).marks()
+        assert fused.parts is not None
+        parts = [{**dict.fromkeys(found), **own} for own in fused.parts.of_list(0)]
         kept = (
-            mark(together[i], float(merged[i]), {**values, "parts": _parts(fused, i)})
+            mark(together[i], float(merged[i]), {**values, "parts": parts[i]})
             for i, values in marks
         )
         return CutList(kept, cut)
@@ -186,13 +188,3 @@ def arms_by_name(given: Any, who: str, what: str) -> dict[str, Any]:
     if len(named) < 2:
         raise InvalidParameterError(f"{who}: {what} must be at least 2, got {len(named)}")
     return named
-
-
-def _parts(fused: RankedLists, i: int) -> dict[str, Any]:
-    """Return score and rank of one result in each search, None where it was not found."""
-    parts = fused.parts
-    assert parts is not None
-    return {
-        name: {"score": float(scores[0][i]), "rank": int(ranks[0][i])} if ranks[0][i] else None
-        for name, scores, ranks in zip(parts.names, parts.scores, parts.ranks, strict=True)
-    }

@@ -16,6 +16,7 @@ from paretocut import metrics
 from paretocut.cli.terminal import draw_list, symbols
 from paretocut.errors import require
 from paretocut.lists import IntArray, RankedLists
+from paretocut.show.picture import Picture
 from paretocut.truncators import Consensus, FixedK, Gated, ScoreThreshold, Truncator
 
 SUMMARY = "see what it does, on handwritten digits (needs paretocut[demo])"
@@ -173,4 +174,5 @@ def _pictures(tune: RankedLists, test: RankedLists) -> Iterator[str]:
         yield ""
         found = f", {relevant[: k[i]].sum()} of the {relevant.sum()} right ones" if k[i] else ""
         yield f"{title}: kept {k[i] or 'nothing'}{found}"
-        yield from draw_list(fits.surprise[i], relevant, int(k[i]), top, signs)
+        picture = Picture(fits.surprise[i], "surprise", k=int(k[i]), judgements=relevant)
+        yield from draw_list(picture, top, signs)

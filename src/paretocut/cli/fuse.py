@@ -13,8 +13,8 @@ from paretocut.cli.arguments import option
 from paretocut.cli.terminal import noted_warnings
 from paretocut.decisions import Cuts
 from paretocut.errors import InvalidParameterError
-from paretocut.fusion import METHODS
 from paretocut.fusion.chosen import ChosenFusion
+from paretocut.fusion.options import FUSING
 from paretocut.io.jsonl import json_line
 from paretocut.io.streams import open_target
 from paretocut.io.tables import Format
@@ -41,10 +41,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         required=False,
     )
     how = parser.add_argument_group("how the runs are fused")
-    option(how, f"--method {'|'.join(METHODS)}", "how scores are made comparable (default: z)")
-    option(how, "--weights W", "one weight for each run", float, nargs="+")
-    text = "use the first N results of each list (default: all)"
-    option(how, "--depth N", text, arguments.positive_int)
+    arguments.add_options(how, FUSING, FUSING)
     option(how, "--fusion FILE", "a fusion saved by Fusion.save")
     option(
         parser.add_argument_group("cut the fused lists"),
@@ -58,8 +55,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> None:
-    decider = None if args.cut is None else arguments.chosen(args, args.cut or None)
-    loose = [arguments.flag(name) for name in arguments.given_options(args, arguments.DECISION)]
+    decider = None if args.cut is None else arguments.chosen(args, "cut")
+    given = arguments.given_options(args, (*arguments.DECISION, "query_texts"))
+    loose = [arguments.flag(name) for name in given]
     if decider is None and loose:
         raise InvalidParameterError(f"{', '.join(loose)} must come with --cut, got none")
     for name in args.distances:
@@ -69,7 +67,7 @@ def run(args: Namespace) -> None:
             )
     if args.runs.count("-") > 1:
         raise InvalidParameterError("standard input (-) must be one run, got it twice")
-    given = arguments.given_options(args, ("method", "weights", "depth", "fusion"))
+    given = arguments.given_options(args, (*FUSING, "fusion"))
     how = ChosenFusion.of("fuse", given)
     runs = [(run, run not in args.distances) for run in args.runs]
     arguments.in_blocks(args, runs, partial(_fuse, args, how, decider))
@@ -108,24 +106,15 @@ def _fuse(
 
 def _rows(lists: RankedLists, cuts: Cuts | None) -> Iterator[dict[str, Any]]:
     assert lists.parts is not None
-    retrievers = list(zip(lists.parts.names, lists.parts.scores, lists.parts.ranks, strict=True))
     for i, one in enumerate(lists):
         assert one.doc_ids is not None
         row: dict[str, Any] = {"query_id": one.query_id}
         if cuts is not None:
             row |= cuts[i].to_dict()
             del row["indices"]  # the first k of the fused list
-        results = zip(one.doc_ids.tolist(), one.scores.tolist(), strict=True)
+        columns = one.doc_ids.tolist(), one.scores.tolist(), lists.parts.of_list(i)
         row["results"] = [
-            {
-                "doc_id": doc_id,
-                "score": score,
-                "parts": {
-                    name: {"score": float(scores[i][j]), "rank": int(ranks[i][j])}
-                    for name, scores, ranks in retrievers
-                    if ranks[i][j]
-                },
-            }
-            for j, (doc_id, score) in enumerate(results)
+            {"doc_id": doc_id, "score": score, "parts": parts}
+            for doc_id, score, parts in zip(*columns, strict=True)
         ]
         yield row

@@ -13,6 +13,7 @@ from paretocut.cli.arguments import option, positive_int
 from paretocut.cli.terminal import print_json, warn
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.io import read_qrels, read_screening
+from paretocut.loading import load_as
 from paretocut.stopping import Certificate, Quantile, Review, plan
 
 SUMMARY = "say whether a review that reads down a ranking can stop"
@@ -57,7 +58,7 @@ def rule_of(args: Namespace) -> Certificate | Quantile:
     if args.rule is not None:
         if args.recall is not None:
             raise InvalidParameterError("--recall must be left out with --rule, which has one")
-        rule: Quantile = arguments.load_as(Quantile, "a saved stopping rule", args.rule, "--rule")
+        rule: Quantile = load_as(Quantile, "a saved stopping rule", args.rule, "--rule")
         return rule
     recall = 0.95 if args.recall is None else args.recall
     if args.reliability is not None:

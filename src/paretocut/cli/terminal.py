@@ -10,12 +10,14 @@ import threading
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from paretocut.decisions import WARNINGS
 from paretocut.io.jsonl import json_line
 from paretocut.io.streams import open_target
-from paretocut.lists import BoolArray, FloatArray
+
+if TYPE_CHECKING:
+    from paretocut.show.picture import Picture
 
 _SHOWN = 70  # results drawn; with the axis and the cut they fill 78 columns
 _HEIGHT = 5
@@ -138,22 +140,22 @@ def symbols(encoding: str | None) -> Symbols:
     return _UNICODE
 
 
-def draw_list(
-    surprise: FloatArray, relevant: BoolArray, k: int, top: float, signs: Symbols
-) -> Iterator[str]:
-    """Yield the lines of a drawing: surprise by rank, the cut, and marks for relevant results.
+def draw_list(picture: Picture, top: float, signs: Symbols) -> Iterator[str]:
+    """Yield the lines of a drawing: values by rank, the cut, and marks for relevant results.
 
-    The first 70 results are drawn; a bar of full height stands for the surprise ``top``.
+    The first 70 results are drawn; a bar of full height stands for the value ``top``.
     """
 
     def with_cut(cells: str) -> str:
-        return cells[:k] + signs.cut + cells[k:]
+        return cells[: picture.k] + signs.cut + cells[picture.k :]
 
     steps = len(signs.bars) - 1
-    filled = (surprise[:_SHOWN] / top * (_HEIGHT * steps)).round().astype(int).tolist()
+    values = picture.values[:_SHOWN]
+    filled = (values / top * (_HEIGHT * steps)).round().astype(int).tolist()
     for row in reversed(range(_HEIGHT)):
         cells = "".join(signs.bars[min(max(level - row * steps, 0), steps)] for level in filled)
         label = f"{top:5.1f}" if row == _HEIGHT - 1 else "    0" if row == 0 else ""
         yield f"{label:>5} {with_cut(cells)}".rstrip()
-    marks = "".join(signs.hit if hit else signs.miss for hit in relevant[:_SHOWN].tolist())
+    hits = set(picture.hits.tolist())
+    marks = "".join(signs.hit if i in hits else signs.miss for i in range(values.size))
     yield f"{'':>5} {with_cut(marks)}"

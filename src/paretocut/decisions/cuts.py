@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from paretocut.decisions.wording import amount, edge, sentence
 from paretocut.errors import InvalidScoresError
-from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists, offsets_of
+from paretocut.lists import FloatArray, IntArray, Ragged, RankedList, RankedLists, offsets_of
 from paretocut.schema.drawn import Drawn
 from paretocut.schema.parameters import shown
 
@@ -76,8 +76,11 @@ class Cuts(Drawn):
         Number of results kept in each list.
     n
         Number of results in each list.
-    chosen
+    unbounded
         The numbers before ``min_k`` and ``max_k``.
+    lists
+        The lists that were decided on, best first. Of the results that match nothing (padded with
+        score 0), they only hold the first.
 
     Examples
     --------
@@ -89,35 +92,16 @@ class Cuts(Drawn):
 
     k: IntArray
     n: IntArray
-    chosen: IntArray
+    unbounded: IntArray
+    lists: RankedLists = field(repr=False)
     _evidence: Evidence = field(repr=False)
     _decider: Decider = field(repr=False)
-    _ranked: RankedLists | None = field(repr=False)  # None: `_given` is sorted when needed
     _matches: IntArray | None = field(default=None, repr=False)
-    _given: tuple[Ragged, bool] | None = field(default=None, repr=False)
-    _order: Ragged | None = field(
-        default=None, repr=False
-    )  # where results are in the caller's list
+    _order: Ragged | None = field(default=None, repr=False)  # places in the caller's lists
     _fits: Tails | None = field(default=None, repr=False)
     _fits_of: dict[int, Tails] = field(default_factory=dict, repr=False)
     _reasons: tuple[str, ...] | None = field(default=None, repr=False)
     _warnings: tuple[tuple[str, ...], ...] | None = field(default=None, repr=False)
-
-    @property
-    def lists(self) -> RankedLists:
-        """The lists that were decided on, best first.
-
-        Of the results that match nothing (padded with score 0), they only hold the first.
-        """
-        self._sort()
-        return self._ranked  # type: ignore[return-value]  # it is there now
-
-    def _sort(self) -> None:
-        """Sort lists that were decided on as they were given: ten million results take a while."""
-        if self._ranked is None:
-            assert self._given is not None
-            self._ranked, order = RankedLists.of_scores(*self._given, who="cut", any_order=True)
-            self._order = positions(self._given[0], order)
 
     @property
     def method(self) -> str:
@@ -132,11 +116,10 @@ class Cuts(Drawn):
         return self._reasons
 
     def _reason(self, i: int) -> str:
-        k, n, chosen = int(self.k[i]), int(self.n[i]), int(self.chosen[i])
+        k, n, unbounded = int(self.k[i]), int(self.n[i]), int(self.unbounded[i])
         matches = n if self._matches is None else int(self._matches[i])
-        why = "" if n == 0 else self._evidence.because(i, chosen)
-        fused = "" if self._ranked is None else edge(self._ranked, i, k)
-        return sentence(k, n, chosen, matches, why) + fused
+        why = "" if n == 0 else self._evidence.because(i, unbounded)
+        return sentence(k, n, unbounded, matches, why) + edge(self.lists, i, k)
 
     @property
     def warnings(self) -> tuple[tuple[str, ...], ...]:
@@ -156,16 +139,15 @@ class Cuts(Drawn):
     def _also(self, i: int, names: tuple[str, ...]) -> tuple[str, ...]:
         """Add the warnings about how the list was given."""
         if self._matches is not None and self._matches[i] < self.n[i]:
-            names = (*names, "zero_scores")
-        sorted_here = self._given is None and self._order is not None and self.n[i] > 1
-        if sorted_here and (np.diff(self._order[i]) < 0).all():  # type: ignore[index]
+            own = (name for name in names if name != "rescaled_scores")  # the last 0 is padding
+            names = (*own, "zero_scores")
+        if self._order is not None and self.n[i] > 1 and (np.diff(self._order[i]) < 0).all():
             names = (*names, "worst_first")
         return names
 
     @property
     def indices(self) -> Ragged:
         """Positions of the kept results in the caller's lists, best first."""
-        self._sort()
         if len(self) == 1:
             kept = int(self.k[0])
             places = np.arange(kept) if self._order is None else self._order.values[:kept]
@@ -189,9 +171,6 @@ class Cuts(Drawn):
     def surprise(self) -> Ragged:
         """Surprise of each result, in the caller's order; see `paretocut.fit_tail`."""
         found = self.fits.surprise
-        if self._given is not None:  # fitted as the caller gave them
-            padded = self._matches is not None
-            return Ragged.from_any([cut.surprise for cut in self]) if padded else found
         whole = Ragged.unchecked(np.zeros(int(self.n.sum())), offsets_of(self.n))
         fitted = whole.ranks < whole.spread(found.lengths)  # padding has surprise 0
         if self._order is None:
@@ -266,9 +245,13 @@ class Cut(Drawn):
 
     @property
     def _order(self) -> IntArray | None:
-        self._cuts._sort()
         order = self._cuts._order
         return None if order is None else order[self._i]
+
+    @property
+    def ranked(self) -> RankedList:
+        """The list that was decided on, best first; without padding."""
+        return self._cuts.lists[self._i]
 
     @property
     def reason(self) -> str:
@@ -303,34 +286,23 @@ class Cut(Drawn):
     @property
     def surprise(self) -> FloatArray:
         """Surprise of each result, in the caller's order; see `paretocut.fit_tail`."""
-        return self._per_result(lambda surprise, tests: surprise, 0.0)
+        tails, i = self._cuts._tails_of(self._i)
+        found, order = tails.surprise[i], self._order
+        whole = np.zeros(self.n)  # that of padding is 0
+        whole[slice(found.size) if order is None else order[: found.size]] = found
+        return whole
 
     @property
     def pvalues(self) -> FloatArray:
         """P-value of each result, in the caller's order."""
-        return self._per_result(lambda surprise, tests: np.exp(-surprise), 1.0)
+        pvalues: FloatArray = np.exp(-self.surprise)
+        return pvalues
 
     @property
     def evalues(self) -> FloatArray:
         """E-value of each result, in the caller's order."""
-        return self._per_result(lambda surprise, tests: tests * np.exp(-surprise), None)
-
-    def _per_result(
-        self, of: Callable[[FloatArray, int], FloatArray], others: float | None
-    ) -> FloatArray:
-        """Return one number per result of the caller's list; padding gets the number ``others``."""
         tails, i = self._cuts._tails_of(self._i)
-        surprise, tests = tails.surprise[i], int(tails.tests[i])
-        if self._cuts._given is not None and surprise.size == self.n:
-            return of(surprise, tests)  # fitted as the caller gave them
-        whole = np.full(self.n, float(tests) if others is None else others)
-        order = self._order
-        where: Any = slice(surprise.size) if order is None else order[: surprise.size]
-        if self._cuts._given is not None:  # all but the padding, of which the first zero stays
-            where = (own := self._cuts._given[0][self._i]) != 0
-            where[np.argmin(np.abs(own))] = True
-        whole[where] = of(surprise, tests)
-        return whole
+        return evalues(self.surprise, int(tails.tests[i]))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the decision as plain values, ready for JSON."""
@@ -386,31 +358,27 @@ def decided(
     ``zeros="trim"`` hides results padded with score 0 from the decision; ``order`` says where the
     results are in the caller's lists.
     """
-    n = lists.scores.lengths
-    matches = None if zeros == "keep" else matching(lists)
-    if matches is None:
-        chosen, evidence = decider._decide(lists)
-    else:
-        # One zero stays: it is where the scale of such scores begins.
-        lists = lists.truncate(np.minimum(matches + 1, n))
-        chosen, evidence = decider._decide(lists)
-        chosen = np.minimum(chosen, matches)
-    return Cuts(
-        within(chosen, n, bounds), n, chosen, evidence, decider, lists, matches, None, order
-    )
-
-
-def within(chosen: IntArray, n: IntArray, bounds: tuple[int, int]) -> IntArray:
-    """Return the numbers kept: those chosen, but within bounds and no more than there are."""
+    n, matches = lists.scores.lengths, None
+    if zeros == "trim":
+        lists, matches = trim(lists)
+    k, evidence = decider._decide(lists)
+    if matches is not None:
+        k = np.minimum(k, matches)
     low, high = bounds
     free = low == 0 and high >= sys.maxsize
-    return chosen if free else np.minimum(np.clip(chosen, low, high), n)
+    kept = k if free else np.minimum(np.clip(k, low, high), n)
+    return Cuts(kept, n, k, lists, evidence, decider, matches, order)
+
+
+def evalues(surprise: FloatArray, tests: int | IntArray) -> FloatArray:
+    """Return E-values: p-values times the number of results at or above the threshold."""
+    return np.asarray(tests * np.exp(-surprise))
 
 
 def positions(given: Ragged, order: IntArray | None) -> Ragged | None:
     """Return where the results of each sorted list are in the list as it was given."""
-    if order is None:
-        return None
+    if order is None or len(given) == 1:
+        return None if order is None else given.with_values(order)
     return given.with_values(order - given.spread(given.offsets[:-1]))
 
 
@@ -443,6 +411,17 @@ def _short(value: Any) -> str:
         return f"None at index {value.index(None)}"
     text = shown(value)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def trim(lists: RankedLists) -> tuple[RankedLists, IntArray | None]:
+    """Return the lists without their padding, and `matching`.
+
+    One zero stays in a padded list, because the scale of such scores begins there.
+    """
+    matches = matching(lists)
+    if matches is None:
+        return lists, None
+    return lists.truncate(np.minimum(matches + 1, lists.scores.lengths)), matches
 
 
 def matching(lists: RankedLists) -> IntArray | None:

@@ -19,6 +19,13 @@ def rounded(number: float) -> str:
     return f"{number:.0f}" if number >= 100 else f"{number:.2g}"
 
 
+def percent(share: float, *, exact: bool = False) -> str:
+    """Return a share in words: "22 %", "2.5 %". A level that somebody chose is exact: "97.5 %"."""
+    if exact:
+        return f"{round(100 * share, 6):g} %"
+    return f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.1f} %"
+
+
 def distinct(*numbers: float) -> list[str]:
     """Return the numbers with so many digits that different numbers look different."""
     noise = 1e-12 * max(map(abs, numbers))
@@ -38,16 +45,16 @@ def ordinal(number: int) -> str:
     return f"{number}{suffix}"
 
 
-def sentence(k: int, n: int, chosen: int, matches: int, why: str) -> str:
+def sentence(k: int, n: int, unbounded: int, matches: int, why: str) -> str:
     """Return the reason of one cut."""
     kept = amount(k, n)
     if n == 0:
         return f"{kept}: the list is empty"
-    if chosen == matches < n:
+    if unbounded == matches < n:
         why = f"{'the others' if matches else 'all of them'} have score 0, so they match nothing"
-    if k != chosen:
-        bound = "the minimum asked for" if k > chosen else "the most allowed"
-        return f"{kept}, {bound}; otherwise {chosen}: {why}"
+    if k != unbounded:
+        bound = "the minimum asked for" if k > unbounded else "the most allowed"
+        return f"{kept}, {bound}; otherwise {unbounded}: {why}"
     return f"{kept}: {why}"
 
 

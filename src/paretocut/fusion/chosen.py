@@ -5,23 +5,21 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Any
 
 from paretocut.errors import InvalidParameterError
 from paretocut.fusion.fitted import Fusion
 from paretocut.fusion.joining import FuseLike
-from paretocut.fusion.methods import METHODS, fuse
+from paretocut.fusion.methods import fuse
+from paretocut.fusion.options import FUSING, FuseOptions
 from paretocut.lists import RankedLists
 from paretocut.schema.files import load_model
-from paretocut.schema.parameters import check_choice
+from paretocut.schema.parameters import check
 
 
-class FusionOptions(TypedDict, total=False):
+class FusionOptions(FuseOptions, total=False):
     """How lists are fused: a fitted ``fusion`` (or its file), or the options of `fuse`."""
 
-    method: str | None
-    weights: Sequence[float] | None
-    depth: int | None
     fusion: Fusion | str | os.PathLike[str] | None
 
 
@@ -29,7 +27,7 @@ class FusionOptions(TypedDict, total=False):
 class ChosenFusion:
     """A fitted fusion, or the options of `fuse`."""
 
-    method: str = "z"
+    method: str = FUSING["method"].default
     weights: Sequence[float] | None = None
     depth: int | None = None
     fusion: Fusion | None = None
@@ -43,7 +41,8 @@ class ChosenFusion:
             raise InvalidParameterError(
                 f"fusion must come without {', '.join(given)}, which it has learned", who=who
             )
-        check_choice(given.get("method", "z"), METHODS, who=who, name="method")
+        if given.get("method") is not None:
+            check(FUSING["method"].kind, given["method"], who=who, name="method")
         if isinstance(fusion, (str, os.PathLike)):
             fusion = load_model(fusion, "fusion")
         if fusion is not None and not isinstance(fusion, Fusion):

@@ -20,16 +20,16 @@ from paretocut.fusion.joining import (
     joined,
     matched,
 )
+from paretocut.fusion.options import FUSING
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
 from paretocut.relevance.logistic import ridge_logistic, sigmoid
 from paretocut.schema.files import register, save_model
-from paretocut.schema.kinds import Either, Flag, Items, Kind, Real, Text, Whole, checked
+from paretocut.schema.kinds import Flag, Items, Kind, Real, Text, Whole, checked
 from paretocut.schema.parameters import check_int
 
 # What such a file may hold: one value for each retriever, and the odds where lists were judged.
 _GIVEN: dict[str, Kind] = {
-    "weights": Either(Items(Real(0))),
-    "depth": Either(Whole(1)),
+    **{name: FUSING[name].kind for name in ("weights", "depth")},
     "seed": Whole(),
 }
 _STATE: dict[str, Kind] = {

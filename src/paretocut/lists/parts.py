@@ -1,4 +1,4 @@
-"""What each retriever said of the results of a fused list."""
+"""Score and rank from each retriever, for the results of fused lists."""
 
 from __future__ import annotations
 
@@ -44,12 +44,36 @@ class Parts:
     ranks: tuple[Ragged, ...]
 
     def describe(self, query: int, position: int) -> str:
-        """Return in words what each retriever said of one result."""
-        said = []
+        """Return score and rank of one result from each retriever, in words."""
+        words = []
         for name, scores, ranks in zip(self.names, self.scores, self.ranks, strict=True):
             rank, score = int(ranks[query][position]), float(scores[query][position])
-            said.append(f"{name}: {score:.3g}, rank {rank}" if rank else f"{name}: not found")
-        return "; ".join(said)
+            words.append(f"{name}: {score:.3g}, rank {rank}" if rank else f"{name}: not found")
+        return "; ".join(words)
+
+    def of_list(self, query: int) -> list[dict[str, dict[str, float]]]:
+        """Return for each result of a fused list what the retrievers that found it gave it.
+
+        Parameters
+        ----------
+        query
+            Position of the list.
+
+        Examples
+        --------
+        >>> import paretocut as pc
+        >>> words = pc.RankedLists([[7.0, 2.0]], doc_ids=[["a", "b"]])
+        >>> vectors = pc.RankedLists([[0.9]], doc_ids=[["a"]])
+        >>> pc.fuse({"words": words, "vectors": vectors}).parts.of_list(0)[1]
+        {'words': {'score': 2.0, 'rank': 2}}
+        """
+        rows: list[dict[str, dict[str, float]]] = [{} for _ in self.scores[0][query]]
+        for name, scores, ranks in zip(self.names, self.scores, self.ranks, strict=True):
+            own = zip(rows, scores[query].tolist(), ranks[query].tolist(), strict=True)
+            for row, score, rank in own:
+                if rank:
+                    row[name] = {"score": score, "rank": rank}
+        return rows
 
     def take(self, indices: ArrayLike) -> Parts:
         """Return the parts of the lists at these positions, in this order."""

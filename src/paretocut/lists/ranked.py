@@ -35,7 +35,7 @@ _UNKNOWN = -1  # in the place of a number of relevant documents
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RankedList:
+class RankedList(Drawn):
     """One ranked list, best first: a view into the columns of a `RankedLists`.
 
     Attributes
@@ -50,6 +50,10 @@ class RankedList:
         ``relevant`` is None too.
     doc_ids
         Names of the results, or None.
+    higher_is_better
+        False if the scores are distances.
+    min_grade
+        Smallest grade that counts as relevant.
     """
 
     query_id: str
@@ -58,9 +62,19 @@ class RankedList:
     relevant: BoolArray | None = None
     doc_ids: NDArray[Any] | None = None
     num_relevant: int | None = None
+    higher_is_better: bool = True
+    min_grade: float = 1
 
     def __len__(self) -> int:
         return len(self.scores)
+
+    @property
+    def judgements(self) -> FloatArray | None:
+        """1 for relevant results, 0 for others and NaN for unjudged ones; None without grades."""
+        if self.relevance is None:
+            return None
+        relevant = _counts(self.relevance, self.min_grade)
+        return np.where(np.isnan(self.relevance), np.nan, relevant)
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -281,10 +295,7 @@ class RankedLists(Drawn):
         grades
             Grades of results, such as ``relevance.values``.
         """
-        if grades.dtype == np.bool_:
-            # True must count as relevant whatever min_grade was meant for in a graded run.
-            return grades
-        return grades >= self.min_grade
+        return _counts(grades, self.min_grade)
 
     @property
     def judged(self) -> Ragged:
@@ -351,6 +362,8 @@ class RankedLists(Drawn):
             relevant=relevant,
             doc_ids=None if self.doc_ids is None else self.doc_ids[i],
             num_relevant=None if number == _UNKNOWN else number,
+            higher_is_better=self.higher_is_better,
+            min_grade=self.min_grade,
         )
 
     def _take(self, positions: IntArray) -> RankedLists:
@@ -563,3 +576,11 @@ def _index(index: ArrayLike) -> NDArray[Any]:
 
 def _pick(column: NDArray[Any] | None, positions: NDArray[Any]) -> NDArray[Any] | None:
     return None if column is None else column[positions]
+
+
+def _counts(grades: NDArray[Any], min_grade: float) -> BoolArray:
+    """Return which grades count as relevant; unknown ones do not."""
+    if grades.dtype == np.bool_:
+        # True must count as relevant whatever min_grade was meant for in a graded run.
+        return grades
+    return grades >= min_grade

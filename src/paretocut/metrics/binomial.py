@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike
 
 from paretocut.lists import FloatArray, IntArray
 
+_log_gamma = np.vectorize(math.lgamma, otypes=[np.float64])
+
 
 def binomial_cdf(k: ArrayLike, n: ArrayLike, p: ArrayLike) -> FloatArray:
     """Return the probability of at most ``k`` successes in ``n`` trials, each of probability ``p``.
@@ -63,14 +65,6 @@ def _root(k: FloatArray, n: FloatArray, level: float) -> FloatArray:
         above = binomial_cdf(k, n, middle) > level
         low, high = np.where(above, middle, low), np.where(above, high, middle)
     return np.asarray(0.5 * (low + high))
-
-
-def _log_gamma(x: FloatArray) -> FloatArray:
-    """Return the logarithm of the gamma function, by Stirling's series eight steps higher."""
-    z = x + 8.0
-    steps = np.log(np.prod([x + i for i in range(8)], axis=0))
-    series = 1 / (12 * z) - 1 / (360 * z**3) + 1 / (1260 * z**5) - 1 / (1680 * z**7)
-    return np.asarray((z - 0.5) * np.log(z) - z + 0.5 * math.log(2 * math.pi) + series - steps)
 
 
 def _fraction(a: FloatArray, b: FloatArray, x: FloatArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Values with a picture. `paretocut.show` says how to draw them, from above."""
+"""Values with a picture. `paretocut.show` draws them, from above."""
 
 from __future__ import annotations
 
@@ -7,23 +7,11 @@ from typing import Any, ClassVar
 
 
 class Drawn:
-    """A value that notebooks draw as HTML; some have a plot too."""
+    """A value that notebooks draw as HTML."""
 
     __slots__ = ()
-    _html: ClassVar[dict[str, Callable[[Any], str]]] = {}
-    _plots: ClassVar[dict[str, Callable[..., Any]]] = {}
-
-    @staticmethod
-    def register(
-        name: str,
-        html: Callable[[Any], str] | None = None,
-        plot: Callable[..., Any] | None = None,
-    ) -> None:
-        """Say how values of the class of this name are drawn; the class may be loaded later."""
-        if html is not None:
-            Drawn._html[name] = html
-        if plot is not None:
-            Drawn._plots[name] = plot
+    draw: ClassVar[Callable[[Any], str]]
+    """How; set by ``paretocut/__init__.py``."""
 
     def _repr_html_(self) -> str:
-        return self._html[type(self).__name__](self)
+        return Drawn.draw(self)

@@ -1,4 +1,4 @@
-"""How every picture in a notebook is drawn: HTML with inline SVG, made of strings alone.
+"""How pictures are drawn as SVG, and framed as HTML: made of strings alone.
 
 Text and axes take the colour of the page, so they read on light and on dark ones. Each element
 has its own style; that of the page stays as it is.
@@ -17,12 +17,14 @@ from numpy.typing import ArrayLike
 
 from paretocut.decisions.warnings import WARNINGS
 from paretocut.lists import FloatArray, IntArray
+from paretocut.show.picture import Picture
 
 # Colours of Okabe and Ito: of results that are kept, of what chance would bring, and of relevant
 # results. They stand out from white and from black.
 KEPT, NULL, RELEVANT = "#D55E00", "#0072B2", "#009E73"
 WIDTH, HEIGHT = 560, 220
 LEFT, RIGHT, TOP, BOTTOM = 58, 24, 12, 40
+_ROOF, _FLOOR = TOP + 6, HEIGHT - BOTTOM - 6  # of dots, which need some room
 BARS = 40  # of a histogram
 _POINTS = 150  # the most results of one colour that are drawn
 _LOG_FROM = 100  # ranks of longer lists are on a logarithmic axis, where the top has room
@@ -86,51 +88,81 @@ def upward(high: float) -> Axis:
     return Axis(0.0, high, HEIGHT - BOTTOM, TOP)
 
 
-def rank_axes(n: int, ends: FloatArray, higher_is_better: bool) -> tuple[Axis, Axis]:
-    """Return the axes of scores by rank: the best is on top, a distance too.
+def by_rank(*pictures: Picture, ends: tuple[float, float] | None = None) -> list[str]:
+    """Return values by rank: one list as dots with all its marks, several as lines.
 
-    ``ends`` begins with the best score and ends with the worst.
+    ``ends`` are the best and the worst value of the axis; by default those of the lists.
     """
-    best, worst = (float(ends[0]), float(ends[-1])) if n else (1.0, 0.0)
-    x = Axis(0.5, max(n, 1) + 0.5, LEFT, WIDTH - RIGHT, log=n > _LOG_FROM, whole=True)
-    top, bottom = TOP + 6, HEIGHT - BOTTOM - 6
-    if higher_is_better:
-        return x, Axis(worst, best, bottom, top)
-    return x, Axis(best, worst, top, bottom)
+    pictures = tuple(one for one in pictures if one.values.size)
+    if not pictures:
+        return []
+    n = max(one.values.size for one in pictures)
+    if ends is None:
+        tops, floors = ([float(one.values[at]) for one in pictures] for at in (0, -1))
+        up = pictures[0].higher_is_better
+        ends = (max(tops), min(floors)) if up else (min(tops), max(floors))
+    x = Axis(0.5, n + 0.5, LEFT, WIDTH - RIGHT, log=n > _LOG_FROM, whole=True)
+    (low, start), (high, end) = sorted(zip(ends, (_ROOF, _FLOOR), strict=True))
+    y = Axis(low, high, start, end)  # the best is on top, a distance too
+    body = [*frame(x, y, "rank (logarithmic)" if x.log else "rank", pictures[0].name)]
+    hits = [one.hits[_thin(x, 0, one.hits.size, _POINTS // len(pictures))] for one in pictures]
+    body += [_points(x, y, one, at, RELEVANT, 9) for one, at in zip(pictures, hits, strict=True)]
+    if len(pictures) == 1:
+        return body + _marks(x, y, pictures[0])
+    for one in pictures:
+        at = _thin(x, 0, one.values.size)
+        body.append(line(x.at(at + 1.0), y.at(one.values[at]), NULL, 0.7))
+    return body
 
 
-def ranked_frame(x: Axis, y: Axis, higher_is_better: bool) -> Iterator[str]:
-    """Yield the frame of scores by rank."""
-    rank = "rank (logarithmic)" if x.log else "rank"
-    return frame(x, y, rank, "score" if higher_is_better else "distance")
+def _marks(x: Axis, y: Axis, of: Picture) -> list[str]:
+    """Return one list: window, levels, the line of chance, dots, and the cut."""
+    marks = []
+    if of.window is not None:
+        left, right = (float(v) for v in x.at([of.window[0] - 0.5, of.window[1] + 0.5]))
+        marks.append(
+            f'<rect x="{left:.1f}" y="{TOP}" width="{right - left:.1f}" '
+            f'height="{HEIGHT - TOP - BOTTOM}" fill="{NULL}" opacity="0.13"/>'
+        )
+    for name, level in of.levels.items():
+        at = float(y.at(level))
+        dashes = f'stroke="{NULL}" stroke-dasharray="5 4"'
+        marks += [f'<path d="M{LEFT} {at:.1f}H{WIDTH - RIGHT}" {dashes}/>']
+        marks += [word(LEFT + 4, at - 4, name, "start", NULL)]
+    if of.chance is not None:
+        values, ranks = of.chance
+        inside = ranks >= x.low
+        marks.append(line(x.at(ranks[inside]), y.at(values[inside]), NULL))
+    k, n = of.k or 0, of.values.size
+    marks.append(_points(x, y, of, _thin(x, k, n), "currentColor", opacity=0.55))
+    marks.append(_points(x, y, of, _thin(x, 0, k), KEPT))
+    return marks if of.k is None else [*marks, _cut_line(x, k)]
 
 
-def thin(x: Axis, first: int, last: int) -> IntArray:
+def _thin(x: Axis, first: int, last: int, most: int = _POINTS) -> IntArray:
     """Return positions from ``first`` to before ``last``: all, or some evenly along the axis."""
-    if last - first <= _POINTS:
+    if last - first <= most:
         return np.arange(first, last)
     space = np.geomspace if x.log else np.linspace
-    ranks: IntArray = np.unique(np.rint(space(first + 1, last, _POINTS)).astype(np.int64))
+    ranks: IntArray = np.unique(np.rint(space(first + 1, last, most)).astype(np.int64))
     return ranks - 1
 
 
-def dots(x: FloatArray, y: FloatArray, colour: str, opacity: float = 1.0) -> str:
+def dots(x: FloatArray, y: FloatArray, colour: str, width: float = 5, opacity: float = 1.0) -> str:
     """Return dots: lines of no length with round ends, the shortest way to write many."""
     moves = "".join(f"M{a:.1f} {b:.1f}h0" for a, b in zip(x, y, strict=True))
     if not moves:
         return ""
     return (
-        f'<path d="{moves}" stroke="{colour}" stroke-opacity="{opacity}" stroke-width="5" '
+        f'<path d="{moves}" stroke="{colour}" stroke-opacity="{opacity}" stroke-width="{width}" '
         'stroke-linecap="round" fill="none"/>'
     )
 
 
-def points(
-    x: Axis, y: Axis, scores: FloatArray, first: int, last: int, colour: str, opacity: float = 1.0
+def _points(
+    x: Axis, y: Axis, of: Picture, at: IntArray, colour: str, width: float = 5, opacity: float = 1.0
 ) -> str:
-    """Return the scores by rank as dots, from position ``first`` to before ``last``."""
-    at = thin(x, first, last)
-    return dots(x.at(at + 1.0), y.at(scores[at]), colour, opacity)
+    return dots(x.at(at + 1.0), y.at(of.values[at]), colour, width, opacity)
 
 
 def line(x: FloatArray, y: FloatArray, colour: str, opacity: float = 1.0) -> str:
@@ -150,7 +182,7 @@ def upright(x: Axis, value: float, name: str, y: float, anchor: str) -> str:
     )
 
 
-def cut_line(x: Axis, k: int) -> str:
+def _cut_line(x: Axis, k: int) -> str:
     """Return the cut after ``k`` results.
 
     Scores fall, so there is room for words at the bottom on the left, on top on the right.
@@ -234,12 +266,16 @@ def figure(
         f'<div><span style="color:{KEPT}">&#9888;</span> <b>{text(name)}</b>: {text(meaning)}</div>'
         for name, meaning in warnings.items()
     )
-    drawing = (
-        f'<svg role="img" viewBox="0 0 {WIDTH} {HEIGHT}" style="width:100%;height:auto;'
-        'display:block;font-size:11px;color:inherit" xmlns="http://www.w3.org/2000/svg">'
+    return card(f"<div>{head}</div>{svg(title, about, body) if body else ''}{notes}")
+
+
+def svg(title: str, about: str, body: Sequence[str], size: str = f"{WIDTH} {HEIGHT}") -> str:
+    """Return a picture that is as wide as its place."""
+    return (
+        f'<svg role="img" viewBox="0 0 {size}" width="100%" font-size="11" '
+        'xmlns="http://www.w3.org/2000/svg">'
         f"<title>{text(title)}</title><desc>{text(about)}</desc>{''.join(body)}</svg>"
     )
-    return card(f"<div>{head}</div>{drawing if body else ''}{notes}")
 
 
 def card(content: str, width: str = "max-width:40em") -> str:

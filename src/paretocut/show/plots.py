@@ -1,4 +1,4 @@
-"""Pictures of a fit and of an evaluation, readable on light and on dark pages.
+"""Figures for papers: the tail of a fit, and the curves of an evaluation.
 
 Every function draws into the Axes it is given, or makes a figure with a transparent background
 and grey text. Nothing is shown and no global setting is changed. The colours are those of Okabe
@@ -8,37 +8,32 @@ and Ito that stand out from both white and black, and tell apart for the colour-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from paretocut import metrics
-from paretocut.decisions import Cut
 from paretocut.errors import InvalidParameterError, require
 from paretocut.evaluation import Evaluation
-from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
+from paretocut.lists import FloatArray, RankedLists
 from paretocut.metrics import MetricLike
 from paretocut.show.drawing import KEPT, NULL, RELEVANT
+from paretocut.show.picture import tail_histogram
 from paretocut.tail import SurpriseFit
-from paretocut.tail.gpd import gpd_survival
-from paretocut.tail.transforms import apply
-from paretocut.truncators import ScoreThreshold, Surprise
-from paretocut.truncators.choose import cut as decide
+from paretocut.truncators import Accept, ScoreThreshold, Surprise
 from paretocut.truncators.search import Sweep
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from paretocut.truncators import Accept, Calibrated
-
 __all__ = [
-    "calibration",
-    "fit_plot",
+    "acceptance",
     "frontier",
     "k_distribution",
     "metric_against_threshold",
     "per_query_gain",
+    "tail",
 ]
 
 _GREY = "#808080"
@@ -46,82 +41,33 @@ _COLOURS = (KEPT, NULL, RELEVANT, "#CC79A7", "#E69F00", "#56B4E9")
 _DASHES = ("-", "--", "-.", ":")
 
 
-def fit_plot(fit: SurpriseFit, cut: Cut | None = None) -> Figure:
-    """Return a figure of one list: its scores by rank, the fitted tail of chance, and the cut.
+def tail(fit: SurpriseFit, *, ax: Axes | None = None) -> Axes:
+    """Return Axes with the scores above the threshold counted, and the counts the tail expects.
 
     Parameters
     ----------
     fit
-        What `paretocut.fit_tail` gave.
-    cut
-        A cut of that list; by default what `paretocut.cut` says.
+        What `paretocut.fit_tail` returned.
+    ax
+        Where to draw.
 
     Examples
     --------
     >>> import paretocut as pc
-    >>> scores = [9.0, 8.5, *-np.log(np.linspace(0.01, 1.0, 100))]
-    >>> fit = pc.fit_tail(scores)
-    >>> figure = fit_plot(fit, fit.cut(evalue=0.05))
-    >>> figure.savefig("fit.svg")  # doctest: +SKIP
+    >>> axes = tail(pc.fit_tail([9.0, 8.5, *-np.log(np.linspace(0.01, 1.0, 100))]))
+    >>> axes.figure.savefig("tail.svg")  # doctest: +SKIP
     """
-    decision = decide(fit._scores, higher_is_better=fit._sign > 0) if cut is None else cut
-    scores = fit._scores[fit.order]
-    n, k = fit.n, decision.k
-    figure: Figure = _matplotlib("pyplot").figure(figsize=(8.0, 3.6), layout="constrained")
-    figure.patch.set_alpha(0.0)
-    left, right = figure.subplots(1, 2, sharey=True, width_ratios=(3, 1.2))
-    for axes in (left, right):
-        _dress(axes)
-
-    rank = np.arange(1, n + 1)
-    left.scatter(rank[k:], scores[k:], s=14, color=_GREY, linewidths=0, label=f"{n - k} left out")
-    kept = "nothing kept" if k == 0 else f"{k} kept"
-    left.scatter(rank[:k], scores[:k], s=22, color=KEPT, linewidths=0, label=kept)
-    left.axvline(k + 0.5, color=KEPT, linewidth=1.2, label=f"cut: {decision.method}")
-    if fit.fitted:
-        # Ascending positions [lower, upper) are these ranks from the top.
-        first, last = n - fit.upper + 1, n - fit.lower
-        window = {"color": NULL, "alpha": 0.12, "linewidth": 0, "label": "fitted window"}
-        left.axvspan(first - 0.5, last + 0.5, **window)
-        line = {"color": NULL, "linewidth": 1.2, "linestyle": "--", "label": "threshold"}
-        for axes in (left, right):
-            axes.axhline(fit.threshold, **line)
-        # Beside the scores, their histogram; over it, what the fitted tail expects.
-        tail = tail_histogram(fit, scores)
-        right.stairs(
-            tail.counts, tail.edges, orientation="horizontal", fill=True, color=_GREY, alpha=0.45
+    if not fit.fitted:
+        raise InvalidParameterError(
+            f"tail: fit must have a tail, got one of {fit.n} results to which none was fitted"
         )
-        right.plot(tail.expected, tail.grid, color=NULL, linewidth=2)
-        where = {"xycoords": "axes fraction", "ha": "right", "va": "center"}
-        right.annotate("expected\nby chance", (0.97, 0.5), color=NULL, **where)
-    if fit._sign < 0:
-        left.invert_yaxis()  # distances: the best stay on top
-    _caption(left, "rank", "score" if fit._sign > 0 else "distance")
-    _caption(right, "results", "")
-    _legend(left, loc="upper right")
-    return figure
-
-
-class TailHistogram(NamedTuple):
-    """The scores of a list from its threshold up, counted, and what the fitted tail expects."""
-
-    edges: FloatArray
-    counts: IntArray
-    grid: FloatArray
-    expected: FloatArray
-
-
-def tail_histogram(fit: SurpriseFit, scores: FloatArray, *, points: int = 400) -> TailHistogram:
-    """Return a histogram of scores (best first) above the threshold, and the fitted density."""
-    above = scores[: fit.n - fit.lower]
-    counts, edges = np.histogram(above, bins=min(40, max(8, fit.n // 6)))
-    grid = np.linspace(fit.threshold, above[0], points)
-    scaled = apply(Ragged(grid, np.array([0, grid.size])), fit.transform, who="fit_plot").values
-    survival = gpd_survival(np.abs(scaled - scaled[0]), shape=fit.shape, scale=fit.scale)
-    # A numerical derivative needs no Jacobian of the transform.
-    density = np.abs(np.gradient(survival, grid))
-    width = abs(edges[1] - edges[0])
-    return TailHistogram(edges, counts, grid, fit._many._fitted_on[0] * density * width)
+    axes, found = _axes(ax), tail_histogram(fit)
+    label = f"{fit.tests} results"
+    axes.stairs(found.counts, found.edges, fill=True, color=_GREY, alpha=0.45, label=label)
+    axes.plot(found.grid, found.expected, color=NULL, linewidth=2, label="expected by chance")
+    _caption(axes, "score" if fit.higher_is_better else "distance", "results")
+    _legend(axes)
+    return axes
 
 
 def metric_against_threshold(
@@ -220,33 +166,6 @@ def k_distribution(
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.5, -0.5)
     _caption(axes, f"results kept, fitted for {measure}", "")
-    return axes
-
-
-def calibration(calibrated: Calibrated, *, ax: Axes | None = None) -> Axes:
-    """Return Axes with the best scores of nonsense and of queries, and the threshold.
-
-    Parameters
-    ----------
-    calibrated
-        What `paretocut.calibrate` gave.
-    ax
-        Where to draw.
-    """
-    axes = _axes(ax)
-    sign = 1.0 if calibrated.background.higher_is_better else -1.0
-    parts = [("nonsense", calibrated.nonsense_, NULL), ("queries", calibrated.log_, KEPT)]
-    known = [(name, sign * tops, colour) for name, tops, colour in parts if tops is not None]
-    tops_of_all = np.concatenate([tops for _, tops, _ in known])
-    edges = np.histogram_bin_edges(tops_of_all, bins=30).tolist()
-    for name, tops, colour in known:
-        share = np.full(tops.size, 1 / tops.size)
-        label = f"{tops.size} {name}"
-        axes.hist(tops, bins=edges, weights=share, color=colour, alpha=0.5, label=label)
-    limit = calibrated.threshold()
-    axes.axvline(limit, color=_GREY, linewidth=1.2, label=f"threshold {limit:.3g}")
-    _caption(axes, "best score", "share")
-    _legend(axes)
     return axes
 
 

@@ -75,11 +75,6 @@ class Recall:
     interval: tuple[float, float] = (0.0, 1.0)
 
 
-def percent(share: float) -> str:
-    """Return a share in words: "97.5 %"."""
-    return f"{round(100 * share, 6):g} %"
-
-
 class Rule(ABC):
     """Base of the rules: each can replay a finished review and follow a running one."""
 

@@ -14,12 +14,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from paretocut.decisions.wording import percent
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists import IntArray, RankedLists
 from paretocut.relevance.constants import shipped
 from paretocut.schema.files import register, save_model
 from paretocut.schema.kinds import Items, Kind, Real, Whole, checked
-from paretocut.stopping.review import PROBABILITY, RECALL, Recall, Review, Rule, as_finds, percent
+from paretocut.stopping.review import PROBABILITY, RECALL, Recall, Review, Rule, as_finds
 from paretocut.stopping.urns import fatal_miss, first_stop, least_pvalue, most_missed, needed, stops
 
 _HAIR = 1e-9  # p-values that should equal the level may be a little lower
@@ -168,8 +169,9 @@ class Certificate(UrnRule):
 
     def _promise(self) -> str:
         return (
-            f"With {percent(self.confidence)} confidence at least {percent(self.recall)} of the "
-            "relevant documents were found (urn test of Callaghan and Mueller-Hansen 2020)"
+            f"With {percent(self.confidence, exact=True)} confidence at least "
+            f"{percent(self.recall, exact=True)} of the relevant documents were found "
+            "(urn test of Callaghan and Mueller-Hansen 2020)"
         )
 
 
@@ -341,8 +343,8 @@ class Quantile(UrnRule):
         if self.earlier_ is None:
             whose = f"the {count} rankings of medical reviews that paretocut has learned from"
         return (
-            f"In {percent(self.reliability)} of reviews like {whose}, this rule finds at least "
-            f"{percent(self.recall)} of the relevant documents"
+            f"In {percent(self.reliability, exact=True)} of reviews like {whose}, this rule "
+            f"finds at least {percent(self.recall, exact=True)} of the relevant documents"
         )
 
     def _warnings(self, total: int, share: float | None) -> tuple[str, ...]:
@@ -355,7 +357,7 @@ class Quantile(UrnRule):
         low_share, high_share = known.shares
         if share is not None and not low_share <= share <= high_share:
             here, low_text, high_text = (
-                percent(round(one, 4)) for one in (share, low_share, high_share)
+                percent(round(one, 4), exact=True) for one in (share, low_share, high_share)
             )
             found.append(
                 f"unlike the earlier reviews: about {here} of the documents are relevant, they had "

@@ -11,22 +11,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from paretocut.decisions.wording import percent
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import IntArray
+from paretocut.metrics.binomial import binomial_cdf, exact_interval
 from paretocut.schema.kinds import Either, Kind, Whole
-from paretocut.stopping.review import PROBABILITY, Recall, Review, Rule, as_finds, percent
-from paretocut.stopping.urns import log_factorials
+from paretocut.stopping.review import PROBABILITY, Recall, Review, Rule, as_finds
 
-_TAIL = 0.05  # of an interval, on each side
-
-
-def binomial_cdf(k: int, n: int, p: float) -> float:
-    """Return the probability of at most ``k`` successes in ``n`` trials."""
-    if k < 0 or k >= n or not 0 < p < 1:
-        return float(k >= n or (k >= 0 and p <= 0))
-    log, x = log_factorials(n), np.arange(k + 1)
-    terms = log[n] - log[x] - log[n - x] + x * math.log(p) + (n - x) * math.log1p(-p)
-    return float(min(np.exp(terms).sum(), 1.0))
+_INTERVAL = 0.9  # confidence of the interval of the recall
 
 
 @dataclass(frozen=True)
@@ -99,12 +91,8 @@ class Target(Rule):
     @cached_property
     def reached(self) -> int:
         """How many of them the ranking must reach."""
-        wanted = (
-            j
-            for j in range(1, self.sampled)
-            if binomial_cdf(j - 1, self.sampled, self.recall) >= self.confidence
-        )
-        return next(wanted, self.sampled)
+        fewer = binomial_cdf(np.arange(self.sampled - 1), self.sampled, self.recall)
+        return 1 + int(np.searchsorted(fewer, self.confidence))
 
     def replay(self, relevances: ArrayLike) -> int:
         """Return how many documents of a finished review the rule would have read.
@@ -138,7 +126,8 @@ class Target(Rule):
 
     def _promise(self) -> str:
         return (
-            f"With {percent(self.confidence)} confidence at least {percent(self.recall)} of the "
+            f"With {percent(self.confidence, exact=True)} confidence at least "
+            f"{percent(self.recall, exact=True)} of the "
             f"relevant documents were found: the ranking has reached {self.reached} of the "
             f"{self.sampled} in a random sample (QBCB of Lewis, Yang and Frieder 2021)"
         )
@@ -182,8 +171,10 @@ class _SampledReview(Review):
         if not self._sample_is_full:
             return Recall(expected=len(self._judged) / self.total)  # a random part of everything
         j, r = self._reached(), self.rule.sampled
-        sure = _bound(j - 1, r, self.rule.confidence)
-        return Recall(sure, j / r, (_bound(j - 1, r, 1 - _TAIL), _bound(j, r, _TAIL)))
+        # The lower end of a two-sided interval is a bound with half the error.
+        sure, _ = exact_interval(j, r, 2 * self.rule.confidence - 1)
+        low, high = exact_interval(j, r, _INTERVAL)
+        return Recall(round(float(sure), 9), j / r, (round(float(low), 9), round(float(high), 9)))
 
     def _ahead(self) -> tuple[int, int]:
         if not self._sample_is_full:
@@ -198,12 +189,3 @@ class _SampledReview(Review):
             if not wanted:
                 break
         return unread, unread
-
-
-def _bound(k: int, n: int, level: float) -> float:
-    """Return the probability at which at most ``k`` of ``n`` trials succeed with this level."""
-    low, high = 0.0, 1.0
-    for _ in range(50):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if binomial_cdf(k, n, middle) >= level else (low, middle)
-    return round(low, 9)

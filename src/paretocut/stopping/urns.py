@@ -28,11 +28,7 @@ def log_factorials(most: int) -> FloatArray:
 
 @lru_cache(maxsize=4)
 def _table(bits: int) -> FloatArray:
-    n = np.arange(1, 2**bits + 1, dtype=np.float64)
-    series = 1 / (12 * n) - 1 / (360 * n**3) + 1 / (1260 * n**5) - 1 / (1680 * n**7)
-    stirling = n * np.log(n) - n + 0.5 * np.log(2 * np.pi * n) + series
-    stirling[:20] = np.cumsum(np.log(n[:20]))  # the series needs larger numbers
-    return np.concatenate([[0.0], stirling])
+    return np.fromiter(map(math.lgamma, range(1, 2**bits + 2)), dtype=np.float64)
 
 
 def fatal_miss(found: int, recall: float) -> int:

@@ -8,19 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from paretocut.decisions.cuts import Tails
+from paretocut.decisions.cuts import Tails, evalues
 from paretocut.decisions.options import Rule
 from paretocut.decisions.warnings import SHALLOW
 from paretocut.decisions.wording import ordinal
 from paretocut.lists import FloatArray, IntArray, Ragged
 
 
-def rule_counts(rule: Rule, surprise: Ragged, tests: IntArray, scale: FloatArray) -> IntArray:
-    """Return how many results of each list the rule keeps, given the tails of the lists.
-
-    ``surprise`` is in any order; ``tests`` counts the results above the threshold of each list;
-    ``scale`` is 0 where no tail was fitted.
-    """
+def rule_counts(rule: Rule, tails: Tails) -> IntArray:
+    """Return how many results of each list, best first, the rule keeps."""
+    surprise, tests, scale = tails.surprise, tails.tests, tails.scale  # 0: nothing was fitted
     if len(tests) == 1:  # plain numbers are ten times as fast
         n, fitted = surprise.values.size, bool(scale[0])
         kept = _passing_one(rule, surprise.values, int(tests[0])) if fitted else 0
@@ -56,23 +53,19 @@ def _passing(rule: Rule, surprise: Ragged, tests: IntArray) -> IntArray:
         least = np.broadcast_to(_least(rule, np.maximum(tests, 1)), tests.shape)
         return surprise.count(surprise.values >= surprise.spread(least))
     # Benjamini-Hochberg: the largest j whose j-th smallest p-value is at most j * fdr / tests.
-    rows = surprise.rows
-    descending = surprise.values[np.lexsort((-surprise.values, rows))]
-    j = surprise.ranks + 1
-    of = surprise.spread(tests)
-    passes = (descending >= np.log(of / (rule.level * j))) & (j <= of)
+    j, of = surprise.ranks + 1, surprise.spread(tests)
+    passes = (surprise.values >= np.log(of / (rule.level * j))) & (j <= of)
     counts = np.zeros(len(surprise), dtype=np.int64)
-    np.maximum.at(counts, rows[passes], j[passes])
+    np.maximum.at(counts, surprise.rows[passes], j[passes])
     return counts
 
 
 @dataclass(eq=False)
 class RuleEvidence:
-    """The tails that a rule looked at; ``ranked`` says whether their results are best first."""
+    """The tails that a rule looked at."""
 
     rule: Rule
     tails: Tails
-    ranked: bool = True
 
     def because(self, i: int, k: int) -> str:
         surprise, tests = self.tails.surprise[i], int(self.tails.tests[i])
@@ -86,9 +79,7 @@ class RuleEvidence:
                 return f"{why} (if_shallow={rule.if_shallow!r})"
         # Speak of the first result left out, or of the last one kept if none is.
         last = min(k, n - 1)
-        s = float(
-            surprise[last] if self.ranked else np.partition(surprise, n - 1 - last)[n - 1 - last]
-        )
+        s = surprise[last]
         name = "the best" if k == 0 else f"the {ordinal(last + 1)}"
         level = rule.level
         if rule.name == "min_surprise":
@@ -97,7 +88,7 @@ class RuleEvidence:
             side = "above" if k < n else "at or below"
             return f"{name} has p-value {math.exp(-s):.2g}, {side} {level:g}"
         if rule.name == "evalue":
-            return f"{name} would appear by chance {tests * math.exp(-s):.2g} times per list"
+            return f"{name} would appear by chance {evalues(s, tests):.2g} times per list"
         share = f"{100 * level:g} %"
         if k == n:
             return f"no more than {share} of them are expected to be chance"

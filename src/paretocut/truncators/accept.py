@@ -14,11 +14,11 @@ from paretocut.background.law import as_lists
 from paretocut.background.seen import far_outside, seen_range
 from paretocut.decisions.cuts import Evidence, Tails
 from paretocut.decisions.warnings import named
+from paretocut.decisions.wording import percent
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import BoolArray, FloatArray, IntArray, RaggedLike, RankedLists
 from paretocut.metrics.binomial import exact_interval
 from paretocut.relevance.logistic import sigmoid
-from paretocut.schema.drawn import Drawn
 from paretocut.schema.kinds import Array, Either, Instance, Kind, Real, Text
 from paretocut.truncators.base import Truncator
 from paretocut.truncators.first_result import (
@@ -31,7 +31,6 @@ from paretocut.truncators.first_result import (
     signals_of,
     teaches,
 )
-from paretocut.truncators.gated import percent
 
 _RISK = 0.75  # share of the risk that the test may use; the rest pays for learning on its queries
 _LADDER = (  # budgets that a report tries
@@ -189,11 +188,6 @@ class Accept(Truncator):
             )
         return "\n".join(lines)
 
-    def plot(self, ax: Any = None) -> Any:
-        """Return a plot of error against the share accepted, on ``ax`` or on new axes."""
-        self._require_learned("plot")
-        return Drawn._plots["Accept"](self, ax=ax)
-
     def curves(self) -> dict[str, tuple[FloatArray, FloatArray, FloatArray, FloatArray]]:
         """Return accepted share, error and its 95 % interval by signal, surest queries first.
 
@@ -286,7 +280,8 @@ class Accept(Truncator):
         if np.any(accepted := self.judged_[:, 2] > self.threshold_):
             return (
                 f"Accepts {percent(float(accepted.mean()))} of {right.size} judged queries: at "
-                f"most {budget} of the accepted are wrong, {percent(self.confidence)} confidence."
+                f"most {budget} of the accepted are wrong, "
+                f"{percent(self.confidence, exact=True)} confidence."
             )
         if not teaches(right):
             what = "right" if right.all() else "wrong"

@@ -19,6 +19,7 @@ from paretocut.decisions.warnings import diagnose, named
 from paretocut.errors import InvalidParameterError, InvalidScoresError, NotFittedError
 from paretocut.lists import IntArray, Ragged, RaggedLike, RankedLists
 from paretocut.metrics import Metric
+from paretocut.schema.drawn import Drawn
 from paretocut.schema.files import encode, save_model
 from paretocut.schema.kinds import Flag, Instance, Kind, Sizes, Whole, checked
 from paretocut.schema.parameters import check, check_bool
@@ -35,7 +36,7 @@ class _MetricKind(Kind):
 METRIC: Kind = _MetricKind()
 
 
-class Truncator(ABC):
+class Truncator(Drawn, ABC):
     """Base of everything that chooses how many results of a list to keep.
 
     It follows scikit-learn's conventions: the constructor only stores its arguments, `fit` learns
@@ -357,6 +358,11 @@ class Truncator(ABC):
                 f"on (higher_is_better={learned}), got {kinds[lists.higher_is_better]}"
             )
 
+    @property
+    def needs_queries(self) -> bool:
+        """Whether decisions need the texts of the queries."""
+        return False
+
     def _label(self) -> str:
         return repr(self)
 
@@ -370,8 +376,10 @@ class Truncator(ABC):
     def _notices(self, lists: RankedLists, tails: Callable[[], Tails]) -> Sequence[tuple[str, ...]]:
         scores = lists.scores
         first, last = scores.ends()
+        diagnosed = diagnose(scores)
         found = {
-            "rank_only_scores": diagnose(scores)["rank_only_scores"],
+            "rank_only_scores": diagnosed["rank_only_scores"],
+            "rescaled_scores": diagnosed["rescaled_scores"],
             "constant_scores": (scores.lengths > 1) & (first == last),
         }
         return named(found, len(scores))

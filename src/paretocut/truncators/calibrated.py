@@ -12,13 +12,13 @@ from paretocut.background import Background, Origin, QueryScale
 from paretocut.background.drift import Drift, compare, shapes_of
 from paretocut.background.origin import middles
 from paretocut.decisions.cuts import Tails
+from paretocut.decisions.wording import percent
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import BoolArray, FloatArray, Ragged, RaggedLike, RankedLists
-from paretocut.schema.drawn import Drawn
 from paretocut.schema.kinds import Array, Either, Instance, Kind, checked
 from paretocut.truncators.base import Truncator
 from paretocut.truncators.consensus.unjudged import Estimated, shipped_number
-from paretocut.truncators.gated import Gated, percent
+from paretocut.truncators.gated import Gated
 
 # How far scores may lie outside of what was seen, in ranges of all scores: the middle of a list (or
 # as far as middles differed), and the best.
@@ -38,7 +38,7 @@ _RECORD: dict[str, Kind] = {
 }
 
 
-class Calibrated(Gated, Drawn):
+class Calibrated(Gated):
     """A truncator that knows an index: how high nonsense scores, and how many results to expect.
 
     `paretocut.calibrate` makes it.
@@ -203,10 +203,6 @@ class Calibrated(Gated, Drawn):
         beyond = (best < low) | (best > high + _FAR * (high - low))
         return np.asarray(merit.filled & (beyond | (whole & elsewhere)))
 
-    def plot(self, ax: Any = None) -> Any:
-        """Return a plot of the best scores of nonsense and queries, on ``ax`` or on new axes."""
-        return Drawn._plots["Calibrated"](self, ax=ax)
-
     def _restore(self, learned: Mapping[str, Any]) -> None:
         record = {name: value for name, value in learned.items() if name in _RECORD}
         self.__dict__ |= checked(_RECORD, record)
@@ -246,6 +242,10 @@ class Calibrated(Gated, Drawn):
         half = shipped_number()["half"]
         number = math.exp(learned.typical + half * float(np.median(self.shapes_[:, 2])))
         return f", about {max(number, 1):.2g} relevant results in a typical list (estimated)"
+
+    @property
+    def needs_queries(self) -> bool:
+        return self.scale_ is not None
 
     def _scaled(self, lists: RankedLists, queries: Sequence[str] | None) -> RankedLists:
         if self.scale_ is None:

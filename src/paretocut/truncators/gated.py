@@ -10,6 +10,7 @@ import numpy as np
 
 from paretocut.background import Background
 from paretocut.decisions.cuts import Evidence, Tails
+from paretocut.decisions.wording import percent
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import BoolArray, IntArray, Ragged, RankedLists
 from paretocut.schema.kinds import Either, Fitted, Instance, Kind, Real
@@ -164,8 +165,3 @@ class _Gate:
             return f"a query with such a best score has no answer with probability {share}"
         share = percent(self.background.pvalue(one)[0])
         return f"{share} of queries without an answer reach a best score as high"
-
-
-def percent(share: float) -> str:
-    """Return a share in words: "22 %", "2.5 %"."""
-    return f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.1f} %"

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from paretocut import metrics
 from paretocut.decisions.cuts import Evidence, Tails
-from paretocut.decisions.options import FITTING, OPTIONS, RULES, Fitting, Rule, chosen_rule
+from paretocut.decisions.options import FITTING, OPTIONS, RULES, FitOptions, Rule, chosen_rule
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
 from paretocut.metrics import MetricLike
@@ -115,23 +114,24 @@ class Surprise(Truncator):
         self.refit = refit
         self.min_window = min_window
 
-    def _rule(self) -> Rule | None:
-        given = {name: getattr(self, name) for name in (*RULES, "if_shallow")}
-        return chosen_rule("Surprise", given)
-
-    def _fitting(self) -> Fitting:
-        return Fitting(self.transform, self.selection, self.refit, self.min_window)
+    def _fitting(self) -> FitOptions:
+        return {
+            "transform": self.transform,
+            "selection": self.selection,
+            "refit": self.refit,
+            "min_window": self.min_window,
+        }
 
     def _validate(self) -> None:
         super()._validate()
-        self._rule()
+        chosen_rule("Surprise", {name: getattr(self, name) for name in (*RULES, "if_shallow")})
         if self.bounds is not None and self.bounds[0] > self.bounds[1]:
             raise InvalidParameterError(
                 f"Surprise: bounds must be a lower and an upper one, got {self.bounds!r}"
             )
 
     def _learns(self) -> bool:
-        return self._rule() is None
+        return self._level() is None
 
     def _state(self, given: Mapping[str, Any]) -> dict[str, Kind]:
         if self.neighbors is None:
@@ -155,18 +155,27 @@ class Surprise(Truncator):
         if self.neighbors is not None:  # otherwise the default rule needs no training
             super()._require_fitted()
 
-    def _decider(self) -> RuleDecider | None:
-        """Return the rule at work, or None when a threshold was learned."""
-        levels = self.alpha, self.evalue, self.fdr, self.min_surprise
-        if levels == (None,) * len(levels) and self._learned():
-            return None
-        fitting = self.transform, self.selection, self.refit, self.min_window
-        return _decider(*levels, self.if_shallow, *fitting)
+    def _level(self) -> tuple[str, float] | None:
+        """Return the rule that was given, and its level."""
+        for name in RULES:
+            level = getattr(self, name)
+            if level is not None:
+                return name, float(level)
+        return None
+
+    def _ruling(self) -> RuleDecider | None:
+        """Return what decides by a rule, or None when a threshold was learned."""
+        level = self._level()
+        if level is None:
+            if self._learned():
+                return None
+            level = "alpha", _UNTRAINED
+        return RuleDecider(Rule(*level, self.if_shallow), self._fitting())
 
     def _decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
-        decider = self._decider()
-        if decider is not None:
-            return decider._decide(lists)
+        ruling = self._ruling()
+        if ruling is not None:
+            return ruling._decide(lists)
         tails, limits = self._tails(lists), self._limits(lists)
         keys = tails.surprise
         evidence = AgainstLimit(keys, limits, "surprise", self._taught(), tails=tails)
@@ -176,8 +185,8 @@ class Surprise(Truncator):
         return tails().warnings
 
     def _label(self) -> str:
-        decider = self._decider()
-        return super()._label() if decider is None else decider._label()
+        ruling = self._ruling()
+        return super()._label() if ruling is None else ruling._label()
 
     def _limits(self, lists: RankedLists) -> FloatArray:
         """Return the learned threshold of each list."""
@@ -197,17 +206,3 @@ class Surprise(Truncator):
     def keys_learn(self) -> bool:
         """Return False: surprise needs no judgements."""
         return False
-
-
-@lru_cache(maxsize=64)
-def _decider(
-    alpha: float | None,
-    evalue: float | None,
-    fdr: float | None,
-    min_surprise: float | None,
-    if_shallow: str,
-    *fitting: Any,
-) -> RuleDecider:
-    levels = dict(zip(RULES, (alpha, evalue, fdr, min_surprise), strict=True))
-    rule = chosen_rule("Surprise", {**levels, "if_shallow": if_shallow})
-    return RuleDecider(rule or Rule("alpha", _UNTRAINED, if_shallow), Fitting(*fitting))

@@ -24,7 +24,7 @@ from paretocut import _kernel
 from paretocut.decisions import Cut
 from paretocut.decisions.options import EXPECT, FITTING, OPTIONS, Option
 from paretocut.evaluation import Evaluation, Summary
-from paretocut.fusion import METHODS
+from paretocut.fusion.options import FUSING
 from paretocut.lists import FloatArray, IntArray, Ragged
 from paretocut.schema.kinds import Either, Kind, Real, Text, Whole
 from paretocut.tail import SurpriseFit
@@ -146,6 +146,7 @@ def _with(options: Mapping[str, Option]) -> Any:
 
 _Fitting: Any = _with(FITTING)
 _Deciding: Any = _with(OPTIONS)
+_Fusing: Any = _with({name: FUSING[name] for name in ("method", "depth")})
 
 
 class Deciding(_Deciding):
@@ -195,7 +196,7 @@ _RETRIEVED = {
 }
 
 
-class FuseRequest(Strict):
+class FuseRequest(_Fusing):
     """The lists of several retrievers for one query (`retrievers`) or for several (`queries`)."""
 
     model_config = _either(
@@ -204,11 +205,7 @@ class FuseRequest(Strict):
 
     retrievers: dict[str, RetrieverList] | None = None
     queries: list[dict[str, RetrieverList]] | None = None
-    method: Literal[tuple(METHODS)] | None = Field(None, description="By default z.")  # type: ignore[valid-type]
     weights: dict[str, float] | None = Field(None, description="One for each retriever.")
-    depth: Annotated[int, Field(ge=1)] | None = Field(
-        None, description="Use only the first results of each list, this many."
-    )
     fusion: str | None = Field(None, description="Name of a fusion that was loaded at the start.")
     cut: Deciding | None = Field(None, description="Cut the fused lists; {} is the default cut.")
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from paretocut.decisions import Cuts
 from paretocut.decisions.options import OPTIONS, RULES
-from paretocut.errors import InvalidParameterError
 from paretocut.lists import Ragged
 from paretocut.truncators.choose import Chosen
 from paretocut.web.arrow_streams import read_lists, write_cuts
@@ -68,13 +67,11 @@ def chosen_by(models: Models, asked: Deciding) -> tuple[str, Chosen]:
     """Return who decides: the name in the metrics, and the choice itself."""
     options = asked.given(*OPTIONS)
     decider = next((name for name in ("expect", *RULES) if name in options), "default")
-    if asked.model is not None and asked.method is not None:
-        raise InvalidParameterError("cut: at most one of model and method may be given, got both")
+    if asked.method is not None:
+        decider, options["method"] = "method", method_of(asked.method, ready_methods())
     if asked.model is not None:
-        decider, options["truncator"] = f"model:{asked.model}", models.truncator(asked.model)
-    elif asked.method is not None:
-        decider, options["truncator"] = "method", method_of(asked.method, ready_methods())
-    return decider, Chosen.of("cut", options)
+        decider, options["model"] = f"model:{asked.model}", models.truncator(asked.model)
+    return decider, Chosen.of("cut", options, models=("model", "method"))
 
 
 def as_rows(cuts: Cuts, *, explain: bool = True) -> list[dict[str, Any]]:

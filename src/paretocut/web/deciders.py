@@ -5,34 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from paretocut.background import Background
 from paretocut.errors import InvalidParameterError, NotFittedError, ParetocutError
 from paretocut.fusion import Fusion
-from paretocut.loading import load
+from paretocut.loading import load_as, load_decider
 from paretocut.truncators import (
     _NEURAL,
     _REGISTRY,
-    Consensus,
-    Gated,
     Truncator,
     from_text,
     make,
 )
+from paretocut.truncators.choose import Chosen
 
 _Model = TypeVar("_Model")
 
 
 @dataclass(frozen=True)
 class Models:
-    """Truncators and fusions by name; a request can name no other."""
+    """Truncators, backgrounds and fusions by name; a request can name no other."""
 
-    truncators: Mapping[str, Truncator] = field(default_factory=dict)
+    truncators: Mapping[str, Truncator | Background] = field(default_factory=dict)
     fusions: Mapping[str, Fusion] = field(default_factory=dict)
 
-    def truncator(self, name: str) -> Truncator:
-        """Return the truncator of this name."""
+    def truncator(self, name: str) -> Truncator | Background:
+        """Return the truncator or background of this name."""
         return _named(self.truncators, name, "model")
 
     def fusion(self, name: str) -> Fusion:
@@ -52,31 +51,14 @@ def _named(known: Mapping[str, _Model], name: str, what: str) -> _Model:
 def load_models(truncators: Mapping[str, str], fusions: Mapping[str, str]) -> Models:
     """Return the models of these files, by name; each must be ready to decide."""
     models = Models(
-        {name: _truncator(name, path) for name, path in truncators.items()},
-        {name: _loaded(name, path, Fusion) for name, path in fusions.items()},
+        {name: load_decider(path) for name, path in truncators.items()},
+        {n: load_as(Fusion, "a saved fusion", path, "--fusion") for n, path in fusions.items()},
     )
-    for truncator in models.truncators.values():
+    for model in models.truncators.values():
+        truncator = Chosen.of("serve", {"model": model}, models=("model",)).truncator
         truncator._validate()
         truncator._require_fitted()
     return models
-
-
-def _truncator(name: str, path: str) -> Truncator:
-    """Return a saved truncator; a saved background gates untrained `Consensus`."""
-    found = _loaded(name, path, Truncator, Background)
-    return Gated(Consensus(), found) if isinstance(found, Background) else found
-
-
-def _loaded(name: str, path: str, *kinds: type) -> Any:
-    found = load(path)
-    if not isinstance(found, kinds):
-        wanted = " or ".join(kind.__name__.lower() for kind in kinds)
-        raise InvalidParameterError(
-            f"{name} must be a saved {wanted}, got a {type(found).__name__.lower()} in "
-            f"{path} (--model loads truncators and backgrounds, --fusion loads fusions)",
-            who="serve",
-        )
-    return found
 
 
 @cache

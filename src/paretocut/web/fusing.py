@@ -8,6 +8,7 @@ from typing import Any
 
 from paretocut.errors import InvalidParameterError
 from paretocut.fusion.chosen import ChosenFusion
+from paretocut.fusion.options import FUSING
 from paretocut.lists import Ragged, RankedLists
 from paretocut.web.bodies import FusedList, FuseRequest, RetrieverList, one_or_many
 from paretocut.web.cutting import as_rows, chosen_by
@@ -38,7 +39,7 @@ def fuse_lists(service: Service, asked: FuseRequest, deadline: Deadline) -> Answ
 
 
 def _fused(service: Service, asked: FuseRequest, lists: dict[str, RankedLists]) -> RankedLists:
-    given = asked.given("method", "weights", "depth")
+    given = asked.given(*(FUSING.keys() & asked.model_fields_set))
     if asked.weights is not None:
         given["weights"] = list(_in_order(asked.weights, lists).values())
     fusion = None if asked.fusion is None else service.models.fusion(asked.fusion)
@@ -81,18 +82,13 @@ def _in_order(given: Mapping[str, Any], names: Collection[str]) -> dict[str, Any
 
 
 def _results(fused: RankedLists, i: int) -> list[dict[str, Any]]:
-    parts = fused.parts
-    assert parts is not None
+    assert fused.parts is not None
     assert fused.doc_ids is not None
-    rows: list[dict[str, Any]] = [
-        {"id": name, "score": score, "parts": {}}
-        for name, score in zip(fused.doc_ids[i].tolist(), fused.scores[i].tolist(), strict=True)
+    columns = fused.doc_ids[i].tolist(), fused.scores[i].tolist(), fused.parts.of_list(i)
+    return [
+        {"id": name, "score": score, "parts": parts}
+        for name, score, parts in zip(*columns, strict=True)
     ]
-    for retriever, scores, ranks in zip(parts.names, parts.scores, parts.ranks, strict=True):
-        for row, score, rank in zip(rows, scores[i].tolist(), ranks[i].tolist(), strict=True):
-            if rank:
-                row["parts"][retriever] = {"score": score, "rank": rank}
-    return rows
 
 
 ROUTE = Route(

@@ -19,7 +19,8 @@ from paretocut.decisions.warnings import WARNINGS
 from paretocut.errors import InvalidParameterError
 from paretocut.io import write_qrels
 from paretocut.lists import IntArray, RankedList
-from paretocut.show.plots import frontier_points, tail_histogram
+from paretocut.show.picture import tail_histogram
+from paretocut.show.plots import frontier_points
 from paretocut.truncators import Calibrated, Gated, ScoreThreshold
 from paretocut.web.explorer.copied import Code, as_code, saved
 from paretocut.web.explorer.exploration import Exploration, Method
@@ -209,7 +210,7 @@ def _tail(run: Exploration, i: int, ranked: RankedList) -> dict[str, Any] | None
     fit = run.fits[i]
     if not fit.fitted:
         return None
-    drawn = tail_histogram(fit, ranked.scores, points=80)
+    drawn = tail_histogram(fit, points=80)
     # Of m results at or above the threshold, chance brings r with a surprise of log(m / r).
     rank = np.unique(np.geomspace(1, fit.tests, 300).round().astype(np.int64))
     return {

@@ -1,21 +1,21 @@
-"""The pictures in notebooks, one function for each kind of value; `drawing` has their parts."""
+"""The pictures in notebooks, one for each kind of value; `drawing` has their parts."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from functools import singledispatch
+from typing import Any
 
 import numpy as np
 
-from paretocut.decisions import Cut, Cuts
-from paretocut.decisions.warnings import WARNINGS
-from paretocut.lists import FloatArray, IntArray, RankedLists
+from paretocut.background import Background, gev_log_cdf
+from paretocut.decisions import WARNINGS, Cut, Cuts
+from paretocut.evaluation import Evaluation
+from paretocut.lists import FloatArray, IntArray, RankedList, RankedLists
 from paretocut.show.drawing import (
     BARS,
-    BOTTOM,
-    HEIGHT,
     KEPT,
     NULL,
     RELEVANT,
@@ -23,8 +23,8 @@ from paretocut.show.drawing import (
     Axis,
     along,
     bars,
+    by_rank,
     card,
-    cut_line,
     dots,
     explained,
     facts,
@@ -33,40 +33,47 @@ from paretocut.show.drawing import (
     key,
     line,
     number,
-    points,
-    rank_axes,
-    ranked_frame,
     text,
-    thin,
     upright,
     upward,
 )
+from paretocut.show.picture import of_cut, of_fit, of_list
 from paretocut.tail import SurpriseFit, SurpriseFits
-
-if TYPE_CHECKING:
-    from paretocut.background import Background
-    from paretocut.evaluation import Evaluation
-    from paretocut.truncators import Calibrated
+from paretocut.truncators import Calibrated, Gated, Truncator
 
 _QUERIES = 5  # of many lists, so many are drawn
 
 
-def cut_html(cut: Cut) -> str:
+@singledispatch
+def html(value: Any) -> str:
+    """Return the picture of a value as HTML."""
+    return card(text(repr(value)))
+
+
+@html.register
+def _cut(cut: Cut) -> str:
     """Return the picture of one decision: scores by rank, and where they are cut."""
-    lists, k, n = cut._cuts.lists, cut.k, cut.n
-    scores = lists.scores[cut._i]
-    scores = np.append(scores, np.zeros(n - scores.size))  # padding
-    body: list[str] = []
-    if n:
-        x, y = rank_axes(n, scores, lists.higher_is_better)
-        body += ranked_frame(x, y, lists.higher_is_better)
-        body += [points(x, y, scores, k, n, "currentColor", 0.55), points(x, y, scores, 0, k, KEPT)]
-        body += [cut_line(x, k)]
-    title = f"Scores of {n} results by rank, cut after {k}"
-    return figure(f"<b>{text(cut.reason)}</b>", title, cut.method, body, explained(cut.warnings))
+    picture = of_cut(cut)
+    head = f"<b>{text(cut.reason)}</b>"
+    if picture.hits.size:
+        head += key({"kept": KEPT, "ring: relevant": RELEVANT})
+    title = f"Scores of {cut.n} results by rank, cut after {cut.k}"
+    return figure(head, title, cut.method, by_rank(picture), explained(cut.warnings))
 
 
-def cuts_html(cuts: Cuts) -> str:
+@html.register
+def _list(ranked: RankedList) -> str:
+    """Return the picture of one list: its scores by rank."""
+    picture = of_list(ranked)
+    known = {"query": ranked.query_id, "results": str(len(ranked))}
+    if picture.judgements is not None:
+        known["relevant"] = str(picture.hits.size)
+    head = facts(known) + (key({"relevant": RELEVANT}) if picture.hits.size else "")
+    return figure(head, f"Scores of {len(ranked)} results by rank", "", by_rank(picture), {})
+
+
+@html.register
+def _cuts(cuts: Cuts) -> str:
     """Return the picture of many decisions: how many results they keep."""
     k = cuts.k
     known = {
@@ -80,80 +87,49 @@ def cuts_html(cuts: Cuts) -> str:
     return _histogram(k, "results kept", title, cuts.method, known, cuts.warnings)
 
 
-def lists_html(lists: RankedLists) -> str:
+@html.register
+def _lists(lists: RankedLists) -> str:
     """Return the picture of many lists: the scores of some of them by rank."""
-    n, up = lists.scores.lengths, lists.higher_is_better
+    n = lists.scores.lengths
     known = {"lists": str(n.size), "results": str(lists.scores.values.size)}
     if n.size:
         known["in each"] = " to ".join(str(depth) for depth in sorted({n.min(), n.max()}))
-    good = None
+    colours = {}
     if lists.relevance is not None:
-        good = lists.relevance.with_values(lists.is_relevant(lists.relevance.values))
-        known["relevant"] = str(np.count_nonzero(good.values))
+        known["relevant"] = str(np.count_nonzero(lists.is_relevant(lists.relevance.values)))
         if not lists.fully_judged:
             known["judged"] = str(np.count_nonzero(lists.judged.values))
+        colours["relevant"] = RELEVANT
     filled = np.flatnonzero(n)
     some = filled[:: max(1, filled.size // _QUERIES)][:_QUERIES]
-    names = ", ".join(lists.query_ids[some].tolist())
-    body: list[str] = []
-    if some.size:
-        ends = np.sort([lists.scores[i][[0, -1]] for i in some], axis=None)
-        x, y = rank_axes(int(n[some].max()), ends[::-1] if up else ends, up)
-        body += ranked_frame(x, y, up)
-        hits = []
-        for i in some:
-            at = thin(x, 0, int(n[i]))
-            heights = y.at(lists.scores[i][at])
-            body.append(line(x.at(at + 1.0), heights, NULL, 0.7))
-            if good is not None:
-                hits.append(dots(x.at(at + 1.0)[good[i][at]], heights[good[i][at]], RELEVANT))
-        body += hits
-    drawn = {f"scores of {some.size} lists": NULL} | (
-        {} if good is None else {"relevant": RELEVANT}
-    )
+    body = by_rank(*(of_list(lists[int(i)]) for i in some))
+    head = facts(known)
+    if body:
+        head += key({f"scores of {some.size} lists": NULL} | colours)
     title = f"Scores by rank of {some.size} of {n.size} lists"
-    head = facts(known) + (key(drawn) if body else "")
-    return figure(head, title, f"queries {names}", body, {})
+    return figure(head, title, f"queries {', '.join(lists.query_ids[some].tolist())}", body, {})
 
 
-def fit_html(fit: SurpriseFit) -> str:
-    """Return the picture of one fit: scores by rank, the window, and what chance would bring."""
-    names = ("shape", "scale", "threshold", "gof_pvalue")
-    known = {name: number(getattr(fit, name)) for name in names} if fit.fitted else {}
-    scores, up = fit._scores[fit.order], fit._sign > 0
-    x, y = rank_axes(fit.n, scores, up)
-    body = [*ranked_frame(x, y, up)]
-    # Ascending positions [lower, upper) are these ranks from the top.
-    first, last = fit.n - fit.upper + 1, fit.n - fit.lower
-    if fit.fitted:
-        left, right = (float(v) for v in x.at([first - 0.5, last + 0.5]))
-        body.append(
-            f'<rect x="{left:.1f}" y="{TOP}" width="{right - left:.1f}" '
-            f'height="{HEIGHT - TOP - BOTTOM}" fill="{NULL}" opacity="0.13"/>'
-        )
-    body.append(points(x, y, scores, 0, fit.n, "currentColor", 0.6))
-    about = "Nothing was fitted."
-    if fit.fitted:
+@html.register
+def _fit(fit: SurpriseFit) -> str:
+    """Return the picture of one fit: scores by rank, the window, and the line of chance."""
+    known, head, about = {"results": str(fit.n)}, "", "Nothing was fitted."
+    picture = of_fit(fit)
+    if picture.window is not None:
+        names = ("shape", "scale", "threshold", "gof_pvalue")
+        known |= {name: number(getattr(fit, name)) for name in names}
+        head = key({"shaded: fitted window; line: expected by chance": NULL})
+        first, last = picture.window
         about = (
             f"The tail was fitted to ranks {first} to {last}. The line gives, for each score, how "
             "many results chance would bring at or above it."
         )
-        # Between two results the logarithm of the E-value is nearly a straight line.
-        # Halves, as on the axes.
-        above = slice(last - 1, None, -1)
-        grid = 2 * np.linspace(fit.threshold / 2, scores[0] / 2, 100)
-        logs = np.log(np.maximum(fit.evalues[fit.order][above], 1e-300))
-        sign = 0.5 * fit._sign
-        chance = np.exp(np.interp(sign * grid, sign * scores[above], logs))
-        inside = chance >= x.low
-        body.append(line(x.at(chance[inside]), y.at(grid[inside]), NULL))
     title = f"Scores of {fit.n} results by rank, and the tail fitted to them"
-    head = facts({"results": str(fit.n), **known})
-    head += key({"shaded: fitted window; line: expected by chance": NULL}) if fit.fitted else ""
-    return figure(head, title, about, body, explained(fit.warnings))
+    return figure(facts(known) + head, title, about, by_rank(picture), explained(fit.warnings))
 
 
-def fits_html(fits: SurpriseFits) -> str:
+@html.register
+def _fits(fits: SurpriseFits) -> str:
     """Return the picture of many fits: how surprising the best result of each list is."""
     best = fits.best[fits.n > 0]
     counts = {
@@ -167,18 +143,32 @@ def fits_html(fits: SurpriseFits) -> str:
     return _histogram(best, "surprise of the best result", title, about, known, fits.warnings)
 
 
-def background_html(background: Background) -> str:
+@html.register
+def _background(background: Background) -> str:
     """Return the picture of a background: the law of best scores, and its limits."""
-    from paretocut.background.law import gev_log_cdf
+    known = {name: number(getattr(background, name)) for name in ("shape", "loc", "scale")}
+    known |= {} if background.size is None else {"documents": str(background.size)}
+    marks = {"5 % are beyond": background.limit(0.05)}
+    if background.groups is not None:
+        sign = 1.0 if background.higher_is_better else -1.0
+        marks["answers begin at"] = sign * background.groups.threshold
+    what = "scores" if background.higher_is_better else "distances"
+    return _law(background, facts({"Background": what} | known), marks)
 
+
+@html.register
+def _gated(gated: Gated) -> str:
+    """Return the picture of a gate: the law of best scores without an answer, and the gate."""
+    known = {"behind a gate": repr(gated.base), "alpha": str(gated.alpha)}
+    return _law(gated.background, facts(known), {"gate": gated.threshold()})
+
+
+def _law(background: Background, head: str, marks: Mapping[str, float]) -> str:
     sign, what = (1.0, "score") if background.higher_is_better else (-1.0, "distance")
     merit = np.linspace(sign * background.limit(0.999), sign * background.limit(0.001), 120)
     law = {name: getattr(background, name) for name in ("shape", "loc", "scale")}
     rate = -gev_log_cdf(merit, **law)
     density = rate ** (background.shape + 1) * np.exp(-rate) / background.scale
-    marks = {"5 % are beyond": background.limit(0.05)}
-    if background.groups is not None:
-        marks["answers begin at"] = sign * background.groups.threshold
     scores, last = sign * merit, max(marks.values())
     x, y = _roomy(scores, list(marks.values())), upward(float(density.max()))
     body = [*frame(x, y, f"best {what} of a list", "")]
@@ -186,20 +176,19 @@ def background_html(background: Background) -> str:
     words = {name: f"{name}: {number(mark)}" for name, mark in marks.items()}
     for name, mark in marks.items():
         body.append(upright(x, mark, words[name], TOP + 12, "start" if mark == last else "end"))
-    known = {"Background": f"{what}s"} | {name: number(value) for name, value in law.items()}
-    known |= {} if background.size is None else {"documents": str(background.size)}
     title = f"The best {what} of queries without an answer: its law and its limit"
-    return figure(facts(known), title, "; ".join(words.values()), body, {})
+    return figure(head, title, "; ".join(words.values()), body, {})
 
 
-def calibrated_html(calibrated: Calibrated) -> str:
+@html.register
+def _calibrated(calibrated: Calibrated) -> str:
     """Return the picture of a calibration: best scores of nonsense and of queries, and the gate."""
     up = calibrated.background.higher_is_better
     sign, what = (1.0, "score") if up else (-1.0, "distance")
     parts = [("nonsense", calibrated.nonsense_, NULL), ("queries", calibrated.log_, KEPT)]
     known = [(name, sign * tops, colour) for name, tops, colour in parts if tops is not None]
     if not known:
-        return background_html(calibrated.background)
+        return _gated(calibrated)
     every, limit = np.concatenate([tops for _, tops, _ in known]), calibrated.threshold()
     edges = np.histogram_bin_edges(every, bins=BARS)
     counts = [np.histogram(tops, edges)[0] for _, tops, _ in known]
@@ -217,7 +206,21 @@ def calibrated_html(calibrated: Calibrated) -> str:
     return figure(text(sentence) + key(colours), title, sentence, body, {})
 
 
-def evaluation_html(evaluation: Evaluation) -> str:
+@html.register
+def _truncator(truncator: Truncator) -> str:
+    """Return the truncator with its parameters, and the plain values that it learned."""
+    names = [name for name in (*vars(truncator), "strategy_") if name.endswith("_")]
+    learned = {name.removesuffix("_"): getattr(truncator, name, None) for name in names}
+    plain = {
+        name: number(value) if isinstance(value, float) else str(value)
+        for name, value in learned.items()
+        if isinstance(value, (int, float, str))
+    }
+    return card(f"<b>{text(repr(truncator))}</b><div>{facts(plain)}</div>")
+
+
+@html.register
+def _evaluation(evaluation: Evaluation) -> str:
     """Return one table per metric, the best truncator in bold, with the intervals drawn."""
     tables = []
     for metric in evaluation.metrics:
