@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Unpack
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from paretocut.adapters.deciding import CutList, CutTuple, decide
 from paretocut.adapters.tokens import TokenBudget
 from paretocut.answers import read
 from paretocut.answers.answer import Path
-from paretocut.decisions.options import DecisionOptions
 from paretocut.errors import InvalidParameterError
 from paretocut.truncators.choose import Chosen
 
 _DEFAULT = Chosen.of("keep", {})
+_FRAMES = ("duckdb", "pandas", "polars", "pyarrow", "pyspark", "ray")
 
 
 def keep(
@@ -23,11 +23,11 @@ def keep(
     query: str | Sequence[str] | None = None,
     higher_is_better: bool | None = None,
     max_tokens: int | None = None,
-    explain: bool = False,
+    explain: bool | Iterable[str] = False,
     text: Path | None = None,
     count_tokens: Callable[[str], int] | None = None,
     asked: int | None = None,
-    **options: Unpack[DecisionOptions],
+    **options: Any,
 ) -> Any:
     """Return the same answer with only the results worth keeping; possibly none.
 
@@ -39,12 +39,14 @@ def keep(
     answer
         Whatever a search returned: the answer of a vector store, a search engine, a reranker or a
         memory library; (result, score) pairs, mappings or objects with a score, ``{id: score}``,
-        two arrays of labels and scores; of one query or of many. Ask the search for about 200.
+        two arrays of labels and scores; of one query or of many; a data frame of pandas, Polars,
+        Arrow, DuckDB, Spark or Ray. Ask the search for about 200.
     score
-        Where the score of a result is, if that cannot be told: a field, a place or a function.
+        Where the score of a result is, if that cannot be told: a field, a place or a function. Of a
+        data frame, the column of scores.
     query
         Text of the query, or of each query; only a truncator calibrated for lexical scores needs
-        it.
+        it. Of a data frame, the column of queries.
     higher_is_better
         True for scores, False for distances. By default as the truncator was fitted, as the library
         says, or as the order of the results shows: falling numbers are scores, rising ones are
@@ -54,7 +56,7 @@ def keep(
         are taken.
     explain
         Whether to return the answer and the decision: a `paretocut.Cut`, or `paretocut.Cuts` for
-        many queries.
+        many queries. Names (``k``, ``reason``, ...) add columns to a data frame instead.
     text
         Where the text of a result is, if ``max_tokens`` does not find it: a field or a function.
     count_tokens
@@ -62,7 +64,8 @@ def keep(
     asked
         How many results the search asked for; a warning tells you if it got less than half.
     **options
-        Who decides and within which bounds, as in `paretocut.cut`.
+        Who decides and within which bounds, as in `paretocut.cut`. A data frame also takes
+        ``along`` and ``on_error``: `paretocut.adapters.frames.keep_frame`.
 
     Examples
     --------
@@ -75,6 +78,12 @@ def keep(
     >>> [hit["id"] for hit in kept], cut.reason[-31:]
     ([1], 'distances, as their order shows')
     """
+    if type(answer).__module__.partition(".")[0].lstrip("_") in _FRAMES:
+        from paretocut.adapters.frames import is_frame, keep_frame
+
+        if is_frame(answer):
+            about: dict[str, Any] = {"query": query, "score": score, "explain": explain}
+            return keep_frame(answer, higher_is_better=higher_is_better, **about, **options)
     found = read(answer, score=score, who="keep")
     chosen = Chosen.of("keep", options) if options else _DEFAULT
     if text is not None:
