@@ -76,6 +76,7 @@ def test_the_current_span_says_what_was_decided(spans: Any) -> None:
         "paretocut.n": 100,
         "paretocut.reason": kept.cut.reason,
         "paretocut.warnings": (),
+        "paretocut.nearest": (2, 3, 4),
     }
 
 

@@ -224,6 +224,8 @@ def test_padding_is_dropped() -> None:
     kept, cut = pc.keep(holes, min_k=5, explain=True)
     assert kept == [("a", 0.9), ("d", 0.8)]
     assert (cut.k, cut.n) == (2, 2)
+    assert pc.keep([(7, None), (8, 0.5)]) == [(8, 0.5)]  # a whole number is a label
+    assert pc.keep([("a", None, 0.9), ("b", None, 0.1)]) == [("a", None, 0.9)]
 
 
 def test_batches_have_one_decision_each() -> None:

@@ -292,10 +292,11 @@ def _score_of(
 
 def _place(rows: Any, first: Sequence[Any], who: str) -> int:
     """Return the place of the score in tuples: the only column of numbers that are not whole."""
-    numbers = [i for i, value in enumerate(first) if _is_number(value)]
+    numbers = [i for i, value in enumerate(first) if value is None or _is_number(value)]
     if len(numbers) > 1:
-        whole = [i for i in numbers if all(_is_whole(row[i]) for row in rows)]
-        numbers = [i for i in numbers if i not in whole]
+        columns = {i: [row[i] for row in rows if row[i] is not None] for i in numbers}
+        real = [i for i, own in columns.items() if own and all(map(_is_number, own))]
+        numbers = [i for i in real if not all(map(_is_whole, columns[i]))]
     if len(numbers) != 1:
         what = f"{len(numbers)} columns of numbers" if numbers else "no column of scores"
         raise InvalidParameterError(
