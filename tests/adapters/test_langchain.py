@@ -103,7 +103,11 @@ def check(documents: list[Any], found: list[Any], up: bool, **options: Any) -> N
     fit = pc.fit_tail(scores, higher_is_better=up)
     cut = decision(scores, higher_is_better=up, **options)
     k = cut.k
-    assert documents.cut.to_dict() == cut.to_dict()  # type: ignore[attr-defined]
+    found_out = documents.cut.to_dict()  # type: ignore[attr-defined]
+    reason = found_out["reason"]
+    assert reason in (cut.reason, f"{cut.reason}; distances, as their order shows")
+    assert found_out == {**cut.to_dict(), "reason": reason}
+    rule = {"evalue", "fdr"} & options.keys()
     assert [document.page_content for document in documents] == [
         document.page_content for document, _ in found[:k]
     ]
@@ -112,15 +116,15 @@ def check(documents: list[Any], found: list[Any], up: bool, **options: Any) -> N
             **found[i][0].metadata,
             "paretocut": {
                 "score": scores[i],
-                "surprise": fit.surprise[i],
-                "pvalue": fit.pvalues[i],
-                "evalue": fit.evalues[i],
                 "k": k,
                 "n": len(scores),
-                "reason": cut.reason,
+                "reason": reason,
                 "warnings": list(cut.warnings),
-            },
-        }
+                "nearest": cut.nearest.tolist(),
+            }
+            | ({name: getattr(fit, f"{name}s" if name != "surprise" else name)[i]
+                for name in ("surprise", "pvalue", "evalue")} if rule else {}),
+        }  # fmt: skip
 
 
 @pytest.mark.parametrize("options", [{}, {"evalue": 0.05}, {"fdr": 0.1, "max_k": 2}], ids=str)
@@ -179,7 +183,7 @@ def test_fetches_as_deep_as_asked_and_passes_arguments_on(store: Any, name: str)
         retriever.invoke("?", k=0)
 
 
-def test_a_store_that_does_not_say_its_direction_is_asked_for_it() -> None:
+def test_the_order_of_a_store_shows_its_direction() -> None:
     module = importorskip("langchain_core.vectorstores")
 
     class Silent(module.VectorStore):  # type: ignore[misc, name-defined]
@@ -195,10 +199,11 @@ def test_a_store_that_does_not_say_its_direction_is_asked_for_it() -> None:
         def from_texts(cls, *_: Any, **__: Any) -> Any:
             raise NotImplementedError
 
-    with pytest.raises(InvalidParameterError, match=r"higher_is_better must be .* for Silent"):
-        retriever_over(Silent()).invoke("?")
+    shown = retriever_over(Silent(), min_k=3).invoke("?")
+    assert shown.cut.reason.endswith("distances, as their order shows")
     kept = retriever_over(Silent(), higher_is_better=False, min_k=3).invoke("?")
     assert [document.page_content for document in kept][:3] == ["0", "1", "2"]
+    assert len(kept) == len(shown)
 
 
 def test_options_are_checked_when_the_retriever_is_made(store: Any) -> None:

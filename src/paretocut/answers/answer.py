@@ -156,7 +156,7 @@ def column(values: Any, who: str) -> FloatArray:
 def _is_number(value: Any) -> bool:
     try:
         return float(value) is not None
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return value is None
 
 

@@ -284,7 +284,7 @@ def _score_of(
     if len(there) == 1:
         return there[0], known[there[0]]
     what = f"several: {', '.join(there)}" if there else "none that is known"
-    line = f"{who}(answer, score={(there or ['the_field'])[0]!r})"
+    line = f"keep(answer, score={(there or ['the_field'])[0]!r})"
     raise InvalidParameterError(
         f"a result must have one score, got {what} in {_seen(first)}; name it: {line}", who=who
     )
@@ -301,7 +301,7 @@ def _place(rows: Any, first: Sequence[Any], who: str) -> int:
         what = f"{len(numbers)} columns of numbers" if numbers else "no column of scores"
         raise InvalidParameterError(
             f"results that are tuples must hold one score, got {what} in "
-            f"{shown(tuple(first)):.60}; name its place: {who}(answer, score={len(first) - 1})",
+            f"{shown(tuple(first)):.60}; name its place: keep(answer, score={len(first) - 1})",
             who=who,
         )
     return numbers[0]

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from paretocut.answers import Answer, read
-from paretocut.errors import DataFormatError, InvalidParameterError, speaking_for
+from paretocut.errors import DataFormatError, InvalidParameterError
 from paretocut.lists import FloatArray
 from paretocut.schema.journal import Journal
 from paretocut.schema.parameters import check_positive_int, shown
@@ -116,8 +116,7 @@ def scores_of(given: Any, who: str) -> FloatArray:
 
 
 def _read(given: Any, who: str) -> Answer:
-    with speaking_for(f"{who}: search", "read"):
-        return read(given, who="read")
+    return read(given, who=f"{who}: search")
 
 
 def _best(scores: FloatArray) -> FloatArray:
