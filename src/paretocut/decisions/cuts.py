@@ -139,7 +139,8 @@ class Cuts(Drawn):
     def _also(self, i: int, names: tuple[str, ...]) -> tuple[str, ...]:
         """Add the warnings about how the list was given."""
         if self._matches is not None and self._matches[i] < self.n[i]:
-            names = (*names, "zero_scores")
+            own = (name for name in names if name != "rescaled_scores")  # the last 0 is padding
+            names = (*own, "zero_scores")
         if self._order is not None and self.n[i] > 1 and (np.diff(self._order[i]) < 0).all():
             names = (*names, "worst_first")
         return names

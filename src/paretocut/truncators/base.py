@@ -376,8 +376,10 @@ class Truncator(Drawn, ABC):
     def _notices(self, lists: RankedLists, tails: Callable[[], Tails]) -> Sequence[tuple[str, ...]]:
         scores = lists.scores
         first, last = scores.ends()
+        diagnosed = diagnose(scores)
         found = {
-            "rank_only_scores": diagnose(scores)["rank_only_scores"],
+            "rank_only_scores": diagnosed["rank_only_scores"],
+            "rescaled_scores": diagnosed["rescaled_scores"],
             "constant_scores": (scores.lengths > 1) & (first == last),
         }
         return named(found, len(scores))
