@@ -181,11 +181,12 @@ def test_any_finite_scores_have_pictures(scores: Any, higher_is_better: bool) ->
 
 def test_text_is_escaped() -> None:
     class Odd(FixedK):
-        def _decide(self, lists: RankedLists) -> tuple[Any, Clause]:
+        def decide(self, lists: RankedLists) -> tuple[Any, Clause]:
             text = f"<script>alert('&')</script>\x00\x1b \ud800{'x' * 9000}"
             return np.ones(len(lists), dtype=np.int64), Clause(text)
 
-        def _label(self) -> str:
+        @property
+        def label(self) -> str:
             return '"><img src=x onerror=alert(1)>'
 
     text = Odd(1).cut([2.0, 1.0])._repr_html_()

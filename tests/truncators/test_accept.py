@@ -230,14 +230,14 @@ def test_report_and_curves_agree_with_a_count_by_hand(judged: RankedLists, fitte
 
 def test_drift_is_seen_and_no_drift_is_not(fitted: Accept) -> None:
     rng = np.random.default_rng(7)
-    same = fitted.check(draw(rng, 300))
+    same = fitted.drift(draw(rng, 300))
     assert same.verdict == "same"
-    changed = fitted.check(draw(rng, 300, wrong=0.8))
+    changed = fitted.drift(draw(rng, 300, wrong=0.8))
     assert changed.verdict == "changed"
     assert set(changed.distance) == {"best score", "score of the first result", "accepted share"}
     assert "Judge new queries" in changed.text
     with pytest.raises(InvalidScoresError, match="must hold scores"):
-        fitted.check(RankedLists([[0.1, 0.2]] * 60, higher_is_better=False))
+        fitted.drift(RankedLists([[0.1, 0.2]] * 60, higher_is_better=False))
 
 
 def test_without_labels_a_background_is_the_budget(tmp_path: Path) -> None:
@@ -251,8 +251,8 @@ def test_without_labels_a_background_is_the_budget(tmp_path: Path) -> None:
     assert "near misses on the topic are not covered" in decision.reason
     assert "Near misses on the topic are not covered" in accept.report()
     assert accept.fit(RankedLists([[0.9]], [[1]])) is accept
-    with pytest.raises(InvalidParameterError, match=r"Accept\.check: .*got a background"):
-        accept.check([[0.9, 0.1]])
+    with pytest.raises(InvalidParameterError, match=r"Accept\.drift: .*got a background"):
+        accept.drift([[0.9, 0.1]])
     accept.save(tmp_path / "model.json")
     assert pc.load(tmp_path / "model.json").cut([0.95, 0.9]).reason == decision.reason
 

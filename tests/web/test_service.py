@@ -390,7 +390,7 @@ def test_metrics_show_drift_from_the_calibration(client: Any, folder: Path) -> N
         post(client, "/v1/cut", {"lists": rows.tolist(), "model": name})
     shown = metrics(client)
     for name, rows in lists.items():
-        drift = model.check(rows)
+        drift = model.drift(rows)
         assert drift.verdict == {"same": "same", "moved": "changed"}[name]
         changed = shown[f'paretocut_drift_changed{{model="{name}"}}']
         assert changed == float(drift.verdict == "changed")

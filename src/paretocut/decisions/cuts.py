@@ -51,16 +51,17 @@ class Evidence(Protocol):
 class Decider(Protocol):
     """What a decision asks of whoever made it."""
 
-    def _label(self) -> str:
-        """Return a short name: a class with its parameters, or a rule with its level."""
+    @property
+    def label(self) -> str:
+        """A short name: a class with its parameters, or a rule with its level."""
 
-    def _decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
+    def decision(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
         """Return how many results of each list to keep, and the evidence."""
 
-    def _notices(self, lists: RankedLists, tails: Callable[[], Tails]) -> Sequence[tuple[str, ...]]:
+    def notices(self, lists: RankedLists, tails: Callable[[], Tails]) -> Sequence[tuple[str, ...]]:
         """Return, for each list, the names of the warnings that matter to this decision."""
 
-    def _tails(self, lists: RankedLists) -> Tails:
+    def tails_of(self, lists: RankedLists) -> Tails:
         """Return the tails of the lists, as this decider fits them."""
 
 
@@ -106,7 +107,7 @@ class Cuts(Drawn):
     @property
     def method(self) -> str:
         """The truncator with its parameters, or the rule with its level, that decided."""
-        return self._decider._label()
+        return self._decider.label
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -125,7 +126,7 @@ class Cuts(Drawn):
     def warnings(self) -> tuple[tuple[str, ...], ...]:
         """Names of warnings about each list, keys of `paretocut.WARNINGS`."""
         if self._warnings is None:
-            found = self._decider._notices(self.lists, lambda: self.fits)
+            found = self._decider.notices(self.lists, lambda: self.fits)
             self._warnings = tuple(self._also(i, names) for i, names in enumerate(found))
         return self._warnings
 
@@ -133,7 +134,7 @@ class Cuts(Drawn):
         known = self._fits is not None or self._evidence.tails is not None
         if self._warnings is not None or known or len(self) == 1:
             return self.warnings[i]
-        (names,) = self._decider._notices(self.lists[i : i + 1], lambda: self._tails_of(i)[0])
+        (names,) = self._decider.notices(self.lists[i : i + 1], lambda: self._tails_of(i)[0])
         return self._also(i, names)
 
     def _also(self, i: int, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -164,7 +165,7 @@ class Cuts(Drawn):
         """The tails of `lists` (`paretocut.tail.SurpriseFits`), with surprise and E-values."""
         if self._fits is None:
             known = self._evidence.tails
-            self._fits = self._decider._tails(self.lists) if known is None else known
+            self._fits = self._decider.tails_of(self.lists) if known is None else known
         return self._fits
 
     @property
@@ -185,7 +186,7 @@ class Cuts(Drawn):
         if self._fits is not None or self._evidence.tails is not None or len(self) == 1:
             return self.fits, i
         if i not in self._fits_of:
-            self._fits_of[i] = self._decider._tails(self.lists[i : i + 1])
+            self._fits_of[i] = self._decider.tails_of(self.lists[i : i + 1])
         return self._fits_of[i], 0
 
     def __len__(self) -> int:
@@ -361,7 +362,7 @@ def decided(
     n, matches = lists.scores.lengths, None
     if zeros == "trim":
         lists, matches = trim(lists)
-    k, evidence = decider._decide(lists)
+    k, evidence = decider.decision(lists)
     if matches is not None:
         k = np.minimum(k, matches)
     low, high = bounds

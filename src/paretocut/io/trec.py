@@ -387,7 +387,7 @@ def _words(ids: list[str], who: str, errors: str = "surrogateescape") -> list[by
         if len(words) == len(ids) and b"\n".join(words) == text and b"\0" not in text:
             return words
     for one in ids if len(ids) > 1 else ():
-        _words([one], who, errors)  # the odd one speaks
+        _words([one], who, errors)  # names the one that is refused
     raise InvalidParameterError(
         f"query and document ids must be words without spaces and NUL, got {ids[0]!r}", who=who
     )

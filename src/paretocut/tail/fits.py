@@ -331,17 +331,18 @@ class RuleDecider:
     fitting: FitOptions
     known: SurpriseFits | None = None
 
-    def _decide(self, lists: RankedLists) -> tuple[IntArray, RuleEvidence]:
-        tails = self._tails(lists)
+    def decision(self, lists: RankedLists) -> tuple[IntArray, RuleEvidence]:
+        tails = self.tails_of(lists)
         return rule_counts(self.rule, tails), RuleEvidence(self.rule, tails)
 
-    def _label(self) -> str:
+    @property
+    def label(self) -> str:
         return str(self.rule)
 
-    def _tails(self, lists: RankedLists) -> SurpriseFits:
+    def tails_of(self, lists: RankedLists) -> SurpriseFits:
         return fit_lists(lists, self.fitting) if self.known is None else self.known
 
-    def _notices(self, lists: RankedLists, tails: Callable[[], Tails]) -> Sequence[tuple[str, ...]]:
+    def notices(self, lists: RankedLists, tails: Callable[[], Tails]) -> Sequence[tuple[str, ...]]:
         return tails().warnings
 
 

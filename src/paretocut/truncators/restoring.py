@@ -34,10 +34,7 @@ def restore(content: Any) -> Truncator:
                 "class must be a truncator of paretocut, or of a module that is imported before "
                 f"(on the command line: --import MODULE), got {name!r:.60}"
             )
-        truncator = kind(**decode(content["params"]))
-        truncator._validate()
-        truncator._restore(decode(content["learned"]))
-        return truncator
+        return kind.from_dict(content)
     finally:
         _DEPTH.reset(token)
 
@@ -52,7 +49,7 @@ def _name_of(metric: Metric) -> str:
 
 
 register("metric", Metric, _name_of, metrics.get)
-register("truncator", Truncator, Truncator.to_dict, restore)
+register("truncator", Truncator, lambda truncator: truncator.to_dict(), restore)
 register(
     "lists",
     Ragged,

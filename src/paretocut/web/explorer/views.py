@@ -92,7 +92,7 @@ def _method_row(run: Exploration, method: Method, k: IntArray, bins: IntArray) -
         "key": method.key,
         "label": method.label,
         "kind": method.kind,
-        "method": method.truncator._label(),
+        "method": method.truncator.label,
         "kept": float(k.mean()) if k.size else 0.0,
         "quantiles": np.quantile(k, [0.05, 0.25, 0.5, 0.75, 0.95]).tolist() if k.size else None,
         "empty": float(np.mean(k == 0)) if k.size else 0.0,
@@ -244,7 +244,7 @@ def _gate(run: Exploration, method: Method, i: int) -> dict[str, Any] | None:
     nonsense = None
     if isinstance(gated, Calibrated):
         nonsense = gated.nonsense_
-        lists = gated._scaled(lists, run.queries and run.queries[i : i + 1])
+        lists = gated.scaled(lists, run.queries and run.queries[i : i + 1])
     best = float(lists.scores[0][0])
     sign = 1.0 if background.higher_is_better else -1.0
     threshold = gated.threshold()
