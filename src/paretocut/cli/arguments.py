@@ -448,11 +448,11 @@ def chosen(args: Namespace, method: str = "method") -> Chosen:
     if text:
         options[method] = method_of(text, flag(method))
     found = Chosen.of("", options, models=("model", method, "background"), spelt=flag)
-    found.truncator._validate()
+    found.truncator.check()
     try:
-        found.truncator._require_fitted()
+        found.truncator.require_fitted()
     except NotFittedError as error:
-        needs = getattr(options.get(method), "_in_place_of_fit", None)
+        needs = " or ".join(getattr(options.get(method), "instead_of_fit", ()))
         if not needs:
             raise
         raise InvalidParameterError(

@@ -160,7 +160,7 @@ def _check(args: Namespace) -> None:
     model = load_as(Calibrated, what, args.check, "--check")
     lists = arguments.read(args)
     texts = arguments.query_texts(args, lists, lexical=model.needs_queries)
-    found = model.check(lists, queries=texts)
+    found = model.drift(lists, queries=texts)
     if args.json:
         names = ("verdict", "pvalue", "distance", "lists")
         print_json({name: getattr(found, name) for name in names})

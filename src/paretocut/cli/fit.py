@@ -90,5 +90,5 @@ def _method(args: Namespace) -> Truncator:
                 f"--keep-recall must be in (0, 1), got {args.keep_recall:g}"
             )
         method = Conformal(method, loss="fnr", level=round(1 - args.keep_recall, 12))
-    method._validate()
+    method.check()
     return method

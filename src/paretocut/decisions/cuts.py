@@ -22,6 +22,7 @@ from paretocut.schema.drawn import Drawn
 from paretocut.schema.parameters import shown
 
 T = TypeVar("T")
+_NEAREST = 3  # results not kept that a decision names
 
 
 class Tails(Protocol):
@@ -49,18 +50,19 @@ class Evidence(Protocol):
 
 
 class Decider(Protocol):
-    """What a decision asks of whoever made it."""
+    """A truncator or a rule, as decisions see it."""
 
-    def _label(self) -> str:
-        """Return a short name: a class with its parameters, or a rule with its level."""
+    @property
+    def label(self) -> str:
+        """A short name: a class with its parameters, or a rule with its level."""
 
-    def _decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
+    def decision(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
         """Return how many results of each list to keep, and the evidence."""
 
-    def _notices(self, lists: RankedLists, tails: Callable[[], Tails]) -> Sequence[tuple[str, ...]]:
+    def notices(self, lists: RankedLists, tails: Callable[[], Tails]) -> Sequence[tuple[str, ...]]:
         """Return, for each list, the names of the warnings that matter to this decision."""
 
-    def _tails(self, lists: RankedLists) -> Tails:
+    def tails_of(self, lists: RankedLists) -> Tails:
         """Return the tails of the lists, as this decider fits them."""
 
 
@@ -106,7 +108,7 @@ class Cuts(Drawn):
     @property
     def method(self) -> str:
         """The truncator with its parameters, or the rule with its level, that decided."""
-        return self._decider._label()
+        return self._decider.label
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -125,7 +127,7 @@ class Cuts(Drawn):
     def warnings(self) -> tuple[tuple[str, ...], ...]:
         """Names of warnings about each list, keys of `paretocut.WARNINGS`."""
         if self._warnings is None:
-            found = self._decider._notices(self.lists, lambda: self.fits)
+            found = self._decider.notices(self.lists, lambda: self.fits)
             self._warnings = tuple(self._also(i, names) for i, names in enumerate(found))
         return self._warnings
 
@@ -133,7 +135,7 @@ class Cuts(Drawn):
         known = self._fits is not None or self._evidence.tails is not None
         if self._warnings is not None or known or len(self) == 1:
             return self.warnings[i]
-        (names,) = self._decider._notices(self.lists[i : i + 1], lambda: self._tails_of(i)[0])
+        (names,) = self._decider.notices(self.lists[i : i + 1], lambda: self._tails_of(i)[0])
         return self._also(i, names)
 
     def _also(self, i: int, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -148,23 +150,57 @@ class Cuts(Drawn):
     @property
     def indices(self) -> Ragged:
         """Positions of the kept results in the caller's lists, best first."""
-        if len(self) == 1:
-            kept = int(self.k[0])
-            places = np.arange(kept) if self._order is None else self._order.values[:kept]
-            return Ragged.unchecked(places, np.array([0, kept]))
-        layout = Ragged.unchecked(np.empty(int(self.k.sum()), dtype=np.int64), offsets_of(self.k))
-        ranks = layout.ranks
+        return self._places(np.zeros_like(self.k), self.k)
+
+    @property
+    def nearest(self) -> Ragged:
+        """Positions of the best three results that were not kept, best first, without padding."""
+        matches = self.n if self._matches is None else self._matches
+        return self._places(self.k, np.clip(matches - self.k, 0, _NEAREST))
+
+    def _places(self, first: IntArray, count: IntArray) -> Ragged:
+        """Return the positions of ``count`` results of each list, from rank ``first`` on."""
+        offsets = offsets_of(count)
+        layout = Ragged.unchecked(np.empty(int(offsets[-1]), dtype=np.int64), offsets)
+        ranks = layout.ranks + layout.spread(first)
         if self._order is None:
             return layout.with_values(ranks)
-        starts = layout.spread(self._order.offsets[:-1])
-        return layout.with_values(self._order.values[starts + ranks])
+        return layout.with_values(
+            self._order.values[layout.spread(self._order.offsets[:-1]) + ranks]
+        )
+
+    @property
+    def chance(self) -> FloatArray | None:
+        """Share of queries without an answer whose best score is as high; None without a gate."""
+        return getattr(self._evidence, "chance", None)
+
+    def to_dicts(self, *, explain: bool = True) -> list[dict[str, Any]]:
+        """Return the decisions as plain values, ready for JSON.
+
+        Parameters
+        ----------
+        explain
+            Whether to add reason and warnings, which take most of the time.
+        """
+        chance = self.chance
+        columns = {
+            "k": self.k.tolist(),
+            "n": self.n.tolist(),
+            "indices": self.indices.tolist(),
+            "nearest": self.nearest.tolist(),
+            "chance": [None] * len(self) if chance is None else chance.tolist(),
+            "method": [self.method] * len(self),
+        }
+        if explain:
+            columns |= {"reason": self.reasons, "warnings": map(list, self.warnings)}
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
     @property
     def fits(self) -> Tails:
         """The tails of `lists` (`paretocut.tail.SurpriseFits`), with surprise and E-values."""
         if self._fits is None:
             known = self._evidence.tails
-            self._fits = self._decider._tails(self.lists) if known is None else known
+            self._fits = self._decider.tails_of(self.lists) if known is None else known
         return self._fits
 
     @property
@@ -185,7 +221,7 @@ class Cuts(Drawn):
         if self._fits is not None or self._evidence.tails is not None or len(self) == 1:
             return self.fits, i
         if i not in self._fits_of:
-            self._fits_of[i] = self._decider._tails(self.lists[i : i + 1])
+            self._fits_of[i] = self._decider.tails_of(self.lists[i : i + 1])
         return self._fits_of[i], 0
 
     def __len__(self) -> int:
@@ -242,6 +278,20 @@ class Cut(Drawn):
         """Positions of the kept results in the caller's list, best first."""
         order = self._order
         return np.arange(self.k) if order is None else order[: self.k]
+
+    @property
+    def nearest(self) -> IntArray:
+        """Positions of the best three results that were not kept, best first, without padding."""
+        matches = self._cuts._matches
+        end = min(self.k + _NEAREST, self.n if matches is None else int(matches[self._i]))
+        order = self._order
+        return np.arange(self.k, end) if order is None else order[self.k : end]
+
+    @property
+    def chance(self) -> float | None:
+        """Share of queries without an answer whose best score is as high; None without a gate."""
+        chance = self._cuts.chance
+        return None if chance is None else float(chance[self._i])
 
     @property
     def _order(self) -> IntArray | None:
@@ -304,16 +354,23 @@ class Cut(Drawn):
         tails, i = self._cuts._tails_of(self._i)
         return evalues(self.surprise, int(tails.tests[i]))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the decision as plain values, ready for JSON."""
-        return {
+    def to_dict(self, *, explain: bool = True) -> dict[str, Any]:
+        """Return the decision as plain values, ready for JSON.
+
+        Parameters
+        ----------
+        explain
+            Whether to add reason and warnings, which take most of the time.
+        """
+        plain = {
             "k": self.k,
             "n": self.n,
             "indices": self.indices.tolist(),
+            "nearest": self.nearest.tolist(),
+            "chance": self.chance,
             "method": self.method,
-            "reason": self.reason,
-            "warnings": list(self.warnings),
         }
+        return plain | ({"reason": self.reason, "warnings": list(self.warnings)} if explain else {})
 
     def of(self, results: Sequence[T]) -> list[T]:
         """Return the results kept, best first, whatever order they were given in.
@@ -361,7 +418,7 @@ def decided(
     n, matches = lists.scores.lengths, None
     if zeros == "trim":
         lists, matches = trim(lists)
-    k, evidence = decider._decide(lists)
+    k, evidence = decider.decision(lists)
     if matches is not None:
         k = np.minimum(k, matches)
     low, high = bounds

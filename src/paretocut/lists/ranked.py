@@ -31,6 +31,16 @@ from paretocut.lists.ragged import (
 from paretocut.schema.drawn import Drawn
 from paretocut.schema.parameters import check_bool, check_int, check_numbers, check_probability
 
+_BARE: dict[str, Any] = {
+    "relevance": None,
+    "doc_ids": None,
+    "query_embeddings": None,
+    "doc_embeddings": None,
+    "min_grade": 1,
+    "parts": None,
+    "_query_ids": None,
+    "_num_relevant": None,
+}  # of lists that have only scores
 _UNKNOWN = -1  # in the place of a number of relevant documents
 
 
@@ -243,18 +253,8 @@ class RankedLists(Drawn):
             if not any_order:
                 check_direction(scores, higher_is_better, who=who)
             scores = scores.with_values(scores.values[order])
-        lists = object.__new__(cls)._set(
-            scores=scores,
-            relevance=None,
-            doc_ids=None,
-            query_embeddings=None,
-            doc_embeddings=None,
-            higher_is_better=higher_is_better,
-            min_grade=1,
-            parts=None,
-            _query_ids=None,
-            _num_relevant=None,
-        )
+        lists = object.__new__(cls)
+        lists.__dict__.update(_BARE, scores=scores, higher_is_better=higher_is_better)
         return lists, order
 
     @property

@@ -17,8 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paretocut.errors import NotFittedError
-
 Sizes = dict[str, Any]
 """Sizes by name, as the values seen so far have them; the same name means the same size."""
 
@@ -241,22 +239,6 @@ class Instance(Kind):
         if not isinstance(value, self.type):
             raise ValueError(f"a {self.name or getattr(self.type, '__name__', 'model')}")
         return value
-
-
-@dataclass(frozen=True)
-class Fitted(Instance):
-    """A fitted model inside the model; or, with ``keys_only``, its keys."""
-
-    keys_only: bool = False
-
-    def check(self, value: Any, sizes: Sizes) -> Any:
-        model = super().check(value, sizes)
-        if not self.keys_only or model.keys_learn():
-            try:
-                model._require_fitted()
-            except NotFittedError:
-                raise ValueError("fitted") from None
-        return model
 
 
 @dataclass(frozen=True)

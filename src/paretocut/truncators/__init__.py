@@ -131,7 +131,7 @@ def make(name: str, /, **params: Any) -> Truncator:
     arguments = preset | params
     if isinstance(arguments.get("base"), str):
         arguments["base"] = make(arguments["base"])
-    if "metric" not in kind._defaults():
+    if "metric" not in kind.parameters:
         arguments.pop("metric", None)
     truncator: Truncator = kind(**arguments)
     return truncator

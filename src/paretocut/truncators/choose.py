@@ -103,7 +103,7 @@ def _remembered(
     spelt: Callable[[str], str],
 ) -> Chosen:
     chosen = _chosen(who, dict(options), models, spelt)
-    chosen.truncator._valid = True  # type: ignore[misc]  # nobody else has it
+    chosen.truncator.trusted = True  # nobody else has it
     return chosen
 
 

@@ -8,7 +8,7 @@ from functools import cache
 from typing import TypeVar
 
 from paretocut.background import Background
-from paretocut.errors import InvalidParameterError, NotFittedError, ParetocutError
+from paretocut.errors import InvalidParameterError
 from paretocut.fusion import Fusion
 from paretocut.loading import load_as, load_decider
 from paretocut.truncators import (
@@ -56,8 +56,8 @@ def load_models(truncators: Mapping[str, str], fusions: Mapping[str, str]) -> Mo
     )
     for model in models.truncators.values():
         truncator = Chosen.of("serve", {"model": model}, models=("model",)).truncator
-        truncator._validate()
-        truncator._require_fitted()
+        truncator.check()
+        truncator.require_fitted()
     return models
 
 
@@ -68,7 +68,7 @@ def learning_methods() -> dict[str, str]:
     They learn quickly and from scores alone: no networks, no embeddings of queries.
     """
     quick = (name for name, (kind, _) in _REGISTRY.items() if kind not in _NEURAL)
-    return {name: "" for name in quick if getattr(make(name), "neighbors", None) is None}
+    return {name: "" for name in quick if not make(name).needs_embeddings}
 
 
 @cache
@@ -77,15 +77,12 @@ def ready_methods() -> dict[str, str]:
     found = {}
     for name in learning_methods():
         truncator = make(name)
-        try:
-            truncator.cut([3.0, 2.0, 1.0])
-        except NotFittedError:
-            if truncator._in_place_of_fit:
-                found[name] = truncator._in_place_of_fit
-        except ParetocutError:
-            continue  # it needs judgements of the list that it cuts
-        else:
+        if truncator.needs_relevance:
+            continue
+        if not truncator.needs_fit:
             found[name] = ""
+        elif truncator.instead_of_fit:
+            found[name] = " or ".join(truncator.instead_of_fit)
     return found
 
 
@@ -103,5 +100,5 @@ def method_of(text: str, known: Mapping[str, str], metric: str = "f1") -> Trunca
         raise InvalidParameterError(
             "method: pretrained must be left out, got a file; load it as a model at the start"
         )
-    truncator._validate()
+    truncator.check()
     return truncator
