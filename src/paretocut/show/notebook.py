@@ -18,7 +18,6 @@ from paretocut.show.drawing import (
     BARS,
     KEPT,
     NULL,
-    RELEVANT,
     TOP,
     Axis,
     along,
@@ -33,6 +32,7 @@ from paretocut.show.drawing import (
     key,
     line,
     number,
+    svg,
     text,
     upright,
     upward,
@@ -53,12 +53,9 @@ def html(value: Any) -> str:
 @html.register
 def _cut(cut: Cut) -> str:
     """Return the picture of one decision: scores by rank, and where they are cut."""
-    picture = of_cut(cut)
-    head = f"<b>{text(cut.reason)}</b>"
-    if picture.hits.size:
-        head += key({"kept": KEPT, "ring: relevant": RELEVANT})
-    title = f"Scores of {cut.n} results by rank, cut after {cut.k}"
-    return figure(head, title, cut.method, by_rank(picture), explained(cut.warnings))
+    head, title = text(cut.reason), f"Scores of {cut.n} results by rank, cut after {cut.k}"
+    drawn = by_rank(of_cut(cut))
+    return figure(f"<b>{head}</b>", title, cut.method, drawn, explained(cut.warnings))
 
 
 @html.register
@@ -68,8 +65,8 @@ def _list(ranked: RankedList) -> str:
     known = {"query": ranked.query_id, "results": str(len(ranked))}
     if picture.judgements is not None:
         known["relevant"] = str(picture.hits.size)
-    head = facts(known) + (key({"relevant": RELEVANT}) if picture.hits.size else "")
-    return figure(head, f"Scores of {len(ranked)} results by rank", "", by_rank(picture), {})
+    title = f"Scores of {len(ranked)} results by rank"
+    return figure(facts(known), title, "", by_rank(picture), {})
 
 
 @html.register
@@ -94,38 +91,33 @@ def _lists(lists: RankedLists) -> str:
     known = {"lists": str(n.size), "results": str(lists.scores.values.size)}
     if n.size:
         known["in each"] = " to ".join(str(depth) for depth in sorted({n.min(), n.max()}))
-    colours = {}
     if lists.relevance is not None:
         known["relevant"] = str(np.count_nonzero(lists.is_relevant(lists.relevance.values)))
         if not lists.fully_judged:
             known["judged"] = str(np.count_nonzero(lists.judged.values))
-        colours["relevant"] = RELEVANT
     filled = np.flatnonzero(n)
     some = filled[:: max(1, filled.size // _QUERIES)][:_QUERIES]
     body = by_rank(*(of_list(lists[int(i)]) for i in some))
-    head = facts(known)
-    if body:
-        head += key({f"scores of {some.size} lists": NULL} | colours)
+    about = f"Queries {', '.join(lists.query_ids[some].tolist())}"
     title = f"Scores by rank of {some.size} of {n.size} lists"
-    return figure(head, title, f"queries {', '.join(lists.query_ids[some].tolist())}", body, {})
+    return figure(facts(known | {"drawn": str(some.size)}), title, about, body, {})
 
 
 @html.register
 def _fit(fit: SurpriseFit) -> str:
     """Return the picture of one fit: scores by rank, the window, and the line of chance."""
-    known, head, about = {"results": str(fit.n)}, "", "Nothing was fitted."
+    known, about = {"results": str(fit.n)}, "Nothing was fitted."
     picture = of_fit(fit)
     if picture.window is not None:
         names = ("shape", "scale", "threshold", "gof_pvalue")
         known |= {name: number(getattr(fit, name)) for name in names}
-        head = key({"shaded: fitted window; line: expected by chance": NULL})
         first, last = picture.window
         about = (
             f"The tail was fitted to ranks {first} to {last}. The line gives, for each score, how "
             "many results chance would bring at or above it."
         )
     title = f"Scores of {fit.n} results by rank, and the tail fitted to them"
-    return figure(facts(known) + head, title, about, by_rank(picture), explained(fit.warnings))
+    return figure(facts(known), title, about, by_rank(picture), explained(fit.warnings))
 
 
 @html.register
@@ -201,9 +193,9 @@ def _calibrated(calibrated: Calibrated) -> str:
         body += bars(x, y, edges, count, [colour] * count.size, name, 100 * share, 0.6)
     body.append(upright(x, limit, f"gate: {number(limit)}", TOP + 12, "start" if up else "end"))
     title = f"Best {what}s of nonsense and of queries, and the gate between them"
-    sentence = calibrated._gate_in_words()[0]
+    sentence = calibrated.gate_in_words()[0]
     colours = {f"{tops.size} {name}": colour for name, tops, colour in known}
-    return figure(text(sentence) + key(colours), title, sentence, body, {})
+    return figure(text(sentence), title, sentence, [*body, key(colours)], {})
 
 
 @html.register
@@ -232,13 +224,10 @@ def _evaluation(evaluation: Evaluation) -> str:
             low, middle, high = (float(v) for v in x.at([one.low, one.mean, one.high]))
             best = cells[0].startswith("<b>")
             colour = KEPT if best else "currentColor"
-            drawn = (
-                f'<svg role="img" viewBox="0 0 100 14" style="width:100px;display:block;'
-                'color:inherit" xmlns="http://www.w3.org/2000/svg"><title>'
-                f"{one.low:.3f} to {one.high:.3f}</title><desc>{text(one.truncator)}</desc>"
-                f'<path d="M{low:.1f} 7H{high:.1f}" stroke="{colour}" stroke-width="1.5"/>'
-                f"{dots(np.array([middle]), np.array([7.0]), colour)}</svg>"
-            )
+            interval = f'<path d="M{low:.1f} 7H{high:.1f}" stroke="{colour}" stroke-width="1.5"/>'
+            mean = dots(np.array([middle]), np.array([7.0]), colour)
+            title = f"{one.low:.3f} to {one.high:.3f}"
+            drawn = svg(title, one.truncator, [interval, mean], "100 14", "100")
             body.append(_row([*cells, drawn], "td"))
         tables.append(
             f"<div>{text(caption)}</div>"
@@ -273,26 +262,16 @@ def _histogram(
     """Return a picture of one number per list, with the warnings of all lists counted."""
     body: list[str] = []
     if values.size:
-        edges, counts = _binned(values)
-        x, y = along(float(edges[0]), float(edges[-1])), upward(float(counts.max()))
-        colours = [NULL] * counts.size
+        low, high = float(values.min()), float(values.max())
+        edges, colours = np.linspace(low, high if high > low else low + 1, BARS + 1), [NULL] * BARS
         if values.dtype.kind == "i":
-            colours[0] = KEPT  # the bar of zero
+            # One bar per number where there is room; zero always has its own, in its own colour.
+            width = max(1, math.ceil(high / BARS))
+            edges = np.append(-0.5, np.arange(0.5, high + width, width))
+            colours = [KEPT, *colours]
+        counts, _ = np.histogram(values, edges)
+        x, y = along(float(edges[0]), float(edges[-1])), upward(float(counts.max()))
         body += [*frame(x, y, axis, "lists"), *bars(x, y, edges, counts, colours, "lists")]
     found = Counter(name for names in warnings for name in names)
     names = {f"{name} ({count} lists)": WARNINGS.get(name, "") for name, count in found.items()}
     return figure(facts(known), title, about, body, names)
-
-
-def _binned(values: IntArray | FloatArray) -> tuple[FloatArray, IntArray]:
-    """Return the borders of bars and how many values each holds."""
-    high = float(values.max())
-    if values.dtype.kind == "i":
-        # One bar per number where there is room; zero always has its own.
-        width = max(1, math.ceil(high / BARS))
-        edges = np.append(-0.5, np.arange(0.5, high + width, width))
-    else:
-        low = float(values.min())
-        edges = np.linspace(low, high, BARS + 1) if high > low else high + np.array([-0.5, 0.5])
-    counts, _ = np.histogram(values, bins=edges)
-    return edges, counts
