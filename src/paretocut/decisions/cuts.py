@@ -436,8 +436,10 @@ def evalues(surprise: FloatArray, tests: int | IntArray) -> FloatArray:
 
 def positions(given: Ragged, order: IntArray | None) -> Ragged | None:
     """Return where the results of each sorted list are in the list as it was given."""
-    if order is None or len(given) == 1:
-        return None if order is None else given.with_values(order)
+    if order is None:
+        return None
+    if len(given) == 1:
+        return given.with_values(order)
     return given.with_values(order - given.spread(given.offsets[:-1]))
 
 
