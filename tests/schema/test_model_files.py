@@ -110,7 +110,7 @@ def test_a_function_cannot_be_saved_and_the_old_file_stays(tmp_path: Path) -> No
         ('{"format": "paretocut-truncator", "version": 1}', "not a truncator: 'class'"),
         (
             '{"format": "paretocut-truncator", "version": 1, "class": "os", "params": {}}',
-            "class must be a known truncator, got 'os'",
+            r"--import MODULE\), got 'os'",
         ),
         (
             '{"format": "paretocut-truncator", "version": 1, "class": "FixedK",'

@@ -11,11 +11,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from paretocut.answers import Answer, read
+from paretocut.callbacks.journal import Journal
+from paretocut.callbacks.waiting import waiting
 from paretocut.errors import DataFormatError, InvalidParameterError
 from paretocut.lists import FloatArray
-from paretocut.schema.journal import Journal
 from paretocut.schema.parameters import check_positive_int, shown
-from paretocut.schema.waiting import waiting
 
 Search: TypeAlias = Callable[[Any], Any]
 """Takes the text of a query, or a list of texts, and returns an answer or scores."""
@@ -125,7 +125,7 @@ def _best(scores: FloatArray) -> FloatArray:
 
 
 def _kept(journal: Journal) -> dict[str, FloatArray]:
-    """Return what an earlier run left."""
+    """Return the answers that an earlier run has saved."""
     found = {}
     for number, row in enumerate(journal.entries, 2):
         try:

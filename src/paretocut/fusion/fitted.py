@@ -29,7 +29,7 @@ from paretocut.schema.files import register, save_model
 from paretocut.schema.kinds import Flag, Items, Kind, Real, Text, Whole, checked
 from paretocut.schema.parameters import check_int
 
-# What such a file may hold: one value for each retriever, and the odds where lists were judged.
+# Content of a file: one value for each retriever, and the odds where lists were judged.
 _GIVEN: dict[str, Kind] = {
     **{name: FUSING[name].kind for name in ("weights", "depth")},
     "seed": Whole(),
@@ -180,7 +180,7 @@ class Fusion:
         score, id, higher_is_better
             For answers, as for `paretocut.fuse`.
         """
-        fitted = copy(self)  # what is learned meanwhile changes nothing
+        fitted = copy(self)  # a fit in another thread must not change this one
         fitted._require_fitted("fuse")
         if not are_ranked(lists):
             about: dict[str, Any] = {"score": score, "id": id, "higher_is_better": higher_is_better}
@@ -237,7 +237,7 @@ class Fusion:
         save_model(path, "fusion", self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return parameters and what was learned as plain data."""
+        """Return parameters and learned state as plain data."""
         learned = {
             name: value.tolist() if isinstance(value, np.ndarray) else value
             for name, value in vars(self).items()

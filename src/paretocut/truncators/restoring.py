@@ -30,7 +30,10 @@ def restore(content: Any) -> Truncator:
         if kind is None:  # the networks load late, because torch does
             kind = getattr(import_module("paretocut.truncators.neural"), name, None)
         if not (isinstance(kind, type) and issubclass(kind, Truncator)):
-            raise ValueError(f"class must be a known truncator, got {name!r:.60}")
+            raise ValueError(
+                "class must be a truncator of paretocut, or of a module that is imported before "
+                f"(on the command line: --import MODULE), got {name!r:.60}"
+            )
         return kind.from_dict(content)
     finally:
         _DEPTH.reset(token)
