@@ -60,7 +60,8 @@ class ParetoCut(pt.Transformer):
         """
         pt.validate.result_frame(inp, extra_columns=["score"], context=self)
         taken = [name for name in _NEW if name in inp.columns]
-        if taken and "reason" not in taken:  # with it, they are those of a cut before this one
+        before = "reason" in taken and inp["reason"].astype(str).str.startswith("kept ").all()
+        if taken and not before:  # they are not those of a cut before this one
             raise InvalidParameterError(
                 f"ParetoCut: the frame must not have columns {', '.join(taken)}, which are new "
                 "here; rename them"
