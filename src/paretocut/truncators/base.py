@@ -26,6 +26,7 @@ from paretocut.schema.kinds import Flag, Instance, Kind, Sizes, Whole, checked
 from paretocut.schema.parameters import check, check_bool, shown
 from paretocut.tail import SurpriseFits, fit_lists
 from paretocut.truncators.evidence import Clause, Taught
+from paretocut.truncators.naming import name_of, refuse_impostor
 
 
 class _MetricKind(Kind):
@@ -69,11 +70,9 @@ class Truncator(Drawn, ABC):
     higher_is_better_: bool
     queries_: int
 
-    _classes: ClassVar[dict[str, type[Truncator]]] = {}
-
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        Truncator._classes[cls.__name__] = cls
+        refuse_impostor(cls)
 
     # What a subclass writes.
 
@@ -435,6 +434,12 @@ class Truncator(Drawn, ABC):
         """Return class, parameters and what was learned as plain data."""
         who = type(self).__name__
         params = self.get_params(deep=False)
+        if unknown := params.keys() - self.parameters.keys():
+            raise InvalidParameterError(
+                "parameters must say what each argument may be before it can be saved, "
+                f"got nothing for {', '.join(sorted(unknown))}",
+                who=who,
+            )
         learned = {
             name: getattr(self, name)
             for name in self._learned()
@@ -442,11 +447,12 @@ class Truncator(Drawn, ABC):
         }
         if unknown := learned.keys() - self._kinds_of_learned().keys() - {*self._kept}:
             raise InvalidParameterError(
-                f"{who}: state must say what each learned attribute may be before it can be saved, "
-                f"got nothing for {', '.join(sorted(unknown))}"
+                "state must say what each learned attribute may be before it can be saved, "
+                f"got nothing for {', '.join(sorted(unknown))}",
+                who=who,
             )
         return {
-            "class": who,
+            "class": name_of(type(self)),
             "params": {name: encode(value, who=who, name=name) for name, value in params.items()},
             "learned": {name: encode(value, who=who, name=name) for name, value in learned.items()},
         }
@@ -563,24 +569,24 @@ def _is_pair(found: Any) -> bool:
 
 def _checked_numbers(numbers: Any, lengths: IntArray, who: str) -> IntArray:
     """Return the numbers as an array of our own type, or say which one is none."""
-    allowed = f"{who}: decide must return one whole number for each list, from 0 to its length"
+    allowed = "decide must return one whole number for each list, from 0 to its length"
     try:
         counts = np.asarray(numbers)
     except ValueError:  # lists of unequal length
-        raise InvalidParameterError(f"{allowed}, got {shown(numbers):.60}") from None
+        raise InvalidParameterError(f"{allowed}, got {shown(numbers):.60}", who=who) from None
     if counts.shape != lengths.shape:
         shape = f"an array of shape {counts.shape}" if counts.ndim else f"{shown(numbers):.60}"
-        raise InvalidParameterError(f"{allowed}, got {shape} for {lengths.size} lists")
+        raise InvalidParameterError(f"{allowed}, got {shape} for {lengths.size} lists", who=who)
     if counts.dtype.kind not in "iu" and counts.size:
         given = counts.tolist()
         odd = next((i for i, x in enumerate(given) if not (isinstance(x, float) and x % 1 == 0)), 0)
         got = f"{given[odd]!r:.60} ({counts.dtype}) for list {odd}"
-        raise InvalidParameterError(f"{allowed}, got {got}")
+        raise InvalidParameterError(f"{allowed}, got {got}", who=who)
     wrong = (counts < 0) | (counts > lengths)
     if wrong.any():
         i = int(np.argmax(wrong))
         raise InvalidParameterError(
-            f"{allowed}, got {counts[i]} for list {i}, which has {lengths[i]} results"
+            f"{allowed}, got {counts[i]} for list {i}, which has {lengths[i]} results", who=who
         )
     return counts.astype(np.int64, copy=False)
 
