@@ -42,7 +42,20 @@ def drawn(thing: Any) -> ElementTree.Element:
             assert 0 <= y <= height
     # Nothing for the whole page: no style sheet, script, id or class.
     assert {element.tag.rpartition("}")[2] for element in root.iter()} <= {
-        *("div", "b", "span", "svg", "title", "desc", "path", "rect", "polyline", "text", "g"),
+        *(
+            "div",
+            "b",
+            "span",
+            "svg",
+            "title",
+            "desc",
+            "path",
+            "rect",
+            "polyline",
+            "text",
+            "tspan",
+            "g",
+        ),
         *("table", "tr", "th", "td"),
     }
     assert not {"id", "class"} & {name for element in root.iter() for name in element.attrib}

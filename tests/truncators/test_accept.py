@@ -11,8 +11,7 @@ from commands import json_lines
 from serving import running
 
 import paretocut as pc
-from paretocut.adapters import ScoresWarning
-from paretocut.adapters.pandas import cut_rows
+from paretocut.adapters.frames import keep_frame
 from paretocut.cli import main
 from paretocut.errors import DataFormatError, InvalidParameterError, InvalidScoresError
 from paretocut.lists import RankedLists
@@ -322,9 +321,11 @@ def test_the_service_decides_as_the_library_does(fitted: Accept, tmp_path: Path)
             assert answer.json() == fitted.cut(scores).to_dict()
 
 
-def test_adapters_pass_the_warning_on(fitted: Accept) -> None:
+def test_frames_tell_the_warning(fitted: Accept) -> None:
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"query": ["a", "a", "b"], "score": [24.0, 9.0, 0.85]})
-    with pytest.warns(ScoresWarning, match="unlike those learned from"):
-        kept = cut_rows(frame, query="query", score="score", truncator=fitted)
-    assert kept["kept"].tolist() == [False, False, True]
+    how = {"query": "query", "score": "score", "truncator": fitted}
+    kept, cuts = keep_frame(frame, explain=True, **how)
+    assert kept["score"].tolist() == [0.85]
+    assert any("unlike" in pc.WARNINGS[name] for name in cuts.warnings[0])
+    assert not cuts.warnings[1]

@@ -197,7 +197,7 @@ def test_reasons_can_be_left_out(client: Any) -> None:
     lists = simulated(3).tolist()
     full = post(client, "/v1/cut", {"lists": lists})
     short = post(client, "/v1/cut", {"lists": lists, "explain": False})
-    kept = ("k", "n", "indices", "method")
+    kept = ("k", "n", "indices", "nearest", "chance", "method")
     assert short == [{name: row[name] for name in kept} for row in full]
 
 
@@ -337,7 +337,9 @@ def test_arrow_brings_queries_and_leaves_reasons_out(client: Any, folder: Path) 
     model = pc.load(folder / "lexical.json")
     assert isinstance(model, pc.truncators.Calibrated)
     cuts = model.cut_batch(lists, queries=WORDS[:2])
-    assert found.column_names == ["k", "n", "indices"]
+    assert found.column_names == ["k", "n", "indices", "nearest", "chance"]
+    assert cuts.chance is not None
+    assert found["chance"].to_pylist() == cuts.chance.tolist()
     assert found["k"].to_pylist() == cuts.k.tolist()
 
 

@@ -241,7 +241,7 @@ def _base(
     base.require_fitted()
     learned = getattr(base, "learned_", None)
     if log is not None and isinstance(base, Consensus) and isinstance(learned, Estimated | None):
-        base = base.clone().fit(log._like(relevance=None, _num_relevant=None))
+        base = base.clone().fit(log.like(relevance=None, num_relevant=None))
     return base
 
 

@@ -335,10 +335,10 @@ def method_of(text: str, option: str, metric: str = "f1") -> Truncator:
             raise InvalidParameterError(f"{option} {text}: {error}") from None
     if isinstance(found, Truncator):
         return found.set_params(**params)
-    got = "nothing" if found is None else f"a {type(found).__name__}"
+    got = "is not there" if found is None else f"is of type {type(found).__name__}"
     raise InvalidParameterError(
         f"{option} must name a subclass of paretocut.truncators.Truncator or an object of one, "
-        f"got {got} called {name} in {module}"
+        f"got {name}, which {got} in {module}"
     )
 
 

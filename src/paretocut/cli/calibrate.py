@@ -91,6 +91,8 @@ def run(args: Namespace) -> None:
             raise InvalidParameterError(
                 f"{arguments.flag(name)} must be left out with {form}, got {given}"
             )
+    if args.output is None and form in ("RUN", "--background"):
+        raise InvalidParameterError("-o must name the file to write, got none")
     step(args)
 
 
@@ -106,7 +108,6 @@ def _make(args: Namespace) -> None:
 
 
 def _learn(args: Namespace) -> None:
-    output = _output(args)
     together = {"--lexical": args.lexical, "--texts": args.texts, "--query-texts": args.query_texts}
     given = [option for option, value in together.items() if value]
     if given and len(given) < len(together):
@@ -127,32 +128,25 @@ def _learn(args: Namespace) -> None:
         texts=texts,
         **arguments.given_options(args, ("alpha", "unanswered", "expect")),
     )
-    model.save(output)
+    model.save(args.output)
     if args.json:
-        found = {"model": output, "threshold": model.threshold()}
+        found = {"model": args.output, "threshold": model.threshold()}
         print_json(found | {"report": model.report()})
     elif not args.quiet:
         note(model.report())
 
 
 def _learn_background(args: Namespace) -> None:
-    output = _output(args)
     lists = arguments.read(args)
     found = Background.fit(lists, size=args.size, context=args.context)
-    found.save(output)
+    found.save(args.output)
     limit = found.limit(0.05)
     if args.json:
-        print_json({"background": output, "queries": len(lists), "limit": limit})
+        print_json({"background": args.output, "queries": len(lists), "limit": limit})
     elif not args.quiet:
         best = "below" if args.distances else "above"
         share = f"5 % of such queries have a best score {best} {limit:.4g}"
         note(f"{len(lists)} queries without an answer: {share}")
-
-
-def _output(args: Namespace) -> str:
-    if args.output is None:
-        raise InvalidParameterError("-o must name the file to write, got none")
-    return str(args.output)
 
 
 def _check(args: Namespace) -> None:

@@ -22,6 +22,7 @@ from paretocut.schema.drawn import Drawn
 from paretocut.schema.parameters import shown
 
 T = TypeVar("T")
+_NEAREST = 3  # results not kept that a decision names
 
 
 class Tails(Protocol):
@@ -49,7 +50,7 @@ class Evidence(Protocol):
 
 
 class Decider(Protocol):
-    """What a decision asks of whoever made it."""
+    """A truncator or a rule, as decisions see it."""
 
     @property
     def label(self) -> str:
@@ -149,16 +150,50 @@ class Cuts(Drawn):
     @property
     def indices(self) -> Ragged:
         """Positions of the kept results in the caller's lists, best first."""
-        if len(self) == 1:
-            kept = int(self.k[0])
-            places = np.arange(kept) if self._order is None else self._order.values[:kept]
-            return Ragged.unchecked(places, np.array([0, kept]))
-        layout = Ragged.unchecked(np.empty(int(self.k.sum()), dtype=np.int64), offsets_of(self.k))
-        ranks = layout.ranks
+        return self._places(np.zeros_like(self.k), self.k)
+
+    @property
+    def nearest(self) -> Ragged:
+        """Positions of the best three results that were not kept, best first, without padding."""
+        matches = self.n if self._matches is None else self._matches
+        return self._places(self.k, np.clip(matches - self.k, 0, _NEAREST))
+
+    def _places(self, first: IntArray, count: IntArray) -> Ragged:
+        """Return the positions of ``count`` results of each list, from rank ``first`` on."""
+        offsets = offsets_of(count)
+        layout = Ragged.unchecked(np.empty(int(offsets[-1]), dtype=np.int64), offsets)
+        ranks = layout.ranks + layout.spread(first)
         if self._order is None:
             return layout.with_values(ranks)
-        starts = layout.spread(self._order.offsets[:-1])
-        return layout.with_values(self._order.values[starts + ranks])
+        return layout.with_values(
+            self._order.values[layout.spread(self._order.offsets[:-1]) + ranks]
+        )
+
+    @property
+    def chance(self) -> FloatArray | None:
+        """Share of queries without an answer whose best score is as high; None without a gate."""
+        return getattr(self._evidence, "chance", None)
+
+    def to_dicts(self, *, explain: bool = True) -> list[dict[str, Any]]:
+        """Return the decisions as plain values, ready for JSON.
+
+        Parameters
+        ----------
+        explain
+            Whether to add reason and warnings, which take most of the time.
+        """
+        chance = self.chance
+        columns = {
+            "k": self.k.tolist(),
+            "n": self.n.tolist(),
+            "indices": self.indices.tolist(),
+            "nearest": self.nearest.tolist(),
+            "chance": [None] * len(self) if chance is None else chance.tolist(),
+            "method": [self.method] * len(self),
+        }
+        if explain:
+            columns |= {"reason": self.reasons, "warnings": map(list, self.warnings)}
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
     @property
     def fits(self) -> Tails:
@@ -245,6 +280,20 @@ class Cut(Drawn):
         return np.arange(self.k) if order is None else order[: self.k]
 
     @property
+    def nearest(self) -> IntArray:
+        """Positions of the best three results that were not kept, best first, without padding."""
+        matches = self._cuts._matches
+        end = min(self.k + _NEAREST, self.n if matches is None else int(matches[self._i]))
+        order = self._order
+        return np.arange(self.k, end) if order is None else order[self.k : end]
+
+    @property
+    def chance(self) -> float | None:
+        """Share of queries without an answer whose best score is as high; None without a gate."""
+        chance = self._cuts.chance
+        return None if chance is None else float(chance[self._i])
+
+    @property
     def _order(self) -> IntArray | None:
         order = self._cuts._order
         return None if order is None else order[self._i]
@@ -305,16 +354,23 @@ class Cut(Drawn):
         tails, i = self._cuts._tails_of(self._i)
         return evalues(self.surprise, int(tails.tests[i]))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the decision as plain values, ready for JSON."""
-        return {
+    def to_dict(self, *, explain: bool = True) -> dict[str, Any]:
+        """Return the decision as plain values, ready for JSON.
+
+        Parameters
+        ----------
+        explain
+            Whether to add reason and warnings, which take most of the time.
+        """
+        plain = {
             "k": self.k,
             "n": self.n,
             "indices": self.indices.tolist(),
+            "nearest": self.nearest.tolist(),
+            "chance": self.chance,
             "method": self.method,
-            "reason": self.reason,
-            "warnings": list(self.warnings),
         }
+        return plain | ({"reason": self.reason, "warnings": list(self.warnings)} if explain else {})
 
     def of(self, results: Sequence[T]) -> list[T]:
         """Return the results kept, best first, whatever order they were given in.

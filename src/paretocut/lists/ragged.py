@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -199,6 +200,11 @@ class Ragged:
         offsets = offsets_of(lengths)
         shift = self.offsets[:-1][index] - offsets[:-1]
         return Ragged(self.values[np.arange(offsets[-1]) + np.repeat(shift, lengths)], offsets)
+
+    def tolist(self) -> list[list[Any]]:
+        """Return the lists as lists of plain Python values."""
+        values, offsets = self.values.tolist(), self.offsets.tolist()
+        return [values[start:stop] for start, stop in itertools.pairwise(offsets)]
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

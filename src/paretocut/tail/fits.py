@@ -289,20 +289,20 @@ class SurpriseFits(Drawn):
             raise InvalidParameterError("cut: a rule must be given, such as evalue=0.05, got none")
         bounds = check_bounds("cut", options.get("min_k", 0), options.get("max_k"))
         lists, order, tails = self._ranked
-        return decided(RuleDecider(rule, self._fitting, tails), lists, bounds, order=order)
+        decider = _RuleDecider(rule, self if tails is None else tails)
+        return decided(decider, lists, bounds, order=order)
 
     @cached_property
-    def _ranked(self) -> tuple[RankedLists, Ragged | None, SurpriseFits]:
-        """The lists best first, where their results were, and the tails that rules decide on."""
+    def _ranked(self) -> tuple[RankedLists, Ragged | None, SurpriseFits | None]:
+        """The lists best first, where their results were, and their tails (None: these)."""
         lists, order = RankedLists.of_scores(
             self.scores, self.higher_is_better, who="cut", any_order=True
         )
+        tails = None
         seen, matches = trim(lists)
         if matches is not None:
             tails = fit_lists(seen, self._fitting)
-        elif order is None:
-            tails = self
-        else:
+        elif order is not None:
             surprise = self.surprise.with_values(self.surprise.values[order])
             tails = replace(self, surprise=surprise, scores=lists.scores)
         return lists, positions(self.scores, order), tails
@@ -323,27 +323,25 @@ class SurpriseFits(Drawn):
         return f"SurpriseFits({len(self)} lists, {self.surprise.values.size} results)"
 
 
-@dataclass(frozen=True)
-class RuleDecider:
-    """Cuts lists by one rule on the Surprise scores of their tails, fitted here or known."""
+@dataclass(slots=True)
+class _RuleDecider:
+    """Cuts lists, whose tails are known, by one rule on their Surprise scores."""
 
     rule: Rule
-    fitting: FitOptions
-    known: SurpriseFits | None = None
-
-    def decision(self, lists: RankedLists) -> tuple[IntArray, RuleEvidence]:
-        tails = self.tails_of(lists)
-        return rule_counts(self.rule, tails), RuleEvidence(self.rule, tails)
+    tails: SurpriseFits
 
     @property
     def label(self) -> str:
         return str(self.rule)
 
+    def decision(self, lists: RankedLists) -> tuple[IntArray, RuleEvidence]:
+        return rule_counts(self.rule, self.tails), RuleEvidence(self.rule, self.tails)
+
     def tails_of(self, lists: RankedLists) -> SurpriseFits:
-        return fit_lists(lists, self.fitting) if self.known is None else self.known
+        return self.tails
 
     def notices(self, lists: RankedLists, tails: Callable[[], Tails]) -> Sequence[tuple[str, ...]]:
-        return tails().warnings
+        return self.tails.warnings
 
 
 @spelt_out(*FITTING)
@@ -389,8 +387,8 @@ def fit_tail(
         _refuse_not_finite(lists, "fit_tail")
         return _fit(lists, up, fitting, 1, who="fit_tail")[0]
     surprise = np.empty(values.size)
-    numbers = _fit_one(values, up, fitting, surprise)
-    if isinstance(numbers, int):
+    numbers: Any = _kernel.fit_list(values, *_how(up, fitting), surprise)
+    if isinstance(numbers, int):  # the index of a score that is not finite
         raise InvalidScoresError(
             f"fit_tail: scores must be finite, got {values[numbers]} at index {numbers}"
         )
@@ -473,11 +471,13 @@ def _fit_on_scale(
     scores: Ragged, transform: str, up: bool, fitting: FitOptions, threads: int, who: str
 ) -> SurpriseFits:
     values = np.ascontiguousarray(scores.values, dtype=np.float64)
-    scores = Ragged.unchecked(values, scores.offsets)
-    scaled = apply(scores, transform, who=who)
-    surprise, table = np.empty(values.size), np.empty(len(scores), dtype=_ROW)
+    if values is not scores.values:
+        scores = Ragged.unchecked(values, scores.offsets)
+    scaled = scores if transform == "identity" else apply(scores, transform, who=who)
+    surprise, table = np.empty(values.size), np.empty(len(scores.offsets) - 1, dtype=_ROW)
     if len(table) == 1:
-        table[0] = (*_fit_one(scaled.values, up, fitting, surprise), transform)
+        numbers: Any = _kernel.fit_list(scaled.values, *_how(up, fitting), surprise)
+        table[0] = (*numbers, transform)
     else:
         columns = {name: np.empty(len(table), dtype=_ROW[name]) for name in _NUMBERS}
         _kernel.fit_batch(
@@ -499,11 +499,6 @@ def _fit_on_scale(
             threshold = np.exp(-np.logaddexp(0.0, -threshold))
         table["threshold"][scores.filled] = threshold
     return SurpriseFits(Ragged.unchecked(surprise, scores.offsets), table, scores, up, fitting)
-
-
-def _fit_one(values: FloatArray, up: bool, fitting: FitOptions, surprise: FloatArray) -> Any:
-    """Return the numbers of one fit, or the index of a score that is not finite."""
-    return _kernel.fit_list(values, *_how(up, fitting), surprise)
 
 
 def _how(up: bool, fitting: FitOptions) -> tuple[float, int, bool, _kernel.Gof | None]:

@@ -17,40 +17,30 @@ from paretocut.lists import FloatArray, IntArray, Ragged
 
 def rule_counts(rule: Rule, tails: Tails) -> IntArray:
     """Return how many results of each list, best first, the rule keeps."""
-    surprise, tests, scale = tails.surprise, tails.tests, tails.scale  # 0: nothing was fitted
-    if len(tests) == 1:  # plain numbers are ten times as fast
-        n, fitted = surprise.values.size, bool(scale[0])
-        kept = _passing_one(rule, surprise.values, int(tests[0])) if fitted else 0
+    surprise, scale = tails.surprise, tails.scale
+    if len(scale) == 1:  # plain numbers are ten times as fast
+        n, fitted = surprise.values.size, scale[0] > 0
+        kept = _passing_one(rule, surprise.values, tails, 0) if fitted else 0
         unsure = kept == 0 and (n < SHALLOW or not fitted) and rule.if_shallow == "keep"
         return np.array([n if unsure else kept])
-    counts = _passing(rule, surprise, tests)
-    counts[scale == 0] = 0
+    counts = np.where(scale > 0, _passing(rule, surprise, tails.tests), 0)
     if rule.if_shallow == "keep" and not counts.all():
         unsure = (counts == 0) & ((surprise.lengths < SHALLOW) | (scale == 0))
         counts = np.where(unsure, surprise.lengths, counts)
     return counts
 
 
-def _least(rule: Rule, tests: Any) -> Any:
-    """Return the smallest surprise that the rule keeps; not for fdr."""
-    if rule.name == "min_surprise":
-        return rule.level
-    if rule.name == "alpha":
-        return -math.log(rule.level)
-    log = np.log if isinstance(tests, np.ndarray) else math.log
-    return log(tests) - math.log(rule.level)
-
-
-def _passing_one(rule: Rule, surprise: FloatArray, tests: int) -> int:
-    if rule.name != "fdr":
-        return int(np.count_nonzero(surprise >= _least(rule, max(tests, 1))))
-    column = Ragged.unchecked(surprise, np.array([0, surprise.size]))
-    return int(_passing(rule, column, np.array([tests]))[0])
+def _passing_one(rule: Rule, surprise: FloatArray, tails: Tails, i: int) -> int:
+    if rule.name == "fdr":
+        column = Ragged.unchecked(surprise, np.array([0, surprise.size]))
+        return int(_passing(rule, column, tails.tests[i : i + 1])[0])
+    least = _least(rule, math.log(max(tails.tests[i], 1)) if rule.name == "evalue" else 0.0)
+    return int(surprise.size - surprise[::-1].searchsorted(least))
 
 
 def _passing(rule: Rule, surprise: Ragged, tests: IntArray) -> IntArray:
     if rule.name != "fdr":
-        least = np.broadcast_to(_least(rule, np.maximum(tests, 1)), tests.shape)
+        least = np.broadcast_to(_least(rule, np.log(np.maximum(tests, 1))), tests.shape)
         return surprise.count(surprise.values >= surprise.spread(least))
     # Benjamini-Hochberg: the largest j whose j-th smallest p-value is at most j * fdr / tests.
     j, of = surprise.ranks + 1, surprise.spread(tests)
@@ -60,7 +50,14 @@ def _passing(rule: Rule, surprise: Ragged, tests: IntArray) -> IntArray:
     return counts
 
 
-@dataclass(eq=False)
+def _least(rule: Rule, log_tests: Any) -> Any:
+    """Return the smallest surprise that the rule keeps; not for fdr."""
+    if rule.name == "min_surprise":
+        return rule.level
+    return (log_tests if rule.name == "evalue" else 0.0) - math.log(rule.level)
+
+
+@dataclass(slots=True, eq=False)
 class RuleEvidence:
     """The tails that a rule looked at."""
 
@@ -72,7 +69,7 @@ class RuleEvidence:
         scale, n = float(self.tails.scale[i]), surprise.size
         rule = self.rule
         if (n < SHALLOW or scale == 0) and k in (0, n):
-            if scale == 0 or _passing_one(rule, surprise, tests) == 0:
+            if scale == 0 or _passing_one(rule, surprise, self.tails, i) == 0:
                 why = "too few results to say that nothing stands out"
                 if scale == 0:
                     why = "all scores are equal" if n > 4 else "too few results for a tail"

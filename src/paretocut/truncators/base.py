@@ -62,8 +62,10 @@ class Truncator(Drawn, ABC):
     """Whether what was learned from similarities means nothing for distances."""
     needs_relevance: ClassVar[bool] = False
     """Whether `decide` looks at the judgements of the lists, as only a ceiling does."""
+    learns_slowly: ClassVar[bool] = False
+    """Whether `fit` takes minutes, as that of a network does."""
     trusted: bool = False
-    """Set on an object whose parameters were checked, and that nobody else can change."""
+    """Set on an object that was checked, needs no fit, and that nobody else can change."""
     _kept: ClassVar[tuple[str, ...]] = ()
     """Learned attributes that do not come from ``fit``, so that it leaves them alone."""
 
@@ -117,8 +119,9 @@ class Truncator(Drawn, ABC):
     @property
     def learns(self) -> bool:
         """Whether `fit` has anything to learn with these parameters."""
-        given = (getattr(self, name) for name in self.instead_of_fit)
-        return type(self).learn is not Truncator.learn and all(value is None for value in given)
+        if type(self).learn is Truncator.learn:
+            return False
+        return all(getattr(self, name) is None for name in self.instead_of_fit)
 
     @property
     def needs_fit(self) -> bool:
@@ -506,7 +509,7 @@ class Truncator(Drawn, ABC):
         decider = self._copy()  # what is learned or set later changes nothing
         if not decider.trusted:
             decider.check()
-        decider.require_fitted()
+            decider.require_fitted()
         lists = decider.scaled(lists, queries)
         return decided(decider, lists, bounds, zeros=decider.zeros, order=order)
 
@@ -569,26 +572,29 @@ def _is_pair(found: Any) -> bool:
 
 def _checked_numbers(numbers: Any, lengths: IntArray, who: str) -> IntArray:
     """Return the numbers as an array of our own type, or say which one is none."""
-    allowed = "decide must return one whole number for each list, from 0 to its length"
     try:
         counts = np.asarray(numbers)
     except ValueError:  # lists of unequal length
-        raise InvalidParameterError(f"{allowed}, got {shown(numbers):.60}", who=who) from None
+        raise _refused(who, shown(numbers)[:60]) from None
     if counts.shape != lengths.shape:
         shape = f"an array of shape {counts.shape}" if counts.ndim else f"{shown(numbers):.60}"
-        raise InvalidParameterError(f"{allowed}, got {shape} for {lengths.size} lists", who=who)
+        raise _refused(who, f"{shape} for {lengths.size} lists")
     if counts.dtype.kind not in "iu" and counts.size:
         given = counts.tolist()
         odd = next((i for i, x in enumerate(given) if not (isinstance(x, float) and x % 1 == 0)), 0)
-        got = f"{given[odd]!r:.60} ({counts.dtype}) for list {odd}"
-        raise InvalidParameterError(f"{allowed}, got {got}", who=who)
+        raise _refused(who, f"{given[odd]!r:.60} ({counts.dtype}) for list {odd}")
+    if counts.size == 1 and 0 <= counts[0] <= lengths[0]:
+        return counts.astype(np.int64, copy=False)  # the common case, without a vector
     wrong = (counts < 0) | (counts > lengths)
     if wrong.any():
         i = int(np.argmax(wrong))
-        raise InvalidParameterError(
-            f"{allowed}, got {counts[i]} for list {i}, which has {lengths[i]} results", who=who
-        )
+        raise _refused(who, f"{counts[i]} for list {i}, which has {lengths[i]} results")
     return counts.astype(np.int64, copy=False)
+
+
+def _refused(who: str, got: str) -> InvalidParameterError:
+    allowed = "decide must return one whole number for each list, from 0 to its length"
+    return InvalidParameterError(f"{allowed}, got {got}", who=who)
 
 
 class Wrapper(Truncator):

@@ -60,21 +60,12 @@ class Chosen:
     ) -> Chosen:
         """Return the choice that the options make; errors speak for ``who``.
 
-        At most one of the models, ``expect`` and the rules decides; if none does, untrained
-        `Consensus` does. A background among the models gates the decision.
+        At most one of the models, ``expect`` and the rules decides, or else untrained `Consensus`.
+        A background among the models gates the decision, at ``gate_alpha``.
 
-        Parameters
-        ----------
-        who
-            Name of the caller.
-        options
-            Those of `OPTIONS`, and the models. The same word or rule gives the same object.
-        models
-            Options that hold a truncator, a background, or the path of a file with one of them.
-            ``truncator`` may also hold the words for a method ("fixed_k:k=20"), and ``background``
-            holds nothing but a background; ``gate_alpha`` may come with it.
-        spelt
-            Turns the name of an option into the caller's word for it.
+        ``models`` are the options that hold a truncator, a background or the path of one.
+        ``truncator`` may hold the words for a method too ("fixed_k:k=20"), ``background`` holds
+        nothing else. ``spelt`` turns the name of an option into the caller's word for it.
         """
         if options.keys().isdisjoint(models):  # a file may have changed
             # 1 and True are equal, but only one of them is a number of results.
@@ -145,27 +136,24 @@ def _chosen(
 
 def _model(who: str, name: str, given: Any, spelt: Callable[[str], str]) -> Truncator | Background:
     """Return what an option names: a truncator, or a background."""
-    words = name == "truncator"
-    found = given
+    kinds: tuple[type[Truncator] | type[Background], ...] = (Truncator, Background)
+    wanted, found = "a truncator, a background", given
+    if name == "background":
+        kinds, wanted = (Background,), "a background"
+    if name == "truncator":
+        wanted += ", the words for a method"
+        if isinstance(given, str) and given.partition(":")[0] in names():
+            return from_text(given)
     if isinstance(given, (str, os.PathLike)):
-        if words and str(given).partition(":")[0] in names():
-            return from_text(str(given))
-        try:
-            found = load_model(given, "truncator", "background")
-        except FileNotFoundError as error:
-            if words and not os.path.splitext(given)[1]:
-                error.strerror = "No such file, and not one of paretocut.truncators.names()"
-            raise
-    if not isinstance(found, Background if name == "background" else (Truncator, Background)):
-        wanted = "a background" if name == "background" else "a truncator, a background"
-        words_too = ", the words for a method" if words else ""
-        where = "" if found is given else f" in {os.fspath(given)}"
-        raise InvalidParameterError(
-            f"{spelt(name)} must be {wanted}{words_too} or the path of a saved one, "
-            f"got {type(found).__name__}{where}",
-            who=who,
-        )
-    return found
+        found = load_model(given, "truncator", "background")
+    if isinstance(found, kinds):
+        return found
+    where = "" if found is given else f" in {os.fspath(given)}"
+    raise InvalidParameterError(
+        f"{spelt(name)} must be {wanted} or the path of a saved one, "
+        f"got {type(found).__name__}{where}",
+        who=who,
+    )
 
 
 _DEFAULT = Chosen.of("cut", {})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -12,7 +13,7 @@ from paretocut.background import Background
 from paretocut.decisions.cuts import Evidence, Tails
 from paretocut.decisions.wording import percent
 from paretocut.errors import InvalidParameterError
-from paretocut.lists import BoolArray, IntArray, Ragged, RankedLists
+from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
 from paretocut.schema.kinds import Either, Instance, Kind, Real
 from paretocut.schema.parameters import shown
 from paretocut.truncators.base import TRUNCATOR, Fitted, Truncator, Wrapper
@@ -151,12 +152,15 @@ class _Gate:
     def tails(self) -> Tails | None:
         return self.inner.tails
 
+    @cached_property
+    def chance(self) -> FloatArray:
+        return self.background.pvalue(self.lists)
+
     def because(self, i: int, k: int) -> str:
         if self.answers[i]:
             return self.inner.because(i, k)
-        one = self.lists[i : i + 1]
         if self.alpha is None:
-            share = percent(self.background.posterior(one)[0])
+            share = percent(self.background.posterior(self.lists[i : i + 1])[0])
             return f"a query with such a best score has no answer with probability {share}"
-        share = percent(self.background.pvalue(one)[0])
+        share = percent(self.chance[i])
         return f"{share} of queries without an answer reach a best score as high"

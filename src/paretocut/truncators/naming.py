@@ -82,7 +82,7 @@ def class_named(name: Any) -> Any:
     elif module in sys.modules:
         remedy = f"there is none in {module:.60}"
     else:
-        remedy = f"import {module:.60} before you load"
+        remedy = f"import {module:.60} before you load (on the command line: --import {module:.60})"
     raise ValueError(f"class must be one that has been imported, got {name:.90}: {remedy}")
 
 

@@ -15,7 +15,7 @@ from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
 from paretocut.metrics import MetricLike
 from paretocut.schema.kinds import Either, Items, Kind, Real, Whole
 from paretocut.tail import SurpriseFits, fit_lists
-from paretocut.tail.fits import RuleDecider
+from paretocut.tail.rules import RuleEvidence, rule_counts
 from paretocut.truncators.base import METRIC, Truncator
 from paretocut.truncators.evidence import AgainstLimit
 from paretocut.truncators.neighbors import EMBEDDINGS, Lists, embeddings_of, nearest
@@ -116,14 +116,6 @@ class Surprise(Truncator):
         self.refit = refit
         self.min_window = min_window
 
-    def _fitting(self) -> FitOptions:
-        return {
-            "transform": self.transform,
-            "selection": self.selection,
-            "refit": self.refit,
-            "min_window": self.min_window,
-        }
-
     def check(self) -> None:
         super().check()
         chosen_rule("Surprise", {name: getattr(self, name) for name in (*RULES, "if_shallow")})
@@ -159,29 +151,19 @@ class Surprise(Truncator):
             self.embeddings_ = embeddings_of(lists, who="Surprise")
             self.values_, self.curves_ = keys, curves
 
-    def _level(self) -> tuple[str, float] | None:
-        """Return the rule that was given, and its level."""
+    def _rule(self) -> Rule | None:
+        """Return the rule that decides, or None when a threshold was learned."""
         for name in RULES:
             level = getattr(self, name)
             if level is not None:
-                return name, float(level)
-        return None
-
-    def _ruling(self) -> RuleDecider | None:
-        """Return what decides by a rule, or None when a threshold was learned."""
-        level = self._level()
-        if level is None:
-            if self.is_fitted:
-                return None
-            level = "alpha", _UNTRAINED
-        return RuleDecider(Rule(*level, self.if_shallow), self._fitting())
+                return Rule(name, float(level), self.if_shallow)
+        return None if self.is_fitted else Rule("alpha", _UNTRAINED, self.if_shallow)
 
     def decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
-        ruling = self._ruling()
-        if ruling is not None:
-            return ruling.decision(lists)
-        tails, limits = self.tails_of(lists), self._limits(lists)
-        keys = tails.surprise
+        tails, rule = self.tails_of(lists), self._rule()
+        if rule is not None:
+            return rule_counts(rule, tails), RuleEvidence(rule, tails)
+        keys, limits = tails.surprise, self._limits(lists)
         evidence = AgainstLimit(keys, limits, "surprise", self.taught, tails=tails)
         return count_kept(keys, limits), evidence
 
@@ -191,8 +173,8 @@ class Surprise(Truncator):
 
     @property
     def label(self) -> str:
-        ruling = self._ruling()
-        return super().label if ruling is None else ruling.label
+        rule = self._rule()
+        return super().label if rule is None else str(rule)
 
     def _limits(self, lists: RankedLists) -> FloatArray:
         """Return the learned threshold of each list."""
@@ -203,7 +185,13 @@ class Surprise(Truncator):
         return np.array([best_threshold(*part, self.bounds).threshold for part in near])
 
     def tails_of(self, lists: RankedLists) -> SurpriseFits:
-        return fit_lists(lists, self._fitting())
+        fitting: FitOptions = {
+            "transform": self.transform,
+            "selection": self.selection,
+            "refit": self.refit,
+            "min_window": self.min_window,
+        }
+        return fit_lists(lists, fitting)
 
     def result_values(self, lists: RankedLists) -> Ragged:
         """Return the surprise of each result; see `Truncator.result_values`."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from paretocut.decisions import Cuts
 from paretocut.decisions.options import OPTIONS, RULES
@@ -29,7 +27,7 @@ def cut(service: Service, asked: CutRequest, deadline: Deadline) -> Answer:
     if single:
         queries = None if asked.query is None else [asked.query]
     decided, counts = _decide(service, asked, lists, queries, deadline)
-    rows = [row for cuts in decided for row in as_rows(cuts, explain=asked.explain)]
+    rows = [row for cuts in decided for row in cuts.to_dicts(explain=asked.explain)]
     return Answer(rows[0] if single else rows, counts)
 
 
@@ -72,24 +70,6 @@ def chosen_by(models: Models, asked: Deciding) -> tuple[str, Chosen]:
     if asked.model is not None:
         decider, options["model"] = f"model:{asked.model}", models.truncator(asked.model)
     return decider, Chosen.of("cut", options, models=("model", "method"))
-
-
-def as_rows(cuts: Cuts, *, explain: bool = True) -> list[dict[str, Any]]:
-    """Return each decision as `Cut.to_dict` does, if asked without reason and warnings."""
-    columns = {
-        "k": cuts.k.tolist(),
-        "n": cuts.n.tolist(),
-        "indices": _rows(cuts.indices),
-        "method": [cuts.method] * len(cuts),
-    }
-    if explain:
-        columns |= {"reason": cuts.reasons, "warnings": cuts.warnings}
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-
-def _rows(lists: Ragged) -> list[list[Any]]:
-    values, offsets = lists.values.tolist(), lists.offsets.tolist()
-    return [values[start:stop] for start, stop in itertools.pairwise(offsets)]
 
 
 ROUTE = Route(
