@@ -57,7 +57,7 @@ def test_stop_says_what_the_library_says(
     assert row == {"query_id": "r", **as_json(state_after(rule, 150))}
     assert main(["stop", "run.txt", "--judged", "part.txt", *options]) == 0
     said = capsys.readouterr().out
-    assert said.startswith(f"r: {row['reason']}. Recall: surely at least {row['sure']:.2f}")
+    assert said.startswith(f"r: {row['reason']}. Recall: at least {row['at_least']:.2f}")
 
 
 def test_a_saved_rule_decides(review: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -194,7 +194,7 @@ def calibrated(
     scale, texts
         For lexical scores: the scale, and the texts of the nonsense and then of the queries.
     about
-        What is known about the search: attributes of `paretocut.background.Origin`.
+        Facts about the search: attributes of `paretocut.background.Origin`.
     """
     check_probability(alpha, who="calibrate", name="alpha")
     null = as_lists(nonsense, higher_is_better, who="calibrate")

@@ -15,7 +15,7 @@ from paretocut.errors import InvalidScoresError
 from paretocut.schema.parameters import shown
 
 _SORTED_AT_ONCE = 4_000_000  # values, about a tenth of a second
-_IN_ORDER = -1  # what the kernel calls lists that stand best first
+_IN_ORDER = -1  # the kernel's code for lists that are best first
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -187,7 +187,7 @@ class Ragged:
 
     @classmethod
     def unchecked(cls, values: NDArray[Any], offsets: IntArray) -> Ragged:
-        """Return what is known to be a 1-D array and its offsets, without looking again."""
+        """Return a column from a 1-D array and offsets that are known to be right."""
         ragged = object.__new__(cls)
         object.__setattr__(ragged, "values", values)
         object.__setattr__(ragged, "offsets", offsets)
@@ -223,11 +223,11 @@ class Ragged:
 RaggedLike: TypeAlias = (
     "Ragged | NDArray[Any] | Sequence[ArrayLike] | tuple[ArrayLike, ArrayLike] | Any"
 )
-"""What ``Ragged.from_any`` takes; ``Any`` stands for pyarrow list arrays."""
+"""Input of ``Ragged.from_any``; ``Any`` stands for pyarrow list arrays."""
 
 
 def best_first(scores: Ragged, higher_is_better: bool, who: str = "Ragged") -> IntArray | None:
-    """Return what sorts every list best first, or None when all of them are.
+    """Return the order that sorts every list best first, or None if all of them are.
 
     Scores that are not finite are refused in the name of ``who``.
     """

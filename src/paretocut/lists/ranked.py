@@ -91,7 +91,7 @@ class RankedList(Drawn):
 class RankedLists(Drawn):
     """Many ranked lists in columns, every list best first.
 
-    Lists that arrive in another order are sorted (stably), and what belongs to the results moves
+    Lists that arrive in another order are sorted (stably), and all columns of the results move
     with them. The lists remember whether their scores are distances: ``scores`` are as they came,
     and `merit` is always higher for better results. The caller's arrays are never modified.
 
@@ -243,7 +243,7 @@ class RankedLists(Drawn):
     def of_scores(
         cls, scores: Ragged, higher_is_better: bool, *, who: str, any_order: bool = False
     ) -> tuple[RankedLists, IntArray | None]:
-        """Return bare scores as lists, and what sorted their values (None: nothing had to).
+        """Return bare scores as lists, and the order that sorted their values (None if in order).
 
         Lists of five or more results that stand worst first are refused, unless ``any_order``:
         their direction must be wrong.

@@ -1,4 +1,4 @@
-"""What a value may be: its type, range and shape.
+"""Kinds of values: type, range and shape.
 
 Parameters, learned state and requests are declared with these kinds and checked by the same code.
 `paretocut.schema.parameters` puts the errors in the caller's words.
@@ -25,11 +25,11 @@ _WORDS = {"b": "true or false", "i": "integers", "f": "numbers"}
 
 
 class Kind(ABC):
-    """What one value may be."""
+    """The allowed type and range of one value."""
 
     @abstractmethod
     def check(self, value: Any, sizes: Sizes) -> Any:
-        """Return the value in its plain type; raise ValueError with what is allowed instead."""
+        """Return the value in its plain type; raise ValueError with the allowed values."""
 
 
 def checked(described: Mapping[str, Kind], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -274,7 +274,7 @@ class Either(Kind):
 
 
 class AnyOf(Kind):
-    """A value of the first kind that takes it; the last one says what is allowed."""
+    """A value of the first kind that takes it; the error is that of the last one."""
 
     def __init__(self, *kinds: Kind) -> None:
         self.kinds = kinds

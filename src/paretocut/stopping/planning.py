@@ -20,7 +20,7 @@ _MOST = 500  # relevant documents of a simulated review
 
 @dataclass(frozen=True)
 class Price:
-    """What one rule costs.
+    """The cost of one rule.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What all rules share: a review that is being read, and what is known of it so far."""
+"""The base of all rules, and a running review with its state."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class State:
         Whether the rule says that enough has been read.
     read, found, total
         Documents read, relevant ones among them, and all documents of the review.
-    sure
-        The recall reached for sure: at the confidence of the rule, or 95 %.
+    at_least
+        Lower bound of the recall, at the confidence of the rule, or 95 %.
     expected
         The expected recall; None before the first relevant document.
     interval
         Contains the true recall in about nine reviews out of ten; see `paretocut.stopping`.
-    more_without, more
+    to_read_if_none, to_read
         Documents still to read until the rule stops: if nothing more is found, and if relevant
         documents keep coming at the present rate.
     reason
@@ -48,11 +48,11 @@ class State:
     read: int
     found: int
     total: int
-    sure: float
+    at_least: float
     expected: float | None
     interval: tuple[float, float]
-    more_without: int
-    more: int
+    to_read_if_none: int
+    to_read: int
     reason: str
     warnings: tuple[str, ...] = ()
 
@@ -61,16 +61,16 @@ class State:
             return f"{self.reason}."
         low, high = self.interval
         return (
-            f"{self.reason}. Recall: surely at least {self.sure:.2f}, expected {self.expected:.2f} "
+            f"{self.reason}. Recall: at least {self.at_least:.2f}, expected {self.expected:.2f} "
             f"({low:.2f} to {high:.2f})."
         )
 
 
 @dataclass(frozen=True)
 class Recall:
-    """What can be said of the recall; see `State`."""
+    """Lower bound, estimate and interval of the recall; see `State`."""
 
-    sure: float = 0.0
+    at_least: float = 0.0
     expected: float | None = None
     interval: tuple[float, float] = (0.0, 1.0)
 
@@ -107,10 +107,10 @@ class Rule(ABC):
 
     @abstractmethod
     def _promise(self) -> str:
-        """Return what the rule promises, in a sentence."""
+        """Return the promise of the rule, in a sentence."""
 
     def _warnings(self, total: int, share: float | None) -> tuple[str, ...]:
-        """Return what speaks against the rule; the share of relevant ones may not be known yet."""
+        """Return reasons against the rule; the share of relevant documents may be unknown."""
         return ()
 
 
@@ -233,7 +233,7 @@ class Review(ABC):
         share = found / self.total / recall.expected if stop and recall.expected else None
         warnings = self.rule._warnings(self.total, share)
         return State(
-            *(stop, read, found, self.total, recall.sure, recall.expected, recall.interval),
+            *(stop, read, found, self.total, recall.at_least, recall.expected, recall.interval),
             *(without, more, reason, warnings),
         )
 
@@ -249,7 +249,7 @@ class Review(ABC):
 
     @abstractmethod
     def _recall(self) -> Recall:
-        """Return what is known of the recall, while something is unread."""
+        """Return the recall so far, while something is unread."""
 
     @abstractmethod
     def _ahead(self) -> tuple[int, int]:

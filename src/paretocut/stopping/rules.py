@@ -51,7 +51,7 @@ class UrnRule(Rule):
 
     @property
     def doubt(self) -> float:
-        """The level behind the recall that is reached for sure."""
+        """One minus the confidence of the lower bound of the recall."""
         return _SURE
 
     def replay(self, relevances: ArrayLike) -> int:
@@ -164,7 +164,7 @@ class Certificate(UrnRule):
 
     @property
     def doubt(self) -> float:
-        """The level of the rule, behind the recall that is reached for sure."""
+        """One minus the confidence of the lower bound of the recall: the level of the rule."""
         return self.level
 
     def _promise(self) -> str:
@@ -177,7 +177,7 @@ class Certificate(UrnRule):
 
 @dataclass(frozen=True)
 class Earlier:
-    """What finished reviews teach.
+    """The least p-values of finished reviews, and their sizes.
 
     Attributes
     ----------
@@ -193,7 +193,7 @@ class Earlier:
 
     @classmethod
     def of(cls, reviews: Iterable[Any], recall: float, tested: float) -> Earlier:
-        """Return what these reviews teach for one recall."""
+        """Return the values of these reviews for one recall."""
         least, totals, shares = [], [], []
         for i, relevances in enumerate(reviews):
             finds, total = as_finds(relevances, "Quantile")
@@ -223,7 +223,7 @@ _STATE: dict[str, Kind] = {
 
 @cache
 def learned() -> dict[str, Any]:
-    """Return what the shared reviews taught; `experiments.stop` writes it."""
+    """Return the values of the shared reviews; `experiments.stop` writes them."""
     return shipped("stopping.json")
 
 
@@ -232,8 +232,8 @@ class Quantile(UrnRule):
     """Stop at the p-value that was low enough in earlier reviews.
 
     The urn test of `Certificate` is too cautious, because rankings are better than chance. Here its
-    level is a conformal quantile of what finished reviews would have needed, so that at least a
-    share ``reliability`` of similar reviews reaches the recall.
+    level is a conformal quantile of the levels that finished reviews would have needed, so
+    that at least a share ``reliability`` of similar reviews reaches the recall.
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ class Quantile(UrnRule):
     Attributes
     ----------
     earlier_
-        What `fit` learned; None before, when the shipped levels are used.
+        Learned by `fit`; None before, when the shipped levels are used.
 
     Notes
     -----
@@ -305,7 +305,7 @@ class Quantile(UrnRule):
         return self._level(self._known())
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the rule and what it learned as one JSON file; `paretocut.load` reads it.
+        """Write the rule and its learned state as one JSON file; `paretocut.load` reads it.
 
         Parameters
         ----------

@@ -1,9 +1,9 @@
 """The urn test, which bounds how many relevant documents can still be unread.
 
-An urn holds all documents that were unread at some point. What was read from there on is seen as a
-random draw from it. If ``missed`` relevant documents of the urn are still unread, the probability
-of so few finds is the tail of a hypergeometric law. A good ranking draws more relevant documents
-than chance would and leaves fewer behind, so the test errs on the safe side.
+An urn holds all documents that were unread at some point. All documents read from there on are seen
+as a random draw from it. If ``missed`` relevant documents of the urn are still unread, the
+probability of so few finds is the tail of a hypergeometric law. A good ranking draws more relevant
+documents than chance would and leaves fewer behind, so the test errs on the safe side.
 """
 
 from __future__ import annotations

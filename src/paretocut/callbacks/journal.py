@@ -15,8 +15,8 @@ from paretocut.schema.files import naming
 class Journal:
     """Entries of a file, one JSON object a line; without a path they are not kept.
 
-    The first line says what the file holds, and for whom. A file that begins otherwise is refused
-    and left as it is. Half a line at the end, from a process that was killed, is removed.
+    The first line names the content of the file and its owner. A file that begins otherwise is
+    refused and left as it is. Half a line at the end, from a process that was killed, is removed.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class Journal:
     ) -> None:
         self.path = None if path is None else Path(path)
         self.entries: list[dict[str, Any]] = []
-        """What the file held."""
+        """Entries of the file when it was opened."""
         if self.path is None:
             return
         wanted = {"format": f"paretocut-{holds}", "version": 1, **head}
@@ -58,7 +58,7 @@ class Journal:
 
 
 def _lines(path: Path, head: Mapping[str, Any], holds: str) -> list[dict[str, Any]]:
-    """Return the objects of the file; what was cut off at its end is removed from it."""
+    """Return the objects of the file; half a line at its end is removed."""
     data = path.read_bytes() if path.exists() else b""
     whole = data.rfind(b"\n") + 1
     first = _object(data.partition(b"\n")[0])
