@@ -215,7 +215,7 @@ def calibrated(
     shapes = None if log is None else shapes_of(log)
     return Calibrated(base, background, alpha=alpha if log is None else None).record(
         nonsense=null.merit.ends()[0][null.scores.filled],
-        log=None if shapes is None else shapes[:, 0],
+        unjudged=None if shapes is None else shapes[:, 0],
         shapes=shapes,
         scale=scale,
         origin=Origin.of([x.merit for x in (null, log) if x is not None], **(about or {})),
