@@ -149,7 +149,7 @@ class SurpriseFit(Drawn):
         ----------
         **options
             One of ``alpha``, ``evalue``, ``fdr`` and ``min_surprise``, optionally with
-            ``if_shallow``, ``min_k`` and ``max_k``. They mean the same as in `paretocut.cut`.
+            ``if_unsure``, ``min_k`` and ``max_k``. They mean the same as in `paretocut.cut`.
         """
         return self._many.cut(**options)[0]
 

@@ -26,6 +26,7 @@ from paretocut.schema.kinds import Flag, Instance, Kind, Sizes, Whole, checked
 from paretocut.schema.parameters import check, check_bool, shown
 from paretocut.tail import SurpriseFits, fit_lists
 from paretocut.truncators.evidence import Clause, Taught
+from paretocut.truncators.naming import name_of, refuse_impostor
 
 
 class _MetricKind(Kind):
@@ -61,6 +62,8 @@ class Truncator(Drawn, ABC):
     """Whether what was learned from similarities means nothing for distances."""
     needs_relevance: ClassVar[bool] = False
     """Whether `decide` looks at the judgements of the lists, as only a ceiling does."""
+    learns_slowly: ClassVar[bool] = False
+    """Whether `fit` takes minutes, as that of a network does."""
     trusted: bool = False
     """Set on an object that was checked, needs no fit, and that nobody else can change."""
     _kept: ClassVar[tuple[str, ...]] = ()
@@ -69,11 +72,9 @@ class Truncator(Drawn, ABC):
     higher_is_better_: bool
     queries_: int
 
-    _classes: ClassVar[dict[str, type[Truncator]]] = {}
-
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        Truncator._classes[cls.__name__] = cls
+        refuse_impostor(cls)
 
     # What a subclass writes.
 
@@ -177,7 +178,7 @@ class Truncator(Drawn, ABC):
         self._check_direction(lists)
         found: Any = self.decide(lists)
         numbers, why = found if _is_pair(found) else (found, None)
-        counts = _checked_numbers(numbers, lists.scores.lengths, type(self).__name__)
+        counts = _checked_numbers(numbers, lists.scores, type(self).__name__)
         if why is None:
             why = f"chosen by {self.label}" + (f", {self.taught}" if self.is_fitted else "")
         evidence: Evidence = Clause(why) if isinstance(why, (str, list, tuple)) else why
@@ -436,6 +437,12 @@ class Truncator(Drawn, ABC):
         """Return class, parameters and what was learned as plain data."""
         who = type(self).__name__
         params = self.get_params(deep=False)
+        if unknown := params.keys() - self.parameters.keys():
+            raise InvalidParameterError(
+                "parameters must say what each argument may be before it can be saved, "
+                f"got nothing for {', '.join(sorted(unknown))}",
+                who=who,
+            )
         learned = {
             name: getattr(self, name)
             for name in self._learned()
@@ -443,11 +450,12 @@ class Truncator(Drawn, ABC):
         }
         if unknown := learned.keys() - self._kinds_of_learned().keys() - {*self._kept}:
             raise InvalidParameterError(
-                f"{who}: state must say what each learned attribute may be before it can be saved, "
-                f"got nothing for {', '.join(sorted(unknown))}"
+                "state must say what each learned attribute may be before it can be saved, "
+                f"got nothing for {', '.join(sorted(unknown))}",
+                who=who,
             )
         return {
-            "class": who,
+            "class": name_of(type(self)),
             "params": {name: encode(value, who=who, name=name) for name, value in params.items()},
             "learned": {name: encode(value, who=who, name=name) for name, value in learned.items()},
         }
@@ -558,25 +566,27 @@ def _is_pair(found: Any) -> bool:
     return (
         isinstance(found, tuple)
         and len(found) == 2
-        and (isinstance(found[1], (str, list, tuple)) or hasattr(found[1], "because"))
+        and (hasattr(found[1], "because") or isinstance(found[1], (str, list, tuple)))
     )
 
 
-def _checked_numbers(numbers: Any, lengths: IntArray, who: str) -> IntArray:
+def _checked_numbers(numbers: Any, scores: Ragged, who: str) -> IntArray:
     """Return the numbers as an array of our own type, or say which one is none."""
     try:
         counts = np.asarray(numbers)
     except ValueError:  # lists of unequal length
         raise _refused(who, shown(numbers)[:60]) from None
+    whole = counts.dtype.kind in "iu"
+    if whole and counts.shape == (1,) == (len(scores),) and 0 <= counts[0] <= scores.values.size:
+        return counts.astype(np.int64, copy=False)  # the common case, without a vector
+    lengths = scores.lengths
     if counts.shape != lengths.shape:
         shape = f"an array of shape {counts.shape}" if counts.ndim else f"{shown(numbers):.60}"
         raise _refused(who, f"{shape} for {lengths.size} lists")
-    if counts.dtype.kind not in "iu" and counts.size:
+    if not whole and counts.size:
         given = counts.tolist()
         odd = next((i for i, x in enumerate(given) if not (isinstance(x, float) and x % 1 == 0)), 0)
         raise _refused(who, f"{given[odd]!r:.60} ({counts.dtype}) for list {odd}")
-    if counts.size == 1 and 0 <= counts[0] <= lengths[0]:
-        return counts.astype(np.int64, copy=False)  # the common case, without a vector
     wrong = (counts < 0) | (counts > lengths)
     if wrong.any():
         i = int(np.argmax(wrong))
