@@ -164,7 +164,7 @@ class Certificate(UrnRule):
 
     @property
     def doubt(self) -> float:
-        """One minus the confidence of the lower bound of the recall: the level of the rule."""
+        """The level of the rule, which is one minus the confidence of the bound of the recall."""
         return self.level
 
     def _promise(self) -> str:
