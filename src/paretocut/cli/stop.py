@@ -11,7 +11,7 @@ from pathlib import Path
 
 from paretocut.cli import arguments
 from paretocut.cli.arguments import option, positive_int
-from paretocut.cli.terminal import note, print_json, warn
+from paretocut.cli.terminal import print_json, warn
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.io import Screening, read_qrels, read_screening
 from paretocut.io.streams import open_target
@@ -150,8 +150,13 @@ def _protocol(args: Namespace) -> Protocol:
             f"--protocol must name a new file, or come with --judged or --amend, got "
             f"{args.protocol}, which fixes one"
         )
+    else:
+        return protocol
     if not args.quiet:
-        note(f"{args.protocol} fixes {protocol.plans[-1]}")
+        recorded = stamp(None)
+        fixed = {key: one for key, one in protocol.plans[-1].items() if key not in recorded}
+        said = ", ".join(f"{key} {value}" for key, value in fixed.items())
+        sys.stdout.write(f"{args.protocol} fixes {said}\n")
     return protocol
 
 
