@@ -152,7 +152,7 @@ def _protocol(args: Namespace) -> Protocol:
         )
     else:
         return protocol
-    if not args.quiet:
+    if not (args.quiet or args.json):
         recorded = stamp(None)
         fixed = {key: one for key, one in protocol.plans[-1].items() if key not in recorded}
         said = ", ".join(f"{key} {value}" for key, value in fixed.items())
