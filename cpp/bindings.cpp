@@ -346,21 +346,6 @@ void find_levels(In<double> values, In<std::int64_t> offsets, double slope, doub
     });
 }
 
-void expected_cuts(In<double> values, In<std::int64_t> offsets, double slope, double rank_weight,
-                   double depth, InMatrix<double> levels, InMatrix<double> weights,
-                   double beta_squared, Out<std::int64_t> cuts) {
-    const paretocut::cuts::Lists lists = lists_of(values, offsets);
-    require(size(levels) == lists.count && size(weights) == lists.count &&
-                size(cuts) == lists.count && levels.shape(1) == weights.shape(1),
-            "there must be one row of levels and of weights and one cut per list");
-    without_interpreter([&] {
-        paretocut::cuts::expected_cuts(lists, {slope, rank_weight, depth}, levels.data(),
-                                       weights.data(), static_cast<std::int64_t>(levels.shape(1)),
-                                       beta_squared, cuts.data());
-        return true;
-    });
-}
-
 void believed_cuts(In<double> values, In<std::int64_t> offsets, double slope, double rank_weight,
                    double depth, InMatrix<double> beliefs, double beta_squared,
                    Out<std::int64_t> cuts) {
@@ -390,10 +375,6 @@ void register_cuts(nb::module_& m) {
     m.def("find_levels", &find_levels, nb::arg("values"), nb::arg("offsets"), nb::arg("slope"),
           nb::arg("rank_weight"), nb::arg("depth"), nb::arg("targets"),
           nb::arg("levels").noconvert(), "Levels at which so many results are expected relevant.");
-    m.def("expected_cuts", &expected_cuts, nb::arg("values"), nb::arg("offsets"), nb::arg("slope"),
-          nb::arg("rank_weight"), nb::arg("depth"), nb::arg("levels"), nb::arg("weights"),
-          nb::arg("beta_squared"), nb::arg("cuts").noconvert(),
-          "Cuts with the highest expected F-measure, a mixture over levels.");
     m.def("believed_cuts", &believed_cuts, nb::arg("values"), nb::arg("offsets"), nb::arg("slope"),
           nb::arg("rank_weight"), nb::arg("depth"), nb::arg("beliefs"), nb::arg("beta_squared"),
           nb::arg("cuts").noconvert(),
@@ -508,10 +489,11 @@ void register_trec(nb::module_& m) {
     nb::class_<trec::Reader>(m, "TrecReader", "Parser of a TREC run or of judgements, fed bytes.")
         .def(
             "__init__",
-            [](trec::Reader* self, bool qrels, bool negate) {
-                new (self) trec::Reader(qrels ? trec::Kind::qrels : trec::Kind::run, negate);
+            [](trec::Reader* self, bool qrels, bool negate, std::size_t lines_before) {
+                const trec::Kind kind = qrels ? trec::Kind::qrels : trec::Kind::run;
+                new (self) trec::Reader(kind, negate, lines_before);
             },
-            nb::arg("qrels"), nb::arg("negate"))
+            nb::arg("qrels"), nb::arg("negate"), nb::arg("lines_before") = 0)
         .def("feed", &feed, nb::arg("chunk"), "Take the next bytes; False when they are broken.")
         .def(
             "finish",
@@ -520,7 +502,7 @@ void register_trec(nb::module_& m) {
             },
             "End the file, group and sort; False when something is broken.")
         .def_prop_ro("problem", &problem, "Line and description of what is broken.")
-        .def_prop_ro("lines", &trec::Reader::lines, "Complete lines so far.")
+        .def_prop_ro("lines", &trec::Reader::lines, "Complete lines of the file so far.")
         .def_prop_ro("query_ids", &query_ids, "Query ids in order of first appearance.")
         .def("first_line", &trec::Reader::first_line, nb::arg("query"),
              "Line on which a query first appears.")

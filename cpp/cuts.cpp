@@ -265,7 +265,6 @@ class ListOdds {
     }
 
     std::int64_t size() const { return n_; }
-    const double* probabilities() const { return p_.data(); }
 
     // Fills the probabilities of relevance at a level; returns their sum.
     double at_level(double level) {
@@ -332,36 +331,6 @@ void find_levels(const Lists& lists, const Odds& odds, const double* targets, st
         const bool filled = list.load(i);
         for (std::int64_t j = i * points; j < (i + 1) * points; ++j) {
             levels[j] = filled ? list.level_of(targets[j]) : 0.0;
-        }
-    }
-}
-
-void expected_cuts(const Lists& lists, const Odds& odds, const double* levels,
-                   const double* weights, std::int64_t points, double beta_squared,
-                   std::int64_t* cuts) {
-    ListOdds list(lists, odds);
-    std::vector<double> value;
-    for (std::int64_t i = 0; i < lists.count; ++i) {
-        cuts[i] = 0;
-        if (!list.load(i)) continue;
-        value.assign(static_cast<std::size_t>(list.size()), 0.0);
-        for (std::int64_t j = i * points; j < (i + 1) * points; ++j) {
-            if (!(weights[j] > 0.0)) continue;
-            const double total = beta_squared * list.at_level(levels[j]);
-            const double* p = list.probabilities();
-            double hits = 0.0;
-            for (std::int64_t k = 0; k < list.size(); ++k) {
-                hits += p[k];
-                value[static_cast<std::size_t>(k)] +=
-                    weights[j] * hits / (static_cast<double>(k + 1) + total);
-            }
-        }
-        double best = 0.0;
-        for (std::int64_t k = 0; k < list.size(); ++k) {
-            if (value[static_cast<std::size_t>(k)] > best) {
-                best = value[static_cast<std::size_t>(k)];
-                cuts[i] = k + 1;
-            }
         }
     }
 }

@@ -65,15 +65,10 @@ void sort_lists(const Lists& lists, bool falling, std::int64_t* order);
 void find_levels(const Lists& lists, const Odds& odds, const double* targets, std::int64_t points,
                  double* levels);
 
-// Finds the cut with the highest expected F-measure, a mixture over several levels: levels and
-// weights are lists x points. beta_squared is 1 for F1.
-void expected_cuts(const Lists& lists, const Odds& odds, const double* levels,
-                   const double* weights, std::int64_t points, double beta_squared,
-                   std::int64_t* cuts);
-
-// The same, for a belief about the number of relevant results in each list: two log-normals, each
-// with its share, and mean and standard deviation of the logarithm (lists x 6). A fixed grid of
-// levels is weighted by how well the number that each level expects agrees with the belief.
+// Finds the cut with the highest expected F-measure (beta_squared is 1 for F1), for a belief about
+// the number of relevant results in each list: two log-normals, each with its share, and mean and
+// standard deviation of the logarithm (lists x 6). A fixed grid of levels is weighted by how well
+// the number that each level expects agrees with the belief.
 void believed_cuts(const Lists& lists, const Odds& odds, const double* beliefs, double beta_squared,
                    std::int64_t* cuts);
 

@@ -66,7 +66,7 @@ std::size_t Reader::Hash::operator()(std::string_view text) const { return hash_
 std::size_t Reader::line_of(std::size_t row) const {
     const auto after = std::upper_bound(blanks_.begin(), blanks_.end(), row,
                                         [](std::size_t r, const Blanks& b) { return r < b.row; });
-    return row + 1 + (after == blanks_.begin() ? 0 : std::prev(after)->so_far);
+    return before_ + row + 1 + (after == blanks_.begin() ? 0 : std::prev(after)->so_far);
 }
 
 Status Reader::feed(const char* data, std::size_t size) noexcept try {

@@ -77,8 +77,10 @@ class Column {
 
 class Reader {
   public:
-    // With `negate`, scores are distances: they are stored with the sign turned.
-    explicit Reader(Kind kind, bool negate = false) : kind_(kind), sign_(negate ? -1.0 : 1.0) {}
+    // With `negate`, scores are distances: they are stored with the sign turned. A part of a file
+    // has `lines_before` it.
+    explicit Reader(Kind kind, bool negate = false, std::size_t lines_before = 0)
+        : kind_(kind), sign_(negate ? -1.0 : 1.0), before_(lines_before), lines_(lines_before) {}
 
     // Takes the next bytes of the file. A line may be cut anywhere; the rest is expected to follow.
     Status feed(const char* data, std::size_t size) noexcept;
@@ -92,7 +94,7 @@ class Reader {
     std::size_t problem_line() const { return problem_line_; }
     const std::string& problem() const { return problem_; }
 
-    std::size_t lines() const { return lines_; }  // complete lines seen so far
+    std::size_t lines() const { return lines_; }  // complete lines of the file so far
 
     // After finish().
     std::size_t rows() const { return order_.size(); }
@@ -127,7 +129,8 @@ class Reader {
     Kind kind_;
     double sign_;
     std::string carry_;  // the beginning of a line whose end has not come yet
-    std::size_t lines_ = 0;
+    std::size_t before_;
+    std::size_t lines_;
     std::size_t problem_line_ = 0;
     std::string problem_;
 

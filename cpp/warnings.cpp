@@ -1,7 +1,9 @@
 #include "warnings.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <numeric>
 
 namespace paretocut::warnings {
 namespace {
@@ -9,6 +11,8 @@ namespace {
 constexpr double kTiedShare = 0.25;             // of results that equal their neighbour
 constexpr double kSaturatedShare = 0.25;        // of results within 0.01 of 0 or 1
 constexpr double kSmooth = 1.1051709180756477;  // e^0.1: ratio of gaps; about e if measured
+constexpr std::int64_t kFewestFused = 10;       // results of a list that can be told to be fused
+constexpr std::int64_t kHead = 16;              // results that are looked at for it
 
 // Whether neighbours tie often, and whether gaps follow each other smoothly, as those of a function
 // of the rank do. Gaps between measured scores are nearly independent, so the logarithms of two
@@ -37,9 +41,78 @@ std::uint8_t of_gaps(const double* x, std::int64_t n) {
     return pairs >= 8 && 2 * small > pairs ? kRankOnly : 0;
 }
 
-// Whether too many scores are the reciprocal of an integer. In reciprocal-rank fusion a result that
-// only one ranking has found scores `1 / (k + rank)` exactly, and such results are many.
+// The weights of the rankings in a fusion, three at the most.
+struct Weights {
+    std::array<double, 3> of;
+    int count;
+};
+
+constexpr Weights kWeights[] = {{{1}, 1},        {{1, 1}, 2},     {{0.5, 0.5}, 2},
+                                {{0.6, 0.4}, 2}, {{0.7, 0.3}, 2}, {{0.75, 0.25}, 2},
+                                {{0.8, 0.2}, 2}, {{0.9, 0.1}, 2}, {{2.0 / 3, 1.0 / 3}, 2},
+                                {{2, 1}, 2},     {{1, 1, 1}, 3},  {{1.0 / 3, 1.0 / 3, 1.0 / 3}, 3}};
+
+// How exactly the sums of a fusion are met, and from which rank on they are no longer looked for.
+struct Lattice {
+    double constant, deepest, error;
+};
+
+// Whether a score is a sum of `weight / (constant + rank)` over some of the rankings, with whole
+// ranks. The largest term is at least an equal share of the score, so there are few ranks to try.
+bool on_lattice(double score, const Weights& weights, const Lattice& lattice) {
+    if (std::fabs(score) <= lattice.error) return true;
+    if (weights.count == 0 || score < 0.0) return false;
+    for (int i = 0; i < weights.count; ++i) {
+        const double weight = weights.of[i];
+        if (i > 0 && weight == weights.of[i - 1]) continue;
+        Weights others{{}, 0};
+        for (int j = 0; j < weights.count; ++j)
+            if (j != i) others.of[others.count++] = weights.of[j];
+        const double share = (score - lattice.error) / weights.count;
+        const double last = std::min(lattice.deepest, weight / share - lattice.constant);
+        double rank = std::max(0.0, std::ceil(weight / (score + lattice.error) - lattice.constant));
+        for (; rank <= last; rank += 1.0)
+            if (on_lattice(score - weight / (lattice.constant + rank), others, lattice))
+                return true;
+    }
+    return false;
+}
+
+// Whether the best scores all come from reciprocal-rank fusion, with one of the usual constants and
+// sets of weights. Of scores rounded to three or four digits the size must do: four rankings reach
+// 4 / 61.
 bool fused(const double* x, std::int64_t n) {
+    if (n < kFewestFused || !(x[0] > 0.0 && x[0] <= 3.0)) return false;
+    std::array<double, kHead> head;
+    std::size_t distinct = 0;
+    bool single = true, rounded = true;
+    for (std::int64_t i = 0; i < std::min(n, kHead); ++i) {
+        if (i == 0 || x[i] != x[i - 1]) head[distinct++] = x[i];
+        single = single && x[i] == static_cast<double>(static_cast<float>(x[i]));
+        rounded = rounded && std::fabs(1e4 * x[i] - std::nearbyint(1e4 * x[i])) < 1e-6;
+    }
+    if (!(head[distinct - 1] > 0.0)) return false;
+    if (rounded) return x[0] <= 4.0 / 61;
+    if (distinct < 5) return false;
+    for (const double constant : {60.0, 2.0, 1.0}) {
+        for (const Weights& weights : kWeights) {
+            const double most = (weights.of[0] + weights.of[1] + weights.of[2]) / constant;
+            if (head[0] > most * (1.0 + 1e-6)) continue;
+            // Numbers of single precision are so coarse that deep ranks would match any of them.
+            const double deepest = !single ? 2000 : weights.count == 3 ? 200 : 1000;
+            const double error = single ? 1.2e-7 : 1e-13;
+            if (std::all_of(head.begin(), head.begin() + distinct, [&](double score) {
+                    return on_lattice(score, weights, {constant, deepest, error * score});
+                }))
+                return true;
+        }
+    }
+    return false;
+}
+
+// Whether too many scores are the reciprocal of an integer: in a deep fused list, of however many
+// rankings and however rounded, most results were found by one ranking only.
+bool reciprocal(const double* x, std::int64_t n) {
     std::int64_t counted = 0, whole = 0;
     for (std::int64_t i = 0; i < n; ++i) {
         if (!(x[i] > 1.0 / 400 && x[i] < 1.0 / 10) || (i > 0 && x[i] == x[i - 1])) continue;
@@ -48,7 +121,14 @@ bool fused(const double* x, std::int64_t n) {
         whole += std::fabs(inverse - std::nearbyint(inverse)) < 0.02;
     }
     const double chance = 0.04 * static_cast<double>(counted);
-    return counted >= 20 && static_cast<double>(whole) > chance + 4.0 * std::sqrt(chance);
+    return counted >= 20 && static_cast<double>(whole) > chance + 6.0 * std::sqrt(chance);
+}
+
+// Whether each list was put on a scale of its own: from exactly 1 to exactly 0, or with the sum 1.
+bool rescaled(const double* x, std::int64_t n) {
+    if (n < 3) return false;
+    if (x[0] == 1.0 && x[n - 1] == 0.0 && x[n - 2] != 0.0) return true;
+    return x[n - 1] >= 0.0 && x[0] < 1.0 && std::fabs(std::accumulate(x, x + n, 0.0) - 1.0) < 1e-6;
 }
 
 bool saturated(const double* x, std::int64_t n) {
@@ -71,7 +151,8 @@ void diagnose(const cuts::Lists& lists, std::uint8_t* warnings) {
         warnings[i] = 0;
         if (n == 0) continue;
         if (n > 1) warnings[i] |= of_gaps(x, n);
-        if (fused(x, n)) warnings[i] |= kRankOnly;
+        if (fused(x, n) || reciprocal(x, n)) warnings[i] |= kRankOnly;
+        if (rescaled(x, n)) warnings[i] |= kRescaled;
         if (saturated(x, n)) warnings[i] |= kSaturated;
     }
 }

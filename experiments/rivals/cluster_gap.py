@@ -47,7 +47,7 @@ class ClusterGap(ShapeRule):
     Retrieval: Dynamic Context Selection for RAG Applications", 2025 (arXiv 2511.14769).
     """
 
-    _parameters: ClassVar = {"position_weight": Real(0), "max_clusters": Whole(2)}
+    parameters: ClassVar = {"position_weight": Real(0), "max_clusters": Whole(2)}
 
     def __init__(self, position_weight: float = 1.0, *, max_clusters: int = 10) -> None:
         self.position_weight = position_weight

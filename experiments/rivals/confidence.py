@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -13,8 +12,9 @@ from paretocut.decisions.cuts import Evidence
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
 from paretocut.metrics import MetricLike
-from paretocut.schema.kinds import Either, Fitted, Items, Kind, Real, Text, Whole
-from paretocut.truncators.base import METRIC, TRUNCATOR, Truncator
+from paretocut.schema.kinds import Either, Items, Kind, Real, Text, Whole
+from paretocut.truncators.base import METRIC, TRUNCATOR, Fitted, Truncator
+from paretocut.truncators.evidence import Taught
 from paretocut.truncators.search import best_threshold
 
 CONFIDENCES = {
@@ -87,7 +87,7 @@ class Confidence(Truncator):
     intercept_: float
     base_: Truncator
 
-    _parameters: ClassVar = {
+    parameters: ClassVar = {
         "by": Text(tuple(CONFIDENCES)),
         "base": Either(TRUNCATOR),
         "abstain": Either(Real(above=0, below=1)),
@@ -113,16 +113,17 @@ class Confidence(Truncator):
         self.depth = depth
         self.penalty = penalty
 
-    def _state(self, given: Mapping[str, Any]) -> dict[str, Kind]:
+    @property
+    def state(self) -> dict[str, Kind]:
         count = self.depth if self.by == "linear" else 0
         state: dict[str, Kind] = {
             "threshold_": Real(infinite=True),
             "coef_": Items(Real(), size=count),
             "intercept_": Real(),
         }
-        return state if self.base is None else {**state, "base_": Fitted(Truncator)}
+        return state if self.base is None else {**state, "base_": Fitted()}
 
-    def _fit(self, lists: RankedLists) -> None:
+    def learn(self, lists: RankedLists) -> None:
         filled = lists.scores.lengths > 0
         if not filled.any():
             raise InvalidParameterError(
@@ -147,14 +148,14 @@ class Confidence(Truncator):
         chances = Ragged.from_any(sure[filled, None])
         self.threshold_ = best_threshold(chances, Ragged.from_any(pairs[filled])).threshold
 
-    def _decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
+    def decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
         sure, within = self._confidence(lists), lists.scores.lengths
         inner: Evidence | None = None
         if self.base is not None:
-            within, inner = self.base_._decide(lists)
+            within, inner = self.base_.decision(lists)
         # Distances are shown as distances; differences and predictions have no direction.
         sign = -1.0 if self.by == "max" and not lists.higher_is_better else 1.0
-        evidence = _Sure(sure, self.threshold_, CONFIDENCES[self.by], sign, self._taught(), inner)
+        evidence = _Sure(sure, self.threshold_, CONFIDENCES[self.by], sign, self.taught, inner)
         return np.where(sure >= self.threshold_, within, 0), evidence
 
     def _within(self, lists: RankedLists) -> IntArray:
@@ -180,9 +181,13 @@ class Confidence(Truncator):
         sure = np.nan_to_num(sure, nan=largest, posinf=largest, neginf=-largest)
         return np.where(lists.scores.lengths > 0, sure, -np.inf)
 
-    def _taught(self) -> str:
-        judged = self.abstain is None or self.by == "linear"
-        return super()._taught() if judged else super()._taught().replace("judged", "unjudged")
+    @property
+    def taught(self) -> Taught:
+        return Taught(self.queries_, judged=self.needs_full_judgements)
+
+    @property
+    def needs_full_judgements(self) -> bool:
+        return self.abstain is None or self.by == "linear"
 
 
 @dataclass(frozen=True)

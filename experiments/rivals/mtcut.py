@@ -68,8 +68,8 @@ class MtCut(AttnCut):
     Multi-task Learning with Multi-gate Mixture-of-Experts", KDD 2018.
     """
 
-    _parameters: ClassVar = {
-        **AttnCut._parameters,
+    parameters: ClassVar = {
+        **AttnCut.parameters,
         "experts": Whole(1),
         "relevance_weight": Real(0),
         "order_weight": Real(0),

@@ -54,7 +54,7 @@ class TailAware(ShapeRule):
     Selection for Retrieval-Augmented Generation", ECML PKDD 2026 (arXiv 2606.11907).
     """
 
-    _parameters: ClassVar = {"level": Real(above=0, below=1)}
+    parameters: ClassVar = {"level": Real(above=0, below=1)}
 
     def __init__(self, level: float = 0.1) -> None:
         self.level = level

@@ -186,7 +186,7 @@ def _states() -> list[dict[str, Any]]:
             state = review.state
             if state.expected is not None:
                 true = state.found / one.relevant.sum()
-                seen[share].append((true, state.expected, *state.interval, state.sure))
+                seen[share].append((true, state.expected, *state.interval, state.at_least))
     rows = []
     for share, values in seen.items():
         true, expected, low, high, sure = np.array(values).T

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from paretocut.background import Background
+from paretocut.errors import InvalidParameterError
 from paretocut.fusion import Fusion
 from paretocut.schema.files import load_model
 from paretocut.stopping import Quantile
@@ -40,3 +42,21 @@ def load(path: str | os.PathLike[str]) -> Truncator | Background | Fusion | Quan
     tags = ("truncator", "background", "fusion", "stopping")
     model: Truncator | Background | Fusion | Quantile = load_model(path, *tags)
     return model
+
+
+def load_as(kind: Any, what: str, path: str, option: str) -> Any:
+    """Return the model in a file, which must be of one kind; an option named the file."""
+    found = load(path)
+    if not isinstance(found, kind):
+        got = f"{type(found).__name__} in {path}"
+        raise InvalidParameterError(f"{option} must name {what}, got {got}")
+    return found
+
+
+def load_decider(path: str) -> Truncator | Background:
+    """Return the model that ``--model NAME=FILE`` names."""
+    kinds = (Truncator, Background)
+    found: Truncator | Background = load_as(
+        kinds, "a saved truncator or background", path, "--model"
+    )
+    return found

@@ -151,14 +151,19 @@ def test_a_rule_and_a_truncator_together_are_refused(host: Host) -> None:
         host.cut(truncator=truncators.FixedK(3), transform="log")
 
 
-def test_what_is_no_truncator_is_refused(host: Host, tmp_path: Path) -> None:
-    background = pc.Background.fit(lists_of(60, True, answered=False))
+def test_a_background_gates_whatever_else_decides(host: Host, tmp_path: Path) -> None:
+    background = pc.Background.fit(lists_of(60, host.higher_is_better, answered=False))
     path = tmp_path / "background.json"
     background.save(path)
-    for wrong in (background, path):
-        with pytest.raises(ValueError, match=r"truncator must be .*Gated\(base, background\)"):
-            host.cut(truncator=wrong)
-    with pytest.raises(ValueError, match="truncator must be a truncator or the path"):
+    for gate in (background, path):
+        gated = Gated(truncators.Consensus(), background)
+        assert host.cut(truncator=gate) == host.cut(truncator=gated)
+        few = Gated(truncators.Consensus(expect="few"), background)
+        assert host.cut(truncator=gate, expect="few") == host.cut(truncator=few)
+
+
+def test_what_is_no_truncator_is_refused(host: Host) -> None:
+    with pytest.raises(ValueError, match="truncator must be a truncator, a background, the words"):
         host.cut(truncator=5)
 
 

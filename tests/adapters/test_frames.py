@@ -1,151 +1,400 @@
-"""Arrow, pandas, Polars and DuckDB: the engine's numbers, whatever the columns look like."""
+"""Frames of pandas, Polars, Arrow and DuckDB: the rows that the engine itself would keep."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from collections.abc import Callable
+import functools
 from typing import Any
 
 import numpy as np
 import pytest
-from columns import OPTIONS, expected, expected_rows, lists_of_scores, row_table
+from columns import OPTIONS, lists_of_scores, row_table, truncators_of, work_of
+from frames import CASES, ENGINES, Engine, documented, kept_rows, rows_kept
+from hypothesis import given
+from hypothesis import strategies as st
 from support import importorskip
 
 import paretocut as pc
+from paretocut.errors import InvalidParameterError, InvalidScoresError
 
 pa = importorskip("pyarrow")
 pd = importorskip("pandas")
 pl = importorskip("polars")
 duckdb = importorskip("duckdb")
 
-import paretocut.adapters.arrow as of_arrow  # noqa: E402
-import paretocut.adapters.duckdb_udf as of_duckdb  # noqa: E402
-import paretocut.adapters.pandas as of_pandas  # noqa: E402
-import paretocut.adapters.polars  # noqa: E402
-from paretocut.adapters.frames import FrameCutter  # noqa: E402
+from paretocut.adapters import clusters, frames  # noqa: E402
+from paretocut.adapters.frames import is_frame, keep_frame  # noqa: E402
+from paretocut.adapters.keeper import Keeper  # noqa: E402
+from paretocut.truncators.choose import Chosen  # noqa: E402
 
-# Some lists are short, which the rules say; test_warnings.py looks at that.
-pytestmark = pytest.mark.filterwarnings("ignore::paretocut.adapters.ScoresWarning")
-
-LISTS = [*lists_of_scores(), None]
-Answer = list[tuple[int | None, list[float] | None]]
+LISTS = lists_of_scores()
+ROWS = row_table(LISTS)
+keep = functools.partial(keep_frame, query="query_id", score="score")
+every_engine = pytest.mark.parametrize("name", ENGINES)
 
 
-def plain(value: Any) -> Any:
-    """Return a cell as Python has it."""
-    if value is None or value is pd.NA:
-        return None
-    return value.tolist() if hasattr(value, "tolist") else value
+def engine(name: str) -> Engine:
+    return ENGINES[name]()
 
 
-def by_arrow(lists: list[Any], **options: Any) -> Answer:
-    result = of_arrow.cut_lists(pa.table({"scores": lists}), **options)
-    return list(zip(result["k"].to_pylist(), result["surprise"].to_pylist(), strict=True))
+def plain_rows(table: Any) -> list[tuple[Any, ...]]:
+    return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
 
-def by_batch(lists: list[Any], **options: Any) -> Answer:
-    batch = pa.record_batch({"scores": pa.array(lists, pa.large_list(pa.float64()))})
-    result = of_arrow.cut_lists(batch, **options)
-    assert isinstance(result, pa.RecordBatch)
-    return list(zip(result["k"].to_pylist(), result["surprise"].to_pylist(), strict=True))
-
-
-def by_pandas(lists: list[Any], **options: Any) -> Answer:
-    result = of_pandas.cut_lists(pd.DataFrame({"scores": lists}), **options)
-    return [(plain(k), plain(s)) for k, s in zip(result["k"], result["surprise"], strict=True)]
-
-
-def by_pandas_on_arrow(lists: list[Any], **options: Any) -> Answer:
-    column = pd.Series(lists, dtype=pd.ArrowDtype(pa.list_(pa.float64())))
-    result = of_pandas.cut_lists(pd.DataFrame({"scores": column}), **options)
-    assert result["surprise"].dtype == column.dtype
-    return [(plain(k), plain(s)) for k, s in zip(result["k"], result["surprise"], strict=True)]
-
-
-def by_polars(lists: list[Any], **options: Any) -> Answer:
-    scores = pl.col("scores").paretocut
-    frame = pl.DataFrame({"scores": lists}, schema={"scores": pl.List(pl.Float64)})
-    return frame.select(scores.k(**options), scores.surprise(**options)).rows()
-
-
-def by_polars_streaming(lists: list[Any], **options: Any) -> Answer:
-    lazy = pl.LazyFrame({"scores": lists}, schema={"scores": pl.List(pl.Float64)})
-    both = lazy.select(pl.col("scores").paretocut.cut(**options)).unnest("scores")
-    assert both.collect_schema() == {
-        "k": pl.Int64,
-        "surprise": pl.List(pl.Float64),
-        "reason": pl.String,
-    }
-    return both.drop("reason").collect(engine="streaming").rows()
-
-
-def by_polars_series(lists: list[Any], **options: Any) -> Answer:
-    series = pl.Series("scores", lists, dtype=pl.List(pl.Float64)).paretocut
-    k, surprise = series.k(**options), series.surprise(**options)
-    assert series.cut(**options).name == "scores"
-    return list(zip(k.to_list(), surprise.to_list(), strict=True))
-
-
-def by_duckdb(lists: list[Any], **options: Any) -> Answer:
-    with duckdb.connect() as connection:
-        of_duckdb.register(connection, **options)
-        connection.execute("CREATE TABLE runs (i INT, scores DOUBLE[])")
-        for row in enumerate(lists):
-            connection.execute("INSERT INTO runs VALUES (?, ?)", row)
-        query = "SELECT paretocut_k(scores), paretocut_surprise(scores) FROM runs ORDER BY i"
-        return connection.execute(query).fetchall()
-
-
-WAYS: list[Callable[..., Answer]] = [
-    by_arrow, by_batch, by_pandas, by_pandas_on_arrow, by_polars, by_polars_streaming,
-    by_polars_series, by_duckdb,
-]  # fmt: skip
-every_way = pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
-
-
-@every_way
+@every_engine
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_numbers_are_those_of_the_engine(
-    way: Callable[..., Answer], options: dict[str, Any]
+def test_the_rows_are_those_of_the_engine_in_their_order(
+    name: str, options: dict[str, Any]
 ) -> None:
-    answer = way(LISTS, **options)
-    assert answer[-1] == (None, None)
-    assert answer[:-1] == [expected(scores, **options) for scores in LISTS[:-1]]
+    make, read = engine(name)
+    frame = make(pa.table(ROWS))
+    kept = keep(frame, **options)
+    assert type(kept) is type(frame)
+    assert plain_rows(read(kept)) == kept_rows(LISTS, **options)
 
 
-@every_way
-def test_lists_that_are_all_null_have_no_decision(way: Callable[..., Answer]) -> None:
-    assert way([None, None]) == [(None, None), (None, None)]
+@every_engine
+def test_rows_may_come_in_any_order_and_nothing_is_refused_by_chance(name: str) -> None:
+    # Ten thousand groups of five: about 80 of them stand worst first by accident.
+    generator = np.random.default_rng(0)
+    scores = generator.exponential(size=(10_000, 5)).round(4)
+    order = generator.permutation(50_000)
+    columns = {
+        "query_id": np.repeat(np.arange(10_000), 5)[order],
+        "score": scores.ravel()[order],
+        "row": np.arange(50_000),
+    }
+    make, read = engine(name)
+    kept = read(keep(make(pa.table(columns))))
+    assert kept["row"].to_pylist() == sorted(kept["row"].to_pylist())
+    wanted = -np.sort(-scores)
+    k = pc.cut_batch(wanted).k
+    found = np.zeros(10_000)
+    np.add.at(found, kept["query_id"].to_numpy(), kept["score"].to_numpy())
+    np.testing.assert_allclose(found, [own[:n].sum() for own, n in zip(wanted, k, strict=True)])
 
 
-@every_way
-def test_no_lists_at_all_is_no_problem(way: Callable[..., Answer]) -> None:
-    assert way([]) == []
+@every_engine
+def test_worst_first_is_an_order_like_any_other(name: str) -> None:
+    make, read = engine(name)
+    frame = make(pa.table({"query_id": ["q"] * 20, "score": [*np.linspace(0, 1, 18), 8.0, 9.0]}))
+    assert read(keep(frame))["score"].to_pylist() == [8.0, 9.0]
+    assert read(keep(frame, higher_is_better=False, max_k=1))["score"].to_pylist() == [0.0]
 
 
-@every_way
-def test_the_rule_decides(way: Callable[..., Answer]) -> None:
-    # Guards against options that get lost: on these lists the rules disagree.
-    strict, loose = way(LISTS, evalue=0.05), way(LISTS, alpha=0.5)
-    assert strict[0][0] == 3 < loose[0][0]
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(-5, 5)), max_size=40), st.booleans())
+def test_any_rows_are_kept_as_list_by_list(rows: list[tuple[int, int]], up: bool) -> None:
+    # Ties: the first rows of a query are kept.
+    lists: dict[int, list[float]] = {}
+    for query, score in rows:
+        lists.setdefault(query, []).append(float(score))
+    frame = pd.DataFrame(rows, columns=["query_id", "score"])
+    found = keep(frame, higher_is_better=up, min_k=1)
+    pairs = list(zip(found["query_id"], found["score"].astype(float), strict=True))
+    places = {query: i for i, query in enumerate(lists)}
+    pairs.sort(key=lambda pair: places[pair[0]])  # stable
+    assert pairs == rows_kept(lists, up=up, min_k=1)
 
 
-@every_way
-def test_scores_that_are_not_numbers_or_not_finite_are_refused(way: Callable[..., Answer]) -> None:
-    refused = (pc.errors.InvalidScoresError, duckdb.Error, pl.exceptions.ComputeError)
-    with pytest.raises(refused, match=r"scores must be finite, got inf at index 1"):
-        way([[2.0, 1.0], [1.0, float("inf"), 2.0]])
+@pytest.mark.parametrize("case", CASES)
+@every_engine
+def test_the_table_of_the_page_says_what_becomes_of_a_column(name: str, case: str) -> None:
+    says = documented()[case][name.removesuffix(" lazy").removesuffix(" batch")]
+    one = CASES[case]
+    make, read = engine(name)
+    frame = make(pa.table({"query": one.query(), "score": one.score()}))
+    if says.startswith("error"):
+        column = case.partition(":")[0].replace("queries", "query").replace("scores", "score")
+        refused = (InvalidScoresError, InvalidParameterError, pl.exceptions.ComputeError)
+        with pytest.raises(refused, match=f"keep: column '{column}' must hold"):
+            read(keep_frame(frame, query="query", score="score"))
+        return
+    assert says in ("read", "no result", "one list")
+    found = one.read(read(keep_frame(frame, query="query", score="score")))
+    assert found == one.want
 
 
-@pytest.mark.parametrize("way", [by_arrow, by_batch, by_polars, by_polars_streaming, by_duckdb])
-def test_a_null_score_has_no_part_in_the_fit(way: Callable[..., Answer]) -> None:
-    scores = LISTS[0]
-    k, surprise = expected(scores, evalue=0.05)
-    with_nulls = [None, *scores[:7], None, *scores[7:], None]
-    ((found_k, found),) = way([with_nulls], evalue=0.05)
-    assert found_k == k == 3
-    assert found == [None, *surprise[:7], None, *surprise[7:], None]
+def test_the_table_has_every_case_and_engine() -> None:
+    table = documented()
+    assert table.keys() == CASES.keys()
+    local = {name.removesuffix(" lazy").removesuffix(" batch") for name in ENGINES}
+    assert all(row.keys() == {*local, "Spark", "Ray"} for row in table.values())
+
+
+@every_engine
+def test_an_endless_score_is_named_with_its_query_or_its_list_is_dropped(name: str) -> None:
+    make, read = engine(name)
+    columns = {"query_id": ["a", "b", "b", "a"], "score": [1.0, 2.0, float("inf"), 0.9]}
+    refused = (InvalidScoresError, pl.exceptions.ComputeError)
+    with pytest.raises(refused, match=r"column 'score' .* infinite in row 2, of query 'b'"):
+        read(keep(make(pa.table(columns))))
+    with pytest.warns(pc.adapters.ScoresWarning, match="nothing is kept of 1 such list"):
+        found = read(keep(make(pa.table(columns)), on_error="drop"))
+    assert set(found["query_id"].to_pylist()) == {"a"}
+
+
+def test_no_tail_is_fitted_unless_the_decision_or_the_caller_needs_it() -> None:
+    frame = pd.DataFrame(ROWS)
+    assert work_of(lambda: keep(frame)) == 0
+    assert work_of(lambda: keep(frame, explain=["k", "n"])) == 0
+    lists = sum(bool(scores) for scores in LISTS)
+    assert work_of(lambda: keep(frame, evalue=0.05)) >= lists
+    assert work_of(lambda: keep(frame, explain=["surprise"])) >= lists
+
+
+@every_engine
+def test_columns_explain_the_rows_that_are_kept(name: str) -> None:
+    make, read = engine(name)
+    asked = ["k", "n", "surprise", "reason", "warnings"]
+    found = read(keep(make(pa.table(ROWS)), evalue=0.05, explain=asked)).to_pylist()
+    assert [tuple(row.values())[:3] for row in found] == kept_rows(LISTS, evalue=0.05)
+    for row in found:
+        scores = LISTS[int(row["query_id"][1:])]
+        alone = pc.cut(scores, evalue=0.05)
+        assert (row["k"], row["n"], row["reason"]) == (alone.k, alone.n, alone.reason)
+        assert row["surprise"] == alone.surprise[row["position"]]
+        assert row["warnings"] == ", ".join(alone.warnings)
+    empty = read(keep(make(pa.table(ROWS)), max_k=0, explain=asked))
+    assert empty.num_rows == 0
+    assert empty.column_names == [*ROWS, *asked]
+
+
+@every_engine
+def test_the_decisions_come_too_and_know_their_queries(name: str) -> None:
+    make, _ = engine(name)
+    frame = make(pa.table(ROWS))
+    if name == "Polars lazy":
+        with pytest.raises(InvalidParameterError, match=r"explain must name columns.*got True"):
+            keep(frame, explain=True)
+        return
+    _, cuts = keep(frame, explain=True)
+    found = dict(zip(cuts.lists.query_ids.tolist(), cuts, strict=True))
+    for i, scores in enumerate(LISTS):
+        if scores:
+            cut = found.pop(f"q{i}")
+            assert (cut.k, cut.reason) == (pc.cut(scores).k, pc.cut(scores).reason)
+    assert not found
+
+
+@every_engine
+def test_a_frame_without_queries_is_one_answer_and_its_order_tells_the_direction(name: str) -> None:
+    make, read = engine(name)
+    for scores in ([9.0, 8.0, 1.0, 0.9, 0.8], [0.1, 0.2, 0.9, 0.95, 1.0]):
+        frame = make(pa.table({"id": range(5), "distance": scores}))
+        assert read(keep_frame(frame, score="distance"))["id"].to_pylist() == [0, 1]
+    mixed = make(pa.table({"id": range(4), "distance": [9.0, 0.1, 8.0, 0.2]}))
+    refused = (InvalidScoresError, pl.exceptions.ComputeError)
+    with pytest.raises(refused, match=r"query must name a column; or.*higher_is_better"):
+        read(keep_frame(mixed, score="distance"))
+    found = read(keep_frame(mixed, score="distance", higher_is_better=False))
+    assert found["id"].to_pylist() == [1, 3]
+    if name != "Polars lazy":
+        _, cut = keep_frame(mixed, score="distance", higher_is_better=True, explain=True)
+        assert (cut.k, cut.n) == (2, 4)
+
+
+@every_engine
+def test_a_fitted_truncator_brings_its_own_direction(name: str) -> None:
+    make, read = engine(name)
+    near = [[0.1, 0.12, *np.linspace(0.8, 1, 30)]] * 5
+    judged = pc.RankedLists(near, relevance=[[1, 1, *[0] * 30]] * 5, higher_is_better=False)
+    truncator = pc.truncators.ScoreThreshold("minmax").fit(judged)
+    frame = make(pa.table({"query_id": ["q"] * 32, "score": near[0]}))
+    assert read(keep(frame, truncator=truncator))["score"].to_pylist() == [0.1, 0.12]
+    refused = (InvalidScoresError, pl.exceptions.ComputeError)
+    with pytest.raises(refused, match="lists must hold distances"):
+        read(keep(frame, truncator=truncator, higher_is_better=True))
+    gate = pc.Background.fit(np.linspace(0.5, 0.8, 60), higher_is_better=False)
+    gated = pc.truncators.Gated(pc.truncators.Consensus(), gate)
+    assert read(keep(frame, truncator=gated))["score"].to_pylist() == [0.1, 0.12]
+
+
+def test_truncators_decide_as_they_do_alone() -> None:
+    for truncator in truncators_of(LISTS):
+        kept, cuts = keep(pd.DataFrame(ROWS), truncator=truncator, explain=True)
+        counts = kept["query_id"].value_counts()
+        for query, cut in zip(cuts.lists.query_ids.tolist(), cuts, strict=True):
+            alone = truncator.cut(LISTS[int(query[1:])])
+            assert counts.get(query, 0) == cut.k == alone.k
+            assert cut.reason == alone.reason
+
+
+# What frames look like.
+
+
+@every_engine
+def test_no_rows_at_all_is_no_problem(name: str) -> None:
+    make, read = engine(name)
+    schema = pa.schema({"query_id": pa.string(), "score": pa.float64()})
+    assert read(keep(make(schema.empty_table()))).num_rows == 0
+
+
+def test_odd_indexes_and_columns_of_pandas_stay() -> None:
+    frame = pd.DataFrame(ROWS)
+    wanted = [row[1:] for row in kept_rows(LISTS)]
+    several = frame.set_index(pd.MultiIndex.from_arrays([frame["position"] % 3, frame["score"]]))
+    twice = frame.set_index(frame["position"] % 2)
+    for odd in (several, twice, frame[::-1]):
+        before = odd.copy()
+        kept = keep(odd)
+        pd.testing.assert_frame_equal(odd, before)
+        rows = list(zip(kept["position"], kept["score"], strict=True))
+        assert sorted(rows) == sorted(wanted)
+        assert set(kept.index) <= set(odd.index)
+        assert kept.index.names == odd.index.names
+    wide = frame.rename(columns={"query_id": ("q", 1), "score": ("s", 2), "position": 7})
+    found = keep_frame(wide, query=("q", 1), score=("s", 2))
+    assert list(zip(found[7], found[("s", 2)], strict=True)) == wanted
+
+
+def test_pandas_categories_without_rows_and_missing_ones_are_exact() -> None:
+    queries = pd.Categorical(["b", None, "a", "b", None, "a"], categories=["z", "a", "b", "y"])
+    frame = pd.DataFrame({"query_id": queries, "score": [9.0, 5.0, 1.0, 0.1, 0.2, 8.0]})
+    kept, cuts = keep(frame, explain=True)
+    assert kept["score"].tolist() == [9.0, 5.0, 8.0]
+    assert kept["query_id"].dtype == frame["query_id"].dtype
+    assert len(cuts) == 3
+
+
+def test_objects_in_pandas_are_read_if_all_are_numbers() -> None:
+    for words in (["1", "2"], [1.0, "2"], [1j, 2j], [True, False], [1.0, None, "x"]):
+        frame = pd.DataFrame({"query_id": 1, "score": pd.Series(words, dtype=object)})
+        with pytest.raises(InvalidScoresError, match="column 'score' must hold numbers, got"):
+            keep(frame)
+    mixed = pd.DataFrame({"query_id": 1, "score": pd.Series([9, None, 0.5, 0.4], dtype=object)})
+    assert keep(mixed)["score"].tolist() == [9]
+    nothing = pd.DataFrame({"query_id": [1], "score": pd.Series([None], dtype=object)})
+    assert len(keep(nothing)) == 0
+    lists = pd.DataFrame({"query_id": [{"a": 1}], "score": [1.0]})
+    with pytest.raises(InvalidParameterError, match="column 'query_id' must hold names"):
+        keep(lists)
+
+
+@every_engine
+def test_names_that_are_missing_twice_or_taken_are_refused(name: str) -> None:
+    make, _ = engine(name)
+    frame = make(pa.table(ROWS))
+    for wrong, argument in (({"query": "x"}, "query"), ({"score": "x"}, "score")):
+        with pytest.raises(
+            InvalidParameterError, match=f"{argument} must name one column, one of .*; got 'x'"
+        ):
+            keep(frame, **wrong)
+    with pytest.raises(InvalidParameterError, match="score must name the column"):
+        keep_frame(frame, query="query_id")
+    with pytest.raises(InvalidParameterError, match=r"explain must be .*'k'.*got 'x'"):
+        keep(frame, explain=["x"])
+    with pytest.raises(InvalidParameterError, match="on_error must be"):
+        keep(frame, on_error="ignore")
+    with pytest.raises(InvalidParameterError, match="e_value"):
+        keep(frame, e_value=0.05)
+    taken = make(pa.table({**ROWS, "k": ROWS["score"]}))
+    with pytest.raises(InvalidParameterError, match="explain must name a new column, got 'k'"):
+        keep(taken, explain="k")
+
+
+def test_two_columns_of_one_name_are_refused_only_if_they_are_asked_for() -> None:
+    table = pa.table([[1, 1], [2.0, 1.0], [3.0, 4.0]], names=["query_id", "score", "score"])
+    for frame in (table, table.to_pandas()):
+        with pytest.raises(InvalidParameterError, match="got 'score', the name of 2 columns"):
+            keep(frame)
+    other = pa.table([[1, 1], [2.0, 1.0], [3, 4], [5, 6]], names=["query_id", "score", "x", "x"])
+    assert keep(other, max_k=1)[3].to_pylist() == [5]
+    assert keep(other.to_pandas(), max_k=1)["x"].to_numpy().tolist() == [[3, 5]]
+
+
+def test_dictionaries_of_arrow_may_hold_a_value_twice_or_null() -> None:
+    words = pa.array(["a", "b", "a", None])
+    codes = pa.array([0, 2, 3, None, 1, 0], pa.uint8())
+    column = pa.DictionaryArray.from_arrays(codes, words)
+    table = pa.table({"query_id": column, "score": [9.0, 1.0, 8.0, 0.1, 7.0, 0.9]})
+    kept, cuts = keep(table, explain=True)
+    assert kept["score"].to_pylist() == [9.0, 8.0, 7.0]
+    assert cuts.lists.query_ids.tolist() == ["a", "None", "b"]
+    assert kept.schema.equals(table.schema)
+
+
+def test_types_of_duckdb_stay_and_the_relation_can_be_queried() -> None:
+    with duckdb.connect() as connection:
+        connection.execute("create type mood as enum ('sad', 'glad')")
+        connection.execute("create table _made as select 1 as kept")  # no name of ours counts
+        relation = connection.sql(
+            "select 'q' as query_id, 10 - i as score, 'glad'::mood as mood, '101'::bit as bits, "
+            "i::hugeint as large, uuid() as own from range(9) t(i)"
+        )
+        kept = keep(relation)
+        assert kept.types == relation.types
+        rows = connection.sql("select score, bits, mood from kept order by score desc").fetchall()
+        assert rows[:2] == [(10, "101", "glad"), (9, "101", "glad")]
+        assert len(rows) == pc.cut([10.0 - i for i in range(9)]).k
+
+
+def test_lazy_frames_stay_lazy_and_later_filters_come_later() -> None:
+    frame = pl.DataFrame(ROWS)
+    seen: list[int] = []
+    source = frame.lazy().map_batches(lambda part: seen.append(len(part)) or part)
+    kept = keep(source, evalue=0.05)
+    assert not seen
+    low = kept.filter(pl.col("score") < 1.01).select("score").collect()["score"].to_list()
+    assert seen == [len(frame)]
+    assert low == [row[2] for row in kept_rows(LISTS, evalue=0.05) if row[2] < 1.01]
+
+
+def test_what_is_no_frame_is_refused_and_subclasses_are_frames() -> None:
+    class Mine(pd.DataFrame):
+        pass
+
+    assert is_frame(Mine(ROWS))
+    assert len(keep(Mine(ROWS))) == len(kept_rows(LISTS))
+    for other in ([1.0], {"score": [1.0]}, np.zeros((2, 2)), pd.Series([1.0])):
+        assert not is_frame(other)
+    with pytest.raises(InvalidParameterError, match=r"frame must be .*got list"):
+        keep_frame([1.0], score="score")
+
+
+# Lists in cells.
+
+
+@every_engine
+def test_lists_in_cells_are_shortened_with_those_along(name: str) -> None:
+    make, read = engine(name)
+    lists = [*LISTS, None, [None, *LISTS[0], float("nan")]]
+    table = pa.table(
+        {
+            "query": range(len(lists)),
+            "scores": pa.array(lists, pa.list_(pa.float64())),
+            "ids": [None if one is None else [f"d{i}" for i in range(len(one))] for one in lists],
+        }
+    )
+    frame = make(table)
+    asked = ["k", "n", "reason", "surprise"]
+    kept = keep_frame(frame, score="scores", along="ids", evalue=0.05, explain=asked)
+    assert type(kept) is type(frame)
+    found = read(kept).to_pylist()
+    assert [row["query"] for row in found] == list(range(len(lists)))
+    for row, scores in zip(found, lists, strict=True):
+        if scores is None:
+            assert {row[name] for name in ("scores", "ids", *asked)} == {None}
+            continue
+        known = [(i, one) for i, one in enumerate(scores) if one is not None and one == one]
+        alone = pc.cut([one for _, one in known], evalue=0.05)
+        places = [known[i][0] for i in sorted(alone.indices.tolist())]
+        assert row["scores"] == [scores[i] for i in places]
+        assert row["ids"] == [f"d{i}" for i in places]
+        assert (row["k"], row["n"], row["reason"]) == (alone.k, alone.n, alone.reason)
+        assert row["surprise"] == alone.surprise[sorted(alone.indices)].tolist()
+    untouched = str(read(make(table)).to_pylist())  # NaN is not equal to itself
+    assert str(read(frame).to_pylist()) == untouched
+
+
+def test_cells_of_pandas_stay_what_they_are() -> None:
+    scores = [np.array([9.0, 0.1, 8.0]), np.array([1.0])]
+    frame = pd.DataFrame({"scores": scores, "ids": [("a", "b", 3), ("c",)]}, index=[5, 5])
+    kept = keep_frame(frame, score="scores", along=["ids"])
+    assert [one.tolist() for one in kept["scores"]] == [[9.0, 8.0], [1.0]]
+    assert kept["ids"].tolist() == [("a", 3), ("c",)]
+    assert kept.index.tolist() == [5, 5]
+    wrong = pd.DataFrame({"scores": [[1.0, "x"]]})
+    with pytest.raises(InvalidScoresError, match="column 'scores' must hold numbers"):
+        keep_frame(wrong, score="scores")
 
 
 def kinds_of_lists() -> list[Any]:
@@ -153,220 +402,103 @@ def kinds_of_lists() -> list[Any]:
         pa.list_(pa.float64()),
         pa.large_list(pa.float64()),
         pa.list_view(pa.float64()),
+        pa.large_list_view(pa.float64()),
         pa.list_(pa.float64(), 60),
+        pa.list_(pa.float32()),
+        pa.list_(pa.decimal128(12, 6)),
     ]
 
 
 @pytest.mark.parametrize("kind", kinds_of_lists(), ids=str)
 def test_slices_of_every_kind_of_arrow_list_are_respected(kind: Any) -> None:
-    lists = lists_of_scores(lengths=(60,) * 6)
-    whole = pa.array([*lists[:3], None, *lists[3:]], kind)
-    k, surprise, _ = of_arrow.cut_array(whole[2:5], evalue=0.05)
-    wanted = [expected(lists[2], evalue=0.05), (None, None), expected(lists[3], evalue=0.05)]
-    assert list(zip(k.to_pylist(), surprise.to_pylist(), strict=True)) == wanted
+    lists = [[round(one, 6) for one in scores] for scores in lists_of_scores(lengths=(60,) * 6)]
+    plain = pa.array([*lists[:3], None, *lists[3:]])
+    table = pa.table({"scores": _cast(plain, kind)})[2:5]
+    found = keep_frame(table, score="scores", evalue=0.05)["scores"].to_pylist()
+    assert found[1] is None
+    for got, scores in ((found[0], lists[2]), (found[2], lists[3])):
+        alone = pc.cut(scores, evalue=0.05)
+        want = [scores[i] for i in sorted(alone.indices.tolist())]
+        assert [float(one) for one in got] == pytest.approx(want, rel=1e-6)
 
 
-@pytest.mark.parametrize("number", [pa.float32(), pa.int16(), pa.uint64()], ids=str)
-def test_numbers_of_every_type_are_taken_as_doubles(number: Any) -> None:
-    scores = pa.array([1 + round(1000 * x) for x in LISTS[0]]).cast(number)
-    k, surprise, _ = of_arrow.cut_array(pa.array([scores.to_pylist()], pa.list_(number)))
-    assert (k[0].as_py(), surprise[0].as_py()) == expected([float(x) for x in scores.to_pylist()])
+def _cast(plain: Any, kind: Any) -> Any:
+    if "view" in str(kind) or pa.types.is_fixed_size_list(kind):
+        return pa.array(plain.to_pylist(), kind)
+    return plain.cast(kind)
 
 
-@pytest.mark.parametrize("shape", [[60], [6, 10]])
+def test_views_are_read_by_their_own_offsets_and_sizes() -> None:
+    values = pa.array([8.0, 0.1, 9.0, 0.2, 7.0])
+    offsets, sizes = pa.array([2, 0, 0], pa.int32()), pa.array([3, 2, 0], pa.int32())
+    views = pa.ListViewArray.from_arrays(offsets, sizes, values)
+    table = pa.table({"scores": views})
+    assert keep_frame(table, score="scores")["scores"].to_pylist() == [[9.0, 7.0], [8.0], []]
+    empty = pa.array([[], [0.9, 0.1]], pa.list_view(pa.float64()))
+    found = keep_frame(pa.table({"scores": empty}), score="scores")
+    assert found["scores"].to_pylist() == [[], [0.9]]
+
+
+@pytest.mark.parametrize("shape", [[6], [2, 3]])
 def test_tensors_of_one_dimension_are_lists_and_others_are_refused(shape: list[int]) -> None:
-    (scores,) = lists_of_scores(lengths=(60,))
-    storage = pa.array([scores], pa.list_(pa.float64(), 60))
-    kind = pa.fixed_shape_tensor(pa.float64(), shape)
-    tensors = pa.ExtensionArray.from_storage(kind, storage)
+    storage = pa.array([[9.0, 8.0, 0.3, 0.2, 0.1, 0.0]], pa.list_(pa.float64(), 6))
+    tensors = pa.ExtensionArray.from_storage(pa.fixed_shape_tensor(pa.float64(), shape), storage)
+    table = pa.table({"scores": tensors})
     if len(shape) == 1:
-        assert of_arrow.cut_array(tensors)[0].to_pylist() == [expected(scores)[0]]
+        assert keep_frame(table, score="scores")["scores"].to_pylist() == [[9.0, 8.0]]
     else:
-        with pytest.raises(pc.errors.InvalidScoresError, match=r"array of lists, got extension"):
-            of_arrow.cut_array(tensors)
+        with pytest.raises(InvalidScoresError, match="must hold numbers, got extension"):
+            keep_frame(table, score="scores")
 
 
-@pytest.mark.parametrize("values", [["a"], [1.0], [["a"]], [[[1.0]]]], ids=str)
-def test_columns_that_are_not_lists_of_numbers_are_refused(values: list[Any]) -> None:
-    with pytest.raises(pc.errors.InvalidScoresError, match=r"must be (an array of lists|numbers)"):
-        of_arrow.cut_lists(pa.table({"scores": values}))
+def test_lists_and_queries_or_lists_of_unequal_length_are_refused() -> None:
+    table = pa.table({"query_id": [1], "scores": [[1.0, 2.0]], "ids": [["a"]]})
+    with pytest.raises(InvalidParameterError, match="query must be left out"):
+        keep_frame(table, query="query_id", score="scores")
+    with pytest.raises(InvalidParameterError, match=r"'ids' must hold lists as long .* in row 0"):
+        keep_frame(table, score="scores", along="ids")
+    with pytest.raises(InvalidParameterError, match="along must be left out"):
+        keep_frame(pa.table(ROWS), query="query_id", score="score", along="position")
+    with pytest.raises(InvalidScoresError, match="must hold numbers, got list"):
+        keep_frame(pa.table({"scores": [[[1.0]]]}), score="scores")
 
 
-def test_chunks_stay_chunks() -> None:
-    lists = LISTS[:4]
-    column = pa.chunked_array([pa.array(lists[:1]), pa.array(lists[1:])])
-    result = of_arrow.cut_lists(pa.table({"scores": column}))
-    assert [len(chunk) for chunk in result["k"].chunks] == [1, 3]
-    assert result["k"].to_pylist() == [expected(scores)[0] for scores in lists]
+# Sorted batches, as clusters see them.
 
 
-def test_doubles_are_read_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    numbers = np.random.default_rng(0).exponential(size=600)
-    seen = []
-    decide = FrameCutter.decide
-    monkeypatch.setattr(
-        FrameCutter, "decide", lambda self, lists: seen.append(lists) or decide(self, lists)
-    )
-    lists = pa.ListArray.from_arrays(pa.array([0, 200, 400, 600], pa.int32()), pa.array(numbers))
-    of_arrow.cut_array(lists[1:])
-    pl.Series(pl.from_arrow(lists)).paretocut.k()
-    assert np.shares_memory(seen[0].values, numbers)
-    assert not seen[1].values.flags.owndata
-    assert seen[0].values.size == 400
-
-
-ROWS = row_table(LISTS[:-1])
-
-
-def rows_by_polars(**options: Any) -> Any:
-    frame = pl.DataFrame(ROWS)
-    score = pl.col("score")
-    lists = frame.group_by("query_id").agg("position", score)
-    lists = lists.with_columns(pl.col("score").paretocut.cut(**options).struct.unnest())
-    rows = lists.explode("position", "score", "surprise")
-    best = score.rank("ordinal", descending=options.get("higher_is_better", True))
-    rows = rows.with_columns(kept=best.over("query_id") <= pl.col("k"))
-    return frame.join(rows, on=["query_id", "position"], maintain_order="left").to_pandas()
-
-
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
-@pytest.mark.parametrize("library", ["arrow", "pandas", "polars"])
-def test_rows_of_a_query_are_one_list_wherever_they_are(
-    library: str, options: dict[str, Any]
+@pytest.mark.parametrize("lengths", [[4000], [1] * 100, [0, 7, 60, 16, 15, 17, 1, 32] * 9, []])
+def test_whole_queries_are_found_and_no_row_is_looked_at_twice(
+    lengths: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if library == "arrow":
-        result = of_arrow.cut_rows(pa.table(ROWS), **options).to_pandas()
-    elif library == "pandas":
-        index = range(1000, 1000 - len(ROWS["score"]), -1)
-        result = of_pandas.cut_rows(pd.DataFrame(ROWS, index=index), **options)
-        assert result.index.tolist() == list(index)
-    else:
-        result = rows_by_polars(**options)
-    assert result["score"].tolist() == ROWS["score"]
-    for i, scores in enumerate(LISTS[:-1]):
-        of_query = result[result["query_id"] == f"q{i}"]
-        found = list(zip(of_query["surprise"], of_query["kept"], strict=True))
-        assert found == expected_rows(scores, **options)
+    # It looked at all rows of a query again with every batch: quadratic for a long query.
+    queries = pa.array(np.repeat(np.arange(len(lengths)), lengths))
+    table = pa.table({"query_id": queries, "row": np.arange(len(queries))})
+    looked_at, codes_of = [0], clusters.codes_of
+
+    def counted(column: Any, keeper: Any) -> Any:
+        looked_at[0] += len(column)
+        return codes_of(column, keeper)
+
+    monkeypatch.setattr(clusters, "codes_of", counted)
+    keeper = Keeper(Chosen.of("keep", {}), "query_id", "row", (), (), None, False, False)
+    batches = (table[at : at + 16] for at in range(0, len(queries), 16))
+    parts = list(clusters.whole_queries(batches, keeper))
+    assert looked_at == [len(queries)]
+    assert pa.concat_tables([table[:0], *parts]).equals(table)
+    ends = [part["query_id"][-1].as_py() for part in parts]
+    starts = [part["query_id"][0].as_py() for part in parts]
+    assert all(end < start for end, start in zip(ends, starts[1:], strict=False))
 
 
-def test_rows_without_a_score_are_not_kept() -> None:
-    scores = [*LISTS[0], None]
-    wanted = expected_rows(LISTS[0], evalue=0.05)
-    columns = {"query_id": [None] * len(scores), "score": scores}
-    by_arrow = of_arrow.cut_rows(pa.table(columns), evalue=0.05)
-    by_pandas = of_pandas.cut_rows(pd.DataFrame(columns), evalue=0.05)
-    found = list(zip(by_arrow["surprise"].to_pylist(), by_arrow["kept"].to_pylist(), strict=True))
-    assert found == [*wanted, (None, False)]
-    found = list(zip(by_pandas["surprise"], by_pandas["kept"], strict=True))
-    assert found[:-1] == wanted
-    assert np.isnan(found[-1][0])
-    assert not found[-1][1]
+# Fusion.
 
 
-def test_no_rows_at_all_is_no_problem() -> None:
-    schema = pa.schema({"query_id": pa.string(), "score": pa.float64()})
-    assert of_arrow.cut_rows(schema.empty_table()).num_rows == 0
-    assert len(of_pandas.cut_rows(pd.DataFrame({"query_id": [], "score": []}))) == 0
-
-
-def test_the_first_of_tied_rows_is_kept() -> None:
-    scores = [5.0, 5.0, *np.linspace(0, 1, 50)]
-    frame = pd.DataFrame({"query_id": 1, "score": scores})
-    assert np.flatnonzero(of_pandas.cut_rows(frame, max_k=1, min_k=1)["kept"]).tolist() == [0]
-
-
-def test_what_the_caller_has_is_not_changed() -> None:
-    scores = [np.array(one) for one in LISTS[:-1]]
-    for one in scores:
-        one.setflags(write=False)
-    frame = pd.DataFrame({"scores": scores})
-    rows = pd.DataFrame(ROWS)
-    of_pandas.cut_lists(frame)
-    of_pandas.cut_rows(rows)
-    assert frame.columns.tolist() == ["scores"]
-    assert rows.equals(pd.DataFrame(ROWS))
-    table = pa.table({"scores": LISTS})
-    of_arrow.cut_lists(table, higher_is_better=False)
-    assert table.equals(pa.table({"scores": LISTS}))
-
-
-@pytest.mark.parametrize("module", [of_arrow, of_pandas], ids=["arrow", "pandas"])
-def test_columns_are_neither_invented_nor_overwritten(module: Any) -> None:
-    columns = {"scores": [[1.0]], "k": [1], "query_id": [1], "score": [1.0], "kept": [True]}
-    frame = pa.table(columns) if module is of_arrow else pd.DataFrame(columns)
-    refused = pc.errors.InvalidParameterError
-    with pytest.raises(refused, match=r"cut_lists: k must name a new column, got 'k'"):
-        module.cut_lists(frame)
-    with pytest.raises(refused, match=r"column must name a column, one of scores, k, .* 'x'"):
-        module.cut_lists(frame, "x")
-    with pytest.raises(refused, match=r"cut_rows: kept must name a new column"):
-        module.cut_rows(frame)
-    with pytest.raises(refused, match=r"query must name a column"):
-        module.cut_rows(frame, "x")
-    with pytest.raises(refused, match=r"score must name a column"):
-        module.cut_rows(frame, score="x")
-    assert "n" in getattr(module.cut_lists(frame, k="n"), "column_names", ["n"])
-
-
-def test_pandas_says_what_is_wrong_with_frame_or_column() -> None:
-    with pytest.raises(
-        pc.errors.InvalidParameterError, match=r"frame must be a pandas.DataFrame, got polars\."
-    ):
-        of_pandas.cut_rows(pl.DataFrame(ROWS))
-    words = pd.DataFrame({"query_id": "q", "points": ["high", "low"]})
-    with pytest.raises(
-        pc.errors.InvalidScoresError, match=r"column 'points' must hold numbers, got .*'high'"
-    ):
-        of_pandas.cut_rows(words, score="points")
-
-
-def test_duckdb_refuses_bad_options_before_any_query() -> None:
-    with duckdb.connect() as connection:
-        with pytest.raises(pc.errors.InvalidParameterError, match="evalue must be in"):
-            of_duckdb.register(connection, evalue=-1)
-        with pytest.raises(
-            pc.errors.InvalidParameterError, match=r"options must be among .*, got e_value"
-        ):
-            of_duckdb.register(connection, e_value=0.05)  # type: ignore[call-arg]
-
-
-def test_functions_of_two_rules_live_side_by_side_in_duckdb() -> None:
-    with duckdb.connect() as connection:
-        of_duckdb.register(connection, evalue=0.05)
-        of_duckdb.register(
-            connection, k="generous", surprise="unused", reason="unused_too", alpha=0.2
-        )
-        found = connection.execute("SELECT paretocut_k($1), generous($1)", [LISTS[0]]).fetchone()
-    assert found == (expected(LISTS[0], evalue=0.05)[0], expected(LISTS[0], alpha=0.2)[0])
-
-
-def test_duckdb_works_on_more_rows_than_one_vector_holds() -> None:
-    generator = np.random.default_rng(3)
-    scores = generator.exponential(size=(5000, 30))
-    runs = pa.table({"i": np.arange(5000), "scores": list(scores)})
-    with duckdb.connect() as connection:
-        connection.register("runs", runs)
-        of_duckdb.register(connection)
-        found = connection.execute("SELECT paretocut_k(scores) FROM runs ORDER BY i").fetchall()
-    assert [k for (k,) in found] == pc.truncators.Consensus().predict(scores).tolist()
-
-
-@pytest.mark.parametrize(
-    ("package", "extra", "code"),
-    [
-        ("pyarrow", "arrow", "import paretocut.adapters.arrow as a; a.cut_array(None)"),
-        ("pandas", "pandas", "import paretocut.adapters.pandas as a; a.cut_lists(None)"),
-        ("polars", "polars", "import paretocut.adapters.polars"),
-        ("duckdb", "duckdb", "import paretocut.adapters.duckdb_udf as a; a.register(None)"),
-        ("pyspark", "spark", "import paretocut.adapters.spark as a; a.cut_lists(None)"),
-        ("ray", "ray", "import paretocut.adapters.ray as a; a.cut_rows(None)"),
-    ],
-)
-def test_a_missing_package_is_named_with_its_pip_line(package: str, extra: str, code: str) -> None:
-    blocked = f"import sys; sys.modules[{package!r}] = None\n"
-    done = subprocess.run(
-        [sys.executable, "-c", blocked + code], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 1
-    assert "MissingExtraError" in done.stderr
-    assert f"pip install 'paretocut[{extra}]'" in done.stderr
+def test_arrow_tables_are_fused_like_pandas_frames() -> None:
+    words = pa.table({"query_id": ["q", "q"], "doc_id": ["a", "b"], "score": [7.0, 2.0]})
+    vectors = pa.table({"query_id": ["q", "q"], "doc_id": ["b", "c"], "score": [0.9, 0.5]})
+    arms = {"words": words, "vectors": vectors}
+    found = frames.fuse_frames(arms, method="rrf")
+    assert found["doc_id"].to_pylist() == ["b", "a", "c"]
+    assert found["score_words"].to_pylist() == [2.0, 7.0, None]
+    pandas = {name: table.to_pandas() for name, table in arms.items()}
+    assert frames.fuse_frames(pandas, method="rrf")["rank_words"].tolist() == [2, 1, 0]

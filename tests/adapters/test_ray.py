@@ -10,11 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
-from columns import OPTIONS, expected, expected_rows, lists_of_scores, row_table, truncators_of
+from columns import OPTIONS, lists_of_scores, row_table, truncators_of
+from frames import CASES, documented, kept_rows
 from processes import command, wait_for
 from support import importorskip
 
+import paretocut as pc
+from paretocut.adapters.frames import keep_frame
 from paretocut.errors import InvalidParameterError
 
 pytestmark = [
@@ -48,92 +52,75 @@ def ray() -> Iterator[Any]:
         ray.shutdown()
 
 
-def answers(dataset: Any) -> list[tuple[Any, Any]]:
-    """Return k and surprise of each row, by the column `i`."""
-    rows = sorted(dataset.take_all(), key=lambda row: row["i"])
-    return [(row["k"], None if row["surprise"] is None else list(row["surprise"])) for row in rows]
+def dataset(ray: Any, table: Any) -> Any:
+    half = table.num_rows // 2
+    return ray.data.from_arrow([table[:half], table[half:]])
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_lists_get_the_numbers_of_the_engine(ray: Any, options: dict[str, Any]) -> None:
-    import pyarrow as pa
-
-    from paretocut.adapters.ray import cut_lists
-
-    k, surprise = expected(LISTS[0], **options)
-    table = pa.table({"i": range(9), "scores": [*LISTS, None, [None, *LISTS[0], None]]})
-    found = answers(cut_lists(ray.data.from_arrow([table[:4], table[4:]]), **options))
-    assert found[:7] == [expected(scores, **options) for scores in LISTS]
-    assert found[7:] == [(None, None), (k, [None, *surprise, None])]
+def plain(dataset: Any) -> list[dict[str, Any]]:
+    return list(dataset.take_all())
 
 
-@pytest.mark.parametrize("lengths", [(60, 60, 60), (60, 0, 25)], ids=["equal", "ragged"])
-def test_arrays_in_a_column_are_lists_too(ray: Any, lengths: tuple[int, ...]) -> None:
-    from paretocut.adapters.ray import cut_lists
-
-    lists = lists_of_scores(lengths=lengths)
-    items = [{"i": i, "scores": np.array(scores)} for i, scores in enumerate(lists)]
-    found = answers(cut_lists(ray.data.from_items(items), evalue=0.05))
-    assert found == [expected(scores, evalue=0.05) for scores in lists]
+@pytest.mark.parametrize("options", [OPTIONS[0], OPTIONS[-1]], ids=str)
+def test_the_rows_are_those_of_the_engine(ray: Any, options: dict[str, Any]) -> None:
+    rows = dataset(ray, pa.table(row_table(LISTS)))
+    kept = plain(keep_frame(rows, query="query_id", score="score", **options))
+    assert sorted(tuple(row.values()) for row in kept) == sorted(kept_rows(LISTS, **options))
 
 
-def test_rows_of_a_query_are_one_list_wherever_they_are(ray: Any) -> None:
-    import pyarrow as pa
-
-    from paretocut.adapters.ray import cut_rows
-
-    options = OPTIONS[-1]
-    table = pa.table(row_table(LISTS))
-    dataset = ray.data.from_arrow([table[:150], table[150:]])
-    found: dict[str, list[Any]] = {}
-    rows = cut_rows(dataset, **options).take_all()
-    for row in sorted(rows, key=lambda row: row["position"]):
-        found.setdefault(row["query_id"], []).append((row["surprise"], row["kept"]))
-    wanted = {f"q{i}": expected_rows(one, **options) for i, one in enumerate(LISTS) if one}
-    assert found == wanted
+@pytest.mark.parametrize("case", CASES)
+def test_the_table_of_the_page_says_what_becomes_of_a_column(ray: Any, case: str) -> None:
+    says, one = documented()[case]["Ray"], CASES[case]
+    rows = dataset(ray, pa.table({"query": one.query(), "score": one.score()}))
+    if says.startswith("error"):
+        column = "query" if case.startswith("queries") else "score"
+        with pytest.raises(Exception, match=f"column '{column}' must hold"):
+            plain(keep_frame(rows, query="query", score="score"))
+    else:
+        kept = plain(keep_frame(rows, query="query", score="score"))
+        assert one.read(pa.Table.from_pylist(kept)) == one.want
 
 
-def test_workers_get_the_truncator_and_give_its_reason(ray: Any, tmp_path: Path) -> None:
-    from paretocut.adapters.ray import cut_lists
-
-    items = [{"i": i, "scores": scores} for i, scores in enumerate(LISTS)]
-    dataset = ray.data.from_items(items).materialize()
+def test_columns_explain_and_workers_get_the_truncator(ray: Any, tmp_path: Path) -> None:
+    rows = dataset(ray, pa.table(row_table(LISTS))).materialize()
     for truncator in truncators_of(LISTS):
         truncator.save(tmp_path / "saved.json")
         for given in (truncator, tmp_path / "saved.json"):
-            rows = cut_lists(dataset, truncator=given).take_all()
-            found = [(row["k"], row["reason"]) for row in sorted(rows, key=lambda row: row["i"])]
-            cuts = [truncator.cut(scores) for scores in LISTS]
-            assert found == [(cut.k, cut.reason) for cut in cuts]
-    with pytest.raises(InvalidParameterError, match="at most one of truncator"):
-        cut_lists(dataset, truncator=truncator, alpha=0.05)
-    with pytest.raises(InvalidParameterError, match=r"must be a ray.data.Dataset, got list"):
-        cut_lists([1.0])
+            how = {"truncator": given, "explain": ["reason", "surprise"]}
+            kept = plain(keep_frame(rows, query="query_id", score="score", **how))
+            assert len(kept) == sum(truncator.cut(scores).k for scores in LISTS if scores)
+            for row in kept:
+                cut = truncator.cut(LISTS[int(row["query_id"][1:])])
+                assert row["reason"] == cut.reason
+                assert row["surprise"] == cut.surprise[row["position"]]
 
 
-def test_a_batch_that_may_only_be_read_is_enough(ray: Any) -> None:
-    from paretocut.adapters.arrow import cut_lists
+@pytest.mark.parametrize("lengths", [(60, 60, 60), (60, 0, 25)], ids=["equal", "ragged"])
+def test_lists_and_arrays_in_cells_are_shortened(ray: Any, lengths: tuple[int, ...]) -> None:
+    lists = lists_of_scores(lengths=lengths)
+    for make in (list, np.array):
+        items = [{"i": i, "scores": make(scores)} for i, scores in enumerate(lists)]
+        kept = plain(keep_frame(ray.data.from_items(items), score="scores", explain=["k"]))
+        for row in kept:
+            scores = lists[row["i"]]
+            cut = pc.cut(scores)
+            assert row["k"] == cut.k
+            assert list(row["scores"]) == [scores[i] for i in sorted(cut.indices.tolist())]
 
-    scores = ray.data.from_items([{"scores": one} for one in LISTS])
-    (block,) = [ray.get(reference) for reference in scores.repartition(1).to_arrow_refs()]
-    flat = block["scores"].combine_chunks().flatten().to_numpy()
-    assert not flat.flags.writeable
-    assert cut_lists(block)["k"].to_pylist() == [expected(one)[0] for one in LISTS]
 
-
-def test_columns_are_not_overwritten(ray: Any) -> None:
-    from paretocut.adapters.ray import cut_lists
-
-    dataset = ray.data.from_items([{"scores": [1.0, 2.0]}])
-    with pytest.raises(ray.exceptions.RayTaskError, match="k must name a new column"):
-        cut_lists(dataset, k="scores").take_all()
+def test_bad_calls_are_refused(ray: Any) -> None:
+    rows = dataset(ray, pa.table(row_table(LISTS)))
+    with pytest.raises(InvalidParameterError, match=r"explain must name columns.*ray.*got True"):
+        keep_frame(rows, query="query_id", score="score", explain=True)
+    for wrong, text in (
+        ({"query": "query_id", "score": "x"}, "score must name one column"),
+        ({"score": "score"}, "query must name a column, because"),
+    ):
+        with pytest.raises(ray.exceptions.RayTaskError, match=text):
+            plain(keep_frame(rows, **wrong))
 
 
 def test_the_job_survives_a_killed_worker(ray: Any, tmp_path: Path) -> None:
-    import pyarrow as pa
-
-    from paretocut.adapters.ray import cut_lists
-
     folder = str(tmp_path)
 
     def slowly(block: Any) -> Any:
@@ -150,9 +137,11 @@ def test_the_job_survives_a_killed_worker(ray: Any, tmp_path: Path) -> None:
     lists = lists_of_scores(seed=1, lengths=(200,) * 40)
     table = pa.table({"i": range(40), "scores": lists})
     blocks = ray.data.from_arrow([table[at : at + 8] for at in range(0, 40, 8)])
-    slow = cut_lists(blocks.map_batches(slowly, batch_format="pyarrow", batch_size=None))
+    slow = keep_frame(
+        blocks.map_batches(slowly, batch_format="pyarrow", batch_size=None), score="scores"
+    )
     with ThreadPoolExecutor() as pool:
-        job = pool.submit(answers, slow)
+        job = pool.submit(plain, slow)
         wait_for(lambda: any(path.read_text() for path in tmp_path.iterdir()))
         victim = next(int(path.read_text()) for path in tmp_path.iterdir() if path.read_text())
         assert "ray::" in command(victim)
@@ -160,4 +149,8 @@ def test_the_job_survives_a_killed_worker(ray: Any, tmp_path: Path) -> None:
         found = job.result(timeout=240)
     begun = [path.name.partition("-")[0] for path in tmp_path.iterdir()]
     assert len(begun) > len(set(begun)) == 5, "the block in work must have been done again"
-    assert found == [expected(scores) for scores in lists]
+    for row in found:
+        scores = lists[row["i"]]
+        kept = [scores[i] for i in sorted(pc.cut(scores).indices.tolist())]
+        assert list(row["scores"]) == kept
+    assert len(found) == len(lists)

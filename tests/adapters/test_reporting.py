@@ -37,12 +37,6 @@ def test_every_decision_is_one_line_on_the_logger(caplog: pytest.LogCaptureFixtu
     found = hnswlib.cut_knn_query(np.zeros((2, 100)), -np.array([SCORES, NOISE[:1] * 2 + NOISE]))
     lines = zip(caplog.messages, found.cuts, strict=True)
     assert all(line.startswith(f"cut_knn_query: {cut.reason}") for line, cut in lines)
-    caplog.clear()
-    pd = importorskip("pandas")
-    from paretocut.adapters.pandas import cut_lists
-
-    frame = cut_lists(pd.DataFrame({"scores": [SCORES, SCORES[:60]]}))
-    assert caplog.messages == [f"cut_lists: {reason}" for reason in frame["reason"]]
 
 
 def test_warnings_stand_behind_the_line(caplog: pytest.LogCaptureFixture) -> None:
@@ -105,15 +99,6 @@ def test_one_query_of_a_batch_store_is_reported_whole(spans: Any) -> None:
     with spans.tracer.start_as_current_span("search"):
         found = faiss.cut_search(np.array([SCORES]), np.arange(100)[None], higher_is_better=True)
     assert attributes(spans)["paretocut.reason"] == found.cuts[0].reason
-
-
-def test_frames_report_to_their_span_too(spans: Any) -> None:
-    pd = importorskip("pandas")
-    from paretocut.adapters.pandas import cut_lists
-
-    with spans.tracer.start_as_current_span("job"):
-        cut_lists(pd.DataFrame({"scores": [SCORES]}))
-    assert attributes(spans)["paretocut.k"] == 2
 
 
 def test_outside_a_span_or_without_the_package_nothing_happens() -> None:
@@ -238,28 +223,6 @@ def test_wrong_answers_give_clear_errors(wrong: Any) -> None:
             call()
         assert str(caught.value).startswith("cut_")
         assert "got" in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    "wrong", [None, 5, "text", [5], {"scores": [[1.0]]}], ids=lambda wrong: type(wrong).__name__
-)
-def test_wrong_frames_give_clear_errors(wrong: Any) -> None:
-    importorskip("pyarrow")
-    importorskip("pandas")
-    duckdb = importorskip("duckdb")
-    from paretocut.adapters import arrow, duckdb_udf, pandas
-
-    assert duckdb is not None
-    for call in (
-        arrow.cut_lists,
-        arrow.cut_rows,
-        arrow.cut_array,
-        pandas.cut_lists,
-        pandas.cut_rows,
-        duckdb_udf.register,
-    ):
-        with pytest.raises(InvalidParameterError, match=f"^{call.__name__}: .* must be .*, got "):
-            call(wrong)
 
 
 @pytest.mark.parametrize("scores", [["high", "low"], [0.5, "low"], [[1.0], [2.0]]], ids=repr)

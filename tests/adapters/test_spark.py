@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from columns import OPTIONS, expected, expected_rows, lists_of_scores, row_table, truncators_of
+from columns import OPTIONS, lists_of_scores, row_table, truncators_of
+from frames import CASES, documented, kept_rows
 from processes import ancestors, command, descendants, wait_for
 from support import importorskip, missing
 
 import paretocut as pc
+from paretocut.adapters.frames import keep_frame
 
 pytestmark = [
     pytest.mark.heavy,
@@ -57,86 +59,118 @@ def spark() -> Iterator[Any]:
         session.stop()
 
 
+ROWS = row_table(LISTS)
+
+
 @pytest.fixture(scope="module")
-def frame(spark: Any) -> Any:
-    rows = [(f"q{i}", scores) for i, scores in enumerate(LISTS)]
-    rows += [("null", None), ("nulls", [None, *LISTS[0], None])]
-    return spark.createDataFrame(rows, "query_id string, scores array<double>").repartition(2)
+def rows(spark: Any) -> Any:
+    values = list(zip(*ROWS.values(), strict=True))
+    frame = spark.createDataFrame(values, "query_id string, position int, score double")
+    return frame.repartition(2)
 
 
 def executors() -> list[int]:
     return [pid for pid in descendants(os.getpid()) if EXECUTOR in command(pid)]
 
 
+def plain(frame: Any) -> list[tuple[Any, ...]]:
+    return sorted(map(tuple, frame.collect()))
+
+
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_arrays_get_the_numbers_of_the_engine(frame: Any, options: dict[str, Any]) -> None:
-    from paretocut.adapters.spark import cut_lists
-
-    result = cut_lists(frame, **options)
-    assert dict(result.dtypes)["k"] == "bigint"
-    found = {row.query_id: (row.k, row.surprise) for row in result.collect()}
-    k, surprise = expected(LISTS[0], **options)
-    assert found.pop("null") == (None, None)
-    assert found.pop("nulls") == (k, [None, *surprise, None])
-    assert found == {f"q{i}": expected(one, **options) for i, one in enumerate(LISTS)}
+def test_the_rows_are_those_of_the_engine(rows: Any, options: dict[str, Any]) -> None:
+    kept = keep_frame(rows, query="query_id", score="score", **options)
+    assert kept.schema == rows.schema
+    assert plain(kept) == sorted(kept_rows(LISTS, **options))
 
 
-@pytest.mark.parametrize("options", [OPTIONS[0], OPTIONS[-1]], ids=str)
-def test_rows_of_a_query_are_one_list_wherever_they_are(
-    spark: Any, options: dict[str, Any]
-) -> None:
-    from paretocut.adapters.spark import cut_rows
-
-    columns = row_table(LISTS)
-    rows = spark.createDataFrame(
-        list(zip(*columns.values(), strict=True)), "query_id string, position int, score double"
-    )
-    found: dict[str, list[Any]] = {}
-    for row in cut_rows(rows.repartition(2), **options).orderBy("position").collect():
-        found.setdefault(row.query_id, []).append((row.surprise, row.kept))
-    wanted = {f"q{i}": expected_rows(one, **options) for i, one in enumerate(LISTS) if one}
-    assert found == wanted
+def test_what_comes_later_is_done_later_and_only_two_columns_cross(rows: Any) -> None:
+    kept = keep_frame(rows, query="query_id", score="score", evalue=0.05)
+    wanted = kept_rows(LISTS, evalue=0.05)
+    low = kept.where("score < 1.01 and query_id <> 'q0'")
+    assert plain(low) == sorted(row for row in wanted if row[2] < 1.01 and row[0] != "q0")
+    counts = {row.query_id: row["count"] for row in kept.groupBy("query_id").count().collect()}
+    assert sum(counts.values()) == len(wanted)
+    plan = kept._jdf.queryExecution().executedPlan().toString()
+    (line,) = (line for line in plan.splitlines() if "ArrowEvalPython" in line)
+    assert "position" not in line
 
 
-def test_workers_get_the_truncator_and_give_its_reason(frame: Any, tmp_path: Path) -> None:
-    from paretocut.adapters.spark import cut_lists
+@pytest.mark.parametrize("case", CASES)
+def test_the_table_of_the_page_says_what_becomes_of_a_column(spark: Any, case: str) -> None:
+    import pyarrow as pa
 
+    says, one = documented()[case]["Spark"], CASES[case]
+    if says == "no such type":
+        return
+    frame = spark.createDataFrame(pa.table({"query": one.query(), "score": one.score()}))
+    if says.startswith("error"):
+        column = "query" if case.startswith("queries") else "score"
+        with pytest.raises(Exception, match=f"column '{column}' must hold"):
+            keep_frame(frame, query="query", score="score").collect()
+    else:
+        kept = keep_frame(frame, query="query", score="score")
+        assert one.read(kept.toArrow()) == one.want
+
+
+def test_a_bad_list_need_not_end_the_job(spark: Any) -> None:
+    rows = [("a", 1.0), ("b", float("inf")), ("b", 1.0), ("a", 0.1)]
+    frame = spark.createDataFrame(rows, "query_id string, score double")
+    kept = keep_frame(frame, query="query_id", score="score", on_error="drop")
+    assert plain(kept) == [("a", 1.0)]
+
+
+def test_columns_explain_and_workers_get_the_truncator(rows: Any, tmp_path: Path) -> None:
+    asked = ["k", "n", "surprise", "reason", "warnings"]
     for truncator in truncators_of(LISTS):
-        rows = cut_lists(frame, truncator=truncator).collect()
-        found = {row.query_id: (row.k, row.reason) for row in rows if row.query_id[1:].isdigit()}
-        cuts = [truncator.cut(scores) for scores in LISTS]
-        assert found == {f"q{i}": (cut.k, cut.reason) for i, cut in enumerate(cuts)}
         truncator.save(tmp_path / "saved.json")
-        again = cut_lists(frame, truncator=tmp_path / "saved.json").collect()
-        assert sorted(map(str, again)) == sorted(map(str, rows))
-    with pytest.raises(pc.errors.InvalidParameterError, match="at most one of truncator"):
-        cut_lists(frame, truncator=truncator, alpha=0.05)
-    with pytest.raises(pc.errors.InvalidParameterError, match=r"must be a pyspark.sql.DataFrame"):
-        cut_lists([1.0])
+        for given in (truncator, tmp_path / "saved.json"):
+            kept = keep_frame(
+                rows, query="query_id", score="score", truncator=given, explain=asked
+            ).collect()
+            assert len(kept) == sum(truncator.cut(scores).k for scores in LISTS if scores)
+            for row in kept:
+                cut = truncator.cut(LISTS[int(row.query_id[1:])])
+                assert (row.k, row.n, row.reason) == (cut.k, cut.n, cut.reason)
+                assert row.surprise == cut.surprise[row.position]
+                assert row.warnings == ", ".join(cut.warnings)
 
 
-def test_other_columns_and_rows_stay(frame: Any) -> None:
-    from paretocut.adapters.spark import cut_lists
+def test_lists_in_cells_are_shortened_with_those_along(spark: Any) -> None:
+    lists = [*LISTS, None, [None, *LISTS[0], float("nan")]]
+    ids = [None if one is None else list(range(len(one))) for one in lists]
+    values = list(zip(range(len(lists)), lists, ids, strict=True))
+    frame = spark.createDataFrame(values, "i int, scores array<double>, `own ids` array<int>")
+    asked = ["k", "surprise"]
+    kept = keep_frame(
+        frame.repartition(2), score="scores", along="own ids", evalue=0.05, explain=asked
+    )
+    assert kept.columns == ["i", "scores", "own ids", *asked]
+    for i, scores, own, k, surprise in plain(kept):
+        if lists[i] is None:
+            assert (scores, own, k, surprise) == (None, None, None, None)
+            continue
+        known = [j for j in ids[i] if lists[i][j] is not None and lists[i][j] == lists[i][j]]
+        cut = pc.cut([lists[i][j] for j in known], evalue=0.05)
+        places = sorted(cut.indices.tolist())
+        assert own == [known[place] for place in places]
+        assert scores == [lists[i][j] for j in own]
+        assert (k, surprise) == (cut.k, cut.surprise[places].tolist())
 
-    result = cut_lists(frame, k="kept", surprise="unlikely", reason="why")
-    assert result.columns == ["query_id", "scores", "kept", "unlikely", "why"]
-    assert frame.columns == ["query_id", "scores"]
-    before = {row.query_id: row.scores for row in frame.collect()}
-    assert {row.query_id: row.scores for row in result.collect()} == before
 
-
-def test_columns_are_neither_invented_nor_overwritten(frame: Any) -> None:
-    from paretocut.adapters.spark import cut_lists, cut_rows
-
-    with pytest.raises(pc.errors.InvalidParameterError, match="k must name a new column"):
-        cut_lists(frame, k="scores")
-    with pytest.raises(pc.errors.InvalidParameterError, match="score must name a column"):
-        cut_rows(frame)
+def test_bad_calls_are_refused_on_the_driver(rows: Any) -> None:
+    refused = pc.errors.InvalidParameterError
+    with pytest.raises(refused, match="score must name one column"):
+        keep_frame(rows, query="query_id", score="x")
+    with pytest.raises(refused, match="query must name a column, because"):
+        keep_frame(rows, score="score")
+    with pytest.raises(refused, match=r"explain must name columns.*pyspark.*got True"):
+        keep_frame(rows, query="query_id", score="score", explain=True)
+    with pytest.raises(refused, match="at most one of truncator"):
+        keep_frame(rows, score="score", truncator=pc.truncators.FixedK(1), alpha=0.05)
 
 
 def test_the_job_survives_a_killed_executor(spark: Any, tmp_path: Path) -> None:
-    from paretocut.adapters.spark import cut_lists
-
     folder = str(tmp_path)
 
     def slowly(batches: Iterator[Any]) -> Iterator[Any]:
@@ -155,7 +189,7 @@ def test_the_job_survives_a_killed_executor(spark: Any, tmp_path: Path) -> None:
 
     lists = lists_of_scores(seed=1, lengths=(200,) * 40)
     frame = spark.createDataFrame(list(enumerate(lists)), "i int, scores array<double>")
-    slow = cut_lists(frame.repartition(6).mapInArrow(slowly, frame.schema))
+    slow = keep_frame(frame.repartition(6).mapInArrow(slowly, frame.schema), score="scores")
     wait_for(lambda: len(executors()) == 2)
     with ThreadPoolExecutor() as pool:
         job = pool.submit(slow.collect)
@@ -167,5 +201,6 @@ def test_the_job_survives_a_killed_executor(spark: Any, tmp_path: Path) -> None:
     assert victim not in executors()
     partitions = [path.name.partition("-")[0] for path in tmp_path.iterdir()]
     assert len(partitions) > len(set(partitions)), "the task that was running must have run again"
-    found = [(row.k, row.surprise) for row in sorted(rows, key=lambda row: row.i)]
-    assert found == [expected(scores) for scores in lists]
+    kept = [row.scores for row in sorted(rows, key=lambda row: row.i)]
+    for own, scores in zip(kept, lists, strict=True):
+        assert own == [scores[i] for i in sorted(pc.cut(scores).indices.tolist())]

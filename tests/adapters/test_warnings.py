@@ -18,14 +18,6 @@ from paretocut.adapters import pgvector as of_pgvector
 from paretocut.adapters import sentence_transformers as of_sentences
 
 pa = importorskip("pyarrow")
-pd = importorskip("pandas")
-pl = importorskip("polars")
-duckdb = importorskip("duckdb")
-
-import paretocut.adapters.arrow as of_arrow  # noqa: E402
-import paretocut.adapters.pandas as of_pandas  # noqa: E402
-import paretocut.adapters.polars  # noqa: E402
-from paretocut.adapters.duckdb_udf import register  # noqa: E402
 
 
 def by_elasticsearch(scores: list[float], **options: Any) -> int:
@@ -68,39 +60,9 @@ def by_sentence_transformers(scores: list[float], **options: Any) -> int:
     return len(found)
 
 
-def by_arrow(scores: list[float], **options: Any) -> int:
-    return int(of_arrow.cut_lists(pa.table({"scores": [scores]}), **options)["k"][0].as_py())
-
-
-def by_arrow_rows(scores: list[float], **options: Any) -> int:
-    table = pa.table({"query_id": ["q"] * len(scores), "score": scores})
-    return sum(of_arrow.cut_rows(table, **options)["kept"].to_pylist())
-
-
-def by_pandas(scores: list[float], **options: Any) -> int:
-    return int(of_pandas.cut_lists(pd.DataFrame({"scores": [scores]}), **options)["k"][0])
-
-
-def by_pandas_rows(scores: list[float], **options: Any) -> int:
-    frame = pd.DataFrame({"query_id": "q", "score": scores})
-    return int(of_pandas.cut_rows(frame, **options)["kept"].sum())
-
-
-def by_polars(scores: list[float], **options: Any) -> int:
-    frame = pl.DataFrame({"scores": [scores]}, schema={"scores": pl.List(pl.Float64)})
-    return int(frame.select(pl.col("scores").paretocut.k(**options)).item())
-
-
-def by_duckdb_function(scores: list[float], **options: Any) -> int:
-    with duckdb.connect() as connection:
-        register(connection, **options)
-        return int(connection.execute("SELECT paretocut_k($1)", [scores]).fetchone()[0])
-
-
 WAYS: list[Callable[..., int]] = [
     by_elasticsearch, by_faiss, by_lancedb, by_lancedb_arrow, by_pgvector, by_duckdb,
-    by_sentence_transformers, by_arrow, by_arrow_rows, by_pandas, by_pandas_rows, by_polars,
-    by_duckdb_function,
+    by_sentence_transformers,
 ]  # fmt: skip
 every_way = pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 

@@ -67,7 +67,7 @@ def test_calibrated_survives_a_file(made: Calibrated, tmp_path: Path) -> None:
     lists = np.concatenate([null_lists(rng, 20), good_lists(rng, 20)])
     np.testing.assert_array_equal(loaded.predict(lists), made.predict(lists))
     assert loaded.report() == made.report()
-    assert loaded.check(good_lists(rng, 100)).verdict == "same"
+    assert loaded.drift(good_lists(rng, 100)).verdict == "same"
 
 
 @pytest.fixture(scope="module")
@@ -114,8 +114,7 @@ def test_calibrated_keeps_the_contract_of_truncators(
     assert bare.get_params(deep=False).keys() == t.get_params(deep=False).keys()
     assert bare.background == t.background
     assert bare.scale_ is t.scale_
-    assert {*bare._learned()} == {"nonsense_", "log_", "shapes_", "scale_", "origin_"}
-    assert bare.base._learned() == []
+    assert not bare.is_fitted
     assert t.get_params()["base__expect"] is None
     if kind != "lexical":
         np.testing.assert_array_equal(t.predict(lists), cuts.k)
@@ -202,20 +201,20 @@ def test_a_gate_without_queries_has_no_threshold_of_its_own() -> None:
 
 def test_lists_can_be_measured_one_by_one_and_compared_together(made: Calibrated) -> None:
     lists = good_lists(np.random.default_rng(3), 60) * 0.9
-    rows = [made.measure(lists[i : i + 1]) for i in range(60)]
-    assert made.compare(np.concatenate(rows)) == made.check(lists)
+    rows = [made.shapes(lists[i : i + 1]) for i in range(60)]
+    assert made.drift_of(np.concatenate(rows)) == made.drift(lists)
 
 
 def test_check_sees_another_model_and_nothing_in_its_own_lists(made: Calibrated) -> None:
     rng = np.random.default_rng(12)
-    assert made.check(good_lists(rng, 150)).verdict == "same"
-    other = made.check(good_lists(rng, 150) * 0.8)
+    assert made.drift(good_lists(rng, 150)).verdict == "same"
+    other = made.drift(good_lists(rng, 150) * 0.8)
     assert other.verdict == "changed"
     assert "best score" in other.text
-    assert made.check(good_lists(rng, 8)).verdict == "unsure"
+    assert made.drift(good_lists(rng, 8)).verdict == "unsure"
     bare = calibrated(null_lists(rng, 100))
     with pytest.raises(InvalidParameterError, match="given queries, got none"):
-        bare.check(good_lists(rng, 50))
+        bare.drift(good_lists(rng, 50))
 
 
 @pytest.mark.slow
@@ -224,7 +223,7 @@ def test_no_drift_is_called_in_more_than_two_percent() -> None:
     for seed in range(200):
         rng = np.random.default_rng(1000 + seed)
         t = calibrated(null_lists(rng, 60), good_lists(rng, 150))
-        calls += t.check(good_lists(rng, 150)).verdict == "changed"
+        calls += t.drift(good_lists(rng, 150)).verdict == "changed"
     assert calls <= 4
 
 

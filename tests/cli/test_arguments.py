@@ -12,9 +12,7 @@ from paretocut.cli._main import build_parser
 from paretocut.decisions.options import OPTIONS
 from paretocut.errors import InvalidParameterError
 
-COMMANDS = (
-    "demo score cut fuse evaluate fit judge background calibrate explore serve report".split()
-)
+COMMANDS = "demo score cut fuse evaluate fit judge calibrate explore serve report".split()
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import json_lines
 
 import paretocut as pc
 from paretocut.calibration import calibrated, nonsense_queries
 from paretocut.cli import main
 from paretocut.io import read_texts
-from paretocut.truncators import FixedK
+from paretocut.truncators import Consensus, FixedK, Gated
 
 TEXTS = [
     "ferns and mosses grow in the shade of old trees",
@@ -140,13 +141,17 @@ def test_nonsense_as_json_is_read_as_texts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "--texts FILE, RUN or --check MODEL RUN must be given, got none of them"),
-        (["--check", "m.json"], "must be given, got --check without RUN"),
-        (["--check", "m.json", "--texts", "t.txt"], "must be given, got --check without RUN"),
-        (["a.run"], "-o must name the file of the model, got none"),
+        ([], "RUN, --background RUN or --check MODEL RUN must be given, got none of them"),
+        (["--check", "m.json"], "must be given, got no RUN"),
+        (["--check", "m.json", "--texts", "t.txt"], "must be given, got no RUN"),
+        (["a.run"], "-o must name the file to write, got none"),
         (["a.run", "-o", "m", "-n", "9"], "-n must be left out with RUN, got 9"),
         (["a.run", "-o", "m", "--texts", "t"], "must come together with RUN, got --texts"),
         (["a.run", "-o", "m", "--query-texts", "t"], "together with RUN, got --query-texts"),
+        (["--background", "-o", "b"], "must be given, got no RUN"),
+        (["--background", "a.run"], "-o must name the file to write, got none"),
+        (["--background", "a.run", "-o", "b", "--lexical"], "--lexical must be left out with"),
+        (["a.run", "-o", "m", "--context", "9"], "--context must be left out with RUN, got 9"),
         (["a.run", "--check", "m", "-o", "n"], "--output must be left out with --check, got n"),
         (["a.run", "--check", "m", "--alpha", "0.1"], "--alpha must be left out with --check"),
         (["--texts", "t", "--query-run", "a.run"], "--query-run must be left out with --texts"),
@@ -159,6 +164,32 @@ def test_options_of_different_forms_are_refused_together(
 ) -> None:
     assert main(["calibrate", *words]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_background_empties_queries_without_an_answer(
+    folder: Path, unanswered: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["calibrate", "--background", unanswered, "-o", "bg.json"]) == 0
+    assert "40 queries without an answer: 5 % of such queries have a best score above 0." in (
+        capsys.readouterr().err
+    )
+    background = pc.load("bg.json")
+    lists = pc.read_trec(unanswered)
+    assert background == pc.Background.fit(lists)
+    sized = ["--size", "5000", "--context", "100", "--json"]
+    assert main(["calibrate", unanswered, "--background", "-o", "sized.json", *sized]) == 0
+    larger = pc.Background.fit(lists, size=5000, context=100)
+    assert pc.load("sized.json") == larger
+    told = json.loads(capsys.readouterr().out)
+    assert told == {"background": "sized.json", "queries": 40, "limit": larger.limit(0.05)}
+    assert main(["cut", "run.txt", "--background", "bg.json", "--json"]) == 0
+    decisions = json_lines(capsys.readouterr().out)
+    gated = Gated(Consensus(), background)
+    assert [row["k"] for row in decisions] == gated.predict(pc.read_trec("run.txt")).tolist()
+    assert [row["k"] > 0 for row in decisions] == [True, True, False]
+    assert decisions[2]["reason"].endswith(
+        "of queries without an answer reach a best score as high"
+    )
 
 
 def test_a_background_is_no_calibrated_model(

@@ -67,7 +67,9 @@ def test_stop_says_what_the_library_says(
     assert of_state(row) == {"query_id": "r", **as_json(state_after(rule, 150))}
     assert main(["stop", "run.txt", "--judged", "part.txt", *options]) == 0
     said = capsys.readouterr().out
-    bound = f"{100 * row['confidence']:.0f} % lower bound {math.floor(100 * row['sure']) / 100:.2f}"
+    bound = (
+        f"{100 * row['confidence']:.0f} % lower bound {math.floor(100 * row['at_least']) / 100:.2f}"
+    )
     assert said.startswith(f"r: {row['reason']}. Recall: {bound}, best guess ")
 
 
@@ -233,7 +235,7 @@ def test_a_sample_is_drawn_from_the_run(review: Path, capsys: pytest.CaptureFixt
     (row,) = json_lines(capsys.readouterr().out)
     assert row["promise"]["rule"] == "Target"
     assert row["read"] == running.state.read
-    assert row["sure"] == pytest.approx(running.state.sure)
+    assert row["at_least"] == pytest.approx(running.state.at_least)
     assert row["next"] == [f"d{i}" for i in running.upcoming(2)]
 
 

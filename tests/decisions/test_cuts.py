@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import re
 from pathlib import Path
@@ -216,10 +217,6 @@ def test_a_truncator_can_be_given_or_named_by_its_file(tmp_path: Path) -> None:
         assert pc.cut_batch(pc.RankedLists([scores]), truncator=truncator).k.tolist() == [7]
     FixedK(8).save(tmp_path / "seven.json")  # what lies in the file now is what counts
     assert pc.cut(scores, truncator=tmp_path / "seven.json").k == 8
-    background = pc.Background.fit(np.random.default_rng(0).normal(size=50))
-    background.save(tmp_path / "background.json")
-    with pytest.raises(InvalidParameterError, match=r"got Background; a background needs a trunc"):
-        pc.cut(scores, truncator=tmp_path / "background.json")
     with pytest.raises(InvalidParameterError, match="got truncator and evalue"):
         pc.cut(scores, truncator=FixedK(7), evalue=0.05)
 
@@ -420,3 +417,47 @@ def test_surprise_of_many_lists_is_that_of_each(options: dict[str, float]) -> No
     for lists in ([rng.exponential(size=80), padded, []], [sorted(padded, reverse=True)]):
         cuts = pc.cut_batch(lists, **options)
         assert [one.tolist() for one in cuts.surprise] == [cut.surprise.tolist() for cut in cuts]
+
+
+@pytest.mark.parametrize("up", [True, False])
+def test_the_nearest_are_the_best_three_that_were_not_kept(up: bool) -> None:
+    rng = np.random.default_rng(2)
+    lists = [rng.normal(size=n) for n in (30, 0, 1, 2, 4, 12)]
+    cuts = FixedK(2).cut_batch(lists, higher_is_better=up)
+    for scores, cut, nearest in zip(lists, cuts, cuts.nearest, strict=True):
+        best = np.argsort(-scores if up else scores, kind="stable")[cut.k :][:3]
+        assert cut.nearest.tolist() == nearest.tolist() == best.tolist()
+    nothing = FixedK(0).cut([0.1, 0.9, 0.3, 0.5])
+    assert nothing.nearest.tolist() == [1, 3, 2]
+    assert FixedK(3).cut([0.9, 0.5, 0.2, 0.1]).limited(1, "a limit").nearest.tolist() == [1, 2, 3]
+
+
+def test_padding_is_never_near() -> None:
+    cuts = FixedK(1).cut_batch([[0.0, 3.0, 0.0, 2.0], [0.0, 0.0]], max_k=1)
+    assert [cut.nearest.tolist() for cut in cuts] == cuts.nearest.tolist() == [[3], []]
+    assert FixedK(1).cut([3.0, 0.0, 0.0], min_k=2).nearest.tolist() == []
+
+
+def test_a_gate_states_its_chance(background: pc.Background) -> None:
+    lists = [[0.7, 0.66, *noise(198)], noise(seed=99), []]
+    expected = background.pvalue(lists).tolist()
+    for alpha in (0.05, 0.9):
+        cuts = Gated(Consensus(), background, alpha=alpha).cut_batch(lists)
+        assert cuts.chance is not None
+        assert cuts.chance.tolist() == [cut.chance for cut in cuts] == expected
+    assert Consensus().cut_batch(lists).chance is None
+    assert Consensus().cut(lists[0]).chance is None
+
+
+@pytest.mark.parametrize("explain", [True, False])
+def test_decisions_as_plain_values_are_those_of_each(
+    background: pc.Background, explain: bool
+) -> None:
+    lists = [np.array([0.7, 0.2, 0.66]), noise(60)[::-1][:4], np.empty(0), np.zeros(3)]
+    for truncator in (Consensus(), Gated(Surprise(evalue=0.05), background)):
+        cuts = truncator.cut_batch(lists)
+        plain = cuts.to_dicts(explain=explain)
+        assert plain == [cut.to_dict(explain=explain) for cut in cuts]
+        assert json.loads(json.dumps(plain)) == plain
+        names = ["k", "n", "indices", "nearest", "chance", "method", "reason", "warnings"]
+        assert list(plain[0]) == list(cuts[0].to_dict(explain=explain)) == names[: 6 + 2 * explain]

@@ -25,6 +25,10 @@ class Counting:
     def __getattr__(self, name: str) -> Any:
         return getattr(_kernel, name)
 
+    def fit_list(self, *args: Any) -> Any:
+        self.lists += 1
+        return _kernel.fit_list(*args)
+
     def fit_batch(self, values: Any, offsets: Any, *rest: Any) -> None:
         self.lists += len(offsets) - 1
         _kernel.fit_batch(values, offsets, *rest)
@@ -115,6 +119,27 @@ def test_evidence_is_that_of_a_fit_of_the_list_alone() -> None:
         np.testing.assert_array_equal(cut.evalues, fit.evalues)
         assert cut.warnings == fit.warnings
         assert cut.reason == fit.cut(evalue=0.05).reason
+
+
+@pytest.mark.parametrize("padded", [False, True])
+def test_a_fit_cuts_as_the_rule_does_and_is_searched_once_more_at_most(
+    searches: Counting, padded: bool
+) -> None:
+    # A fit of padded lists was searched again at every cut.
+    rng = np.random.default_rng(3)
+    scores = [rng.permutation([*row, *[0.0] * (20 * padded)]) for row in lists(3)]
+    fits, searches.lists = pc.fit_tails(scores), 0
+    for level in (0.05, 0.1):
+        mine = fits.cut(evalue=level)
+        assert mine.reasons
+        assert mine.warnings
+        for cut in mine:
+            assert cut.evalues.shape == (120 + 20 * padded,)
+    assert searches.lists == 3 * padded
+    for cut, theirs in zip(mine, Surprise(evalue=0.1).cut_batch(scores), strict=True):
+        assert cut.to_dict() == theirs.to_dict()
+        for question in ("surprise", "pvalues", "evalues"):
+            np.testing.assert_array_equal(getattr(cut, question), getattr(theirs, question))
 
 
 def test_work_for_one_list_does_not_grow_with_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:

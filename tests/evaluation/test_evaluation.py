@@ -238,7 +238,7 @@ def test_input_is_left_as_it_was() -> None:
 
 
 class Broken(FixedK):
-    def _decide(self, lists: RankedLists) -> Any:
+    def decide(self, lists: RankedLists) -> Any:
         raise ZeroDivisionError("nothing works")
 
 

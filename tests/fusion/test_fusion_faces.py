@@ -22,8 +22,7 @@ def runs(tmp_path: Path) -> dict[str, Any]:
 def test_pandas_and_polars_frames_are_fused_alike(runs: dict[str, Any]) -> None:
     pd, pl = importorskip("pandas"), importorskip("polars")
     importorskip("pyarrow")
-    from paretocut.adapters import pandas as with_pandas
-    from paretocut.adapters import polars as with_polars
+    from paretocut.adapters.frames import fuse_frames
 
     frames = {}
     for name, lists in runs["lists"].items():
@@ -36,7 +35,7 @@ def test_pandas_and_polars_frames_are_fused_alike(runs: dict[str, Any]) -> None:
         )
         frames[name] = frame.sample(frac=1, random_state=1)
     options: dict[str, Any] = {"higher_is_better": {"near": False}, "method": "minmax"}
-    found = with_pandas.fuse_rows(frames, **options)
+    found = fuse_frames(frames, **options)
     want = pc.fuse(runs["lists"], method="minmax")
     assert want.parts is not None
     assert want.doc_ids is not None
@@ -47,18 +46,18 @@ def test_pandas_and_polars_frames_are_fused_alike(runs: dict[str, Any]) -> None:
         assert own["rank"].tolist() == list(range(1, len(own) + 1))
         np.testing.assert_array_equal(own.score_near, want.parts.scores[1][i])
         assert own.rank_words.tolist() == want.parts.ranks[0][i].tolist()
-    in_polars = with_polars.fuse_rows(
+    in_polars = fuse_frames(
         {name: pl.DataFrame(frame.to_dict("list")) for name, frame in frames.items()}, **options
     )
     assert in_polars["doc_id"].to_list() == found.doc_id.tolist()
     assert in_polars["score_words"].null_count() == int(found.score_words.isna().sum()) > 0
-    for module, frame in ((with_pandas, frames["words"]), (with_polars, in_polars)):
+    for frame in (frames["words"], in_polars):
         with pytest.raises(InvalidParameterError, match="at least 2, got 1"):
-            module.fuse_rows([frame])
-        with pytest.raises(InvalidParameterError, match="query must name a column"):
-            module.fuse_rows([frame, frame], query="qid")
-        with pytest.raises(InvalidParameterError, match="DataFrame"):
-            module.fuse_rows([frame, 3])
+            fuse_frames([frame])
+        with pytest.raises(InvalidParameterError, match="query must name one column of"):
+            fuse_frames([frame, frame], query="qid")
+        with pytest.raises(InvalidParameterError, match=r"frames must be DataFrames .* got int"):
+            fuse_frames([frame, 3])
 
 
 def test_the_frontier_is_recall_and_precision_of_each_threshold(runs: dict[str, Any]) -> None:

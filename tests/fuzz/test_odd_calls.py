@@ -174,7 +174,7 @@ NAMES = [name for name in tr.names() if tr._REGISTRY[name][0] not in tr._NEURAL]
 
 @cache
 def _defaults(name: str) -> tuple[str, ...]:
-    return tuple(type(tr.make(name))._defaults())
+    return tuple(tr.make(name).get_params(deep=False))
 
 
 def truncator(draw: Draw) -> tr.Truncator:

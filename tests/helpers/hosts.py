@@ -28,6 +28,8 @@ from engines import (
 )
 from support import importorskip
 
+from paretocut.adapters.frames import keep_frame
+
 COUNT, DEPTH = 2000, 200
 
 
@@ -137,10 +139,6 @@ class Scored(Host):
     def results(self) -> Results:
         scores = similarities()[:DEPTH]
         return Results(list(range(DEPTH)), scores, [f"page {i}" for i in range(DEPTH)])
-
-    def first(self, k: int, reason: str) -> Kept:
-        """Return the first k results, for hosts that give a number and leave the cutting."""
-        return Kept(self.results.ids[:k], self.results.stored[:k], k, reason)
 
 
 class LangChainRetriever(Host):
@@ -311,97 +309,109 @@ class SentenceTransformers(Host):
 
 
 class Lists(Scored):
-    """A column of lists: the adapter gives a number, a list of surprise and the reason."""
+    """A column of lists, which `keep` shortens."""
 
-    def frame(self) -> dict[str, list[Any]]:
-        return {"page": ["the first"], "scores": [self.results.scores]}
+    def frame(self) -> Any:
+        pa = importorskip("pyarrow")
+        columns = {"page": ["the first"], "scores": [self.results.scores]}
+        return pa.table({**columns, "ids": [self.results.ids], "texts": [self.results.stored]})
+
+    def made(self) -> Any:
+        return self.frame()
+
+    def rows(self, frame: Any) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = frame.to_pylist()
+        return rows
+
+    def cut(self, **options: Any) -> Kept:
+        options = {"higher_is_better": True, "explain": ["k", "reason"], **options}
+        frame = keep_frame(self.made(), score="scores", along=["ids", "texts"], **options)
+        (row,) = self.rows(frame)
+        assert row["page"] == "the first"
+        return Kept(row["ids"], row["texts"], row["k"], row["reason"])
 
 
 class ArrowLists(Lists):
-    def cut(self, **options: Any) -> Kept:
-        pa = importorskip("pyarrow")
-        from paretocut.adapters.arrow import cut_lists
-
-        (row,) = cut_lists(pa.table(self.frame()), **options).to_pylist()
-        assert row["page"] == "the first"
-        return self.first(row["k"], row["reason"])
+    """Arrow tables."""
 
 
 class PandasLists(Lists):
-    def cut(self, **options: Any) -> Kept:
-        pd = importorskip("pandas")
-        from paretocut.adapters.pandas import cut_lists
+    def made(self) -> Any:
+        importorskip("pandas")
+        return self.frame().to_pandas()
 
-        (row,) = cut_lists(pd.DataFrame(self.frame()), **options).to_dict("records")
-        assert row["page"] == "the first"
-        return self.first(row["k"], row["reason"])
-
-
-class Polars(Lists):
-    def cut(self, **options: Any) -> Kept:
-        pl = importorskip("polars")
-        importorskip("paretocut.adapters.polars")
-        scores = pl.col("scores").paretocut
-        frame = pl.DataFrame(self.frame())
-        ((k, reason),) = frame.select(scores.k(**options), scores.reason(**options)).rows()
-        return self.first(k, reason)
+    def rows(self, frame: Any) -> list[dict[str, Any]]:
+        names = ("ids", "texts")
+        plain = {name: [list(cell) for cell in frame[name]] for name in names}
+        rows: list[dict[str, Any]] = frame.assign(**plain).to_dict("records")
+        return rows
 
 
-class DuckDbFunctions(Lists):
-    def cut(self, **options: Any) -> Kept:
-        from paretocut.adapters.duckdb_udf import register
+class PolarsLists(Lists):
+    def made(self) -> Any:
+        return importorskip("polars").from_arrow(self.frame())
 
-        with importorskip("duckdb").connect() as connection:
-            register(connection, **options)
-            query = "SELECT paretocut_k($1), paretocut_reason($1)"
-            k, reason = connection.execute(query, [self.results.scores]).fetchone()
-        return self.first(k, reason)
+    def rows(self, frame: Any) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = frame.to_dicts()
+        return rows
 
 
 class Rows(Scored):
-    """One row per result, in no order: the adapter says of each whether it is kept."""
+    """One row per result, in no order, of two queries."""
 
-    def frame(self) -> dict[str, list[Any]]:
+    def frame(self) -> Any:
+        pa = importorskip("pyarrow")
         order = np.random.default_rng(0).permutation(DEPTH)
-        columns = zip(*self.results, strict=True)
-        rows = [(f"q{i % 2}", *row) for row in columns for i in range(2)]
+        rows = [(f"q{i % 2}", *row) for row in zip(*self.results, strict=True) for i in range(2)]
         rows = [rows[2 * i + j] for i in order for j in range(2)]
         names = ("query_id", "id", "score", "page")
-        return {
-            name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)
-        }
+        return pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
 
-    def kept(self, rows: list[dict[str, Any]]) -> Kept:
-        mine = [row for row in rows if row["query_id"] == "q1" and row["kept"]]
+    def made(self) -> Any:
+        return self.frame()
+
+    def rows(self, frame: Any) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = frame.to_pylist()
+        return rows
+
+    def cut(self, **options: Any) -> Kept:
+        how = {"query": "query_id", "score": "score", "higher_is_better": True, **options}
+        kept, cuts = keep_frame(self.made(), explain=True, **how)
+        mine = [row for row in self.rows(kept) if row["query_id"] == "q1"]
         mine.sort(key=lambda row: -row["score"])
-        reasons = {row["reason"] for row in rows}
-        assert len(reasons) == 1
+        (reason,) = set(cuts.reasons)
         pages = [row["page"] for row in mine]
-        return Kept([row["id"] for row in mine], pages, len(mine), reasons.pop())
+        return Kept([row["id"] for row in mine], pages, len(mine), reason)
 
 
 class ArrowRows(Rows):
-    def cut(self, **options: Any) -> Kept:
-        pa = importorskip("pyarrow")
-        from paretocut.adapters.arrow import cut_rows
-
-        return self.kept(cut_rows(pa.table(self.frame()), reason="reason", **options).to_pylist())
+    """Arrow tables."""
 
 
 class PandasRows(Rows):
-    def cut(self, **options: Any) -> Kept:
-        pd = importorskip("pandas")
-        from paretocut.adapters.pandas import cut_rows
+    def made(self) -> Any:
+        importorskip("pandas")
+        return self.frame().to_pandas()
 
-        found = cut_rows(pd.DataFrame(self.frame()), reason="reason", **options)
-        return self.kept(found.to_dict("records"))
+    def rows(self, frame: Any) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = frame.to_dict("records")
+        return rows
+
+
+class DuckDbRows(Rows):
+    def made(self) -> Any:
+        return importorskip("duckdb").from_arrow(self.frame())
+
+    def rows(self, frame: Any) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = frame.to_arrow_table().to_pylist()
+        return rows
 
 
 QUICK: Sequence[tuple[str, Any]] = [
     *((f"{kind.__name__}-{metric}", functools.partial(Store, kind=kind, metric=metric))
       for kind, metric in ENGINES if kind.__name__.startswith(("Faiss", "DuckDb"))),
     *((kind.__name__, kind)
-      for kind in (ArrowLists, ArrowRows, PandasLists, PandasRows, Polars, DuckDbFunctions)),
+      for kind in (ArrowLists, ArrowRows, PandasLists, PandasRows, PolarsLists, DuckDbRows)),
 ]  # fmt: skip
 HEAVY: Sequence[tuple[str, Any]] = [
     *((f"{kind.__name__}-{metric}", functools.partial(Store, kind=kind, metric=metric))

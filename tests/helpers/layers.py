@@ -21,7 +21,7 @@ _BEGIN, _END = "<!-- layers -->\n", "<!-- end of layers -->"
 LAYERS = [
     {"_kernel", "errors"},
     {"schema"},
-    {"lists"},
+    {"callbacks", "lists"},
     {"decisions"},
     {"tail"},
     {"metrics", "background", "relevance"},

@@ -15,7 +15,5 @@ NEEDS = {
 }
 # Learn nothing, so that predict works without fit.
 LABEL_FREE = {
-    name
-    for name in truncators.names()
-    if name not in NEURAL and not truncators.make(name)._learns()
+    name for name in truncators.names() if name not in NEURAL and not truncators.make(name).learns
 }

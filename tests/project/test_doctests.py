@@ -39,7 +39,7 @@ def test_there_are_examples() -> None:
     finder = doctest.DocTestFinder()
     found = [
         test
-        for test in finder.find(importlib.import_module("paretocut.tail.fitting"))
+        for test in finder.find(importlib.import_module("paretocut.tail.fits"))
         if test.examples
     ]
     assert len(found) >= 2

@@ -42,7 +42,20 @@ def drawn(thing: Any) -> ElementTree.Element:
             assert 0 <= y <= height
     # Nothing for the whole page: no style sheet, script, id or class.
     assert {element.tag.rpartition("}")[2] for element in root.iter()} <= {
-        *("div", "b", "span", "svg", "title", "desc", "path", "rect", "polyline", "text", "g"),
+        *(
+            "div",
+            "b",
+            "span",
+            "svg",
+            "title",
+            "desc",
+            "path",
+            "rect",
+            "polyline",
+            "text",
+            "tspan",
+            "g",
+        ),
         *("table", "tr", "th", "td"),
     }
     assert not {"id", "class"} & {name for element in root.iter() for name in element.attrib}
@@ -181,11 +194,12 @@ def test_any_finite_scores_have_pictures(scores: Any, higher_is_better: bool) ->
 
 def test_text_is_escaped() -> None:
     class Odd(FixedK):
-        def _decide(self, lists: RankedLists) -> tuple[Any, Clause]:
+        def decide(self, lists: RankedLists) -> tuple[Any, Clause]:
             text = f"<script>alert('&')</script>\x00\x1b \ud800{'x' * 9000}"
             return np.ones(len(lists), dtype=np.int64), Clause(text)
 
-        def _label(self) -> str:
+        @property
+        def label(self) -> str:
             return '"><img src=x onerror=alert(1)>'
 
     text = Odd(1).cut([2.0, 1.0])._repr_html_()
@@ -220,7 +234,7 @@ def test_bars_of_many_cuts_count_the_lists(most: int) -> None:
     rng = np.random.default_rng(most)
     k = np.minimum(rng.geometric(3 / most, 500) - 1, most)
     lists = [np.arange(most)[::-1] + 1.0] * 500
-    cuts = replace(FixedK(most).cut_batch(lists), k=k, chosen=k)
+    cuts = replace(FixedK(most).cut_batch(lists), k=k, unbounded=k)
     root = drawn(cuts)
     found = bars(root)
     assert sum(count for *_, count, _ in found) == 500

@@ -39,7 +39,7 @@ def test_a_replay_reads_as_much_as_the_running_review(rule: Any) -> None:
     for relevant in made_up(6):
         state = read_by(rule, relevant).state
         assert state.stop
-        assert state.more == 0
+        assert state.to_read == 0
         assert state.read == rule.replay(relevant) == rule.replay(relevant.astype(float))
         assert state.reason.startswith("stop: ")
 
@@ -53,15 +53,15 @@ def test_the_state_is_in_order_all_along(rule: Any) -> None:
         if document % 20:
             continue
         state = review.state
-        assert state.read + state.more <= state.total
-        assert state.stop == (state.more == 0) == (state.more_without == 0)
+        assert state.read + state.to_read <= state.total
+        assert state.stop == (state.to_read == 0) == (state.to_read_if_none == 0)
         if state.found:
             low, high = state.interval
             assert 0 <= low <= state.expected <= high <= 1
-            assert state.sure <= state.expected
+            assert state.at_least <= state.expected
         else:
             assert state.expected is None
-            assert state.sure == 0
+            assert state.at_least == 0
 
 
 @pytest.mark.parametrize("rule", RULES, ids=repr)
@@ -82,7 +82,7 @@ def test_the_certificate_by_hand() -> None:
     # probability of at most z = 0.05 (1 - z), that is when at most 4 of them are unread.
     assert Certificate(0.95, 0.95).replay([True] + [False] * 99) == 96
     review = read_by(Certificate(0.95, 0.95), np.arange(100) < 1)
-    assert review.state.sure == 1.0
+    assert review.state.at_least == 1.0
     assert "With 95 % confidence at least 95 % of" in review.state.reason
     assert "Recall: 95 % lower bound 1.00, best guess 1.00 (1.00 to 1.00)." in str(review.state)
 
@@ -104,9 +104,9 @@ def test_the_present_rate_is_played_on() -> None:
     for i in range(100):
         review.add(i % 10 == 9)
     ahead = np.arange(1000) % 10 == 9
-    assert 100 + review.state.more == Certificate(0.8).replay(ahead)
+    assert 100 + review.state.to_read == Certificate(0.8).replay(ahead)
     ahead[100:] = False
-    assert 100 + review.state.more_without == Certificate(0.8).replay(ahead)
+    assert 100 + review.state.to_read_if_none == Certificate(0.8).replay(ahead)
 
 
 def test_after_its_sample_target_knows_how_far_to_read() -> None:
@@ -115,7 +115,7 @@ def test_after_its_sample_target_knows_how_far_to_read() -> None:
     review = rule.review(total=relevant.size)
     while not review._sample_is_full:
         review.add(bool(relevant[review._next()]))
-    assert review.state.read + review.state.more == rule.replay(relevant)
+    assert review.state.read + review.state.to_read == rule.replay(relevant)
 
 
 def test_the_rest_may_be_reordered_between_documents() -> None:

@@ -120,7 +120,8 @@ def everything(fits: pc.tail.SurpriseFits) -> list[Array]:
     return [
         fits.surprise.values,
         *(np.asarray(getattr(fits, name)) for name in ("shape", "scale", "threshold", "cvm")),
-        *(np.asarray(getattr(fits, name)) for name in ("lower", "upper", "search", "_flags")),
+        *(np.asarray(getattr(fits, name)) for name in ("lower", "upper", "search")),
+        fits._table["flags"],
     ]
 
 

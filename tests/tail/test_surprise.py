@@ -452,6 +452,8 @@ def test_a_cut_is_ready_for_json_and_for_slicing() -> None:
         "k": 2,
         "n": 200,
         "indices": [0, 1],
+        "nearest": [2, 3, 4],
+        "chance": None,
         "method": "evalue=0.05",
         "reason": cut.reason,
         "warnings": ["rank_only_scores"],  # a smooth list is a function of rank

@@ -11,8 +11,7 @@ from commands import json_lines
 from serving import running
 
 import paretocut as pc
-from paretocut.adapters import ScoresWarning
-from paretocut.adapters.pandas import cut_rows
+from paretocut.adapters.frames import keep_frame
 from paretocut.cli import main
 from paretocut.errors import DataFormatError, InvalidParameterError, InvalidScoresError
 from paretocut.lists import RankedLists
@@ -230,14 +229,14 @@ def test_report_and_curves_agree_with_a_count_by_hand(judged: RankedLists, fitte
 
 def test_drift_is_seen_and_no_drift_is_not(fitted: Accept) -> None:
     rng = np.random.default_rng(7)
-    same = fitted.check(draw(rng, 300))
+    same = fitted.drift(draw(rng, 300))
     assert same.verdict == "same"
-    changed = fitted.check(draw(rng, 300, wrong=0.8))
+    changed = fitted.drift(draw(rng, 300, wrong=0.8))
     assert changed.verdict == "changed"
     assert set(changed.distance) == {"best score", "score of the first result", "accepted share"}
     assert "Judge new queries" in changed.text
     with pytest.raises(InvalidScoresError, match="must hold scores"):
-        fitted.check(RankedLists([[0.1, 0.2]] * 60, higher_is_better=False))
+        fitted.drift(RankedLists([[0.1, 0.2]] * 60, higher_is_better=False))
 
 
 def test_without_labels_a_background_is_the_budget(tmp_path: Path) -> None:
@@ -251,8 +250,8 @@ def test_without_labels_a_background_is_the_budget(tmp_path: Path) -> None:
     assert "near misses on the topic are not covered" in decision.reason
     assert "Near misses on the topic are not covered" in accept.report()
     assert accept.fit(RankedLists([[0.9]], [[1]])) is accept
-    with pytest.raises(InvalidParameterError, match=r"Accept\.check: .*got a background"):
-        accept.check([[0.9, 0.1]])
+    with pytest.raises(InvalidParameterError, match=r"Accept\.drift: .*got a background"):
+        accept.drift([[0.9, 0.1]])
     accept.save(tmp_path / "model.json")
     assert pc.load(tmp_path / "model.json").cut([0.95, 0.9]).reason == decision.reason
 
@@ -322,9 +321,11 @@ def test_the_service_decides_as_the_library_does(fitted: Accept, tmp_path: Path)
             assert answer.json() == fitted.cut(scores).to_dict()
 
 
-def test_adapters_pass_the_warning_on(fitted: Accept) -> None:
+def test_frames_tell_the_warning(fitted: Accept) -> None:
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"query": ["a", "a", "b"], "score": [24.0, 9.0, 0.85]})
-    with pytest.warns(ScoresWarning, match="unlike those learned from"):
-        kept = cut_rows(frame, query="query", score="score", truncator=fitted)
-    assert kept["kept"].tolist() == [False, False, True]
+    how = {"query": "query", "score": "score", "truncator": fitted}
+    kept, cuts = keep_frame(frame, explain=True, **how)
+    assert kept["score"].tolist() == [0.85]
+    assert any("unlike" in pc.WARNINGS[name] for name in cuts.warnings[0])
+    assert not cuts.warnings[1]

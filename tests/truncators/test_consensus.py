@@ -300,16 +300,6 @@ def test_a_subclass_may_have_other_constants() -> None:
     assert beliefs[0] != beliefs[1]
 
 
-@pytest.mark.parametrize("without", [("minmax", "top"), ("z", "z-0.3log", "raw")])
-def test_keys_that_are_left_out_are_not_elected(without: tuple[str, ...]) -> None:
-    class Without(Consensus):
-        constants = Constants(without=without, draws=200)
-
-    model = Without().fit(simulated(30, 0))
-    assert not {key for key, *_ in model.rules_} & set(without)
-    assert model.learned_.votes.sum() == 200
-
-
 @pytest.mark.parametrize(
     "metric", ["f1", "f2", "penalized_dcg", "accuracy", "recall", "utility(1,0.2)"]
 )

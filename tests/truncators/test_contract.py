@@ -128,7 +128,7 @@ def test_every_reason_is_one_sentence_that_says_what_decided(
         assert set(cut.warnings) <= set(pc.WARNINGS)
         assert json.loads(json.dumps(cut.to_dict()))["reason"] == cut.reason
         assert before.endswith(f"{cut.n}")
-    if truncator._learned():
+    if truncator.is_fitted:
         reason = truncator.cut_batch(test[:1]).reasons[0]
         assert f"learned from {len(train)} judged queries" in reason
 

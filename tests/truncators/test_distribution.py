@@ -64,7 +64,7 @@ def test_probabilities_never_fall_with_the_score() -> None:
     rng = np.random.default_rng(0)
     scores = [np.sort(rng.gamma(rng.uniform(0.5, 3), size=100))[::-1] for _ in range(50)]
     for truncated in (False, True):
-        for part in ScoreDistribution(truncated=truncated).keys(RankedLists(scores)):
+        for part in ScoreDistribution(truncated=truncated).result_values(RankedLists(scores)):
             assert (np.diff(part) <= 1e-12).all()
             assert ((part >= 0) & (part <= 1)).all()
 
@@ -73,7 +73,7 @@ def test_the_cut_maximises_expected_f1_under_the_probabilities() -> None:
     rng = np.random.default_rng(1)
     lists = RankedLists([np.sort(rng.gamma(1.0, size=60))[::-1] for _ in range(20)])
     truncator = ScoreDistribution()
-    for cut, chances in zip(truncator.predict(lists), truncator.keys(lists), strict=True):
+    for cut, chances in zip(truncator.predict(lists), truncator.result_values(lists), strict=True):
         expected = [2 * chances[:k].sum() / (k + chances.sum()) for k in range(1, 61)]
         assert expected[cut - 1] == pytest.approx(max(expected))
 

@@ -134,7 +134,7 @@ def test_local_methods_need_embeddings_of_one_size() -> None:
 )
 def test_normalisations_equal_hand_computed_values(normalize: str, expected: list[float]) -> None:
     lists = RankedLists([[4.0, 2.0, 0.0], [-3.0, -6.0], [], [5.0, 5.0]])
-    keys = ScoreThreshold(normalize).keys(lists)
+    keys = ScoreThreshold(normalize).result_values(lists)
     np.testing.assert_allclose(keys.values, expected)
     for threshold in (-1.0, 0.0, 0.4, 0.9, 1.0):
         by_hand = [int(np.count_nonzero(part >= threshold)) for part in keys]
@@ -148,7 +148,7 @@ def test_minmax_and_z_do_not_change_with_shift_or_scale(
     lists = RankedLists([[round(score, 2) for score in part] for part in scores])
     moved = RankedLists(lists.scores.with_values(lists.scores.values * scale + shift))
     for normalize in ("minmax", "z"):
-        ours, theirs = (ScoreThreshold(normalize).keys(part) for part in (lists, moved))
+        ours, theirs = (ScoreThreshold(normalize).result_values(part) for part in (lists, moved))
         np.testing.assert_allclose(ours.values, theirs.values, atol=1e-6)
 
 
@@ -159,7 +159,7 @@ def test_the_learned_threshold_equals_a_search_over_all_scores(normalize: str, m
     truncator = ScoreThreshold(normalize, metric=metric).fit(train)
     value = metrics.get(metric)
     learned = value(train, truncator.predict(train)).mean()
-    keys = truncator.keys(train).values
+    keys = truncator.result_values(train).values
     candidates = [np.inf, *keys]
     best = max(value(train, ScoreThreshold(normalize, t).predict(train)).mean() for t in candidates)
     assert learned == pytest.approx(best)
@@ -182,7 +182,7 @@ def test_isotonic_equals_scikit_learn_and_a_search_over_its_levels() -> None:
     model = isotonic.IsotonicRegression(out_of_bounds="clip")
     model.fit(train.scores.values, train.relevant.values)
     calibrated = model.predict(test.scores.values)
-    np.testing.assert_allclose(truncator.keys(test).values, calibrated)
+    np.testing.assert_allclose(truncator.result_values(test).values, calibrated)
 
     levels = np.unique(model.predict(train.scores.values))
 

@@ -197,7 +197,7 @@ def test_reasons_can_be_left_out(client: Any) -> None:
     lists = simulated(3).tolist()
     full = post(client, "/v1/cut", {"lists": lists})
     short = post(client, "/v1/cut", {"lists": lists, "explain": False})
-    kept = ("k", "n", "indices", "method")
+    kept = ("k", "n", "indices", "nearest", "chance", "method")
     assert short == [{name: row[name] for name in kept} for row in full]
 
 
@@ -337,7 +337,9 @@ def test_arrow_brings_queries_and_leaves_reasons_out(client: Any, folder: Path) 
     model = pc.load(folder / "lexical.json")
     assert isinstance(model, pc.truncators.Calibrated)
     cuts = model.cut_batch(lists, queries=WORDS[:2])
-    assert found.column_names == ["k", "n", "indices"]
+    assert found.column_names == ["k", "n", "indices", "nearest", "chance"]
+    assert cuts.chance is not None
+    assert found["chance"].to_pylist() == cuts.chance.tolist()
     assert found["k"].to_pylist() == cuts.k.tolist()
 
 
@@ -390,7 +392,7 @@ def test_metrics_show_drift_from_the_calibration(client: Any, folder: Path) -> N
         post(client, "/v1/cut", {"lists": rows.tolist(), "model": name})
     shown = metrics(client)
     for name, rows in lists.items():
-        drift = model.check(rows)
+        drift = model.drift(rows)
         assert drift.verdict == {"same": "same", "moved": "changed"}[name]
         changed = shown[f'paretocut_drift_changed{{model="{name}"}}']
         assert changed == float(drift.verdict == "changed")
@@ -437,7 +439,7 @@ def test_a_background_gates_the_default_as_in_the_explorer(client: Any, folder: 
         (["--model", "fitted"], 2, "NAME=FILE"),
         (["--model", "a=x.json", "--model", "a=y.json"], 2, "twice"),
         (["--model", "a=no-such-file.json"], 1, "no-such-file.json"),
-        (["--fusion", "a=background.json"], 2, "a background"),
+        (["--fusion", "a=background.json"], 2, "--fusion must name a saved fusion, got Background"),
         (["--token-file", "empty"], 2, "the token must be"),
         (["--max-seconds", "0"], 2, "max_seconds"),
         (["--port", "99999"], 2, "at most 65535"),

@@ -18,7 +18,9 @@ from experiments.compare.consensus.variants import drawn_lists, halves
 from experiments.compare.methods.choice import CEILING
 from experiments.data import Run
 from paretocut import metrics
-from paretocut.relevance.beliefs import cuts_at, levels_for
+from paretocut.relevance.beliefs import levels_for, upper_part
+from paretocut.relevance.constants import CONSTANTS
+from paretocut.relevance.logistic import sigmoid
 from paretocut.relevance.scale import Scale
 from paretocut.truncators import Consensus
 from paretocut.truncators.consensus import Pretrained
@@ -97,7 +99,19 @@ def _at_counts(lists: pc.RankedLists, counts: Any) -> Any:
     """Return the cuts when this many relevant results are expected in each list."""
     merit = Scale.of(lists.merit).apply(lists.merit)
     levels = levels_for(merit, np.maximum(counts, 0.1)[:, None])
-    return cuts_at(merit, levels, np.ones(levels.shape))
+    merit, _ = merit.within_range()
+    lows = upper_part(merit, CONSTANTS.share)[1]
+    return np.array([_best_f1(*one) for one in zip(merit, lows, levels[:, 0], strict=True)])
+
+
+def _best_f1(scores: NDArray[np.float64], low: float, level: float) -> int:
+    """Return the cut with the highest expected F1 at this level of the log-odds."""
+    if not scores.size:
+        return 0
+    within = (scores - low) / (scores[0] - low) if scores[0] > low else np.ones(scores.size)
+    rank = np.arange(1.0, scores.size + 1)
+    p = sigmoid(CONSTANTS.slope * within + CONSTANTS.rank_weight * np.log(rank) + level)
+    return 1 + int(np.argmax(np.cumsum(p) / (rank + p.sum())))
 
 
 def _minmax(lists: pc.RankedLists, scale: Scale) -> pc.lists.Ragged:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import paretocut as pc
 from experiments.compare.consensus.pretrain import corpus
@@ -18,9 +19,13 @@ from experiments.compare.methods.choice import CEILING
 from experiments.data import Run
 from paretocut import metrics
 from paretocut.relevance.constants import CONSTANTS, Constants
+from paretocut.relevance.scale import Scale
 from paretocut.truncators import Consensus, Oracle
 from paretocut.truncators.consensus import Pretrained
 from paretocut.truncators.consensus.features import DESIGN
+from paretocut.truncators.consensus.fully_judged import Vote
+from paretocut.truncators.consensus.pretrain import shipped, values_elsewhere
+from paretocut.truncators.consensus.vote import Rules, all_rules, drawn, elected, rule_values, unit
 
 __all__ = ["FULL", "MOST", "Varied", "drawn_lists", "halves", "measure"]
 
@@ -35,7 +40,11 @@ Lists = Mapping[Run, pc.RankedLists]
 
 
 class Varied(Consensus):
-    """`Consensus` with other constants."""
+    """`Consensus` with other constants, for F1 also with a vote on some of the keys, or none.
+
+    ``changed`` holds constants by name; ``without``, names of keys that may not be elected; and
+    ``draws=0`` elects the rule that is best on average.
+    """
 
     def __init__(
         self,
@@ -51,7 +60,39 @@ class Varied(Consensus):
     @property
     def constants(self) -> Constants:  # type: ignore[override]
         """The constants, with what is changed."""
-        return Constants(**(self.changed or {}))
+        changed = dict(self.changed or {})
+        changed.pop("without", None)
+        if changed.get("draws") == 0:
+            del changed["draws"]
+        return Constants(**changed)
+
+    def fit(self, lists: pc.RankedLists) -> Varied:
+        """Learn as `Consensus` does, and vote again if keys are left out or nothing is drawn."""
+        super().fit(lists)
+        learned = self.learned_
+        if isinstance(learned, Vote) and {"draws", "without"} & (self.changed or {}).keys():
+            self.learned_ = replace(learned, **self._elected(lists, learned.scale)._asdict())
+        return self
+
+    def _elected(self, lists: pc.RankedLists, scale: Scale) -> Rules:
+        changed = dict(self.changed or {})
+        draws = changed.get("draws", CONSTANTS.draws)
+        rng: Any = np.random.default_rng(self.seed) if draws else _Even()
+        curves = metrics.get(self.metric).curves(lists)
+        values = rule_values(scale.apply(lists.merit), scale, curves)
+        totals = len(curves) * drawn(values, rng, draws or 1)
+        elsewhere = values_elsewhere(self.pretrained or shipped(), "f1", rng, draws or 1)
+        totals += self.constants.pseudo_queries * unit(curves) * elsewhere
+        left_out = [name in changed.get("without", ()) for name, *_ in all_rules().names()]
+        totals[left_out] = -np.inf
+        return elected(totals)
+
+
+class _Even:
+    """Equal weights in the place of random ones: the plain mean over queries."""
+
+    def exponential(self, size: tuple[int, int]) -> NDArray[np.float64]:
+        return np.ones(size)
 
 
 def drawn_lists(lists: pc.RankedLists, most: int = MOST) -> pc.RankedLists:

@@ -1,163 +1,345 @@
-"""What the adapters for data frames and clusters share: columns of scores in, decisions out.
+"""`keep` for frames: one row per result, or one row per query with a column of lists.
 
-Every one of them offers two functions. `cut_lists` takes a frame with one row per query and a
-column of lists, and adds the number of results to keep, a column of lists with their surprise and
-the reason. `cut_rows` takes a frame with one row per result, and adds surprise and whether the row
-is kept.
+A frame is known by the names of its classes. Its columns become codes and doubles, `Keeper.found`
+decides, and the engine itself picks the rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from paretocut.adapters.deciding import decide
+from paretocut.adapters.arrow import (
+    codes_of,
+    explained,
+    found_in_lists,
+    found_in_rows,
+    holds_lists,
+    keep_arrow,
+    pyarrow,
+    scores_of,
+    type_of,
+)
+from paretocut.adapters.clusters import keep_ray, keep_spark
 from paretocut.adapters.hybrid import arms_by_name
-from paretocut.decisions import Cuts
-from paretocut.decisions.options import DecisionOptions
-from paretocut.errors import InvalidParameterError
+from paretocut.adapters.keeper import EXPLAINED, Keeper, Lists
+from paretocut.errors import InvalidParameterError, require
 from paretocut.fusion.chosen import ChosenFusion
-from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists, offsets_of
+from paretocut.lists import FloatArray, Ragged, RankedLists, offsets_of
 from paretocut.lists.columns import as_text
-from paretocut.schema.parameters import check_bool
-from paretocut.tail import limited_threads
+from paretocut.schema.parameters import check_bool, check_choice
 from paretocut.truncators.choose import Chosen
 
-
-class FrameOptions(DecisionOptions, total=False):
-    """Who decides and within which bounds, the direction, and the number of threads."""
-
-    higher_is_better: bool
-    threads: int | None
+Frame: TypeAlias = Any
 
 
-class ListNames(NamedTuple):
-    """Names of the columns of `cut_lists`: one that is there, and new ones."""
+def keep_frame(
+    frame: Frame,
+    *,
+    query: Any = None,
+    score: Any = None,
+    along: Any = (),
+    higher_is_better: bool | None = None,
+    explain: bool | Iterable[str] = False,
+    on_error: str = "raise",
+    **options: Any,
+) -> Any:
+    """Return a frame of the same type with the results kept, in their order.
 
-    column: str
-    k: str
-    surprise: str
-    reason: str | None
-
-    def check(self, who: str, present: Collection[str]) -> None:
-        check_there(who, present, column=self.column)
-        _check_new(who, present, k=self.k, surprise=self.surprise, reason=self.reason)
-
-
-class RowNames(NamedTuple):
-    """Names of the columns of `cut_rows`: two that are there, and new ones."""
-
-    query: str
-    score: str
-    surprise: str
-    kept: str
-    reason: str | None
-
-    def check(self, who: str, present: Collection[str]) -> None:
-        check_there(who, present, query=self.query, score=self.score)
-        _check_new(who, present, surprise=self.surprise, kept=self.kept, reason=self.reason)
-
-
-def check_there(who: str, present: Collection[str], **names: str) -> None:
-    """Refuse names, by the caller's argument, that no column has."""
-    for argument, name in names.items():
-        if name not in present:
-            raise InvalidParameterError(
-                f"{who}: {argument} must name a column, one of {', '.join(present)}; got {name!r}"
-            )
-
-
-def _check_new(who: str, present: Collection[str], **names: str | None) -> None:
-    for argument, name in names.items():
-        if name is not None and name in present:
-            raise InvalidParameterError(
-                f"{who}: {argument} must name a new column, got {name!r}, which is there already"
-            )
-
-
-class FrameCutter:
-    """Decides on columns of lists: the options of a frame function, checked once."""
-
-    def __init__(self, who: str, options: Mapping[str, Any]) -> None:
-        rest = dict(options)
-        self.who = who
-        up = rest.pop("higher_is_better", True)
-        self.higher_is_better = check_bool(up, who=who, name="higher_is_better")
-        self.threads = rest.pop("threads", None)
-        self.chosen = Chosen.of(who, rest)
-
-    def decide(self, lists: Ragged) -> tuple[Cuts, Ragged]:
-        """Return the decisions on lists in any order, and the surprise of each result."""
-        with limited_threads(self.threads):
-            cuts, _ = decide(
-                lists, self.chosen, who=self.who, higher_is_better=self.higher_is_better
-            )
-            return cuts, cuts.surprise
-
-    def lists(self, lists: Ragged, there: BoolArray) -> tuple[IntArray, FloatArray, NDArray[Any]]:
-        """Return numbers, surprise of all results and reasons; a list may not be ``there``.
-
-        Such a list is empty, and its number and reason mean nothing.
-        """
-        starts = lists.offsets[:-1][there]
-        known = Ragged.unchecked(lists.values, np.append(starts, lists.offsets[-1]))
-        cuts, surprise = self.decide(known)
-        reasons = placed(np.array(cuts.reasons, dtype=object), there, None)
-        return placed(cuts.k, there, 0), surprise.values, reasons
-
-    def rows(
-        self, groups: NDArray[Any], scores: FloatArray, scored: BoolArray
-    ) -> tuple[FloatArray, BoolArray, Callable[[], NDArray[Any]]]:
-        """Return surprise, whether it is kept, and how to get the reason, of each row.
-
-        Rows of one group are one list. Rows that are not ``scored`` take no part.
-        """
-        at = np.flatnonzero(scored)
-        at = at[np.argsort(groups[at], kind="stable")]  # rows of a list together
-        _, lengths = np.unique(groups[at], return_counts=True)
-        lists = Ragged.unchecked(scores[at], offsets_of(lengths.astype(np.int64)))
-        cuts, found = self.decide(lists)
-        surprise = np.full(scores.size, np.nan)
-        surprise[at] = found.values
-        kept = np.zeros(scores.size, dtype=np.bool_)
-        kept[at[cuts.indices.values + np.repeat(lists.offsets[:-1], cuts.k)]] = True
-
-        def reasons() -> NDArray[Any]:
-            texts = np.full(scores.size, None, dtype=object)
-            texts[at] = lists.spread(np.array(cuts.reasons, dtype=object))
-            return texts
-
-        return surprise, kept, reasons
-
-
-def placed(values: NDArray[Any], where: BoolArray, otherwise: Any) -> NDArray[Any]:
-    """Return a column with the values where the mask says, and something else in between."""
-    column = np.full(where.shape, otherwise, dtype=values.dtype)
-    column[where] = values
-    return column
-
-
-def fused_frames(
-    frames: Any,
-    names: tuple[str, str, str],
-    higher_is_better: Mapping[str, bool] | None,
-    options: Mapping[str, Any],
-    check: Callable[[Any], object],
-) -> dict[str, NDArray[Any]]:
-    """Return the columns of a frame of fused results, from frames with one row per result.
-
-    ``names`` are those of the columns with queries, documents and scores, each with ``to_numpy``;
-    ``check`` refuses what is no frame.
+    Parameters
+    ----------
+    frame
+        A pandas, Polars (also lazy), Arrow, DuckDB, Spark or Ray frame, with one row per result;
+        or one row per query, where the column of scores holds lists.
+    query
+        Name of the column with the queries: rows with the same value are one list, wherever they
+        are. None for lists in cells, or if the frame is the answer to one query.
+    score
+        Name of the column with the scores.
+    along
+        Names of columns of lists that are shortened like the scores.
+    higher_is_better
+        False for distances. By default the direction of a fitted truncator, or True; the order
+        of rows says nothing. Only of a frame that is one answer, the order decides.
+    explain
+        True returns the decisions too. Names (``k``, ``n``, ``reason``, ``warnings``,
+        ``surprise``) add these columns instead.
+    on_error
+        ``"raise"``, or ``"drop"`` to keep nothing of a list with an infinitely good score.
+    **options
+        Who decides and within which bounds, as in `paretocut.cut`.
     """
-    who, columns = "fuse_rows", {}
-    for name, frame in arms_by_name(frames, who, "frames").items():
-        check(frame)
-        check_there(who, frame.columns, **dict(zip(("query", "doc", "score"), names, strict=True)))
-        columns[name] = [frame[own].to_numpy() for own in names]
-    return fused_columns(columns, names, higher_is_better or {}, ChosenFusion.of(who, options))
+    engine = _engine(frame)
+    if engine is None:
+        raise InvalidParameterError(f"keep: frame must be a frame, got {type(frame).__name__}")
+    if score is None:
+        raise InvalidParameterError("keep: score must name the column with the scores, got None")
+    if higher_is_better is not None:
+        check_bool(higher_is_better, who="keep", name="higher_is_better")
+    chosen = Chosen.of("keep", options)
+    names = () if isinstance(explain, bool) else (explain,) if isinstance(explain, str) else explain
+    keeper = Keeper(
+        chosen,
+        query,
+        score,
+        (along,) if isinstance(along, str) else tuple(along),
+        tuple(check_choice(name, tuple(EXPLAINED), who="keep", name="explain") for name in names),
+        _direction(chosen, higher_is_better),
+        check_choice(on_error, ("raise", "drop"), who="keep", name="on_error") == "drop",
+        explain is True,
+    )
+    kept, cuts = engine(frame, keeper)
+    if explain is not True:
+        return kept
+    if cuts is None:
+        raise InvalidParameterError(
+            "keep: explain must name columns, such as ['reason'], because this frame is decided on "
+            f"later or elsewhere ({type(frame).__module__}); got True"
+        )
+    return kept, cuts
+
+
+def is_frame(answer: Any) -> bool:
+    """Return whether `keep_frame` takes it."""
+    return _engine(answer) is not None
+
+
+def _direction(chosen: Chosen, given: bool | None) -> bool | None:
+    """Return the direction that was given, or that the truncator learned."""
+    if given is not None:
+        return given
+    learned = getattr(chosen.truncator, "higher_is_better_", None)
+    gate = getattr(chosen.truncator, "background", None)
+    return getattr(gate, "higher_is_better", None) if learned is None else learned
+
+
+def _pandas(frame: Frame, keeper: Keeper) -> tuple[Frame, Any]:
+    keeper.check(frame.columns)
+    column = frame[keeper.score]
+    if _cells_are_lists(column):
+        return _pandas_lists(frame, keeper)
+    if keeper.query is None:
+        found = keeper.found_in_one(_pandas_scores(column, keeper))
+    else:
+        codes = _pandas_codes(frame[keeper.query], keeper)
+        found = keeper.found(codes, _pandas_scores(column, keeper))
+    new = {name: found.of_rows(name) for name in keeper.columns}
+    return frame[found.mask].assign(**new), keeper.decisions(found)
+
+
+def _pandas_lists(frame: Frame, keeper: Keeper) -> tuple[Frame, Any]:
+    pa = pyarrow()
+    own = {name: frame[name] for name in (keeper.score, *keeper.along)}
+    lengths = {
+        name: np.array(
+            [len(cell) if here else 0 for cell, here in zip(cells, cells.notna(), strict=True)]
+        )
+        for name, cells in own.items()
+    }
+    try:
+        scores = pa.array(own[keeper.score].array, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise keeper.no_numbers(error) from error
+    made, found = found_in_lists(pa.table([scores], names=[keeper.score]), keeper, lengths)
+    places = made["places"].to_pylist()
+    new = {
+        name: type(cells)([*map(_picked, cells, places)], index=frame.index, dtype=cells.dtype)
+        for name, cells in own.items()
+    }
+    return frame.assign(
+        **new, **{name: made[name].to_pylist() for name in keeper.columns}
+    ), found.cuts
+
+
+def _picked(cell: Any, places: list[int] | None) -> Any:
+    """Return the items of a cell at these places, in a cell of the same type."""
+    if places is None:
+        return None
+    return cell[places] if hasattr(cell, "dtype") else type(cell)([cell[i] for i in places])
+
+
+def _cells_are_lists(column: Any) -> bool:
+    kind = getattr(column.dtype, "pyarrow_dtype", None)
+    if kind is not None or column.dtype != object or column.isna().all():
+        return kind is not None and holds_lists(kind)
+    return isinstance(column.iloc[int(column.notna().argmax())], (list, tuple, np.ndarray))
+
+
+def _pandas_codes(column: Any, keeper: Keeper) -> Lists:
+    pd = require("pandas", feature="keep", extra="pandas")
+    if getattr(column.dtype, "storage", None) == "pyarrow" or hasattr(
+        column.dtype, "pyarrow_dtype"
+    ):
+        return codes_of(pyarrow().array(column.array), keeper)  # a third of the time
+    try:
+        codes, words = pd.factorize(column, use_na_sentinel=False)
+    except TypeError as error:
+        raise keeper.no_queries(error) from error
+    return Lists(codes, len(words), lambda i: words[i])
+
+
+def _pandas_scores(column: Any, keeper: Keeper) -> FloatArray:
+    pd = require("pandas", feature="keep", extra="pandas")
+    kind, types = column.dtype, pd.api.types
+    if hasattr(kind, "pyarrow_dtype"):
+        return scores_of(pyarrow().array(column.array), keeper)
+    if types.is_object_dtype(kind):
+        kind = types.infer_dtype(column, skipna=True)
+        known = kind in ("floating", "integer", "mixed-integer-float", "decimal", "empty")
+    else:
+        known = types.is_any_real_numeric_dtype(kind)
+    if not known:
+        raise keeper.no_numbers(kind)
+    how = {} if kind == np.float64 else {"na_value": np.nan}  # and so without a copy
+    numbers: FloatArray = column.to_numpy(dtype=np.float64, **how)
+    return numbers
+
+
+def _polars(frame: Frame, keeper: Keeper) -> tuple[Frame, Any]:
+    pl = require("polars", feature="keep", extra="polars")
+    keeper.check(frame.columns)
+    if isinstance(frame.schema[keeper.score], (pl.List, pl.Array)):
+        names = (keeper.score, *keeper.along)
+        made, found = found_in_lists(frame.select(names).to_arrow(), keeper)
+        new = pl.DataFrame({name: pl.from_arrow(column) for name, column in made.items()})
+        lists = [frame[name].cast(pl.List(frame.schema[name].inner)) for name in names]
+        kept = frame.with_columns(one.list.gather(new["places"]) for one in lists)
+        return kept.with_columns(new.drop("places")), found.cuts
+    used = [name for name in frame.columns if name in (keeper.query, keeper.score)]
+    found = found_in_rows(frame.select(used).to_arrow(), keeper)
+    kept, pa = frame.filter(pl.Series(found.mask)), pyarrow()
+    new = {name: pa.array(found.of_rows(name), type_of(name)) for name in keeper.columns}
+    added = (pl.from_arrow(column).alias(name) for name, column in new.items())
+    return kept.with_columns(added), keeper.decisions(found)
+
+
+def _lazy_polars(frame: Frame, keeper: Keeper) -> tuple[Frame, None]:
+    pl = require("polars", feature="keep", extra="polars")
+    schema = frame.collect_schema()
+    keeper.check(schema.names())
+    kinds = {"int64": pl.Int64, "double": pl.Float64, "str": pl.String}
+    new = {name: kinds[EXPLAINED[name]] for name in keeper.columns}
+    if isinstance(schema[keeper.score], (pl.List, pl.Array)):
+        new |= {name: pl.List(schema[name].inner) for name in (keeper.score, *keeper.along)}
+        new |= {"surprise": pl.List(pl.Float64)} if "surprise" in new else {}
+    return frame.map_batches(lambda part: _polars(part, keeper)[0], schema={**schema, **new}), None
+
+
+def _duckdb(relation: Frame, keeper: Keeper) -> tuple[Frame, Any]:
+    pa = pyarrow()
+    keeper.check(relation.columns)
+    rows = relation.materialize()  # once: its rows may come in another order next time
+    used = {keeper.query, keeper.score, *keeper.along} - {None}
+    table = rows.select(", ".join(map(_quoted, used))).to_arrow_table()
+    decisions: Any
+    if holds_lists(table.schema.field(keeper.score).type):
+        made, found = found_in_lists(table, keeper)
+        pick = "list_select(_pc_own.{0}, list_transform(_pc_made.places, lambda i: i + 1)) as {0}"
+        own, where = f"replace ({', '.join(pick.format(_quoted(name)) for name in used)})", ""
+        decisions = found.cuts
+    else:
+        found = found_in_rows(table, keeper)
+        made = {"kept": pa.array(found.mask), **explained(found, keeper)}
+        own, where, decisions = "", "where _pc_made.kept", keeper.decisions(found)
+    _pc_made = pa.table(dict(made))  # known to the statement by its name
+    added = "".join(f", _pc_made.{name}" for name in keeper.columns)
+    sql = f"select _pc_own.* {own} {added} from _pc_own positional join _pc_made {where}"
+    return rows.query("_pc_own", sql), decisions
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+Engine: TypeAlias = Callable[[Frame, Keeper], tuple[Frame, Any]]
+_ENGINES: tuple[tuple[str, str, Engine], ...] = (
+    ("pandas.", "DataFrame", _pandas),
+    ("polars.", "DataFrame", _polars),
+    ("polars.", "LazyFrame", _lazy_polars),
+    ("pyarrow.", "Table", keep_arrow),
+    ("pyarrow.", "RecordBatch", keep_arrow),
+    ("duckdb.", "DuckDBPyRelation", _duckdb),
+    ("pyspark.sql.", "DataFrame", keep_spark),
+    ("ray.data.", "Dataset", keep_ray),
+)
+
+
+def _engine(frame: Any) -> Engine | None:
+    """Return what keeps the rows of such a frame, known by the names of its classes."""
+    for kind in type(frame).__mro__:
+        module = f"{kind.__module__.removeprefix('_')}."
+        for start, name, engine in _ENGINES:
+            if kind.__name__ == name and module.startswith(start):
+                return engine
+    return None
+
+
+def fuse_frames(
+    frames: Mapping[str, Frame] | Sequence[Frame],
+    *,
+    query: str = "query_id",
+    doc: str = "doc_id",
+    score: str = "score",
+    higher_is_better: Mapping[str, bool] | None = None,
+    **options: Any,
+) -> Frame:
+    """Return one frame of fused results, best first for each query, of the type of the first.
+
+    Columns: query, document, fused score and rank, and score and rank from each retriever:
+    ``score_words`` and ``rank_words`` for one called ``words`` (ranks count from 1; a missing score
+    and rank 0 where it did not find the document).
+
+    Parameters
+    ----------
+    frames
+        Frames (pandas, Polars, Arrow) of two or more retrievers, one row per result.
+    query, doc, score
+        Names of their columns. Names of queries and documents come back as strings.
+    higher_is_better
+        By name of the retriever, False for distances.
+    **options
+        ``method``, ``weights`` and ``depth`` of `paretocut.fuse`; or ``fusion``, a fitted
+        `paretocut.Fusion` or the path of a saved one.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> words = pd.DataFrame({"query_id": "q", "doc_id": ["a", "b"], "score": [7.0, 2.0]})
+    >>> vectors = pd.DataFrame({"query_id": "q", "doc_id": ["b", "c"], "score": [0.9, 0.5]})
+    >>> fuse_frames({"words": words, "vectors": vectors}, method="rrf").doc_id.tolist()
+    ['b', 'a', 'c']
+    """
+    names = (query, doc, score)
+    columns = {}
+    arms = arms_by_name(frames, "fuse", "frames")
+    for arm, frame in arms.items():
+        if _engine(frame) not in (_pandas, _polars, keep_arrow):
+            raise InvalidParameterError(
+                "fuse: frames must be DataFrames of pandas or Polars or Arrow tables, "
+                f"got {type(frame).__name__}"
+            )
+        there = list(getattr(frame, "column_names", frame.columns))
+        for argument, name in zip(("query", "doc", "score"), names, strict=True):
+            if there.count(name) != 1:
+                raise InvalidParameterError(
+                    f"fuse: {argument} must name one column of {', '.join(there)}; got {name!r}"
+                )
+        columns[arm] = [frame[name].to_numpy() for name in names]
+    fusion = ChosenFusion.of("fuse", options)
+    found = fused_columns(columns, names, higher_is_better or {}, fusion)
+    first = _engine(next(iter(arms.values())))
+    if first is _pandas:
+        return require("pandas", feature="fuse", extra="pandas").DataFrame(found)
+    pa = pyarrow()
+    table = pa.table({name: pa.array(column, from_pandas=True) for name, column in found.items()})
+    return (
+        table
+        if first is keep_arrow
+        else require("polars", feature="fuse", extra="polars").from_arrow(table)
+    )
 
 
 def fused_columns(

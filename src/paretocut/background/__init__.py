@@ -1,4 +1,4 @@
-"""The best scores of queries without an answer: the law they follow, and what exceeds it."""
+"""The best scores of queries without an answer: the law they follow, and tests against it."""
 
 from paretocut.background.law import Background, fit_gev, gev_log_cdf
 from paretocut.background.origin import Origin

@@ -65,7 +65,7 @@ def compare(
     if pvalue < _SURE and distance[worst] >= _CLEAR:
         verdict = "changed"
         text = (
-            f"changed: the {worst} of {len(new)} lists is not what it was (largest "
+            f"changed: the {worst} of {len(new)} lists has changed (largest "
             f"difference {share}, p = {pvalue:.2g}). {remedy}"
         )
     elif _chance(_CLEAR, len(old), len(new)) > _SURE:

@@ -23,7 +23,7 @@ __all__ = ["Background", "fit_gev", "gev_log_cdf"]
 
 _FEWEST = 10
 _LARGEST = 1e150  # squares of larger scores overflow
-# What a file may hold.
+# Content of a file.
 _STATE: dict[str, Kind] = {
     "shape": Real(-20, 1),
     "loc": Real(),
@@ -121,7 +121,7 @@ class Background(Drawn):
     intercept, slope
         Of the regression of the best score on the score at that rank.
     residual
-        Shape, location and scale of what the regression leaves over.
+        Shape, location and scale of the residuals of the regression.
     higher_is_better
         False for distances.
     groups

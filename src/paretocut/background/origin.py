@@ -1,4 +1,4 @@
-"""What a gate was made for: the search, its scores, the index."""
+"""The origin of a gate: the search, its scores, the index."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _STATE: dict[str, Kind] = {
 
 @dataclass(frozen=True)
 class Origin:
-    """What a gate was made for.
+    """The search that a gate was made for.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Origin:
 
     @classmethod
     def of(cls, merits: Iterable[Ragged], **about: Any) -> Origin:
-        """Return what these lists show, today; ``about`` is the rest."""
+        """Return the origin of these lists, dated today; ``about`` has the other attributes."""
         filled = [merit for merit in merits if merit.values.size]
         values = np.concatenate([merit.values for merit in filled])
         middle = np.concatenate([middles(merit)[merit.filled] for merit in filled])

@@ -19,7 +19,7 @@ _FEWEST = 10
 _STRENGTH, _HELD_MEAN, _HELD_SPREAD, _HELD_OTHER = 20.0, 10.0, 30.0, 5.0
 _STEPS = 100
 _CLEAN, _LOST = 0.1, 0.1
-# What a file may hold; the share is one that `Groups.fit` can find.
+# Content of a file; the share is one that `Groups.fit` can find.
 _STATE: dict[str, Kind] = {
     "share": Real(1e-5, 1 - 1e-5),
     "null_mean": Real(),

@@ -194,7 +194,7 @@ def calibrated(
     scale, texts
         For lexical scores: the scale, and the texts of the nonsense and then of the queries.
     about
-        What is known about the search: attributes of `paretocut.background.Origin`.
+        Facts about the search: attributes of `paretocut.background.Origin`.
     """
     check_probability(alpha, who="calibrate", name="alpha")
     null = as_lists(nonsense, higher_is_better, who="calibrate")
@@ -232,13 +232,13 @@ def _base(
         )
     base = Consensus(expect=expect) if truncator is None else truncator  # type: ignore[arg-type]
     if isinstance(base, Gated):
-        base = base._inner()
+        base = base.inner
     if not isinstance(base, Truncator):
         raise InvalidParameterError(
             f"truncator must be a truncator or None, got {shown(base)}", who="calibrate"
         )
-    base._validate()
-    base._require_fitted()
+    base.check()
+    base.require_fitted()
     learned = getattr(base, "learned_", None)
     if log is not None and isinstance(base, Consensus) and isinstance(learned, Estimated | None):
         base = base.clone().fit(log._like(relevance=None, _num_relevant=None))

@@ -10,11 +10,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from paretocut.callbacks.journal import Journal
+from paretocut.callbacks.waiting import waiting
 from paretocut.errors import DataFormatError, InvalidParameterError
 from paretocut.lists import FloatArray
-from paretocut.schema.journal import Journal
 from paretocut.schema.parameters import check_positive_int, shown
-from paretocut.schema.waiting import waiting
 
 Search: TypeAlias = Callable[[Any], Any]
 """Takes the text of a query, or a list of texts, and gives scores or results with scores."""
@@ -101,7 +101,7 @@ def _blocks(search: Search, queries: list[str], who: str) -> Iterable[tuple[str,
 
 
 def scores_of(given: Any, who: str) -> FloatArray:
-    """Return the scores in what a search gave.
+    """Return the scores in the answer of a search.
 
     That is scores; or results that are pairs with a score at the end, mappings with a
     ``"score"``, or objects with a ``score``.
@@ -139,7 +139,7 @@ def _score(result: Any) -> float:
 
 
 def _kept(journal: Journal) -> dict[str, FloatArray]:
-    """Return what an earlier run left."""
+    """Return the answers that an earlier run has saved."""
     found = {}
     for number, row in enumerate(journal.entries, 2):
         try:

@@ -10,7 +10,6 @@ from importlib.metadata import version
 from typing import Protocol
 
 from paretocut.cli import (
-    background,
     calibrate,
     cut,
     demo,
@@ -25,7 +24,7 @@ from paretocut.cli import (
     serve,
     stop,
 )
-from paretocut.cli.arguments import Manual
+from paretocut.cli.arguments import Manual, import_module
 from paretocut.cli.terminal import note
 from paretocut.errors import InvalidParameterError, ParetocutError, speaking_for
 
@@ -57,7 +56,7 @@ examples:
   paretocut stop run.txt --judged qrels.txt --recall 0.95
 
   Queries without an answer? Learn how high they score, then keep nothing for them:
-  paretocut background unanswered.txt -o background.json
+  paretocut calibrate --background unanswered.txt -o background.json
   paretocut cut run.txt --background background.json
 
   No such queries? Make some from words of your index, search for them, and calibrate:
@@ -95,7 +94,7 @@ class _Command(Protocol):
 
 
 _COMMANDS: tuple[_Command, ...] = (
-    *(demo, example, score, cut, fuse, evaluate, fit, judge, stop, background, calibrate),
+    *(demo, example, score, cut, fuse, evaluate, fit, judge, stop, calibrate),
     *(explore, serve, report),
 )
 
@@ -132,6 +131,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         # The command's name stands before the message already.
         with speaking_for("", args.command, "read_lists"):
+            for module in getattr(args, "imports", ()):
+                import_module(module, "--import")
             args.run_command(args)
         sys.stdout.flush()
     except BrokenPipeError:

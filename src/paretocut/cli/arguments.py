@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib
+import inspect
 import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import IO, Any, TypeVar, get_args
 
 import numpy as np
@@ -26,13 +28,13 @@ from paretocut.io.tables import Format, format_of, read_blocks
 from paretocut.lists import RankedLists
 from paretocut.schema.kinds import Either, Items, Real, Text
 from paretocut.tail import limited_threads
-from paretocut.truncators import Calibrated, Gated, Truncator, from_text
-from paretocut.truncators.choose import Chosen
+from paretocut.truncators import Truncator, from_text, names, read_settings
+from paretocut.truncators.choose import GATE_ALPHA, Chosen
 
 T = TypeVar("T")
 RESULTS_PER_BLOCK = 1_000_000
 _MOST_NAMED = 50
-DECISION = ("model", "background", "gate_alpha", "query_texts", *OPTIONS)
+DECISION = ("model", "background", "gate_alpha", *OPTIONS)
 
 
 class Manual(argparse.HelpFormatter):
@@ -297,13 +299,47 @@ def query_texts(args: Namespace, *runs: RankedLists, lexical: bool) -> list[str]
 # --- models and methods ---
 
 
-def load_as(kind: Any, what: str, path: str, option: str) -> Any:
-    """Return the model in a file, which must be of one kind; an option named the file."""
-    found = pc.load(path)
-    if not isinstance(found, kind):
-        got = f"{type(found).__name__} in {path}"
-        raise InvalidParameterError(f"{option} must name {what}, got {got}")
-    return found
+def add_imports(parser: argparse._ActionsContainer) -> None:
+    """Add the modules that define the classes of saved models."""
+    text = "module that defines the class of a saved model of your own (may be repeated)"
+    option(parser, "--import MODULE", text, action="append", default=[], dest="imports")
+
+
+def import_module(name: str, option: str) -> ModuleType:
+    """Return a module, which may lie in the current directory as with ``python -m``."""
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+            raise  # the module is there; something that it imports is not
+        got = f"{name}, which is neither installed nor in this directory"
+        raise InvalidParameterError(f"{option} must name a module, got {got}") from None
+
+
+def method_of(text: str, option: str, metric: str = "f1") -> Truncator:
+    """Return the method that an option describes: a name of ours or MODULE:NAME, and parameters."""
+    module, _, rest = text.partition(":")
+    name, _, settings = rest.partition(":")
+    if module in names() or not name.isidentifier():
+        return from_text(text, metric)
+    found = getattr(import_module(module, option), name, None)
+    params = read_settings(settings)
+    if isinstance(found, type) and issubclass(found, Truncator):
+        if "metric" in inspect.signature(found).parameters:
+            params = {"metric": metric, **params}
+        try:
+            return found(**params)
+        except TypeError as error:
+            raise InvalidParameterError(f"{option} {text}: {error}") from None
+    if isinstance(found, Truncator):
+        return found.set_params(**params)
+    got = "is not there" if found is None else f"is of type {type(found).__name__}"
+    raise InvalidParameterError(
+        f"{option} must name a subclass of paretocut.truncators.Truncator or an object of one, "
+        f"got {name}, which {got} in {module}"
+    )
 
 
 def named_files(option: str, given: Sequence[str]) -> dict[str, str]:
@@ -323,8 +359,8 @@ def methods_and_metrics(leave_out: str = "") -> str:
     """Return the names that ``--method`` and ``--metric`` take, for the end of a help text."""
     methods = ", ".join(name for name in pc.truncators.names() if name != leave_out)
     return (
-        f"A method is one of {methods}. Parameters may follow a colon: "
-        "surprise:refit=all,transform=log. "
+        f"A method is one of {methods}, or MODULE:CLASS for a class of your own. Parameters may "
+        "follow a colon: surprise:refit=all,transform=log. "
         f"A metric is one of {', '.join(pc.metrics.names())}. The recall in f1 counts the relevant "
         "results in the list; f1/collection counts all relevant documents, as set_F of trec_eval "
         "does. In penalized_dcg an irrelevant result counts -1; plain dcg never favours a cut."
@@ -376,7 +412,7 @@ def add_decision(parser: ArgumentParser, *, method: bool = True) -> None:
     """Add what decides, and within which bounds."""
     group = parser.add_argument_group(
         "what decides (at most one; by default the scores alone, with untrained consensus)"
-    ).add_mutually_exclusive_group()
+    )
     add_options(group, ["expect"])
     option(group, "--model FILE", "a model from `fit` or `calibrate`")
     if method:
@@ -392,50 +428,38 @@ def add_decision(parser: ArgumentParser, *, method: bool = True) -> None:
     option(
         gate,
         "--background FILE",
-        "a file from `paretocut background`; results are kept only if the best score is better "
-        "than queries without an answer reach",
+        "a file from `paretocut calibrate --background`; results are kept only if the best score "
+        "is better than queries without an answer reach",
     )
-    text = "share of the queries without an answer that still get results (default: 0.05)"
-    option(gate, "--gate-alpha N", text, float)
+    add_options(gate, ["gate_alpha"], {"gate_alpha": GATE_ALPHA})
     add_options(parser.add_argument_group("bounds on the number of results"), ["min_k", "max_k"])
     add_query_texts(parser, "needed only by a model calibrated for lexical scores")
+    add_imports(parser)
     add_threads(parser)
 
 
-def chosen(args: Namespace, method: str | None) -> Chosen:
-    """Return what decides; bad options are found before any run is read."""
-    options = given_options(args, OPTIONS)
-    if args.model is not None and method is not None:
-        raise InvalidParameterError("at most one of --model and a method may be given, got both")
-    if args.model is not None:
-        options["truncator"] = load_as(Truncator, "a saved truncator", args.model, "--model")
-    elif method is not None:
-        options["truncator"] = from_text(method)
-    found = Chosen.of(args.command, options)
-    if args.background is not None:
-        what, path = "a saved background", args.background
-        background = load_as(pc.Background, what, path, "--background")
-        alpha = 0.05 if args.gate_alpha is None else args.gate_alpha
-        found = replace(found, truncator=Gated(found.truncator, background, alpha=alpha))
-    elif args.gate_alpha is not None:
-        raise InvalidParameterError("--gate-alpha must come with --background, got none")
-    found.truncator._validate()
+def chosen(args: Namespace, method: str = "method") -> Chosen:
+    """Return what decides; bad options are found before any run is read.
+
+    ``method`` is the option that describes a method.
+    """
+    options = given_options(args, DECISION)
+    text = getattr(args, method)
+    if text:
+        options[method] = method_of(text, flag(method))
+    found = Chosen.of("", options, models=("model", method, "background"), spelt=flag)
+    found.truncator.check()
     try:
-        found.truncator._require_fitted()
+        found.truncator.require_fitted()
     except NotFittedError as error:
-        needs = getattr(options.get("truncator"), "_in_place_of_fit", None)
-        if method is None or not needs:
+        needs = " or ".join(getattr(options.get(method), "instead_of_fit", ()))
+        if not needs:
             raise
         raise InvalidParameterError(
-            f"--method {method} must come with its {needs} ({method}:{needs}=...), or be learned "
+            f"{flag(method)} {text} must come with its {needs} ({text}:{needs}=...), or be learned "
             "(`paretocut fit`, then --model); got neither"
         ) from error
     return found
-
-
-def is_lexical(truncator: Truncator) -> bool:
-    """Return whether the truncator needs the texts of the queries."""
-    return isinstance(truncator, Calibrated) and truncator.scale_ is not None
 
 
 def decisions(
@@ -444,7 +468,7 @@ def decisions(
     """Yield blocks of lists with their cuts."""
     with limited_threads(args.threads):
         for block in blocks(lists):
-            texts = query_texts(args, block, lexical=is_lexical(decider.truncator))
+            texts = query_texts(args, block, lexical=decider.truncator.needs_queries)
             yield block, decider.cut_batch(block, queries=texts)
 
 

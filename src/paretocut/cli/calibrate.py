@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 
-from paretocut.background import QueryScale
+from paretocut.background import Background, QueryScale
 from paretocut.calibration import calibrated, nonsense_queries
 from paretocut.cli import arguments
 from paretocut.cli.arguments import option, positive_int
@@ -13,6 +13,7 @@ from paretocut.cli.terminal import note, print_json
 from paretocut.errors import DataFormatError, InvalidParameterError
 from paretocut.io.jsonl import json_line
 from paretocut.io.streams import open_target
+from paretocut.loading import load_as
 from paretocut.truncators import Calibrated
 
 SUMMARY = "learn without judgements when to return nothing, and how many results to expect"
@@ -21,7 +22,10 @@ words of your index. Search for them. Second, `calibrate RUN` learns from the ru
 and from real, unjudged queries (--query-run) if you have some; it writes a model for
 `paretocut cut --model`. Later, `calibrate --check MODEL RUN` compares new lists with those of
 --query-run, and says "same", "changed" or "unsure". Lexical scores (BM25) grow with every word of
-the query: for these, give --lexical in the first two steps and --query-texts in the last two."""
+the query: for these, give --lexical in the first two steps and --query-texts in the last two.
+With questions that have no answer, one step is enough: `calibrate --background RUN` learns how high
+they score, for `paretocut cut --background`. RUN holds at least ten of them, preferably a
+hundred."""
 
 _READING = ("format", "distances", "max_bytes")
 _TAKES = {
@@ -30,7 +34,8 @@ _TAKES = {
         *(*_READING, "texts", "lexical", "query_texts", "query_run"),
         *("alpha", "unanswered", "expect", "output"),
     ),
-    "--check": (*_READING, "check", "query_texts"),
+    "--check": (*_READING, "check", "query_texts", "imports"),
+    "--background": (*_READING, "background", "size", "context", "output"),
 }
 """The options of each form, beside --json and --quiet."""
 
@@ -44,12 +49,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     option(parser, "--texts FILE", text)
     option(parser, "--lexical", "the scores come from word matching (BM25)")
     arguments.add_query_texts(parser, "for lexical scores only")
+    text = "documents in the index: a small one needs other words too (default: as many as there "
+    text += "are texts), and a background can follow its growth"
+    option(parser, "--size N", text, positive_int)
     make = parser.add_argument_group("make the queries: calibrate --texts FILE")
     option(make, "-n N", "how many (default: 100)", positive_int)
-    text = (
-        "documents in the index (default: the number of texts); a small index needs other words too"
-    )
-    option(make, "--size N", text, positive_int)
     option(make, "--seed N", "seed (default: 0)", int)
     learn = parser.add_argument_group("learn: calibrate RUN")
     option(learn, "--query-run RUN", "run of real queries, in the format of RUN")
@@ -60,26 +64,35 @@ def add_arguments(parser: ArgumentParser) -> None:
     arguments.add_options(learn, ["expect"])
     check = parser.add_argument_group("compare later: calibrate --check MODEL RUN")
     option(check, "--check MODEL", "a model from `calibrate RUN`")
+    arguments.add_imports(check)
+    gate = parser.add_argument_group("learn a gate alone: calibrate --background RUN")
+    option(gate, "--background", "write a background, to be combined with any method")
+    text = "compare the best score with the score at this rank (default: no comparison)"
+    option(gate, "--context RANK", text, positive_int)
 
 
 def run(args: Namespace) -> None:
     if args.check and args.run:
         form, step = "--check", _check
+    elif args.background and args.run:
+        form, step = "--background", _learn_background
     elif args.run:
         form, step = "RUN", _learn
     elif args.texts and not args.check:
         form, step = "--texts and no RUN", _make
     else:
-        got = "--check without RUN" if args.check else "none of them"
+        got = "no RUN" if args.check or args.background else "none of them"
         raise InvalidParameterError(
-            f"--texts FILE, RUN or --check MODEL RUN must be given, got {got}"
+            f"--texts FILE, RUN, --background RUN or --check MODEL RUN must be given, got {got}"
         )
     every = {name for names in _TAKES.values() for name in names}
     for name in sorted(every.difference(_TAKES[form])):
-        if (given := getattr(args, name)) not in (None, False):
+        if (given := getattr(args, name)) not in (None, False, []):
             raise InvalidParameterError(
                 f"{arguments.flag(name)} must be left out with {form}, got {given}"
             )
+    if args.output is None and form in ("RUN", "--background"):
+        raise InvalidParameterError("-o must name the file to write, got none")
     step(args)
 
 
@@ -95,8 +108,6 @@ def _make(args: Namespace) -> None:
 
 
 def _learn(args: Namespace) -> None:
-    if args.output is None:
-        raise InvalidParameterError("-o must name the file of the model, got none")
     together = {"--lexical": args.lexical, "--texts": args.texts, "--query-texts": args.query_texts}
     given = [option for option, value in together.items() if value]
     if given and len(given) < len(together):
@@ -125,12 +136,25 @@ def _learn(args: Namespace) -> None:
         note(model.report())
 
 
+def _learn_background(args: Namespace) -> None:
+    lists = arguments.read(args)
+    found = Background.fit(lists, size=args.size, context=args.context)
+    found.save(args.output)
+    limit = found.limit(0.05)
+    if args.json:
+        print_json({"background": args.output, "queries": len(lists), "limit": limit})
+    elif not args.quiet:
+        best = "below" if args.distances else "above"
+        share = f"5 % of such queries have a best score {best} {limit:.4g}"
+        note(f"{len(lists)} queries without an answer: {share}")
+
+
 def _check(args: Namespace) -> None:
     what = "a model that `paretocut calibrate` wrote"
-    model = arguments.load_as(Calibrated, what, args.check, "--check")
+    model = load_as(Calibrated, what, args.check, "--check")
     lists = arguments.read(args)
-    texts = arguments.query_texts(args, lists, lexical=arguments.is_lexical(model))
-    found = model.check(lists, queries=texts)
+    texts = arguments.query_texts(args, lists, lexical=model.needs_queries)
+    found = model.drift(lists, queries=texts)
     if args.json:
         names = ("verdict", "pvalue", "distance", "lists")
         print_json({name: getattr(found, name) for name in names})

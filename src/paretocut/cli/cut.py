@@ -35,7 +35,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> None:
-    decider = arguments.chosen(args, args.method)
+    decider = arguments.chosen(args)
     arguments.in_blocks(args, [(args.run, not args.distances)], partial(_cut, args, decider))
 
 

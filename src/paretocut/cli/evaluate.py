@@ -19,7 +19,7 @@ from paretocut.errors import InvalidParameterError
 from paretocut.evaluation import Evaluation, evaluate
 from paretocut.fusion import Fusion, QueryCoverageWarning
 from paretocut.lists import FloatArray, RankedLists
-from paretocut.truncators import Consensus, Truncator, from_text
+from paretocut.truncators import Consensus, Truncator
 
 SUMMARY = "find the best cut-off method for a run with judgements"
 DESCRIPTION = """Learns each method from one part of the queries and cuts the others. Prints, for
@@ -90,7 +90,7 @@ def run(args: Namespace) -> None:
     metrics = [pc.metrics.get(metric) for metric in named]
     usual = _DEPTHS if args.reranked else _IN_PART if args.unjudged == "unknown" else _METHODS
     texts = args.methods or usual
-    methods = {text: from_text(text, named[0]) for text in texts}
+    methods = {text: arguments.method_of(text, "--methods", named[0]) for text in texts}
     _check_reranked(args)
     names = arguments.short_names([args.run, *args.fuse])
     missing = "empty" if args.fuse else "drop"

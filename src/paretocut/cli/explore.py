@@ -17,7 +17,7 @@ from paretocut.cli.terminal import noted_warnings
 from paretocut.errors import InvalidParameterError, require
 from paretocut.io import read_qrels, read_texts
 from paretocut.judging.reading import StoppingRule
-from paretocut.truncators import Truncator
+from paretocut.loading import load_decider
 
 if TYPE_CHECKING:
     from paretocut.web.explorer.exploration import Exploration
@@ -45,6 +45,7 @@ def add_explored(parser: ArgumentParser, *, needed: bool = True) -> None:
     option(parser, "--unanswered", "queries that are not in QRELS have no answer")
     text = "a saved truncator or background to show next to the others (may be repeated)"
     option(parser, "--model NAME=FILE", text, action="append", default=[])
+    arguments.add_imports(parser)
     text = "more runs of the same queries, to be fused with RUN; the page shows the scores of each"
     option(parser, "--fuse RUN", text, nargs="+", default=[])
     arguments.add_query_texts(parser, "the page shows them")
@@ -90,9 +91,8 @@ def exploration(
 
     if args.unanswered and args.qrels is None:
         raise InvalidParameterError("--unanswered must come with QRELS, got none")
-    kinds, what = (Truncator, pc.Background), "a saved truncator or background"
     saved = arguments.named_files("--model", args.model)
-    models = {name: arguments.load_as(kinds, what, path, "--model") for name, path in saved.items()}
+    models = {name: load_decider(path) for name, path in saved.items()}
     files = arguments.short_names([args.run, *args.fuse])
     grade = {"min_grade": args.min_grade}
     with noted_warnings(quiet=args.quiet):

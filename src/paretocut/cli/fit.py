@@ -11,7 +11,7 @@ from paretocut.cli import arguments
 from paretocut.cli.arguments import option
 from paretocut.cli.terminal import note, print_json, waiting, warn
 from paretocut.errors import InvalidParameterError
-from paretocut.truncators import Accept, Conformal, Consensus, Gated, Oracle, Truncator, from_text
+from paretocut.truncators import Accept, Conformal, Consensus, Gated, Oracle, Truncator
 
 SUMMARY = "learn a cut-off from a run, with judgements or without"
 DESCRIPTION = """Trains a method on all judged queries and writes it as JSON for
@@ -68,7 +68,7 @@ def run(args: Namespace) -> None:
 
 def _method(args: Namespace) -> Truncator:
     """Return the method to fit; bad words are found before any file is read."""
-    method = from_text(args.method, args.metric)
+    method = arguments.method_of(args.method, "--method", args.metric)
     if isinstance(method, Oracle):
         raise InvalidParameterError(
             "--method must be a method that learns, got oracle, which looks at the judgements of "
@@ -90,5 +90,5 @@ def _method(args: Namespace) -> Truncator:
                 f"--keep-recall must be in (0, 1), got {args.keep_recall:g}"
             )
         method = Conformal(method, loss="fnr", level=round(1 - args.keep_recall, 12))
-    method._validate()
+    method.check()
     return method

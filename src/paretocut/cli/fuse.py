@@ -55,8 +55,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> None:
-    decider = None if args.cut is None else arguments.chosen(args, args.cut or None)
-    loose = [arguments.flag(name) for name in arguments.given_options(args, arguments.DECISION)]
+    decider = None if args.cut is None else arguments.chosen(args, "cut")
+    given = arguments.given_options(args, (*arguments.DECISION, "query_texts"))
+    loose = [arguments.flag(name) for name in given]
     if decider is None and loose:
         raise InvalidParameterError(f"{', '.join(loose)} must come with --cut, got none")
     for name in args.distances:

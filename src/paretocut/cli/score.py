@@ -39,7 +39,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> None:
-    fitting = check_options("score", arguments.given_options(args, FITTING), FITTING)
+    fitting = check_options("", arguments.given_options(args, FITTING), FITTING, arguments.flag)
     arguments.in_blocks(args, [(args.run, not args.distances)], partial(_score, args, fitting))
 
 
@@ -53,9 +53,9 @@ def _score(
             out.write("\t".join(_COLUMNS).encode() + b"\n")
         for block in chain.from_iterable(arguments.blocks(lists) for (lists,) in groups):
             fits = pc.fit_tails(block, threads=args.threads, **fitting)
-            for ranked, surprise, tests in zip(block, fits.surprise, fits.tests, strict=True):
-                pvalues = np.exp(-surprise)
-                numbers = np.stack([ranked.scores, surprise, pvalues, tests * pvalues])
+            columns = (fits.surprise, fits.pvalues, fits.evalues)
+            for ranked, *of_results in zip(block, *columns, strict=True):
+                numbers = np.stack([ranked.scores, *of_results])
                 ids = [None] * len(ranked) if ranked.doc_ids is None else ranked.doc_ids.tolist()
                 out.write(lines(ranked.query_id, ids, numbers))
             found += fits.warnings

@@ -13,7 +13,16 @@ DESCRIPTION = """Serves /v1/cut, /v1/score, /v1/fuse, /v1/evaluate, /healthz and
 SIGTERM or Ctrl-C; then it finishes the open requests and exits. Logs are JSON lines on standard
 error. /openapi.json describes the service."""
 
-_SETTINGS = ("host", "port", "token_file", "no_token", "workers", "threads", "drain_seconds")
+_SETTINGS = (
+    "host",
+    "port",
+    "token_file",
+    "no_token",
+    "workers",
+    "threads",
+    "drain_seconds",
+    "imports",
+)
 _LIMITS = {
     "max_body_bytes": "bytes in the body of a request (default: 32 MiB)",
     "max_lists": "lists in one request (default: 10000)",
@@ -29,6 +38,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     for name, written in (("model", "fit, calibrate or Truncator.save"), ("fusion", "Fusion.save")):
         text = f"what {written} wrote; requests refer to it by this name (may be repeated)"
         option(parser, f"--{name} NAME=FILE", text, action="append", default=[])
+    arguments.add_imports(parser)
     option(parser, "--workers N", "processes", positive_int, default=1)
     text = "requests that a process handles at once (default: one per processor)"
     option(parser, "--threads N", text, positive_int)

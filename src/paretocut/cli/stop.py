@@ -9,13 +9,14 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
+from paretocut.callbacks.journal import stamp
 from paretocut.cli import arguments
 from paretocut.cli.arguments import option, positive_int
 from paretocut.cli.terminal import print_json, warn
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.io import Screening, read_qrels, read_screening
 from paretocut.io.streams import open_target
-from paretocut.schema.journal import stamp
+from paretocut.loading import load_as
 from paretocut.show.review import review_page
 from paretocut.stopping import Certificate, Protocol, Quantile, Review, Target, plan
 from paretocut.stopping.protocol import described
@@ -76,7 +77,7 @@ def rule_of(args: Namespace) -> Rule:
     if args.rule is not None:
         if args.recall is not None:
             raise InvalidParameterError("--recall must be left out with --rule, which has one")
-        rule: Quantile = arguments.load_as(Quantile, "a saved stopping rule", args.rule, "--rule")
+        rule: Quantile = load_as(Quantile, "a saved stopping rule", args.rule, "--rule")
         return rule
     recall = 0.95 if args.recall is None else args.recall
     if args.reliability is not None:

@@ -22,6 +22,7 @@ from paretocut.schema.drawn import Drawn
 from paretocut.schema.parameters import shown
 
 T = TypeVar("T")
+_NEAREST = 3  # results not kept that a decision names
 
 
 class Tails(Protocol):
@@ -49,18 +50,19 @@ class Evidence(Protocol):
 
 
 class Decider(Protocol):
-    """What a decision asks of whoever made it."""
+    """A truncator or a rule, as decisions see it."""
 
-    def _label(self) -> str:
-        """Return a short name: a class with its parameters, or a rule with its level."""
+    @property
+    def label(self) -> str:
+        """A short name: a class with its parameters, or a rule with its level."""
 
-    def _decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
+    def decision(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
         """Return how many results of each list to keep, and the evidence."""
 
-    def _notices(self, lists: RankedLists, tails: Callable[[], Tails]) -> Sequence[tuple[str, ...]]:
+    def notices(self, lists: RankedLists, tails: Callable[[], Tails]) -> Sequence[tuple[str, ...]]:
         """Return, for each list, the names of the warnings that matter to this decision."""
 
-    def _tails(self, lists: RankedLists) -> Tails:
+    def tails_of(self, lists: RankedLists) -> Tails:
         """Return the tails of the lists, as this decider fits them."""
 
 
@@ -76,8 +78,11 @@ class Cuts(Drawn):
         Number of results kept in each list.
     n
         Number of results in each list.
-    chosen
+    unbounded
         The numbers before ``min_k`` and ``max_k``.
+    lists
+        The lists that were decided on, best first. Of the results that match nothing (padded with
+        score 0), they only hold the first.
 
     Examples
     --------
@@ -89,40 +94,21 @@ class Cuts(Drawn):
 
     k: IntArray
     n: IntArray
-    chosen: IntArray
+    unbounded: IntArray
+    lists: RankedLists = field(repr=False)
     _evidence: Evidence = field(repr=False)
     _decider: Decider = field(repr=False)
-    _ranked: RankedLists | None = field(repr=False)  # None: `_given` is sorted when needed
     _matches: IntArray | None = field(default=None, repr=False)
-    _given: tuple[Ragged, bool] | None = field(default=None, repr=False)
-    _order: Ragged | None = field(
-        default=None, repr=False
-    )  # where results are in the caller's list
+    _order: Ragged | None = field(default=None, repr=False)  # places in the caller's lists
     _fits: Tails | None = field(default=None, repr=False)
     _fits_of: dict[int, Tails] = field(default_factory=dict, repr=False)
     _reasons: tuple[str, ...] | None = field(default=None, repr=False)
     _warnings: tuple[tuple[str, ...], ...] | None = field(default=None, repr=False)
 
     @property
-    def lists(self) -> RankedLists:
-        """The lists that were decided on, best first.
-
-        Of the results that match nothing (padded with score 0), they only hold the first.
-        """
-        self._sort()
-        return self._ranked  # type: ignore[return-value]  # it is there now
-
-    def _sort(self) -> None:
-        """Sort lists that were decided on as they were given: ten million results take a while."""
-        if self._ranked is None:
-            assert self._given is not None
-            self._ranked, order = RankedLists.of_scores(*self._given, who="cut", any_order=True)
-            self._order = positions(self._given[0], order)
-
-    @property
     def method(self) -> str:
         """The truncator with its parameters, or the rule with its level, that decided."""
-        return self._decider._label()
+        return self._decider.label
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -132,17 +118,16 @@ class Cuts(Drawn):
         return self._reasons
 
     def _reason(self, i: int) -> str:
-        k, n, chosen = int(self.k[i]), int(self.n[i]), int(self.chosen[i])
+        k, n, unbounded = int(self.k[i]), int(self.n[i]), int(self.unbounded[i])
         matches = n if self._matches is None else int(self._matches[i])
-        why = "" if n == 0 else self._evidence.because(i, chosen)
-        fused = "" if self._ranked is None else edge(self._ranked, i, k)
-        return sentence(k, n, chosen, matches, why) + fused
+        why = "" if n == 0 else self._evidence.because(i, unbounded)
+        return sentence(k, n, unbounded, matches, why) + edge(self.lists, i, k)
 
     @property
     def warnings(self) -> tuple[tuple[str, ...], ...]:
         """Names of warnings about each list, keys of `paretocut.WARNINGS`."""
         if self._warnings is None:
-            found = self._decider._notices(self.lists, lambda: self.fits)
+            found = self._decider.notices(self.lists, lambda: self.fits)
             self._warnings = tuple(self._also(i, names) for i, names in enumerate(found))
         return self._warnings
 
@@ -150,48 +135,78 @@ class Cuts(Drawn):
         known = self._fits is not None or self._evidence.tails is not None
         if self._warnings is not None or known or len(self) == 1:
             return self.warnings[i]
-        (names,) = self._decider._notices(self.lists[i : i + 1], lambda: self._tails_of(i)[0])
+        (names,) = self._decider.notices(self.lists[i : i + 1], lambda: self._tails_of(i)[0])
         return self._also(i, names)
 
     def _also(self, i: int, names: tuple[str, ...]) -> tuple[str, ...]:
         """Add the warnings about how the list was given."""
         if self._matches is not None and self._matches[i] < self.n[i]:
-            names = (*names, "zero_scores")
-        sorted_here = self._given is None and self._order is not None and self.n[i] > 1
-        if sorted_here and (np.diff(self._order[i]) < 0).all():  # type: ignore[index]
+            own = (name for name in names if name != "rescaled_scores")  # the last 0 is padding
+            names = (*own, "zero_scores")
+        if self._order is not None and self.n[i] > 1 and (np.diff(self._order[i]) < 0).all():
             names = (*names, "worst_first")
         return names
 
     @property
     def indices(self) -> Ragged:
         """Positions of the kept results in the caller's lists, best first."""
-        self._sort()
-        if len(self) == 1:
-            kept = int(self.k[0])
-            places = np.arange(kept) if self._order is None else self._order.values[:kept]
-            return Ragged.unchecked(places, np.array([0, kept]))
-        layout = Ragged.unchecked(np.empty(int(self.k.sum()), dtype=np.int64), offsets_of(self.k))
-        ranks = layout.ranks
+        return self._places(np.zeros_like(self.k), self.k)
+
+    @property
+    def nearest(self) -> Ragged:
+        """Positions of the best three results that were not kept, best first, without padding."""
+        matches = self.n if self._matches is None else self._matches
+        return self._places(self.k, np.clip(matches - self.k, 0, _NEAREST))
+
+    def _places(self, first: IntArray, count: IntArray) -> Ragged:
+        """Return the positions of ``count`` results of each list, from rank ``first`` on."""
+        offsets = offsets_of(count)
+        layout = Ragged.unchecked(np.empty(int(offsets[-1]), dtype=np.int64), offsets)
+        ranks = layout.ranks + layout.spread(first)
         if self._order is None:
             return layout.with_values(ranks)
-        starts = layout.spread(self._order.offsets[:-1])
-        return layout.with_values(self._order.values[starts + ranks])
+        return layout.with_values(
+            self._order.values[layout.spread(self._order.offsets[:-1]) + ranks]
+        )
+
+    @property
+    def chance(self) -> FloatArray | None:
+        """Share of queries without an answer whose best score is as high; None without a gate."""
+        return getattr(self._evidence, "chance", None)
+
+    def to_dicts(self, *, explain: bool = True) -> list[dict[str, Any]]:
+        """Return the decisions as plain values, ready for JSON.
+
+        Parameters
+        ----------
+        explain
+            Whether to add reason and warnings, which take most of the time.
+        """
+        chance = self.chance
+        columns = {
+            "k": self.k.tolist(),
+            "n": self.n.tolist(),
+            "indices": self.indices.tolist(),
+            "nearest": self.nearest.tolist(),
+            "chance": [None] * len(self) if chance is None else chance.tolist(),
+            "method": [self.method] * len(self),
+        }
+        if explain:
+            columns |= {"reason": self.reasons, "warnings": map(list, self.warnings)}
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
     @property
     def fits(self) -> Tails:
         """The tails of `lists` (`paretocut.tail.SurpriseFits`), with surprise and E-values."""
         if self._fits is None:
             known = self._evidence.tails
-            self._fits = self._decider._tails(self.lists) if known is None else known
+            self._fits = self._decider.tails_of(self.lists) if known is None else known
         return self._fits
 
     @property
     def surprise(self) -> Ragged:
         """Surprise of each result, in the caller's order; see `paretocut.fit_tail`."""
         found = self.fits.surprise
-        if self._given is not None:  # fitted as the caller gave them
-            padded = self._matches is not None
-            return Ragged.from_any([cut.surprise for cut in self]) if padded else found
         whole = Ragged.unchecked(np.zeros(int(self.n.sum())), offsets_of(self.n))
         fitted = whole.ranks < whole.spread(found.lengths)  # padding has surprise 0
         if self._order is None:
@@ -206,7 +221,7 @@ class Cuts(Drawn):
         if self._fits is not None or self._evidence.tails is not None or len(self) == 1:
             return self.fits, i
         if i not in self._fits_of:
-            self._fits_of[i] = self._decider._tails(self.lists[i : i + 1])
+            self._fits_of[i] = self._decider.tails_of(self.lists[i : i + 1])
         return self._fits_of[i], 0
 
     def __len__(self) -> int:
@@ -265,8 +280,21 @@ class Cut(Drawn):
         return np.arange(self.k) if order is None else order[: self.k]
 
     @property
+    def nearest(self) -> IntArray:
+        """Positions of the best three results that were not kept, best first, without padding."""
+        matches = self._cuts._matches
+        end = min(self.k + _NEAREST, self.n if matches is None else int(matches[self._i]))
+        order = self._order
+        return np.arange(self.k, end) if order is None else order[self.k : end]
+
+    @property
+    def chance(self) -> float | None:
+        """Share of queries without an answer whose best score is as high; None without a gate."""
+        chance = self._cuts.chance
+        return None if chance is None else float(chance[self._i])
+
+    @property
     def _order(self) -> IntArray | None:
-        self._cuts._sort()
         order = self._cuts._order
         return None if order is None else order[self._i]
 
@@ -308,45 +336,41 @@ class Cut(Drawn):
     @property
     def surprise(self) -> FloatArray:
         """Surprise of each result, in the caller's order; see `paretocut.fit_tail`."""
-        return self._per_result(lambda surprise, tests: surprise, 0.0)
+        tails, i = self._cuts._tails_of(self._i)
+        found, order = tails.surprise[i], self._order
+        whole = np.zeros(self.n)  # that of padding is 0
+        whole[slice(found.size) if order is None else order[: found.size]] = found
+        return whole
 
     @property
     def pvalues(self) -> FloatArray:
         """P-value of each result, in the caller's order."""
-        return self._per_result(lambda surprise, tests: np.exp(-surprise), 1.0)
+        pvalues: FloatArray = np.exp(-self.surprise)
+        return pvalues
 
     @property
     def evalues(self) -> FloatArray:
         """E-value of each result, in the caller's order."""
-        return self._per_result(lambda surprise, tests: tests * np.exp(-surprise), None)
-
-    def _per_result(
-        self, of: Callable[[FloatArray, int], FloatArray], others: float | None
-    ) -> FloatArray:
-        """Return one number per result of the caller's list; padding gets the number ``others``."""
         tails, i = self._cuts._tails_of(self._i)
-        surprise, tests = tails.surprise[i], int(tails.tests[i])
-        if self._cuts._given is not None and surprise.size == self.n:
-            return of(surprise, tests)  # fitted as the caller gave them
-        whole = np.full(self.n, float(tests) if others is None else others)
-        order = self._order
-        where: Any = slice(surprise.size) if order is None else order[: surprise.size]
-        if self._cuts._given is not None:  # all but the padding, of which the first zero stays
-            where = (own := self._cuts._given[0][self._i]) != 0
-            where[np.argmin(np.abs(own))] = True
-        whole[where] = of(surprise, tests)
-        return whole
+        return evalues(self.surprise, int(tails.tests[i]))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the decision as plain values, ready for JSON."""
-        return {
+    def to_dict(self, *, explain: bool = True) -> dict[str, Any]:
+        """Return the decision as plain values, ready for JSON.
+
+        Parameters
+        ----------
+        explain
+            Whether to add reason and warnings, which take most of the time.
+        """
+        plain = {
             "k": self.k,
             "n": self.n,
             "indices": self.indices.tolist(),
+            "nearest": self.nearest.tolist(),
+            "chance": self.chance,
             "method": self.method,
-            "reason": self.reason,
-            "warnings": list(self.warnings),
         }
+        return plain | ({"reason": self.reason, "warnings": list(self.warnings)} if explain else {})
 
     def of(self, results: Sequence[T]) -> list[T]:
         """Return the results kept, best first, whatever order they were given in.
@@ -391,31 +415,27 @@ def decided(
     ``zeros="trim"`` hides results padded with score 0 from the decision; ``order`` says where the
     results are in the caller's lists.
     """
-    n = lists.scores.lengths
-    matches = None if zeros == "keep" else matching(lists)
-    if matches is None:
-        chosen, evidence = decider._decide(lists)
-    else:
-        # One zero stays: it is where the scale of such scores begins.
-        lists = lists.truncate(np.minimum(matches + 1, n))
-        chosen, evidence = decider._decide(lists)
-        chosen = np.minimum(chosen, matches)
-    return Cuts(
-        within(chosen, n, bounds), n, chosen, evidence, decider, lists, matches, None, order
-    )
-
-
-def within(chosen: IntArray, n: IntArray, bounds: tuple[int, int]) -> IntArray:
-    """Return the numbers kept: those chosen, but within bounds and no more than there are."""
+    n, matches = lists.scores.lengths, None
+    if zeros == "trim":
+        lists, matches = trim(lists)
+    k, evidence = decider.decision(lists)
+    if matches is not None:
+        k = np.minimum(k, matches)
     low, high = bounds
     free = low == 0 and high >= sys.maxsize
-    return chosen if free else np.minimum(np.clip(chosen, low, high), n)
+    kept = k if free else np.minimum(np.clip(k, low, high), n)
+    return Cuts(kept, n, k, lists, evidence, decider, matches, order)
+
+
+def evalues(surprise: FloatArray, tests: int | IntArray) -> FloatArray:
+    """Return E-values: p-values times the number of results at or above the threshold."""
+    return np.asarray(tests * np.exp(-surprise))
 
 
 def positions(given: Ragged, order: IntArray | None) -> Ragged | None:
     """Return where the results of each sorted list are in the list as it was given."""
-    if order is None:
-        return None
+    if order is None or len(given) == 1:
+        return None if order is None else given.with_values(order)
     return given.with_values(order - given.spread(given.offsets[:-1]))
 
 
@@ -448,6 +468,17 @@ def _short(value: Any) -> str:
         return f"None at index {value.index(None)}"
     text = shown(value)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def trim(lists: RankedLists) -> tuple[RankedLists, IntArray | None]:
+    """Return the lists without their padding, and `matching`.
+
+    One zero stays in a padded list, because the scale of such scores begins there.
+    """
+    matches = matching(lists)
+    if matches is None:
+        return lists, None
+    return lists.truncate(np.minimum(matches + 1, lists.scores.lengths)), matches
 
 
 def matching(lists: RankedLists) -> IntArray | None:

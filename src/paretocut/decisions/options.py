@@ -7,9 +7,8 @@ from `OPTIONS`.
 import inspect
 import os
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict, TypeVar, get_args
+from collections.abc import Callable, Container, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict, TypeVar, cast, get_args
 
 from paretocut.errors import InvalidParameterError
 from paretocut.schema.kinds import AnyOf, Either, Kind, Real, Text, Whole
@@ -170,24 +169,11 @@ DECIDING = ("truncator", *(name for name in OPTIONS if name not in Bounds.__anno
 RULES = ("alpha", "evalue", "fdr", "min_surprise")
 """Names of the rules on Surprise scores."""
 
-
-@dataclass(frozen=True, slots=True)
-class Fitting:
-    """The options of a fit, checked."""
-
-    transform: str = "identity"
-    selection: str = "greedy"
-    refit: str = "window"
-    min_window: int = 5
-
-    @classmethod
-    def of(cls, who: str, options: FitOptions) -> "Fitting":
-        """Return the options, or raise InvalidParameterError in the name of ``who``."""
-        return cls(**check_options(who, options, FITTING))
+# Words of other libraries for an option of ours.
+_MEANT = {"k": "max_k", "top_k": "max_k", "limit": "max_k"}
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """A rule on Surprise scores, its level, and what it does with short lists."""
 
     name: str
@@ -220,41 +206,71 @@ def spelt_out(*names: str) -> Callable[[F], F]:
 
 
 def check_options(
-    who: str, given: Mapping[str, Any], known: Mapping[str, Option] = OPTIONS
+    who: str,
+    given: Mapping[str, Any],
+    known: Mapping[str, Option] = OPTIONS,
+    spelt: Callable[[str], str] = str,
 ) -> dict[str, Any]:
-    """Return the options that were given, checked; None stands for an option that was not."""
-    unknown = sorted(given.keys() - known.keys())
-    if unknown:
-        raise InvalidParameterError(
-            f"options must be among {', '.join(known)}, got {', '.join(unknown)}", who=who
-        )
+    """Return the options that were given, checked; None stands for an option that was not.
+
+    ``spelt`` turns a name into the caller's word for it.
+    """
+    for name in given:
+        if name not in known:
+            from difflib import get_close_matches  # slow to import, and only errors need it
+
+            meant = _MEANT.get(name) or next(iter(get_close_matches(name, known, 1)), "")
+            hint = f"; did you mean {spelt(meant)}?" if meant in known else ""
+            raise InvalidParameterError(
+                f"options must be among {', '.join(map(spelt, known))}, got {name}{hint}", who=who
+            )
     return {
-        name: check(known[name].kind, value, who=who, name=name)
+        name: check(known[name].kind, value, who=who, name=spelt(name))
         for name, value in given.items()
         if value is not None
     }
 
 
+def at_most_one(
+    who: str, names: Sequence[str], given: Container[str], spelt: Callable[[str], str] = str
+) -> str | None:
+    """Return which of the names is given, or None if none is."""
+    found = [name for name in names if name in given]
+    if len(found) > 1:
+        raise InvalidParameterError(
+            f"at most one of {', '.join(map(spelt, names))} may be given, "
+            f"got {' and '.join(map(spelt, found))}",
+            who=who,
+        )
+    return found[0] if found else None
+
+
+def check_fitting(who: str, given: FitOptions) -> FitOptions:
+    """Return all options of a fit, checked, with the default of those that were not given."""
+    checked = check_options(who, given, FITTING)
+    every: Any = {name: checked.get(name, option.default) for name, option in FITTING.items()}
+    return cast(FitOptions, every)
+
+
 def chosen_rule(who: str, given: Mapping[str, Any]) -> Rule | None:
     """Return the one rule among the options, or None if there is none."""
-    levels = {name: given[name] for name in RULES if given.get(name) is not None}
-    if_shallow = given.get("if_shallow", "keep")
-    check(OPTIONS["if_shallow"].kind, if_shallow, who=who, name="if_shallow")
-    if len(levels) > 1:
-        raise InvalidParameterError(
-            f"at most one of {', '.join(RULES)} may be given, got {' and '.join(levels)}", who=who
-        )
-    for name, level in levels.items():
-        return Rule(name, float(check(OPTIONS[name].kind, level, who=who, name=name)), if_shallow)
-    return None
+    names = (*RULES, "if_shallow")
+    rules = check_options(who, {name: given[name] for name in names if name in given})
+    name = at_most_one(who, RULES, rules)
+    if name is None:
+        return None
+    return Rule(name, float(rules[name]), rules.get("if_shallow", "keep"))
 
 
-def check_bounds(who: str, min_k: int, max_k: int | None) -> tuple[int, int]:
+def check_bounds(
+    who: str, min_k: int, max_k: int | None, spelt: Callable[[str], str] = str
+) -> tuple[int, int]:
     """Return the bounds on the number of results kept; no upper one is a very large one."""
     if type(min_k) is int and min_k == 0 and max_k is None:
         return 0, sys.maxsize
-    low = check_int(min_k, who=who, name="min_k")
-    high = sys.maxsize if max_k is None else check_int(max_k, who=who, name="max_k")
+    least, most = spelt("min_k"), spelt("max_k")
+    low = check_int(min_k, who=who, name=least)
+    high = sys.maxsize if max_k is None else check_int(max_k, who=who, name=most)
     if low > high:
-        raise InvalidParameterError(f"min_k must be at most max_k={high}, got {low}", who=who)
+        raise InvalidParameterError(f"{least} must be at most {most}={high}, got {low}", who=who)
     return low, high

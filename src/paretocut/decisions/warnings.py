@@ -20,6 +20,9 @@ WARNINGS = {
     "heavy_ties": "many results share their score: p-values are coarse",
     "rank_only_scores": "scores only encode the rank (as in reciprocal-rank fusion): a cut means "
     "little; use the scores from before the fusion",
+    "rescaled_scores": "each list was put on a scale of its own (best 1 and last 0, or a sum of "
+    "1): a cut still works, but no gate can tell whether there is an answer; use the scores from "
+    "before",
     "saturated_scores": "scores are piled up at 0 or 1: use logits, or transform='logit'",
     "poor_fit": "the scores do not follow a generalized Pareto tail: try transform='auto' or "
     "selection='gof'",
@@ -43,6 +46,7 @@ ABOUT_SCORES = (
     "constant_scores",
     "shallow_list",
     "rank_only_scores",
+    "rescaled_scores",
     "saturated_scores",
     "accepts_nothing",
     "unseen_scores",
@@ -67,6 +71,7 @@ def diagnose(scores: Ragged) -> dict[str, BoolArray]:
     return {
         "heavy_ties": (found & 1) != 0,
         "rank_only_scores": rank_only,
+        "rescaled_scores": ((found & 8) != 0) & ~rank_only,
         "saturated_scores": ((found & 4) != 0) & ~rank_only,
     }
 

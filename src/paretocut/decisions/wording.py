@@ -45,16 +45,16 @@ def ordinal(number: int) -> str:
     return f"{number}{suffix}"
 
 
-def sentence(k: int, n: int, chosen: int, matches: int, why: str) -> str:
+def sentence(k: int, n: int, unbounded: int, matches: int, why: str) -> str:
     """Return the reason of one cut."""
     kept = amount(k, n)
     if n == 0:
         return f"{kept}: the list is empty"
-    if chosen == matches < n:
+    if unbounded == matches < n:
         why = f"{'the others' if matches else 'all of them'} have score 0, so they match nothing"
-    if k != chosen:
-        bound = "the minimum asked for" if k > chosen else "the most allowed"
-        return f"{kept}, {bound}; otherwise {chosen}: {why}"
+    if k != unbounded:
+        bound = "the minimum asked for" if k > unbounded else "the most allowed"
+        return f"{kept}, {bound}; otherwise {unbounded}: {why}"
     return f"{kept}: {why}"
 
 

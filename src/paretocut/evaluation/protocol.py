@@ -243,7 +243,7 @@ class _Work:
                 own = truncator.clone().set_params(**dict.fromkeys(named, metric))
                 rows.append(own.fit(train).predict(test))
         except MissingExtraError:
-            raise  # says what to install, whatever the split
+            raise  # its message has the pip line, and the split does not matter
         except Exception as error:
             raise ParetocutError(
                 f"evaluate: truncator {name!r} failed on split {split + 1} of {len(self.pairs)}: "

@@ -123,15 +123,15 @@ class Evaluation(Drawn):
         return known
 
     def verdict(self, metric: str, default: FloatArray | None = None) -> str:
-        """Return in a sentence which truncator is best, what is possible, and what the default is.
+        """Return a sentence: the best truncator, the ceiling, and the default beside them.
 
         Parameters
         ----------
         metric
             One of the metrics.
         default
-            Values, one for each of ``query_ids``, of what `paretocut.cut_batch` keeps without
-            judgements; None leaves it out.
+            Values of the cuts of `paretocut.cut_batch` without judgements, one for each of
+            ``query_ids``; None leaves it out.
         """
         i, _ = self._at(metric, self.truncators[0])
         lines = list(self._summaries(i))
@@ -249,9 +249,9 @@ class Evaluation(Drawn):
         metric
             Its name.
         escape
-            What each cell goes through.
+            Applied to each cell.
         bold
-            What stands before and after bold text.
+            Text before and after bold text.
         """
         caption = (
             f"{metric}: {len(self.query_ids)} test queries, {self.protocol}; "

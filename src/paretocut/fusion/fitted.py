@@ -27,7 +27,7 @@ from paretocut.schema.files import register, save_model
 from paretocut.schema.kinds import Flag, Items, Kind, Real, Text, Whole, checked
 from paretocut.schema.parameters import check_int
 
-# What such a file may hold: one value for each retriever, and the odds where lists were judged.
+# Content of a file: one value for each retriever, and the odds where lists were judged.
 _GIVEN: dict[str, Kind] = {
     **{name: FUSING[name].kind for name in ("weights", "depth")},
     "seed": Whole(),
@@ -169,7 +169,7 @@ class Fusion:
         lists
             As for `paretocut.fuse`, from the retrievers that the fusion was fitted to.
         """
-        fitted = copy(self)  # what is learned meanwhile changes nothing
+        fitted = copy(self)  # a fit in another thread must not change this one
         fitted._require_fitted("fuse")
         return fitted._fuse(lists)
 
@@ -223,7 +223,7 @@ class Fusion:
         save_model(path, "fusion", self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return parameters and what was learned as plain data."""
+        """Return parameters and learned state as plain data."""
         learned = {
             name: value.tolist() if isinstance(value, np.ndarray) else value
             for name, value in vars(self).items()

@@ -98,14 +98,14 @@ class OneRetriever:
         """Mean and standard deviation of each query, within range."""
         mean, sd = np.empty((2, len(self.place)))
         _kernel.moments(self.ranged[0].values, self.begin, self.end, mean, sd)
-        # Equal scores have a deviation of 0; what rounding makes of it must not be divided by.
+        # Equal scores have a deviation of 0, or with rounding a tiny one: no divisor.
         sd[sd <= 1e-12 * np.abs(mean)] = 0.0
         return mean, sd
 
 
 @dataclass(frozen=True)
 class Affine:
-    """What a result adds to its document: (gain - shift) / unit of its query, or ``missing``."""
+    """The summand of a result: (gain - shift) / unit of its query, or ``missing``."""
 
     gain: FloatArray  # flat, as the scores
     shift: FloatArray
@@ -113,7 +113,7 @@ class Affine:
     missing: FloatArray
 
     def at(self, position: IntArray, found: BoolArray, query: IntArray) -> FloatArray:
-        """Return what each fused result gets; its position counts where it was found."""
+        """Return the summand of each fused result, by its position where it was found."""
         values = self.missing[query]
         at, of = position[found], query[found]
         values[found] = (self.gain[at] - self.shift[of]) / self.unit[of]
@@ -251,7 +251,7 @@ def joined(
     *,
     times_count: bool = False,
 ) -> RankedLists:
-    """Return the fused lists, given what the results of each retriever add, and its weight.
+    """Return the fused lists, given the summands of each retriever, and its weight.
 
     ``times_count`` multiplies the sum by the number of retrievers that found the document.
     """

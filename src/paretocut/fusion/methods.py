@@ -58,7 +58,7 @@ def fuse(
 
     Notes
     -----
-    The score of a document is the sum of what it gets from each retriever:
+    The score of a document is the sum of one summand from each retriever:
 
     - ``"z"``: standard deviations above the mean of its list;
     - ``"minmax"``: its place between the lowest and the best score of its list;
@@ -137,7 +137,7 @@ def _log_odds(one: OneRetriever) -> Affine:
 
 
 def _or_lowest(one: OneRetriever, gains: FloatArray) -> Affine:
-    """Return values that stand for themselves; the lowest of a list for what it lacks."""
+    """Return these values as summands; a missing document gets the lowest of the list."""
     return _plain(gains, one.by_query(one.merit.with_values(gains).ends()[1]))
 
 

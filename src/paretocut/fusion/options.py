@@ -1,4 +1,4 @@
-"""The options of a fusion, each spelt once: its type, what it may be, its default, its help.
+"""The options of a fusion, each spelt once: its type, allowed values, default and help.
 
 `Fusion`, the command line, the service and the adapters take their options from `FUSING`.
 """

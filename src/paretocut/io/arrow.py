@@ -49,7 +49,7 @@ def rows_of_batches(source: OpenSource, batches: Callable[[Any], Iterator[Any]])
 
 
 def _objects(column: Any) -> Sequence[Any]:
-    """Return one object per row: an array for a list of numbers, else what Arrow makes of it."""
+    """Return one object per row: an array for a list of numbers, else a Python object."""
     pyarrow = require("pyarrow", feature="reading Parquet and Arrow", extra="arrow")
     of_lists = pyarrow.types.is_list(column.type) or pyarrow.types.is_large_list(column.type)
     numbers = of_lists and pyarrow.types.is_primitive(column.type.value_type)

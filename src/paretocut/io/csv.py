@@ -82,7 +82,7 @@ def _has_fields(source: OpenSource, record: Sequence[str], expected: int) -> boo
 
 
 def _with_lists(row: Mapping[str, str]) -> Row:
-    """Return a row of texts with lists and numbers; what is none stays text, to be refused."""
+    """Return a row of texts with lists and numbers; the rest stays text and is refused later."""
     parsed: dict[str, Any] = dict(row)
     if "doc_ids" in row:
         parsed["doc_ids"] = row["doc_ids"].split()
@@ -109,7 +109,7 @@ def _as_truths(grades: Iterable[float]) -> list[bool | None]:
 
 
 def _as_integers(grades: NDArray[np.float64]) -> NDArray[Any]:
-    """Return grades as integers when that is what they are."""
+    """Return grades as integers if all are whole numbers."""
     whole = bool(np.all((np.abs(grades) < 2**31) & (grades == np.rint(grades))))
     return grades.astype(np.int64) if whole else grades
 

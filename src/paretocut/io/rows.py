@@ -1,4 +1,4 @@
-"""The rows of a table, whatever the format: what a row may hold, and how rows become lists."""
+"""The rows of a table in any format: their columns, and how rows become lists."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def numbers_of_relevant(lists: RankedLists) -> IntArray | None:
 
 
 Rule: TypeAlias = tuple[str, Callable[[list[str]], bool]]
-"""What ids must be, in words, and whether some ids are that."""
+"""Allowed types of ids in words, and a check of them."""
 
 
 def check_ids(lists: RankedLists, queries: Rule, docs: Rule) -> None:

@@ -1,4 +1,4 @@
-"""What a review has judged so far, from a spreadsheet or an export of ASReview."""
+"""Judgements of a review so far, from a spreadsheet or an export of ASReview."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ Target: TypeAlias = str | os.PathLike[str]
 
 CHUNK_BYTES = 4 << 20
 BLOCK_RESULTS = 100_000  # of a table
-_IN_MEMORY = 16 << 20  # of what waits for its end, to be written to standard output
+_IN_MEMORY = 16 << 20  # bytes kept in memory before standard output is written
 
 
 class NotInBlocks(Exception):
@@ -118,7 +118,7 @@ def open_source(source: Source, max_bytes: int | None = None) -> Iterator[OpenSo
 
 
 def _first_bytes(raw: IO[bytes]) -> bytes:
-    """Return what a stream begins with and leave it there; nothing when that is impossible."""
+    """Return the first bytes of a stream without consuming them; b"" if it cannot be rewound."""
     if hasattr(raw, "peek"):
         return bytes(raw.peek(6)[:6])
     if raw.seekable():
@@ -133,8 +133,8 @@ def _first_bytes(raw: IO[bytes]) -> bytes:
 def open_target(target: Target) -> Iterator[IO[bytes]]:
     """Yield a stream for writing; the file appears, whole, when the block ends without error.
 
-    So does what goes to standard output. A name that ends in .gz or .xz is compressed, without a
-    time stamp, so that equal contents make equal files.
+    Standard output too is written at the end. A name that ends in .gz or .xz is compressed, without
+    a time stamp, so that equal contents make equal files.
     """
     name = os.fspath(target)
     if name == "-":

@@ -182,7 +182,7 @@ def write_lists(
     target
         Where to write; .gz and .xz are compressed; "-" is standard output.
     lists
-        What to write, or an iterator over blocks of lists, all with the same columns.
+        Lists to write, or an iterator over blocks of lists, all with the same columns.
     format
         As for `read_lists`.
     """
@@ -227,7 +227,7 @@ def format_of(source: Source, format: Format | None = None, *, who: str) -> Form
     if found is None:
         raise InvalidParameterError(
             f"the name must end in one of {', '.join(filter(None, _SUFFIXES))} "
-            f"(or .gz, .xz after it), or format must say what it is, got {os.fspath(source)!r}",
+            f"(or .gz, .xz after it), or format must name it, got {os.fspath(source)!r}",
             who=who,
         )
     return found

@@ -123,7 +123,7 @@ def read_trec(
     run
         Path, "-" for standard input, or an open binary file; plain, gzip or xz.
     qrels
-        The judgements: a source like ``run``, or what `read_qrels` returned.
+        The judgements: a source like ``run``, or the result of `read_qrels`.
     min_grade, missing, unjudged
         As for `with_qrels`.
     higher_is_better
@@ -190,7 +190,7 @@ def with_qrels(
     min_grade
         Smallest grade that counts as relevant.
     missing
-        What becomes of judged queries without results. "drop" leaves them out, as trec_eval does:
+        How judged queries without results are treated. "drop" leaves them out, as trec_eval does:
         right for a run that covers part of the topics. "empty" adds them as empty lists at the
         end, as ``trec_eval -c`` and ir-measures do: right for a run in which a cut has emptied
         queries.
@@ -221,7 +221,7 @@ def judge_lists(
     unjudged: str,
     max_bytes: int | None,
 ) -> RankedLists:
-    """Return what `with_qrels` describes; the lists as they are if no judgements are given."""
+    """Return the lists with grades as `with_qrels` does, or unchanged without judgements."""
     check_choice(missing, ("drop", "empty"), who=who, name="missing")
     check_choice(unjudged, ("nonrelevant", "unknown"), who=who, name="unjudged")
     if given is None:
@@ -387,7 +387,7 @@ def _words(ids: list[str], who: str, errors: str = "surrogateescape") -> list[by
         if len(words) == len(ids) and b"\n".join(words) == text and b"\0" not in text:
             return words
     for one in ids if len(ids) > 1 else ():
-        _words([one], who, errors)  # the odd one speaks
+        _words([one], who, errors)  # names the one that is refused
     raise InvalidParameterError(
         f"query and document ids must be words without spaces and NUL, got {ids[0]!r}", who=who
     )

@@ -1,4 +1,4 @@
-"""Judging a few results of many lists: which ones, in which order, and what they teach.
+"""Judging a few results of many lists: which ones, in which order, and the model learned from them.
 
 ``plan`` chooses the results, ``session`` keeps the answers, ``asking`` puts the questions.
 """

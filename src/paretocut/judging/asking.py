@@ -7,10 +7,10 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from paretocut.callbacks.waiting import waiting
 from paretocut.errors import InvalidParameterError
 from paretocut.judging.session import JudgingSession
 from paretocut.lists import RankedLists
-from paretocut.schema.waiting import waiting
 
 
 def judge(

@@ -96,7 +96,7 @@ def planned(
     rng: np.random.Generator,
     known: tuple[Ragged, Relevance] | None,
 ) -> JudgementPlan:
-    """Return the plan for lists of this layout, given what `known_relevance` returned.
+    """Return the plan for lists of this layout, given the result of `known_relevance`.
 
     Closed results are not asked about: judged ones, unsure ones, those of a skipped query.
     """

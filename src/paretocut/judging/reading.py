@@ -11,7 +11,7 @@ from paretocut.judging.session import JudgingSession, Question
 
 
 class StoppingRule(Protocol):
-    """What is asked of a rule of `paretocut.stopping`."""
+    """The part of a rule of `paretocut.stopping` that reading needs."""
 
     def review(self, *, total: int) -> Any:
         """Return a running review."""
@@ -72,11 +72,11 @@ class Reading:
         return total
 
     def summary(self) -> str:
-        """Return what the rule says of the list that was read last."""
+        """Return the state of the list that was read last."""
         return "nothing judged yet" if self._last is None else self._said(self._last)
 
     def summaries(self) -> list[str]:
-        """Return what the rule says of every list that was begun."""
+        """Return the state of every list that was begun."""
         return [self._said(i) for i, review in self._reviews.items() if review.state.read]
 
     def _said(self, i: int) -> str:
@@ -84,7 +84,7 @@ class Reading:
         return " ".join([f"{self._lists.query_ids[i]}: {state}", *state.warnings])
 
     def _begin(self) -> None:
-        """Read again what was judged."""
+        """Replay the judgements so far."""
         self._lists = self.session.lists
         assert self._lists.relevance is not None
         self._reviews: dict[int, Any] = {}

@@ -11,13 +11,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from paretocut.callbacks.journal import Journal, stamp
 from paretocut.decisions.wording import rounded
 from paretocut.errors import DataFormatError, InvalidParameterError
 from paretocut.judging.plan import known_relevance, planned
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
 from paretocut.lists.columns import known_or_nan
 from paretocut.relevance.judged import Relevance, learn_from
-from paretocut.schema.journal import Journal, stamp
 from paretocut.schema.kinds import Either, Real, Whole
 from paretocut.schema.parameters import check, check_int, check_real
 
@@ -60,7 +60,7 @@ _Pair: TypeAlias = tuple[int, int]  # a list and a rank
 
 @dataclass
 class _State:
-    """What follows from the events so far; an undo builds it again."""
+    """State after the events so far; an undo builds it again."""
 
     grades: FloatArray
     closed: BoolArray
@@ -259,7 +259,7 @@ class JudgingSession:
         return rates
 
     def summary(self) -> str:
-        """Return one line on what was learned so far."""
+        """Return one line on the model so far."""
         known = int(np.count_nonzero(~np.isnan(self._state.grades)))
         model = self.relevance
         if model is None:
@@ -344,7 +344,7 @@ class JudgingSession:
         self._take(event)
 
     def _take(self, event: dict[str, Any]) -> None:
-        """Let one event change what is known."""
+        """Apply one event to the state."""
         if "undo" in event:
             self._replay(self._events[:-1])
             return
@@ -397,7 +397,7 @@ class JudgingSession:
         return state.pending
 
     def _repetition(self) -> _Pair | None:
-        """Return what to ask a second time now, or None."""
+        """Return the result to ask about a second time now, or None."""
         state = self._state
         due = math.floor((state.answers + 1) * self.repeats)
         if due <= len(state.pairs) or len(state.asked) <= _APART:
@@ -424,7 +424,7 @@ class JudgingSession:
         return self._given.with_relevance(self._given.scores.with_values(self._state.grades))
 
     def _enough(self, pair: _Pair | None) -> str | None:
-        """Return why to stop, or None; ``pair`` is what would be asked next."""
+        """Return why to stop, or None; ``pair`` is the next question."""
         answers = self.answers
         if answers >= self.budget:
             return f"{self.budget} answers were given"

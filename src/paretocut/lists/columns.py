@@ -38,7 +38,7 @@ def refuse_not_finite(column: Ragged, query_ids: NDArray[np.str_] | None, what: 
 
 
 def as_text(ids: Any, name: str = "doc_ids") -> NDArray[Any]:
-    """Return ids as text, each exactly what was given; whole floats count as integers.
+    """Return ids as text, unchanged; whole floats count as integers.
 
     The array holds objects if an id ends in NUL, which NumPy's own strings drop. Bytes that are no
     UTF-8 come back whole when encoded with surrogateescape.

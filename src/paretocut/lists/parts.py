@@ -52,7 +52,9 @@ class Parts:
         return "; ".join(words)
 
     def of_list(self, query: int) -> list[dict[str, dict[str, float]]]:
-        """Return for each result of a fused list what the retrievers that found it gave it.
+        """Return score and rank by retriever for each result of a fused list.
+
+        Retrievers that did not find a result are left out.
 
         Parameters
         ----------

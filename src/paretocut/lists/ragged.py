@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -14,7 +15,7 @@ from paretocut.errors import InvalidScoresError
 from paretocut.schema.parameters import shown
 
 _SORTED_AT_ONCE = 4_000_000  # values, about a tenth of a second
-_IN_ORDER = -1  # what the kernel calls lists that stand best first
+_IN_ORDER = -1  # the kernel's code for lists that are best first
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -186,7 +187,7 @@ class Ragged:
 
     @classmethod
     def unchecked(cls, values: NDArray[Any], offsets: IntArray) -> Ragged:
-        """Return what is known to be a 1-D array and its offsets, without looking again."""
+        """Return a column from a 1-D array and offsets that are known to be right."""
         ragged = object.__new__(cls)
         object.__setattr__(ragged, "values", values)
         object.__setattr__(ragged, "offsets", offsets)
@@ -199,6 +200,11 @@ class Ragged:
         offsets = offsets_of(lengths)
         shift = self.offsets[:-1][index] - offsets[:-1]
         return Ragged(self.values[np.arange(offsets[-1]) + np.repeat(shift, lengths)], offsets)
+
+    def tolist(self) -> list[list[Any]]:
+        """Return the lists as lists of plain Python values."""
+        values, offsets = self.values.tolist(), self.offsets.tolist()
+        return [values[start:stop] for start, stop in itertools.pairwise(offsets)]
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -217,11 +223,11 @@ class Ragged:
 RaggedLike: TypeAlias = (
     "Ragged | NDArray[Any] | Sequence[ArrayLike] | tuple[ArrayLike, ArrayLike] | Any"
 )
-"""What ``Ragged.from_any`` takes; ``Any`` stands for pyarrow list arrays."""
+"""Input of ``Ragged.from_any``; ``Any`` stands for pyarrow list arrays."""
 
 
 def best_first(scores: Ragged, higher_is_better: bool, who: str = "Ragged") -> IntArray | None:
-    """Return what sorts every list best first, or None when all of them are.
+    """Return the order that sorts every list best first, or None if all of them are.
 
     Scores that are not finite are refused in the name of ``who``.
     """

@@ -31,6 +31,16 @@ from paretocut.lists.ragged import (
 from paretocut.schema.drawn import Drawn
 from paretocut.schema.parameters import check_bool, check_int, check_numbers, check_probability
 
+_BARE: dict[str, Any] = {
+    "relevance": None,
+    "doc_ids": None,
+    "query_embeddings": None,
+    "doc_embeddings": None,
+    "min_grade": 1,
+    "parts": None,
+    "_query_ids": None,
+    "_num_relevant": None,
+}  # of lists that have only scores
 _UNKNOWN = -1  # in the place of a number of relevant documents
 
 
@@ -81,7 +91,7 @@ class RankedList(Drawn):
 class RankedLists(Drawn):
     """Many ranked lists in columns, every list best first.
 
-    Lists that arrive in another order are sorted (stably), and what belongs to the results moves
+    Lists that arrive in another order are sorted (stably), and all columns of the results move
     with them. The lists remember whether their scores are distances: ``scores`` are as they came,
     and `merit` is always higher for better results. The caller's arrays are never modified.
 
@@ -233,7 +243,7 @@ class RankedLists(Drawn):
     def of_scores(
         cls, scores: Ragged, higher_is_better: bool, *, who: str, any_order: bool = False
     ) -> tuple[RankedLists, IntArray | None]:
-        """Return bare scores as lists, and what sorted their values (None: nothing had to).
+        """Return bare scores as lists, and the order that sorted their values (None if in order).
 
         Lists of five or more results that stand worst first are refused, unless ``any_order``:
         their direction must be wrong.
@@ -243,18 +253,8 @@ class RankedLists(Drawn):
             if not any_order:
                 check_direction(scores, higher_is_better, who=who)
             scores = scores.with_values(scores.values[order])
-        lists = object.__new__(cls)._set(
-            scores=scores,
-            relevance=None,
-            doc_ids=None,
-            query_embeddings=None,
-            doc_embeddings=None,
-            higher_is_better=higher_is_better,
-            min_grade=1,
-            parts=None,
-            _query_ids=None,
-            _num_relevant=None,
-        )
+        lists = object.__new__(cls)
+        lists.__dict__.update(_BARE, scores=scores, higher_is_better=higher_is_better)
         return lists, order
 
     @property

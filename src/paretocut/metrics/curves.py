@@ -228,7 +228,7 @@ def f_beta(beta: float, *, recall_base: Literal["retrieved", "collection"] = "re
     >>> f_beta(2), f_beta(1, recall_base="collection")
     (Metric('f2'), Metric('f1/collection'))
     """
-    # Beyond these, the square is beyond what numbers can hold, and the metric is recall.
+    # Beyond these, the square overflows, and the metric is recall.
     weight = check_real(beta, who="f_beta", name="beta", low=0, high=1e100)
     base = check_choice(recall_base, ("retrieved", "collection"), who="f_beta", name="recall_base")
     name = f"f{weight:.17g}" + ("/collection" if base == "collection" else "")
@@ -241,9 +241,9 @@ def utility(gain: float = 1.0, cost: float = 1.0) -> Metric:
     Parameters
     ----------
     gain
-        What a relevant result is worth, 0 or more.
+        Gain of a relevant result, 0 or more.
     cost
-        What an irrelevant result costs, 0 or more.
+        Cost of an irrelevant result, 0 or more.
 
     Examples
     --------
@@ -263,7 +263,7 @@ def reranked_ndcg(
     cost: float = 0.0,
     grades: Mapping[str, ArrayLike] | None = None,
 ) -> Metric:
-    """Return the value of re-ranking the first k results: nDCG after it, minus what it costs.
+    """Return the value of re-ranking the first k results: nDCG after it, minus its cost.
 
     Cut ``k`` means that a re-ranker puts the first ``k`` results into its own order, and the others
     follow as before. So ``k = 0`` is the original list.
@@ -277,10 +277,10 @@ def reranked_ndcg(
     at
         How many results nDCG looks at.
     cost
-        What one call, the re-ranking of one result, costs in units of nDCG.
+        Cost of one call, the re-ranking of one result, in units of nDCG.
     grades
         The grades of all judged documents, by query id, for the ideal order of nDCG. By default
-        those in the list, because re-ranking cannot add what was not retrieved.
+        those in the list, because re-ranking cannot add documents.
 
     Examples
     --------

@@ -27,21 +27,6 @@ def levels_for(merit: Ragged, expected: FloatArray, constants: Constants = CONST
     return levels
 
 
-def cuts_at(
-    merit: Ragged,
-    levels: FloatArray,
-    weights: FloatArray,
-    beta: float = 1.0,
-    constants: Constants = CONSTANTS,
-) -> IntArray:
-    """Return the cuts with the highest expected F-beta, given possible levels and their weights."""
-    cuts = np.empty(len(merit), dtype=np.int64)
-    _kernel.expected_cuts(
-        merit.values, merit.offsets, *_odds(constants), levels, weights, beta**2, cuts
-    )
-    return cuts
-
-
 def upper_part(
     merit: Ragged, share: float, constants: Constants = CONSTANTS
 ) -> tuple[IntArray, FloatArray]:

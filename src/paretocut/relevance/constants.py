@@ -16,9 +16,7 @@ class Constants:
     """
 
     draws: int = 100
-    """Draws of the Bayesian bootstrap; 0 for the plain mean over queries, which elects one rule."""
-    without: tuple[str, ...] = ()
-    """Keys that may not be elected; see ``vote.py`` for their names."""
+    """Draws of the Bayesian bootstrap."""
     pseudo_queries: float = 6.0
     """Judged queries that all other collections together count for. This steadies the vote of
     ten or twenty queries; fifty hardly need it."""

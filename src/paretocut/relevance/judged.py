@@ -178,8 +178,8 @@ def learn(
     The log-odds are linear in `shape`, with the same coefficients in all lists. A judge says yes
     with probability ``false + (found - false) p``. The coefficients have a normal prior, the
     rate of false answers a discrete one; the posterior is normal around its mode for each rate,
-    and rates are weighed by their evidence. What was judged may depend on ranks, on scores and on
-    earlier answers: given these, it says nothing more about relevance, so it needs no correction.
+    and rates are weighed by their evidence. Which results were judged may depend on ranks, scores
+    and earlier answers: given these, it tells nothing more about relevance and needs no correction.
     """
     prior = known or shipped_judged()
     mean = np.asarray(prior["mean"], dtype=np.float64)

@@ -66,7 +66,7 @@ def ridge_logistic(
 def curvature(
     design: FloatArray, probability: FloatArray, weight: FloatArray, penalty: FloatArray
 ) -> FloatArray:
-    """Return minus the second derivative of what `ridge_logistic` maximises.
+    """Return minus the second derivative of the objective of `ridge_logistic`.
 
     Its inverse is the covariance of the coefficients, in the normal approximation.
     """

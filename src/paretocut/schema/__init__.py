@@ -1,1 +1,1 @@
-"""Values and files that come from outside: what they may be, and how models are stored."""
+"""Allowed types and ranges of values from outside, and how models are stored."""

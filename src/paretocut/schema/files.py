@@ -30,7 +30,7 @@ _DTYPES = {
     for order in "<>|"
     for kind in ("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8")
 }
-# What wrong content leads to, wherever in the checks it is found.
+# Exceptions that wrong content causes, wherever in the checks.
 _REFUSALS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
@@ -126,7 +126,7 @@ def _packed(array: NDArray[Any], who: str, name: str) -> dict[str, Any]:
 
 
 def decode(value: Any) -> Any:
-    """Return what `encode` was given."""
+    """Return the value that `encode` was given."""
     if isinstance(value, list):
         return [decode(item) for item in value]
     if not isinstance(value, dict):
@@ -154,7 +154,7 @@ def _unpacked(items: Any, about: Mapping[str, Any]) -> NDArray[Any]:
         shape = tuple(about["shape"])
         if not all(type(size) is int and size >= 0 for size in shape):
             raise ValueError(f"an array must have sizes, got {about['shape']!r:.60}")
-        # A copy: what was read belongs to nobody else, and may be written to.
+        # A copy, so that it may be written to.
         return np.frombuffer(data, dtype=wanted).reshape(shape).astype(wanted.newbyteorder("="))
     found = np.asarray(decode(items))
     if found.size and found.dtype.kind not in ("b" if wanted.kind == "b" else "iuf"):

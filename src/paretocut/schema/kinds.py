@@ -1,4 +1,4 @@
-"""What a value may be: its type, range and shape.
+"""Kinds of values: type, range and shape.
 
 Parameters, learned state and requests are declared with these kinds and checked by the same code.
 `paretocut.schema.parameters` puts the errors in the caller's words.
@@ -17,8 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paretocut.errors import NotFittedError
-
 Sizes = dict[str, Any]
 """Sizes by name, as the values seen so far have them; the same name means the same size."""
 
@@ -27,11 +25,11 @@ _WORDS = {"b": "true or false", "i": "integers", "f": "numbers"}
 
 
 class Kind(ABC):
-    """What one value may be."""
+    """The allowed type and range of one value."""
 
     @abstractmethod
     def check(self, value: Any, sizes: Sizes) -> Any:
-        """Return the value in its plain type; raise ValueError with what is allowed instead."""
+        """Return the value in its plain type; raise ValueError with the allowed values."""
 
 
 def checked(described: Mapping[str, Kind], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -244,22 +242,6 @@ class Instance(Kind):
 
 
 @dataclass(frozen=True)
-class Fitted(Instance):
-    """A model inside the model that has learned what it needs; or, with ``keys_only``, its keys."""
-
-    keys_only: bool = False
-
-    def check(self, value: Any, sizes: Sizes) -> Any:
-        model = super().check(value, sizes)
-        if not self.keys_only or model.keys_learn():
-            try:
-                model._require_fitted()
-            except NotFittedError:
-                raise ValueError("fitted") from None
-        return model
-
-
-@dataclass(frozen=True)
 class Made(Kind):
     """A value that a function makes of plain data, or with ``keep`` the data it has checked.
 
@@ -292,7 +274,7 @@ class Either(Kind):
 
 
 class AnyOf(Kind):
-    """A value of the first kind that takes it; the last one says what is allowed."""
+    """A value of the first kind that takes it; the error is that of the last one."""
 
     def __init__(self, *kinds: Kind) -> None:
         self.kinds = kinds

@@ -1,4 +1,4 @@
-"""Checks of what a caller gives.
+"""Checks of arguments.
 
 Each check returns the value in its plain type, or raises an error in four parts: who refused,
 which argument, what is allowed, what came.

@@ -106,7 +106,11 @@ def by_rank(*pictures: Picture, ends: tuple[float, float] | None = None) -> list
     y = Axis(low, high, start, end)  # the best is on top, a distance too
     body = [*frame(x, y, "rank (logarithmic)" if x.log else "rank", pictures[0].name)]
     hits = [one.hits[_thin(x, 0, one.hits.size, _POINTS // len(pictures))] for one in pictures]
-    body += [_points(x, y, one, at, RELEVANT, 9) for one, at in zip(pictures, hits, strict=True)]
+    names = {"relevant": RELEVANT} if any(at.size for at in hits) else {}
+    if pictures[0].window is not None:
+        names |= {"line: expected by chance, shaded: fitted window": NULL}
+    body.append(key(names))
+    body += [_points(x, y, one, at, RELEVANT, 10) for one, at in zip(pictures, hits, strict=True)]
     if len(pictures) == 1:
         return body + _marks(x, y, pictures[0])
     for one in pictures:
@@ -128,7 +132,7 @@ def _marks(x: Axis, y: Axis, of: Picture) -> list[str]:
         at = float(y.at(level))
         dashes = f'stroke="{NULL}" stroke-dasharray="5 4"'
         marks += [f'<path d="M{LEFT} {at:.1f}H{WIDTH - RIGHT}" {dashes}/>']
-        marks += [word(LEFT + 4, at - 4, name, "start", NULL)]
+        marks += [word(LEFT + 4, at - 4, name, "start")]
     if of.chance is not None:
         values, ranks = of.chance
         inside = ranks >= x.low
@@ -249,9 +253,10 @@ def facts(known: Mapping[str, str]) -> str:
 
 
 def key(names: Mapping[str, str]) -> str:
-    """Return what the colours mean, in a line above the picture."""
-    marks = (f'<span style="color:{c}">&#9679;</span> {text(name)}' for name, c in names.items())
-    return f"<div>{' &#160; '.join(marks)}</div>"
+    """Return the meaning of the colours, in a line above the picture."""
+    marks = (f'<tspan dx="8" fill="{c}">&#9679;</tspan> {text(name)}' for name, c in names.items())
+    place = f'x="{WIDTH - RIGHT}" y="{TOP - 3}" text-anchor="end" fill="currentColor"'
+    return f"<text {place}>{''.join(marks)}</text>"
 
 
 def explained(warnings: Sequence[str]) -> dict[str, str]:

@@ -18,7 +18,6 @@ from paretocut.show.drawing import (
     BARS,
     KEPT,
     NULL,
-    RELEVANT,
     TOP,
     Axis,
     along,
@@ -53,12 +52,9 @@ def html(value: Any) -> str:
 @html.register
 def _cut(cut: Cut) -> str:
     """Return the picture of one decision: scores by rank, and where they are cut."""
-    picture = of_cut(cut)
-    head = f"<b>{text(cut.reason)}</b>"
-    if picture.hits.size:
-        head += key({"kept": KEPT, "ring: relevant": RELEVANT})
-    title = f"Scores of {cut.n} results by rank, cut after {cut.k}"
-    return figure(head, title, cut.method, by_rank(picture), explained(cut.warnings))
+    head, title = text(cut.reason), f"Scores of {cut.n} results by rank, cut after {cut.k}"
+    drawn = by_rank(of_cut(cut))
+    return figure(f"<b>{head}</b>", title, cut.method, drawn, explained(cut.warnings))
 
 
 @html.register
@@ -68,8 +64,8 @@ def _list(ranked: RankedList) -> str:
     known = {"query": ranked.query_id, "results": str(len(ranked))}
     if picture.judgements is not None:
         known["relevant"] = str(picture.hits.size)
-    head = facts(known) + (key({"relevant": RELEVANT}) if picture.hits.size else "")
-    return figure(head, f"Scores of {len(ranked)} results by rank", "", by_rank(picture), {})
+    title = f"Scores of {len(ranked)} results by rank"
+    return figure(facts(known), title, "", by_rank(picture), {})
 
 
 @html.register
@@ -94,38 +90,33 @@ def _lists(lists: RankedLists) -> str:
     known = {"lists": str(n.size), "results": str(lists.scores.values.size)}
     if n.size:
         known["in each"] = " to ".join(str(depth) for depth in sorted({n.min(), n.max()}))
-    colours = {}
     if lists.relevance is not None:
         known["relevant"] = str(np.count_nonzero(lists.is_relevant(lists.relevance.values)))
         if not lists.fully_judged:
             known["judged"] = str(np.count_nonzero(lists.judged.values))
-        colours["relevant"] = RELEVANT
     filled = np.flatnonzero(n)
     some = filled[:: max(1, filled.size // _QUERIES)][:_QUERIES]
     body = by_rank(*(of_list(lists[int(i)]) for i in some))
-    head = facts(known)
-    if body:
-        head += key({f"scores of {some.size} lists": NULL} | colours)
+    about = f"Queries {', '.join(lists.query_ids[some].tolist())}"
     title = f"Scores by rank of {some.size} of {n.size} lists"
-    return figure(head, title, f"queries {', '.join(lists.query_ids[some].tolist())}", body, {})
+    return figure(facts(known | {"drawn": str(some.size)}), title, about, body, {})
 
 
 @html.register
 def _fit(fit: SurpriseFit) -> str:
     """Return the picture of one fit: scores by rank, the window, and the line of chance."""
-    known, head, about = {"results": str(fit.n)}, "", "Nothing was fitted."
+    known, about = {"results": str(fit.n)}, "Nothing was fitted."
     picture = of_fit(fit)
     if picture.window is not None:
         names = ("shape", "scale", "threshold", "gof_pvalue")
         known |= {name: number(getattr(fit, name)) for name in names}
-        head = key({"shaded: fitted window; line: expected by chance": NULL})
         first, last = picture.window
         about = (
             f"The tail was fitted to ranks {first} to {last}. The line gives, for each score, how "
             "many results chance would bring at or above it."
         )
     title = f"Scores of {fit.n} results by rank, and the tail fitted to them"
-    return figure(facts(known) + head, title, about, by_rank(picture), explained(fit.warnings))
+    return figure(facts(known), title, about, by_rank(picture), explained(fit.warnings))
 
 
 @html.register
@@ -203,7 +194,7 @@ def _calibrated(calibrated: Calibrated) -> str:
     title = f"Best {what}s of nonsense and of queries, and the gate between them"
     sentence = calibrated._gate_in_words()[0]
     colours = {f"{tops.size} {name}": colour for name, tops, colour in known}
-    return figure(text(sentence) + key(colours), title, sentence, body, {})
+    return figure(text(sentence), title, sentence, [*body, key(colours)], {})
 
 
 @html.register

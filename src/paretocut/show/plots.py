@@ -105,9 +105,9 @@ def metric_against_threshold(
     axes = _axes(ax)
     parts = {"training" if test is not None else "all": lists}
     parts |= {} if test is None else {"test": test}
-    best = Sweep(truncator.keys(lists), measure.curves(lists)).best().threshold
+    best = Sweep(truncator.result_values(lists), measure.curves(lists)).best().threshold
     for i, (name, part) in enumerate(parts.items()):
-        points, totals = Sweep(truncator.keys(part), measure.curves(part)).totals()
+        points, totals = Sweep(truncator.result_values(part), measure.curves(part)).totals()
         # The first point is infinity, "keep nothing": drawn a little beyond the last finite one.
         x, y = points[1:], totals[1:] / len(part)
         edge = x[0] + 0.03 * (x[0] - x[-1]) if x.size else 1.0

@@ -114,7 +114,7 @@ def _looks(looks: Sequence[Mapping[str, Any]]) -> str:
             _shown(look.get("reviewer")),
             f"{look['read']:,}",
             f"{look['found']:,}",
-            f"{look['sure']:.2f}",
+            f"{look['at_least']:.2f}",
             "" if look["expected"] is None else f"{look['expected']:.2f}",
             "stop" if look["stop"] else "go on",
         )

@@ -1,7 +1,7 @@
 """When to stop reading: rules for reviews that read down one ranked list.
 
-`Certificate` tests this review alone. `Quantile` uses what was enough in earlier reviews. `Target`
-uses a random sample. `plan` says beforehand what each of them costs.
+`Certificate` tests this review alone. `Quantile` uses the depth that was enough in earlier reviews.
+`Target` uses a random sample. `plan` estimates the cost of each beforehand.
 
 Each rule has ``replay`` for a finished review and ``review`` for a running one, whose ``state``
 says after every document whether to stop, and what is known about the recall. The best guess of

@@ -8,8 +8,8 @@ import os
 from dataclasses import asdict
 from typing import Any
 
+from paretocut.callbacks.journal import Journal, stamp
 from paretocut.errors import DataFormatError, InvalidParameterError
-from paretocut.schema.journal import Journal, stamp
 from paretocut.stopping.review import Rule, State
 from paretocut.stopping.rules import Certificate, Quantile
 from paretocut.stopping.target import Target

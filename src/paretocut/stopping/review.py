@@ -1,4 +1,4 @@
-"""What all rules share: a review that is being read, and what is known of it so far."""
+"""The base of all rules, and a running review with its state."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class State:
         Whether the rule says that enough has been read.
     read, found, total
         Documents read, relevant ones among them, and all documents of the review.
-    sure
+    at_least
         A lower bound of the recall, which holds with ``confidence`` at all times together, under
         the assumptions of the rule: for `Quantile` those of `Certificate`.
     expected
         The best guess of the recall; None before the first relevant document.
     interval
         Contains the true recall in about nine reviews out of ten; see `paretocut.stopping`.
-    more_without, more
+    to_read_if_none, to_read
         Documents still to read until the rule stops: if nothing more is found, and if relevant
         documents keep coming at the present rate.
     reason
@@ -54,11 +54,11 @@ class State:
     read: int
     found: int
     total: int
-    sure: float
+    at_least: float
     expected: float | None
     interval: tuple[float, float]
-    more_without: int
-    more: int
+    to_read_if_none: int
+    to_read: int
     reason: str
     warnings: tuple[str, ...] = ()
     confidence: float = 0.95
@@ -69,16 +69,16 @@ class State:
         low, high = self.interval
         return (
             f"{self.reason}. Recall: {percent(self.confidence, exact=True)} lower bound "
-            f"{floor(100 * self.sure) / 100:.2f}, best guess {self.expected:.2f} "
+            f"{floor(100 * self.at_least) / 100:.2f}, best guess {self.expected:.2f} "
             f"({low:.2f} to {high:.2f})."
         )
 
 
 @dataclass(frozen=True)
 class Recall:
-    """What can be said of the recall; see `State`."""
+    """Lower bound, estimate and interval of the recall; see `State`."""
 
-    sure: float = 0.0
+    at_least: float = 0.0
     expected: float | None = None
     interval: tuple[float, float] = (0.0, 1.0)
 
@@ -282,7 +282,7 @@ class Review(ABC):
         depth = float(np.mean(self._finds) + 1) / self.total if found else 0.0
         warnings = self.rule.warnings(self.total, depth, share)
         return State(
-            *(stop, read, found, self.total, recall.sure, recall.expected, recall.interval),
+            *(stop, read, found, self.total, recall.at_least, recall.expected, recall.interval),
             *(without, more, reason, warnings, self.rule.confidence),
         )
 
@@ -298,7 +298,7 @@ class Review(ABC):
 
     @abstractmethod
     def _recall(self) -> Recall:
-        """Return what is known of the recall, while something is unread."""
+        """Return the recall so far, while something is unread."""
 
     @abstractmethod
     def _ahead(self) -> tuple[int, int]:

@@ -247,7 +247,7 @@ _STATE: dict[str, Kind] = {
 
 @cache
 def learned() -> dict[str, Any]:
-    """Return what the shared reviews taught; `experiments.stop` writes it."""
+    """Return the values of the shared reviews; `experiments.stop` writes them."""
     return shipped("stopping.json")
 
 
@@ -270,7 +270,7 @@ class Quantile(RankedRule):
     Attributes
     ----------
     earlier_
-        What `fit` learned; None before, when the shipped levels are used.
+        Learned by `fit`; None before, when the shipped levels are used.
 
     Notes
     -----
@@ -348,7 +348,7 @@ class Quantile(RankedRule):
         return least_pvalue(finds, read, total, missed, below=level) < level
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the rule and what it learned as one JSON file; `paretocut.load` reads it.
+        """Write the rule and its learned state as one JSON file; `paretocut.load` reads it.
 
         Parameters
         ----------

@@ -192,7 +192,7 @@ class _SampledReview(Review):
         super()._arrange(first, blind)
 
     def _reached(self) -> int:
-        self._next()  # lets the ranking pass what was judged meanwhile
+        self._next()  # moves past documents judged meanwhile
         return len(self._sample & self._passed)
 
     def _stops(self) -> bool:
@@ -206,9 +206,9 @@ class _SampledReview(Review):
             return Recall(expected=len(self._judged) / self.total)  # a random part of everything
         j, r = self._reached(), self.rule.sampled
         # The lower end of a two-sided interval is a bound with half the error.
-        sure, _ = exact_interval(j, r, 2 * self.rule.confidence - 1)
+        bound, _ = exact_interval(j, r, 2 * self.rule.confidence - 1)
         low, high = exact_interval(j, r, _INTERVAL)
-        return Recall(round(float(sure), 9), j / r, (round(float(low), 9), round(float(high), 9)))
+        return Recall(round(float(bound), 9), j / r, (round(float(low), 9), round(float(high), 9)))
 
     def _ahead(self) -> tuple[int, int]:
         if not self._sample_is_full:

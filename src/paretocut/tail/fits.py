@@ -2,41 +2,48 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from paretocut import _kernel
-from paretocut.decisions.cuts import Cut, Cuts, Tails, within
+from paretocut.decisions.cuts import Cut, Cuts, Tails, as_scores, decided, evalues, positions, trim
 from paretocut.decisions.options import (
+    FITTING,
     TRANSFORMS,
     Bounds,
-    Fitting,
+    FitOptions,
     Rule,
     RuleOptions,
     check_bounds,
+    check_fitting,
     chosen_rule,
+    spelt_out,
 )
 from paretocut.decisions.warnings import SHALLOW, diagnose, named
-from paretocut.errors import InvalidParameterError
-from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists, offsets_of
+from paretocut.errors import InvalidParameterError, InvalidScoresError
+from paretocut.lists import FloatArray, IntArray, Ragged, RaggedLike, RankedLists
 from paretocut.schema.drawn import Drawn
-from paretocut.schema.parameters import check_positive_int
+from paretocut.schema.parameters import check_bool
 from paretocut.tail.gpd import GOF_LEVEL, gof_pvalue, kernel_gof
 from paretocut.tail.rules import RuleEvidence, rule_counts
+from paretocut.tail.threads import threads_of
 from paretocut.tail.transforms import allowed, apply
 
 _FLAGS = {1: "too_few_results", 2: "constant_scores", 4: "tied_threshold", 8: "search_limited"}
 _POOR_FIT = 0.01
-_COLUMNS = ("shape", "scale", "threshold", "lower", "upper", "cvm", "transform", "search", "_flags")
+_NUMBERS = {
+    **dict.fromkeys(("shape", "scale", "threshold", "cvm"), np.float64),
+    **dict.fromkeys(("lower", "upper"), np.int64),
+    **dict.fromkeys(("flags", "windows", "evaluations"), np.int32),
+}  # what the kernel finds, in its order
+_ROW = np.dtype([*_NUMBERS.items(), ("transform", "<U8")])
 _SCORES_PER_THREAD = 20_000  # a thread costs about as much to start as this many scores to fit
+_DEFAULT = check_fitting("fit_tail", {})
 
 
 class _RuleCutOptions(RuleOptions, Bounds, total=False):
@@ -64,23 +71,29 @@ class SurpriseFit(Drawn):
         Cramer-von-Mises statistic W2 of the fit.
     transform
         Scale on which the tail was fitted.
-    search
-        Windows fitted, and passes over a window to find its shape.
+    scores, higher_is_better
+        The scores, and False if they are distances.
     """
 
     surprise: FloatArray
+    scores: FloatArray
+    higher_is_better: bool
+    transform: str
+    _fitting: FitOptions
     shape: float
     scale: float
     threshold: float
+    cvm: float
     lower: int
     upper: int
-    cvm: float
-    transform: str
-    search: tuple[int, int]
-    _scores: FloatArray
-    _sign: float
     _flags: int
-    _fitting: Fitting
+    _windows: int
+    _evaluations: int
+
+    @property
+    def search(self) -> tuple[int, int]:
+        """Windows fitted, and passes over a window to find its shape."""
+        return self._windows, self._evaluations
 
     @property
     def n(self) -> int:
@@ -88,24 +101,9 @@ class SurpriseFit(Drawn):
         return len(self.surprise)
 
     @property
-    def scores(self) -> FloatArray:
-        """The scores that were fitted, in the order of the caller's list."""
-        return self._scores
-
-    @property
-    def higher_is_better(self) -> bool:
-        """False if the scores are distances."""
-        return self._sign > 0
-
-    @property
     def fitted(self) -> bool:
         """Whether there was anything to fit."""
         return self.scale > 0
-
-    @property
-    def fitted_on(self) -> int:
-        """Number of scores that the final tail was fitted to."""
-        return int(self._many._fitted_on[0])
 
     @property
     def pvalues(self) -> FloatArray:
@@ -116,12 +114,13 @@ class SurpriseFit(Drawn):
     @property
     def evalues(self) -> FloatArray:
         """Expected number of chance results at least this surprising in this list."""
-        return self.tests * self.pvalues
+        return evalues(self.surprise, self.tests)
 
     @property
     def order(self) -> IntArray:
         """Positions of the results, best first; ties stay as they were."""
-        return np.argsort(-self._sign * self._scores, kind="stable")
+        merit = self.scores if self.higher_is_better else -self.scores
+        return np.argsort(-merit, kind="stable")
 
     @property
     def gof_pvalue(self) -> float:
@@ -132,6 +131,11 @@ class SurpriseFit(Drawn):
     def tests(self) -> int:
         """Number of results at or above the threshold, which have a p-value."""
         return self.n - self.lower
+
+    @property
+    def fitted_on(self) -> int:
+        """Number of scores that the final tail was fitted to."""
+        return int(self._many.fitted_on[0])
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -149,17 +153,20 @@ class SurpriseFit(Drawn):
         """
         return self._many.cut(**options)[0]
 
-    @property
+    @cached_property
     def _many(self) -> SurpriseFits:
         """The same fit as the only one of many."""
+        row = (
+            *(self.shape, self.scale, self.threshold, self.cvm, self.lower, self.upper),
+            *(self._flags, self._windows, self._evaluations, self.transform),
+        )
         offsets = np.array([0, self.n])
-        columns: dict[str, Any] = {name: np.array([getattr(self, name)]) for name in _COLUMNS}
         return SurpriseFits(
-            surprise=Ragged.unchecked(self.surprise, offsets),
-            _scores=Ragged.unchecked(self._scores, offsets),
-            _sign=self._sign,
-            _fitting=self._fitting,
-            **columns,
+            Ragged.unchecked(self.surprise, offsets),
+            np.array([row], dtype=_ROW),
+            Ragged.unchecked(self.scores, offsets),
+            self.higher_is_better,
+            self._fitting,
         )
 
     def __repr__(self) -> str:
@@ -167,6 +174,16 @@ class SurpriseFit(Drawn):
             f"SurpriseFit(n={self.n}, shape={self.shape:.4g}, scale={self.scale:.4g}, "
             f"threshold={self.threshold:.6g}, window=[{self.lower}, {self.upper}))"
         )
+
+
+class _Column:
+    """One number of each fit, as an attribute of `SurpriseFits`."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, fits: SurpriseFits | None, owner: type) -> NDArray[Any]:
+        return self if fits is None else fits._table[self.name]  # type: ignore[return-value]
 
 
 @dataclass(repr=False, eq=False)
@@ -177,18 +194,23 @@ class SurpriseFits(Drawn):
     """
 
     surprise: Ragged
-    shape: FloatArray
-    scale: FloatArray
-    threshold: FloatArray
-    lower: IntArray
-    upper: IntArray
-    cvm: FloatArray
-    transform: NDArray[np.str_]
-    search: NDArray[np.int32]
-    _scores: Ragged
-    _sign: float
-    _flags: NDArray[np.int32]
-    _fitting: Fitting
+    _table: NDArray[np.void]
+    scores: Ragged
+    higher_is_better: bool
+    _fitting: FitOptions
+
+    shape = _Column()
+    scale = _Column()
+    threshold = _Column()
+    lower = _Column()
+    upper = _Column()
+    cvm = _Column()
+    transform = _Column()
+
+    @property
+    def search(self) -> NDArray[np.int32]:
+        """Windows fitted and passes over a window, two numbers per list."""
+        return np.stack([self._table["windows"], self._table["evaluations"]], axis=1)
 
     @property
     def n(self) -> IntArray:
@@ -204,27 +226,30 @@ class SurpriseFits(Drawn):
     def evalues(self) -> Ragged:
         """Expected number of chance results at least this surprising in the list."""
         tests = self.surprise.spread(self.tests)
-        return self.surprise.with_values(tests * np.exp(-self.surprise.values))
+        return self.surprise.with_values(evalues(self.surprise.values, tests))
 
-    @cached_property
+    @property
     def tests(self) -> IntArray:
         """Number of results of each list at or above its threshold."""
-        return self.n - self.lower
+        tests: IntArray = self.n - self.lower
+        return tests
 
     @property
     def gof_pvalue(self) -> FloatArray:
         """Goodness of fit of each list; 1 where nothing was fitted."""
-        return np.where(self.scale > 0, gof_pvalue(self.cvm, self.shape, self._fitted_on), 1.0)
+        return np.where(self.scale > 0, gof_pvalue(self.cvm, self.shape, self.fitted_on), 1.0)
 
     @property
-    def _fitted_on(self) -> IntArray:
+    def fitted_on(self) -> IntArray:
         """Number of scores that each final tail was fitted to."""
-        return (self.n if self._fitting.refit == "all" else self.upper) - self.lower
+        end = self.n if self._fitting["refit"] == "all" else self.upper
+        size: IntArray = end - self.lower
+        return size
 
     @property
     def misfit(self) -> FloatArray:
         """W2 per result, the mean squared distance of the fitted distribution to the results'."""
-        return self.cvm / np.maximum(self._fitted_on, 1)
+        return self.cvm / np.maximum(self.fitted_on, 1)
 
     @property
     def best(self) -> FloatArray:
@@ -239,15 +264,15 @@ class SurpriseFits(Drawn):
     @property
     def warnings(self) -> tuple[tuple[str, ...], ...]:
         """Names of warnings about each list, keys of `paretocut.WARNINGS`."""
-        scores = self._scores
+        scores = self.scores
         found = diagnose(scores)
         # Saturated probabilities are no trouble as logits, and distances are no probabilities.
-        found["saturated_scores"] &= (self.transform != "logit") & (self._sign > 0)
+        found["saturated_scores"] &= (self.transform != "logit") & self.higher_is_better
         found["shallow_list"] = (scores.lengths < SHALLOW) & scores.filled
         found["poor_fit"] = self.gof_pvalue < _POOR_FIT
         found["little_background"] = (self.scale > 0) & (2 * self.upper < self.n)
         for bit, name in _FLAGS.items():
-            found[name] = ((self._flags & bit) != 0) & scores.filled
+            found[name] = ((self._table["flags"] & bit) != 0) & scores.filled
         found["constant_scores"] &= scores.lengths > 1
         return tuple(named(found, len(scores)))
 
@@ -263,49 +288,33 @@ class SurpriseFits(Drawn):
         if rule is None:
             raise InvalidParameterError("cut: a rule must be given, such as evalue=0.05, got none")
         bounds = check_bounds("cut", options.get("min_k", 0), options.get("max_k"))
-        decider, matches = RuleDecider(rule, self._fitting), self._matches()
-        # A list of ten million results is sorted only if somebody asks which ones are kept.
-        seen = self if matches is None else self._trimmed(matches)
-        chosen = rule_counts(rule, seen.surprise, seen.tests, seen.scale)
-        chosen = chosen if matches is None else np.minimum(chosen, matches)
-        evidence = RuleEvidence(rule, seen, ranked=False)
-        given, kept = (self._scores, self._sign > 0), within(chosen, self.n, bounds)
-        return Cuts(kept, self.n, chosen, evidence, decider, None, matches, given)
+        lists, order, tails = self._ranked
+        decider = _RuleDecider(rule, self if tails is None else tails)
+        return decided(decider, lists, bounds, order=order)
 
-    def _matches(self) -> IntArray | None:
-        """Return how many results of each list match, or None if none is padded: see `matching`."""
-        scores = self._scores
-        zeros = scores.count(scores.values == 0)
-        padded = (zeros > 1) | ((zeros > 0) & (zeros == scores.lengths))
-        if self._sign < 0 or not padded.any():
-            return None
-        padded &= scores.count(scores.values < 0) == 0
-        return np.where(padded, scores.lengths - zeros, scores.lengths) if padded.any() else None
-
-    def _trimmed(self, matches: IntArray) -> SurpriseFits:
-        """Return the fits of the lists without padding; one zero stays, where the scale begins."""
-        scores = self._scores
-        padded = matches < scores.lengths
-        keep = (scores.values != 0) | scores.spread(~padded)
-        for i in np.flatnonzero(padded).tolist():
-            own = keep[scores.offsets[i] : scores.offsets[i + 1]]
-            own[np.argmin(own)] = True
-        trimmed = Ragged(scores.values[keep], offsets_of(scores.count(keep)))
-        return fit_ragged(trimmed, True, self._fitting, threads_of())
+    @cached_property
+    def _ranked(self) -> tuple[RankedLists, Ragged | None, SurpriseFits | None]:
+        """The lists best first, where their results were, and their tails (None: these)."""
+        lists, order = RankedLists.of_scores(
+            self.scores, self.higher_is_better, who="cut", any_order=True
+        )
+        tails = None
+        seen, matches = trim(lists)
+        if matches is not None:
+            tails = fit_lists(seen, self._fitting)
+        elif order is not None:
+            surprise = self.surprise.with_values(self.surprise.values[order])
+            tails = replace(self, surprise=surprise, scores=lists.scores)
+        return lists, positions(self.scores, order), tails
 
     def __len__(self) -> int:
         return len(self.surprise)
 
     def __getitem__(self, index: int) -> SurpriseFit:
         i = range(len(self))[index]
-        columns: dict[str, Any] = {name: getattr(self, name)[i].tolist() for name in _COLUMNS}
-        return SurpriseFit(
-            surprise=self.surprise[i],
-            _scores=self._scores[i],
-            _sign=self._sign,
-            _fitting=self._fitting,
-            **columns | {"search": tuple(columns["search"])},
-        )
+        *numbers, transform = self._table[i].tolist()
+        about = self.scores[i], self.higher_is_better, transform, self._fitting
+        return SurpriseFit(self.surprise[i], *about, *numbers)
 
     def __iter__(self) -> Iterator[SurpriseFit]:
         return (self[i] for i in range(len(self)))
@@ -314,65 +323,134 @@ class SurpriseFits(Drawn):
         return f"SurpriseFits({len(self)} lists, {self.surprise.values.size} results)"
 
 
-@dataclass(frozen=True)
-class RuleDecider:
-    """Cuts lists by one rule on the Surprise scores of tails fitted in one way."""
+@dataclass(slots=True)
+class _RuleDecider:
+    """Cuts lists, whose tails are known, by one rule on their Surprise scores."""
 
     rule: Rule
-    fitting: Fitting
+    tails: SurpriseFits
 
-    def _decide(self, lists: RankedLists) -> tuple[IntArray, RuleEvidence]:
-        tails = self._tails(lists)
-        counts = rule_counts(self.rule, tails.surprise, tails.tests, tails.scale)
-        return counts, RuleEvidence(self.rule, tails)
-
-    def _label(self) -> str:
+    @property
+    def label(self) -> str:
         return str(self.rule)
 
-    def _tails(self, lists: RankedLists) -> SurpriseFits:
-        return fit_lists(lists, self.fitting)
+    def decision(self, lists: RankedLists) -> tuple[IntArray, RuleEvidence]:
+        return rule_counts(self.rule, self.tails), RuleEvidence(self.rule, self.tails)
 
-    def _notices(self, lists: RankedLists, tails: Callable[[], Tails]) -> Sequence[tuple[str, ...]]:
-        return tails().warnings
+    def tails_of(self, lists: RankedLists) -> SurpriseFits:
+        return self.tails
 
-
-_LIMIT: ContextVar[int | None] = ContextVar("_LIMIT", default=None)
-
-
-@contextmanager
-def limited_threads(threads: int | None) -> Iterator[None]:
-    """Let fits inside the block use at most so many threads; None means one per processor."""
-    if threads is not None:
-        check_positive_int(threads, who="threads", name="threads")
-    token = _LIMIT.set(threads)
-    try:
-        yield
-    finally:
-        _LIMIT.reset(token)
+    def notices(self, lists: RankedLists, tails: Callable[[], Tails]) -> Sequence[tuple[str, ...]]:
+        return self.tails.warnings
 
 
-def threads_of(threads: int | None = None) -> int:
-    """Return how many threads a fit uses."""
-    threads = _LIMIT.get() if threads is None else threads
-    if threads is None:
-        if hasattr(os, "sched_getaffinity"):
-            return len(os.sched_getaffinity(0))
-        return os.cpu_count() or 1
-    return check_positive_int(threads, who="fit_tails", name="threads")
+@spelt_out(*FITTING)
+def fit_tail(
+    scores: ArrayLike,
+    *,
+    higher_is_better: bool = True,
+    **options: Unpack[FitOptions],
+) -> SurpriseFit:
+    """Return the tail of one list and the Surprise score of each of its results.
+
+    Parameters
+    ----------
+    scores
+        Scores of one ranked list, in any order: the more results, the better (200 is good).
+    higher_is_better
+        False if the scores are distances.
+    {options}
+
+    Raises
+    ------
+    InvalidScoresError
+        For scores that are not one-dimensional, not numbers, or not finite.
+
+    References
+    ----------
+    .. [1] Bahri, Zheng, Tay, Metzler, Tomkins. Surprise: Result List Truncation via Extreme Value
+       Theory. Algorithm 1; ``refit="window"`` follows its text, ``refit="all"`` its listing.
+
+    Examples
+    --------
+    >>> import paretocut as pc
+    >>> background = -np.log(np.linspace(0.005, 0.995, 198))  # a smooth tail of chance
+    >>> fit = pc.fit_tail([12.0, 11.0, *background])
+    >>> fit.cut(evalue=0.05).k, fit.surprise[:2].round(1).tolist()
+    (2, [12.2, 11.2])
+    """
+    fitting = check_fitting("fit_tail", options) if options else _DEFAULT
+    up = check_bool(higher_is_better, who="fit_tail", name="higher_is_better")
+    values = as_scores(scores, who="fit_tail")
+    if fitting["transform"] != "identity":
+        lists = Ragged.unchecked(values, np.array([0, values.size]))
+        _refuse_not_finite(lists, "fit_tail")
+        return _fit(lists, up, fitting, 1, who="fit_tail")[0]
+    surprise = np.empty(values.size)
+    numbers: Any = _kernel.fit_list(values, *_how(up, fitting), surprise)
+    if isinstance(numbers, int):  # the index of a score that is not finite
+        raise InvalidScoresError(
+            f"fit_tail: scores must be finite, got {values[numbers]} at index {numbers}"
+        )
+    return SurpriseFit(surprise, values, up, "identity", fitting, *numbers)
 
 
-def fit_lists(lists: RankedLists, fitting: Fitting = Fitting()) -> SurpriseFits:  # noqa: B008
+@spelt_out(*FITTING)
+def fit_tails(
+    lists: RaggedLike | RankedLists,
+    *,
+    higher_is_better: bool = True,
+    threads: int | None = None,
+    **options: Unpack[FitOptions],
+) -> SurpriseFits:
+    """Return the tails of many lists; each is exactly what `fit_tail` gives for that list.
+
+    Parameters
+    ----------
+    lists
+        A 2-D array, a sequence of 1-D arrays, a tuple ``(values, offsets)``, an Arrow list array,
+        a `Ragged` or `RankedLists`.
+    higher_is_better
+        As in `fit_tail`.
+    threads
+        Threads to use; by default as many as there are processors. Results do not depend on it.
+    {options}
+
+    Examples
+    --------
+    >>> import paretocut as pc
+    >>> rng = np.random.default_rng(0)
+    >>> fits = pc.fit_tails(rng.exponential(size=(3, 200)))
+    >>> fits.cut(evalue=0.05).k.tolist(), len(fits.surprise[2])
+    ([0, 0, 0], 200)
+    """
+    fitting = check_fitting("fit_tails", options)
+    up = check_bool(higher_is_better, who="fit_tails", name="higher_is_better")
+    if isinstance(lists, RankedLists):
+        if not up:
+            raise InvalidScoresError(
+                "fit_tails: higher_is_better must be left out for RankedLists, which know their "
+                "direction; got False"
+            )
+        return _fit(lists.scores, lists.higher_is_better, fitting, threads_of(threads))
+    ragged = Ragged.from_any(lists, dtype=np.float64)
+    _refuse_not_finite(ragged, "fit_tails")
+    return _fit(ragged, up, fitting, threads_of(threads))
+
+
+def fit_lists(lists: RankedLists, fitting: FitOptions = _DEFAULT) -> SurpriseFits:
     """Return the tails of ranked lists; distances are treated as distances."""
     few = lists.scores.values.size < _SCORES_PER_THREAD
-    return fit_ragged(lists.scores, lists.higher_is_better, fitting, 1 if few else threads_of())
+    return _fit(lists.scores, lists.higher_is_better, fitting, 1 if few else threads_of())
 
 
-def fit_ragged(
-    scores: Ragged, up: bool, fitting: Fitting, threads: int, *, who: str = "fit_tails"
+def _fit(
+    scores: Ragged, up: bool, fitting: FitOptions, threads: int, *, who: str = "fit_tails"
 ) -> SurpriseFits:
     """Return the tails of scores that are finite."""
-    if fitting.transform != "auto":
-        return _fit_on_scale(scores, fitting.transform, up, fitting, threads, who)
+    transform = fitting["transform"]
+    if transform != "auto":
+        return _fit_on_scale(scores, transform, up, fitting, threads, who)
     chosen = _fit_on_scale(scores, "identity", up, fitting, threads, who)
     for candidate in TRANSFORMS[1:-1]:
         # Only where nothing so far fits, and the scale exists.
@@ -383,74 +461,57 @@ def fit_ragged(
             # P-values end at 0.0005. A list that fits no scale takes the one with the least misfit.
             closer = other.misfit < chosen.misfit[open_]
             better = (now > before) | ((now == before) & closer)
-            chosen = _replaced(chosen, open_[better], other, np.flatnonzero(better))
+            for i, j in zip(open_[better].tolist(), np.flatnonzero(better).tolist(), strict=True):
+                chosen.surprise[i][:] = other.surprise[j]
+                chosen._table[i] = other._table[j]
     return chosen
 
 
 def _fit_on_scale(
-    scores: Ragged, transform: str, up: bool, fitting: Fitting, threads: int, who: str
+    scores: Ragged, transform: str, up: bool, fitting: FitOptions, threads: int, who: str
 ) -> SurpriseFits:
     values = np.ascontiguousarray(scores.values, dtype=np.float64)
-    scores = Ragged.unchecked(values, scores.offsets)
-    scaled = apply(scores, transform, who=who)
-    lists, size = len(scores), values.size
-    sign = 1.0 if up else -1.0
-    surprise = np.empty(size)
-    shape, scale, threshold, cvm = np.empty((4, lists))
-    lower, upper = np.empty((2, lists), dtype=np.int64)
-    flags, windows, evaluations = counts = np.empty((3, lists), dtype=np.int32)
-    _kernel.fit_batch(
-        scaled.values,
-        scores.offsets,
-        sign,
-        fitting.min_window,
-        fitting.refit == "all",
-        kernel_gof() if fitting.selection == "gof" else None,
-        min(threads, size // _SCORES_PER_THREAD + 1),
-        surprise,
-        shape,
-        scale,
-        threshold,
-        cvm,
-        lower,
-        upper,
-        flags,
-        windows,
-        evaluations,
-    )
+    if values is not scores.values:
+        scores = Ragged.unchecked(values, scores.offsets)
+    scaled = scores if transform == "identity" else apply(scores, transform, who=who)
+    surprise, table = np.empty(values.size), np.empty(len(scores.offsets) - 1, dtype=_ROW)
+    if len(table) == 1:
+        numbers: Any = _kernel.fit_list(scaled.values, *_how(up, fitting), surprise)
+        table[0] = (*numbers, transform)
+    else:
+        columns = {name: np.empty(len(table), dtype=_ROW[name]) for name in _NUMBERS}
+        _kernel.fit_batch(
+            scaled.values,
+            scores.offsets,
+            *_how(up, fitting),
+            min(threads, values.size // _SCORES_PER_THREAD + 1),
+            surprise,
+            *columns.values(),
+        )
+        for name, column in columns.items():
+            table[name] = column
+        table["transform"] = transform
     if transform != "identity":
-        filled = scores.filled  # an empty list has no threshold, and 0 stands for it
+        threshold = table["threshold"][scores.filled]  # 0 stands for that of an empty list
         if transform == "log":
-            threshold[filled] = np.exp(threshold[filled])
+            threshold = np.exp(threshold)
         else:
-            threshold[filled] = np.exp(-np.logaddexp(0.0, -threshold[filled]))
-    return SurpriseFits(
-        surprise=Ragged.unchecked(surprise, scores.offsets),
-        shape=shape,
-        scale=scale,
-        threshold=threshold,
-        lower=lower,
-        upper=upper,
-        cvm=cvm,
-        transform=np.array([transform] * lists, dtype="<U8"),
-        search=counts[1:].T,
-        _scores=scores,
-        _sign=sign,
-        _flags=flags,
-        _fitting=fitting,
-    )
+            threshold = np.exp(-np.logaddexp(0.0, -threshold))
+        table["threshold"][scores.filled] = threshold
+    return SurpriseFits(Ragged.unchecked(surprise, scores.offsets), table, scores, up, fitting)
 
 
-def _replaced(
-    fits: SurpriseFits, at: IntArray, other: SurpriseFits, pick: IntArray
-) -> SurpriseFits:
-    """Return the fits with some lists' results taken from other fits."""
-    surprise = fits.surprise.values.copy()
-    for i, j in zip(at, pick, strict=True):
-        surprise[fits.surprise.offsets[i] : fits.surprise.offsets[i + 1]] = other.surprise[j]
-    columns: dict[str, Any] = {}
-    for name in _COLUMNS:
-        column = getattr(fits, name).copy()
-        column[at] = getattr(other, name)[pick]
-        columns[name] = column
-    return replace(fits, surprise=fits.surprise.with_values(surprise), **columns)
+def _how(up: bool, fitting: FitOptions) -> tuple[float, int, bool, _kernel.Gof | None]:
+    """Return the options of a fit as the kernel takes them."""
+    gof = kernel_gof() if fitting["selection"] == "gof" else None
+    return 1.0 if up else -1.0, fitting["min_window"], fitting["refit"] == "all", gof
+
+
+def _refuse_not_finite(scores: Ragged, who: str) -> None:
+    found = scores.first_not_finite()
+    if found is not None:
+        i, place = found
+        where = f"index {place}" if who == "fit_tail" else f"index {place} of list {i}"
+        raise InvalidScoresError(
+            f"scores must be finite, got {scores[i][place]} at {where}", who=who
+        )

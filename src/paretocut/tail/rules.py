@@ -8,87 +8,75 @@ from typing import Any
 
 import numpy as np
 
-from paretocut.decisions.cuts import Tails
+from paretocut.decisions.cuts import Tails, evalues
 from paretocut.decisions.options import Rule
 from paretocut.decisions.warnings import SHALLOW
 from paretocut.decisions.wording import ordinal
 from paretocut.lists import FloatArray, IntArray, Ragged
 
 
-def rule_counts(rule: Rule, surprise: Ragged, tests: IntArray, scale: FloatArray) -> IntArray:
-    """Return how many results of each list the rule keeps, given the tails of the lists.
-
-    ``surprise`` is in any order; ``tests`` counts the results above the threshold of each list;
-    ``scale`` is 0 where no tail was fitted.
-    """
-    if len(tests) == 1:  # plain numbers are ten times as fast
-        n, fitted = surprise.values.size, bool(scale[0])
-        kept = _passing_one(rule, surprise.values, int(tests[0])) if fitted else 0
+def rule_counts(rule: Rule, tails: Tails) -> IntArray:
+    """Return how many results of each list, best first, the rule keeps."""
+    surprise, scale = tails.surprise, tails.scale
+    if len(scale) == 1:  # plain numbers are ten times as fast
+        n, fitted = surprise.values.size, scale[0] > 0
+        kept = _passing_one(rule, surprise.values, tails, 0) if fitted else 0
         unsure = kept == 0 and (n < SHALLOW or not fitted) and rule.if_shallow == "keep"
         return np.array([n if unsure else kept])
-    counts = _passing(rule, surprise, tests)
-    counts[scale == 0] = 0
+    counts = np.where(scale > 0, _passing(rule, surprise, tails.tests), 0)
     if rule.if_shallow == "keep" and not counts.all():
         unsure = (counts == 0) & ((surprise.lengths < SHALLOW) | (scale == 0))
         counts = np.where(unsure, surprise.lengths, counts)
     return counts
 
 
-def _least(rule: Rule, tests: Any) -> Any:
-    """Return the smallest surprise that the rule keeps; not for fdr."""
-    if rule.name == "min_surprise":
-        return rule.level
-    if rule.name == "alpha":
-        return -math.log(rule.level)
-    log = np.log if isinstance(tests, np.ndarray) else math.log
-    return log(tests) - math.log(rule.level)
-
-
-def _passing_one(rule: Rule, surprise: FloatArray, tests: int) -> int:
-    if rule.name != "fdr":
-        return int(np.count_nonzero(surprise >= _least(rule, max(tests, 1))))
-    column = Ragged.unchecked(surprise, np.array([0, surprise.size]))
-    return int(_passing(rule, column, np.array([tests]))[0])
+def _passing_one(rule: Rule, surprise: FloatArray, tails: Tails, i: int) -> int:
+    if rule.name == "fdr":
+        column = Ragged.unchecked(surprise, np.array([0, surprise.size]))
+        return int(_passing(rule, column, tails.tests[i : i + 1])[0])
+    least = _least(rule, math.log(max(tails.tests[i], 1)) if rule.name == "evalue" else 0.0)
+    return int(surprise.size - surprise[::-1].searchsorted(least))
 
 
 def _passing(rule: Rule, surprise: Ragged, tests: IntArray) -> IntArray:
     if rule.name != "fdr":
-        least = np.broadcast_to(_least(rule, np.maximum(tests, 1)), tests.shape)
+        least = np.broadcast_to(_least(rule, np.log(np.maximum(tests, 1))), tests.shape)
         return surprise.count(surprise.values >= surprise.spread(least))
     # Benjamini-Hochberg: the largest j whose j-th smallest p-value is at most j * fdr / tests.
-    rows = surprise.rows
-    descending = surprise.values[np.lexsort((-surprise.values, rows))]
-    j = surprise.ranks + 1
-    of = surprise.spread(tests)
-    passes = (descending >= np.log(of / (rule.level * j))) & (j <= of)
+    j, of = surprise.ranks + 1, surprise.spread(tests)
+    passes = (surprise.values >= np.log(of / (rule.level * j))) & (j <= of)
     counts = np.zeros(len(surprise), dtype=np.int64)
-    np.maximum.at(counts, rows[passes], j[passes])
+    np.maximum.at(counts, surprise.rows[passes], j[passes])
     return counts
 
 
-@dataclass(eq=False)
+def _least(rule: Rule, log_tests: Any) -> Any:
+    """Return the smallest surprise that the rule keeps; not for fdr."""
+    if rule.name == "min_surprise":
+        return rule.level
+    return (log_tests if rule.name == "evalue" else 0.0) - math.log(rule.level)
+
+
+@dataclass(slots=True, eq=False)
 class RuleEvidence:
-    """The tails that a rule looked at; ``ranked`` says whether their results are best first."""
+    """The tails that a rule looked at."""
 
     rule: Rule
     tails: Tails
-    ranked: bool = True
 
     def because(self, i: int, k: int) -> str:
         surprise, tests = self.tails.surprise[i], int(self.tails.tests[i])
         scale, n = float(self.tails.scale[i]), surprise.size
         rule = self.rule
         if (n < SHALLOW or scale == 0) and k in (0, n):
-            if scale == 0 or _passing_one(rule, surprise, tests) == 0:
+            if scale == 0 or _passing_one(rule, surprise, self.tails, i) == 0:
                 why = "too few results to say that nothing stands out"
                 if scale == 0:
                     why = "all scores are equal" if n > 4 else "too few results for a tail"
                 return f"{why} (if_shallow={rule.if_shallow!r})"
         # Speak of the first result left out, or of the last one kept if none is.
         last = min(k, n - 1)
-        s = float(
-            surprise[last] if self.ranked else np.partition(surprise, n - 1 - last)[n - 1 - last]
-        )
+        s = surprise[last]
         name = "the best" if k == 0 else f"the {ordinal(last + 1)}"
         level = rule.level
         if rule.name == "min_surprise":
@@ -97,7 +85,7 @@ class RuleEvidence:
             side = "above" if k < n else "at or below"
             return f"{name} has p-value {math.exp(-s):.2g}, {side} {level:g}"
         if rule.name == "evalue":
-            return f"{name} would appear by chance {tests * math.exp(-s):.2g} times per list"
+            return f"{name} would appear by chance {evalues(s, tests):.2g} times per list"
         share = f"{100 * level:g} %"
         if k == n:
             return f"no more than {share} of them are expected to be chance"

@@ -131,7 +131,7 @@ def make(name: str, /, **params: Any) -> Truncator:
     arguments = preset | params
     if isinstance(arguments.get("base"), str):
         arguments["base"] = make(arguments["base"])
-    if "metric" not in kind._defaults():
+    if "metric" not in kind.parameters:
         arguments.pop("metric", None)
     truncator: Truncator = kind(**arguments)
     return truncator
@@ -154,15 +154,20 @@ def from_text(text: str, metric: str = "f1") -> Truncator:
     ScoreThreshold(normalize='minmax', threshold=0.4)
     """
     name, _, settings = text.partition(":")
+    return make(name, metric=metric).set_params(**read_settings(settings))
+
+
+def read_settings(text: str) -> dict[str, Any]:
+    """Return the parameters that stand behind the name of a method: ``refit=all,min_window=10``."""
     params: dict[str, Any] = {}
-    for setting in filter(None, settings.split(",")):
+    for setting in filter(None, text.split(",")):
         key, equals, value = setting.partition("=")
         if not equals:
             raise InvalidParameterError(
-                f"method {text!r}: parameters must have the form name=value, got {setting!r}"
+                f"parameters of a method must have the form name=value, got {setting!r}"
             )
         try:
             params[key] = json.loads(value)
         except ValueError:
             params[key] = value
-    return make(name, metric=metric).set_params(**params)
+    return params

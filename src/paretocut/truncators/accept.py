@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -116,12 +116,20 @@ class Accept(Truncator):
     seen_: FloatArray
     judged_: FloatArray
 
-    _parameters: ClassVar = {
+    parameters: ClassVar = {
         "max_error": Real(above=0, below=1),
         "confidence": Real(above=0, below=1),
         "name": Either(Text()),
         "background": Either(Instance(Background)),
     }
+    state: Mapping[str, Kind] = {
+        "coef_": Array((4,)),
+        "scale_": Real(above=0),
+        "threshold_": Real(infinite=True),
+        "seen_": Array((2,), rising=True),
+        "judged_": Array(("", 4)),
+    }
+    needs_full_judgements = False
 
     def __init__(
         self,
@@ -136,7 +144,7 @@ class Accept(Truncator):
         self.name = name
         self.background = background
 
-    def check(self, lists: RankedLists | RaggedLike) -> Drift:
+    def drift(self, lists: RankedLists | RaggedLike) -> Drift:
         """Return whether new queries look like those seen at fit.
 
         Three two-sample tests (Kolmogorov and Smirnov) compare the best score, the learned score
@@ -147,8 +155,8 @@ class Accept(Truncator):
         lists
             Lists of new queries, 50 or more; bare scores must have the direction of those at fit.
         """
-        self._require_learned("check")
-        given = as_lists(lists, self.higher_is_better_, who="Accept.check")
+        self._require_learned("drift")
+        given = as_lists(lists, self.higher_is_better_, who="Accept.drift")
         self._check_direction(given)
         signals = signals_of(given)[given.scores.filled]
         return compare(
@@ -167,7 +175,7 @@ class Accept(Truncator):
                 f"{self.background.limit(self.max_error):.3g}.\n"
                 "Near misses on the topic are not covered: only judged queries show those."
             )
-        self._require_fitted()
+        self.require_fitted()
         lines = [self._verdict()]
         accepted = self.judged_[:, 2] > self.threshold_
         if accepted.any():
@@ -204,21 +212,11 @@ class Accept(Truncator):
             found[name] = (count / wrong.size, wrong[count - 1] / count, low, high)
         return found
 
-    def _learns(self) -> bool:
+    @property
+    def learns(self) -> bool:
         return self.background is None
 
-    def _state(self, given: Mapping[str, Any]) -> dict[str, Kind]:
-        if not self._learns():
-            return {}
-        return {
-            "coef_": Array((4,)),
-            "scale_": Real(above=0),
-            "threshold_": Real(infinite=True),
-            "seen_": Array((2,), rising=True),
-            "judged_": Array(("", 4)),
-        }
-
-    def _fit(self, lists: RankedLists) -> None:
+    def learn(self, lists: RankedLists) -> None:
         lists = lists[lists.scores.filled]
         first = lists.truncate(np.ones(len(lists), dtype=np.int64))
         known = first.judged.values
@@ -235,7 +233,7 @@ class Accept(Truncator):
             log_odds, _, self.threshold_ = self._accepted(table, right, self.max_error)
         self.judged_ = np.column_stack([signals, log_odds, right])
 
-    def _decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
+    def decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
         if self.background is not None:
             answers = self.background.answers(lists, self.max_error)
             chance = self.background.pvalue(lists)
@@ -246,8 +244,9 @@ class Accept(Truncator):
         accepted = filled & ~strange & (log_odds > self.threshold_)
         return accepted.astype(np.int64), _Sure(self, signals[:, 0], log_odds, strange)
 
-    def _notices(self, lists: RankedLists, tails: Callable[[], Tails]) -> Sequence[tuple[str, ...]]:
-        usual = super()._notices(lists, tails)
+    def notices(self, lists: RankedLists, tails: Callable[[], Tails]) -> Sequence[tuple[str, ...]]:
+        """Return the names of warnings; see `Truncator.notices`."""
+        usual = super().notices(lists, tails)
         if self.background is not None:
             return usual
         found = {
@@ -317,7 +316,7 @@ class Accept(Truncator):
         return log_odds, *lowest_threshold(log_odds, right, budget, _RISK * (1 - self.confidence))
 
     def _require_learned(self, what: str) -> None:
-        self._require_fitted()
+        self.require_fitted()
         if self.background is not None or not len(self.judged_):
             got = "none" if self.background is None else "a background"
             raise InvalidParameterError(
@@ -337,7 +336,7 @@ class _Sure:
 
     def because(self, i: int, k: int) -> str:
         accept = self.accept
-        taught = accept._taught()
+        taught = accept.taught
         if np.isposinf(accept.threshold_):
             return f"nothing can be accepted at {percent(accept.max_error)}, {taught}"
         if self.strange[i]:

@@ -6,8 +6,9 @@ import inspect
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,10 +21,11 @@ from paretocut.errors import InvalidParameterError, InvalidScoresError, NotFitte
 from paretocut.lists import IntArray, Ragged, RaggedLike, RankedLists
 from paretocut.metrics import Metric
 from paretocut.schema.drawn import Drawn
-from paretocut.schema.files import encode, save_model
+from paretocut.schema.files import decode, encode, save_model
 from paretocut.schema.kinds import Flag, Instance, Kind, Sizes, Whole, checked
-from paretocut.schema.parameters import check, check_bool
+from paretocut.schema.parameters import check, check_bool, shown
 from paretocut.tail import SurpriseFits, fit_lists
+from paretocut.truncators.evidence import Clause, Taught
 
 
 class _MetricKind(Kind):
@@ -35,6 +37,10 @@ class _MetricKind(Kind):
 
 METRIC: Kind = _MetricKind()
 
+Numbers: TypeAlias = IntArray | Sequence[int]
+Decided: TypeAlias = Numbers | tuple[Numbers, Evidence | str | Sequence[str]]
+"""How many results of each list to keep, alone or with the evidence."""
+
 
 class Truncator(Drawn, ABC):
     """Base of everything that chooses how many results of a list to keep.
@@ -43,31 +49,214 @@ class Truncator(Drawn, ABC):
     from judged lists and returns the truncator, and learned attributes end in an underscore. `cut`
     decides on one list, `cut_batch` on many, and `predict` returns only the numbers.
 
-    A subclass declares ``_parameters`` (what each argument may be) and writes ``_decide`` (how many
-    results of each list to keep, with the evidence). If there is something to learn, it also writes
-    ``_fit`` and ``_state``, and ``_learns`` if that depends on its parameters.
+    A subclass writes `parameters` and `decide`. If there is something to learn, it also writes
+    `learn` and `state`. docs/researcher.md shows both; `check_truncator` tests it.
     """
 
-    _classes: ClassVar[dict[str, type[Truncator]]] = {}
-    _parameters: ClassVar[Mapping[str, Kind]] = {}
+    parameters: ClassVar[Mapping[str, Kind]] = {}
     """What each argument of the constructor may be."""
-    _in_place_of_fit: ClassVar[str] = ""
-    """Parameters that make learning unnecessary."""
-    _zeros: ClassVar[Literal["trim", "keep"]] = "trim"
-    """What becomes of results padded with score 0; see `paretocut.decisions.cuts.decided`."""
-    _reads_scores: ClassVar[bool] = True
+    instead_of_fit: ClassVar[tuple[str, ...]] = ()
+    """Parameters of which any one makes learning unnecessary."""
+    reads_scores: ClassVar[bool] = True
     """Whether what was learned from similarities means nothing for distances."""
+    needs_relevance: ClassVar[bool] = False
+    """Whether `decide` looks at the judgements of the lists, as only a ceiling does."""
+    trusted: bool = False
+    """Set on an object that was checked, needs no fit, and that nobody else can change."""
     _kept: ClassVar[tuple[str, ...]] = ()
     """Learned attributes that do not come from ``fit``, so that it leaves them alone."""
-    _valid: ClassVar[bool] = False
-    """Set on an object whose parameters were checked, and that nobody else can change."""
 
     higher_is_better_: bool
     queries_: int
 
+    _classes: ClassVar[dict[str, type[Truncator]]] = {}
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         Truncator._classes[cls.__name__] = cls
+
+    # What a subclass writes.
+
+    @abstractmethod
+    def decide(self, lists: RankedLists) -> Decided:
+        """Return how many results of each list to keep: whole numbers from 0 to its length.
+
+        Parameters
+        ----------
+        lists
+            The lists, best result first; ``lists.merit`` has higher for better. Some may be empty.
+
+        Returns
+        -------
+        numbers or (numbers, evidence)
+            The evidence says why: a text, one text for each list, or an object with
+            ``because(i, k)``; see `paretocut.truncators.evidence`.
+        """
+
+    def learn(self, lists: RankedLists) -> None:
+        """Set attributes that end in an underscore; `fit` calls it.
+
+        Parameters
+        ----------
+        lists
+            At least one list. Every result is judged, unless `needs_full_judgements` is False.
+        """
+        raise NotImplementedError
+
+    @property
+    def state(self) -> Mapping[str, Kind]:
+        """What each attribute set by `learn` may be, which a saved file is checked against."""
+        return {}
+
+    # What anybody may ask.
+
+    @property
+    def label(self) -> str:
+        """The class with its parameters, or a rule with its level."""
+        return repr(self)
+
+    @property
+    def learns(self) -> bool:
+        """Whether `fit` has anything to learn with these parameters."""
+        if type(self).learn is Truncator.learn:
+            return False
+        return all(getattr(self, name) is None for name in self.instead_of_fit)
+
+    @property
+    def needs_fit(self) -> bool:
+        """Whether `fit` must come before the first decision."""
+        return self.learns
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether it has learned anything."""
+        return bool(self._learned())
+
+    @property
+    def needs_full_judgements(self) -> bool:
+        """Whether `fit` refuses lists that are not judged, or only in part."""
+        return self.learns
+
+    @property
+    def needs_embeddings(self) -> bool:
+        """Whether lists must have ``query_embeddings``."""
+        return False
+
+    @property
+    def needs_queries(self) -> bool:
+        """Whether decisions need the texts of the queries."""
+        return False
+
+    def check(self) -> None:
+        """Raise InvalidParameterError for a parameter outside what is allowed."""
+        who = type(self).__name__
+        for name, kind in self.parameters.items():
+            check(kind, getattr(self, name), who=who, name=name)
+
+    def require_fitted(self) -> None:
+        """Raise NotFittedError if `fit` must come first."""
+        if self.needs_fit and not self.is_fitted:
+            *others, last = self.instead_of_fit or ("",)
+            either = f"{', '.join(others)} or {last}" if others else last
+            given = f", or with {either} given" if either else ""
+            raise NotFittedError(
+                f"{type(self).__name__}: it must be fitted with fit(judged_lists){given} "
+                "before it decides, got lists to cut first"
+            )
+
+    # What decisions ask for.
+
+    def decision(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
+        """Return what `decide` returns, checked, and with evidence in any case.
+
+        Parameters
+        ----------
+        lists
+            As for `decide`.
+        """
+        self._check_direction(lists)
+        found: Any = self.decide(lists)
+        numbers, why = found if _is_pair(found) else (found, None)
+        counts = _checked_numbers(numbers, lists.scores.lengths, type(self).__name__)
+        if why is None:
+            why = f"chosen by {self.label}" + (f", {self.taught}" if self.is_fitted else "")
+        evidence: Evidence = Clause(why) if isinstance(why, (str, list, tuple)) else why
+        return counts, evidence
+
+    @property
+    def zeros(self) -> Literal["trim", "keep"]:
+        """Whether results padded with score 0 are hidden from `decide`."""
+        return "trim"
+
+    def scaled(self, lists: RankedLists, queries: Sequence[str] | None) -> RankedLists:
+        """Return the lists on the scale that the decision is made on.
+
+        Parameters
+        ----------
+        lists
+            The lists, as they were given.
+        queries
+            Texts of the queries, if there are any; see `needs_queries`.
+        """
+        return lists
+
+    def tails_of(self, lists: RankedLists) -> SurpriseFits:
+        """Return the tails of the lists, as this truncator fits them.
+
+        Parameters
+        ----------
+        lists
+            Lists, on the scale that was decided on.
+        """
+        return fit_lists(lists)
+
+    def notices(self, lists: RankedLists, tails: Callable[[], Tails]) -> Sequence[tuple[str, ...]]:
+        """Return the names of the warnings about each list that matter to this decision.
+
+        Parameters
+        ----------
+        lists
+            The lists that were decided on.
+        tails
+            Returns their tails, which may have to be fitted for it.
+        """
+        scores = lists.scores
+        first, last = scores.ends()
+        diagnosed = diagnose(scores)
+        found = {
+            "rank_only_scores": diagnosed["rank_only_scores"],
+            "rescaled_scores": diagnosed["rescaled_scores"],
+            "constant_scores": (scores.lengths > 1) & (first == last),
+        }
+        return named(found, len(scores))
+
+    @property
+    def taught(self) -> Taught:
+        """What it learned from."""
+        return Taught(self.queries_)
+
+    def result_values(self, lists: RankedLists) -> Ragged:
+        """Return one number per result, never rising down a list: what `Conformal` thresholds.
+
+        Keeping the results whose number is at least ``t`` gives a nested family of cuts. By default
+        it is the predicted cut, stretched or shrunk by a common factor; ``t = 1`` is the cut
+        itself. Methods that have a value for each result return that instead.
+
+        Parameters
+        ----------
+        lists
+            The lists.
+        """
+        scores = lists.scores
+        cuts = scores.spread(self.predict(lists) + 0.5)
+        return scores.with_values(cuts / (scores.ranks + 1))
+
+    @property
+    def values_need_fit(self) -> bool:
+        """Whether `fit` must come before `result_values`."""
+        return self.learns
+
+    # What is the same for all.
 
     def fit(self, lists: RankedLists) -> Self:
         """Return the truncator itself, after learning from judged lists.
@@ -81,20 +270,22 @@ class Truncator(Drawn, ABC):
             Training lists. Methods that learn nothing accept lists without judgements.
         """
         ranked = _ranked(lists, "fit")
-        self._validate()
+        self.check()
         learner = self._copy()
         for name in self._learned():
             if name not in self._kept:
                 delattr(learner, name)
-        if self._learns():
+        if self.learns:
             if len(ranked) == 0:
                 raise InvalidParameterError(
                     f"{type(self).__name__}: lists must hold at least one list to learn from, got 0"
                 )
-            learner._fit(ranked)
+            if self.needs_full_judgements:
+                ranked.relevant  # noqa: B018 - refuses lists that are not judged in full
+            learner.learn(ranked)
             if not hasattr(learner, "queries_"):  # some lists may have taught nothing
                 learner.queries_ = len(ranked)
-            if self._reads_scores:
+            if self.reads_scores:
                 learner.higher_is_better_ = ranked.higher_is_better
         self.__dict__ = learner.__dict__
         return self
@@ -244,13 +435,41 @@ class Truncator(Drawn, ABC):
     def to_dict(self) -> dict[str, Any]:
         """Return class, parameters and what was learned as plain data."""
         who = type(self).__name__
-        params = self._saved_params()
-        learned = {name: getattr(self, name) for name in self._learned()}
+        params = self.get_params(deep=False)
+        learned = {
+            name: getattr(self, name)
+            for name in self._learned()
+            if self.learns or name in self._kept  # others are from before a parameter changed
+        }
+        if unknown := learned.keys() - self._kinds_of_learned().keys() - {*self._kept}:
+            raise InvalidParameterError(
+                f"{who}: state must say what each learned attribute may be before it can be saved, "
+                f"got nothing for {', '.join(sorted(unknown))}"
+            )
         return {
             "class": who,
             "params": {name: encode(value, who=who, name=name) for name, value in params.items()},
             "learned": {name: encode(value, who=who, name=name) for name, value in learned.items()},
         }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Self:
+        """Return the truncator that `to_dict` described, with every value checked.
+
+        Parameters
+        ----------
+        content
+            Plain data, which may come from a stranger.
+        """
+        params, learned = decode(content["params"]), decode(content["learned"])
+        if strange := params.keys() - cls.parameters.keys():
+            allowed = ", ".join(cls.parameters) or "none"
+            raise ValueError(f"params must be among {allowed}, got {sorted(strange)[0]!r:.60}")
+        checked({name: cls.parameters[name] for name in params}, params)
+        made = cls(**params)
+        made.check()
+        made.__dict__ |= checked(made._kinds_of_learned(), learned) if learned else {}
+        return made
 
     def __repr__(self) -> str:
         changed = [
@@ -259,68 +478,6 @@ class Truncator(Drawn, ABC):
             if not _same(getattr(self, name), default)
         ]
         return f"{type(self).__name__}({', '.join(changed)})"
-
-    # What subclasses write or change.
-
-    def _validate(self) -> None:
-        """Raise InvalidParameterError for a parameter outside what is allowed."""
-        who = type(self).__name__
-        for name, kind in self._parameters.items():
-            check(kind, getattr(self, name), who=who, name=name)
-
-    def _learns(self) -> bool:
-        """Return whether fit has anything to learn with these parameters."""
-        return type(self)._fit is not Truncator._fit
-
-    def _fit(self, lists: RankedLists) -> None:
-        """Learn from judged lists; called only where ``_learns`` says so."""
-        raise NotImplementedError
-
-    @abstractmethod
-    def _decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
-        """Return how many results of each list to keep, and what was looked at.
-
-        ``lists.merit`` has higher for better. The evidence explains a cut with ``because(i, k)``
-        and holds the tails of the lists if they were fitted; see `paretocut.truncators.evidence`.
-        """
-
-    def _scaled(self, lists: RankedLists, queries: Sequence[str] | None) -> RankedLists:
-        """Return the lists on the scale that the decision is made on."""
-        return lists
-
-    def keys(self, lists: RankedLists) -> Ragged:
-        """Return one number per result, never rising down a list: what `Conformal` thresholds.
-
-        Keeping the results whose number is at least ``t`` gives a nested family of cuts. By default
-        it is the predicted cut, stretched or shrunk by a common factor; ``t = 1`` is the cut
-        itself. Methods that have a value for each result return that instead.
-
-        Parameters
-        ----------
-        lists
-            The lists.
-        """
-        scores = lists.scores
-        cuts = scores.spread(self.predict(lists) + 0.5)
-        return scores.with_values(cuts / (scores.ranks + 1))
-
-    def keys_learn(self) -> bool:
-        """Return whether ``fit`` must come before `keys`."""
-        return self._learns()
-
-    def _state(self, given: Mapping[str, Any]) -> Mapping[str, Kind] | None:
-        """Return what ``fit`` learns with these parameters, as a file may bring it.
-
-        ``given`` holds the learned values of a file, not yet checked. None, of a class that does
-        not say, accepts any plain data.
-        """
-        return None if self._learns() else {}
-
-    def _saved_params(self) -> dict[str, Any]:
-        """Return the parameters as a file should hold them."""
-        return self.get_params(deep=False)
-
-    # What decisions ask for.
 
     def _cut_bare(
         self,
@@ -342,12 +499,11 @@ class Truncator(Drawn, ABC):
         queries: Sequence[str] | None = None,
     ) -> Cuts:
         decider = self._copy()  # what is learned or set later changes nothing
-        if not decider._valid:
-            decider._validate()
-        decider._require_fitted()
-        decider._check_direction(lists)
-        lists = decider._scaled(lists, queries)
-        return decided(decider, lists, bounds, zeros=decider._zeros, order=order)
+        if not decider.trusted:
+            decider.check()
+            decider.require_fitted()
+        lists = decider.scaled(lists, queries)
+        return decided(decider, lists, bounds, zeros=decider.zeros, order=order)
 
     def _check_direction(self, lists: RankedLists) -> None:
         learned = getattr(self, "higher_is_better_", lists.higher_is_better)
@@ -357,27 +513,6 @@ class Truncator(Drawn, ABC):
                 f"{type(self).__name__}: lists must hold {kinds[learned]}, as those it was fitted "
                 f"on (higher_is_better={learned}), got {kinds[lists.higher_is_better]}"
             )
-
-    def _label(self) -> str:
-        return repr(self)
-
-    def _taught(self) -> str:
-        """Return what it learned from, in words."""
-        return f"learned from {self.queries_} judged {'query' if self.queries_ == 1 else 'queries'}"
-
-    def _tails(self, lists: RankedLists) -> SurpriseFits:
-        return fit_lists(lists)
-
-    def _notices(self, lists: RankedLists, tails: Callable[[], Tails]) -> Sequence[tuple[str, ...]]:
-        scores = lists.scores
-        first, last = scores.ends()
-        found = {
-            "rank_only_scores": diagnose(scores)["rank_only_scores"],
-            "constant_scores": (scores.lengths > 1) & (first == last),
-        }
-        return named(found, len(scores))
-
-    # Shared machinery.
 
     @classmethod
     @cache  # every decision tells what decided, with its parameters
@@ -391,29 +526,17 @@ class Truncator(Drawn, ABC):
         copied.__dict__ = self.__dict__.copy()
         return copied
 
-    def _restore(self, learned: Mapping[str, Any]) -> None:
-        """Take in the learned values of a file, after a check of each against ``_state``."""
-        for name in learned:
-            if not name.endswith("_") or name.startswith("_"):
-                raise ValueError(f"learned names must end in an underscore, got {name!r:.60}")
-        own = self._state(learned)
-        if learned and own is not None:
-            common: dict[str, Kind] = {"queries_": Whole(1, size="queries")}
-            if self._reads_scores:
-                common["higher_is_better_"] = Flag()
-            learned = checked({**common, **own} if self._learns() else own, learned)
-        self.__dict__ |= learned
+    def _kinds_of_learned(self) -> dict[str, Kind]:
+        """Return what each learned value may be: `state`, and what `fit` sets itself."""
+        if not self.learns:
+            return {}
+        common: dict[str, Kind] = {"queries_": Whole(1, size="queries")}
+        if self.reads_scores:
+            common["higher_is_better_"] = Flag()
+        return common | dict(self.state)
 
     def _learned(self) -> list[str]:
         return [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]
-
-    def _require_fitted(self) -> None:
-        if self._learns() and not self._learned():
-            given = self._in_place_of_fit and f", or with {self._in_place_of_fit} given"
-            raise NotFittedError(
-                f"{type(self).__name__}: it must be fitted with fit(judged_lists){given} "
-                "before it decides, got lists to cut first"
-            )
 
 
 def _ranked(lists: RankedLists | RaggedLike, who: str) -> RankedLists:
@@ -430,5 +553,91 @@ def _same(value: Any, default: Any) -> bool:
         return False
 
 
+def _is_pair(found: Any) -> bool:
+    """Return whether ``decide`` gave numbers and evidence, not the numbers of two lists."""
+    return (
+        isinstance(found, tuple)
+        and len(found) == 2
+        and (isinstance(found[1], (str, list, tuple)) or hasattr(found[1], "because"))
+    )
+
+
+def _checked_numbers(numbers: Any, lengths: IntArray, who: str) -> IntArray:
+    """Return the numbers as an array of our own type, or say which one is none."""
+    try:
+        counts = np.asarray(numbers)
+    except ValueError:  # lists of unequal length
+        raise _refused(who, shown(numbers)[:60]) from None
+    if counts.shape != lengths.shape:
+        shape = f"an array of shape {counts.shape}" if counts.ndim else f"{shown(numbers):.60}"
+        raise _refused(who, f"{shape} for {lengths.size} lists")
+    if counts.dtype.kind not in "iu" and counts.size:
+        given = counts.tolist()
+        odd = next((i for i, x in enumerate(given) if not (isinstance(x, float) and x % 1 == 0)), 0)
+        raise _refused(who, f"{given[odd]!r:.60} ({counts.dtype}) for list {odd}")
+    if counts.size == 1 and 0 <= counts[0] <= lengths[0]:
+        return counts.astype(np.int64, copy=False)  # the common case, without a vector
+    wrong = (counts < 0) | (counts > lengths)
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        raise _refused(who, f"{counts[i]} for list {i}, which has {lengths[i]} results")
+    return counts.astype(np.int64, copy=False)
+
+
+def _refused(who: str, got: str) -> InvalidParameterError:
+    allowed = "decide must return one whole number for each list, from 0 to its length"
+    return InvalidParameterError(f"{allowed}, got {got}", who=who)
+
+
+class Wrapper(Truncator):
+    """Base of the truncators around another one, ``base``, whose needs become theirs."""
+
+    base: Truncator
+    base_: Truncator
+
+    @property
+    def inner(self) -> Truncator:
+        """The truncator inside: fitted with this one, or as it was given."""
+        return getattr(self, "base_", self.base)
+
+    def check(self) -> None:
+        super().check()
+        self.base.check()
+
+    @property
+    def zeros(self) -> Literal["trim", "keep"]:
+        return self.inner.zeros
+
+    @property
+    def needs_embeddings(self) -> bool:
+        return self.inner.needs_embeddings
+
+    @property
+    def needs_relevance(self) -> bool:  # type: ignore[override]
+        return self.inner.needs_relevance
+
+    def tails_of(self, lists: RankedLists) -> SurpriseFits:
+        return self.inner.tails_of(lists)
+
+    def notices(self, lists: RankedLists, tails: Callable[[], Tails]) -> Sequence[tuple[str, ...]]:
+        return self.inner.notices(lists, tails)
+
+
 TRUNCATOR: Kind = Instance(Truncator, "truncator")
 """Any truncator."""
+
+
+@dataclass(frozen=True)
+class Fitted(Kind):
+    """A truncator that is ready to decide; or, with ``values_only``, to give its result values."""
+
+    values_only: bool = False
+
+    def check(self, value: Any, sizes: Sizes) -> Truncator:
+        model: Truncator = TRUNCATOR.check(value, sizes)
+        if not self.values_only or model.values_need_fit:
+            try:
+                model.require_fitted()
+            except NotFittedError:
+                raise ValueError("fitted") from None
+        return model

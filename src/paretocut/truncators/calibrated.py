@@ -15,6 +15,7 @@ from paretocut.decisions.cuts import Tails
 from paretocut.decisions.wording import percent
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import BoolArray, FloatArray, Ragged, RaggedLike, RankedLists
+from paretocut.schema.files import decode
 from paretocut.schema.kinds import Array, Either, Instance, Kind, checked
 from paretocut.truncators.base import Truncator
 from paretocut.truncators.consensus.unjudged import Estimated, shipped_number
@@ -55,7 +56,7 @@ class Calibrated(Gated):
     log_
         Best scores of the unjudged queries, higher is better; None if there were none.
     shapes_
-        Best score, gap and upper half of the lists that `check` compares later lists with.
+        Best score, gap and upper half of the lists that `drift` compares later lists with.
     scale_
         The scale of lexical scores (`paretocut.background.QueryScale`); None for scores that need
         no scale. With it every decision needs the query.
@@ -91,7 +92,7 @@ class Calibrated(Gated):
         self.origin_ = origin
         return self
 
-    def check(
+    def drift(
         self, lists: RankedLists | RaggedLike, *, queries: Sequence[str] | None = None
     ) -> Drift:
         """Return whether lists of real queries still look as they did at calibration.
@@ -107,35 +108,35 @@ class Calibrated(Gated):
         queries
             Texts of the queries; needed if calibrated for lexical scores.
         """
-        return self.compare(self.measure(lists, queries=queries))
+        return self.drift_of(self.shapes(lists, queries=queries))
 
-    def measure(
+    def shapes(
         self, lists: RankedLists | RaggedLike, *, queries: Sequence[str] | None = None
     ) -> FloatArray:
-        """Return best score, gap and upper half of each list: what `check` compares.
+        """Return best score, gap and upper half of each list: what `drift` compares.
 
         Parameters
         ----------
         lists, queries
-            As for `check`.
+            As for `drift`.
         """
         if not isinstance(lists, RankedLists):
             lists = RankedLists(lists, higher_is_better=self.background.higher_is_better)
-        return shapes_of(self._scaled(lists, queries))
+        return shapes_of(self.scaled(lists, queries))
 
-    def compare(self, new: FloatArray) -> Drift:
-        """Return the same as `check`, for lists that were measured before.
+    def drift_of(self, shapes: FloatArray) -> Drift:
+        """Return the same as `drift`, for lists whose `shapes` were kept.
 
         Parameters
         ----------
-        new
-            Rows returned by `measure`.
+        shapes
+            Rows returned by `shapes`.
         """
         if self.shapes_ is None:
             raise InvalidParameterError(
-                "Calibrated.check: calibrate must be given queries, got none"
+                "Calibrated.drift: calibrate must be given queries, got none"
             )
-        return compare(self.shapes_, new)
+        return compare(self.shapes_, shapes)
 
     def report(self) -> str:
         """Return what calibration found, in words and numbers."""
@@ -153,7 +154,7 @@ class Calibrated(Gated):
                 f"{self.log_.size} of your queries have {middle:.3g} ({low:.3g} to {high:.3g})."
             )
         lines += self._gate_in_words()
-        lines.append(f"How many: {self._inner()!r}{self._how_many()}.")
+        lines.append(f"How many: {self.inner!r}{self._how_many()}.")
         if self.origin_ is not None:
             lines += self._tested(self.origin_)
         return "\n".join(lines)
@@ -177,8 +178,9 @@ class Calibrated(Gated):
             lines.append(f"{percent(empty)} of your queries are left empty.")
         return lines
 
-    def _notices(self, lists: RankedLists, tails: Callable[[], Tails]) -> Sequence[tuple[str, ...]]:
-        found = super()._notices(lists, tails)
+    def notices(self, lists: RankedLists, tails: Callable[[], Tails]) -> Sequence[tuple[str, ...]]:
+        """Return the names of warnings; see `Truncator.notices`."""
+        found = super().notices(lists, tails)
         if self.origin_ is None or not len(lists):
             return found
         strange = self._strange(lists.merit)
@@ -203,10 +205,15 @@ class Calibrated(Gated):
         beyond = (best < low) | (best > high + _FAR * (high - low))
         return np.asarray(merit.filled & (beyond | (whole & elsewhere)))
 
-    def _restore(self, learned: Mapping[str, Any]) -> None:
-        record = {name: value for name, value in learned.items() if name in _RECORD}
-        self.__dict__ |= checked(_RECORD, record)
-        super()._restore({name: value for name, value in learned.items() if name not in _RECORD})
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Self:
+        """Return the truncator, with what calibration measured; see `Truncator.from_dict`."""
+        learned = content["learned"]
+        own = {name: value for name, value in learned.items() if name not in _RECORD}
+        made = super().from_dict({**content, "learned": own})
+        record = {name: decode(value) for name, value in learned.items() if name in _RECORD}
+        made.__dict__ |= checked(_RECORD, record)
+        return made
 
     def _tested(self, origin: Origin) -> list[str]:
         """Return what was tested, on what, and what others saw."""
@@ -236,14 +243,19 @@ class Calibrated(Gated):
         return lines
 
     def _how_many(self) -> str:
-        learned = getattr(self._inner(), "learned_", None)
+        learned = getattr(self.inner, "learned_", None)
         if not isinstance(learned, Estimated) or self.shapes_ is None:
             return ""
         half = shipped_number()["half"]
         number = math.exp(learned.typical + half * float(np.median(self.shapes_[:, 2])))
         return f", about {max(number, 1):.2g} relevant results in a typical list (estimated)"
 
-    def _scaled(self, lists: RankedLists, queries: Sequence[str] | None) -> RankedLists:
+    @property
+    def needs_queries(self) -> bool:
+        return self.scale_ is not None
+
+    def scaled(self, lists: RankedLists, queries: Sequence[str] | None) -> RankedLists:
+        """Return lexical scores divided by the weight of the query; see `Truncator.scaled`."""
         if self.scale_ is None:
             return lists
         if queries is None or len(queries) != len(lists):

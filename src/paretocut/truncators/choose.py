@@ -3,33 +3,38 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Unpack
 
 from numpy.typing import ArrayLike
 
+from paretocut.background import Background
 from paretocut.decisions import Cut, Cuts
 from paretocut.decisions.options import (
     FITTING,
     OPTIONS,
     RULES,
+    Option,
     PlainOptions,
+    at_most_one,
     check_bounds,
     check_options,
-    chosen_rule,
     spelt_out,
 )
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import RaggedLike, RankedLists
 from paretocut.schema.files import load_model
-from paretocut.truncators.base import Truncator
-from paretocut.truncators.consensus import Consensus
-from paretocut.truncators.surprise import Surprise
+from paretocut.schema.kinds import Real
+from paretocut.truncators import Consensus, Gated, Surprise, Truncator, from_text, names
 
-_DECIDERS = ("truncator", "expect", *RULES)
+GATE_ALPHA = Option(
+    Real(above=0, below=1),
+    0.05,
+    "share of the queries without an answer that still get results",
+)
+"""The option of a gate, for callers that take a background on its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +50,31 @@ class Chosen:
     max_k: int | None = None
 
     @classmethod
-    def of(cls, who: str, options: Mapping[str, Any]) -> Chosen:
+    def of(
+        cls,
+        who: str,
+        options: Mapping[str, Any],
+        *,
+        models: tuple[str, ...] = ("truncator",),
+        spelt: Callable[[str], str] = str,
+    ) -> Chosen:
         """Return the choice that the options make; errors speak for ``who``.
 
-        The same word or rule gives the same object.
+        At most one of the models, ``expect`` and the rules decides, or else untrained `Consensus`.
+        A background among the models gates the decision, at ``gate_alpha``.
+
+        ``models`` are the options that hold a truncator, a background or the path of one.
+        ``truncator`` may hold the words for a method too ("fixed_k:k=20"), ``background`` holds
+        nothing else. ``spelt`` turns the name of an option into the caller's word for it.
         """
-        if options.get("truncator") is None:  # the file of a truncator may have changed
-            with suppress(TypeError):  # what has no hash is no option of ours, see below
-                # 1 and True are equal, but only one of them is a number of results.
-                kinds = tuple(map(type, options.values()))
-                return _remembered(who, tuple(options.items()), kinds)
-        return _chosen(who, options)
+        if options.keys().isdisjoint(models):  # a file may have changed
+            # 1 and True are equal, but only one of them is a number of results.
+            kinds = tuple(map(type, options.values()))
+            try:
+                return _remembered(who, tuple(options.items()), kinds, models, spelt)
+            except TypeError:
+                pass  # something without a hash is no option of ours, as will be said
+        return _chosen(who, options, models, spelt)
 
     def cut(self, scores: ArrayLike, **about: Any) -> Cut:
         """Return the decision on one list; ``about`` are ``query`` and ``higher_is_better``."""
@@ -67,58 +86,74 @@ class Chosen:
 
 
 @lru_cache(maxsize=64)
-def _remembered(who: str, options: tuple[tuple[str, Any], ...], kinds: tuple[type, ...]) -> Chosen:
-    chosen = _chosen(who, dict(options))
-    chosen.truncator._valid = True  # type: ignore[misc]  # nobody else has it
+def _remembered(
+    who: str,
+    options: tuple[tuple[str, Any], ...],
+    kinds: tuple[type, ...],
+    models: tuple[str, ...],
+    spelt: Callable[[str], str],
+) -> Chosen:
+    chosen = _chosen(who, dict(options), models, spelt)
+    chosen.truncator.trusted = True  # nobody else has it
     return chosen
 
 
-def _chosen(who: str, options: Mapping[str, Any]) -> Chosen:
-    min_k, max_k = options.get("min_k", 0), options.get("max_k")
-    check_bounds(who, min_k, max_k)
-    rest = {name: options[name] for name in options if name not in ("min_k", "max_k")}
-    return Chosen(_named(who, rest), min_k, max_k)
-
-
-def _named(who: str, choice: Mapping[str, Any]) -> Truncator:
-    """Return the truncator that the options name; untrained `Consensus` when they name none."""
-    given = {name: value for name, value in choice.items() if value is not None}
-    truncator = given.pop("truncator", None)
-    checked = check_options(who, given)
-    deciders = [name for name in _DECIDERS if choice.get(name) is not None]
-    if len(deciders) > 1:
+def _chosen(
+    who: str, options: Mapping[str, Any], models: tuple[str, ...], spelt: Callable[[str], str]
+) -> Chosen:
+    given = {name: value for name, value in options.items() if value is not None}
+    found = {name: _model(who, name, given.pop(name), spelt) for name in models if name in given}
+    gates = {name: model for name, model in found.items() if isinstance(model, Background)}
+    deciders = {name: model for name, model in found.items() if isinstance(model, Truncator)}
+    gate = at_most_one(who, models, gates, spelt)
+    known = {**OPTIONS, "gate_alpha": GATE_ALPHA} if "background" in models else OPTIONS
+    checked = check_options(who, given, known, spelt)
+    alpha = checked.pop("gate_alpha", None)
+    bounds = checked.pop("min_k", 0), checked.pop("max_k", None)
+    check_bounds(who, *bounds, spelt)
+    choices = (*(name for name in models if name != "background"), "expect", *RULES)
+    decider = at_most_one(who, choices, deciders | checked, spelt)
+    if decider in RULES:
+        truncator: Truncator = Surprise(**checked)
+    else:
+        for name in ("if_shallow", *FITTING):
+            if checked.pop(name, OPTIONS[name].default) != OPTIONS[name].default:
+                raise InvalidParameterError(
+                    f"{spelt(name)} must come with one of the rules "
+                    f"{', '.join(map(spelt, RULES))}, got "
+                    f"{'none of them' if decider is None else spelt(decider)}",
+                    who=who,
+                )
+        truncator = deciders[decider] if decider in deciders else Consensus(**checked)
+    if gate is not None:
+        truncator = Gated(truncator, gates[gate], alpha=alpha or GATE_ALPHA.default)
+    elif alpha is not None:
         raise InvalidParameterError(
-            f"at most one of {', '.join(_DECIDERS)} may be given, got {' and '.join(deciders)}",
-            who=who,
+            f"{spelt('gate_alpha')} must come with {spelt('background')}, got none", who=who
         )
-    if chosen_rule(who, given) is not None:
-        return Surprise(**checked)
-    loose = [
-        name
-        for name in ("if_shallow", *FITTING)
-        if checked.get(name, OPTIONS[name].default) != OPTIONS[name].default
-    ]
-    if loose:
-        raise InvalidParameterError(
-            f"{', '.join(loose)} must come with one of the rules {', '.join(RULES)}, "
-            f"got {deciders[0] if deciders else 'none of them'}",
-            who=who,
-        )
-    return Consensus(expect=checked.get("expect")) if truncator is None else _loaded(who, truncator)
+    return Chosen(truncator, *bounds)
 
 
-def _loaded(who: str, given: Any) -> Truncator:
-    found = given
+def _model(who: str, name: str, given: Any, spelt: Callable[[str], str]) -> Truncator | Background:
+    """Return what an option names: a truncator, or a background."""
+    kinds: tuple[type[Truncator] | type[Background], ...] = (Truncator, Background)
+    wanted, found = "a truncator, a background", given
+    if name == "background":
+        kinds, wanted = (Background,), "a background"
+    if name == "truncator":
+        wanted += ", the words for a method"
+        if isinstance(given, str) and given.partition(":")[0] in names():
+            return from_text(given)
     if isinstance(given, (str, os.PathLike)):
         found = load_model(given, "truncator", "background")
-    if not isinstance(found, Truncator):
-        hint = "; a background needs a truncator to gate: Gated(base, background)"
-        raise InvalidParameterError(
-            "truncator must be a truncator or the path of a saved one, "
-            f"got {type(found).__name__}{hint if type(found).__name__ == 'Background' else ''}",
-            who=who,
-        )
-    return found
+    if isinstance(found, kinds):
+        return found
+    where = "" if found is given else f" in {os.fspath(given)}"
+    raise InvalidParameterError(
+        f"{spelt(name)} must be {wanted} or the path of a saved one, "
+        f"got {type(found).__name__}{where}",
+        who=who,
+    )
 
 
 _DEFAULT = Chosen.of("cut", {})
@@ -129,7 +164,7 @@ def cut(
     scores: ArrayLike,
     *,
     higher_is_better: bool = True,
-    truncator: Truncator | str | os.PathLike[str] | None = None,
+    truncator: Truncator | Background | str | os.PathLike[str] | None = None,
     **options: Unpack[PlainOptions],
 ) -> Cut:
     """Return how many results of one list to keep, and why.
@@ -145,9 +180,11 @@ def cut(
     higher_is_better
         False if the scores are distances.
     truncator
-        Any truncator, or the path of a saved one. At most one of ``truncator``, ``expect`` and the
-        rules (``alpha``, ``evalue``, ``fdr``, ``min_surprise``) may be given; the options after the
-        rules only apply with a rule.
+        Any truncator, the words for a method ("fixed_k:k=20"; see `paretocut.truncators`), or the
+        path of a saved one. At most one of ``truncator``, ``expect`` and the rules (``alpha``,
+        ``evalue``, ``fdr``, ``min_surprise``) may be given; the options after the rules only apply
+        with a rule. A `Background`, or the path of one, is no truncator but a gate: it may come
+        with any of the others, and keeps nothing where there is no answer.
     {options}
 
     Examples
@@ -160,10 +197,8 @@ def cut(
     >>> pc.cut(scores, expect="one").k
     2
     """
-    if truncator is None and not options:
-        return _DEFAULT.cut(scores, higher_is_better=higher_is_better)
     given = options if truncator is None else {**options, "truncator": truncator}
-    chosen = Chosen.of("cut", given)
+    chosen = Chosen.of("cut", given) if given else _DEFAULT
     return chosen.cut(scores, higher_is_better=higher_is_better)
 
 
@@ -172,7 +207,7 @@ def cut_batch(
     lists: RankedLists | RaggedLike,
     *,
     higher_is_better: bool = True,
-    truncator: Truncator | str | os.PathLike[str] | None = None,
+    truncator: Truncator | Background | str | os.PathLike[str] | None = None,
     **options: Unpack[PlainOptions],
 ) -> Cuts:
     """Return how many results of each list to keep, and why.
@@ -193,6 +228,6 @@ def cut_batch(
     >>> pc.cut_batch([[0.9, 0.8, 0.1], [0.5]]).k.tolist()
     [2, 1]
     """
-    given = {"truncator": truncator, **options}
-    chosen = _DEFAULT if truncator is None and not options else Chosen.of("cut_batch", given)
+    given = options if truncator is None else {**options, "truncator": truncator}
+    chosen = Chosen.of("cut_batch", given) if given else _DEFAULT
     return chosen.cut_batch(lists, higher_is_better=higher_is_better)

@@ -12,8 +12,8 @@ from paretocut.decisions.cuts import Evidence
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
 from paretocut.metrics import Metric
-from paretocut.schema.kinds import Fitted, Kind, Real, Sizes, Text, Whole
-from paretocut.truncators.base import TRUNCATOR, Truncator
+from paretocut.schema.kinds import Kind, Real, Sizes, Text, Whole
+from paretocut.truncators.base import TRUNCATOR, Fitted, Truncator, Wrapper
 from paretocut.truncators.evidence import Clause
 from paretocut.truncators.search import Sweep, count_kept
 
@@ -40,7 +40,7 @@ class _LossKind(Kind):
         return value if callable(value) else Text(tuple(_LOSSES)).check(value, sizes)
 
 
-class Conformal(Truncator):
+class Conformal(Wrapper):
     """Cut so that the expected loss on a new list stays below a level, on top of any truncator.
 
     Parameters
@@ -64,14 +64,14 @@ class Conformal(Truncator):
     base_
         The base, fitted if it had to be.
     threshold_
-        The calibrated threshold on the base's keys.
+        The calibrated threshold on the base's result values.
 
     Notes
     -----
-    *Family.* The cuts are ``#{key >= t}``, nested in ``t``. For `ScoreThreshold` the key of a
+    *Family.* The cuts are ``#{value >= t}``, nested in ``t``. For `ScoreThreshold` the value of a
     result is its normalised score, for `Surprise` its surprise, for `Isotonic` its calibrated
     relevance, for `ScoreDistribution` its probability of relevance: the base's own threshold is
-    not used. For every other base (and the local settings) the key of the result at rank ``r``
+    not used. For every other base (and the local settings) the value of the result at rank ``r``
     is ``(k + 1/2) / r`` with ``k`` the base's cut: its cuts are stretched or shrunk together,
     and ``t = 1`` is the base itself.
 
@@ -99,17 +99,20 @@ class Conformal(Truncator):
     array([2])
     """
 
-    base_: Truncator
     threshold_: float
 
-    _parameters: ClassVar = {
+    parameters: ClassVar = {
         "base": TRUNCATOR,
         "loss": _LossKind(),
         "level": Real(above=0, below=1),
         "train": Real(above=0, below=1),
         "seed": Whole(),
     }
-    _zeros = "keep"  # a relevant result counts for the guarantee, whatever its score
+    zeros = "keep"  # a relevant result counts for the guarantee, whatever its score
+    state: Mapping[str, Kind] = {
+        "base_": Fitted(values_only=True),
+        "threshold_": Real(infinite=True),
+    }
 
     def __init__(
         self,
@@ -126,12 +129,9 @@ class Conformal(Truncator):
         self.train = train
         self.seed = seed
 
-    def _state(self, given: Mapping[str, Any]) -> dict[str, Kind]:
-        return {"base_": Fitted(Truncator, keys_only=True), "threshold_": Real(infinite=True)}
-
-    def _fit(self, lists: RankedLists) -> None:
+    def learn(self, lists: RankedLists) -> None:
         base = self.base.clone()
-        if base.keys_learn():
+        if base.values_need_fit:
             if len(lists) < 2:
                 raise InvalidParameterError(
                     "Conformal: lists must be at least 2, to train the base and to calibrate, "
@@ -140,7 +140,7 @@ class Conformal(Truncator):
             train, lists = lists.split(self.train, seed=self.seed)
             base.fit(train)
         losses = self._losses(lists)
-        points, totals = Sweep(base.keys(lists), losses).totals()
+        points, totals = Sweep(base.result_values(lists), losses).totals()
         self.threshold_ = _calibrated(
             points, totals, len(lists), self._keep_all_is_safe(losses), self.level
         )
@@ -165,10 +165,10 @@ class Conformal(Truncator):
         )
         return bool(everything.sum() <= nothing.sum())
 
-    def _decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
+    def decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
         loss = getattr(self.loss, "__name__", self.loss)
-        clause = f"the expected {loss} stays at or below {self.level:g}, {self._taught()}"
-        return count_kept(self.base_.keys(lists), self.threshold_), Clause(clause)
+        clause = f"the expected {loss} stays at or below {self.level:g}, {self.taught}"
+        return count_kept(self.base_.result_values(lists), self.threshold_), Clause(clause)
 
 
 def _calibrated(

@@ -66,13 +66,13 @@ class ScoreDistribution(Truncator):
     array([10])
     """
 
-    _parameters: ClassVar = {"truncated": Flag(), "max_iter": Whole(1)}
+    parameters: ClassVar = {"truncated": Flag(), "max_iter": Whole(1)}
 
     def __init__(self, *, truncated: bool = False, max_iter: int = 60) -> None:
         self.truncated = truncated
         self.max_iter = max_iter
 
-    def _decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
+    def decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
         merit = lists.merit
         cuts = merit.lengths
         usable = _usable(merit)
@@ -83,8 +83,8 @@ class ScoreDistribution(Truncator):
         ]
         return cuts, _Fitted(usable)
 
-    def keys(self, lists: RankedLists) -> Ragged:
-        """Return the probability of relevance of each result; see `Truncator.keys`."""
+    def result_values(self, lists: RankedLists) -> Ragged:
+        """Return the probability of relevance of each result; see `Truncator.result_values`."""
         merit = lists.merit
         usable = _usable(merit)
         chances, _ = self._relevance(merit.take(np.flatnonzero(usable)))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,13 +16,29 @@ from paretocut.lists import Ragged
 
 @dataclass(frozen=True)
 class Clause:
-    """The same clause for every list."""
+    """The same clause for every list, or one for each."""
 
-    text: str
+    text: str | Sequence[str]
     tails: Tails | None = None
 
     def because(self, i: int, k: int) -> str:
-        return self.text
+        return self.text if isinstance(self.text, str) else self.text[i]
+
+
+class Taught(NamedTuple):
+    """How many queries something was learned from, and whether their lists were judged."""
+
+    queries: int
+    judged: bool = True
+
+    @property
+    def source(self) -> str:
+        """The queries, in words: "30 judged queries"."""
+        kind = "judged" if self.judged else "unjudged"
+        return f"{self.queries} {kind} {'query' if self.queries == 1 else 'queries'}"
+
+    def __str__(self) -> str:
+        return f"learned from {self.source}"
 
 
 @dataclass(frozen=True)
@@ -34,7 +52,7 @@ class AgainstLimit:
     keys: Ragged
     limits: ArrayLike
     what: str
-    source: str = ""
+    source: Taught | str = ""
     falling: bool = True
     tails: Tails | None = None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -37,12 +37,12 @@ class FixedK(Truncator):
     array([2, 1])
     """
 
-    _parameters: ClassVar = {"k": Whole()}
+    parameters: ClassVar = {"k": Whole()}
 
     def __init__(self, k: int = 10) -> None:
         self.k = k
 
-    def _decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
+    def decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
         cuts = np.minimum(self.k, lists.scores.lengths)
         return cuts, Clause(f"the first {self.k} of every list")
 
@@ -80,21 +80,19 @@ class GlobalK(Truncator):
 
     k_: int
 
-    _parameters: ClassVar = {"metric": METRIC}
-    _reads_scores = False
+    parameters: ClassVar = {"metric": METRIC}
+    state: Mapping[str, Kind] = {"k_": Whole()}
+    reads_scores = False
 
     def __init__(self, metric: MetricLike = "f1") -> None:
         self.metric = metric
 
-    def _state(self, given: Mapping[str, Any]) -> dict[str, Kind]:
-        return {"k_": Whole()}
-
-    def _fit(self, lists: RankedLists) -> None:
+    def learn(self, lists: RankedLists) -> None:
         self.k_ = best_cut(metrics.get(self.metric).curves(lists))
 
-    def _decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
+    def decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
         cuts = np.minimum(self.k_, lists.scores.lengths)
-        return cuts, Clause(f"{self.k_} for every list, {self._taught()}")
+        return cuts, Clause(f"{self.k_} for every list, {self.taught}")
 
 
 class LocalK(Truncator):
@@ -134,26 +132,28 @@ class LocalK(Truncator):
     array([2, 1])
     """
 
-    _parameters: ClassVar = {"metric": METRIC, "neighbors": Whole(1)}
-    _reads_scores = False
+    parameters: ClassVar = {"metric": METRIC, "neighbors": Whole(1)}
+    state: Mapping[str, Kind] = {
+        "embeddings_": EMBEDDINGS,
+        "curves_": Lists("queries", "results", longer=1),
+    }
+    reads_scores = False
+    needs_embeddings = True
 
     def __init__(self, metric: MetricLike = "f1", *, neighbors: int = 10) -> None:
         self.metric = metric
         self.neighbors = neighbors
 
-    def _state(self, given: Mapping[str, Any]) -> dict[str, Kind]:
-        return {"embeddings_": EMBEDDINGS, "curves_": Lists("queries", "results", longer=1)}
-
-    def _fit(self, lists: RankedLists) -> None:
+    def learn(self, lists: RankedLists) -> None:
         self.embeddings_ = embeddings_of(lists, who="LocalK")
         self.curves_ = metrics.get(self.metric).curves(lists)
 
-    def _decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
+    def decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
         found = nearest(self.embeddings_, lists, self.neighbors, who="LocalK")
         best = [best_cut(self.curves_.take(rows)) for rows in found]
         cuts = np.minimum(np.array(best, dtype=np.int64), lists.scores.lengths)
         near = min(self.neighbors, self.queries_)
-        return cuts, Clause(f"the best number for the {near} nearest queries, {self._taught()}")
+        return cuts, Clause(f"the best number for the {near} nearest queries, {self.taught}")
 
 
 class Oracle(Truncator):
@@ -181,13 +181,14 @@ class Oracle(Truncator):
     array([2])
     """
 
-    _parameters: ClassVar = {"metric": METRIC}
-    _zeros = "keep"  # the ceiling may keep any result, also one of score 0
+    parameters: ClassVar = {"metric": METRIC}
+    needs_relevance = True
+    zeros = "keep"  # the ceiling may keep any result, also one of score 0
 
     def __init__(self, metric: MetricLike = "f1") -> None:
         self.metric = metric
 
-    def _decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
+    def decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
         metric = metrics.get(self.metric)
         cuts = np.array([int(np.argmax(curve)) for curve in metric.curves(lists)], dtype=np.int64)
         return cuts, Clause(f"the best cut for {metric.name} by the list's own judgements")

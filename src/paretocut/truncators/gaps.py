@@ -20,7 +20,7 @@ _ROUNDING = 1e-12
 class ShapeRule(Truncator):
     """Base of the rules that learn nothing and look at one list at a time."""
 
-    def _decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
+    def decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
         cuts = np.array([self._cut(merit) for merit in lists.merit], dtype=np.int64)
         return cuts, _Shapes(self, lists.scores)
 
@@ -86,7 +86,7 @@ class LargestGap(ShapeRule):
     array([2])
     """
 
-    _parameters: ClassVar = {
+    parameters: ClassVar = {
         "ignore_head": Real(0, below=1),
         "ignore_tail": Real(0, below=1),
         "extra": Whole(),
@@ -99,8 +99,8 @@ class LargestGap(ShapeRule):
         self.ignore_tail = ignore_tail
         self.extra = extra
 
-    def _validate(self) -> None:
-        super()._validate()
+    def check(self) -> None:
+        super().check()
         ignored = self.ignore_head + self.ignore_tail
         if ignored >= 1:
             raise InvalidParameterError(
@@ -146,7 +146,7 @@ class Autocut(ShapeRule):
     array([2])
     """
 
-    _parameters: ClassVar = {"jumps": Whole(1)}
+    parameters: ClassVar = {"jumps": Whole(1)}
 
     def __init__(self, jumps: int = 1) -> None:
         self.jumps = jumps
@@ -195,7 +195,7 @@ class Knee(ShapeRule):
     array([3])
     """
 
-    _parameters: ClassVar = {"sensitivity": Real(0)}
+    parameters: ClassVar = {"sensitivity": Real(0)}
 
     def __init__(self, sensitivity: float = 1.0) -> None:
         self.sensitivity = sensitivity
@@ -242,7 +242,7 @@ class TopP(ShapeRule):
     array([1])
     """
 
-    _parameters: ClassVar = {"p": Real(above=0, high=1), "temperature": Real(above=0)}
+    parameters: ClassVar = {"p": Real(above=0, high=1), "temperature": Real(above=0)}
 
     def __init__(self, p: float = 0.95, *, temperature: float = 1.0) -> None:
         self.p = p

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,14 +13,13 @@ from paretocut.background import Background
 from paretocut.decisions.cuts import Evidence, Tails
 from paretocut.decisions.wording import percent
 from paretocut.errors import InvalidParameterError
-from paretocut.lists import BoolArray, IntArray, Ragged, RankedLists
-from paretocut.schema.kinds import Either, Fitted, Instance, Kind, Real
+from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
+from paretocut.schema.kinds import Either, Instance, Kind, Real
 from paretocut.schema.parameters import shown
-from paretocut.tail import SurpriseFits
-from paretocut.truncators.base import TRUNCATOR, Truncator
+from paretocut.truncators.base import TRUNCATOR, Fitted, Truncator, Wrapper
 
 
-class Gated(Truncator):
+class Gated(Wrapper):
     """Keep nothing, unless the best score is better than queries without an answer reach.
 
     Parameters
@@ -52,9 +52,7 @@ class Gated(Truncator):
     (2, 'kept none of 3: 22 % of queries without an answer reach a best score as high')
     """
 
-    base_: Truncator
-
-    _parameters: ClassVar = {
+    parameters: ClassVar = {
         "base": TRUNCATOR,
         "background": Instance(Background),
         "alpha": Either(Real(above=0, below=1)),
@@ -80,8 +78,8 @@ class Gated(Truncator):
         assert self.alpha is not None
         return self.background.limit(self.alpha)
 
-    def _validate(self) -> None:
-        super()._validate()
+    def check(self) -> None:
+        super().check()
         if isinstance(self.base, Gated):
             raise InvalidParameterError(
                 f"Gated: base must be a truncator without a gate, got {shown(self.base)}"
@@ -91,55 +89,53 @@ class Gated(Truncator):
                 f"{type(self).__name__}: alpha must be a number for a background that was given "
                 "no queries, got None"
             )
-        self.base._validate()
 
     @property
-    def _zeros(self) -> Literal["trim", "keep"]:  # type: ignore[override]
-        return self._inner()._zeros
+    def learns(self) -> bool:
+        return self.base.learns
 
-    def _learns(self) -> bool:
-        return self.base._learns()
+    @property
+    def needs_fit(self) -> bool:
+        return self.inner.needs_fit
 
-    def _require_fitted(self) -> None:
-        self._inner()._require_fitted()
+    @property
+    def is_fitted(self) -> bool:
+        return self.inner.is_fitted
 
-    def _state(self, given: Mapping[str, Any]) -> dict[str, Kind]:
-        return {"base_": Fitted(Truncator)}
+    def require_fitted(self) -> None:
+        """Raise NotFittedError if the base must be fitted first."""
+        self.inner.require_fitted()
 
-    def _fit(self, lists: RankedLists) -> None:
+    @property
+    def needs_full_judgements(self) -> bool:
+        return self.base.needs_full_judgements
+
+    state: Mapping[str, Kind] = {"base_": Fitted()}
+
+    def learn(self, lists: RankedLists) -> None:
         self.base_ = self.base.clone().fit(lists)
 
-    def _inner(self) -> Truncator:
-        return getattr(self, "base_", self.base)
-
-    def _decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
-        inner = self._inner()
-        inner._check_direction(lists)
-        within, inner_evidence = inner._decide(lists)
+    def decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
+        within, inner_evidence = self.inner.decision(lists)
         answers = self.background.answers(lists, self.alpha)
-
         evidence = _Gate(self.background, self.alpha, lists, answers, inner_evidence)
         return np.where(answers, within, 0), evidence
 
-    def _label(self) -> str:
+    @property
+    def label(self) -> str:
         share = "" if self.alpha is None else f", alpha={self.alpha:g}"
-        return f"{type(self).__name__}({self._inner()._label()}{share})"
+        return f"{type(self).__name__}({self.inner.label}{share})"
 
-    def _notices(self, lists: RankedLists, tails: Callable[[], Tails]) -> Sequence[tuple[str, ...]]:
-        return self._inner()._notices(lists, tails)
-
-    def _tails(self, lists: RankedLists) -> SurpriseFits:
-        return self._inner()._tails(lists)
-
-    def keys(self, lists: RankedLists) -> Ragged:
-        """Return the keys of the base, or the lowest if nothing is kept; see `Truncator.keys`."""
-        keys = self._inner().keys(lists)
+    def result_values(self, lists: RankedLists) -> Ragged:
+        """Return the values of the base, or the lowest if nothing is kept; see `Truncator`."""
+        values = self.inner.result_values(lists)
         shut = ~self.background.answers(lists, self.alpha)
-        return keys.with_values(np.where(keys.spread(shut), -np.inf, keys.values))
+        return values.with_values(np.where(values.spread(shut), -np.inf, values.values))
 
-    def keys_learn(self) -> bool:
-        """Return whether the base must be fitted before `keys`."""
-        return self.base.keys_learn() and not self.base._learned()
+    @property
+    def values_need_fit(self) -> bool:
+        """Whether the base must be fitted before `result_values`."""
+        return self.base.values_need_fit and not self.base.is_fitted
 
 
 @dataclass(frozen=True)
@@ -156,12 +152,15 @@ class _Gate:
     def tails(self) -> Tails | None:
         return self.inner.tails
 
+    @cached_property
+    def chance(self) -> FloatArray:
+        return self.background.pvalue(self.lists)
+
     def because(self, i: int, k: int) -> str:
         if self.answers[i]:
             return self.inner.because(i, k)
-        one = self.lists[i : i + 1]
         if self.alpha is None:
-            share = percent(self.background.posterior(one)[0])
+            share = percent(self.background.posterior(self.lists[i : i + 1])[0])
             return f"a query with such a best score has no answer with probability {share}"
-        share = percent(self.background.pvalue(one)[0])
+        share = percent(self.chance[i])
         return f"{share} of queries without an answer reach a best score as high"

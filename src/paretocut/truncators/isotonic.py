@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -39,7 +38,7 @@ class Isotonic(Truncator):
         Threshold on the calibrated relevance (global setting).
     scores_, relevance_
         Knots of the calibration, straight lines between them (global setting).
-    keys_, relevant_, curves_, embeddings_
+    values_, relevant_, curves_, embeddings_
         What the local setting needs from the training lists.
 
     Notes
@@ -67,7 +66,7 @@ class Isotonic(Truncator):
     scores_: FloatArray
     relevance_: FloatArray
 
-    _parameters: ClassVar = {
+    parameters: ClassVar = {
         "metric": METRIC,
         "normalize": Text(NORMALIZATIONS),
         "neighbors": Either(Whole(1)),
@@ -84,18 +83,23 @@ class Isotonic(Truncator):
         self.normalize = normalize
         self.neighbors = neighbors
 
-    def _state(self, given: Mapping[str, Any]) -> dict[str, Kind]:
+    @property
+    def needs_embeddings(self) -> bool:
+        return self.neighbors is not None
+
+    @property
+    def state(self) -> dict[str, Kind]:
         if self.neighbors is None:
             knots = Array(("knots",), rising=True)
             return {"threshold_": Real(infinite=True), "scores_": knots, "relevance_": knots}
         return {
             "embeddings_": EMBEDDINGS,
-            "keys_": Lists("queries", "results"),
+            "values_": Lists("queries", "results"),
             "relevant_": Lists("queries", "results", kind="b"),
             "curves_": Lists("queries", "results", longer=1),
         }
 
-    def _fit(self, lists: RankedLists) -> None:
+    def learn(self, lists: RankedLists) -> None:
         keys = normalize_scores(lists.merit, self.normalize)
         curves = metrics.get(self.metric).curves(lists)
         if self.neighbors is None:
@@ -104,28 +108,28 @@ class Isotonic(Truncator):
             self.threshold_ = best_threshold(calibrated, curves).threshold
         else:
             self.embeddings_ = embeddings_of(lists, who="Isotonic")
-            self.keys_, self.relevant_, self.curves_ = keys, lists.relevant, curves
+            self.values_, self.relevant_, self.curves_ = keys, lists.relevant, curves
 
-    def _decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
+    def decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
         if self.neighbors is None:
-            keys, what = self.keys(lists), "calibrated relevance"
-            evidence = AgainstLimit(keys, self.threshold_, what, self._taught())
+            keys, what = self.result_values(lists), "calibrated relevance"
+            evidence = AgainstLimit(keys, self.threshold_, what, self.taught)
             return count_kept(keys, self.threshold_), evidence
         keys = normalize_scores(lists.merit, self.normalize)
         found = nearest(self.embeddings_, lists, self.neighbors, who="Isotonic")
         cuts = np.zeros(len(lists), dtype=np.int64)
         for i, rows in enumerate(found):
-            near = self.keys_.take(rows)
+            near = self.values_.take(rows)
             knots = _calibrate(near, self.relevant_.take(rows))
             best = best_threshold(_calibrated(near, *knots), self.curves_.take(rows))
             cuts[i] = np.count_nonzero(np.interp(keys[i], *knots) >= best.threshold)
         nearby = min(self.neighbors, self.queries_)
-        return cuts, Clause(f"calibrated on the {nearby} nearest queries, {self._taught()}")
+        return cuts, Clause(f"calibrated on the {nearby} nearest queries, {self.taught}")
 
-    def keys(self, lists: RankedLists) -> Ragged:
-        """Return the calibrated relevance of each result; see `Truncator.keys`."""
+    def result_values(self, lists: RankedLists) -> Ragged:
+        """Return the calibrated relevance of each result; see `Truncator.result_values`."""
         if self.neighbors is not None:
-            return super().keys(lists)
+            return super().result_values(lists)
         keys = normalize_scores(lists.merit, self.normalize)
         return _calibrated(keys, self.scores_, self.relevance_)
 

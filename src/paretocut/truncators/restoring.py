@@ -30,11 +30,11 @@ def restore(content: Any) -> Truncator:
         if kind is None:  # the networks load late, because torch does
             kind = getattr(import_module("paretocut.truncators.neural"), name, None)
         if not (isinstance(kind, type) and issubclass(kind, Truncator)):
-            raise ValueError(f"class must be a known truncator, got {name!r:.60}")
-        truncator = kind(**decode(content["params"]))
-        truncator._validate()
-        truncator._restore(decode(content["learned"]))
-        return truncator
+            raise ValueError(
+                "class must be a truncator of paretocut, or of a module that is imported before "
+                f"(on the command line: --import MODULE), got {name!r:.60}"
+            )
+        return kind.from_dict(content)
     finally:
         _DEPTH.reset(token)
 
@@ -49,7 +49,7 @@ def _name_of(metric: Metric) -> str:
 
 
 register("metric", Metric, _name_of, metrics.get)
-register("truncator", Truncator, Truncator.to_dict, restore)
+register("truncator", Truncator, lambda truncator: truncator.to_dict(), restore)
 register(
     "lists",
     Ragged,

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from paretocut import metrics
 from paretocut.decisions.cuts import Evidence, Tails
-from paretocut.decisions.options import FITTING, OPTIONS, RULES, Fitting, Rule, chosen_rule
+from paretocut.decisions.options import FITTING, OPTIONS, RULES, FitOptions, Rule, chosen_rule
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
 from paretocut.metrics import MetricLike
 from paretocut.schema.kinds import Either, Items, Kind, Real, Whole
 from paretocut.tail import SurpriseFits, fit_lists
-from paretocut.tail.fits import RuleDecider
+from paretocut.tail.rules import RuleEvidence, rule_counts
 from paretocut.truncators.base import METRIC, Truncator
 from paretocut.truncators.evidence import AgainstLimit
 from paretocut.truncators.neighbors import EMBEDDINGS, Lists, embeddings_of, nearest
@@ -51,7 +50,7 @@ class Surprise(Truncator):
     ----------
     threshold_
         The learned threshold on the Surprise score (global setting); ``inf`` keeps nothing.
-    keys_, curves_, embeddings_
+    values_, curves_, embeddings_
         What the local setting needs from the training lists.
 
     Notes
@@ -77,14 +76,16 @@ class Surprise(Truncator):
 
     threshold_: float
 
-    _parameters: ClassVar[Mapping[str, Kind]] = {
+    parameters: ClassVar[Mapping[str, Kind]] = {
         "metric": METRIC,
         "neighbors": Either(Whole(1)),
         "bounds": Either(Items(Real(infinite=True), size=2)),
+        **{name: Either(OPTIONS[name].kind) for name in RULES},
         "if_shallow": OPTIONS["if_shallow"].kind,
         **{name: option.kind for name, option in FITTING.items()},
     }
-    _in_place_of_fit = "alpha, evalue, fdr or min_surprise"
+    instead_of_fit = RULES
+    values_need_fit = False
 
     def __init__(
         self,
@@ -115,99 +116,83 @@ class Surprise(Truncator):
         self.refit = refit
         self.min_window = min_window
 
-    def _rule(self) -> Rule | None:
-        given = {name: getattr(self, name) for name in (*RULES, "if_shallow")}
-        return chosen_rule("Surprise", given)
-
-    def _fitting(self) -> Fitting:
-        return Fitting(self.transform, self.selection, self.refit, self.min_window)
-
-    def _validate(self) -> None:
-        super()._validate()
-        self._rule()
+    def check(self) -> None:
+        super().check()
+        chosen_rule("Surprise", {name: getattr(self, name) for name in (*RULES, "if_shallow")})
         if self.bounds is not None and self.bounds[0] > self.bounds[1]:
             raise InvalidParameterError(
                 f"Surprise: bounds must be a lower and an upper one, got {self.bounds!r}"
             )
 
-    def _learns(self) -> bool:
-        return self._rule() is None
+    @property
+    def needs_fit(self) -> bool:
+        return self.learns and self.neighbors is not None  # otherwise the default rule will do
 
-    def _state(self, given: Mapping[str, Any]) -> dict[str, Kind]:
+    @property
+    def needs_embeddings(self) -> bool:
+        return self.neighbors is not None
+
+    @property
+    def state(self) -> dict[str, Kind]:
         if self.neighbors is None:
             return {"threshold_": Real(infinite=True)}
         return {
             "embeddings_": EMBEDDINGS,
-            "keys_": Lists("queries", "results"),
+            "values_": Lists("queries", "results"),
             "curves_": Lists("queries", "results", longer=1),
         }
 
-    def _fit(self, lists: RankedLists) -> None:
+    def learn(self, lists: RankedLists) -> None:
         curves = metrics.get(self.metric).curves(lists)
-        keys = self.keys(lists)
+        keys = self.result_values(lists)
         if self.neighbors is None:
             self.threshold_ = best_threshold(keys, curves, self.bounds).threshold
         else:
             self.embeddings_ = embeddings_of(lists, who="Surprise")
-            self.keys_, self.curves_ = keys, curves
+            self.values_, self.curves_ = keys, curves
 
-    def _require_fitted(self) -> None:
-        if self.neighbors is not None:  # otherwise the default rule needs no training
-            super()._require_fitted()
+    def _rule(self) -> Rule | None:
+        """Return the rule that decides, or None when a threshold was learned."""
+        for name in RULES:
+            level = getattr(self, name)
+            if level is not None:
+                return Rule(name, float(level), self.if_shallow)
+        return None if self.is_fitted else Rule("alpha", _UNTRAINED, self.if_shallow)
 
-    def _decider(self) -> RuleDecider | None:
-        """Return the rule at work, or None when a threshold was learned."""
-        levels = self.alpha, self.evalue, self.fdr, self.min_surprise
-        if levels == (None,) * len(levels) and self._learned():
-            return None
-        fitting = self.transform, self.selection, self.refit, self.min_window
-        return _decider(*levels, self.if_shallow, *fitting)
-
-    def _decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
-        decider = self._decider()
-        if decider is not None:
-            return decider._decide(lists)
-        tails, limits = self._tails(lists), self._limits(lists)
-        keys = tails.surprise
-        evidence = AgainstLimit(keys, limits, "surprise", self._taught(), tails=tails)
+    def decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
+        tails, rule = self.tails_of(lists), self._rule()
+        if rule is not None:
+            return rule_counts(rule, tails), RuleEvidence(rule, tails)
+        keys, limits = tails.surprise, self._limits(lists)
+        evidence = AgainstLimit(keys, limits, "surprise", self.taught, tails=tails)
         return count_kept(keys, limits), evidence
 
-    def _notices(self, lists: RankedLists, tails: Callable[[], Tails]) -> Sequence[tuple[str, ...]]:
+    def notices(self, lists: RankedLists, tails: Callable[[], Tails]) -> Sequence[tuple[str, ...]]:
+        """Return the names of warnings; see `Truncator.notices`."""
         return tails().warnings
 
-    def _label(self) -> str:
-        decider = self._decider()
-        return super()._label() if decider is None else decider._label()
+    @property
+    def label(self) -> str:
+        rule = self._rule()
+        return super().label if rule is None else str(rule)
 
     def _limits(self, lists: RankedLists) -> FloatArray:
         """Return the learned threshold of each list."""
         if self.neighbors is None:
             return np.full(len(lists), self.threshold_)
         found = nearest(self.embeddings_, lists, self.neighbors, who="Surprise")
-        near = ((self.keys_.take(rows), self.curves_.take(rows)) for rows in found)
+        near = ((self.values_.take(rows), self.curves_.take(rows)) for rows in found)
         return np.array([best_threshold(*part, self.bounds).threshold for part in near])
 
-    def _tails(self, lists: RankedLists) -> SurpriseFits:
-        return fit_lists(lists, self._fitting())
+    def tails_of(self, lists: RankedLists) -> SurpriseFits:
+        fitting: FitOptions = {
+            "transform": self.transform,
+            "selection": self.selection,
+            "refit": self.refit,
+            "min_window": self.min_window,
+        }
+        return fit_lists(lists, fitting)
 
-    def keys(self, lists: RankedLists) -> Ragged:
-        """Return the surprise of each result; see `Truncator.keys`."""
-        return self._tails(lists).surprise
-
-    def keys_learn(self) -> bool:
-        """Return False: surprise needs no judgements."""
-        return False
-
-
-@lru_cache(maxsize=64)
-def _decider(
-    alpha: float | None,
-    evalue: float | None,
-    fdr: float | None,
-    min_surprise: float | None,
-    if_shallow: str,
-    *fitting: Any,
-) -> RuleDecider:
-    levels = dict(zip(RULES, (alpha, evalue, fdr, min_surprise), strict=True))
-    rule = chosen_rule("Surprise", {**levels, "if_shallow": if_shallow})
-    return RuleDecider(rule or Rule("alpha", _UNTRAINED, if_shallow), Fitting(*fitting))
+    def result_values(self, lists: RankedLists) -> Ragged:
+        """Return the surprise of each result; see `Truncator.result_values`."""
+        return self.tails_of(lists).surprise

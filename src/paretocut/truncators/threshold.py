@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -88,12 +88,14 @@ class ScoreThreshold(Truncator):
 
     threshold_: float
 
-    _parameters: ClassVar = {
+    parameters: ClassVar = {
         "normalize": Text(NORMALIZATIONS),
         "threshold": Either(Real(infinite=True)),
         "metric": METRIC,
     }
-    _in_place_of_fit = "threshold"
+    state: Mapping[str, Kind] = {"threshold_": Real(infinite=True)}
+    instead_of_fit = ("threshold",)
+    values_need_fit = False
 
     def __init__(
         self,
@@ -106,25 +108,19 @@ class ScoreThreshold(Truncator):
         self.threshold = threshold
         self.metric = metric
 
-    def _learns(self) -> bool:
-        return self.threshold is None
-
-    def _state(self, given: Mapping[str, Any]) -> dict[str, Kind]:
-        return {"threshold_": Real(infinite=True)}
-
-    def _fit(self, lists: RankedLists) -> None:
+    def learn(self, lists: RankedLists) -> None:
         curves = metrics.get(self.metric).curves(lists)
-        self.threshold_ = best_threshold(self.keys(lists), curves).threshold
+        self.threshold_ = best_threshold(self.result_values(lists), curves).threshold
 
-    def _decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
-        keys, limit = self.keys(lists), self._limit(lists)
+    def decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
+        keys, limit = self.result_values(lists), self._limit(lists)
         cuts = count_kept(keys, limit)
         # A raw threshold is shown in the caller's own units, distances as distances.
         up = lists.higher_is_better or self.normalize != "raw"
         if not up:
             keys, limit = lists.scores, -limit
         what = "score" if self.normalize == "raw" else f"{self.normalize} score"
-        source = self._taught() if self.threshold is None else ""
+        source = self.taught if self.threshold is None else ""
         return cuts, AgainstLimit(keys, limit, what, source, falling=up)
 
     def _limit(self, lists: RankedLists) -> float:
@@ -135,10 +131,6 @@ class ScoreThreshold(Truncator):
         threshold = float(self.threshold)
         return threshold if as_given else -threshold
 
-    def keys(self, lists: RankedLists) -> Ragged:
-        """Return the normalised score of each result; see `Truncator.keys`."""
+    def result_values(self, lists: RankedLists) -> Ragged:
+        """Return the normalised score of each result; see `Truncator.result_values`."""
         return normalize_scores(lists.merit, self.normalize)
-
-    def keys_learn(self) -> bool:
-        """Return False: scores need no judgements."""
-        return False

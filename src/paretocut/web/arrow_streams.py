@@ -33,9 +33,10 @@ def read_lists(body: bytes, limits: Limits) -> tuple[Ragged, list[str] | None]:
 
 
 def write_cuts(decided: Sequence[Cuts], *, explain: bool) -> bytes:
-    """Return a stream with the columns k, n, indices, and if asked for reason and warnings."""
+    """Return a stream with the columns of `Cuts.to_dicts`, but the method in its metadata."""
     pa = _pyarrow()
-    kinds = {"k": pa.int64(), "n": pa.int64(), "indices": pa.large_list(pa.int64())}
+    whole, places = pa.int64(), pa.large_list(pa.int64())
+    kinds = {"k": whole, "n": whole, "indices": places, "nearest": places, "chance": pa.float64()}
     if explain:
         kinds |= {"reason": pa.string(), "warnings": pa.list_(pa.string())}
     method = decided[0].method
@@ -43,9 +44,13 @@ def write_cuts(decided: Sequence[Cuts], *, explain: bool) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, schema) as stream:
         for cuts in decided:
-            indices = cuts.indices
-            places = pa.LargeListArray.from_arrays(indices.offsets, indices.values)
-            columns = [cuts.k, cuts.n, places, *((cuts.reasons, cuts.warnings) if explain else ())]
+            positions = (
+                pa.LargeListArray.from_arrays(lists.offsets, lists.values)
+                for lists in (cuts.indices, cuts.nearest)
+            )
+            chance = pa.nulls(len(cuts), pa.float64()) if cuts.chance is None else cuts.chance
+            said = (cuts.reasons, cuts.warnings) if explain else ()
+            columns = [cuts.k, cuts.n, *positions, chance, *said]
             named = dict(zip(kinds, columns, strict=True))
             stream.write_batch(pa.record_batch(named, schema=schema))
     content: bytes = sink.getvalue().to_pybytes()

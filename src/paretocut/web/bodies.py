@@ -276,7 +276,7 @@ def _copied(source: type, names: str, name: str, words: str, **more: Any) -> Any
 
 Decision = _copied(
     Cut,
-    "k n indices method reason? warnings?",
+    "k n indices nearest chance method reason? warnings?",
     "Decision",
     "How many results of a list to keep, and why.",
 )

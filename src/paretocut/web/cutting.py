@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from paretocut.decisions import Cuts
 from paretocut.decisions.options import OPTIONS, RULES
-from paretocut.errors import InvalidParameterError
 from paretocut.lists import Ragged
 from paretocut.truncators.choose import Chosen
 from paretocut.web.arrow_streams import read_lists, write_cuts
@@ -30,7 +27,7 @@ def cut(service: Service, asked: CutRequest, deadline: Deadline) -> Answer:
     if single:
         queries = None if asked.query is None else [asked.query]
     decided, counts = _decide(service, asked, lists, queries, deadline)
-    rows = [row for cuts in decided for row in as_rows(cuts, explain=asked.explain)]
+    rows = [row for cuts in decided for row in cuts.to_dicts(explain=asked.explain)]
     return Answer(rows[0] if single else rows, counts)
 
 
@@ -68,31 +65,11 @@ def chosen_by(models: Models, asked: Deciding) -> tuple[str, Chosen]:
     """Return who decides: the name in the metrics, and the choice itself."""
     options = asked.given(*OPTIONS)
     decider = next((name for name in ("expect", *RULES) if name in options), "default")
-    if asked.model is not None and asked.method is not None:
-        raise InvalidParameterError("cut: at most one of model and method may be given, got both")
+    if asked.method is not None:
+        decider, options["method"] = "method", method_of(asked.method, ready_methods())
     if asked.model is not None:
-        decider, options["truncator"] = f"model:{asked.model}", models.truncator(asked.model)
-    elif asked.method is not None:
-        decider, options["truncator"] = "method", method_of(asked.method, ready_methods())
-    return decider, Chosen.of("cut", options)
-
-
-def as_rows(cuts: Cuts, *, explain: bool = True) -> list[dict[str, Any]]:
-    """Return each decision as `Cut.to_dict` does, if asked without reason and warnings."""
-    columns = {
-        "k": cuts.k.tolist(),
-        "n": cuts.n.tolist(),
-        "indices": _rows(cuts.indices),
-        "method": [cuts.method] * len(cuts),
-    }
-    if explain:
-        columns |= {"reason": cuts.reasons, "warnings": cuts.warnings}
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-
-def _rows(lists: Ragged) -> list[list[Any]]:
-    values, offsets = lists.values.tolist(), lists.offsets.tolist()
-    return [values[start:stop] for start, stop in itertools.pairwise(offsets)]
+        decider, options["model"] = f"model:{asked.model}", models.truncator(asked.model)
+    return decider, Chosen.of("cut", options, models=("model", "method"))
 
 
 ROUTE = Route(

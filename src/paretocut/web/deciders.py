@@ -5,34 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from paretocut.background import Background
-from paretocut.errors import InvalidParameterError, NotFittedError, ParetocutError
+from paretocut.errors import InvalidParameterError
 from paretocut.fusion import Fusion
-from paretocut.loading import load
+from paretocut.loading import load_as, load_decider
 from paretocut.truncators import (
     _NEURAL,
     _REGISTRY,
-    Consensus,
-    Gated,
     Truncator,
     from_text,
     make,
 )
+from paretocut.truncators.choose import Chosen
 
 _Model = TypeVar("_Model")
 
 
 @dataclass(frozen=True)
 class Models:
-    """Truncators and fusions by name; a request can name no other."""
+    """Truncators, backgrounds and fusions by name; a request can name no other."""
 
-    truncators: Mapping[str, Truncator] = field(default_factory=dict)
+    truncators: Mapping[str, Truncator | Background] = field(default_factory=dict)
     fusions: Mapping[str, Fusion] = field(default_factory=dict)
 
-    def truncator(self, name: str) -> Truncator:
-        """Return the truncator of this name."""
+    def truncator(self, name: str) -> Truncator | Background:
+        """Return the truncator or background of this name."""
         return _named(self.truncators, name, "model")
 
     def fusion(self, name: str) -> Fusion:
@@ -52,31 +51,14 @@ def _named(known: Mapping[str, _Model], name: str, what: str) -> _Model:
 def load_models(truncators: Mapping[str, str], fusions: Mapping[str, str]) -> Models:
     """Return the models of these files, by name; each must be ready to decide."""
     models = Models(
-        {name: _truncator(name, path) for name, path in truncators.items()},
-        {name: _loaded(name, path, Fusion) for name, path in fusions.items()},
+        {name: load_decider(path) for name, path in truncators.items()},
+        {n: load_as(Fusion, "a saved fusion", path, "--fusion") for n, path in fusions.items()},
     )
-    for truncator in models.truncators.values():
-        truncator._validate()
-        truncator._require_fitted()
+    for model in models.truncators.values():
+        truncator = Chosen.of("serve", {"model": model}, models=("model",)).truncator
+        truncator.check()
+        truncator.require_fitted()
     return models
-
-
-def _truncator(name: str, path: str) -> Truncator:
-    """Return a saved truncator; a saved background gates untrained `Consensus`."""
-    found = _loaded(name, path, Truncator, Background)
-    return Gated(Consensus(), found) if isinstance(found, Background) else found
-
-
-def _loaded(name: str, path: str, *kinds: type) -> Any:
-    found = load(path)
-    if not isinstance(found, kinds):
-        wanted = " or ".join(kind.__name__.lower() for kind in kinds)
-        raise InvalidParameterError(
-            f"{name} must be a saved {wanted}, got a {type(found).__name__.lower()} in "
-            f"{path} (--model loads truncators and backgrounds, --fusion loads fusions)",
-            who="serve",
-        )
-    return found
 
 
 @cache
@@ -86,7 +68,7 @@ def learning_methods() -> dict[str, str]:
     They learn quickly and from scores alone: no networks, no embeddings of queries.
     """
     quick = (name for name, (kind, _) in _REGISTRY.items() if kind not in _NEURAL)
-    return {name: "" for name in quick if getattr(make(name), "neighbors", None) is None}
+    return {name: "" for name in quick if not make(name).needs_embeddings}
 
 
 @cache
@@ -95,15 +77,12 @@ def ready_methods() -> dict[str, str]:
     found = {}
     for name in learning_methods():
         truncator = make(name)
-        try:
-            truncator.cut([3.0, 2.0, 1.0])
-        except NotFittedError:
-            if truncator._in_place_of_fit:
-                found[name] = truncator._in_place_of_fit
-        except ParetocutError:
-            continue  # it needs judgements of the list that it cuts
-        else:
+        if truncator.needs_relevance:
+            continue
+        if not truncator.needs_fit:
             found[name] = ""
+        elif truncator.instead_of_fit:
+            found[name] = " or ".join(truncator.instead_of_fit)
     return found
 
 
@@ -121,5 +100,5 @@ def method_of(text: str, known: Mapping[str, str], metric: str = "f1") -> Trunca
         raise InvalidParameterError(
             "method: pretrained must be left out, got a file; load it as a model at the start"
         )
-    truncator._validate()
+    truncator.check()
     return truncator

@@ -11,7 +11,7 @@ from paretocut.fusion.chosen import ChosenFusion
 from paretocut.fusion.options import FUSING
 from paretocut.lists import Ragged, RankedLists
 from paretocut.web.bodies import FusedList, FuseRequest, RetrieverList, one_or_many
-from paretocut.web.cutting import as_rows, chosen_by
+from paretocut.web.cutting import chosen_by
 from paretocut.web.limits import Limits
 from paretocut.web.refusals import InvalidBody
 from paretocut.web.service import Answer, Deadline, Route, Service
@@ -28,7 +28,7 @@ def fuse_lists(service: Service, asked: FuseRequest, deadline: Deadline) -> Answ
         decider, chosen = chosen_by(service.models, asked.cut)
         cuts = chosen.cut_batch(fused)
         service.telemetry.cuts(decider, cuts)
-        decisions = as_rows(cuts)
+        decisions = cuts.to_dicts()
         fused = fused.truncate(cuts.k)
     deadline.check()
     rows = [

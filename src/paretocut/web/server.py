@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 import ipaddress
 import json
 import os
@@ -10,7 +11,7 @@ import socket
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
 from multiprocessing.reduction import ForkingPickler
@@ -50,6 +51,7 @@ class Settings:
     workers: int = 1
     threads: int | None = None  # requests a worker works on at once; None: one per processor
     drain_seconds: int = 30  # for requests under way after SIGTERM
+    imports: Sequence[str] = ()  # modules that define classes of saved models
     limits: Limits = field(default_factory=Limits)
 
     def token(self) -> str | None:
@@ -156,6 +158,8 @@ def app() -> Admission:
     _keep_freed_memory()
     given = json.loads(os.environ[_SETTINGS])
     settings = Settings(**given | {"limits": Limits(**given["limits"])})
+    for module in settings.imports:
+        importlib.import_module(module)
     return create_app(
         load_models(settings.models, settings.fusions),
         token=settings.token(),

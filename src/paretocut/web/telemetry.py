@@ -111,7 +111,7 @@ class Telemetry:
         if not isinstance(model, Calibrated) or model.shapes_ is None:
             return
         lists = RankedLists(scores, higher_is_better=model.background.higher_is_better)
-        rows = model.measure(lists, queries=queries)
+        rows = model.shapes(lists, queries=queries)
         with self._lock:
             recent = self._recent.setdefault(name, _Recent())
             recent.rows.extend(rows[-_WINDOW:])
@@ -119,7 +119,7 @@ class Telemetry:
                 return
             recent.next_look = time.monotonic() + _PAUSE
             rows = np.array(recent.rows)
-        drift = model.compare(rows)
+        drift = model.drift_of(rows)
         self._changed.labels(name).set(drift.verdict == "changed")
         self._compared.labels(name).set(drift.lists)
         for statistic, distance in drift.distance.items():

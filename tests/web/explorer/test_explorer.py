@@ -42,12 +42,12 @@ def test_every_number_of_a_query_is_the_librarys(sign: float) -> None:
     fit = pc.fit_tail(ranked.scores, higher_is_better=sign > 0)
     assert view["ks"] == list(range(len(ranked) + 1))
     for name, values in [
-        ("score", ranked.scores),
         ("surprise", fit.surprise),
         ("pvalue", fit.pvalues),
         ("evalue", fit.evalues),
     ]:
         np.testing.assert_allclose(view[name], values, rtol=1e-6)
+    np.testing.assert_allclose(view["picture"]["values"], ranked.scores, rtol=1e-6)
     assert ranked.relevant is not None
     hits = np.concatenate([[0], np.cumsum(ranked.relevant)])
     k = np.arange(len(ranked) + 1)
@@ -56,7 +56,7 @@ def test_every_number_of_a_query_is_the_librarys(sign: float) -> None:
     np.testing.assert_allclose(
         view["curves"]["f1"], 2 * hits / (k + ranked.relevant.sum()), rtol=1e-6
     )
-    assert view["relevance"] == ranked.relevant.astype(int).tolist()
+    assert view["picture"]["judgements"] == ranked.relevant.astype(int).tolist()
     own = pc.cut(ranked.scores, higher_is_better=sign > 0)
     assert (view["methods"]["consensus"]["k"], view["methods"]["consensus"]["reason"]) == (
         own.k,
@@ -143,7 +143,7 @@ def test_lists_judged_in_part_are_estimated_as_evaluate_does() -> None:
     assert (own.low, own.high) == pytest.approx((expected.low, expected.high), abs=0.01)
     assert row["f1"] == pytest.approx(pc.metrics.f1(truth[:11], 10).mean(), abs=0.1)
     view = plain(views.query_view(session, 0))
-    assert view["relevance"][:9] == [None if np.isnan(x) else x for x in grades[0][:9]]
+    assert view["picture"]["judgements"][:9] == [None if np.isnan(x) else x for x in grades[0][:9]]
     low, high = np.array(view["ends"]["f1"])
     middle = np.array(view["curves"]["f1"])
     assert ((low <= middle + 1e-3) & (middle <= high + 1e-3)).all()

@@ -97,7 +97,7 @@ def test_a_run_can_be_uploaded(client: TestClient) -> None:
     name = answer.json()["session"]
     found = client.get(f"/api/{name}/run").json()
     assert (found["name"], found["lists"], found["measured"]) == ("mine", 1, True)
-    assert client.get(f"/api/{name}/query/0").json()["relevance"] == [0, 1]
+    assert client.get(f"/api/{name}/query/0").json()["picture"]["judgements"] == [0, 1]
     # The run of the command line is still there.
     assert client.get("/api/run/run").json()["lists"] == 4
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from types import NoneType
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from paretocut.relevance.constants import CONSTANTS, Constants
 from paretocut.relevance.judged import Relevance, check_errors
 from paretocut.relevance.scale import Scale
 from paretocut.schema.files import load_model
-from paretocut.schema.kinds import Either, Instance, Kind, Whole
+from paretocut.schema.kinds import Either, Instance, Kind, Sizes, Whole
 from paretocut.schema.parameters import shown
 from paretocut.truncators.base import METRIC, TRUNCATOR, Truncator
 from paretocut.truncators.consensus.expected import is_f_beta
@@ -29,8 +28,27 @@ from paretocut.truncators.consensus.pretrain import Pretrained, shipped
 from paretocut.truncators.consensus.strategy import Setting, Strategy
 from paretocut.truncators.consensus.unjudged import Estimated
 from paretocut.truncators.consensus.untrained import Stated, Untrained
+from paretocut.truncators.evidence import Taught
 
 _UNTRAINED, _STATED = Untrained(Scale()), Stated(Scale())
+
+
+class _PretrainedKind(Kind):
+    """None, the object, or the path of its file."""
+
+    def check(self, value: Any, sizes: Sizes) -> Any:
+        if value is not None and not isinstance(value, (str, os.PathLike, Pretrained)):
+            raise ValueError("the path of a file that pretrain(...).save wrote")
+        return value
+
+
+class _ErrorsKind(Kind):
+    """None, or the two shares of errors of a judge."""
+
+    def check(self, value: Any, sizes: Sizes) -> Any:
+        if value is not None:
+            check_errors(value, who="Consensus", name="judge_errors")
+        return value
 
 
 class Consensus(Truncator):
@@ -61,9 +79,8 @@ class Consensus(Truncator):
     Attributes
     ----------
     strategy_
-        What was learned: ``"vote"``, ``"regression"``, ``"answer"``, ``"judged"`` (lists judged
-        in part), ``"number"`` (``expect`` and unjudged lists) or ``"estimate"`` (unjudged lists
-        alone).
+        What was learned: ``"vote"``, ``"regression"``, ``"answer"``, ``"partly_judged"``,
+        ``"number"`` (``expect`` and unjudged lists) or ``"estimate"`` (unjudged lists alone).
     learned_
         The numbers of that strategy: the rules elected, the coefficients of the log-odds of
         relevance, or the expected number of relevant results.
@@ -94,12 +111,16 @@ class Consensus(Truncator):
 
     learned_: Strategy
 
-    _parameters: ClassVar[Mapping[str, Kind]] = {
+    parameters: ClassVar[Mapping[str, Kind]] = {
         "metric": METRIC,
         "expect": Either(OPTIONS["expect"].kind),
         "base": Either(TRUNCATOR),
+        "pretrained": _PretrainedKind(),
+        "judge_errors": _ErrorsKind(),
         "seed": Whole(),
     }
+    needs_fit = False  # other collections have been learned from
+    needs_full_judgements = False
 
     def __init__(
         self,
@@ -154,36 +175,36 @@ class Consensus(Truncator):
             `RankedLists`, or bare scores in any layout they take (higher is better).
         """
         ranked = lists if isinstance(lists, RankedLists) else RankedLists(lists)
-        self._validate()
+        self.check()
         self._check_direction(ranked)
         return self._strategy().probabilities(self._setting(), ranked)
 
-    def _validate(self) -> None:
-        super()._validate()
-        if self.judge_errors is not None:
-            check_errors(self.judge_errors, who="Consensus", name="judge_errors")
+    def check(self) -> None:
+        super().check()
         if self.base is not None and metrics.get(self.metric) != metrics.accuracy:
             raise InvalidParameterError(
                 "Consensus: base must be left out unless the metric is accuracy, "
                 f"got {shown(self.base)}"
             )
-        if not isinstance(self.pretrained, (str, os.PathLike, Pretrained, NoneType)):
-            raise InvalidParameterError(
-                "Consensus: pretrained must be the path of a file that pretrain(...).save wrote, "
-                f"got {shown(self.pretrained):.60}"
-            )
 
-    def _require_fitted(self) -> None:
-        """Accept lists before fit: other collections have been learned from."""
-
-    def _saved_params(self) -> dict[str, Any]:
-        # The content, not the path: a model must not make its reader open another file.
-        known = None if self.pretrained is None else self._elsewhere()
-        return {**super()._saved_params(), "pretrained": known}
-
-    def _state(self, given: Mapping[str, Any]) -> dict[str, Kind]:
+    def to_dict(self) -> dict[str, Any]:
+        """Return class, parameters and what was learned as plain data."""
         if isinstance(self.pretrained, (str, os.PathLike)):
+            # The content, not the path: a model must not make its reader open another file.
+            whole = self._copy()
+            whole.pretrained = self._elsewhere()
+            return whole.to_dict()
+        return super().to_dict()
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Self:
+        """Return the truncator, which opens no other file; see `Truncator.from_dict`."""
+        if isinstance(content["params"].get("pretrained"), str):
             raise ValueError("pretrained must be the content of a file, got the path of one")
+        return super().from_dict(content)
+
+    @property
+    def state(self) -> dict[str, Kind]:
         metric = metrics.get(self.metric)
         possible: list[type[Strategy]] = [Judged.of(metric)]
         if is_f_beta(metric):
@@ -192,7 +213,7 @@ class Consensus(Truncator):
             possible.append(PartlyJudged)
         return {"learned_": Instance(tuple(possible), "strategy for these parameters")}
 
-    def _fit(self, lists: RankedLists) -> None:
+    def learn(self, lists: RankedLists) -> None:
         setting = self._setting()
         if lists.relevance is not None and not lists.fully_judged:
             whole = _judged_in_full(lists, self.constants)
@@ -202,8 +223,10 @@ class Consensus(Truncator):
             lists = lists[whole]
             self.queries_ = len(lists)
         if lists.relevance is None and is_f_beta(setting.metric):
-            known = self.expect is None
-            self.learned_ = Estimated.fit(lists) if known else Stated(Scale.of(lists.merit))
+            if self.expect is None:
+                self.learned_ = Estimated.fit(lists)
+            else:
+                self.learned_ = Stated(Scale.of(lists.merit))
         else:
             self.learned_ = Judged.of(setting.metric).fit(setting, lists)
 
@@ -221,7 +244,12 @@ class Consensus(Truncator):
         self.queries_ = int(np.count_nonzero(judged.count(judged.values)))
         return PartlyJudged.fit(setting, lists)
 
-    def _decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
+    @property
+    def taught(self) -> Taught:
+        judged = not isinstance(self.learned_, Estimated | Stated)
+        return Taught(self.queries_, judged)
+
+    def decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
         return self._strategy().decide(self._setting(), lists)
 
     def _strategy(self) -> Strategy:
@@ -238,7 +266,7 @@ class Consensus(Truncator):
             judge_errors=self.judge_errors,
             seed=self.seed,
             constants=self.constants,
-            taught=self._taught() if hasattr(self, "queries_") else "",
+            taught=self.taught if hasattr(self, "learned_") else None,
         )
 
     def _relevance(self) -> Relevance:

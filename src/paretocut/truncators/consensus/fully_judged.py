@@ -15,8 +15,8 @@ from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
 from paretocut.metrics import Metric
 from paretocut.relevance.logistic import sigmoid
 from paretocut.relevance.scale import Scale
-from paretocut.schema.kinds import Either, Fitted, Kind, Made, Real
-from paretocut.truncators.base import Truncator
+from paretocut.schema.kinds import Either, Kind, Made, Real
+from paretocut.truncators.base import Fitted, Truncator
 from paretocut.truncators.consensus.accuracy import AnswerModel
 from paretocut.truncators.consensus.expected import best_expected, is_linear
 from paretocut.truncators.consensus.pretrain import values_elsewhere
@@ -37,7 +37,7 @@ from paretocut.truncators.consensus.vote import (
     unit,
     winner,
 )
-from paretocut.truncators.evidence import Clause
+from paretocut.truncators.evidence import Clause, Taught
 
 
 class Lesson(NamedTuple):
@@ -112,7 +112,7 @@ class Vote(Judged):
         if setting.metric == metrics.f1:
             elsewhere = values_elsewhere(setting.elsewhere(), "f1", rng, constants.draws)
             totals += constants.pseudo_queries * unit(curves) * elsewhere
-        return elected(totals, constants)._asdict()
+        return elected(totals)._asdict()
 
     @property
     def rules(self) -> Rules:
@@ -174,7 +174,7 @@ class Accuracy(Judged):
     kinds: ClassVar[Mapping[str, Kind]] = {
         **Judged.kinds,
         "answer": Made(AnswerModel.from_dict),
-        "base": Either(Fitted(Truncator)),
+        "base": Either(Fitted()),
     }
 
     @classmethod
@@ -191,7 +191,7 @@ class Accuracy(Judged):
         chances = self.answer.probability(lists.merit)
         within, inner = lists.scores.lengths, None
         if self.base is not None:
-            within, inner = self.base._decide(lists)
+            within, inner = self.base.decision(lists)
 
         return np.where(chances >= 0.5, within, 0), _Answers(chances, setting.taught, inner)
 
@@ -201,7 +201,7 @@ class _Answers:
     """How likely each list holds an answer, and what the base looked at."""
 
     chances: FloatArray
-    taught: str
+    taught: Taught | None
     inner: Evidence | None
     tails: None = None
 

@@ -26,7 +26,7 @@ class PartlyJudged(Strategy):
 
     relevance: Relevance
 
-    name: ClassVar[str] = "judged"
+    name: ClassVar[str] = "partly_judged"
     kinds: ClassVar[Mapping[str, Kind]] = {"relevance": Made(Relevance.from_dict)}
 
     @classmethod

@@ -21,6 +21,7 @@ from paretocut.schema.files import decode, encode, register
 from paretocut.schema.kinds import Flag, Kind, Real, checked
 from paretocut.truncators.base import Truncator
 from paretocut.truncators.consensus.pretrain import Pretrained
+from paretocut.truncators.evidence import Taught
 
 _SCALE: dict[str, Kind] = {"logit": Flag(), "center": Real(), "spread": Real(above=0)}
 
@@ -35,8 +36,7 @@ class Setting(NamedTuple):
     judge_errors: tuple[float, float] | None
     seed: int
     constants: Constants
-    taught: str
-    """What it learned from, in words."""
+    taught: Taught | None
 
     @property
     def beta(self) -> float:

@@ -18,6 +18,7 @@ from paretocut.relevance.constants import CONSTANTS, shipped
 from paretocut.relevance.scale import Scale
 from paretocut.schema.kinds import Kind, Real
 from paretocut.truncators.consensus.strategy import Setting, Strategy
+from paretocut.truncators.evidence import Taught
 
 
 @dataclass(frozen=True)
@@ -45,9 +46,9 @@ class Estimated(Strategy):
     def decide(self, setting: Setting, lists: RankedLists) -> tuple[IntArray, Evidence]:
         merit = self.scale.apply(lists.merit)
         beliefs = estimated(merit, self.typical)
-        seen = setting.taught.removeprefix("learned from ").replace("judged", "unjudged")
         cuts = believed_cuts(merit, beliefs, setting.beta, setting.constants)
-        return cuts, _Numbers(np.exp(beliefs[:, 1]), setting.metric.name, seen)
+        assert setting.taught is not None
+        return cuts, _Numbers(np.exp(beliefs[:, 1]), setting.metric.name, setting.taught)
 
 
 @dataclass(frozen=True)
@@ -56,14 +57,14 @@ class _Numbers:
 
     numbers: FloatArray
     metric: str
-    seen: str
+    taught: Taught
     tails: None = None
 
     def because(self, i: int, k: int) -> str:
         number = float(self.numbers[i])
         return (
             f"highest expected {self.metric} if the list holds about {max(number, 1.0):.2g} "
-            f"relevant result{'s' if number > 1 else ''}, as {self.seen} suggest"
+            f"relevant result{'s' if number > 1 else ''}, as {self.taught.source} suggest"
         )
 
 

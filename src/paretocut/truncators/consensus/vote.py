@@ -10,7 +10,7 @@ import numpy as np
 
 from paretocut import _kernel
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged
-from paretocut.relevance.constants import CONSTANTS, Constants
+from paretocut.relevance.constants import CONSTANTS
 from paretocut.relevance.scale import Scale
 from paretocut.schema.kinds import Array, Kind
 
@@ -124,19 +124,14 @@ def unit(curves: Ragged) -> float:
 
 def drawn(values: FloatArray, rng: np.random.Generator, draws: int = CONSTANTS.draws) -> FloatArray:
     """Return the mean of each rule (rows) in each draw of a Bayesian bootstrap (columns)."""
-    if draws == 0:
-        return np.asarray(values.mean(axis=0)[:, None])
     weights = rng.exponential(size=(len(values), draws))
     means: FloatArray = values.T @ (weights / weights.sum(axis=0))
     return means
 
 
-def elected(totals: FloatArray, constants: Constants = CONSTANTS) -> Rules:
+def elected(totals: FloatArray) -> Rules:
     """Return the rules that are the best in some draw, with the number of draws as votes."""
     rules = all_rules()
-    if constants.without:
-        open_to = where(lambda key: key not in constants.without)
-        totals = np.where(open_to[:, None], totals, -np.inf)
     votes = np.bincount(np.argmax(totals, axis=0), minlength=len(totals))
     chosen = np.flatnonzero(votes)
     return Rules(rules.weights[chosen], rules.thresholds[chosen], votes[chosen])

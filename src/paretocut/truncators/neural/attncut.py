@@ -69,8 +69,8 @@ class AttnCut(NeuralTruncator):
     AttnCut(metric='penalized_dcg', tau=0.5)
     """
 
-    _parameters: ClassVar = {
-        **NeuralTruncator._parameters,
+    parameters: ClassVar = {
+        **NeuralTruncator.parameters,
         "tau": Real(above=0),
         "heads": Whole(1),
     }
@@ -92,8 +92,8 @@ class AttnCut(NeuralTruncator):
         self.tau = tau
         self.heads = heads
 
-    def _validate(self) -> None:
-        super()._validate()
+    def check(self) -> None:
+        super().check()
         if 2 * self.width % self.heads:
             raise InvalidParameterError(
                 f"{type(self).__name__}: heads must divide {2 * self.width}, twice the width, "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -85,8 +85,8 @@ class BiCut(NeuralTruncator):
     alpha_: float
     balance_: list[list[float]]
 
-    _parameters: ClassVar = {
-        **NeuralTruncator._parameters,
+    parameters: ClassVar = {
+        **NeuralTruncator.parameters,
         "alpha": Either(Real(above=0, below=1)),
         "encodings": Flag(),
     }
@@ -108,8 +108,8 @@ class BiCut(NeuralTruncator):
         self.alpha = alpha
         self.encodings = encodings
 
-    def _fit(self, lists: RankedLists) -> None:
-        super()._fit(lists)
+    def learn(self, lists: RankedLists) -> None:
+        super().learn(lists)
         self.alpha_ = self._alphas()[self.output_]
 
     def _alphas(self) -> tuple[float, ...]:
@@ -131,9 +131,10 @@ class BiCut(NeuralTruncator):
         yield from linear("decide.0", 2 * self.width, 2 * self.width)
         yield from linear("decide.3", 2 * self.width, self._outputs())
 
-    def _state(self, given: Mapping[str, Any]) -> dict[str, Kind]:
+    @property
+    def state(self) -> dict[str, Kind]:
         pairs = Items(Items(Real(0), size=2), size=self._outputs())
-        return {**super()._state(given), "alpha_": Real(0, 1), "balance_": pairs}
+        return {**super().state, "alpha_": Real(0, 1), "balance_": pairs}
 
     def _prepare(self, lists: RankedLists) -> None:
         relevant = lists.relevant.values

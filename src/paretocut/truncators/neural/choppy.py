@@ -66,8 +66,8 @@ class Choppy(NeuralTruncator):
     Choppy(metric='penalized_dcg', layers=1)
     """
 
-    _parameters: ClassVar = {
-        **NeuralTruncator._parameters,
+    parameters: ClassVar = {
+        **NeuralTruncator.parameters,
         "width": Whole(3),  # a score, a rank, and room for the learned vector of the rank
         "heads": Whole(1),
     }
@@ -87,8 +87,8 @@ class Choppy(NeuralTruncator):
         super().__init__(metric, normalize, max_steps, width, layers, dropout, training)
         self.heads = heads
 
-    def _validate(self) -> None:
-        super()._validate()
+    def check(self) -> None:
+        super().check()
         if self.width % self.heads:
             raise InvalidParameterError(f"Choppy: heads must divide {self.width}, got {self.heads}")
 

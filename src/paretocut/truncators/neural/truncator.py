@@ -6,7 +6,7 @@ import sys
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -18,7 +18,18 @@ from paretocut.decisions.cuts import Evidence
 from paretocut.errors import InvalidParameterError, require
 from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
 from paretocut.metrics import MetricLike
-from paretocut.schema.kinds import Array, Instance, Items, Kind, Made, Real, Text, Whole, checked
+from paretocut.schema.kinds import (
+    Array,
+    Instance,
+    Items,
+    Kind,
+    Made,
+    Real,
+    Sizes,
+    Text,
+    Whole,
+    checked,
+)
 from paretocut.truncators.base import METRIC, Truncator
 from paretocut.truncators.evidence import Clause
 from paretocut.truncators.neural.batches import Batch, groups, padded, steps_of
@@ -51,7 +62,7 @@ class NeuralTruncator(Truncator):
     epoch_: int
     output_: int
 
-    _parameters: ClassVar[Mapping[str, Kind]] = {
+    parameters: ClassVar[Mapping[str, Kind]] = {
         "metric": METRIC,
         "normalize": Text(NORMALIZATIONS),
         "max_steps": Whole(2),
@@ -134,7 +145,7 @@ class NeuralTruncator(Truncator):
         self.training = replace(self.training, **changes)
         return self
 
-    def _fit(self, lists: RankedLists) -> None:
+    def learn(self, lists: RankedLists) -> None:
         torch = self._torch()
         filled = lists.relevant.filled
         if not filled.any():
@@ -150,8 +161,8 @@ class NeuralTruncator(Truncator):
         with _isolated(torch, self.training):
             self._train(torch, lists)
 
-    def _decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
-        why = Clause(f"the network {type(self).__name__}, {self._taught()}")
+    def decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
+        why = Clause(f"the network {type(self).__name__}, {self.taught}")
         filled = np.flatnonzero(lists.scores.filled)
         cuts = np.zeros(len(lists), dtype=np.int64)
         if filled.size == 0:
@@ -171,13 +182,13 @@ class NeuralTruncator(Truncator):
 
     # Files.
 
-    def _state(self, given: Mapping[str, Any]) -> dict[str, Kind]:
-        inputs = np.size(given.get("center_", ())) + 1
+    @property
+    def state(self) -> dict[str, Kind]:
         return {
             "center_": Array(("columns",)),
             "spread_": Array(("columns",), above=0),
-            "network_": Made(lambda value: self._check_network(value, inputs), keep=True),
-            "weights_": Made(lambda value: self._check_weights(value, inputs), keep=True),
+            "network_": _Sized(self._check_network),
+            "weights_": _Sized(self._check_weights),
             "history_": Items(Real()),
             "epoch_": Whole(),
             "output_": Whole(high=self._outputs() - 1),
@@ -328,6 +339,18 @@ class NeuralTruncator(Truncator):
         chosen = np.concatenate(kept)[np.argsort(order)]
         cuts: IntArray = stops.values[stops.offsets[:-1, None] + chosen]
         return cuts
+
+
+@dataclass(frozen=True)
+class _Sized(Kind):
+    """Values by name that fit the number of columns that the network sees."""
+
+    fits: Callable[[Mapping[str, Any], int], None]
+
+    def check(self, value: Any, sizes: Sizes) -> Any:
+        return Made(lambda given: self.fits(given, sizes["columns"] + 1), keep=True).check(
+            value, sizes
+        )
 
 
 @contextmanager

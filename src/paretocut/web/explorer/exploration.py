@@ -22,7 +22,8 @@ from paretocut.judging import JudgingSession
 from paretocut.judging.reading import Reading, StoppingRule
 from paretocut.lists import BoolArray, FloatArray, IntArray, RankedLists
 from paretocut.tail import SurpriseFits, fit_tails
-from paretocut.truncators import Calibrated, Consensus, Gated, Surprise, Truncator, from_text
+from paretocut.truncators import Consensus, Surprise, Truncator, from_text
+from paretocut.truncators.choose import Chosen
 from paretocut.web.explorer.copied import Code, Source
 from paretocut.web.explorer.measuring import (
     LEARNED,
@@ -65,21 +66,14 @@ def _standard_methods() -> list[Method]:
 
 
 def _model(label: str, model: Truncator | Background, file: str) -> Method:
-    """Return the method of a saved model; a background gates untrained `Consensus`."""
-    if isinstance(model, Background):
-        truncator: Truncator = Gated(Consensus(), model)
-        gated = f"pc.truncators.Gated(pc.truncators.Consensus(), pc.load({file!r}))"
-        code = Code(f"{gated}.cut_batch(lists)", ("--background", file))
-    else:
-        truncator, lexical = model, _is_lexical(model)
-        queries = ", queries=queries" if lexical else ""
-        python = f"pc.load({file!r}).cut_batch(lists{queries})"
-        code = Code(python, ("--model", file), lexical=lexical)
+    """Return the method of a saved model; a background gates the default."""
+    truncator = Chosen.of("explore", {"model": model}, models=("model",)).truncator
+    lexical = truncator.needs_queries
+    python = f"pc.cut_batch(lists, truncator={file!r})"
+    if lexical:
+        python = f"pc.load({file!r}).cut_batch(lists, queries=queries)"
+    code = Code(python, ("--model", file), lexical=lexical)
     return Method(f"model-{label}", label, truncator, "model", code)
-
-
-def _is_lexical(model: Truncator | Background) -> bool:
-    return isinstance(model, Calibrated) and model.scale_ is not None
 
 
 @dataclass(eq=False)
@@ -107,9 +101,10 @@ class Exploration:
     def __post_init__(self, models: Mapping[str, Truncator | Background] | None) -> None:
         found = _standard_methods()
         for label, model in (models or {}).items():
-            found.append(_model(label, model, self.source.model(label)))
+            method = _model(label, model, self.source.model(label))
+            found.append(method)
             unknown = [name for name in self.lists.query_ids if name not in self.query_texts]
-            if _is_lexical(model) and unknown:
+            if method.truncator.needs_queries and unknown:
                 raise InvalidParameterError(
                     f"the model {label} was calibrated for lexical scores and needs the "
                     f"text of every query, got none for {len(unknown)}, such as {unknown[0]}",

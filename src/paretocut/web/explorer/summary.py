@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from paretocut.show.drawing import by_rank, svg
+from paretocut.show.picture import of_cut
 from paretocut.web.explorer.exploration import Exploration, Method
 from paretocut.web.explorer.views import result_rows, verdict
 
@@ -112,7 +114,7 @@ def _example(run: Exploration, method: Method, i: int, title: str, rule: str) ->
         best = int(np.argmax(curve))
         said += f" F1 is {curve[cut.k]:.3f}; the best cut keeps {best:,} and has {curve[best]:.3f}."
     ranks = {*range(_TOP), *range(cut.k - _AROUND, cut.k + _AROUND)}
-    text = run.query_texts.get(ranked.query_id, "")
+    text, drawn = run.query_texts.get(ranked.query_id, ""), by_rank(of_cut(cut))
     return {
         "title": title,
         "rule": rule,
@@ -120,5 +122,6 @@ def _example(run: Exploration, method: Method, i: int, title: str, rule: str) ->
         "text": text if len(text) <= _TEXT else f"{text[:_TEXT]} …",
         "said": said,
         "k": cut.k,
+        "picture": svg(f"{title}: scores by rank", cut.reason, drawn) if drawn else None,
         "results": result_rows(run, i, ranked, sorted(r for r in ranks if 0 <= r < len(ranked))),
     }

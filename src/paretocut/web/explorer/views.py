@@ -18,9 +18,10 @@ from paretocut.background import gev_log_cdf
 from paretocut.decisions.warnings import WARNINGS
 from paretocut.errors import InvalidParameterError
 from paretocut.io import write_qrels
-from paretocut.lists import IntArray, RankedList
-from paretocut.show.picture import tail_histogram
+from paretocut.lists import FloatArray, IntArray, RankedList
+from paretocut.show.picture import Picture, of_fit, tail_histogram
 from paretocut.show.plots import frontier_points
+from paretocut.tail import SurpriseFit
 from paretocut.truncators import Calibrated, Gated, ScoreThreshold
 from paretocut.web.explorer.copied import Code, as_code, saved
 from paretocut.web.explorer.exploration import Exploration, Method
@@ -92,7 +93,7 @@ def _method_row(run: Exploration, method: Method, k: IntArray, bins: IntArray) -
         "key": method.key,
         "label": method.label,
         "kind": method.kind,
-        "method": method.truncator._label(),
+        "method": method.truncator.label,
         "kept": float(k.mean()) if k.size else 0.0,
         "quantiles": np.quantile(k, [0.05, 0.25, 0.5, 0.75, 0.95]).tolist() if k.size else None,
         "empty": float(np.mean(k == 0)) if k.size else 0.0,
@@ -159,7 +160,6 @@ def query_view(
     part = 0 < known_share(run.lists[i : i + 1])[0] < 1
     held_out = i in run.measured and run.evaluation and LEARNED in run.evaluation.truncators
     columns = {
-        "score": ranked.scores,
         "surprise": fit.surprise,
         "pvalue": fit.pvalues,
         "evalue": fit.evalues,
@@ -171,12 +171,13 @@ def query_view(
         "text": run.query_texts.get(ranked.query_id, ""),
         "n": n,
         "ks": ks.tolist(),
+        "picture": _pictured(of_fit(fit, ranked.judgements), ranks, digits),
         **{name: _numbers(column[ranks], digits) for name, column in columns.items()},
         "curves": {name: _numbers(curve[0, ks], digits) for name, curve in curves.items()} or None,
         "ends": {name: curve[1:, ks].round(3).tolist() for name, curve in curves.items()}
         if part
         else None,
-        "tail": _tail(run, i, ranked),
+        "tail": _tail(fit),
         "methods": {
             key: {
                 "k": cut.k,
@@ -193,7 +194,18 @@ def query_view(
         },
         "gates": [gate for gate in gates if gate is not None],
         "results": result_rows(run, i, ranked, _shown(ranked, most_results, also)),
-        "relevance": _relevance(run, ranked, ranks),
+    }
+
+
+def _pictured(picture: Picture, ranks: IntArray, digits: int) -> dict[str, Any]:
+    """Return the picture of a list as plain values, those at some ranks."""
+    return {
+        "name": picture.name,
+        "values": _numbers(picture.values[ranks], digits),
+        "judgements": _judged(picture.judgements, ranks),
+        "levels": {name: _number(level) for name, level in picture.levels.items()},
+        "window": picture.window,
+        "chance": picture.chance and [_numbers(column, 5) for column in picture.chance],
     }
 
 
@@ -206,8 +218,7 @@ def _thinned(n: int, most: int, needed: list[int]) -> IntArray:
     return np.unique(np.concatenate([head, spaced.round().astype(np.int64), needed, [n]]))
 
 
-def _tail(run: Exploration, i: int, ranked: RankedList) -> dict[str, Any] | None:
-    fit = run.fits[i]
+def _tail(fit: SurpriseFit) -> dict[str, Any] | None:
     if not fit.fitted:
         return None
     drawn = tail_histogram(fit, points=80)
@@ -217,7 +228,6 @@ def _tail(run: Exploration, i: int, ranked: RankedList) -> dict[str, Any] | None
         "shape": _number(fit.shape),
         "scale": _number(fit.scale),
         "threshold": _number(fit.threshold),
-        "window": [fit.n - fit.upper + 1, fit.n - fit.lower],
         "tests": fit.tests,
         "surprise_of_one": _number(math.log(fit.tests)),  # where the E-value is 1
         "gof": _number(fit.gof_pvalue),
@@ -244,7 +254,7 @@ def _gate(run: Exploration, method: Method, i: int) -> dict[str, Any] | None:
     nonsense = None
     if isinstance(gated, Calibrated):
         nonsense = gated.nonsense_
-        lists = gated._scaled(lists, run.queries and run.queries[i : i + 1])
+        lists = gated.scaled(lists, run.queries and run.queries[i : i + 1])
     best = float(lists.scores[0][0])
     sign = 1.0 if background.higher_is_better else -1.0
     threshold = gated.threshold()
@@ -281,7 +291,7 @@ def result_rows(
 ) -> list[dict[str, Any]]:
     """Return the results at these ranks."""
     parts = run.lists.parts
-    judged = _relevance(run, ranked, np.array(shown, dtype=np.int64))
+    judged = _judged(ranked.judgements, shown)
     rows = []
     for place, rank in enumerate(shown):
         name = None if ranked.doc_ids is None else str(ranked.doc_ids[rank])
@@ -302,13 +312,11 @@ def result_rows(
     return rows
 
 
-def _relevance(run: Exploration, ranked: RankedList, ranks: IntArray) -> list[int | None] | None:
+def _judged(judgements: FloatArray | None, ranks: IntArray | list[int]) -> list[int | None] | None:
     """Return 1, 0 or None (not judged) for each of these results."""
-    if ranked.relevance is None:
+    if judgements is None:
         return None
-    grades = ranked.relevance[ranks]
-    hits = run.lists.is_relevant(grades)
-    return [None if np.isnan(grade) else int(hit) for grade, hit in zip(grades, hits, strict=True)]
+    return [None if np.isnan(known) else int(known) for known in judgements[ranks]]
 
 
 def judging_view(run: Exploration, i: int) -> dict[str, Any]:

@@ -35,28 +35,33 @@ export function cutChart({ view, methods, up, zoom, current, onCut, onReset }) {
     const parts = [];
 
     // Scores.
-    const scores = shown.map(([, i]) => view.score[i]);
+    const { values, judgements, levels, window: fitted, chance, name } = view.picture;
+    const scores = shown.map(([, i]) => values[i]);
     const low = Math.min(...scores), high = Math.max(...scores), pad = (high - low) * 0.06 || 1;
     const y = linear(up ? [low - pad, high + pad] : [high + pad, low - pad], [bottom, top]);
     const sy = scores.map(y);
     const above = []; // what stands on the tinted areas
-    if (view.tail) {
-      const [first, last] = view.tail.window;
+    if (fitted) {
+      const [first, last] = fitted;
       const a = Math.max(x(Math.max(first - 0.5, 0.5)), left), b = Math.min(at(last), right);
       if (b > a) parts.push(svg("rect", { class: "window", x: a, y: top, width: b - a, height: bottom - top }));
       if (b - a > 110) above.push(svg("text", { class: "window-label", x: b - 6, y: top + 14, "text-anchor": "end" }, "fitted as chance"));
-      const t = view.tail.threshold;
-      if ((t - low + pad) * (high + pad - t) > 0) above.push(
-        svg("line", { class: "threshold", x1: left, x2: right, y1: y(t), y2: y(t) }),
-        svg("text", { class: "side", x: right - 4, y: y(t) - 4, "text-anchor": "end" }, "the tail begins here"));
+    }
+    const inside = (value) => value > low - pad && value < high + pad;
+    for (const [label, level] of Object.entries(levels)) if (inside(level)) above.push(
+      svg("line", { class: "threshold", x1: left, x2: right, y1: y(level), y2: y(level) }),
+      svg("text", { class: "side", x: right - 4, y: y(level) - 4, "text-anchor": "end" }, label));
+    if (chance) {
+      const drawn = chance[0].map((_, i) => i).filter((i) => inside(chance[0][i]) && chance[1][i] >= 0.5 && chance[1][i] <= reach + 0.5);
+      above.push(svg("path", { class: "density", d: line(drawn.map((i) => x(chance[1][i])), drawn.map((i) => y(chance[0][i]))) }));
     }
     const keptRow = svg("rect", { class: "kept-area", x: left, y: top, height: bottom - top, width: 0 });
     const clip = svg("rect", { x: left - 8, y: top - 8, height: bottom - top + 16, width: 0 });
     const path = dots(rx, sy);
-    const hits = shown.map(([, i], j) => j).filter((j) => view.relevance?.[shown[j][1]] === 1);
+    const hits = shown.map(([, i], j) => j).filter((j) => judgements?.[shown[j][1]] === 1);
     parts.push(
       keptRow,
-      axisY(y, y.ticks(5), { left, right, label: { text: up ? "score" : "distance", y: top - 6 } }),
+      axisY(y, y.ticks(5), { left, right, label: { text: name, y: top - 6 } }),
       above,
       svg("clipPath", { id: "kept-clip" }, clip),
       svg("path", { class: "score-line", d: line(rx, sy) }),

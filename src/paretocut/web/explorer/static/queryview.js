@@ -25,7 +25,7 @@ export function showQuery(run, view, { open, order }) {
   const results = resultList(run, view, panel);
   const methodsCard = methodList(run, view, method, choose);
   const qqHost = el("div");
-  const legend = el("span", { class: "legend" }, el("span", { class: "key-hit" }), " relevant");
+  const relevantKey = el("span", {}, el("span", { class: "key-hit" }), " relevant");
   let qqAt = null;
 
   function setCut(k, redraw = false) {
@@ -48,7 +48,7 @@ export function showQuery(run, view, { open, order }) {
   }
   function show(redraw = false) {
     const k = kOf();
-    legend.hidden = !view.relevance?.some((r) => r === 1);
+    relevantKey.hidden = !view.picture.judgements?.some((r) => r === 1);
     chart.set(k, redraw);
     reading.set(k, method(), state.k !== null);
     results.set(k);
@@ -84,11 +84,11 @@ export function showQuery(run, view, { open, order }) {
           }, label)))),
         chart.host,
         el("p", { class: "hint" }, "Drag anywhere, or use the arrow keys, Page Up and Down, Home and End; Escape gives the method's own cut back.",
-          legend)),
+          el("span", { class: "legend" }, view.picture.chance && [el("span", { class: "key-line" }), " expected by chance"], relevantKey))),
       el("div", { class: "side-column" }, reading.host, methodsCard.host)),
     view.tail
       ? el("div", { class: "columns three" },
-        el("section", { class: "card" }, el("h2", {}, "Tail"), tailChart(view.tail, up), tailText(view.tail)),
+        el("section", { class: "card" }, el("h2", {}, "Tail"), tailChart(view.tail, up), tailText(view)),
         el("section", { class: "card" }, el("h2", {}, "Q-Q plot"), qqHost,
           el("p", { class: "lead" }, "Dots above the line are more surprising than chance explains. Coloured: kept.")),
         gates)
@@ -104,8 +104,8 @@ export function showQuery(run, view, { open, order }) {
   show();
 }
 
-function tailText(tail) {
-  const [first, last] = tail.window;
+function tailText({ tail, picture }) {
+  const [first, last] = picture.window;
   return el("p", { class: "lead" },
     `Fitted to ranks ${whole(first)} to ${whole(last)}: shape ${number(tail.shape, 3)}, scale ${number(tail.scale, 3)}. `,
     `Goodness of fit: p = ${number(tail.gof, 2)}.`,
@@ -139,13 +139,13 @@ function readout(run, view) {
   const host = el("section", { class: "card readout", "aria-label": "The cut in numbers" },
     el("p", { class: "kept-line" }, kept, of), reason, metrics,
     el("table", { class: "edge" },
-      el("thead", {}, el("tr", {}, ["rank", run.higher_is_better ? "score" : "distance", "surprise", "p", "E"].map((name) => el("th", { scope: "col" }, name)))), rows));
+      el("thead", {}, el("tr", {}, ["rank", view.picture.name, "surprise", "p", "E"].map((name) => el("th", { scope: "col" }, name)))), rows));
   const edge = (label, i, digits) => {
     if (i < 1 || i >= view.ks.length) return null;
     const found = named(view.ks[i] - 1);
     return [
       el("tr", { "data-row": label }, el("th", { scope: "row" }, whole(view.ks[i]), el("small", {}, label)),
-        cell(view.score[i - 1], digits), cell(view.surprise[i - 1]), cell(view.pvalue[i - 1]), cell(view.evalue[i - 1])),
+        cell(view.picture.values[i - 1], digits), cell(view.surprise[i - 1]), cell(view.pvalue[i - 1]), cell(view.evalue[i - 1])),
       found?.id && el("tr", { "data-doc": label }, el("td", { colspan: 5 }, el("b", {}, found.id), found.text && ` ${found.text.slice(0, 120)}`)),
     ];
   };
@@ -160,7 +160,7 @@ function readout(run, view) {
       metrics.replaceChildren(...(view.curves ? ["f1", "precision", "recall"].map((name) => el("div", {},
         el("dt", {}, name === "f1" ? "F1" : name), el("dd", { id: name }, fraction(view.curves[name][place])),
         view.ends && el("dd", { class: "ends" }, `${view.ends[name].map((end) => end[place].toFixed(2)).join(" to ")}, estimated`))) : []));
-      const digits = digitsOf([view.score[place - 1], view.score[place]], 3);
+      const digits = digitsOf([view.picture.values[place - 1], view.picture.values[place]], 3);
       const next = view.ks[place + 1] === k + 1 ? edge("first left out", place + 1, digits) : null;
       replace(rows, edge("last kept", place, digits), next);
     },
@@ -187,7 +187,7 @@ function resultList(run, view, panel) {
   const note = el("p", { class: "count" });
   const digits = digitsOf(view.results.slice(0, 100).map((r) => r.score), 4);
   let shown = RESULTS, cut = 0;
-  const judged = panel || view.relevance;
+  const judged = panel || view.picture.judgements;
   const judgement = (r) => (panel
     ? judgeButtons(r.rank, r.relevant, panel.judge)
     : { 1: "relevant", 0: "not relevant" }[r.relevant] ?? "unknown");
@@ -197,7 +197,7 @@ function resultList(run, view, panel) {
     el("td", {}, number(r.score, digits)),
     r.parts && r.parts.map((p) => el("td", {}, p.rank ? [number(p.score), el("small", {}, ` rank ${whole(p.rank)}`)] : el("small", {}, "not found"))),
     judged && el("td", {}, judgement(r)));
-  const head = ["rank", "result", run.higher_is_better ? "score" : "distance", ...run.retrievers, ...(judged ? ["judgement"] : [])];
+  const head = ["rank", "result", view.picture.name, ...run.retrievers, ...(judged ? ["judgement"] : [])];
   const mark = () => {
     for (const line of body.rows) {
       line.classList.toggle("kept", Number(line.dataset.rank ?? Infinity) < cut);

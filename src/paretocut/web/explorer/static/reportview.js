@@ -1,6 +1,6 @@
 // The first pages of a report, for readers: what was found, one table, one chart, three queries.
 
-import { byId, el, fraction, number, plural, replace, share, svg, whole } from "./dom.js";
+import { byId, el, fraction, number, plural, replace, share, still, svg, whole } from "./dom.js";
 import { axisX, canvas, linear, picture } from "./scale.js";
 import { keptChart } from "./smallcharts.js";
 import { reportSummary } from "./source.js";
@@ -63,6 +63,7 @@ function exampleCard(run, example, open) {
     el("button", { type: "button", class: "plain", onclick: () => open(run.queries.id.indexOf(example.id)) }, example.id), "."),
     example.text && el("blockquote", {}, example.text),
     el("p", { class: "reason" }, example.said),
+    example.picture && still(example.picture),
     example.results.length > 0 && el("table", { class: "results" },
       el("thead", {}, el("tr", {}, ["rank", "result", run.higher_is_better ? "score" : "distance", ...(known ? ["judgement"] : [])].map((name) => el("th", { scope: "col" }, name)))),
       el("tbody", {}, rows)));

@@ -1,4 +1,4 @@
-"""Waiting for what asynchronous functions of users give."""
+"""Waiting for the results of asynchronous functions of users."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 @contextmanager
 def waiting() -> Iterator[Callable[[Any], Any]]:
-    """Give a function that waits for an awaitable, and hands on anything else.
+    """Yield a function that waits for an awaitable, and returns anything else as it is.
 
     All of them run on one event loop in a thread of its own, because clients belong to one loop
     and the caller may be inside another one (a notebook is).

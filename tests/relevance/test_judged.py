@@ -130,7 +130,7 @@ def test_lists_judged_in_full_teach_what_they_did() -> None:
     for metric in ("f1", "penalized_dcg", "accuracy"):
         expected = Consensus(metric).fit(whole)
         found = Consensus(metric).fit(grades)
-        assert found.strategy_ == expected.strategy_ != "judged"
+        assert found.strategy_ == expected.strategy_ != "partly_judged"
         assert found.predict(lists).tolist() == expected.predict(lists).tolist()
 
 
@@ -144,7 +144,7 @@ def test_twenty_lists_judged_in_full_are_worth_more_than_the_others() -> None:
     assert found.queries_ == 20
     assert found.predict(lists).tolist() == expected.predict(lists).tolist()
     grades[19, 3:] = np.nan
-    assert Consensus().fit(lists.with_relevance(grades)).strategy_ == "judged"
+    assert Consensus().fit(lists.with_relevance(grades)).strategy_ == "partly_judged"
 
 
 @pytest.mark.parametrize(
@@ -331,7 +331,7 @@ def test_short_lists_that_are_soon_complete_do_not_stand_for_the_long_ones() -> 
     }
     judged = pc.judge(pc.RankedLists(scores, doc_ids=docs), lambda q, d: good[d], 320)
     truncator = Consensus().fit(judged)
-    assert truncator.strategy_ == "judged"
+    assert truncator.strategy_ == "partly_judged"
     assert 10 < truncator.number_ < 60
     whole = pc.RankedLists(scores, relevance=relevant)
     grades = [list(own) if i < 50 else [None] * len(own) for i, own in enumerate(relevant)]

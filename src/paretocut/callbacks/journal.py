@@ -52,7 +52,7 @@ class Journal:
     ) -> None:
         self.path = None if path is None else Path(path)
         self.entries: list[dict[str, Any]] = []
-        """What the file held."""
+        """Entries of the file when it was opened."""
         if self.path is None:
             return
         wanted = {"format": f"paretocut-{holds}", "version": 1, **head}

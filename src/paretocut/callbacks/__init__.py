@@ -1,0 +1,1 @@
+"""Functions of users: waiting for asynchronous ones, and a file that keeps their answers."""
