@@ -249,6 +249,8 @@ def test_a_protocol_is_fixed_before_the_first_look_and_kept(
     assert not Path("review.jsonl").exists()
     assert main([*fixed, "--recall", "0.9"]) == 2  # for how many documents?
     assert main([*fixed, "--recall", "0.9", "--total", "300"]) == 0
+    said = capsys.readouterr().out
+    assert said == "review.jsonl fixes rule Certificate, recall 0.9, confidence 0.95, total 300\n"
     assert main([*look, "--json"]) == 0
     (row,) = json_lines(capsys.readouterr().out)
     assert row["promise"] == {"rule": "Certificate", "recall": 0.9, "confidence": 0.95}
