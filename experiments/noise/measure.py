@@ -128,7 +128,7 @@ def noise_cell(noise: str, collection: int, depth: int) -> NoiseCell:
     scores = top(noise, collection, depth, rng)
     fits = {refit: pc.fit_tails(scores, refit=refit) for refit in ("window", "all")}
     kept = {
-        name: fits[refit].cut(**{rule: LEVEL}, if_shallow="drop").k
+        name: fits[refit].cut(**{rule: LEVEL}, if_unsure="drop").k
         for name, (rule, refit) in RULES.items()
     }
     warned = np.array(["poor_fit" in names for names in fits["window"].warnings])
@@ -180,7 +180,7 @@ def hit_cell(hits: int, depth: int) -> HitCell:
     scores = hit_lists(hits, depth)
     found, median = {}, {}
     for name, (rule, refit) in RULES.items():
-        kept = pc.fit_tails(scores, refit=refit).cut(**{rule: LEVEL}, if_shallow="drop").k
+        kept = pc.fit_tails(scores, refit=refit).cut(**{rule: LEVEL}, if_unsure="drop").k
         # Within one, or within a tenth; nothing is never a find.
         close = (np.abs(kept - hits) <= max(1, hits // 10)) & (kept > 0)
         found[name] = float(close.mean())

@@ -98,7 +98,7 @@ def test_a_rule_keeps_all_of_a_short_list_with_a_warning_unless_asked_to_drop_it
     assert k == 3
     assert len(texts) >= 1
     assert any("fewer" in text for text in texts)
-    k, texts = caught(way, [0.5, 0.4, 0.35], if_shallow="drop", **rule)
+    k, texts = caught(way, [0.5, 0.4, 0.35], if_unsure="drop", **rule)
     assert k == 0
     assert any("fewer" in text for text in texts)
 

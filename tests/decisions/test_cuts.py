@@ -140,10 +140,10 @@ def test_a_rule_keeps_a_short_list_rather_than_nothing(n: int) -> None:
     scores = noise(n)
     kept = pc.cut(scores, evalue=1e-9)
     assert (kept.k, "shallow_list" in kept.warnings) == (n, True)
-    assert "if_shallow='keep'" in kept.reason
-    dropped = pc.cut(scores, evalue=1e-9, if_shallow="drop")
+    assert "if_unsure='keep'" in kept.reason
+    dropped = pc.cut(scores, evalue=1e-9, if_unsure="drop")
     assert dropped.k == 0
-    assert "if_shallow='drop'" in dropped.reason
+    assert "if_unsure='drop'" in dropped.reason
     # What stands out in a short list all the same is all that is kept.
     assert pc.cut([5.0, 4.9, *noise(40)], evalue=0.05).k == 2
 

@@ -165,7 +165,7 @@ PARAMS: dict[str, Callable[[Draw], Any]] = {
     "temperature": of(1.0, 1e-300, 1e300), "sensitivity": of(0.0, 1.0), "expect": of("one", 3, 0.1),
     "level": of(0.1, 0.9), "loss": of("fnr", "fdr"), "seed": of(0, 7),
     "train": of(0.5, 1e-9), "max_error": of(0.3, 1e-9), "confidence": of(0.95, 1e-9),
-    "truncated": of(True, False), "max_iter": of(1, 5), "if_shallow": of("keep", "drop"),
+    "truncated": of(True, False), "max_iter": of(1, 5), "if_unsure": of("keep", "drop"),
     "pretrained": of(None), "base": of(None, "minmax", "global_k", "knee"),
     **RULE, **{name: FIT[name] for name in ("transform", "selection", "refit", "min_window")},
 }  # fmt: skip
@@ -209,7 +209,7 @@ def _decide(draw: Draw) -> Any:
 def _cut(draw: Draw) -> Any:
     pools: dict[str, Any] = {
         **FIT, **RULE, **BOUNDS, "expect": of("one", "few", 3.0), "truncator": truncator,
-        "if_shallow": of("keep", "drop"),
+        "if_unsure": of("keep", "drop"),
     }  # fmt: skip
     cut = pc.cut(odd_array(draw), **some(draw, **pools))
     assert 0 <= cut.k <= cut.n, "cut outside 0..n"

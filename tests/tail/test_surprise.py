@@ -377,8 +377,8 @@ def test_indices_point_to_the_best_results_in_the_callers_order() -> None:
             r"expect must be 'one', 'few', 'dozens', 'hundreds' or a number, got 'some'",
         ),
         ({"expect": -1}, r"expect must be in \(0, inf\), got -1"),
-        ({"truncator": 3}, r"cut: truncator must be a truncator or the path .* got int"),
-        ({"evalue": 1, "if_shallow": "no"}, r"if_shallow must be one of 'keep', 'drop', got 'no'"),
+        ({"truncator": 3}, r"cut: truncator must be a truncator, .* or the path .* got int"),
+        ({"evalue": 1, "if_unsure": "no"}, r"if_unsure must be one of 'keep', 'drop', got 'no'"),
     ],
     ids=str,
 )
@@ -418,11 +418,11 @@ SMOOTH = -np.log(np.linspace(0.005, 0.995, 198))
         ([], {}, "kept none of 0: the list is empty"),
         ([], {"evalue": 0.05}, "kept none of 0: the list is empty"),
         ([1.0, 2.0], {"alpha": 0.05},
-         "kept all 2: too few results for a tail (if_shallow='keep')"),
-        ([1.0, 2.0], {"alpha": 0.05, "if_shallow": "drop", "min_k": 5},
+         "kept all 2: too few results for a tail (if_unsure='keep')"),
+        ([1.0, 2.0], {"alpha": 0.05, "if_unsure": "drop", "min_k": 5},
          "kept all 2, the minimum asked for; otherwise 0: too few results for a tail "
-         "(if_shallow='drop')"),
-        ([3.0] * 30, {"alpha": 0.05}, "kept all 30: all scores are equal (if_shallow='keep')"),
+         "(if_unsure='drop')"),
+        ([3.0] * 30, {"alpha": 0.05}, "kept all 30: all scores are equal (if_unsure='keep')"),
         ([3.0] * 30, {}, "kept all 30: all scores are equal"),
         ([12, 11, *SMOOTH], {},
          "kept 2 of 200: the 3rd has score 5.3, below 8, where the upper third of the range ends "
@@ -680,8 +680,8 @@ def test_constant_lists_have_a_defined_result(n: int, value: float) -> None:
     kept = 0 if value == 0 else n
     for rule in ("alpha", "evalue", "fdr"):
         assert fit.cut(**{rule: 0.5}).k == kept
-        assert fit.cut(**{rule: 0.5}, if_shallow="drop").k == 0
-    assert fit.cut(min_surprise=0.0, if_shallow="drop", min_k=2).k == min(2, n)
+        assert fit.cut(**{rule: 0.5}, if_unsure="drop").k == 0
+    assert fit.cut(min_surprise=0.0, if_unsure="drop", min_k=2).k == min(2, n)
     assert pc.cut([value] * n).k == kept
     assert ("constant_scores" in fit.warnings) == (n > 1)
 

@@ -338,7 +338,7 @@ def test_top_p_equals_hand_computed_softmax() -> None:
         (FixedK(10), 10),
         (Surprise(alpha=0.05), 20),
         (Surprise(evalue=0.05), 20),
-        (Surprise(evalue=0.05, if_shallow="drop"), 0),
+        (Surprise(evalue=0.05, if_unsure="drop"), 0),
         (Consensus(), 20),
     ],
     ids=repr,

@@ -152,7 +152,7 @@ JSON = st.recursive(
     max_leaves=20,
 )
 NAMES = st.sampled_from(
-    """scores lists query queries model method expect alpha evalue fdr min_surprise if_shallow
+    """scores lists query queries model method expect alpha evalue fdr min_surprise if_unsure
     transform selection refit min_window min_k max_k higher_is_better explain retrievers weights
     depth fusion cut run qrels methods metrics baseline splits train folds seed min_grade""".split()
 )

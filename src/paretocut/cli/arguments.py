@@ -423,7 +423,7 @@ def add_decision(parser: ArgumentParser, *, method: bool = True) -> None:
             "fixed_k:k=20; `paretocut fit --help` lists the names",
         )
     add_options(group, RULES)
-    add_options(parser.add_argument_group("with one of the rules"), ["if_shallow", *FITTING])
+    add_options(parser.add_argument_group("with one of the rules"), ["if_unsure", *FITTING])
     gate = parser.add_argument_group("keep nothing if there is no answer")
     option(
         gate,

@@ -19,7 +19,7 @@ from paretocut.decisions.wording import amount, edge, sentence
 from paretocut.errors import InvalidScoresError
 from paretocut.lists import FloatArray, IntArray, Ragged, RankedList, RankedLists, offsets_of
 from paretocut.schema.drawn import Drawn
-from paretocut.schema.parameters import shown
+from paretocut.schema.parameters import check_numbers
 
 T = TypeVar("T")
 _NEAREST = 3  # results not kept that a decision names
@@ -182,6 +182,8 @@ class Cuts(Drawn):
         explain
             Whether to add reason and warnings, which take most of the time.
         """
+        if len(self) == 1:  # without a vector in sight
+            return [self[0].to_dict(explain=explain)]
         chance = self.chance
         columns = {
             "k": self.k.tolist(),
@@ -434,40 +436,23 @@ def evalues(surprise: FloatArray, tests: int | IntArray) -> FloatArray:
 
 def positions(given: Ragged, order: IntArray | None) -> Ragged | None:
     """Return where the results of each sorted list are in the list as it was given."""
-    if order is None or len(given) == 1:
-        return None if order is None else given.with_values(order)
+    if order is None:
+        return None
+    if len(given) == 1:
+        return given.with_values(order)
     return given.with_values(order - given.spread(given.offsets[:-1]))
 
 
 def as_scores(scores: ArrayLike, *, who: str) -> FloatArray:
-    """Return the scores of one list as a contiguous float64 array of our own."""
-    try:
-        given = np.asarray(scores)
-        if given.dtype.kind not in "biuf":
-            raise TypeError
-        values = np.array(given, dtype=np.float64, order="C")
-    except (TypeError, ValueError):
-        raise InvalidScoresError(
-            f"{who}: scores must be a one-dimensional array of numbers, got {_short(scores)}"
-        ) from None
-    if isinstance(scores, np.ma.MaskedArray):
-        raise InvalidScoresError(
-            f"{who}: scores must not be masked, got a masked array; take .compressed() of it"
-        )
+    """Return the scores of one list as an array of our own; they may still be NaN or infinite."""
+    values: FloatArray = check_numbers(scores, who=who, name="scores", finite=False)
     if values.ndim != 1:
         raise InvalidScoresError(
-            f"{who}: scores must be one-dimensional (cut_batch and fit_tails take many lists), "
-            f"got {values.ndim} dimensions"
+            "scores must be one-dimensional (cut_batch and fit_tails take many lists), got "
+            f"{values.ndim} dimensions",
+            who=who,
         )
     return values
-
-
-def _short(value: Any) -> str:
-    """Return what was given, in few words; None among numbers is named with its place."""
-    if isinstance(value, (list, tuple)) and None in value:
-        return f"None at index {value.index(None)}"
-    text = shown(value)
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def trim(lists: RankedLists) -> tuple[RankedLists, IntArray | None]:

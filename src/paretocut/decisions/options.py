@@ -107,7 +107,7 @@ class RuleOptions(TypedDict, total=False):
     min_surprise: Annotated[
         float | None, Option(Real(0), None, "keep results whose surprise is at least this")
     ]
-    if_shallow: Annotated[
+    if_unsure: Annotated[
         str,
         Option(
             Text(("keep", "drop")),
@@ -178,7 +178,7 @@ class Rule(NamedTuple):
 
     name: str
     level: float
-    if_shallow: str = "keep"
+    if_unsure: str = "keep"
 
     def __str__(self) -> str:
         return f"{self.name}={self.level:g}"
@@ -254,12 +254,12 @@ def check_fitting(who: str, given: FitOptions) -> FitOptions:
 
 def chosen_rule(who: str, given: Mapping[str, Any]) -> Rule | None:
     """Return the one rule among the options, or None if there is none."""
-    names = (*RULES, "if_shallow")
+    names = (*RULES, "if_unsure")
     rules = check_options(who, {name: given[name] for name in names if name in given})
     name = at_most_one(who, RULES, rules)
     if name is None:
         return None
-    return Rule(name, float(rules[name]), rules.get("if_shallow", "keep"))
+    return Rule(name, float(rules[name]), rules.get("if_unsure", "keep"))
 
 
 def check_bounds(

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from paretocut import _kernel
 from paretocut.errors import InvalidScoresError
-from paretocut.schema.parameters import shown
+from paretocut.schema.parameters import check_array
 
 _SORTED_AT_ONCE = 4_000_000  # values, about a tenth of a second
 _IN_ORDER = -1  # the kernel's code for lists that are best first
@@ -24,14 +24,7 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 
 def as_array(values: Any) -> NDArray[Any]:
     """Return values as an array; a masked one, or lists among the values, is refused."""
-    if isinstance(values, np.ma.MaskedArray):
-        raise InvalidScoresError(
-            "Ragged: values must not be masked, got a masked array; take .compressed() of it"
-        )
-    try:
-        return np.asarray(values)
-    except ValueError as error:  # lists of unequal length inside
-        raise InvalidScoresError(f"Ragged: values must be 1-D, got {shown(values):.60}") from error
+    return check_array(values, who="Ragged", name="values")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from paretocut.errors import InvalidParameterError, InvalidScoresError, ParetocutError
 from paretocut.schema.kinds import Flag, Kind, Real, Text, Whole
@@ -73,29 +74,46 @@ def check_port(value: Any, *, who: str) -> int:
     return int(check(Whole(0, 65535), value, who=who, name="port"))
 
 
-def check_numbers(value: Any, *, who: str, name: str, ndim: int | None = None) -> Any:
-    """Return the value as an array of finite numbers (float64), of any shape by default."""
-    try:
-        given = np.asarray(value)
-        if given.dtype.kind not in "biuf" and given.size:
-            raise TypeError
-        numbers = given.astype(np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidScoresError(
-            f"{name} must be an array of numbers, got {shown(value)}", who=who
-        ) from None
+def check_array(value: Any, *, who: str, name: str) -> NDArray[Any]:
+    """Return the value as an array; a masked one, or lists of unequal length, are refused."""
     if isinstance(value, np.ma.MaskedArray):
         raise InvalidScoresError(
             f"{name} must not be masked, got a masked array; take .compressed() of it", who=who
         )
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidScoresError(f"{name} must be an array, got {_brief(value)}", who=who) from None
+
+
+def check_numbers(
+    value: Any, *, who: str, name: str, ndim: int | None = None, finite: bool = True
+) -> Any:
+    """Return the value as a new array of numbers (float64, C order), of any shape by default."""
+    given = check_array(value, who=who, name=name)
+    if given.dtype.kind not in "biuf" and given.size:
+        raise InvalidScoresError(
+            f"{name} must be an array of numbers, got {_brief(value)}", who=who
+        )
+    numbers = np.array(given, dtype=np.float64, order="C")
     if ndim is not None and numbers.ndim != ndim:
         raise InvalidScoresError(
             f"{name} must have {ndim} dimension{'s' if ndim > 1 else ''}, got {numbers.ndim}",
             who=who,
         )
-    if not np.isfinite(numbers).all():
+    if finite and not np.isfinite(numbers).all():
         raise InvalidScoresError(f"{name} must be finite, got NaN or infinity", who=who)
     return numbers
+
+
+def _brief(value: Any) -> str:
+    """Return what was given, in few words; None among numbers is named with its place."""
+    if isinstance(value, (list, tuple)):
+        for i, item in enumerate(value):
+            if item is None:
+                return f"None at index {i}"
+    text = shown(value)
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def shown(value: Any) -> str:

@@ -274,10 +274,16 @@ def figure(
     return card(f"<div>{head}</div>{svg(title, about, body) if body else ''}{notes}")
 
 
-def svg(title: str, about: str, body: Sequence[str], size: str = f"{WIDTH} {HEIGHT}") -> str:
-    """Return a picture that is as wide as its place."""
+def svg(
+    title: str,
+    about: str,
+    body: Sequence[str],
+    size: str = f"{WIDTH} {HEIGHT}",
+    width: str = "100%",
+) -> str:
+    """Return a picture; by default it is as wide as its place."""
     return (
-        f'<svg role="img" viewBox="0 0 {size}" width="100%" font-size="11" '
+        f'<svg role="img" viewBox="0 0 {size}" width="{width}" font-size="11" '
         'xmlns="http://www.w3.org/2000/svg">'
         f"<title>{text(title)}</title><desc>{text(about)}</desc>{''.join(body)}</svg>"
     )

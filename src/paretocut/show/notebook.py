@@ -32,6 +32,7 @@ from paretocut.show.drawing import (
     key,
     line,
     number,
+    svg,
     text,
     upright,
     upward,
@@ -192,7 +193,7 @@ def _calibrated(calibrated: Calibrated) -> str:
         body += bars(x, y, edges, count, [colour] * count.size, name, 100 * share, 0.6)
     body.append(upright(x, limit, f"gate: {number(limit)}", TOP + 12, "start" if up else "end"))
     title = f"Best {what}s of nonsense and of queries, and the gate between them"
-    sentence = calibrated._gate_in_words()[0]
+    sentence = calibrated.gate_in_words()[0]
     colours = {f"{tops.size} {name}": colour for name, tops, colour in known}
     return figure(text(sentence), title, sentence, [*body, key(colours)], {})
 
@@ -223,13 +224,10 @@ def _evaluation(evaluation: Evaluation) -> str:
             low, middle, high = (float(v) for v in x.at([one.low, one.mean, one.high]))
             best = cells[0].startswith("<b>")
             colour = KEPT if best else "currentColor"
-            drawn = (
-                f'<svg role="img" viewBox="0 0 100 14" style="width:100px;display:block;'
-                'color:inherit" xmlns="http://www.w3.org/2000/svg"><title>'
-                f"{one.low:.3f} to {one.high:.3f}</title><desc>{text(one.truncator)}</desc>"
-                f'<path d="M{low:.1f} 7H{high:.1f}" stroke="{colour}" stroke-width="1.5"/>'
-                f"{dots(np.array([middle]), np.array([7.0]), colour)}</svg>"
-            )
+            interval = f'<path d="M{low:.1f} 7H{high:.1f}" stroke="{colour}" stroke-width="1.5"/>'
+            mean = dots(np.array([middle]), np.array([7.0]), colour)
+            title = f"{one.low:.3f} to {one.high:.3f}"
+            drawn = svg(title, one.truncator, [interval, mean], "100 14", "100")
             body.append(_row([*cells, drawn], "td"))
         tables.append(
             f"<div>{text(caption)}</div>"
@@ -264,26 +262,16 @@ def _histogram(
     """Return a picture of one number per list, with the warnings of all lists counted."""
     body: list[str] = []
     if values.size:
-        edges, counts = _binned(values)
-        x, y = along(float(edges[0]), float(edges[-1])), upward(float(counts.max()))
-        colours = [NULL] * counts.size
+        low, high = float(values.min()), float(values.max())
+        edges, colours = np.linspace(low, high if high > low else low + 1, BARS + 1), [NULL] * BARS
         if values.dtype.kind == "i":
-            colours[0] = KEPT  # the bar of zero
+            # One bar per number where there is room; zero always has its own, in its own colour.
+            width = max(1, math.ceil(high / BARS))
+            edges = np.append(-0.5, np.arange(0.5, high + width, width))
+            colours = [KEPT, *colours]
+        counts, _ = np.histogram(values, edges)
+        x, y = along(float(edges[0]), float(edges[-1])), upward(float(counts.max()))
         body += [*frame(x, y, axis, "lists"), *bars(x, y, edges, counts, colours, "lists")]
     found = Counter(name for names in warnings for name in names)
     names = {f"{name} ({count} lists)": WARNINGS.get(name, "") for name, count in found.items()}
     return figure(facts(known), title, about, body, names)
-
-
-def _binned(values: IntArray | FloatArray) -> tuple[FloatArray, IntArray]:
-    """Return the borders of bars and how many values each holds."""
-    high = float(values.max())
-    if values.dtype.kind == "i":
-        # One bar per number where there is room; zero always has its own.
-        width = max(1, math.ceil(high / BARS))
-        edges = np.append(-0.5, np.arange(0.5, high + width, width))
-    else:
-        low = float(values.min())
-        edges = np.linspace(low, high, BARS + 1) if high > low else high + np.array([-0.5, 0.5])
-    counts, _ = np.histogram(values, bins=edges)
-    return edges, counts

@@ -149,7 +149,7 @@ class SurpriseFit(Drawn):
         ----------
         **options
             One of ``alpha``, ``evalue``, ``fdr`` and ``min_surprise``, optionally with
-            ``if_shallow``, ``min_k`` and ``max_k``. They mean the same as in `paretocut.cut`.
+            ``if_unsure``, ``min_k`` and ``max_k``. They mean the same as in `paretocut.cut`.
         """
         return self._many.cut(**options)[0]
 
@@ -473,7 +473,7 @@ def _fit_on_scale(
     values = np.ascontiguousarray(scores.values, dtype=np.float64)
     if values is not scores.values:
         scores = Ragged.unchecked(values, scores.offsets)
-    scaled = scores if transform == "identity" else apply(scores, transform, who=who)
+    scaled = apply(scores, transform, who=who)
     surprise, table = np.empty(values.size), np.empty(len(scores.offsets) - 1, dtype=_ROW)
     if len(table) == 1:
         numbers: Any = _kernel.fit_list(scaled.values, *_how(up, fitting), surprise)

@@ -21,10 +21,10 @@ def rule_counts(rule: Rule, tails: Tails) -> IntArray:
     if len(scale) == 1:  # plain numbers are ten times as fast
         n, fitted = surprise.values.size, scale[0] > 0
         kept = _passing_one(rule, surprise.values, tails, 0) if fitted else 0
-        unsure = kept == 0 and (n < SHALLOW or not fitted) and rule.if_shallow == "keep"
+        unsure = kept == 0 and (n < SHALLOW or not fitted) and rule.if_unsure == "keep"
         return np.array([n if unsure else kept])
     counts = np.where(scale > 0, _passing(rule, surprise, tails.tests), 0)
-    if rule.if_shallow == "keep" and not counts.all():
+    if rule.if_unsure == "keep" and not counts.all():
         unsure = (counts == 0) & ((surprise.lengths < SHALLOW) | (scale == 0))
         counts = np.where(unsure, surprise.lengths, counts)
     return counts
@@ -73,7 +73,7 @@ class RuleEvidence:
                 why = "too few results to say that nothing stands out"
                 if scale == 0:
                     why = "all scores are equal" if n > 4 else "too few results for a tail"
-                return f"{why} (if_shallow={rule.if_shallow!r})"
+                return f"{why} (if_unsure={rule.if_unsure!r})"
         # Speak of the first result left out, or of the last one kept if none is.
         last = min(k, n - 1)
         s = surprise[last]

@@ -177,7 +177,7 @@ class Truncator(Drawn, ABC):
         self._check_direction(lists)
         found: Any = self.decide(lists)
         numbers, why = found if _is_pair(found) else (found, None)
-        counts = _checked_numbers(numbers, lists.scores.lengths, type(self).__name__)
+        counts = _checked_numbers(numbers, lists.scores, type(self).__name__)
         if why is None:
             why = f"chosen by {self.label}" + (f", {self.taught}" if self.is_fitted else "")
         evidence: Evidence = Clause(why) if isinstance(why, (str, list, tuple)) else why
@@ -558,25 +558,27 @@ def _is_pair(found: Any) -> bool:
     return (
         isinstance(found, tuple)
         and len(found) == 2
-        and (isinstance(found[1], (str, list, tuple)) or hasattr(found[1], "because"))
+        and (hasattr(found[1], "because") or isinstance(found[1], (str, list, tuple)))
     )
 
 
-def _checked_numbers(numbers: Any, lengths: IntArray, who: str) -> IntArray:
+def _checked_numbers(numbers: Any, scores: Ragged, who: str) -> IntArray:
     """Return the numbers as an array of our own type, or say which one is none."""
     try:
         counts = np.asarray(numbers)
     except ValueError:  # lists of unequal length
         raise _refused(who, shown(numbers)[:60]) from None
+    whole = counts.dtype.kind in "iu"
+    if whole and counts.shape == (1,) == (len(scores),) and 0 <= counts[0] <= scores.values.size:
+        return counts.astype(np.int64, copy=False)  # the common case, without a vector
+    lengths = scores.lengths
     if counts.shape != lengths.shape:
         shape = f"an array of shape {counts.shape}" if counts.ndim else f"{shown(numbers):.60}"
         raise _refused(who, f"{shape} for {lengths.size} lists")
-    if counts.dtype.kind not in "iu" and counts.size:
+    if not whole and counts.size:
         given = counts.tolist()
         odd = next((i for i, x in enumerate(given) if not (isinstance(x, float) and x % 1 == 0)), 0)
         raise _refused(who, f"{given[odd]!r:.60} ({counts.dtype}) for list {odd}")
-    if counts.size == 1 and 0 <= counts[0] <= lengths[0]:
-        return counts.astype(np.int64, copy=False)  # the common case, without a vector
     wrong = (counts < 0) | (counts > lengths)
     if wrong.any():
         i = int(np.argmax(wrong))

@@ -153,13 +153,13 @@ class Calibrated(Gated):
             lines.append(
                 f"{self.log_.size} of your queries have {middle:.3g} ({low:.3g} to {high:.3g})."
             )
-        lines += self._gate_in_words()
+        lines += self.gate_in_words()
         lines.append(f"How many: {self.inner!r}{self._how_many()}.")
         if self.origin_ is not None:
             lines += self._tested(self.origin_)
         return "\n".join(lines)
 
-    def _gate_in_words(self) -> list[str]:
+    def gate_in_words(self) -> list[str]:
         """Return when results are returned, and for how many queries, one sentence each."""
         sign, side = (1.0, "above") if self.background.higher_is_better else (-1.0, "below")
         groups, gate = self.background.groups, self.threshold()

@@ -116,7 +116,7 @@ def _chosen(
     if decider in RULES:
         truncator: Truncator = Surprise(**checked)
     else:
-        for name in ("if_shallow", *FITTING):
+        for name in ("if_unsure", *FITTING):
             if checked.pop(name, OPTIONS[name].default) != OPTIONS[name].default:
                 raise InvalidParameterError(
                     f"{spelt(name)} must come with one of the rules "

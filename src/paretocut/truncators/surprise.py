@@ -35,7 +35,7 @@ class Surprise(Truncator):
         A rule, at most one of them. With a rule there is nothing to fit. Without one,
         ``alpha=0.05`` applies until ``fit`` has learned a threshold. See
         `paretocut.tail.SurpriseFit.cut`.
-    if_shallow
+    if_unsure
         What a rule does if it would keep nothing of a list of fewer than 50 results, or of equal
         scores: ``"keep"`` all of it, or ``"drop"`` it.
     neighbors
@@ -81,7 +81,7 @@ class Surprise(Truncator):
         "neighbors": Either(Whole(1)),
         "bounds": Either(Items(Real(infinite=True), size=2)),
         **{name: Either(OPTIONS[name].kind) for name in RULES},
-        "if_shallow": OPTIONS["if_shallow"].kind,
+        "if_unsure": OPTIONS["if_unsure"].kind,
         **{name: option.kind for name, option in FITTING.items()},
     }
     instead_of_fit = RULES
@@ -95,7 +95,7 @@ class Surprise(Truncator):
         evalue: float | None = None,
         fdr: float | None = None,
         min_surprise: float | None = None,
-        if_shallow: Literal["keep", "drop"] = "keep",
+        if_unsure: Literal["keep", "drop"] = "keep",
         neighbors: int | None = None,
         bounds: tuple[float, float] | None = None,
         transform: Literal["identity", "log", "logit", "auto"] = "identity",
@@ -108,7 +108,7 @@ class Surprise(Truncator):
         self.evalue = evalue
         self.fdr = fdr
         self.min_surprise = min_surprise
-        self.if_shallow = if_shallow
+        self.if_unsure = if_unsure
         self.neighbors = neighbors
         self.bounds = bounds
         self.transform = transform
@@ -118,7 +118,7 @@ class Surprise(Truncator):
 
     def check(self) -> None:
         super().check()
-        chosen_rule("Surprise", {name: getattr(self, name) for name in (*RULES, "if_shallow")})
+        chosen_rule("Surprise", {name: getattr(self, name) for name in (*RULES, "if_unsure")})
         if self.bounds is not None and self.bounds[0] > self.bounds[1]:
             raise InvalidParameterError(
                 f"Surprise: bounds must be a lower and an upper one, got {self.bounds!r}"
@@ -156,8 +156,8 @@ class Surprise(Truncator):
         for name in RULES:
             level = getattr(self, name)
             if level is not None:
-                return Rule(name, float(level), self.if_shallow)
-        return None if self.is_fitted else Rule("alpha", _UNTRAINED, self.if_shallow)
+                return Rule(name, float(level), self.if_unsure)
+        return None if self.is_fitted else Rule("alpha", _UNTRAINED, self.if_unsure)
 
     def decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
         tails, rule = self.tails_of(lists), self._rule()
