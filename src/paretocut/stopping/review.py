@@ -121,8 +121,8 @@ class Rule(ABC):
     def warnings(self, total: int, depth: float, share: float | None) -> tuple[str, ...]:
         """Return what speaks against the rule.
 
-        ``depth`` is the mean place of the finds as a share of the list; the share of relevant
-        documents may not be known yet.
+        ``depth`` is the mean place of the finds as a share of the ``total``; the ``share`` of
+        relevant documents may not be known yet.
         """
         return ()
 

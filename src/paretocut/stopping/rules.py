@@ -42,7 +42,7 @@ class RankedRule(Rule):
 
     @abstractmethod
     def stops(self, finds: IntArray, read: int, total: int) -> bool:
-        """Return whether the rule stops here; there is at least one find."""
+        """Return whether it stops after ``read`` of ``total``, with ``finds`` at these places."""
 
     def replay(self, relevances: ArrayLike) -> int:
         """Return the number of documents read before the rule stops."""
@@ -53,9 +53,9 @@ class RankedRule(Rule):
         return _RankedReview(self, total)
 
     def first_stop(self, finds: IntArray, total: int, *, known: int = 1) -> int:
-        """Return the number read when the rule first stops, looking from the ``known``-th find on.
+        """Return the number of ``total`` read at the stop, looking from the ``known``-th find on.
 
-        It is enough to look right before each find.
+        It is enough to look right before each of the ``finds``.
         """
         for found in range(known, len(finds) + 1):
             so_far = finds[:found]
@@ -163,10 +163,14 @@ class Certificate(RankedRule):
     parameters: ClassVar[Mapping[str, Kind]] = {"recall": RECALL, "confidence": PROBABILITY}
 
     def stops(self, finds: IntArray, read: int, total: int) -> bool:
-        """Return whether the run since the last find is long enough."""
+        """Return whether the run of ``read`` documents since the last of ``finds`` is long enough.
+
+        It depends on how many of the ``total`` were unread at that find.
+        """
         return long_enough(finds, read, total, self.recall, 1 - self.confidence)
 
     def promise(self) -> str:
+        """Return the promise in a sentence."""
         return (
             f"With {percent(self.confidence, exact=True)} confidence at least "
             f"{percent(self.recall, exact=True)} of the relevant documents were found, if the "
@@ -343,7 +347,10 @@ class Quantile(RankedRule):
         return self._level(self._known())
 
     def stops(self, finds: IntArray, read: int, total: int) -> bool:
-        """Return whether the least p-value of "the recall is not reached" is below the level."""
+        """Return whether the least p-value of "the recall is not reached" is below the level.
+
+        ``finds`` are places among the ``read`` of ``total`` documents.
+        """
         missed, level = fatal_miss(len(finds), self.tested), self.level
         return least_pvalue(finds, read, total, missed, below=level) < level
 
@@ -384,6 +391,7 @@ class Quantile(RankedRule):
         return earlier.least[rank - 1] * (1 - _HAIR)
 
     def promise(self) -> str:
+        """Return the promise in a sentence."""
         count = len(self._known().least)
         whose = f"{count} rankings of finished reviews"
         if self.earlier_ is None:
@@ -394,6 +402,7 @@ class Quantile(RankedRule):
         )
 
     def warnings(self, total: int, depth: float, share: float | None) -> tuple[str, ...]:
+        """Return how the review differs from the earlier ones: see `Rule.warnings`."""
         known, found = self._known(), []
 
         def differs(here: str, low: str, high: str) -> None:

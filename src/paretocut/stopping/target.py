@@ -127,10 +127,11 @@ class Target(Rule):
         return _SampledReview(self, total)
 
     def draw(self, total: int) -> IntArray:
-        """Return all documents in the order in which the sample is drawn."""
+        """Return all of ``total`` documents in the order in which the sample is drawn."""
         return np.random.default_rng(self.seed).permutation(total)
 
     def promise(self) -> str:
+        """Return the promise in a sentence."""
         return (
             f"With {percent(self.confidence, exact=True)} confidence at least "
             f"{percent(self.recall, exact=True)} of the "
