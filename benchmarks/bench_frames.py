@@ -140,7 +140,7 @@ def both(ours: Callable[[], object], theirs: Callable[[], object]) -> dict[str, 
     }
 
 
-def spark(folder: str) -> dict[str, Any]:
+def spark(folder: str, wanted: int) -> dict[str, Any]:
     """Return how many times a window top-10 `keep` takes on Spark with two cores."""
     from pyspark.sql import SparkSession, Window
     from pyspark.sql import functions as F
@@ -159,12 +159,13 @@ def spark(folder: str) -> dict[str, Any]:
     rank = F.row_number().over(Window.partitionBy("number").orderBy(F.desc("score")))
     top = frame.withColumn("rank", rank).where("rank <= 10")
     kept = keep_frame(frame, query="number", score="score")
+    assert kept.agg(F.sum("row")).first()[0] == wanted, "not the rows that are kept locally"
     found = both(lambda: kept.agg(F.sum("row")).first(), lambda: top.agg(F.sum("row")).first())
     session.stop()
     return found
 
 
-def ray(folder: str) -> dict[str, Any]:
+def ray(folder: str, wanted: int) -> dict[str, Any]:
     """Return how many times a sort by query `keep` takes on Ray with two cores."""
     import ray
 
@@ -173,6 +174,7 @@ def ray(folder: str) -> dict[str, Any]:
     ray.data.DataContext.get_current().enable_progress_bars = False
     frame = ray.data.read_parquet(folder)
     kept = keep_frame(frame, query="number", score="score")
+    assert kept.sum("row") == wanted, "not the rows that are kept locally"
     found = both(kept.count, lambda: frame.sort("number").materialize())
     ray.shutdown()
     return found
@@ -183,12 +185,15 @@ def clusters(rows: int, engines: list[str]) -> Iterator[dict[str, Any]]:
     from pyarrow import parquet
 
     table, _ = columns(rows, "shuffled")
+    kept = keep_frame(table, query="number", score="score")
+    wanted = int(kept["row"].to_numpy().sum())
     with tempfile.TemporaryDirectory() as folder:
         for i in range(8):
             part = slice(i * rows // 8, (i + 1) * rows // 8)
             parquet.write_table(table.drop_columns("text")[part], Path(folder, f"{i}.parquet"))
         for name in engines:
-            yield {"engine": name, "order": "shuffled"} | {"spark": spark, "ray": ray}[name](folder)
+            measure = {"spark": spark, "ray": ray}[name]
+            yield {"engine": name, "order": "shuffled", **measure(folder, wanted)}
 
 
 def main() -> None:

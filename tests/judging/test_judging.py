@@ -220,7 +220,7 @@ def test_the_unit_of_the_scores_says_nothing(unit: float) -> None:
     scores = LISTS.scores
     sizes = np.rint(1000 * scores.values / np.abs(scores.values).max())
     session, usual = (
-        JudgingSession(LISTS._like(scores=scores.with_values(column)), 40)
+        JudgingSession(LISTS.like(scores=scores.with_values(column)), 40)
         for column in (sizes * unit, sizes)
     )
     for one in (session, usual):

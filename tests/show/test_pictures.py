@@ -361,7 +361,7 @@ def test_a_calibration_shows_both_groups_and_the_gate(sign: float) -> None:
     background = pc.Background.fit(sign * nonsense, higher_is_better=sign > 0)
     bare = Calibrated(Consensus(), background)
     assert drawn(bare).find(f".//{SVG}polyline") is not None  # the law, as nothing else is known
-    calibrated = bare.record(nonsense=nonsense, log=queries)
+    calibrated = bare.record(nonsense=nonsense, unjudged=queries)
     root = drawn(calibrated)
     shown = words(root)
     assert f"gate: {calibrated.threshold():.4g}" in shown

@@ -68,22 +68,41 @@ def keep_spark(frame: Any, keeper: Keeper) -> tuple[Any, None]:
 def keep_ray(dataset: Any, keeper: Keeper) -> tuple[Any, None]:
     """Return the Ray dataset of the rows kept, or with its lists shortened."""
     ray = require("ray", feature="keep", extra="ray")
+    how = {"batch_format": "pyarrow", "batch_size": None, "zero_copy_batch": True}
+    sent = ray.put(keeper)
     if keeper.query is not None:
         # As `groupby(query).map_groups` does, but with one call for a block, not for every query:
         # a sorted dataset has all rows of a query in one block.
+        dataset = dataset.map_batches(functools.partial(_sortable, sent=sent), **how)
         dataset = dataset.sort(keeper.query)
-    run = functools.partial(_keep_block, sent=ray.put(keeper))
-    how = {"batch_format": "pyarrow", "batch_size": None, "zero_copy_batch": True}
-    return dataset.map_batches(run, **how), None
+    return dataset.map_batches(functools.partial(_keep_block, sent=sent), **how), None
+
+
+def _sortable(block: Any, *, sent: Any) -> Any:
+    """Return the block with queries that Ray can sort, which it cannot do with categories."""
+    keeper, types = _received(sent), pyarrow().types
+    keeper.check(block.schema.names)
+    kind = block.schema.field(keeper.query).type
+    if types.is_nested(kind):
+        raise keeper.no_queries(kind)
+    if not types.is_dictionary(kind):
+        return block
+    plain = block.column(keeper.query).cast(kind.value_type)
+    return block.set_column(block.schema.get_field_index(keeper.query), keeper.query, plain)
 
 
 def _keep_block(block: Any, *, sent: Any) -> Any:
-    keeper = require("ray", feature="keep", extra="ray").get(sent)
+    keeper = _received(sent)
     keeper.check(block.schema.names)
     if not holds_lists(block.schema.field(keeper.score).type):
         _check_query(keeper)
     with limited_threads(1):
         return keep_arrow(block, keeper)[0]
+
+
+def _received(sent: Any) -> Keeper:
+    keeper: Keeper = require("ray", feature="keep", extra="ray").get(sent)
+    return keeper
 
 
 def _check_query(keeper: Keeper) -> None:

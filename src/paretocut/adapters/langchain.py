@@ -123,7 +123,7 @@ class ParetoCutRetriever(_Retriever):
         found.__qualname__ = type(store).__name__
         up = _direction(store, self.higher_is_better)
         truncator = calibrate_decider(found, texts, self._chosen, up, options)
-        made: ParetoCutRetriever = self._with(truncator=truncator)
+        made: ParetoCutRetriever = self.with_fields(truncator=truncator)
         return made
 
     def _search(self, given: dict[str, Any]) -> tuple[dict[str, Any], Chosen]:
@@ -248,7 +248,7 @@ class ParetoCutFusionRetriever(_Retriever):
             As for `ParetoCutRetriever.calibrate`.
         """
         found = self._fuser.calibrated(self._found, texts, options)
-        made: ParetoCutFusionRetriever = self._with(
+        made: ParetoCutFusionRetriever = self.with_fields(
             truncator=found.chosen.truncator, fusion=found.fusion.fusion, method=None, weights=None
         )
         return made

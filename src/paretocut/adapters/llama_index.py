@@ -139,20 +139,20 @@ class ParetoCutRetriever(BaseRetriever):
         """
         decides = self._postprocessor
         search = self._retriever.retrieve
-        found = calibrate_decider(search, texts, decides._chosen, decides.higher_is_better, options)
+        found = calibrate_decider(search, texts, decides.chosen, decides.higher_is_better, options)
         other = copy.copy(self)
-        other._postprocessor = decides._with(truncator=found)
+        other._postprocessor = decides.with_fields(truncator=found)
         return other
 
     @property
     def truncator(self) -> Truncator:
         """Who decides: after `calibrate` a `paretocut.truncators.Calibrated`."""
-        return self._postprocessor._chosen.truncator
+        return self._postprocessor.chosen.truncator
 
     @property
     def similarity_top_k(self) -> int | None:
         """Largest number of nodes to keep. It may be set; the search stays deep."""
-        return self._postprocessor._chosen.max_k
+        return self._postprocessor.chosen.max_k
 
     @similarity_top_k.setter
     def similarity_top_k(self, most: int | None) -> None:

@@ -215,7 +215,7 @@ def calibrated(
     shapes = None if log is None else shapes_of(log)
     return Calibrated(base, background, alpha=alpha if log is None else None).record(
         nonsense=null.merit.ends()[0][null.scores.filled],
-        log=None if shapes is None else shapes[:, 0],
+        unjudged=None if shapes is None else shapes[:, 0],
         shapes=shapes,
         scale=scale,
         origin=Origin.of([x.merit for x in (null, log) if x is not None], **(about or {})),
@@ -241,7 +241,7 @@ def _base(
     base.require_fitted()
     learned = getattr(base, "learned_", None)
     if log is not None and isinstance(base, Consensus) and isinstance(learned, Estimated | None):
-        base = base.clone().fit(log._like(relevance=None, _num_relevant=None))
+        base = base.clone().fit(log.like(relevance=None, num_relevant=None))
     return base
 
 

@@ -275,10 +275,10 @@ def joined(
     first = retrievers.lists[0].lists
     points = names[:found]
     text = points.view(f"U{width}")[:, 0] if by_number is None else by_number[points[:, 0]]
-    fused = first._like(
+    fused = first.like(
         scores=Ragged(scores[:found], offsets),
         relevance=None,
-        _query_ids=retrievers.query_ids,
+        query_ids=retrievers.query_ids,
         doc_ids=Ragged(text, offsets),
         query_embeddings=first.query_embeddings if queries == len(first) else None,
         doc_embeddings=None,
@@ -288,7 +288,7 @@ def joined(
             tuple(Ragged(row[:found], offsets) for row in part_scores),
             tuple(Ragged(row[:found], offsets) for row in part_ranks),
         ),
-        _num_relevant=None,
+        num_relevant=None,
     )
     return _judged(fused, retrievers)
 

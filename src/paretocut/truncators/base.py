@@ -26,6 +26,7 @@ from paretocut.schema.kinds import Flag, Instance, Kind, Sizes, Whole, checked
 from paretocut.schema.parameters import check, check_bool, shown
 from paretocut.tail import SurpriseFits, fit_lists
 from paretocut.truncators.evidence import Clause, Taught
+from paretocut.truncators.naming import name_of, refuse_impostor
 
 
 class _MetricKind(Kind):
@@ -61,6 +62,8 @@ class Truncator(Drawn, ABC):
     """Whether what was learned from similarities means nothing for distances."""
     needs_relevance: ClassVar[bool] = False
     """Whether `decide` looks at the judgements of the lists, as only a ceiling does."""
+    learns_slowly: ClassVar[bool] = False
+    """Whether `fit` takes minutes, as that of a network does."""
     trusted: bool = False
     """Set on an object that was checked, needs no fit, and that nobody else can change."""
     _kept: ClassVar[tuple[str, ...]] = ()
@@ -69,11 +72,9 @@ class Truncator(Drawn, ABC):
     higher_is_better_: bool
     queries_: int
 
-    _classes: ClassVar[dict[str, type[Truncator]]] = {}
-
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        Truncator._classes[cls.__name__] = cls
+        refuse_impostor(cls)
 
     # What a subclass writes.
 
@@ -436,6 +437,12 @@ class Truncator(Drawn, ABC):
         """Return class, parameters and what was learned as plain data."""
         who = type(self).__name__
         params = self.get_params(deep=False)
+        if unknown := params.keys() - self.parameters.keys():
+            raise InvalidParameterError(
+                "parameters must say what each argument may be before it can be saved, "
+                f"got nothing for {', '.join(sorted(unknown))}",
+                who=who,
+            )
         learned = {
             name: getattr(self, name)
             for name in self._learned()
@@ -443,11 +450,12 @@ class Truncator(Drawn, ABC):
         }
         if unknown := learned.keys() - self._kinds_of_learned().keys() - {*self._kept}:
             raise InvalidParameterError(
-                f"{who}: state must say what each learned attribute may be before it can be saved, "
-                f"got nothing for {', '.join(sorted(unknown))}"
+                "state must say what each learned attribute may be before it can be saved, "
+                f"got nothing for {', '.join(sorted(unknown))}",
+                who=who,
             )
         return {
-            "class": who,
+            "class": name_of(type(self)),
             "params": {name: encode(value, who=who, name=name) for name, value in params.items()},
             "learned": {name: encode(value, who=who, name=name) for name, value in learned.items()},
         }
