@@ -237,6 +237,11 @@ def test_a_sample_is_drawn_from_the_run(review: Path, capsys: pytest.CaptureFixt
     assert row["read"] == running.state.read
     assert row["at_least"] == pytest.approx(running.state.at_least)
     assert row["next"] == [f"d{i}" for i in running.upcoming(2)]
+    assert main(["stop", "--protocol", "p.jsonl", "--total", "300", *options[:4]]) == 0
+    assert main(["stop", "run.txt", "--judged", "qrels.txt", "--protocol", "p.jsonl"]) == 0
+    said = capsys.readouterr()
+    assert "rule Target, recall 0.5, confidence 0.95, finds None, seed 3, total 300" in said.out
+    assert said.err == ""  # reading a sample leaves no gaps
 
 
 def test_a_protocol_is_fixed_before_the_first_look_and_kept(

@@ -175,6 +175,7 @@ def _in_force(args: Namespace, protocol: Protocol) -> Rule:
                 f"{fixed}, got {asked}; --amend REASON makes a new protocol, on record"
             )
     args.total = protocol.total
+    args.sample = rule.seed if isinstance(rule, Target) else None
     return rule
 
 
