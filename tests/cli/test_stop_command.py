@@ -174,6 +174,15 @@ def test_contradictions_and_what_the_run_does_not_have_are_named(
         assert message in capsys.readouterr().err
 
 
+def test_a_workbook_is_refused_with_the_way_out(
+    review: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, data in (("review.xlsx", b"PK\x03\x04.."), ("review.xls", b"\xd0\xcf\x11\xe0..")):
+        Path(name).write_bytes(data)
+        assert main(["stop", "--judged", name]) == 1
+        assert "got a workbook; in the spreadsheet, use Save As" in capsys.readouterr().err
+
+
 def test_gaps_in_the_reading_are_told(review: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("qrels.txt").write_text("r 0 d0 1\nr 0 d9 0\n")
     assert main(["stop", "run.txt", "--judged", "qrels.txt"]) == 0
