@@ -1,4 +1,4 @@
-"""What each rule finds and reads on finished reviews, and what peeking does to the certificate.
+"""What each rule finds and reads on finished reviews, and simulations that try to break them.
 
 Whatever is learned is learned from the other reviews: both rankings of a review are left out.
 """
@@ -17,15 +17,22 @@ from experiments.stop.reviews import RUNS, Ranking, rankings
 from experiments.stop.rivals import knee, perfect, poisson, run_of_irrelevant
 from paretocut.stopping import Certificate, Quantile, Target, plan
 from paretocut.stopping.rules import Earlier
+from paretocut.stopping.urns import needed
 
-__all__ = ["PARTS", "TARGETS", "YEARS", "measure", "random_order"]
+__all__ = ["PARTS", "TARGETS", "measure", "simulated"]
 
 TARGETS = (0.8, 0.9, 0.95)
 RELIABILITIES = (0.95, 0.9, 0.8)
 LOOKS = (0.05, *np.arange(0.1, 0.95, 0.1).round(1))  # shares read at which the state is looked at
-YEARS = ("2017", "2019")
+# From which rankings `Quantile` learns, and on which it is used: parts of the names of runs.
+TRANSFERS = tuple(
+    (learned, used)
+    for learned in ("Waterloo", "AMC", "2019")
+    for used in ("Waterloo", "AMC", "2019")
+    if learned != used
+)
 SEEDS = 3  # samples of `Target`
-RANDOM = 400  # reviews of each kind in random order
+RANDOM = 1000  # simulated reviews of each kind
 RANDOM_KINDS = ((1000, 10), (1000, 50), (1000, 200), (5000, 50), (5000, 250))
 PARTS: dict[str, Callable[[Ranking], bool]] = {
     **{run: (lambda one, run=run: one.run == run) for run in RUNS},  # type: ignore[misc]
@@ -52,13 +59,20 @@ class AsPublished(Quantile):
 def _least(kind: type[Quantile], recall: float) -> list[float]:
     """Return the least p-value of each ranking before the recall was reached."""
     tested = kind(recall).tested
-    return [Earlier.of([one.relevant], recall, tested).least[0] for one in rankings()]
+    return [Earlier.of([one.relevant], None, recall, tested).least[0] for one in rankings()]
 
 
 def _learned(rule: Quantile, teaches: Callable[[Ranking], bool]) -> Quantile:
     """Return the rule, learned from some of the rankings."""
     pairs = zip(rankings(), _least(type(rule), rule.recall), strict=True)
-    rule._learn(Earlier(sorted(p for one, p in pairs if teaches(one)), [1, 10**9], [1e-9, 1.0]))
+    least = sorted(p for one, p in pairs if teaches(one))
+    depths = [
+        float(np.mean(finds[: needed(finds.size, rule.recall)] + 1)) / one.relevant.size
+        for one in rankings()
+        if teaches(one)
+        for finds in [np.flatnonzero(one.relevant)]
+    ]
+    rule._learn(Earlier(least, [1, 10**9], [1e-9, 1.0], [min(depths), max(depths)]))
     return rule
 
 
@@ -142,16 +156,23 @@ def _stops() -> list[dict[str, Any]]:
     return rows
 
 
-def random_order(total: int, relevant: int, recall: float, reviews: int) -> dict[str, Any]:
-    """Return how often the certificate falls short if the ranking is worth nothing."""
+def simulated(order: str, total: int, relevant: int, recall: float, reviews: int) -> dict[str, Any]:
+    """Return how often the certificate falls short at the edge of its assumption.
+
+    The order is random, or begins well and ends random: 70 % of the relevant documents are in the
+    first fifth.
+    """
     rng, short, read = np.random.default_rng(0), 0, 0
+    cut, early = (total // 5, round(0.7 * relevant)) if order == "well begun" else (0, 0)
     for _ in range(reviews):
-        review = rng.permutation(np.arange(total) < relevant)
+        head = rng.permutation(np.arange(cut) < early)
+        tail = rng.permutation(np.arange(total - cut) < relevant - early)
+        review = np.concatenate([head, tail])
         stop = Certificate(recall).replay(review)
         short += review[:stop].sum() < recall * relevant - 1e-9
         read += stop
     shares = {"short": int(short) / reviews, "read": read / reviews / total}
-    return {"total": total, "relevant": relevant, "target": recall, **shares}
+    return {"order": order, "total": total, "relevant": relevant, "target": recall, **shares}
 
 
 def _states() -> list[dict[str, Any]]:
@@ -184,16 +205,25 @@ def _states() -> list[dict[str, Any]]:
     return rows
 
 
-def _years() -> list[dict[str, Any]]:
-    """Return what happens if the earlier reviews are those of the other year."""
+def _transfers() -> list[dict[str, Any]]:
+    """Return what happens if the earlier reviews were ranked by another system."""
     rows = []
-    for year in YEARS:
-        tested = [one for one in rankings() if year in one.run]
+    for learned, used in TRANSFERS:
         for recall in TARGETS:
-            rule = _learned(Quantile(recall, 0.9), lambda one, year=year: year not in one.run)
-            reads = [(one, rule.replay(one.relevant)) for one in tested]
-            stops = [(one, read, int(one.relevant[:read].sum())) for one, read in reads]
-            rows.append({"year": year, "target": recall, **_summary(stops, recall)})
+            rule = _learned(Quantile(recall, 0.9), lambda one, learned=learned: learned in one.run)
+            assert rule.earlier_ is not None
+            stops, noticed = [], 0
+            for one in rankings():
+                if used not in one.run:
+                    continue
+                read = rule.replay(one.relevant)
+                finds = np.flatnonzero(one.relevant[:read])
+                stops.append((one, read, finds.size))
+                fails = finds.size < recall * one.relevant.sum() - 1e-9
+                depth = (finds.mean() + 1) / one.relevant.size
+                noticed += bool(fails and depth > rule.earlier_.depths[1])
+            row = {"learned": learned, "used": used, "target": recall, **_summary(stops, recall)}
+            rows.append({**row, "reviews": len(stops), "noticed": noticed})
     return rows
 
 
@@ -220,20 +250,25 @@ def measure() -> dict[str, Any]:
     rows = _stops()
     say("the state along the way")
     states = _states()
-    say("the other year")
-    years = _years()
+    say("other rankings")
+    transfers = _transfers()
     say("prices")
     prices = _prices()
-    say("reviews in random order")
-    kinds = [(*kind, recall) for kind in RANDOM_KINDS for recall in TARGETS]
-    peeking = [random_order(*kind, RANDOM) for kind in kinds]
+    say("simulated reviews")
+    orders = ("random", "well begun")
+    simulations = [
+        simulated(order, *kind, recall, RANDOM)
+        for order in orders
+        for kind in RANDOM_KINDS
+        for recall in TARGETS
+    ]
     return {
         "rankings": len(rankings()),
         "reviews": len({one.review for one in rankings()}),
         "random": RANDOM,
         "stops": rows,
         "states": states,
-        "years": years,
+        "transfers": transfers,
         "prices": prices,
-        "peeking": peeking,
+        "simulations": simulations,
     }

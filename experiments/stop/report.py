@@ -8,7 +8,7 @@ from typing import Any
 
 from experiments.pages import GREY, fill, picture, share, spread, table
 from experiments.results import read
-from experiments.stop.measure import PARTS, TARGETS, YEARS
+from experiments.stop.measure import PARTS, TARGETS
 
 __all__ = ["draw", "pages"]
 
@@ -39,7 +39,7 @@ def _rows(content: Mapping[str, Any]) -> Rows:
 def pages() -> dict[str, str]:
     """Return the page and its tables by their paths."""
     content = read("stop")
-    rows, states, peeking = _rows(content), content["states"], content["peeking"]
+    rows, states, simulations = _rows(content), content["states"], content["simulations"]
     names = list(dict.fromkeys(rule for rule, _ in rows))
     reads = {name: [rows[name, target]["read"] for target in TARGETS] for name in names}
     inside = sum(row["inside"] * row["reviews"] for row in states)
@@ -64,12 +64,12 @@ def pages() -> dict[str, str]:
         "details": _details(rows, names),
         "parts": _parts(rows),
         "random": content["random"],
-        "peeking": _peeking(peeking),
-        "worst": share(max(row["short"] for row in peeking)),
+        "simulations": _simulations(simulations),
+        "worst": share(max(row["short"] for row in simulations), 1),
         "inside": share(inside / looks),
         "sure": spread((100 * row["sure_held"] for row in states), "{:.0f}"),
         "states": _states(states),
-        "years": _years(content["years"]),
+        "transfers": _transfers(content["transfers"]),
         "prices": _prices(content["prices"]),
         "commit": content["commit"],
     }
@@ -124,20 +124,26 @@ def _parts(rows: Rows) -> str:
     return table(head, lines)
 
 
-def _peeking(cells: list[Mapping[str, Any]]) -> str:
-    head = ["documents", "relevant", *(f"recall {target:g}: short of it" for target in TARGETS)]
-    kinds = dict.fromkeys((cell["total"], cell["relevant"]) for cell in cells)
-    by_kind = {(cell["total"], cell["relevant"], cell["target"]): cell for cell in cells}
+def _simulations(cells: list[Mapping[str, Any]]) -> str:
+    head = ["order", "documents", "relevant", *(f"recall {target:g}" for target in TARGETS)]
+    kinds = dict.fromkeys((cell["order"], cell["total"], cell["relevant"]) for cell in cells)
+    by_kind = {
+        (*(cell[key] for key in ("order", "total", "relevant", "target")),): cell for cell in cells
+    }
     lines = (
-        [f"{total:,}", str(relevant)]
-        + [share(by_kind[total, relevant, target]["short"], 1) for target in TARGETS]
-        for total, relevant in kinds
+        [order, f"{total:,}", str(relevant)]
+        + [
+            f"{share(cell['short'], 1)} short, {cell['read']:.2f} read"
+            for target in TARGETS
+            for cell in [by_kind[order, total, relevant, target]]
+        ]
+        for order, total, relevant in kinds
     )
     return table(head, lines)
 
 
 def _states(states: list[Mapping[str, Any]]) -> str:
-    head = ["read", "true recall", "recall to expect", "mean error", "inside the interval"]
+    head = ["read", "true recall", "best guess", "mean error", "inside the interval"]
     lines = (
         [
             *(share(row["share"]), f"{row['true']:.2f}", f"{row['expected']:.2f}"),
@@ -148,15 +154,21 @@ def _states(states: list[Mapping[str, Any]]) -> str:
     return table(head, lines)
 
 
-def _years(years: list[Mapping[str, Any]]) -> str:
-    by_year = {(row["year"], row["target"]): row for row in years}
-    head = ["`Quantile`, 90 %, stops the reviews of", *(f"recall {target:g}" for target in TARGETS)]
+def _transfers(cells: list[Mapping[str, Any]]) -> str:
+    pairs = dict.fromkeys((cell["learned"], cell["used"]) for cell in cells)
+    by_pair = {(cell["learned"], cell["used"], cell["target"]): cell for cell in cells}
+    head = ["learned from, used on", *(f"recall {target:g}" for target in TARGETS)]
     lines = (
-        [f"{year}, learned from the other year"]
-        + [_cell(by_year[year, target]) for target in TARGETS]
-        for year in YEARS
+        [f"{learned}, {used}"] + [_transfer(by_pair[learned, used, target]) for target in TARGETS]
+        for learned, used in pairs
     )
     return table(head, lines)
+
+
+def _transfer(cell: Mapping[str, Any]) -> str:
+    short = round((1 - cell["held"]) * cell["reviews"])
+    noticed = f"; warned in {cell['noticed']} of {short} short" if short else ""
+    return f"{_cell(cell)}{noticed}"
 
 
 def _prices(prices: list[Mapping[str, Any]]) -> str:

@@ -62,6 +62,7 @@ def learned_from(some: list[Ranking]) -> dict[str, Any]:
         "least": {name: _down(rule.earlier_.least) for name, rule in rules.items()},
         "totals": known.totals,
         "shares": known.shares,
+        "means": {name: rule.earlier_.depths for name, rule in rules.items()},
         "depths": np.round(depths, 3).tolist(),
     }
 

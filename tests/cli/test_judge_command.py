@@ -162,7 +162,7 @@ def test_a_person_reads_down_a_list_and_sees_the_state_of_the_rule(folder: Path)
         numbers.append(question(shown)[2])
         assert "u unsure" not in shown
         person.press("y" if is_relevant(shown) else "n")
-    state = person.screen(7) + person.wait_for("Recall: surely")
+    state = person.screen(7) + person.wait_for("lower bound")
     assert "7 of 30 answered" in state
     assert "go on: 7 of 30 documents read, 5 of them" in " ".join(state.split())
     assert numbers == ["0", "1", "2", "3", "4", "5", "6"]  # from the top

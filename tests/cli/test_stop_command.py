@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
+import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +41,13 @@ def as_json(state: pc.stopping.State) -> dict[str, object]:
     return {**vars(state), "interval": list(state.interval), "warnings": list(state.warnings)}
 
 
+def of_state(row: dict[str, object]) -> dict[str, object]:
+    """Return a row of --json without the record of who looked at what."""
+    record = ("promise", "input", "date", "reviewer", "paretocut")
+    assert set(record) <= set(row)
+    return {key: value for key, value in row.items() if key not in record}
+
+
 @pytest.mark.parametrize(
     ("options", "rule"),
     [
@@ -54,10 +64,13 @@ def test_stop_says_what_the_library_says(
 ) -> None:
     assert main(["stop", "run.txt", "--judged", "part.txt", "--json", *options]) == 0
     (row,) = json_lines(capsys.readouterr().out)
-    assert row == {"query_id": "r", **as_json(state_after(rule, 150))}
+    assert of_state(row) == {"query_id": "r", **as_json(state_after(rule, 150))}
     assert main(["stop", "run.txt", "--judged", "part.txt", *options]) == 0
     said = capsys.readouterr().out
-    assert said.startswith(f"r: {row['reason']}. Recall: at least {row['at_least']:.2f}")
+    bound = (
+        f"{100 * row['confidence']:.0f} % lower bound {math.floor(100 * row['at_least']) / 100:.2f}"
+    )
+    assert said.startswith(f"r: {row['reason']}. Recall: {bound}, best guess ")
 
 
 def test_a_saved_rule_decides(review: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -67,7 +80,7 @@ def test_a_saved_rule_decides(review: Path, capsys: pytest.CaptureFixture[str]) 
     rule.save("rule.json")
     assert main(["stop", "run.txt", "--judged", "part.txt", "--rule", "rule.json", "--json"]) == 0
     (row,) = json_lines(capsys.readouterr().out)
-    assert row == {"query_id": "r", **as_json(state_after(rule, 150))}
+    assert of_state(row) == {"query_id": "r", **as_json(state_after(rule, 150))}
 
 
 @pytest.mark.parametrize("kind", ["spreadsheet", "asreview", "with a run"])
@@ -76,7 +89,10 @@ def test_a_csv_in_the_order_of_reading_will_do(
 ) -> None:
     rows = [f"d{i},{'yes' if RELEVANT[i] else 'no'}" for i in range(150)]
     if kind == "spreadsheet":
-        lines = ["doc_id,relevant", *rows, *(f"d{i}," for i in range(150, 300))]
+        # As people have it: capitals, semicolons, Latin-1.
+        rows = [row.replace(",", ";") for row in rows]
+        lines = ["Doc_ID;Decision;Título", *(f"{row};é" for row in rows)]
+        lines += [f"d{i};;é" for i in range(150, 300)]
     elif kind == "with a run":
         lines = ["doc_id,relevant", *rows]
     else:
@@ -85,12 +101,13 @@ def test_a_csv_in_the_order_of_reading_will_do(
         read = [f"{i},Title,{int(RELEVANT[i])},{at[i]}" for i in range(150)]
         rest = [f"{i},Title,," for i in range(150, 300)]
         lines = ["record_id,title,asreview_label,asreview_time", *rest, *reversed(read)]
-    Path("judged.csv.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
-    run = ["run.txt"] if kind == "with a run" else []
+    code = "latin-1" if kind == "spreadsheet" else "utf-8"
+    Path("judged.csv.gz").write_bytes(gzip.compress("\n".join(lines).encode(code)))
+    run = {"with a run": ["run.txt"], "spreadsheet": ["--in-reading-order"]}.get(kind, [])
     assert main(["stop", *run, "--judged", "judged.csv.gz", "--json"]) == 0
     (row,) = json_lines(capsys.readouterr().out)
-    name = "r" if run else ""
-    assert row == {"query_id": name, **as_json(state_after(Certificate(), 150))}
+    name = "r" if kind == "with a run" else ""
+    assert of_state(row) == {"query_id": name, **as_json(state_after(Certificate(), 150))}
 
 
 @pytest.mark.parametrize(
@@ -98,7 +115,12 @@ def test_a_csv_in_the_order_of_reading_will_do(
     [
         ("id,title\n1,a\n", "judged.csv:1: expected a column asreview_label or relevant"),
         ("id,label\n1,maybe\n", "judged.csv:2: label must be 1, 0 or empty, or yes or no"),
-        ("id,label\n1,1\n2,0\n1,0\n", "judged.csv:4: 1 must have one judgement, got yes and no"),
+        ("id,label\n1,1\n2,0\n1,1\n", "judged.csv:4: id must name each document once, got 1 here"),
+        ("id,label\n1,1\n,0\n", "judged.csv:3: id must name a document, got nothing"),
+        ("id,label,time\n1,1,nan\n", "judged.csv:2: time must be a time"),
+        ("id,Included,decision\n1,1,no\n", "judged.csv:2: included and decision must agree"),
+        ("id;label\n1;1;2\n", "judged.csv:2: expected 2 fields, got 3"),
+        ("PK\x03\x04", "got a workbook; in the spreadsheet, use Save As and choose CSV"),
         ("id,label,asreview_time\n1,1,noon\n", "judged.csv:2: asreview_time must be a time"),
         ("included,asreview_ranking\n1,1\n", "does not have it; export from ASReview 2"),
         ("id,label\nd999,1\n", "must judge documents of run.txt, got 1 others, such as d999"),
@@ -117,8 +139,15 @@ def test_bad_judgements_are_refused_with_their_line(
     [
         (["run.txt"], "one of --judged and --plan must be given"),
         (["--judged", "part.txt"], "RUN must be given with judgements in TREC format"),
-        (["--judged", "part.csv", "--total", "1"], "--total must be at least the 2 documents of"),
+        (
+            ["--judged", "part.csv", "--total", "1", "--in-reading-order"],
+            "--total must be at least the 2",
+        ),
         (["--judged", "part.csv", "--rule", "x", "--recall", "0.9"], "--recall must be left out"),
+        (["--judged", "part.csv"], "--total must be given, got none: part.csv lists no document"),
+        (["--judged", "part.csv", "--total", "9"], "--in-reading-order must be given for a file"),
+        (["--judged", "part.csv", "--sample", "1"], "RUN must be given with --sample"),
+        (["--judged", "part.csv", "--sample", "1", "--rule", "x"], "--sample must come without"),
         (["--plan", "0.1"], "--plan must come with RUN or --total, got neither"),
         (["run.txt", "--judged", "part.txt", "--recall", "1.5"], "recall must be in (0, 1]"),
         (["run.txt", "--judged", "part.txt", "--recall", "0.93", "--reliability", "0.9"], "0.93;"),
@@ -153,7 +182,7 @@ def test_gaps_in_the_reading_are_told(review: Path, capsys: pytest.CaptureFixtur
 
 def test_nothing_found_is_no_promise(review: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("judged.csv").write_text("label\n" + "0\n" * 99 + '""\n')
-    assert main(["stop", "--judged", "judged.csv"]) == 0
+    assert main(["stop", "--judged", "judged.csv", "--in-reading-order"]) == 0
     said = capsys.readouterr().out
     assert said == (
         "go on: 99 of 100 documents read, 0 of them relevant. Nothing can be said about the "
@@ -170,3 +199,99 @@ def test_the_plan_is_that_of_the_library(review: Path, capsys: pytest.CaptureFix
     first = capsys.readouterr().out.splitlines()[0]
     assert first.startswith(f"read {prices[0].read} (")
     assert first.endswith("of 300: Certificate, confidence 0.95")
+
+
+@pytest.mark.parametrize(
+    ("labels", "why"),
+    [
+        (["1", "", "0", ""], "1 rows without a judgement stand above rows with one"),
+        (["1", "1", "0", "0", ""], "the rows are sorted by the judgement"),
+        (["0", "0", "1", "1", ""], "the rows are sorted by the judgement"),
+    ],
+)
+def test_rows_that_cannot_be_in_reading_order_are_refused(
+    review: Path, capsys: pytest.CaptureFixture[str], labels: list[str], why: str
+) -> None:
+    rows = [f"{i},{label}" for i, label in enumerate(labels)]
+    Path("judged.csv").write_text("\n".join(["id,label", *rows]))
+    assert main(["stop", "--judged", "judged.csv", "--in-reading-order"]) == 1
+    assert why in capsys.readouterr().err
+    # With times the rows may stand in any order.
+    rows = [f"{row},{9 - i}" for i, row in enumerate(rows)]
+    Path("judged.csv").write_text("\n".join(["id,label,time", *rows]))
+    assert main(["stop", "--judged", "judged.csv"]) == 0
+
+
+def test_a_sample_is_drawn_from_the_run(review: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--recall", "0.5", "--sample", "3", "--next", "2", "--json"]
+    rule = pc.stopping.Target(0.5, seed=3)
+    running = rule.review(total=300)
+    for _ in range(200):
+        documents = running.upcoming(300)
+        running.add(bool(RELEVANT[documents[0]]))
+    read = sorted(running.trainable.keys() | set(running._judged))
+    Path("qrels.txt").write_text("".join(f"r 0 d{i} {int(RELEVANT[i])}\n" for i in read))
+    assert main(["stop", "run.txt", "--judged", "qrels.txt", *options]) == 0
+    (row,) = json_lines(capsys.readouterr().out)
+    assert row["promise"]["rule"] == "Target"
+    assert row["read"] == running.state.read
+    assert row["at_least"] == pytest.approx(running.state.at_least)
+    assert row["next"] == [f"d{i}" for i in running.upcoming(2)]
+
+
+def test_a_protocol_is_fixed_before_the_first_look_and_kept(
+    review: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fixed = ["stop", "--protocol", "review.jsonl"]
+    look = [*fixed, "run.txt", "--judged", "part.txt", "--reviewer", "Ada <Byron>"]
+    assert main(look) == 2
+    assert "--protocol must be made before the first look" in capsys.readouterr().err
+    assert not Path("review.jsonl").exists()
+    assert main([*fixed, "--recall", "0.9"]) == 2  # for how many documents?
+    assert main([*fixed, "--recall", "0.9", "--total", "300"]) == 0
+    said = capsys.readouterr().out
+    assert said == "review.jsonl fixes rule Certificate, recall 0.9, confidence 0.95, total 300\n"
+    assert main([*look, "--json"]) == 0
+    (row,) = json_lines(capsys.readouterr().out)
+    assert row["promise"] == {"rule": "Certificate", "recall": 0.9, "confidence": 0.95}
+    assert (row["reviewer"], row["paretocut"]) == ("Ada <Byron>", pc.__version__)
+    digest = hashlib.sha256(Path("part.txt").read_bytes()).hexdigest()
+    assert row["input"] == f"sha256:{digest}"
+    before = Path("review.jsonl").read_bytes()
+    for weaker in (["--recall", "0.5"], ["--total", "400"], ["--reliability", "0.9"]):
+        assert main([*look, *weaker]) == 2
+        assert "--amend REASON makes a new protocol, on record" in capsys.readouterr().err
+    assert Path("review.jsonl").read_bytes() == before
+    amended = ["--recall", "0.5", "--amend", "no money", "--report", "page.html"]
+    assert main([*look, *amended]) == 0
+    capsys.readouterr()
+    lines = [json.loads(line) for line in Path("review.jsonl").read_text().splitlines()]
+    kinds = ["format", "rule", "read", "rule", "read"]
+    assert all(kind in line for kind, line in zip(kinds, lines, strict=True))
+    assert (lines[3]["reason"], lines[3]["recall"], lines[4]["input"]) == (
+        "no money",
+        0.5,
+        f"sha256:{digest}",
+    )
+    page = Path("page.html").read_text()
+    assert "Ada &lt;Byron&gt;" in page
+    assert "no money" in page
+    for words in ("Records screened</td><td>150", "Records excluded</td><td>142", "lower bound"):
+        assert words in page
+    assert "urn" not in page.replace("return", "")
+
+
+def test_a_learned_rule_in_a_protocol_must_be_the_same_one(
+    review: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(0)
+    earlier = rng.random((30, 300)) < 0.5 * np.exp(-np.arange(300) / 20) + 0.01
+    Quantile(0.8, 0.8).fit(earlier).save("ours.json")
+    Quantile(0.8, 0.8).fit(earlier[:20]).save("other.json")
+    fixed = ["stop", "--protocol", "review.jsonl", "-q"]
+    assert main([*fixed, "--rule", "ours.json", "--total", "300"]) == 0
+    look = [*fixed, "run.txt", "--judged", "part.txt"]
+    assert main([*look, "--rule", "ours.json"]) == 0
+    for wrong in ([], ["--rule", "other.json"]):
+        assert main([*look, *wrong]) == 2
+        assert "must be the learned one that was fixed" in capsys.readouterr().err

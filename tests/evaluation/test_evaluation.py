@@ -268,7 +268,10 @@ def test_local_methods_work_with_embeddings() -> None:
         ({"truncators": []}, "truncators must be at least one"),
         ({"truncators": "surprise"}, "truncators must be a mapping of names"),
         ({"truncators": [FixedK(1), FixedK(1)]}, r"different names, got 'FixedK\(k=1\)' twice"),
-        ({"truncators": [3]}, "truncators must be truncators or one of surprise"),
+        (
+            {"truncators": [3]},
+            "truncators must be truncators, functions of lists or one of surprise",
+        ),
         ({"truncators": ["nope"]}, "name must be one of surprise"),
         ({"metrics": "f1"}, "metrics must be a sequence"),
         ({"metrics": ["f1", metrics.f1]}, "different names"),
@@ -402,3 +405,18 @@ def test_the_interval_of_an_estimated_share_stays_between_0_and_1() -> None:
     highs = [done[metric, name].high for metric in done.metrics for name in cuts]
     assert max(highs) == 1.0
     assert min(done[metric, name].low for metric in done.metrics for name in cuts) >= 0.0
+
+
+def half(lists: RankedLists) -> Any:
+    return lists.scores.lengths // 2
+
+
+def test_a_plain_function_is_a_method() -> None:
+    lists = judged_lists()
+    found = evaluate([half, FixedK(1)], lists, ["f1"], folds=2)
+    expected = metrics.f1(lists, lists.scores.lengths // 2)
+    assert found["f1", "half"].mean == pytest.approx(expected.mean())
+    named = evaluate({"mine": lambda lists: [1] * len(lists)}, lists, ["f1"], folds=2)
+    np.testing.assert_array_equal(
+        named.per_query("f1", "mine"), found.per_query("f1", "FixedK(k=1)")
+    )

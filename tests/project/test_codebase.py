@@ -183,3 +183,53 @@ def test_the_page_of_dependencies_says_what_the_package_declares() -> None:
     assert found == expected
     assert all(reason.strip() for _, _, reason in rows)
     assert all(f"`{tool}`" in page for tool in declared["build-system"]["requires"])
+
+
+def _defined(tree: ast.Module) -> set[str]:
+    """Return the names that a module defines: functions, classes, attributes, variables."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            names.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            names.add(node.attr)
+    return names
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith("_") and not name.endswith("__")
+
+
+def _is_own(owner: ast.expr) -> bool:
+    """Return whether an attribute is asked of the object itself: of self, cls or super()."""
+    if isinstance(owner, ast.Call):
+        owner = owner.func
+        return isinstance(owner, ast.Name) and owner.id == "super"
+    return isinstance(owner, ast.Name) and owner.id in ("self", "cls")
+
+
+def test_nobody_asks_for_a_hidden_name_of_another_module() -> None:
+    """Hidden names of our classes and modules stay where they are defined."""
+    trees = {
+        path: ast.parse(path.read_text(encoding="utf-8"))
+        for path in sorted((ROOT / "src").rglob("*.py"))
+    }
+    own = {path: _defined(tree) for path, tree in trees.items()}
+    ours = set().union(*own.values())  # hidden names of other libraries are their makers' matter
+    found = []
+    for path, tree in trees.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("paretocut"):
+                names = [alias.name for alias in node.names]
+                found += [
+                    f"{path.name}:{node.lineno} imports {name}"
+                    for name in names
+                    if _is_hidden(name) and name != "_kernel"
+                ]
+            elif isinstance(node, ast.Attribute) and _is_hidden(node.attr):
+                foreign = node.attr in ours and node.attr not in own[path]
+                if foreign and not _is_own(node.value):
+                    found.append(f"{path.name}:{node.lineno} {ast.unparse(node)}")
+    assert found == []

@@ -30,6 +30,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -174,7 +175,9 @@ def test_every_block_of_the_page_runs(
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     shutil.copytree(example, tmp_path, dirs_exist_ok=True)
     monkeypatch.syspath_prepend(tmp_path)
-    namespace: dict[str, Any] = {"__name__": "__main__"}
+    page_module = ModuleType("__main__")
+    monkeypatch.setitem(sys.modules, "__main__", page_module)  # classes are found by their names
+    namespace = vars(page_module)
     for block in blocks:
         try:
             if block.language == "python":

@@ -20,7 +20,6 @@ from paretocut.lists import RankedLists
 from paretocut.schema.kinds import Whole
 from paretocut.truncators import Conformal, FixedK, GlobalK, LocalK, ScoreThreshold, Surprise
 from paretocut.truncators.base import Truncator
-from paretocut.truncators.evidence import Clause
 
 
 @pytest.fixture
@@ -110,7 +109,7 @@ def test_a_function_cannot_be_saved_and_the_old_file_stays(tmp_path: Path) -> No
         ('{"format": "paretocut-truncator", "version": 1}', "not a truncator: 'class'"),
         (
             '{"format": "paretocut-truncator", "version": 1, "class": "os", "params": {}}',
-            r"--import MODULE\), got 'os'",
+            "class must be one of Accept, .* or the full name of a class of yours, got 'os'",
         ),
         (
             '{"format": "paretocut-truncator", "version": 1, "class": "FixedK",'
@@ -126,18 +125,121 @@ def test_a_file_that_is_no_truncator_is_refused(text: str, message: str, tmp_pat
         pc.load(path)
 
 
-def test_a_users_own_truncator_is_saved_like_any_other(tmp_path: Path) -> None:
-    class EveryOther(Truncator):
-        parameters: ClassVar = {"step": Whole(1)}
+class EveryOther(Truncator):
+    parameters: ClassVar = {"step": Whole(1)}
+    made: ClassVar[list[int]] = []
 
-        def __init__(self, step: int = 2) -> None:
-            self.step = step
+    def __init__(self, step: int = 2) -> None:
+        self.made.append(step)
+        self.step = step
 
-        def decide(self, lists: RankedLists) -> tuple[np.ndarray, Clause]:
-            return lists.scores.lengths // self.step, Clause("half of them")
+    def decide(self, lists: RankedLists) -> Any:
+        return lists.scores.lengths // self.step
 
-    EveryOther(3).save(tmp_path / "model.json")
-    assert pc.load(tmp_path / "model.json").predict([[3.0, 2.0, 1.0]]).tolist() == [1]
+
+_OURS = FixedK
+
+
+class FixedK(_OURS):  # type: ignore[no-redef]
+    """Of the same name as one of ours."""
+
+    def decide(self, lists: RankedLists) -> Any:
+        return np.minimum(lists.scores.lengths, 1)
+
+
+def saved(path: Path, **changes: Any) -> Path:
+    content = {"format": "paretocut-truncator", "version": 1, "params": {}, "learned": {}}
+    path.write_text(json.dumps(content | changes))
+    return path
+
+
+def test_a_users_own_truncator_is_saved_under_its_full_name(tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    EveryOther(3).save(path)
+    assert json.loads(path.read_text())["class"] == f"{__name__}.EveryOther"
+    assert pc.load(path).predict([[3.0, 2.0, 1.0]]).tolist() == [1]
+
+
+def test_a_users_class_never_takes_the_place_of_ours_nor_ours_of_it(tmp_path: Path) -> None:
+    # A file of FixedK came back as the user's class of that name, and the other way round.
+    path = tmp_path / "model.json"
+    _OURS(2).save(path)
+    assert type(pc.load(path)) is _OURS
+    FixedK(2).save(path)
+    assert type(pc.load(path)) is FixedK
+    assert pc.load(path).predict([[3.0, 2.0, 1.0]]).tolist() == [1]
+    program = "import sys, paretocut as pc; print(repr(pc.load(sys.argv[1])))"
+    done = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True)
+    assert f"got {__name__}.FixedK: import {__name__} before you load" in done.stderr
+
+
+def test_a_class_that_claims_to_be_ours_is_refused_when_it_is_defined() -> None:
+    with pytest.raises(InvalidParameterError, match=r"^FixedK: __module__ must be .*\.fixed"):
+        type("FixedK", (_OURS,), {"__module__": _OURS.__module__})
+
+
+def test_a_class_that_nobody_can_find_again_is_not_saved(tmp_path: Path) -> None:
+    class Local(_OURS):
+        pass
+
+    with pytest.raises(InvalidParameterError, match="Local, which is defined inside a function"):
+        Local().save(tmp_path / "model.json")
+    older, EveryOther.__qualname__ = EveryOther(), "FixedK"
+    try:
+        with pytest.raises(InvalidParameterError, match="FixedK, which is another class by now"):
+            older.save(tmp_path / "model.json")
+    finally:
+        EveryOther.__qualname__ = "EveryOther"
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("Unknown", "class must be one of Accept, .*, got 'Unknown'"),
+        ("ShapeRule", "class must be one of Accept, .*, got 'ShapeRule'"),
+        ("Truncator", "class must be one of Accept, .*, got 'Truncator'"),
+        ("paretocut.truncators.gaps.ShapeRule", "class must be one of Accept"),
+        ("paretocut.truncators.fixed.FixedK", "class must be one of Accept"),
+        (7, "class must be one of Accept, .*, got 7"),
+        ("lab.methods.Above", "got lab.methods.Above: import lab.methods before you load"),
+        ("__main__.Above", "got __main__.Above: define it in this program before you load"),
+        (f"{__name__}.Above", f"there is none in {__name__}"),
+        (f"{__name__}.Truncator", "must be a truncator that decides|one that has been imported"),
+        ("pathlib.Path", "class must be a truncator that decides, got pathlib.Path"),
+        ("os.system", "there is none in os"),
+    ],
+)
+def test_a_file_names_only_classes_that_decide(name: Any, message: str, tmp_path: Path) -> None:
+    with pytest.raises(DataFormatError, match=message):
+        pc.load(saved(tmp_path / "model.json", **{"class": name}))
+
+
+def test_no_constructor_runs_before_its_arguments_are_checked(tmp_path: Path) -> None:
+    EveryOther.made.clear()
+    for params in ({"step": 0}, {"step": "x"}, {"steps": 2}):
+        path = saved(tmp_path / "model.json", **{"class": f"{__name__}.EveryOther"}, params=params)
+        with pytest.raises(DataFormatError, match="step"):
+            pc.load(path)
+    assert EveryOther.made == []
+
+
+def test_what_was_not_declared_is_not_saved(tmp_path: Path) -> None:
+    with pytest.raises(InvalidParameterError, match=r"parameters must say .* nothing for secret"):
+        Undeclared().save(tmp_path / "model.json")
+    lists = RankedLists([[2.0, 1.0]], relevance=[[1, 0]])
+    with pytest.raises(InvalidParameterError, match=r"state must say .* nothing for k_"):
+        Forgetful().fit(lists).save(tmp_path / "model.json")
+
+
+class Undeclared(EveryOther):
+    def __init__(self, secret: int = 1) -> None:
+        self.secret = secret
+
+
+class Forgetful(_OURS):
+    def learn(self, lists: RankedLists) -> None:
+        self.k_ = 1
 
 
 VOTES = ("learned", "learned_", "$consensus-vote", "votes")

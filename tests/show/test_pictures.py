@@ -361,7 +361,7 @@ def test_a_calibration_shows_both_groups_and_the_gate(sign: float) -> None:
     background = pc.Background.fit(sign * nonsense, higher_is_better=sign > 0)
     bare = Calibrated(Consensus(), background)
     assert drawn(bare).find(f".//{SVG}polyline") is not None  # the law, as nothing else is known
-    calibrated = bare.record(nonsense=nonsense, log=queries)
+    calibrated = bare.record(nonsense=nonsense, unjudged=queries)
     root = drawn(calibrated)
     shown = words(root)
     assert f"gate: {calibrated.threshold():.4g}" in shown
@@ -467,7 +467,7 @@ def test_truncators_show_their_parameters_and_what_they_learned() -> None:
 
 
 def test_limits_set_afterwards_are_shown() -> None:
-    cut = FixedK(5).cut(planted()).limited(2, "all that fit into 500 tokens")
+    cut = FixedK(5).cut(planted()).limited(np.arange(2), "all that fit into 500 tokens")
     root = drawn(cut)
     assert len(dots(root, KEPT)) == 2
     assert "all that fit into 500 tokens" in words(root)

@@ -78,12 +78,25 @@ def test_without_a_find_nothing_is_promised(rule: Any) -> None:
 
 
 def test_the_certificate_by_hand() -> None:
-    # One find at the top of 100: it stops when 1 more among the rest is excluded at 5 %, that is
-    # when at most 4 of the 99 others are unread.
+    # One find at the top of 100: it stops when one more among the 99 others would be unread with a
+    # probability of at most z = 0.05 (1 - z), that is when at most 4 of them are unread.
     assert Certificate(0.95, 0.95).replay([True] + [False] * 99) == 96
     review = read_by(Certificate(0.95, 0.95), np.arange(100) < 1)
     assert review.state.at_least == 1.0
     assert "With 95 % confidence at least 95 % of" in review.state.reason
+    assert "Recall: 95 % lower bound 1.00, best guess 1.00 (1.00 to 1.00)." in str(review.state)
+
+
+@pytest.mark.parametrize("rule", [Certificate(0.9, 0.9), Quantile(0.8, 0.9)], ids=repr)
+def test_looking_before_each_find_is_looking_after_every_document(rule: Any) -> None:
+    for relevant in made_up(5, 200):
+        finds = np.flatnonzero(relevant)
+        looks = (
+            read
+            for read in range(1, 201)
+            if (so_far := finds[finds < read]).size and rule.stops(so_far, read, 200)
+        )
+        assert rule.replay(relevant) == next(looks, 200)
 
 
 def test_the_present_rate_is_played_on() -> None:
@@ -119,17 +132,36 @@ def test_the_rest_may_be_reordered_between_documents() -> None:
     assert review.state.read < Certificate(0.9).replay(relevant)
 
 
-def test_a_sample_counts_where_the_new_order_puts_it() -> None:
+def test_target_takes_only_an_order_made_without_its_sample() -> None:
     relevant = np.arange(400) % 4 == 0
     review = Target(0.8).review(total=400)
     while not review._sample_is_full:
         review.add(bool(relevant[review._next()]))
     drawn = review.state.read
-    review.reorder(np.argsort(~relevant, kind="stable").tolist())
+    assert review.trainable == {}  # the sample's labels are not handed out
+    best = np.argsort(~relevant, kind="stable").tolist()
+    with pytest.raises(InvalidParameterError, match="without the labels of the sample"):
+        review.reorder(best)
+    unread = [document for document in best if document not in review._judged]
+    with pytest.raises(InvalidParameterError, match=r"every document of review.unreached, those"):
+        review.reorder(unread, only_from_trainable=True)
+    # Whoever knows every label without having seen the sample's may put the relevant ones first.
+    review.reorder(best, only_from_trainable=True)
     for document in review.to_read():
         review.add(bool(relevant[document]))
     assert drawn < review.state.read < Target(0.8).replay(relevant)
     assert review.state.found >= 80
+    passed = review.trainable
+    assert set(passed) == set(best[: len(passed)])
+    assert all(relevant[document] == answer for document, answer in passed.items())
+
+
+def test_other_rules_hand_out_all_judgements() -> None:
+    review = Certificate().review(total=4)
+    review.add(True)
+    review.add(False)
+    assert review.trainable == {0: True, 1: False}
+    assert review.unreached == [2, 3]
 
 
 def test_reading_what_one_wants_is_allowed_but_not_twice_with_two_answers() -> None:
@@ -205,6 +237,26 @@ def test_the_level_is_the_kth_lowest_that_earlier_reviews_needed() -> None:
     assert rule.level == pytest.approx(rule.earlier_.least[1])
 
 
+def test_copies_of_a_review_count_once() -> None:
+    reviews = made_up(9)
+    with pytest.raises(InvalidParameterError, match="got 1 and 8 copies of them"):
+        Quantile().fit(reviews[:1] * 9)
+    once, twice = Quantile().fit(reviews), Quantile().fit(reviews * 2)
+    assert twice.level == once.level
+    assert (len(twice.earlier_.least), twice.earlier_.copies) == (9, 9)
+    assert "like 9 rankings" in read_by(twice, reviews[0]).state.reason
+
+
+def test_a_group_counts_once_by_its_hardest_review() -> None:
+    reviews = made_up(18)
+    groups = [i // 2 for i in range(18)]
+    rule = Quantile(0.9, 0.9).fit(reviews, groups=groups)
+    each = [Quantile(0.9, 0.5).fit([one]).earlier_.least[0] for one in reviews]
+    assert rule.earlier_.least == sorted(np.minimum(each[::2], each[1::2]).tolist())
+    with pytest.raises(InvalidParameterError, match="got 2 names for 18 reviews"):
+        Quantile().fit(reviews, groups=[1, 2])
+
+
 def test_the_promise_holds_for_new_reviews_of_the_same_kind() -> None:
     # 400 new reviews after 39 earlier ones, ten times: the reliability is 0.9 on average, and its
     # standard error about 0.02.
@@ -223,8 +275,14 @@ def test_a_review_unlike_the_earlier_ones_gets_a_warning() -> None:
     assert review.state.warnings == (
         "unlike the earlier reviews: 601 documents, they had 600 to 600",
     )
+    deep = rule.review(total=600)
+    for i in range(400):
+        deep.add(i % 20 == 19)
+    assert "unlike the earlier reviews: finds at 35 % of the list on average" in str(
+        deep.state.warnings
+    )
     rich = read_by(rule, np.arange(600) < 400).state
-    assert "about 67.83 % of the documents are relevant" in rich.warnings[0]
+    assert "about 67.83 % of the documents are relevant" in rich.warnings[-1]
     assert read_by(rule, made_up(1)[0]).state.warnings == ()
     assert "reviews like 12 rankings of finished reviews" in rich.reason
     shipped = read_by(Quantile(0.9), made_up(1)[0]).state.reason

@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from paretocut.stopping import Certificate
 from paretocut.stopping.urns import (
     fatal_miss,
-    first_stop,
     least_pvalue,
     log_factorials,
     most_missed,
@@ -82,34 +80,3 @@ def test_recall_in_whole_documents(recall: float) -> None:
         finds = needed(relevant, recall)
         assert finds >= recall * relevant - 1e-9 > finds - 1 - 1e-6
         assert finds + fatal_miss(finds, recall) > relevant
-
-
-@pytest.mark.parametrize("level", [0.05, 0.3])
-def test_looking_before_each_find_is_looking_after_every_document(level: float) -> None:
-    rng = np.random.default_rng(3)
-    for _ in range(20):
-        relevant = rng.random(150) < 0.6 * np.exp(-np.arange(150) / 30)
-        finds = np.flatnonzero(relevant)
-        stop = next(
-            read
-            for read in range(1, 151)
-            if (so_far := finds[finds < read]).size
-            and slow_pvalue(so_far, read, 150, fatal_miss(so_far.size, 0.9)) < level
-        )
-        assert first_stop(finds, 150, 0.9, level) == stop
-
-
-@pytest.mark.slow
-def test_peeking_costs_more_the_more_there_is_to_find() -> None:
-    # In a random order; 300 reviews each, so a standard error of at most 3 points.
-    rng = np.random.default_rng(0)
-
-    def short(relevant: int) -> float:
-        orders = [rng.permutation(np.arange(1000) < relevant) for _ in range(300)]
-        stops = [Certificate(0.8).replay(order) for order in orders]
-        reached = [order[:stop].sum() for order, stop in zip(orders, stops, strict=True)]
-        return float(np.mean(np.array(reached) < 0.8 * relevant))
-
-    few, many = short(10), short(200)
-    assert few < 0.06
-    assert 0.25 < many < 0.5

@@ -83,7 +83,12 @@ class DecisionFields(_declared()):  # type: ignore[misc]  # mypy sees no class i
         """Return the field as it is stored; a loaded component must decide as this one does."""
         return stored({info.field_name: value}, type(self).__name__)[info.field_name]
 
-    def _with(self, **fields: Any) -> Any:
+    @property
+    def chosen(self) -> Chosen:
+        """Who decides, and within which bounds."""
+        return self._chosen
+
+    def with_fields(self, **fields: Any) -> Any:
         """Return a component with these fields in place of whatever decides here."""
         deciding = {_FIELDS.get(name, name) for name in DECIDING}
         own = {name: getattr(self, name) for name in type(self).model_fields}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +14,30 @@ from paretocut.errors import DataFormatError, InvalidParameterError
 from paretocut.schema.files import naming
 
 
+def stamp(reviewer: str | None) -> dict[str, Any]:
+    """Return when, by whom and by which version of the package a line is written."""
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return {"date": now, "reviewer": reviewer, "paretocut": version("paretocut")}
+
+
 class Journal:
     """Entries of a file, one JSON object a line; without a path they are not kept.
 
-    The first line names the content of the file and its owner. A file that begins otherwise is
-    refused and left as it is. Half a line at the end, from a process that was killed, is removed.
+    The first line says what the file holds, and for whom. A file that begins otherwise is refused
+    and left as it is. Half a line at the end, from a process that was killed, is removed.
+
+    Parameters
+    ----------
+    path
+        The file; None for none.
+    holds
+        What the entries are, in one word.
+    head
+        What the first line must say; a new file gets it.
+    who, name
+        Who refuses, and the argument that names the file.
+    note
+        What the first line of a new file says besides; it may be anything in a file that exists.
     """
 
     def __init__(
@@ -27,6 +48,7 @@ class Journal:
         head: Mapping[str, Any],
         who: str,
         name: str,
+        note: Mapping[str, Any] | None = None,
     ) -> None:
         self.path = None if path is None else Path(path)
         self.entries: list[dict[str, Any]] = []
@@ -34,11 +56,17 @@ class Journal:
         if self.path is None:
             return
         wanted = {"format": f"paretocut-{holds}", "version": 1, **head}
-        lines = _lines(self.path, wanted, holds)
-        if not lines:
-            self.add(wanted)
+        data = self.path.read_bytes() if self.path.exists() else b""
+        first = _object(data.partition(b"\n")[0])
+        ours = first is not None and first.get("format") == wanted["format"]
+        if first is None or not ours:
+            # New, or its first line was cut off: before its note, or in it.
+            begun = json.dumps(wanted).encode()
+            if not begun.startswith(data) and (b"\n" in data or not data.startswith(begun[:-1])):
+                raise DataFormatError(str(path), 1, f"not a file of {holds}")
+            self._truncate(0)
+            self.add({**wanted, **(note or {})})
             return
-        first, *self.entries = lines
         for key, value in wanted.items():
             if first.get(key) != value:
                 other = f"other {key}"
@@ -49,37 +77,40 @@ class Journal:
                     f"got {str(path)!r}, which holds {holds} of {other}",
                     who=who,
                 )
+        whole = data.rfind(b"\n") + 1
+        cut_off = whole != len(data) and _object(data[whole:]) is None
+        for number, line in enumerate(data[: whole if cut_off else None].splitlines(), 1):
+            entry = _object(line)
+            if entry is None:
+                problem = f"expected a JSON object, got {line[:60]!r}"
+                raise DataFormatError(str(path), number, problem)
+            self.entries.append(entry)
+        del self.entries[0]
+        if cut_off:
+            self._truncate(whole)
+        elif whole != len(data):  # only the end of the line is missing
+            self._append(b"\n")
 
     def add(self, entry: Mapping[str, Any]) -> None:
-        """Write one line; it is in the file when this returns."""
+        """Write one line; it is in the file when this returns, or nothing of it is."""
         if self.path is not None:
-            with naming(str(self.path)), self.path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(entry) + "\n")
+            self._append(json.dumps(entry).encode() + b"\n")
 
+    def _append(self, data: bytes) -> None:
+        assert self.path is not None
+        with naming(str(self.path)), self.path.open("ab", buffering=0) as file:
+            end = file.seek(0, os.SEEK_END)
+            try:
+                while data:
+                    data = data[file.write(data) :]
+            except BaseException:
+                file.truncate(end)  # half a line would ruin the file for the next answer
+                raise
 
-def _lines(path: Path, head: Mapping[str, Any], holds: str) -> list[dict[str, Any]]:
-    """Return the objects of the file; half a line at its end is removed."""
-    data = path.read_bytes() if path.exists() else b""
-    whole = data.rfind(b"\n") + 1
-    first = _object(data.partition(b"\n")[0])
-    # Nothing is removed from a file that is not ours.
-    ours = first is not None and first.get("format") == head["format"]
-    if not ours and not json.dumps(head).encode().startswith(data):
-        raise DataFormatError(str(path), 1, f"not a file of {holds}")
-    if whole != len(data):
-        if _object(data[whole:]) is not None:  # only the end of the line is missing
-            with path.open("ab") as file:
-                file.write(b"\n")
-        else:
-            os.truncate(path, whole)
-            data = data[:whole]
-    found = []
-    for number, line in enumerate(data.splitlines(), 1):
-        entry = _object(line)
-        if entry is None:
-            raise DataFormatError(str(path), number, f"expected a JSON object, got {line[:60]!r}")
-        found.append(entry)
-    return found
+    def _truncate(self, size: int) -> None:
+        assert self.path is not None
+        if self.path.exists():
+            os.truncate(self.path, size)
 
 
 def _object(line: bytes) -> dict[str, Any] | None:

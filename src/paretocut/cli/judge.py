@@ -33,8 +33,9 @@ DESCRIPTION = f"""Shows one result after another and asks whether it is relevant
 ({", ".join(f"{key} {what}" for key, what in _KEYS.items())}). It asks about the most informative
 results, a few per query, and you can stop at any time. Every answer is saved at once in FILE.jsonl,
 and a second call continues there. At the end FILE holds the judgements as TREC qrels, for
-`paretocut fit RUN FILE --unjudged unknown`. With --recall, --confidence, --reliability or --rule it
-reads each list from the top instead, and says when to stop, as `paretocut stop` does."""
+`paretocut fit RUN FILE --unjudged unknown`. With --recall, --confidence, --reliability, --sample
+or --rule it reads each list from the top instead, and says when to stop, as
+`paretocut stop` does."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -56,6 +57,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     text = "share of the questions to ask twice, to see how often the judge agrees with itself"
     option(parser, "--repeats SHARE", text, float, default=0.0)
     option(parser, "--seed N", "random seed for the choice of results", int, default=0)
+    option(parser, "--reviewer NAME", "who judges, for the record in FILE.jsonl")
     add_rule(parser)
 
 
@@ -83,6 +85,8 @@ def run(args: Namespace) -> None:
         repeats=args.repeats,
         tolerance=args.tolerance,
         seed=args.seed,
+        reviewer=args.reviewer,
+        rule=None if rule is None else repr(rule),
     )
 
     def texts(question: Question) -> tuple[str, str]:

@@ -2,35 +2,50 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from argparse import ArgumentParser, Namespace, _ArgumentGroup
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
+from paretocut.callbacks.journal import stamp
 from paretocut.cli import arguments
 from paretocut.cli.arguments import option, positive_int
 from paretocut.cli.terminal import print_json, warn
 from paretocut.errors import InvalidParameterError, InvalidScoresError
-from paretocut.io import read_qrels, read_screening
+from paretocut.io import Screening, read_qrels, read_screening
+from paretocut.io.streams import open_target
 from paretocut.loading import load_as
-from paretocut.stopping import Certificate, Quantile, Review, plan
+from paretocut.show.review import review_page
+from paretocut.stopping import Certificate, Protocol, Quantile, Review, Target, plan
+from paretocut.stopping.protocol import described
+from paretocut.stopping.review import Rule
 
 SUMMARY = "say whether a review that reads down a ranking can stop"
-DESCRIPTION = """Reads what has been judged so far and says whether to stop: by a test on this
-review alone (--confidence), or by what was enough in earlier reviews (--reliability). Judgements
-are TREC qrels of the documents of RUN, or a CSV file with one row per document: a spreadsheet, or
-an export of ASReview. Such a file needs no RUN if it also lists the documents not read yet."""
+DESCRIPTION = """Reads what has been judged so far and says whether to stop: by this review alone
+(--confidence), by a random sample that is read first (--sample), or by what was enough in earlier
+reviews (--reliability). Judgements are TREC qrels of the documents of RUN, or a CSV file with one
+row per document: a spreadsheet, or an export of ASReview. Such a file needs no RUN if it also lists
+the documents not read yet, and says when each was read. With --protocol the promise is fixed in a
+file before the first look, and every look is kept there."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     arguments.add_input(parser, needed=False)
-    option(parser, "--judged FILE", "what has been judged: TREC qrels, or CSV in reading order")
+    option(parser, "--judged FILE", "what has been judged: TREC qrels, or CSV")
     add_rule(parser)
     option(parser, "--total N", "number of all documents, if no file lists them", positive_int)
+    option(parser, "--in-reading-order", "the rows of the CSV file are in the order of reading")
     option(parser, "--min-grade G", "smallest grade that counts as relevant", float, default=1)
     text = "before reading: print the price of each promise if this share is relevant"
     option(parser, "--plan PREVALENCE", text, float)
+    text = "file that fixes the promise, and keeps every look; without --judged it is made"
+    option(parser, "--protocol FILE", text)
+    option(parser, "--amend REASON", "change what the protocol fixed; the reason stays on record")
+    option(parser, "--reviewer NAME", "who looks, for the record")
+    option(parser, "--report FILE", "write one page (HTML) for a committee")
+    option(parser, "--next N", "also print the documents to read next", positive_int)
     option(parser, "--json", "one object per review, or per promise")
     option(parser, "-q --quiet", "no warnings")
 
@@ -40,21 +55,25 @@ def add_rule(parser: ArgumentParser | _ArgumentGroup) -> None:
     text = "share of the relevant documents to find (default: 0.95)"
     option(parser, "--recall R", text, float)
     promise = parser.add_mutually_exclusive_group()
-    text = "stop by the urn test on this review alone, with this confidence (default: 0.95)"
+    text = "stop by this review alone, with this confidence (default: 0.95)"
     option(promise, "--confidence C", text, float)
     text = "stop where this share of earlier reviews had reached the recall"
     option(promise, "--reliability P", text, float)
     option(promise, "--rule FILE", "a rule saved by `paretocut.stopping.Quantile`")
+    text = "read a random sample first, drawn with this seed: a promise for any ranking"
+    option(parser, "--sample SEED", text, int)
 
 
-def rule_given(args: Namespace) -> Certificate | Quantile | None:
+def rule_given(args: Namespace) -> Rule | None:
     """Return the rule that the options name; None without any."""
-    options = (args.recall, args.confidence, args.reliability, args.rule)
+    options = (args.recall, args.confidence, args.reliability, args.rule, args.sample)
     return None if all(given is None for given in options) else rule_of(args)
 
 
-def rule_of(args: Namespace) -> Certificate | Quantile:
+def rule_of(args: Namespace) -> Rule:
     """Return the rule that the options name, or the default."""
+    if args.sample is not None and (args.reliability is not None or args.rule is not None):
+        raise InvalidParameterError("--sample must come without --reliability and --rule, got both")
     if args.rule is not None:
         if args.recall is not None:
             raise InvalidParameterError("--recall must be left out with --rule, which has one")
@@ -63,23 +82,107 @@ def rule_of(args: Namespace) -> Certificate | Quantile:
     recall = 0.95 if args.recall is None else args.recall
     if args.reliability is not None:
         return Quantile(recall, args.reliability)
-    return Certificate(recall, 0.95 if args.confidence is None else args.confidence)
+    confidence = 0.95 if args.confidence is None else args.confidence
+    if args.sample is not None:
+        return Target(recall, confidence, seed=args.sample)
+    return Certificate(recall, confidence)
 
 
 def run(args: Namespace) -> None:
-    if (args.plan is None) == (args.judged is None):
-        raise InvalidParameterError("one of --judged and --plan must be given, got both or none")
-    if args.plan is not None:
+    if args.plan is not None or (args.judged is None and args.protocol is None):
+        if (args.plan is None) == (args.judged is None):
+            raise InvalidParameterError(
+                "one of --judged and --plan must be given, got both or none"
+            )
         _print_plan(args, 0.95 if args.recall is None else args.recall)
         return
-    for name, review in _reviews(args, rule_of(args)):
+    protocol = None if args.protocol is None else _protocol(args)
+    if args.judged is None:
+        return
+    rule = rule_of(args) if protocol is None else _in_force(args, protocol)
+    found = list(_reviews(args, rule))
+    if len(found) != 1 and (protocol is not None or args.report is not None):
+        raise InvalidParameterError(
+            f"--protocol and --report must be about one review, got {len(found)}"
+        )
+    source = _hash(args.judged)
+    for name, review, documents in found:
         state = review.state
+        if protocol is not None:
+            protocol.look(state, reviewer=args.reviewer, source=source)
+        ahead = [documents.get(i, i + 1) for i in review.upcoming(args.next or 0)]
         if args.json:
-            print_json({"query_id": name, **asdict(state)})
+            more = {"next": ahead} if args.next else {}
+            record = {"promise": described(rule), "input": source, **stamp(args.reviewer)}
+            print_json({"query_id": name, **asdict(state), **record, **more})
         else:
             sys.stdout.write((f"{name}: " if name else "") + f"{state}\n")
+            if ahead and not state.stop:
+                sys.stdout.write(f"read next: {', '.join(map(str, ahead))}\n")
         for warning in () if args.quiet else state.warnings:
             warn(f"{name}: {warning}" if name else warning)
+        if args.report is not None:
+            plans, looks = ([], []) if protocol is None else (protocol.plans, protocol.looks)
+            about = {**described(rule), **stamp(args.reviewer), "input": source}
+            page = review_page(review.curve, state, about, plans, looks)
+            with open_target(args.report) as out:
+                out.write(page.encode())
+
+
+def _protocol(args: Namespace) -> Protocol:
+    """Return the protocol of the options, made or amended as they say."""
+    rule, known = rule_given(args), Path(args.protocol).exists()
+    if not known and args.judged is not None:
+        raise InvalidParameterError(
+            f"--protocol must be made before the first look, without --judged, got "
+            f"{args.protocol}, which does not exist"
+        )
+    if not known and args.total is None:
+        raise InvalidParameterError("--total must be given to make a protocol, got none")
+    protocol = Protocol(args.protocol)
+    if not protocol.plans:
+        protocol.fix(rule or rule_of(args), total=args.total, reviewer=args.reviewer)
+    elif args.amend is not None:
+        rule = rule or protocol.rule()
+        total = args.total or protocol.total
+        protocol.fix(rule, total=total, reviewer=args.reviewer, reason=args.amend)
+    elif args.judged is None:
+        raise InvalidParameterError(
+            f"--protocol must name a new file, or come with --judged or --amend, got "
+            f"{args.protocol}, which fixes one"
+        )
+    else:
+        return protocol
+    if not (args.quiet or args.json):
+        recorded = stamp(None)
+        fixed = {key: one for key, one in protocol.plans[-1].items() if key not in recorded}
+        said = ", ".join(f"{key} {value}" for key, value in fixed.items())
+        sys.stdout.write(f"{args.protocol} fixes {said}\n")
+    return protocol
+
+
+def _in_force(args: Namespace, protocol: Protocol) -> Rule:
+    """Return the rule of the protocol; options that say otherwise are refused."""
+    given = rule_given(args)
+    rule = protocol.rule(given if isinstance(given, Quantile) else None)
+    for what, asked, fixed in (
+        ("rule", given and described(given), described(rule)),
+        ("--total", args.total, protocol.total),
+    ):
+        if asked and asked != fixed:
+            raise InvalidParameterError(
+                f"{what} must be the one that {args.protocol} fixed before the first look, "
+                f"{fixed}, got {asked}; --amend REASON makes a new protocol, on record"
+            )
+    args.total = protocol.total
+    return rule
+
+
+def _hash(path: str) -> str | None:
+    """Return the hash of a file; None for standard input."""
+    if path == "-":
+        return None
+    return f"sha256:{hashlib.sha256(Path(path).read_bytes()).hexdigest()}"
 
 
 def _print_plan(args: Namespace, recall: float) -> None:
@@ -103,8 +206,8 @@ def _print_plan(args: Namespace, recall: float) -> None:
                 )
 
 
-def _reviews(args: Namespace, rule: Certificate | Quantile) -> Iterator[tuple[str, Review]]:
-    """Yield the reviews with their names and all judgements so far."""
+def _reviews(args: Namespace, rule: Rule) -> Iterator[tuple[str, Review, dict[int, str]]]:
+    """Yield the reviews with their names, all judgements so far, and the names of documents."""
     ranks = _ranks(args)
     for name, judged, total in _judged(args, ranks):
         documents = ranks.get(name) or {document: i for i, document in enumerate(judged)}
@@ -120,7 +223,7 @@ def _reviews(args: Namespace, rule: Certificate | Quantile) -> Iterator[tuple[st
         review = rule.review(total=args.total or total)
         for document, relevant in judged.items():
             review.add(relevant, document=documents[document])
-        yield name, review
+        yield name, review, {i: document for document, i in documents.items()}
 
 
 def _ranks(args: Namespace) -> dict[str, dict[str, int]]:
@@ -146,8 +249,15 @@ def _judged(
                 f"RUN must hold one review for judgements in CSV, got {len(ranks)}"
             )
         screening = read_screening(args.judged)
-        name, documents = next(iter(ranks.items()), ("", {}))
-        yield name, screening.judged, len(documents) or screening.total
+        judged = screening.judged
+        if ranks:
+            ((name, documents),) = ranks.items()
+            if not screening.timed:
+                judged = _down_the_ranking(args, name, judged, documents)
+            yield name, judged, len(documents)
+            return
+        _check_order(args, screening)
+        yield "", judged, screening.total
         return
     if not ranks:
         raise InvalidParameterError("RUN must be given with judgements in TREC format, got none")
@@ -157,11 +267,43 @@ def _judged(
         if places is None:
             raise InvalidScoresError(f"{args.judged} must judge queries of RUN, got {query}")
         judged = dict(zip(map(str, names), (grades >= args.min_grade).tolist(), strict=True))
-        read = sorted(judged, key=lambda document: places.get(document, 0))
-        gaps = max((places.get(document, 0) for document in read), default=-1) + 1 - len(read)
-        if gaps > 0 and not args.quiet:
-            warn(
-                f"{query}: {gaps} documents above the last one judged are not judged, but the "
-                f"promise only holds if you read in the order of the ranking"
-            )
-        yield str(query), {document: judged[document] for document in read}, len(places)
+        yield str(query), _down_the_ranking(args, str(query), judged, places), len(places)
+
+
+def _down_the_ranking(
+    args: Namespace, name: str, judged: dict[str, bool], places: dict[str, int]
+) -> dict[str, bool]:
+    """Return the judgements in the order of the ranking, with a warning if it has gaps."""
+    read = sorted(judged, key=lambda document: places.get(document, 0))
+    gaps = max((places.get(document, 0) for document in read), default=-1) + 1 - len(read)
+    if gaps > 0 and not args.quiet and args.sample is None:
+        warn(
+            f"{name}: {gaps} documents above the last one judged are not judged, but the "
+            f"promise only holds if you read in the order of the ranking"
+        )
+    return {document: judged[document] for document in read}
+
+
+def _check_order(args: Namespace, screening: Screening) -> None:
+    """Refuse a spreadsheet that does not say what was read when, or how much there is."""
+    if args.sample is not None:
+        raise InvalidParameterError(
+            "RUN must be given with --sample, which draws from the ranking, got none"
+        )
+    if args.total is None and len(screening.judged) == screening.total:
+        raise InvalidParameterError(
+            f"--total must be given, got none: {args.judged} lists no document that is unread, so "
+            "it does not say how many there are"
+        )
+    if screening.timed:
+        return
+    if screening.disorder:
+        raise InvalidScoresError(
+            f"{args.judged} must be in the order of reading or have a column time, but "
+            f"{screening.disorder}"
+        )
+    if not args.in_reading_order:
+        raise InvalidParameterError(
+            f"--in-reading-order must be given for a file without a column time, got none: the "
+            f"promise depends on what was read when, and {args.judged} does not say it"
+        )

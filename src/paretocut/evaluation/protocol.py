@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -23,11 +23,35 @@ from paretocut.evaluation.result import Evaluation
 from paretocut.evaluation.values import Guess, values_of
 from paretocut.lists import IntArray, Ragged, RankedLists
 from paretocut.metrics import Metric, MetricLike
+from paretocut.schema.kinds import Kind, Sizes
 from paretocut.schema.parameters import check_int, check_positive_int, check_probability, shown
 from paretocut.truncators import Oracle, Truncator
 
-TruncatorsLike: TypeAlias = Mapping[str, Truncator | str] | Sequence[Truncator | str]
-"""Truncators by name, or a sequence of truncators and short names of the registry."""
+Rule: TypeAlias = Callable[[RankedLists], Any]
+"""A function that returns how many results of each list to keep."""
+TruncatorsLike: TypeAlias = Mapping[str, Truncator | str | Rule] | Sequence[Truncator | str | Rule]
+"""Truncators by name, or a sequence of truncators, short names of the registry and functions."""
+
+
+class _FunctionKind(Kind):
+    """Any function."""
+
+    def check(self, value: Any, sizes: Sizes) -> Any:
+        if not callable(value):
+            raise ValueError("a function")
+        return value
+
+
+class Function(Truncator):
+    """A function of lists as a truncator, which learns nothing."""
+
+    parameters: ClassVar = {"function": _FunctionKind()}
+
+    def __init__(self, function: Rule) -> None:
+        self.function = function
+
+    def decide(self, lists: RankedLists) -> Any:
+        return self.function(lists)
 
 
 def evaluate(
@@ -55,8 +79,9 @@ def evaluate(
     Parameters
     ----------
     truncators
-        Truncators by name, or a sequence of truncators (named by their repr) and short names
-        that `truncators.make` knows.
+        Truncators by name, or a sequence of truncators (named by their repr), of short names that
+        `truncators.make` knows, and of functions of `RankedLists` that return how many results of
+        each list to keep.
     lists
         Judged lists. The values of lists judged in part are estimates: the relevance of unjudged
         results is drawn from a model, which widens the intervals. There is then no ceiling and no
@@ -320,7 +345,7 @@ def _named(truncators: TruncatorsLike, *, ceiling: bool) -> dict[str, Truncator]
     if isinstance(truncators, Mapping):
         pairs = list(truncators.items())
     elif isinstance(truncators, Sequence) and not isinstance(truncators, str):
-        pairs = [(item if isinstance(item, str) else repr(item), item) for item in truncators]
+        pairs = [(_name(item), item) for item in truncators]
     else:
         raise InvalidParameterError(
             "truncators must be a mapping of names to truncators or a sequence of "
@@ -334,9 +359,11 @@ def _named(truncators: TruncatorsLike, *, ceiling: bool) -> dict[str, Truncator]
                 f"truncators must have different names, got {name!r} twice", who="evaluate"
             )
         made = registry.make(item) if isinstance(item, str) else item
+        if callable(made) and not isinstance(made, type):
+            made = Function(made)
         if not isinstance(made, Truncator):
             raise InvalidParameterError(
-                "truncators must be truncators or one of "
+                "truncators must be truncators, functions of lists or one of "
                 f"{', '.join(registry.names())}, got {item!r}",
                 who="evaluate",
             )
@@ -346,6 +373,10 @@ def _named(truncators: TruncatorsLike, *, ceiling: bool) -> dict[str, Truncator]
     if ceiling and not any(isinstance(item, Oracle) for item in named.values()):
         named.setdefault("oracle", Oracle())
     return named
+
+
+def _name(item: Truncator | str | Rule) -> str:
+    return item if isinstance(item, str) else getattr(item, "__name__", repr(item))
 
 
 def _measures(metrics: Sequence[MetricLike]) -> tuple[Metric, ...]:
@@ -376,8 +407,7 @@ def _check_lists(lists: RankedLists, truncators: dict[str, Truncator], argument:
     if lists.query_embeddings is not None:
         return
     for name, truncator in truncators.items():
-        params = truncator.get_params()
-        if any(value is not None for key, value in params.items() if _last(key) == "neighbors"):
+        if truncator.needs_embeddings:
             raise InvalidScoresError(
                 f"{argument} must have query_embeddings for truncator {name!r}, which "
                 "looks at neighbouring queries, got none",

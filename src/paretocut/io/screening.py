@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
 from paretocut.errors import DataFormatError
-from paretocut.io import csv
 from paretocut.io.streams import OpenSource, Source, open_source
 
 _LABELS = ("asreview_label", "relevant", "relevance", "included", "label", "decision")
 _IDS = ("doc_id", "record_id", "id")
-_TIME = "asreview_time"
+_TIMES = ("asreview_time", "time")
 _YES = {"1", "1.0", "true", "yes", "y", "relevant", "include", "included"}
 _NO = {"0", "0.0", "false", "no", "n", "irrelevant", "exclude", "excluded"}
+_WORKBOOK = b"PK\x03\x04"  # an .xlsx file is a zip archive
+_FEW = 2  # of each decision, before rows sorted by it look sorted
 
 
 @dataclass(frozen=True)
@@ -23,13 +28,20 @@ class Screening:
     Attributes
     ----------
     judged
-        Whether each document read is relevant, by its id, in the order of reading.
+        Whether each document read is relevant, by its id, in the order of reading if ``timed``,
+        and otherwise in the order of the rows.
     total
         Number of documents, read or not.
+    timed
+        Whether the file says when each document was read.
+    disorder
+        Why the rows cannot be in the order of reading; empty if they can.
     """
 
     judged: dict[str, bool]
     total: int
+    timed: bool = False
+    disorder: str = ""
 
 
 def read_screening(source: Source) -> Screening:
@@ -38,8 +50,9 @@ def read_screening(source: Source) -> Screening:
     The column ``asreview_label``, ``relevant``, ``relevance``, ``included``, ``label`` or
     ``decision`` holds 1 or 0, yes or no, included or excluded; it is empty for documents not read
     yet. The column ``doc_id``, ``record_id`` or ``id`` names the documents; without one they are
-    numbered from 1. The order of reading comes from the column ``asreview_time`` if there is one,
-    and otherwise from the order of the rows.
+    numbered from 1. The order of reading comes from the column ``asreview_time`` or ``time``.
+    Capitals do not matter. Commas, semicolons or tabs separate the columns, and text is UTF-8,
+    UTF-16 or, failing both, Windows-1252.
 
     Parameters
     ----------
@@ -49,66 +62,138 @@ def read_screening(source: Source) -> Screening:
     Raises
     ------
     DataFormatError
-        For a file without such columns, a label of another kind, a document with two labels, or an
-        export of ASReview 1, which does not say in what order the records were read.
+        For a file without such columns, a label or time of another kind, a row without an id, an id
+        that stands twice, two columns of judgements that disagree, a workbook, or an export of
+        ASReview 1, which does not say in what order the records were read.
 
     Examples
     --------
     >>> import io
-    >>> read_screening(io.BytesIO(b"id,title,relevant\n7,Ferns,yes\n8,Mosses,no\n9,Palms,\n"))
-    Screening(judged={'7': True, '8': False}, total=3)
+    >>> found = read_screening(io.BytesIO(b"id;Decision\n7;yes\n8;no\n9;\n"))
+    >>> found.judged, found.total
+    ({'7': True, '8': False}, 3)
     """
     with open_source(source) as opened:
-        header, rows = csv.table(opened)
-        label = next((name for name in _LABELS if name in header), None)
-        if label is None:
+        rows = _rows(opened)
+        _, header = next(rows, (1, []))
+        header = [name.strip().lower() for name in header]
+        labels = [i for i, name in enumerate(header) if name in _LABELS]
+        key = next((header.index(name) for name in _IDS if name in header), None)
+        clock = next((header.index(name) for name in _TIMES if name in header), None)
+        if not labels:
             got = ", ".join(header) or "nothing"
             raise DataFormatError(
                 opened.name, 1, f"expected a column {' or '.join(_LABELS)}, got {got}"
             )
-        if "asreview_ranking" in header and _TIME not in header:
+        if "asreview_ranking" in header and clock is None:
             raise DataFormatError(
                 opened.name,
                 1,
                 "expected the order of reading, got an export of ASReview 1, which does not have "
                 "it; export from ASReview 2, or put the rows in the order of reading",
             )
-        key = next((name for name in _IDS if name in header), None)
-        found: dict[str, tuple[float, bool] | None] = {}
+        names: dict[str, int] = {}  # and their lines
+        answers: list[bool | None] = []
+        times: list[float] = []
         for line, row in rows:
-            name = str(len(found) + 1) if key is None else row[key]
-            answer = _answer(opened, line, label, row[label])
-            judged = None if answer is None else (_moment(opened, line, row.get(_TIME, "")), answer)
-            before = found.setdefault(name, judged)
-            if before is None:
-                found[name] = judged
-            elif judged is not None and before[1] != answer:
+            name = str(len(names) + 1) if key is None else row[key].strip()
+            if not name:
                 raise DataFormatError(
-                    opened.name, line, f"{name} must have one judgement, got yes and no"
+                    opened.name, line, f"{header[key or 0]} must name a document, got nothing"
                 )
-    read = [(name, judged) for name, judged in found.items() if judged is not None]
-    read.sort(key=lambda one: one[1][0])  # stable: without times the rows stay in order
-    return Screening({name: answer for name, (_, answer) in read}, len(found))
+            if (before := names.setdefault(name, line)) != line:
+                problem = f"{header[key or 0]} must name each document once, got {name} here and in"
+                raise DataFormatError(opened.name, line, f"{problem} line {before}")
+            answers.append(_answer(opened, line, {header[i]: row[i] for i in labels}))
+            text = "" if clock is None or answers[-1] is None else row[clock]
+            times.append(_moment(opened, line, header[clock or 0], text))
+    read = [i for i, answer in enumerate(answers) if answer is not None]
+    timed = clock is not None and any(times)
+    in_order = sorted(read, key=lambda i: times[i])  # stable
+    ids = list(names)
+    judged = {ids[i]: bool(answers[i]) for i in in_order}
+    return Screening(judged, len(ids), timed, "" if timed else _disorder(answers))
 
 
-def _answer(source: OpenSource, line: int, label: str, text: str) -> bool | None:
-    word = text.strip().lower()
-    if word and word not in _YES | _NO:
+def _rows(source: OpenSource) -> Iterator[tuple[int, list[str]]]:
+    """Yield every row with the line it ends on, the header first."""
+    data = source.stream.read()
+    if data.startswith(_WORKBOOK):
+        problem = "expected text, got a workbook; in the spreadsheet, use Save As and choose CSV"
+        raise DataFormatError(source.name, 1, problem)
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        text = data.decode("utf-16", errors="replace")
+    else:
+        try:
+            text = data.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            text = data.decode("cp1252", errors="replace")
+    first = text.partition("\n")[0]
+    delimiter = max(",;\t", key=first.count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    width = 0
+    try:
+        for row in reader:
+            source.line = reader.line_num
+            if not row or (len(row) > 1 and not any(map(str.strip, row))):
+                continue
+            width = width or len(row)
+            if len(row) != width:
+                raise DataFormatError(
+                    source.name, source.line, f"expected {width} fields, got {len(row)}"
+                )
+            yield source.line, row
+    except csv.Error as error:
+        raise DataFormatError(source.name, source.line, f"expected CSV, got {error}") from None
+
+
+def _answer(source: OpenSource, line: int, texts: dict[str, str]) -> bool | None:
+    """Return the judgement of a row, on which all its columns must agree."""
+    found: dict[str, bool] = {}
+    for label, text in texts.items():
+        word = text.strip().lower()
+        if word and word not in _YES | _NO:
+            raise DataFormatError(
+                source.name, line, f"{label} must be 1, 0 or empty, or yes or no, got {text!r:.60}"
+            )
+        if word:
+            found[label] = word in _YES
+    if len(set(found.values())) > 1:
+        both = " and ".join(found)
         raise DataFormatError(
-            source.name, line, f"{label} must be 1, 0 or empty, or yes or no, got {text!r:.60}"
+            source.name, line, f"{both} must agree, got yes and no; keep the one that counts"
         )
-    return word in _YES if word else None
+    return next(iter(found.values()), None)
 
 
-def _moment(source: OpenSource, line: int, text: str) -> float:
+def _moment(source: OpenSource, line: int, column: str, text: str) -> float:
     """Return when a document was read: 0 for one that was known before the reading began."""
+    word = text.strip()
+    if not word:
+        return 0.0
     try:
-        return float(text) if text.strip() else 0.0
+        moment = float(word)
     except ValueError:
-        pass
-    try:
-        return datetime.fromisoformat(text.strip()).timestamp()
-    except ValueError:
+        try:
+            moment = datetime.fromisoformat(word).timestamp()
+        except ValueError:
+            moment = math.nan
+    if not math.isfinite(moment):
         raise DataFormatError(
-            source.name, line, f"{_TIME} must be a time, such as 2026-01-31 12:00, got {text!r:.60}"
-        ) from None
+            source.name,
+            line,
+            f"{column} must be a time, such as 2026-01-31 12:00, got {text!r:.60}",
+        )
+    return moment
+
+
+def _disorder(answers: list[bool | None]) -> str:
+    """Return why these rows cannot be in the order of reading; nothing if they can."""
+    last = max((i for i, answer in enumerate(answers) if answer is not None), default=-1)
+    if gaps := answers[: last + 1].count(None):
+        return f"{gaps} rows without a judgement stand above rows with one"
+    read = [answer for answer in answers if answer is not None]
+    several = min(read.count(True), read.count(False)) >= _FEW
+    if several and read in (sorted(read), sorted(read, reverse=True)):
+        return "the rows are sorted by the judgement"
+    return ""

@@ -265,9 +265,9 @@ def judge_lists(
         query_ids = np.concatenate([query_ids, as_text(absent)])
         judged_as = np.concatenate([judged_as, [position[name] for name in absent]])
     number = None if unjudged == "unknown" else qrels.num_relevant(min_grade=min_grade)[judged_as]
-    bare = lists._like(
+    bare = lists.like(
         scores=Ragged.unchecked(lists.scores.values, layout),
-        _query_ids=query_ids,
+        query_ids=query_ids,
         doc_ids=Ragged.unchecked(lists.doc_ids.values, layout),
         min_grade=min_grade,
         parts=None,
@@ -431,9 +431,9 @@ def _read(
 def _lists_of(columns: _Columns, higher_is_better: bool, min_grade: float = 1) -> RankedLists:
     query_ids, offsets, scores, doc_ids = columns
     # The kernel has refused scores that are not finite, and has sorted the results.
-    return RankedLists([])._like(
+    return RankedLists([]).like(
         scores=Ragged.unchecked(scores if higher_is_better else -scores, offsets),
-        _query_ids=query_ids,
+        query_ids=query_ids,
         doc_ids=Ragged.unchecked(doc_ids, offsets),
         higher_is_better=higher_is_better,
         min_grade=min_grade,

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from paretocut.callbacks.journal import Journal
+from paretocut.callbacks.journal import Journal, stamp
 from paretocut.decisions.wording import rounded
 from paretocut.errors import DataFormatError, InvalidParameterError
 from paretocut.judging.plan import known_relevance, planned
@@ -83,6 +83,10 @@ class JudgingSession:
     ----------
     lists, budget, path, repeats, tolerance, seed
         As for `paretocut.judge`; lists without document ids are allowed here.
+    reviewer
+        Who answers; the file names them beside every answer.
+    rule
+        The stopping rule that the answers are for; a file of another rule is refused.
 
     Attributes
     ----------
@@ -108,6 +112,8 @@ class JudgingSession:
         repeats: float = 0.0,
         tolerance: float | None = None,
         seed: int = 0,
+        reviewer: str | None = None,
+        rule: str | None = None,
     ) -> None:
         if not isinstance(lists, RankedLists):
             raise InvalidParameterError(
@@ -125,8 +131,11 @@ class JudgingSession:
         self._state = self._new_state()
         head: dict[str, Any] = {"seed": self.seed, "repeats": self.repeats}
         if path is not None:
-            head = {"lists": _fingerprint(lists), **head}
-        self._journal = Journal(path, holds="judgements", head=head, who="judge", name="path")
+            head = {"lists": _fingerprint(lists), **head, **({"rule": rule} if rule else {})}
+        self._reviewer = reviewer
+        self._journal = Journal(
+            path, holds="judgements", head=head, who="judge", name="path", note=stamp(reviewer)
+        )
         for number, event in enumerate(self._journal.entries, 2):
             try:
                 self._check(event)
@@ -331,7 +340,7 @@ class JudgingSession:
                 raise ValueError(f"{key} must be {name!r}, got {event[key]!r}")
 
     def _add(self, event: dict[str, Any]) -> None:
-        self._journal.add(event)
+        self._journal.add({**event, **stamp(self._reviewer)})
         self._take(event)
 
     def _take(self, event: dict[str, Any]) -> None:

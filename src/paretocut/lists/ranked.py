@@ -371,7 +371,7 @@ class RankedLists(Drawn):
         if vectors is not None:
             rows = self.scores.with_values(np.arange(self.scores.values.size))
             vectors = vectors[rows.take(positions).values]
-        return self._like(
+        return self.like(
             scores=self.scores.take(positions),
             relevance=None if self.relevance is None else self.relevance.take(positions),
             _query_ids=self.query_ids[positions],
@@ -401,8 +401,8 @@ class RankedLists(Drawn):
         [True, False, True]
         """
         column = grades(relevance, self.scores, self.query_ids, self.min_grade)
-        lists = self._like(relevance=column, _num_relevant=None)
-        return lists._like(_num_relevant=lists._checked_num_relevant(num_relevant))
+        lists = self.like(relevance=column, num_relevant=None)
+        return lists.like(num_relevant=lists._checked_num_relevant(num_relevant))
 
     def divided_by(self, divisors: ArrayLike) -> RankedLists:
         """Return the same lists, the scores of each divided by a positive number.
@@ -425,10 +425,12 @@ class RankedLists(Drawn):
                 "RankedLists.divided_by: divisors must leave scores finite, got one so small that "
                 "a score overflows"
             )
-        return self._like(scores=self.scores.with_values(scaled))
+        return self.like(scores=self.scores.with_values(scaled))
 
-    def _like(self, **columns: Any) -> RankedLists:
-        """Return lists with some columns replaced; they are known to keep the invariants."""
+    def like(self, **columns: Any) -> RankedLists:
+        """Return lists with other ``columns``, taken as they are: they must keep the invariants."""
+        for name in columns.keys() & {"query_ids", "num_relevant"}:  # stored as they were given
+            columns[f"_{name}"] = columns.pop(name)
         return object.__new__(RankedLists)._set(**(self.__dict__ | columns))
 
     def __iter__(self) -> Iterator[RankedList]:
@@ -513,7 +515,7 @@ class RankedLists(Drawn):
         def cut(column: Ragged | None) -> Ragged | None:
             return None if column is None else Ragged(column.values[keep], offsets)
 
-        return self._like(
+        return self.like(
             scores=cut(self.scores),
             relevance=cut(self.relevance),
             doc_ids=cut(self.doc_ids),
@@ -560,7 +562,7 @@ class RankedLists(Drawn):
                 columns[name] = Ragged(np.concatenate([part.values for part in column]), offsets)
             else:
                 columns[name] = np.concatenate(column)
-        return items[0]._like(**columns)
+        return items[0].like(**columns)
 
 
 def _without_judgements(name: str) -> InvalidScoresError:

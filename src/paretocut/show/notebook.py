@@ -177,7 +177,7 @@ def _calibrated(calibrated: Calibrated) -> str:
     """Return the picture of a calibration: best scores of nonsense and of queries, and the gate."""
     up = calibrated.background.higher_is_better
     sign, what = (1.0, "score") if up else (-1.0, "distance")
-    parts = [("nonsense", calibrated.nonsense_, NULL), ("queries", calibrated.log_, KEPT)]
+    parts = [("nonsense", calibrated.nonsense_, NULL), ("queries", calibrated.unjudged_, KEPT)]
     known = [(name, sign * tops, colour) for name, tops, colour in parts if tops is not None]
     if not known:
         return _gated(calibrated)

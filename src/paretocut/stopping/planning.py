@@ -63,7 +63,7 @@ def plan(
     --------
     >>> for price in plan(5000, 0.02, recall=0.9):
     ...     print(f"{price.read} with {price.rule}")
-    3612 with Certificate(recall=0.9, confidence=0.95)
+    3755 with Certificate(recall=0.9, confidence=0.95)
     3935 with Quantile(recall=0.9, reliability=0.95)
     3435 with Quantile(recall=0.9, reliability=0.9)
     3203 with Quantile(recall=0.9, reliability=0.8)

@@ -6,11 +6,14 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
+from math import floor
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from paretocut.decisions.wording import percent
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists import IntArray
 from paretocut.schema.kinds import Kind, Real
@@ -30,9 +33,10 @@ class State:
     read, found, total
         Documents read, relevant ones among them, and all documents of the review.
     at_least
-        Lower bound of the recall, at the confidence of the rule, or 95 %.
+        A lower bound of the recall, which holds with ``confidence`` at all times together, under
+        the assumptions of the rule: for `Quantile` those of `Certificate`.
     expected
-        The expected recall; None before the first relevant document.
+        The best guess of the recall; None before the first relevant document.
     interval
         Contains the true recall in about nine reviews out of ten; see `paretocut.stopping`.
     to_read_if_none, to_read
@@ -42,6 +46,8 @@ class State:
         The decision in words; once it is "stop", a sentence for the report of the review.
     warnings
         Reasons not to rely on the rule here.
+    confidence
+        Of the lower bound: that of the rule, or 0.95.
     """
 
     stop: bool
@@ -55,13 +61,15 @@ class State:
     to_read: int
     reason: str
     warnings: tuple[str, ...] = ()
+    confidence: float = 0.95
 
     def __str__(self) -> str:
         if self.expected is None:
             return f"{self.reason}."
         low, high = self.interval
         return (
-            f"{self.reason}. Recall: at least {self.at_least:.2f}, expected {self.expected:.2f} "
+            f"{self.reason}. Recall: {percent(self.confidence, exact=True)} lower bound "
+            f"{floor(100 * self.at_least) / 100:.2f}, best guess {self.expected:.2f} "
             f"({low:.2f} to {high:.2f})."
         )
 
@@ -78,10 +86,11 @@ class Recall:
 class Rule(ABC):
     """Base of the rules: each can replay a finished review and follow a running one."""
 
-    _parameters: ClassVar[Mapping[str, Kind]]
+    confidence: float
+    parameters: ClassVar[Mapping[str, Kind]]
 
     def __post_init__(self) -> None:
-        for name, kind in self._parameters.items():
+        for name, kind in self.parameters.items():
             value = check(kind, getattr(self, name), who=type(self).__name__, name=name)
             object.__setattr__(self, name, value)
 
@@ -106,11 +115,15 @@ class Rule(ABC):
         """
 
     @abstractmethod
-    def _promise(self) -> str:
-        """Return the promise of the rule, in a sentence."""
+    def promise(self) -> str:
+        """Return what the rule promises, in a sentence."""
 
-    def _warnings(self, total: int, share: float | None) -> tuple[str, ...]:
-        """Return reasons against the rule; the share of relevant documents may be unknown."""
+    def warnings(self, total: int, depth: float, share: float | None) -> tuple[str, ...]:
+        """Return what speaks against the rule.
+
+        ``depth`` is the mean place of the finds as a share of the ``total``; the ``share`` of
+        relevant documents may not be known yet.
+        """
         return ()
 
 
@@ -134,7 +147,7 @@ class Review(ABC):
     >>> for document in review.to_read():
     ...     review.add(relevant[document])
     >>> review.state.read, review.state.found
-    (181, 3)
+    (184, 3)
     """
 
     def __init__(self, rule: Rule, total: int) -> None:
@@ -190,7 +203,7 @@ class Review(ABC):
                     "judgement"
                 )
 
-    def reorder(self, documents: Iterable[int]) -> None:
+    def reorder(self, documents: Iterable[int], *, only_from_trainable: bool = False) -> None:
         """Put the documents that have not been reached into a new order.
 
         Parameters
@@ -198,6 +211,9 @@ class Review(ABC):
         documents
             Numbers of documents, best first. Those left out follow in their old order, and those
             that were reached before stay where they are.
+        only_from_trainable
+            Your word that the order was made from the judgements in `trainable` and no others.
+            `Target` refuses an order without it; the other rules do not need it.
         """
         given = np.array(list(documents))
         numbers = given.ndim == 1 and given.dtype.kind in "iu"
@@ -205,9 +221,41 @@ class Review(ABC):
             raise InvalidParameterError(
                 f"review: documents must be numbers below {self.total}, got {shown(documents)}"
             )
-        first, left = dict.fromkeys(given.tolist()), dict.fromkeys(self._rest)
+        self._arrange(dict.fromkeys(given.tolist()), only_from_trainable)
+
+    def _arrange(self, first: dict[int, None], blind: bool) -> None:
+        left = dict.fromkeys(self._rest)
         kept = [document for document in first if document in left]
         self._rest = deque([*kept, *(document for document in left if document not in first)])
+
+    @property
+    def trainable(self) -> dict[int, bool]:
+        """Judged documents from which a model that reorders the rest may learn."""
+        return dict(self._judged)
+
+    @property
+    def curve(self) -> list[int]:
+        """How many documents had been read when each relevant one was found."""
+        return [place + 1 for place in self._finds]
+
+    @property
+    def unreached(self) -> list[int]:
+        """Documents that the ranking has not reached, in its present order."""
+        self._next()
+        return list(self._rest)
+
+    def upcoming(self, count: int) -> list[int]:
+        """Return the documents to read next, if the rule does not stop before.
+
+        Parameters
+        ----------
+        count
+            How many, at most.
+        """
+        return list(islice((one for one in self._queue() if one not in self._judged), count))
+
+    def _queue(self) -> Iterable[int]:
+        return self._rest
 
     @property
     def state(self) -> State:
@@ -219,7 +267,7 @@ class Review(ABC):
         if read == self.total:
             reason = f"stop: all {read:,} documents read, {found:,} of them relevant"
         elif stop:
-            reason = f"stop: {done}. {self.rule._promise()}"
+            reason = f"stop: {done}. {self.rule.promise()}"
         elif not found:
             reason = (
                 f"go on: {done}. Nothing can be said about the recall before the first "
@@ -231,10 +279,11 @@ class Review(ABC):
                 "relevant documents keep coming at the present rate"
             )
         share = found / self.total / recall.expected if stop and recall.expected else None
-        warnings = self.rule._warnings(self.total, share)
+        depth = float(np.mean(self._finds) + 1) / self.total if found else 0.0
+        warnings = self.rule.warnings(self.total, depth, share)
         return State(
             *(stop, read, found, self.total, recall.at_least, recall.expected, recall.interval),
-            *(without, more, reason, warnings),
+            *(without, more, reason, warnings, self.rule.confidence),
         )
 
     def _next(self) -> int | None:

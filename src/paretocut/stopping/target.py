@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -33,7 +33,8 @@ class Target(Rule):
     recall
         Share of the relevant documents to find.
     confidence
-        Confidence that the recall is reached. It holds for any ranking, however often you look.
+        Confidence that the recall is reached. It holds for any ranking, however often you look,
+        and for any new order of the rest that was made without the labels of the sample.
     finds
         Relevant documents that the sample must hold; by default the fewest that support the
         promise: 14, 29 and 59 for a recall of 0.8, 0.9 and 0.95. With more, a few of them may be
@@ -47,6 +48,10 @@ class Target(Rule):
     for which a binomial of r trials with probability ``recall`` stays below j with this confidence.
     This is the quantile bound of QBCB. A collection with fewer relevant documents than the sample
     needs is read completely.
+
+    A model may reorder the rest, if it learns only from ``review.trainable``: documents that the
+    ranking has passed. Given those, the sample's other finds are a random part of the other
+    relevant documents, so the bound holds as before.
 
     References
     ----------
@@ -63,7 +68,7 @@ class Target(Rule):
     confidence: float = 0.95
     finds: int | None = None
     seed: int = 0
-    _parameters: ClassVar[Mapping[str, Kind]] = {
+    parameters: ClassVar[Mapping[str, Kind]] = {
         "recall": PROBABILITY,
         "confidence": PROBABILITY,
         "finds": Either(Whole(1)),
@@ -105,7 +110,7 @@ class Target(Rule):
         finds, total = as_finds(relevances, "Target")
         if finds.size < self.sampled:
             return total
-        order = self._draw(total)
+        order = self.draw(total)
         drawn = int(np.flatnonzero(np.isin(order, finds))[self.sampled - 1]) + 1
         sample = order[:drawn]
         depth = int(np.sort(sample[np.isin(sample, finds)])[self.reached - 1]) + 1
@@ -121,10 +126,12 @@ class Target(Rule):
         """
         return _SampledReview(self, total)
 
-    def _draw(self, total: int) -> IntArray:
+    def draw(self, total: int) -> IntArray:
+        """Return all of ``total`` documents in the order in which the sample is drawn."""
         return np.random.default_rng(self.seed).permutation(total)
 
-    def _promise(self) -> str:
+    def promise(self) -> str:
+        """Return the promise in a sentence."""
         return (
             f"With {percent(self.confidence, exact=True)} confidence at least "
             f"{percent(self.recall, exact=True)} of the "
@@ -138,7 +145,7 @@ class _SampledReview(Review):
 
     def __init__(self, rule: Target, total: int) -> None:
         super().__init__(rule, total)
-        self._to_draw = rule._draw(total).tolist()[::-1]  # the next one is the last
+        self._to_draw = rule.draw(total).tolist()[::-1]  # the next one is the last
         self._sample: set[int] = set()  # relevant documents of the sample
 
     def add(self, relevant: bool, document: int | None = None) -> None:
@@ -153,9 +160,37 @@ class _SampledReview(Review):
         return len(self._sample) == self.rule.sampled
 
     def _next(self) -> int | None:
-        of_ranking = super()._next()
-        drawing = not self._sample_is_full and self._to_draw
-        return self._to_draw[-1] if drawing else of_ranking
+        # The ranking is not begun before the sample is full: how far it got would tell who is in.
+        if not self._sample_is_full and self._to_draw:
+            return int(self._to_draw[-1])
+        return super()._next()
+
+    def _queue(self) -> Iterable[int]:
+        return self._rest if self._sample_is_full else reversed(self._to_draw)
+
+    @property
+    def trainable(self) -> dict[int, bool]:
+        """Documents from which a model may learn: those that the ranking has passed.
+
+        The sample's finds must be placed like all other relevant documents. A model that has seen
+        their labels puts them first, and the ranking then reaches them long before the others.
+        """
+        self._next()
+        return {document: self._judged[document] for document in sorted(self._passed)}
+
+    def _arrange(self, first: dict[int, None], blind: bool) -> None:
+        if not blind:
+            raise InvalidParameterError(
+                "Target: an order must be made without the labels of the sample, and without "
+                "knowing which documents it holds; learn from review.trainable alone, rank all of "
+                "review.unreached, and say only_from_trainable=True, got no such word"
+            )
+        if missing := [document for document in self.unreached if document not in first]:
+            raise InvalidParameterError(
+                "Target: an order must hold every document of review.unreached, those of the "
+                f"sample too, got one without {len(missing)} of them, such as {missing[0]}"
+            )
+        super()._arrange(first, blind)
 
     def _reached(self) -> int:
         self._next()  # moves past documents judged meanwhile

@@ -1,16 +1,20 @@
-"""The urn test, which bounds how many relevant documents can still be unread.
+"""The urn test, which guesses how many relevant documents can still be unread.
 
-An urn holds all documents that were unread at some point. All documents read from there on are seen
-as a random draw from it. If ``missed`` relevant documents of the urn are still unread, the
-probability of so few finds is the tail of a hypergeometric law. A good ranking draws more relevant
-documents than chance would and leaves fewer behind, so the test errs on the safe side.
+An urn holds all documents that were unread at some point. What was read from there on is seen as a
+random draw from it. If ``missed`` relevant documents of the urn are still unread, the probability
+of so few finds is the tail of a hypergeometric law. A good ranking draws more relevant documents
+than chance would and leaves fewer behind.
+
+The least p-value of many urns is no p-value: in a random order it is below 5 % in up to half of the
+reviews. So nothing is promised on it alone. `Quantile` learns from finished reviews how low it must
+be, and the best guess of the recall is read off at levels that were right on average.
 """
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from functools import lru_cache, partial
+from functools import lru_cache
 
 import numpy as np
 
@@ -86,12 +90,6 @@ def least_pvalue(
     return least
 
 
-def stops(finds: IntArray, read: int, total: int, recall: float, level: float) -> bool:
-    """Return whether the least p-value of "the recall is not reached" is below the level."""
-    missed = fatal_miss(len(finds), recall)
-    return least_pvalue(finds, read, total, missed, below=level) < level
-
-
 def most_missed(finds: IntArray, read: int, total: int, level: float) -> int:
     """Return the largest number of unread relevant documents whose p-value is not below the level.
 
@@ -102,19 +100,3 @@ def most_missed(finds: IntArray, read: int, total: int, level: float) -> int:
         return least_pvalue(finds, read, total, missed, below=level) < level
 
     return bisect_left(range(1, total - read + 1), True, key=excluded)
-
-
-def first_stop(finds: IntArray, total: int, recall: float, level: float, *, known: int = 1) -> int:
-    """Return the number read when the p-value is first below the level; ``total`` if it never is.
-
-    Between two finds the p-value only falls, so it is enough to look right before each find.
-    Before the ``known``-th find nobody looks.
-    """
-    for found in range(known, len(finds) + 1):
-        so_far = finds[:found]
-        end = int(finds[found]) if found < len(finds) else total
-        if stops(so_far, end, total, recall, level):
-            gap = range(int(finds[found - 1]) + 1, end)
-            low = partial(stops, so_far, total=total, recall=recall, level=level)
-            return gap.start + bisect_left(gap, True, key=low)
-    return total

@@ -17,6 +17,7 @@ from paretocut.errors import InvalidParameterError
 from paretocut.truncators.accept import Accept
 from paretocut.truncators.base import Truncator
 from paretocut.truncators.calibrated import Calibrated
+from paretocut.truncators.checking import check_truncator
 from paretocut.truncators.conformal import Conformal
 from paretocut.truncators.consensus import Consensus
 from paretocut.truncators.distribution import ScoreDistribution
@@ -53,6 +54,7 @@ __all__ = [
     "TopP",
     "Training",
     "Truncator",
+    "check_truncator",
     "from_text",
     "make",
     "names",

@@ -32,7 +32,7 @@ SEEN = {"dense": (0.01, 0.05, 0.18), "lexical": (0.05, 0.14, 0.46)}
 `make calibrate`, by the kind of scores."""
 _RECORD: dict[str, Kind] = {
     "nonsense_": _BEST,
-    "log_": _BEST,
+    "unjudged_": _BEST,
     "shapes_": Either(Array(("", 3))),
     "scale_": Either(Instance(QueryScale)),
     "origin_": Either(Instance(Origin)),
@@ -53,7 +53,7 @@ class Calibrated(Gated):
     ----------
     nonsense_
         Best scores of the nonsense, higher is better.
-    log_
+    unjudged_
         Best scores of the unjudged queries, higher is better; None if there were none.
     shapes_
         Best score, gap and upper half of the lists that `drift` compares later lists with.
@@ -66,7 +66,7 @@ class Calibrated(Gated):
     """
 
     nonsense_: FloatArray | None
-    log_: FloatArray | None
+    unjudged_: FloatArray | None
     shapes_: FloatArray | None
     scale_: QueryScale | None
     origin_: Origin | None
@@ -82,14 +82,14 @@ class Calibrated(Gated):
     def record(
         self,
         nonsense: FloatArray | None = None,
-        log: FloatArray | None = None,
+        unjudged: FloatArray | None = None,
         shapes: FloatArray | None = None,
         scale: QueryScale | None = None,
         origin: Origin | None = None,
     ) -> Self:
         """Return the truncator itself, with what calibration measured; see `Calibrated`."""
-        self.nonsense_, self.log_, self.shapes_, self.scale_ = nonsense, log, shapes, scale
-        self.origin_ = origin
+        self.nonsense_, self.unjudged_, self.shapes_ = nonsense, unjudged, shapes
+        self.scale_, self.origin_ = scale, origin
         return self
 
     def drift(
@@ -148,10 +148,11 @@ class Calibrated(Gated):
                 f"{self.nonsense_.size} nonsense queries have a best score of {middle:.3g} "
                 f"({low:.3g} to {high:.3g} for nine in ten)."
             )
-        if self.log_ is not None:
-            low, middle, high = sign * np.quantile(self.log_, [0.05, 0.5, 0.95])
+        if self.unjudged_ is not None:
+            low, middle, high = sign * np.quantile(self.unjudged_, [0.05, 0.5, 0.95])
             lines.append(
-                f"{self.log_.size} of your queries have {middle:.3g} ({low:.3g} to {high:.3g})."
+                f"{self.unjudged_.size} of your queries have {middle:.3g} "
+                f"({low:.3g} to {high:.3g})."
             )
         lines += self.gate_in_words()
         lines.append(f"How many: {self.inner!r}{self._how_many()}.")
@@ -173,8 +174,8 @@ class Calibrated(Gated):
             ]
         assert self.alpha is not None
         lines = [f"{opens}: {percent(self.alpha)} of the nonsense gets that far."]
-        if self.log_ is not None:
-            empty = float(np.mean(self.log_ < sign * gate))
+        if self.unjudged_ is not None:
+            empty = float(np.mean(self.unjudged_ < sign * gate))
             lines.append(f"{percent(empty)} of your queries are left empty.")
         return lines
 

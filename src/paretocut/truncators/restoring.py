@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from contextlib import suppress
 from contextvars import ContextVar
-from importlib import import_module
 from typing import Any
 
 from paretocut import metrics
@@ -13,6 +13,7 @@ from paretocut.lists import Ragged
 from paretocut.metrics import Metric
 from paretocut.schema.files import decode, encode, register
 from paretocut.truncators.base import Truncator
+from paretocut.truncators.naming import class_named
 
 _DEEPEST = 8  # truncators inside truncators
 _DEPTH: ContextVar[int] = ContextVar("_DEPTH", default=0)
@@ -25,16 +26,11 @@ def restore(content: Any) -> Truncator:
         raise ValueError(f"truncators must be at most {_DEEPEST} deep in each other, got more")
     token = _DEPTH.set(depth + 1)
     try:
-        name = content["class"]
-        kind = Truncator._classes.get(name)
-        if kind is None:  # the networks load late, because torch does
-            kind = getattr(import_module("paretocut.truncators.neural"), name, None)
-        if not (isinstance(kind, type) and issubclass(kind, Truncator)):
-            raise ValueError(
-                "class must be a truncator of paretocut, or of a module that is imported before "
-                f"(on the command line: --import MODULE), got {name!r:.60}"
-            )
-        return kind.from_dict(content)
+        kind = class_named(content["class"])
+        if not issubclass(kind, Truncator) or inspect.isabstract(kind):
+            raise ValueError(f"class must be a truncator that decides, got {content['class']:.90}")
+        made: Truncator = kind.from_dict(content)
+        return made
     finally:
         _DEPTH.reset(token)
 

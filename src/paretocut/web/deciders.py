@@ -11,13 +11,7 @@ from paretocut.background import Background
 from paretocut.errors import InvalidParameterError
 from paretocut.fusion import Fusion
 from paretocut.loading import load_as, load_decider
-from paretocut.truncators import (
-    _NEURAL,
-    _REGISTRY,
-    Truncator,
-    from_text,
-    make,
-)
+from paretocut.truncators import Truncator, from_text, make, names
 from paretocut.truncators.choose import Chosen
 
 _Model = TypeVar("_Model")
@@ -67,8 +61,12 @@ def learning_methods() -> dict[str, str]:
 
     They learn quickly and from scores alone: no networks, no embeddings of queries.
     """
-    quick = (name for name, (kind, _) in _REGISTRY.items() if kind not in _NEURAL)
-    return {name: "" for name in quick if not make(name).needs_embeddings}
+    methods = {name: make(name) for name in names()}
+    return {
+        name: ""
+        for name, method in methods.items()
+        if not (method.learns_slowly or method.needs_embeddings)
+    }
 
 
 @cache

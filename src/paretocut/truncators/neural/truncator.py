@@ -71,6 +71,7 @@ class NeuralTruncator(Truncator):
         "dropout": Real(0, below=1),
         "training": Instance(Training),
     }
+    learns_slowly = True
 
     def __init__(
         self,
