@@ -1,7 +1,7 @@
 """Count the Python functions that one warm decision calls, from the list to the answer.
 
-    python benchmarks/calls.py [--json benchmarks/calls.json --name now]
-    PYTHONPATH=other/checkout/src python benchmarks/calls.py   # the same of another commit
+    python -m benchmarks.calls [--json benchmarks/calls.json --name now]
+    PYTHONPATH=other/checkout/src python -m benchmarks.calls   # the same of another commit
 
 Unlike times, counts do not depend on the machine. Every call is made three times and the last one
 counts, in all threads: all functions written in Python, those of paretocut, and its files.
@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 import paretocut as pc
+from benchmarks.decisions import retriever
 
 HOME = str(Path(pc.__file__).resolve().parent)
 
@@ -53,25 +54,6 @@ def scores() -> Any:
     """Return 200 results of noise with five hits, best first."""
     rng = np.random.default_rng(0)
     return -np.sort(-np.concatenate([rng.normal(2.0, 0.1, 5), rng.gamma(2.0, 0.06, 195)]))
-
-
-def langchain() -> Callable[[], object]:
-    """Return one question to a retriever, whose store has its 200 results ready."""
-    from langchain_core.embeddings import DeterministicFakeEmbedding
-    from langchain_core.vectorstores import InMemoryVectorStore
-
-    from paretocut.adapters.langchain import ParetoCutRetriever
-
-    store = InMemoryVectorStore(DeterministicFakeEmbedding(size=32))
-    store.add_texts([f"text {i}" for i in range(400)])
-    found = store.similarity_search_with_score("a question", k=200)
-
-    class Ready(InMemoryVectorStore):
-        def similarity_search_with_score(self, query: str, k: int = 4, **kwargs: Any) -> Any:
-            return found
-
-    retriever = ParetoCutRetriever(vectorstore=Ready(DeterministicFakeEmbedding(size=32)))
-    return lambda: retriever.invoke("a question")
 
 
 def post() -> Callable[[], object]:
@@ -113,7 +95,8 @@ def measured() -> dict[str, dict[str, int]]:
         "pc.fit_tail(x).cut(alpha=.05)": lambda: pc.fit_tail(x).cut(alpha=0.05),
     }
     if find_spec("langchain_core") is not None:
-        ways["one LangChain answer"] = langchain()
+        answering = retriever()
+        ways["one LangChain answer"] = lambda: answering.invoke("a question")
     if find_spec("fastapi") is not None:
         ways["one POST"] = post()
     return {name: counter.of(function) for name, function in ways.items()}

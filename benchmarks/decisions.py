@@ -57,6 +57,18 @@ def single(lists: NDArray[np.float64], best: Best, rounds: int) -> list[Numbers]
         rows.append((f"{name}, 200 results", taken / fit, "pc.fit_tail", bar, detail))
     (taken,) = best(_often(lambda: fitted.cut(scores)), rounds=rounds)
     rows.append(("fitted Consensus, 200 results", 1e6 * taken / _REPEATS, "us", 100.0, ""))
+    listed = scores.tolist()
+    pairs = [(f"d{i}", score) for i, score in enumerate(listed)]
+    hits = [{"id": name, "score": score} for name, score in pairs]
+    answers: dict[str, tuple[Any, float | None]] = {"pairs": (pairs, 3.0), "mappings": (hits, None)}
+    for name, (answer, bar) in answers.items():
+        taken, alone = best(
+            _often(lambda answer=answer: pc.keep(answer)),  # type: ignore[misc]
+            _often(lambda: pc.cut(listed)),
+            rounds=rounds,
+        )
+        detail = f"{1e6 * taken / _REPEATS:.1f} us"
+        rows.append((f"pc.keep({name}), 200 results", taken / alone, "pc.cut(scores)", bar, detail))
     return rows
 
 
@@ -126,13 +138,11 @@ def adapters(best: Best, rounds: int) -> list[Numbers]:
     scores = -np.sort(-rng.exponential(size=(16_000, 50)), axis=1)
 
     def semantic(size: int) -> Callable[[], object]:
-        from paretocut.adapters.sentence_transformers import cut_semantic_search
-
         found = [
             [{"corpus_id": i, "score": score} for i, score in enumerate(row)]
             for row in scores[:size].tolist()
         ]
-        return lambda: cut_semantic_search(found)
+        return lambda: pc.keep(found)
 
     def pyterrier(size: int) -> Callable[[], object]:
         import pandas as pd
@@ -151,15 +161,15 @@ def adapters(best: Best, rounds: int) -> list[Numbers]:
         stage = ParetoCut()
         return lambda: stage.transform(frame)
 
-    for package, make in {"sentence_transformers": semantic, "pyterrier": pyterrier}.items():
-        if find_spec(package) is None:
+    for name, make in {"pc.keep(lists of mappings)": semantic, "pyterrier": pyterrier}.items():
+        if name == "pyterrier" and find_spec(name) is None:
             continue
         times = []
         for size in (250, 2_000, 16_000):
             (taken,) = best(make(size), rounds=2)
             times.append(1e6 * taken / size)
         detail = "us a query at 250, 2,000, 16,000: " + ", ".join(f"{time:.0f}" for time in times)
-        rows.append((f"{package}, 50 results each", times[-1] / times[0], "x of 250", 1.5, detail))
+        rows.append((f"{name}, 50 results each", times[-1] / times[0], "x of 250", 1.5, detail))
     return rows
 
 
@@ -184,10 +194,8 @@ def batches(
     return rows
 
 
-def langchain(best: Best, rounds: int) -> list[Numbers]:
-    """Time what the retriever adds to a search of 200 documents."""
-    if find_spec("langchain_core") is None:
-        return []
+def retriever() -> Any:
+    """Return a LangChain retriever whose store has its 200 results ready."""
     from langchain_core.embeddings import DeterministicFakeEmbedding
     from langchain_core.vectorstores import InMemoryVectorStore
 
@@ -198,17 +206,20 @@ def langchain(best: Best, rounds: int) -> list[Numbers]:
     found = store.similarity_search_with_score("a question", k=200)
 
     class Ready(InMemoryVectorStore):
-        """A store whose search takes no time: what is left is the retriever's."""
-
         def similarity_search_with_score(self, query: str, k: int = 4, **kwargs: Any) -> Any:
             return found
 
-    ready = Ready(DeterministicFakeEmbedding(size=32))
-    plain = ready.as_retriever(search_kwargs={"k": 200})
-    ours = ParetoCutRetriever(vectorstore=ready)
+    return ParetoCutRetriever(vectorstore=Ready(DeterministicFakeEmbedding(size=32)))
+
+
+def langchain(best: Best, rounds: int) -> list[Numbers]:
+    """Time what the retriever adds to a search of 200 documents."""
+    if find_spec("langchain_core") is None:
+        return []
+    ours = retriever()
     cut, bare = best(
         lambda: ours.invoke("a question"),
-        lambda: plain.vectorstore.similarity_search_with_score("a question", k=200),
+        lambda: ours.vectorstore.similarity_search_with_score("a question", k=200),
         rounds=5 * rounds,
     )
     what = "added to a LangChain search by ParetoCutRetriever"

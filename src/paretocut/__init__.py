@@ -21,6 +21,7 @@ from paretocut.tail import fit_tail, fit_tails
 
 if _TYPE_CHECKING:
     from paretocut import io, metrics, truncators
+    from paretocut.adapters.keeping import keep
     from paretocut.background import Background
     from paretocut.calibration import calibrate
     from paretocut.evaluation import Evaluation, evaluate
@@ -48,6 +49,7 @@ __all__ = [
     "fuse",
     "io",
     "judge",
+    "keep",
     "load",
     "metrics",
     "plan_judgements",
@@ -70,6 +72,7 @@ _LAZY = {
     "fuse": "fusion",
     "io": "",
     "judge": "judging",
+    "keep": "adapters.keeping",
     "load": "loading",
     "metrics": "",
     "plan_judgements": "judging",
@@ -89,7 +92,17 @@ def _draw(value: object) -> str:
 
 _Drawn.draw = _draw
 
-_ROOMS = ("background", "calibration", "evaluation", "fusion", "judging", "relevance", "stopping")
+_ROOMS = (
+    "adapters",
+    "answers",
+    "background",
+    "calibration",
+    "evaluation",
+    "fusion",
+    "judging",
+    "relevance",
+    "stopping",
+)
 
 
 def __getattr__(name: str) -> object:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from columns import count_fits
 from engines import vectors
 from hosts import COUNT, DEPTH, HEAVY, QUICK, Host
 
@@ -128,6 +129,18 @@ def test_bounds_hold_for_every_truncator(host: Host, bounds: dict[str, int]) -> 
         alone = truncator.cut(scores, higher_is_better=host.higher_is_better, **bounds)
         kept = host.cut(truncator=truncator, **bounds)
         assert (kept.ids, kept.reason) == (ids[: alone.k], alone.reason)
+
+
+def test_no_tail_is_fitted_that_the_decision_does_not_need(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert host.results.ids
+    fits = count_fits(monkeypatch)
+    host.cut()
+    host.cut(truncator=make("gated untrained", host.higher_is_better))
+    assert fits == []
+    host.cut(evalue=0.05)
+    assert fits
 
 
 def test_the_default_is_untrained_consensus(host: Host) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,8 @@ import pytest
 from support import importorskip
 
 import paretocut as pc
-from paretocut.adapters.deciding import cut_each, cut_scored
 from paretocut.errors import InvalidParameterError
 from paretocut.truncators import Calibrated, Consensus, FixedK, Surprise
-from paretocut.truncators.choose import Chosen
 
 pytestmark = [pytest.mark.heavy, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
@@ -227,22 +226,16 @@ def embed(texts: list[str]) -> Any:
     return np.array([vector(text) for text in texts], dtype=np.float32)
 
 
-def chroma(folder: Path) -> tuple[Any, Any]:
-    """Return how a collection of Chroma is calibrated, and how it is asked and cut."""
+def chroma(folder: Path) -> Any:
+    """Return a search of a collection of Chroma."""
     client = importorskip("chromadb").PersistentClient(str(folder))
     configuration = {"hnsw": {"space": "cosine", "ef_search": 400}}
     made = client.create_collection("texts", embedding_function=None, configuration=configuration)
     made.add(ids=[str(i) for i in range(300)], documents=TEXTS, embeddings=embed(TEXTS))
-    from paretocut.adapters.chroma import calibrate, cut_query
-
-    def ask(query: str, **options: Any) -> Any:
-        found = made.query(query_embeddings=embed([query]), n_results=50)
-        return cut_query(found, **options)["documents"][0]
-
-    return lambda **options: calibrate(made, embed, **options), ask
+    return lambda query: made.query(query_embeddings=embed([query]), n_results=50)
 
 
-def qdrant(folder: Path) -> tuple[Any, Any]:
+def qdrant(folder: Path) -> Any:
     """Return the same for a collection of Qdrant."""
     module = importorskip("qdrant_client")
     client, models = module.QdrantClient(":memory:"), module.models
@@ -252,56 +245,61 @@ def qdrant(folder: Path) -> tuple[Any, Any]:
         for i, text in enumerate(TEXTS)
     ]
     client.upsert("c", points)
-    from paretocut.adapters.qdrant import calibrate, cut_query_points
-
-    def ask(query: str, **options: Any) -> Any:
-        found = client.query_points("c", query=vector(query), limit=50)
-        return cut_query_points(found, higher_is_better=True, **options).points
-
-    def calibrated(**options: Any) -> Any:
-        return calibrate(client, "c", embed, **{"text": "body"} | options, higher_is_better=True)
-
-    return calibrated, ask
+    return lambda query: client.query_points("c", query=vector(query), limit=50)
 
 
-def lancedb(folder: Path) -> tuple[Any, Any]:
-    """Return the same for a table of LanceDB."""
+def lancedb(folder: Path) -> Any:
+    """Return the same for a table of LanceDB; this search is asynchronous."""
     rows = [{"body": text, "vector": vector(text)} for text in TEXTS]
     table = importorskip("lancedb").connect(str(folder)).create_table("c", rows)
-    from paretocut.adapters.lancedb import calibrate, cut_list
 
-    def ask(query: str, **options: Any) -> Any:
-        found = table.search(vector(query)).distance_type("cosine").limit(50).to_list()
-        return cut_list(found, **options)
+    async def search(query: str) -> Any:
+        return table.search(vector(query)).distance_type("cosine").limit(50).to_list()
 
-    return (
-        lambda **options: calibrate(table, embed, text="body", distance_type="cosine", **options),
-        ask,
-    )
+    return search
 
 
-@pytest.mark.parametrize("store", [chroma, qdrant, lancedb])
-def test_a_store_is_calibrated_on_the_texts_it_holds(store: Any, tmp_path: Path) -> None:
-    calibrated, ask = store(tmp_path)
-    truncator = calibrated(n=60, queries=QUERIES, fetch_k=50)
-    assert isinstance(truncator, Calibrated)
-    kept = ask(TEXTS[7], truncator=truncator)
-    assert len(kept) == 1
-    assert TEXTS[7] in str(kept[0]) or kept[0].id == 7
-    assert len(ask("words of another world", truncator=truncator)) == 0
-    assert len(ask("words of another world")) > 0
+def faiss(folder: Path) -> Any:
+    """Return the same for an index of FAISS."""
+    index = importorskip("faiss").IndexFlatIP(64)
+    index.add(embed(TEXTS))
+    return lambda query: index.search(embed([query]), 50)
+
+
+@pytest.mark.parametrize("store", [chroma, qdrant, lancedb, faiss])
+def test_a_store_is_calibrated_on_the_answers_it_gives(store: Any, tmp_path: Path) -> None:
+    search = store(tmp_path)
+
+    def kept(query: str, **options: Any) -> int:
+        answer = search(query)
+        if asyncio.iscoroutine(answer):
+            answer = asyncio.run(answer)
+        _, cut = pc.keep(answer, explain=True, **options)
+        return int(cut.k if isinstance(cut, pc.Cut) else cut.k[0])
+
+    truncator = pc.calibrate(search, TEXTS, n=60, queries=QUERIES)
+    assert kept(TEXTS[7], truncator=truncator) == 1
+    assert kept("words of another world", truncator=truncator) == 0
+    assert kept("words of another world") > 0
     # The nonsense is what the library makes of the same texts, and the scores are the store's.
-    near = 1 - embed(pc.calibration.nonsense_queries(TEXTS, 60)) @ embed(TEXTS).T
-    best = near.min(axis=1)
-    sign = 1 if truncator.background.higher_is_better else -1
+    held = [text for i, text in enumerate(TEXTS) if i % 5]
+    near = (
+        1
+        - embed(pc.calibration.nonsense_queries(held, 60, size=300, others=QUERIES))
+        @ embed(TEXTS).T
+    )
+    sign = 1 if truncator.direction else -1
     tops = (1 - truncator.nonsense_) if sign == 1 else -truncator.nonsense_
-    np.testing.assert_allclose(np.sort(tops), np.sort(best), atol=1e-4)
+    np.testing.assert_allclose(np.sort(tops), np.sort(near.min(axis=1)), atol=1e-4)
 
 
-def test_a_store_without_texts_is_refused(tmp_path: Path) -> None:
-    calibrated, _ = qdrant(tmp_path)
-    with pytest.raises(InvalidParameterError, match=r"must hold texts .* got none in 300 records"):
-        calibrated(text="title")
+@pytest.mark.parametrize("host", [langchain, llama_index])
+def test_documents_serve_as_texts(host: Any) -> None:
+    retriever, name = host(expect="one")
+    found = getattr(retriever, name)(TEXTS[7])
+    documents = [getattr(one, "node", one) for one in found]
+    known = retriever.calibrate([*documents, *TEXTS], n=20)
+    assert isinstance(known.truncator, Calibrated)
 
 
 def test_haystack_component_is_calibrated_on_a_search() -> None:
@@ -406,10 +404,8 @@ def through_pyterrier(t: Calibrated, query: str | None) -> int:
 
 def through_elasticsearch(t: Calibrated, query: str | None) -> int:
     """Return how many hits of Elasticsearch are kept."""
-    from paretocut.adapters.elasticsearch import cut_search
-
     hits = [{"_id": str(i), "_score": score} for i, score in enumerate(FOUND)]
-    return len(cut_search({"hits": {"hits": hits}}, query=query, truncator=t)["hits"]["hits"])
+    return len(pc.keep({"hits": {"hits": hits}}, query=query, truncator=t)["hits"]["hits"])
 
 
 OPTIONAL = [through_llama_index, through_haystack, through_pyterrier, through_elasticsearch]
@@ -432,15 +428,9 @@ def test_a_host_that_has_no_query_says_so(host: Any, lexical: Calibrated) -> Non
 
 
 def test_queries_reach_the_truncator_and_others_do_not_look_at_them(lexical: Calibrated) -> None:
-    needs, not_ = Chosen(lexical), Chosen(FixedK(3))
-    assert cut_scored(FOUND, not_, who="test", query=SHORT).cut.k == 3
-    decisions, cuts = cut_each([FOUND, FOUND], not_, who="test", queries=[SHORT, LONG])
-    assert cuts.k.tolist() == [3, 3]
-    decisions, cuts = cut_each([FOUND, FOUND], needs, who="test", queries=[SHORT, LONG])
-    assert cuts.k[0] == cut_scored(FOUND, needs, who="test", query=SHORT).cut.k > cuts.k[1] == 0
-    # Marks hold the scores of the host, not the scaled ones.
-    assert decisions[0].scores.tolist() == FOUND
-    with pytest.raises(
-        InvalidParameterError, match="test: Calibrated: it was calibrated for lexical scores"
-    ):
-        cut_each([FOUND, FOUND], needs, who="test", queries=[SHORT, None])
+    pairs = [(str(i), score) for i, score in enumerate(FOUND)]
+    assert len(pc.keep(pairs, query=SHORT, truncator=FixedK(3))) == 3
+    _, cuts = pc.keep([pairs, pairs], query=[SHORT, LONG], truncator=lexical, explain=True)
+    assert cuts.k[0] == len(pc.keep(pairs, query=SHORT, truncator=lexical)) > cuts.k[1] == 0
+    with pytest.raises(InvalidParameterError, match="keep: Calibrated: it was calibrated for lexi"):
+        pc.keep([pairs, pairs], truncator=lexical)

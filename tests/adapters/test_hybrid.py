@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from engines import DIMENSION, postgres_server, vectors
+from engines import DIMENSION, vectors
 from support import importorskip
 
 import paretocut as pc
 from paretocut.adapters import ScoresWarning
 from paretocut.errors import InvalidParameterError, InvalidScoresError
+from paretocut.fusion import Fusion
 
 pytestmark = [
     pytest.mark.heavy,
@@ -158,7 +158,7 @@ def test_langchain_retrievers_without_scores_take_part_by_their_order() -> None:
     told = [str(w.message) for w in said if issubclass(w.category, ScoresWarning)]
     assert sum("have no scores, so their ranks are used" in text for text in told) == 2
     # pydantic makes its own error of ours.
-    with pytest.raises(ValueError, match="at least 2, got 1"):
+    with pytest.raises(ValueError, match="at least 2 retrievers, got 1"):
         ParetoCutFusionRetriever(retrievers=[Listed(texts=[])])
     with pytest.raises(ValueError, match="vector stores or retrievers, got str as 2"):
         ParetoCutFusionRetriever(retrievers=[Listed(texts=[]), "x"])
@@ -270,50 +270,43 @@ def test_haystack_joiner_refuses_half_scored_lists_and_single_ones() -> None:
 # --- search engines and vector stores ---
 
 
-def test_elasticsearch_and_opensearch_responses_become_one() -> None:
-    from paretocut.adapters.elasticsearch import fuse_searches
-    from paretocut.adapters.opensearch import fuse_searches as same
-
-    assert same is fuse_searches
+def test_responses_of_elasticsearch_become_one_answer() -> None:
+    client = importorskip("elastic_transport")
     rng = np.random.default_rng(0)
     falling = -np.sort(-rng.exponential(size=(2, 60)), axis=1)
-    words = {f"d{i}": float(s) for i, s in enumerate(falling[0])}
-    near = {f"d{59 - i}": float(s) for i, s in enumerate(falling[1])}
+    arms = {
+        "words": [(f"d{i}", float(s)) for i, s in enumerate(falling[0])],
+        "near": [(f"d{59 - i}", float(s)) for i, s in enumerate(falling[1])],
+    }
     responses = {
-        name: {
-            "took": 3,
-            "hits": {
-                "total": {"value": 60, "relation": "eq"},
-                "hits": [{"_index": "i", "_id": d, "_score": s} for d, s in scores.items()],
-            },
-        }
-        for name, scores in (("words", words), ("near", near))
+        name: client.ObjectApiResponse(
+            body={"hits": {"hits": [{"_index": "i", "_id": d, "_score": s} for d, s in scores]}},
+            meta=None,
+        )
+        for name, scores in arms.items()
     }
     for options in OPTIONS:
-        answer = fuse_searches(responses, **options)
+        how = {name: options[name] for name in ("method", "weights") if name in options}
+        rest = {name: value for name, value in options.items() if name not in how}
         ids, cut = expected(
-            {
-                "words": ([f"i/{d}" for d in words], list(words.values()), True),
-                "near": ([f"i/{d}" for d in near], list(near.values()), True),
-            },
+            {n: ([d for d, _ in pairs], [s for _, s in pairs], True) for n, pairs in arms.items()},
             **options,
         )
-        assert [f"i/{hit['_id']}" for hit in answer["hits"]["hits"]] == ids
-        assert answer["hits"]["hits"].cut.reason == cut.reason
-        assert answer["took"] == 3
-        for hit in answer["hits"]["hits"]:
-            assert hit["paretocut"]["parts"]["words"]["score"] == words[hit["_id"]]
-    client = importorskip("elastic_transport")
-    wrapped = {n: client.ObjectApiResponse(body=r, meta=None) for n, r in responses.items()}
-    assert isinstance(fuse_searches(wrapped), client.ObjectApiResponse)
-    # The same document number in another index is another document.
+        kept, decision = pc.keep(pc.fuse(responses, **how), explain=True, **rest)
+        assert [one.id for one in kept] == ids
+        assert decision.reason == cut.reason
+        for one in kept:
+            assert one.parts["words"]["score"] == dict(arms["words"])[one.id]
+            assert one.results["words"]["_index"] == "i"
+    # The same number in another index is another document, if the index is part of the id.
     elsewhere = {"hits": {"hits": [{"_index": "j", "_id": "d0", "_score": 1.0}]}}
-    both = fuse_searches([responses["words"], elsewhere], min_k=70)
-    assert len(both["hits"]["hits"]) == 61
+    both = [responses["words"], elsewhere]
+    assert len(pc.fuse(both)) == 60
+    assert len(pc.fuse(both, id=lambda hit: f"{hit['_index']}/{hit['_id']}")) == 61
 
 
 @each_option
-def test_qdrant_arms(options: dict[str, Any]) -> None:
+def test_arms_of_qdrant_keep_their_own_direction(options: dict[str, Any]) -> None:
     qdrant = importorskip("qdrant_client")
     models = qdrant.models
     client = qdrant.QdrantClient(":memory:")
@@ -323,43 +316,27 @@ def test_qdrant_arms(options: dict[str, Any]) -> None:
             "dense": models.VectorParams(size=DIMENSION, distance=models.Distance.COSINE),
             "far": models.VectorParams(size=DIMENSION, distance=models.Distance.EUCLID),
         },
-        sparse_vectors_config={"words": models.SparseVectorParams()},
     )
     client.upsert(
         "docs",
         [
             models.PointStruct(
                 id=i,
-                vector={
-                    "dense": BASE[i].tolist(),
-                    "far": OTHER[i].tolist(),
-                    "words": models.SparseVector(indices=[i % 5, 7], values=[1.0 + i % 7, 0.5]),
-                },
+                vector={"dense": BASE[i].tolist(), "far": OTHER[i].tolist()},
                 payload={"text": f"d{i}"},
             )
             for i in range(150)
         ],
     )
-    queries = {
-        "dense": QUERY.tolist(),
-        "far": QUESTION.tolist(),
-        "words": models.SparseVector(indices=[2, 7], values=[1.0, 1.0]),
-    }
-    answers = client.query_batch_points(
-        "docs",
-        [
-            models.QueryRequest(query=query, using=name, limit=70, with_payload=True)
-            for name, query in queries.items()
-        ],
-    )
+    queries = {"dense": QUERY.tolist(), "far": QUESTION.tolist()}
+    requests = [models.QueryRequest(query=q, using=n, limit=70) for n, q in queries.items()]
+    answers = client.query_batch_points("docs", requests)
     client.close()
-    from paretocut.adapters.qdrant import fuse_query_points
-
-    if "weights" in options:
-        options = {**options, "weights": [2.0, 1.0, 1.0]}
     named = dict(zip(queries, answers, strict=True))
-    up = {"dense": True, "far": False, "words": True}
-    response = fuse_query_points(named, higher_is_better={"far": False}, **options)
+    how = {name: options[name] for name in ("method", "weights") if name in options}
+    rest = {name: value for name, value in options.items() if name not in how}
+    kept, decision = pc.keep(pc.fuse(named, **how), explain=True, **rest)
+    up = {"dense": True, "far": False}
     ids, cut = expected(
         {
             name: ([str(p.id) for p in a.points], [p.score for p in a.points], up[name])
@@ -367,60 +344,12 @@ def test_qdrant_arms(options: dict[str, Any]) -> None:
         },
         **options,
     )
-    assert [str(point.id) for point in response.points] == ids
-    assert response.points.cut.reason == cut.reason
-    for point in response.points:
-        assert point.payload["text"] == f"d{point.id}"
-        assert point.payload["paretocut"]["k"] == cut.k
+    assert [one.id for one in kept] == ids
+    assert decision.reason == cut.reason
 
 
 @each_option
-def test_pgvector_full_text_and_vectors_in_one_statement(options: dict[str, Any]) -> None:
-    server = postgres_server()
-    connection = importorskip("psycopg").connect(server.get_uri(), autocommit=True)
-    connection.execute("create extension if not exists vector")
-    importorskip("pgvector.psycopg").register_vector(connection)
-    cursor = connection.cursor()
-    cursor.execute("drop table if exists hybrid")
-    cursor.execute(f"create table hybrid (id int, body text, embedding vector({DIMENSION}))")
-    cursor.executemany(
-        "insert into hybrid values (%s, %s, %s)",
-        [(i, text, OTHER[i]) for i, text in enumerate(TEXTS)],
-    )
-    rows = cursor.execute(
-        """
-        with words as (
-            select id, ts_rank_cd(to_tsvector('english', body), query) as rank
-            from hybrid, plainto_tsquery('english', 'pear') query
-            where to_tsvector('english', body) @@ query order by rank desc, id limit 60
-        ), vectors as (
-            select id, embedding <=> %s as distance from hybrid order by distance limit 60
-        )
-        select id, rank, distance from words full join vectors using (id)
-        """,
-        (QUESTION,),
-    ).fetchall()
-    connection.close()
-    from paretocut.adapters.pgvector import fuse_rows
-
-    kept = fuse_rows(rows, {1: True, 2: False}, **options)
-    _check_rows(kept, rows, options)
-
-
-def _check_rows(kept: Any, rows: list[Any], options: dict[str, Any]) -> None:
-    arms = {}
-    for column, up in ((1, True), (2, False)):
-        found = [i for i, row in enumerate(rows) if row[column] is not None]
-        assert 0 < len(found) <= 60
-        arms[str(column)] = ([str(i) for i in found], [rows[i][column] for i in found], up)
-    assert len(rows) > 60  # each side has what the other lacks
-    ids, cut = expected(arms, **options)
-    assert [rows.index(row) for row in kept] == [int(i) for i in ids]
-    assert kept.cut.reason == cut.reason
-
-
-@each_option
-def test_duckdb_two_searches_in_one_statement(options: dict[str, Any]) -> None:
+def test_two_searches_in_one_statement_of_duckdb(options: dict[str, Any]) -> None:
     connection = importorskip("duckdb").connect()
     connection.execute(f"create table docs (id integer, body text, embedding float[{DIMENSION}])")
     connection.executemany(
@@ -442,46 +371,26 @@ def test_duckdb_two_searches_in_one_statement(options: dict[str, Any]) -> None:
         [QUESTION.tolist()],
     ).fetchall()
     connection.close()
-    from paretocut.adapters.duckdb import fuse_rows
-
-    _check_rows(fuse_rows(rows, {1: True, 2: False}, **options), rows, options)
-
-
-@each_option
-def test_lancedb_hybrid_search(options: dict[str, Any], tmp_path: Path) -> None:
-    pa = importorskip("pyarrow")
-    lancedb = importorskip("lancedb")
-    rerankers = importorskip("lancedb.rerankers")
-    table = lancedb.connect(tmp_path).create_table(
-        "docs",
-        pa.table(
-            {
-                "id": pa.array(range(150), pa.int64()),
-                "body": pa.array(TEXTS),
-                "vector": pa.array(OTHER.tolist(), pa.list_(pa.float32(), DIMENSION)),
-            }
-        ),
+    how = {name: options[name] for name in ("method", "weights") if name in options}
+    rest = {name: value for name, value in options.items() if name not in how}
+    fused = pc.fuse(
+        {"words": rows, "vectors": rows},
+        score={"words": 1, "vectors": 2},
+        id=0,
+        higher_is_better={"words": True, "vectors": False},
+        **how,
     )
-    table.create_fts_index("body")
-    rows = (
-        table.search(query_type="hybrid")
-        .vector(QUESTION)
-        .text("apple pear")
-        .limit(60)
-        .rerank(rerankers.RRFReranker(return_score="all"))
-        .to_list()
-    )
-    from paretocut.adapters.lancedb import fuse_list
-
-    kept = fuse_list(rows, **options)
+    kept, decision = pc.keep(fused, explain=True, **rest)
     arms = {}
-    for name, column, up in (("text", "_score", True), ("vector", "_distance", False)):
-        found = [i for i, row in enumerate(rows) if row[column] is not None]
-        arms[name] = ([str(i) for i in found], [rows[i][column] for i in found], up)
-        assert found
+    for name, column, up in (("words", 1, True), ("vectors", 2, False)):
+        found = sorted((row for row in rows if row[column] is not None),
+                       key=lambda row: row[column], reverse=up)  # fmt: skip
+        assert 0 < len(found) <= 60
+        arms[name] = ([str(row[0]) for row in found], [row[column] for row in found], up)
+    assert len(rows) > 60  # each side has what the other lacks
     ids, cut = expected(arms, **options)
-    assert [row["id"] for row in kept] == [rows[int(i)]["id"] for i in ids]
-    assert kept.cut.reason == cut.reason
+    assert [one.id for one in kept] == ids
+    assert decision.reason == cut.reason
 
 
 # --- PyTerrier ---
@@ -526,35 +435,17 @@ def test_pyterrier_fuses_and_cuts_in_a_pipeline() -> None:
     assert kept.groupby("qid").size().to_dict() == dict(
         zip(("q1", "q2"), pc.cut_batch(expected_lists).k.tolist(), strict=True)
     )
-    with pytest.raises(InvalidParameterError, match="at least 2, got 1"):
+    with pytest.raises(InvalidParameterError, match="at least 2 retrievers, got 1"):
         ParetoFuse(arms[0])
 
 
-# --- options that all of them share ---
-
-
-def test_a_fitted_fusion_can_be_named_by_its_file(tmp_path: Path) -> None:
-    from paretocut.adapters.elasticsearch import fuse_searches
-
+def test_a_fitted_fusion_takes_answers_too() -> None:
     rng = np.random.default_rng(3)
-    ids = [[f"/d{i}" for i in range(40)]] * 30
+    ids = [[f"d{i}" for i in range(40)]] * 30
     lists = [pc.RankedLists(rng.normal(size=(30, 40)), doc_ids=ids) for _ in range(2)]
-    fusion = pc.Fusion().fit(lists)
-    fusion.save(tmp_path / "fusion.json")
-    responses = [
-        {"hits": {"hits": [
-            {"_id": name[1:], "_score": score}
-            for name, score in zip(one[0].doc_ids.tolist(), one[0].scores.tolist(), strict=True)
-        ]}}
-        for one in lists
-    ]  # fmt: skip
-    answer = fuse_searches(responses, fusion=tmp_path / "fusion.json", min_k=5)
+    fusion = Fusion().fit(lists)
+    answers = [
+        list(zip(one[0].doc_ids.tolist(), one[0].scores.tolist(), strict=True)) for one in lists
+    ]
     want = fusion.fuse([one[:1] for one in lists])
-    got = [hit["_score"] for hit in answer["hits"]["hits"]]
-    assert got == want.scores[0][: len(got)].tolist()
-    with pytest.raises(InvalidParameterError, match="fusion must be a Fusion or the path"):
-        fuse_searches(responses, fusion=3)
-    with pytest.raises(InvalidParameterError, match="method must be one of"):
-        fuse_searches(responses, method="best")
-    with pytest.raises(InvalidParameterError, match="options must be among"):
-        fuse_searches(responses, sigma=0.05)  # type: ignore[call-arg]
+    assert [one.score for one in fusion.fuse(answers)] == want.scores[0].tolist()

@@ -103,7 +103,11 @@ def check(documents: list[Any], found: list[Any], up: bool, **options: Any) -> N
     fit = pc.fit_tail(scores, higher_is_better=up)
     cut = decision(scores, higher_is_better=up, **options)
     k = cut.k
-    assert documents.cut.to_dict() == cut.to_dict()  # type: ignore[attr-defined]
+    found_out = documents.cut.to_dict()  # type: ignore[attr-defined]
+    reason = found_out["reason"]
+    assert reason in (cut.reason, f"{cut.reason}; distances, as their order shows")
+    assert found_out == {**cut.to_dict(), "reason": reason}
+    rule = {"evalue", "fdr"} & options.keys()
     assert [document.page_content for document in documents] == [
         document.page_content for document, _ in found[:k]
     ]
@@ -112,15 +116,15 @@ def check(documents: list[Any], found: list[Any], up: bool, **options: Any) -> N
             **found[i][0].metadata,
             "paretocut": {
                 "score": scores[i],
-                "surprise": fit.surprise[i],
-                "pvalue": fit.pvalues[i],
-                "evalue": fit.evalues[i],
                 "k": k,
                 "n": len(scores),
-                "reason": cut.reason,
+                "reason": reason,
                 "warnings": list(cut.warnings),
-            },
-        }
+                "nearest": cut.nearest.tolist(),
+            }
+            | ({name: getattr(fit, f"{name}s" if name != "surprise" else name)[i]
+                for name in ("surprise", "pvalue", "evalue")} if rule else {}),
+        }  # fmt: skip
 
 
 @pytest.mark.parametrize("options", [{}, {"evalue": 0.05}, {"fdr": 0.1, "max_k": 2}], ids=str)
@@ -144,9 +148,9 @@ def test_the_wrong_direction_is_refused(name: str, store: Any) -> None:
     retriever = retriever_over(store, higher_is_better=not higher_is_better(name))
     with pytest.raises(InvalidScoresError, match="ParetoCutRetriever: results must come best"):
         retriever.invoke("?")
-    assert retriever_over(store, higher_is_better=higher_is_better(name)).invoke("?") == (
-        retriever_over(store).invoke("?")
-    )
+    said = retriever_over(store, higher_is_better=higher_is_better(name)).invoke("?")
+    shown = retriever_over(store).invoke("?")
+    assert [one.page_content for one in said] == [one.page_content for one in shown]
 
 
 @pytest.mark.filterwarnings("ignore:ParetoCutRetriever. the search returned")
@@ -179,7 +183,7 @@ def test_fetches_as_deep_as_asked_and_passes_arguments_on(store: Any, name: str)
         retriever.invoke("?", k=0)
 
 
-def test_a_store_that_does_not_say_its_direction_is_asked_for_it() -> None:
+def test_the_order_of_a_store_shows_its_direction() -> None:
     module = importorskip("langchain_core.vectorstores")
 
     class Silent(module.VectorStore):  # type: ignore[misc, name-defined]
@@ -195,10 +199,11 @@ def test_a_store_that_does_not_say_its_direction_is_asked_for_it() -> None:
         def from_texts(cls, *_: Any, **__: Any) -> Any:
             raise NotImplementedError
 
-    with pytest.raises(InvalidParameterError, match=r"higher_is_better must be .* for Silent"):
-        retriever_over(Silent()).invoke("?")
+    shown = retriever_over(Silent(), min_k=3).invoke("?")
+    assert shown.cut.reason.endswith("distances, as their order shows")
     kept = retriever_over(Silent(), higher_is_better=False, min_k=3).invoke("?")
     assert [document.page_content for document in kept][:3] == ["0", "1", "2"]
+    assert len(kept) == len(shown)
 
 
 def test_options_are_checked_when_the_retriever_is_made(store: Any) -> None:
@@ -356,7 +361,7 @@ def test_callbacks_see_the_decision_also_when_nothing_is_kept(
     kept = retriever.invoke("?", config={"callbacks": [listener(seen)]})
     again = asyncio.run(retriever.ainvoke("?", config={"callbacks": [listener(seen)]}))
     assert len(kept) == len(again) == (0 if options else 4)
-    event = {name: kept.cut.to_dict()[name] for name in ("k", "n", "reason", "warnings")}
+    event = {name: kept.cut.to_dict()[name] for name in ("k", "n", "reason", "warnings", "nearest")}
     assert seen == [event, event]
     assert kept.cut.reason.startswith("kept none of 200" if options else "kept 4 of 200")
 
@@ -389,7 +394,7 @@ def test_documents_stay_within_a_budget_of_tokens(store: Any) -> None:
     counted = retriever_over(store, max_tokens=5, count_tokens=len)
     kept = counted.invoke("?", config={"callbacks": [listener(seen)]})
     assert len(kept) == seen[0]["k"] == 2
-    with pytest.warns(ScoresWarning, match="max_tokens=1 leaves nothing: the first of"):
+    with pytest.warns(ScoresWarning, match="not one of them fits into max_tokens"):
         assert len(retriever_over(store, max_tokens=1, count_tokens=len).invoke("?")) == 0
     options: dict[str, Any] = {"max_tokens": 5, "count_tokens": len, "evalue": 0.05}
     kept = ParetoCutCompressor(**options).compress_documents(documents_with(logits()), "?")

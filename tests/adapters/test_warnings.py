@@ -11,58 +11,38 @@ import pytest
 from support import importorskip
 
 import paretocut as pc
-from paretocut.adapters import CutList, ScoresWarning, chroma, elasticsearch, faiss, hnswlib
-from paretocut.adapters import duckdb as of_duckdb
-from paretocut.adapters import lancedb as of_lancedb
-from paretocut.adapters import pgvector as of_pgvector
-from paretocut.adapters import sentence_transformers as of_sentences
+from paretocut.adapters import CutList, ScoresWarning
 
 pa = importorskip("pyarrow")
 
 
-def by_elasticsearch(scores: list[float], **options: Any) -> int:
-    hits = [{"_id": str(i), "_score": score} for i, score in enumerate(scores)]
-    found = elasticsearch.cut_search({"hits": {"hits": hits}}, **options)["hits"]["hits"]
+def by_pairs(scores: list[float], **options: Any) -> int:
+    found = pc.keep(list(enumerate(scores)), higher_is_better=True, **options)
     assert isinstance(found, CutList)
     assert found.cut.k == len(found)
     return len(found)
 
 
+def by_elasticsearch(scores: list[float], **options: Any) -> int:
+    hits = [{"_id": str(i), "_score": score} for i, score in enumerate(scores)]
+    return len(pc.keep({"hits": {"hits": hits}}, **options)["hits"]["hits"])
+
+
 def by_faiss(scores: list[float], **options: Any) -> int:
     labels = np.arange(len(scores))[None]
-    found = faiss.cut_search(np.array([scores]), labels, higher_is_better=True, **options)
-    assert np.count_nonzero(found[1] != -1) == found.cuts[0].k
+    found = pc.keep((np.array([scores]), labels), higher_is_better=True, **options)
+    assert found[1].shape[1] == found.cuts[0].k
     return int(found.cuts[0].k)
-
-
-def by_lancedb(scores: list[float], **options: Any) -> int:
-    return len(of_lancedb.cut_list([{"id": 0, "_score": score} for score in scores], **options))
-
-
-def by_lancedb_arrow(scores: list[float], **options: Any) -> int:
-    table = pa.table({"_score": pa.array(scores, pa.float64())})
-    return int(of_lancedb.cut_arrow(table, **options).num_rows)
-
-
-def by_pgvector(scores: list[float], **options: Any) -> int:
-    rows = list(enumerate(scores))
-    return len(of_pgvector.cut_rows(rows, 1, higher_is_better=True, **options))
-
-
-def by_duckdb(scores: list[float], **options: Any) -> int:
-    rows = list(enumerate(scores))
-    return len(of_duckdb.cut_rows(rows, 1, higher_is_better=True, **options))
 
 
 def by_sentence_transformers(scores: list[float], **options: Any) -> int:
     hits = [{"corpus_id": i, "score": score} for i, score in enumerate(scores)]
-    (found,) = of_sentences.cut_semantic_search([hits], **options)
+    (found,) = pc.keep([hits], higher_is_better=True, **options)
     return len(found)
 
 
 WAYS: list[Callable[..., int]] = [
-    by_elasticsearch, by_faiss, by_lancedb, by_lancedb_arrow, by_pgvector, by_duckdb,
-    by_sentence_transformers,
+    by_pairs, by_elasticsearch, by_faiss, by_sentence_transformers,
 ]  # fmt: skip
 every_way = pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 
@@ -136,77 +116,26 @@ def test_every_adapter_refuses_a_direction_that_contradicts_the_order(
         way(np.linspace(0.1, 0.9, 20).tolist())
 
 
-def batches() -> list[tuple[str, Callable[[list[list[float]]], Any]]]:
-    def semantic(lists: list[list[float]]) -> Any:
-        hits = [[{"corpus_id": i, "score": s} for i, s in enumerate(one)] for one in lists]
-        return of_sentences.cut_semantic_search(hits)
-
-    def of_faiss(lists: list[list[float]]) -> Any:
-        labels = np.zeros((len(lists), len(lists[0])), dtype=np.int64)
-        return faiss.cut_search(np.array(lists), labels, higher_is_better=True)
-
-    def of_hnswlib(lists: list[list[float]]) -> Any:
-        return hnswlib.cut_knn_query(np.zeros((len(lists), len(lists[0]))), -np.array(lists))
-
-    def of_chroma(lists: list[list[float]]) -> Any:
-        distances = [[-score for score in one] for one in lists]
-        return chroma.cut_query({"ids": distances, "distances": distances})
-
-    return [("sentences", semantic), ("faiss", of_faiss), ("hnsw", of_hnswlib), ("ch", of_chroma)]
+def test_many_queries_are_warned_of_once() -> None:
+    pairs = list(enumerate(RANKS))
+    labels = np.zeros((3, 100), dtype=np.int64)
+    columns = [[-score for score in RANKS]] * 3
+    for answer in (
+        [pairs] * 3,
+        (np.array([RANKS] * 3), labels),
+        {"ids": columns, "distances": columns},
+    ):
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            pc.keep(answer)
+        assert len(found) == 1
 
 
-@pytest.mark.parametrize(("name", "cut"), batches())
-def test_many_queries_are_warned_of_once(name: str, cut: Callable[..., Any]) -> None:
-    with warnings.catch_warnings(record=True) as found:
-        warnings.simplefilter("always")
-        cut([RANKS, RANKS, RANKS])
-    assert len(found) == 1, name
-
-
-NOISE = np.sort(1.5 - np.random.default_rng(0).exponential(0.05, size=40)).tolist()
-
-
-def shortfalls() -> list[tuple[str, Callable[[int], Any]]]:
-    rows = list(enumerate(NOISE))
-    distances = {"ids": [list(range(40))], "distances": [NOISE]}
-    hits = [{"_score": 10 - one} for one in NOISE]
-    table = pa.table({"_distance": NOISE})
-    dicts = table.to_pylist()
-    return [
-        ("hnsw.ef_search", lambda n: of_pgvector.cut_rows(rows, 1, asked=n)),
-        (
-            "SET hnsw_ef_search",
-            lambda n: of_duckdb.cut_rows(rows, 1, higher_is_better=False, asked=n),
-        ),
-        (
-            "SET hnsw_ef_search",
-            lambda n: of_duckdb.cut_arrow(table, "_distance", higher_is_better=False, asked=n),
-        ),
-        ("num_candidates", lambda n: elasticsearch.cut_search({"hits": {"hits": hits}}, asked=n)),
-        ("nprobes", lambda n: of_lancedb.cut_list(dicts, asked=n)),
-        ("nprobes", lambda n: of_lancedb.cut_arrow(table, asked=n)),
-        ("ef_search", lambda n: chroma.cut_query(distances, asked=n)),
-        ("nprobe", _padded),
-    ]
-
-
-def _padded(asked: int) -> Any:
-    """Return a cut of what FAISS finds of so many: 40 results, and labels of -1 for the others."""
-    missing = asked - 40
-    labels = np.array([[*range(40), *[-1] * missing]] * 3)
-    found = np.array([[*NOISE, *[3e38] * missing]] * 3)
-    return faiss.cut_search(found, labels, higher_is_better=False)
-
-
-@pytest.mark.parametrize(("remedy", "cut"), shortfalls())
-def test_a_search_that_brings_less_than_half_is_warned_of_with_its_remedy(
-    remedy: str, cut: Callable[[int], Any]
-) -> None:
-    with warnings.catch_warnings(record=True) as found:
-        warnings.simplefilter("always")
-        cut(200)
-    (only,) = found
-    assert only.category is ScoresWarning
-    assert "the search returned 40 of the 200 results asked for" in str(only.message)
-    assert remedy in str(only.message)
-    cut(50)  # 40 of 50 are enough, and warnings are errors here
+def test_a_search_that_brings_less_than_half_is_warned_of_with_a_remedy() -> None:
+    noise = np.sort(1.5 - np.random.default_rng(0).exponential(0.05, size=40)).tolist()
+    pairs = list(enumerate(noise))
+    padded = np.array([[*noise, *[3e38] * 160]]), np.array([[*range(40), *[-1] * 160]])
+    for answer in (pairs, padded, [pairs, pairs]):
+        with pytest.warns(ScoresWarning, match=r"returned 40 of the 200 .* search deeper \(ef_"):
+            pc.keep(answer, asked=200)
+        pc.keep(answer, asked=50)  # 40 of 50 are enough, and warnings are errors here

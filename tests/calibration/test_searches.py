@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from paretocut.calibration.searches import run_searches, scores_of
-from paretocut.errors import DataFormatError, InvalidParameterError
+from paretocut.errors import DataFormatError, InvalidParameterError, ParetocutError
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,9 @@ def test_scores_are_found_in_what_searches_give(given: object) -> None:
 
 
 def test_a_search_without_scores_is_refused() -> None:
-    with pytest.raises(InvalidParameterError, match="results with a 'score', got 'a text'"):
+    with pytest.raises(
+        InvalidParameterError, match="calibrate: search: a result must have one score"
+    ):
         scores_of(["a text"], "calibrate")
 
 
@@ -94,7 +96,7 @@ def test_a_file_of_something_else_is_refused_and_left_as_it_is(
 
 @pytest.mark.parametrize("given", [[10**400], [(1, 10**400)], [{"score": 10**400}], [1, 10**400]])
 def test_a_score_beyond_all_floats_is_refused(given: list[object], tmp_path: Path) -> None:
-    with pytest.raises(InvalidParameterError, match="test: search must give numbers"):
+    with pytest.raises(ParetocutError, match=r"test: search: .*(numbers|one score)"):
         run_searches(lambda query: given, ["query"], who="test")
     file = tmp_path / "kept.jsonl"
     run_searches(lambda query: [1.0], ["query"], who="test", resume=file)

@@ -13,7 +13,6 @@ from commands import json_lines
 from serving import simulated
 
 import paretocut as pc
-from paretocut.adapters.faiss import cut_search
 from paretocut.cli import main
 from paretocut.errors import InvalidParameterError
 from paretocut.truncators import Consensus, FixedK, Gated, LargestGap, Surprise, Truncator
@@ -109,7 +108,7 @@ def test_the_same_words_decide_the_same_everywhere(
         assert [pc.cut(row, **options).to_dict() for row in SCORES] == expected
         assert [cut.to_dict() for cut in pc.cut_batch(SCORES, **options)] == expected
         ids = np.tile(np.arange(SCORES.shape[1]), (len(SCORES), 1))
-        found = cut_search(SCORES, ids, higher_is_better=True, **options)
+        found = pc.keep((SCORES, ids), higher_is_better=True, **options)
         assert [cut.to_dict() for cut in found.cuts] == expected
     assert main(on_the_command_line(asked, folder)) == 0
     for row, want in zip(json_lines(capsys.readouterr().out), expected, strict=True):

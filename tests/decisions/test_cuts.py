@@ -289,7 +289,7 @@ def test_a_gate_fits_its_base_or_takes_a_fitted_one(background: pc.Background) -
 
 
 def test_a_gate_knows_its_direction(background: pc.Background) -> None:
-    with pytest.raises(InvalidScoresError, match="Background: lists must hold scores"):
+    with pytest.raises(InvalidScoresError, match="Gated: lists must hold scores"):
         Gated(Consensus(), background).cut([0.1, 0.2], higher_is_better=False)
     for bad, message in (
         ({"base": 3}, "base must be a truncator, got 3"),
@@ -344,7 +344,7 @@ def test_options_that_nobody_knows_are_refused(option: str) -> None:
         pc.cut_batch(pc.RankedLists([[0.9, 0.1]]), **{option: 1})
 
 
-@pytest.mark.parametrize("direction", ["no", 1, None, 0.0])
+@pytest.mark.parametrize("direction", ["no", 1, 0.0])
 def test_a_direction_is_true_or_false(direction: Any) -> None:
     for call in (pc.cut, pc.fit_tail, lambda scores, **up: pc.RankedLists([scores], **up)):
         with pytest.raises(InvalidParameterError, match="higher_is_better must be True or False"):
@@ -419,6 +419,35 @@ def test_surprise_of_many_lists_is_that_of_each(options: dict[str, float]) -> No
         assert [one.tolist() for one in cuts.surprise] == [cut.surprise.tolist() for cut in cuts]
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        [("a", 0.9), ("b", 0.1)],
+        [(1, 0.9), (2, 0.1)],
+        [{"id": 1, "score": 0.9}],
+        {"ids": [["a"]], "distances": [[0.1]]},
+        {"a": 0.9},
+    ],
+    ids=str,
+)
+def test_results_with_scores_are_sent_to_keep(answer: Any) -> None:
+    with pytest.raises(InvalidScoresError, match=r"^cut: .*paretocut\.keep\(answer\)$"):
+        pc.cut(answer)
+    assert pc.keep(answer)
+
+
+def test_an_answer_to_wait_for_is_named() -> None:
+    async def search() -> list[float]:
+        return [0.9]
+
+    with pytest.raises(InvalidScoresError, match=r"cut\(await search\(\.\.\.\)\)"):
+        pc.cut(search())  # type: ignore[arg-type]
+    for wrong in ("text", ["a", "b"], [None, 0.5], None):
+        with pytest.raises(InvalidScoresError) as caught:
+            pc.cut(wrong)  # type: ignore[arg-type]
+        assert "keep" not in str(caught.value)
+
+
 @pytest.mark.parametrize("up", [True, False])
 def test_the_nearest_are_the_best_three_that_were_not_kept(up: bool) -> None:
     rng = np.random.default_rng(2)
@@ -429,7 +458,9 @@ def test_the_nearest_are_the_best_three_that_were_not_kept(up: bool) -> None:
         assert cut.nearest.tolist() == nearest.tolist() == best.tolist()
     nothing = FixedK(0).cut([0.1, 0.9, 0.3, 0.5])
     assert nothing.nearest.tolist() == [1, 3, 2]
-    assert FixedK(3).cut([0.9, 0.5, 0.2, 0.1]).limited(1, "a limit").nearest.tolist() == [1, 2, 3]
+    first = FixedK(3).cut([0.9, 0.5, 0.2, 0.1])
+    assert first.limited(np.array([0]), "a limit").nearest.tolist() == [1, 2, 3]
+    assert first.limited(np.array([1]), "a limit").nearest.tolist() == [0, 2, 3]
 
 
 def test_padding_is_never_near() -> None:

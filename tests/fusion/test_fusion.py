@@ -294,7 +294,7 @@ def test_parts_of_other_retrievers_are_not_put_together() -> None:
 
 def test_scores_with_ids_need_no_columns() -> None:
     fused = pc.fuse([([3.0, 1.0], ["a", "b"]), ([0.9, 0.2], ["b", "c"])], method="rrf")
-    assert [name for name, _ in pairs_of(fused)] == ["b", "a", "c"]
+    assert [one.id for one in fused] == ["b", "a", "c"]
     many = pc.fuse([([[1.0], [2.0]], [["a"], ["b"]]), ([[1.0], [2.0]], [["a"], ["c"]])])
     assert len(many) == 2
 
@@ -316,8 +316,8 @@ GOOD = lists_of([("a", 1.0)])
     ("call", "message"),
     [
         (lambda: pc.fuse([GOOD]), "at least 2 retrievers, got 1"),
-        (lambda: pc.fuse(GOOD), "a sequence or a mapping .* got RankedLists"),  # type: ignore[arg-type]
-        (lambda: pc.fuse([GOOD, [1.0]]), "the lists of 2 must be RankedLists or a pair"),
+        (lambda: pc.fuse(GOOD), "a sequence or a mapping.* got RankedLists"),  # type: ignore[arg-type]
+        (lambda: pc.fuse([GOOD, [1.0]]), "all be RankedLists or all be answers"),
         (lambda: pc.fuse([GOOD, pc.RankedLists([[1.0]])]), "the lists of 2 must have doc_ids"),
         (lambda: pc.fuse([GOOD, GOOD], method="best"), "method must be one of 'z'"),
         (lambda: pc.fuse([GOOD, GOOD], weights=[1.0]), "weights must be 2 numbers"),

@@ -52,7 +52,7 @@ def test_pandas_and_polars_frames_are_fused_alike(runs: dict[str, Any]) -> None:
     assert in_polars["doc_id"].to_list() == found.doc_id.tolist()
     assert in_polars["score_words"].null_count() == int(found.score_words.isna().sum()) > 0
     for frame in (frames["words"], in_polars):
-        with pytest.raises(InvalidParameterError, match="at least 2, got 1"):
+        with pytest.raises(InvalidParameterError, match="at least 2 retrievers, got 1"):
             fuse_frames([frame])
         with pytest.raises(InvalidParameterError, match="query must name one column of"):
             fuse_frames([frame, frame], query="qid")

@@ -74,7 +74,7 @@ def test_ten_million_scores_take_bounded_time_and_memory(kind: str) -> None:
     )
     result = json.loads(done.stdout)
     print(kind, result)  # noqa: T201 - the measurement, shown by pytest -s
-    # A copy of the scores, the sorted ones, the Surprise scores and a mask; room for the list's
-    # own temporaries, made before.
-    assert result["extra"] < 4
+    # Scores and Surprise scores as they were given and best first, and the order; a list with
+    # padding is also fitted without it.
+    assert result["extra"] < 7
     assert result["seconds"] < 120

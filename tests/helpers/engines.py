@@ -1,14 +1,14 @@
-"""Vector stores as the tests see them: a real search, what its answer holds, and how it is cut.
+"""Hosts as the tests see them: an answer of each, made by a real search where one can run here.
 
-Two cannot run inside a test, Elasticsearch and OpenSearch. Their answers are in `tests/data`,
-written after the response formats that their reference manuals document (search API), and not
-captured from a server; they go through the classes of the real clients.
+The answers of Elasticsearch and OpenSearch are in `tests/data`, written after the response formats
+that their reference manuals document (search API), and not captured from a server; they go through
+the classes of the real clients. Those of other hosted services are built with the types of their
+own packages.
 """
 
 from __future__ import annotations
 
 import atexit
-import dataclasses
 import functools
 import json
 import os
@@ -55,14 +55,6 @@ class Engine:
         """Return ids and scores of the results in an answer, in its order."""
         raise NotImplementedError
 
-    def cut(self, answer: Any, **options: Any) -> Any:
-        """Return the answer, cut by the adapter."""
-        raise NotImplementedError
-
-    def cut_the_wrong_way(self, answer: Any) -> Any:
-        """Cut as if better scores were worse."""
-        raise NotImplementedError
-
     def close(self) -> None:
         """Let go of what the engine holds."""
 
@@ -79,15 +71,6 @@ class Faiss(Engine):
         there = labels[0] != -1
         return labels[0][there].tolist(), distances[0][there].tolist()
 
-    def cut(self, answer: Any, *, wrong: bool = False, **options: Any) -> Any:
-        from paretocut.adapters.faiss import cut_search
-
-        up = (self.metric == "ip") != wrong
-        return cut_search(*answer, higher_is_better=up, **options)
-
-    def cut_the_wrong_way(self, answer: Any) -> Any:
-        return self.cut(answer, wrong=True)
-
 
 class FaissInnerProduct(Faiss):
     higher_is_better = True
@@ -103,14 +86,6 @@ class Usearch(Engine):
     def read(self, answer: Any) -> tuple[list[Any], list[float]]:
         return answer.keys.tolist(), answer.distances.tolist()
 
-    def cut(self, answer: Any, **options: Any) -> Any:
-        from paretocut.adapters.usearch import cut_matches
-
-        return cut_matches(answer, **options)
-
-    def cut_the_wrong_way(self, answer: Any) -> Any:
-        return self.cut(dataclasses.replace(answer, distances=1 - answer.distances))
-
 
 class Hnswlib(Engine):
     def search(self, base: Vectors, query: Vectors, k: int) -> Any:
@@ -125,14 +100,6 @@ class Hnswlib(Engine):
     def read(self, answer: Any) -> tuple[list[Any], list[float]]:
         labels, distances = answer
         return labels[0].tolist(), distances[0].tolist()
-
-    def cut(self, answer: Any, **options: Any) -> Any:
-        from paretocut.adapters.hnswlib import cut_knn_query
-
-        return cut_knn_query(*answer, **options)
-
-    def cut_the_wrong_way(self, answer: Any) -> Any:
-        return self.cut((answer[0], -answer[1]))
 
 
 class Qdrant(Engine):
@@ -155,15 +122,6 @@ class Qdrant(Engine):
     def read(self, answer: Any) -> tuple[list[Any], list[float]]:
         return [point.id for point in answer.points], [point.score for point in answer.points]
 
-    def cut(self, answer: Any, *, wrong: bool = False, **options: Any) -> Any:
-        from paretocut.adapters.qdrant import cut_query_points
-
-        up = self.higher_is_better != wrong
-        return cut_query_points(answer, higher_is_better=up, **options)
-
-    def cut_the_wrong_way(self, answer: Any) -> Any:
-        return self.cut(answer, wrong=True)
-
 
 class QdrantSimilarity(Qdrant):
     higher_is_better = True
@@ -182,15 +140,6 @@ class Chroma(Engine):
     def read(self, answer: Any) -> tuple[list[Any], list[float]]:
         assert answer["ids"] == answer["documents"]
         return answer["ids"][0], answer["distances"][0]
-
-    def cut(self, answer: Any, **options: Any) -> Any:
-        from paretocut.adapters.chroma import cut_query
-
-        return cut_query(answer, **options)
-
-    def cut_the_wrong_way(self, answer: Any) -> Any:
-        (distances,) = answer["distances"]
-        return self.cut({**answer, "distances": [[-distance for distance in distances]]})
 
 
 def chroma_client() -> Any:
@@ -218,14 +167,6 @@ class LanceDb(Engine):
     def read(self, answer: Any) -> tuple[list[Any], list[float]]:
         return [row["id"] for row in answer], [row["_distance"] for row in answer]
 
-    def cut(self, answer: Any, **options: Any) -> Any:
-        from paretocut.adapters.lancedb import cut_list
-
-        return cut_list(answer, **options)
-
-    def cut_the_wrong_way(self, answer: Any) -> Any:
-        return self.cut([{**row, "_distance": 1 - row["_distance"]} for row in answer])
-
 
 class LanceDbArrow(LanceDb):
     def search(self, base: Vectors, query: Vectors, k: int) -> Any:
@@ -233,14 +174,6 @@ class LanceDbArrow(LanceDb):
 
     def read(self, answer: Any) -> tuple[list[Any], list[float]]:
         return answer["id"].to_pylist(), answer["_distance"].to_pylist()
-
-    def cut(self, answer: Any, **options: Any) -> Any:
-        from paretocut.adapters.lancedb import cut_arrow
-
-        return cut_arrow(answer, **options)
-
-    def cut_the_wrong_way(self, answer: Any) -> Any:
-        return self.cut(answer.take(list(range(answer.num_rows))[::-1]))
 
 
 class DuckDb(Engine):
@@ -263,14 +196,6 @@ class DuckDb(Engine):
     def read(self, answer: Any) -> tuple[list[Any], list[float]]:
         return [row[0] for row in answer], [row[1] for row in answer]
 
-    def cut(self, answer: Any, *, wrong: bool = False, **options: Any) -> Any:
-        from paretocut.adapters.duckdb import cut_rows
-
-        return cut_rows(answer, -1, higher_is_better=self.higher_is_better != wrong, **options)
-
-    def cut_the_wrong_way(self, answer: Any) -> Any:
-        return self.cut(answer, wrong=True)
-
 
 class DuckDbSimilarity(DuckDb):
     higher_is_better = True
@@ -282,12 +207,6 @@ class DuckDbArrow(DuckDb):
 
     def read(self, answer: Any) -> tuple[list[Any], list[float]]:
         return answer["id"].to_pylist(), answer["score"].to_pylist()
-
-    def cut(self, answer: Any, *, wrong: bool = False, **options: Any) -> Any:
-        from paretocut.adapters.duckdb import cut_arrow
-
-        up = self.higher_is_better != wrong
-        return cut_arrow(answer, "score", higher_is_better=up, **options)
 
 
 @functools.cache
@@ -325,14 +244,6 @@ class Postgres(Engine):
     def read(self, answer: Any) -> tuple[list[Any], list[float]]:
         return [row[0] for row in answer], [row[1] for row in answer]
 
-    def cut(self, answer: Any, *, wrong: bool = False, **options: Any) -> Any:
-        from paretocut.adapters.pgvector import cut_rows
-
-        return cut_rows(answer, 1, higher_is_better=wrong, **options)
-
-    def cut_the_wrong_way(self, answer: Any) -> Any:
-        return self.cut(answer, wrong=True)
-
     def close(self) -> None:
         self.connection.close()
 
@@ -356,16 +267,221 @@ class Recorded(Engine):
         hits = answer["hits"]["hits"]
         return [hit["_id"] for hit in hits], [hit["_score"] for hit in hits]
 
-    def cut(self, answer: Any, **options: Any) -> Any:
-        from paretocut.adapters import elasticsearch, opensearch
 
-        module = {"elasticsearch": elasticsearch, "opensearch": opensearch}[self.metric]
-        return module.cut_search(answer, **options)
+class Built(Engine):
+    """An answer put together with the types of a host's package, from similarities."""
 
-    def cut_the_wrong_way(self, answer: Any) -> Any:
-        body = dict(getattr(answer, "body", answer))
-        hits = [{**hit, "_score": -hit["_score"]} for hit in body["hits"]["hits"]]
-        return self.cut({**body, "hits": {**body["hits"], "hits": hits}})
+    higher_is_better = True
+
+    def search(self, base: Vectors, query: Vectors, k: int) -> Any:
+        similarity = (base @ query).astype(np.float64) if len(base) else np.empty(0)
+        best = np.argsort(-similarity, kind="stable")[:k]
+        pairs = [(f"d{i}", float(similarity[i])) for i in best]
+        if not self.higher_is_better:
+            pairs = [(name, 1 - score) for name, score in pairs]
+        return self.build(pairs)
+
+    def build(self, pairs: list[tuple[str, float]]) -> Any:
+        """Return the host's answer."""
+        raise NotImplementedError
+
+
+class Fields(Built):
+    """Results of a mapping or of objects: where they are, and the names of id and score."""
+
+    where, id, score = "", "id", "score"
+
+    def results(self, answer: Any) -> Any:
+        return getattr(answer, self.where) if self.where else answer
+
+    def read(self, answer: Any) -> tuple[list[Any], list[float]]:
+        found = [*self.results(answer)]
+        return [_at(one, self.id) for one in found], [float(_at(one, self.score)) for one in found]
+
+
+def _at(thing: Any, path: str) -> Any:
+    if isinstance(thing, dict) and path in thing:
+        return thing[path]
+    for name in path.split("."):
+        thing = thing[name] if isinstance(thing, dict) else getattr(thing, name)
+    return thing
+
+
+class Weaviate(Fields):
+    where, id, score = "objects", "properties.name", "metadata.score"
+
+    def build(self, pairs: list[tuple[str, float]]) -> Any:
+        classes = importorskip("weaviate.collections.classes.internal")
+        field = self.score.rpartition(".")[2]
+        objects = [
+            classes.Object(
+                uuid=uuid.uuid5(uuid.NAMESPACE_DNS, name),
+                metadata=classes.MetadataReturn(**{field: score}),
+                properties={"name": name},
+                references=None,
+                vector={},
+                collection="Tests",
+            )
+            for name, score in pairs
+        ]
+        return classes.QueryReturn(objects=objects)
+
+
+class WeaviateDistance(Weaviate):
+    higher_is_better = False
+    score = "metadata.distance"
+
+
+class Milvus(Fields):
+    score = "distance"  # a similarity, for COSINE and IP
+
+    def build(self, pairs: list[tuple[str, float]]) -> Any:
+        results = importorskip("pymilvus.client.search_result")
+        schema = importorskip("pymilvus.grpc_gen.schema_pb2")
+        ids = schema.IDs(str_id=schema.StringArray(data=[name for name, _ in pairs]))
+        data = schema.SearchResultData(
+            num_queries=1,
+            top_k=len(pairs),
+            scores=[score for _, score in pairs],
+            ids=ids,
+            topks=[len(pairs)],
+            primary_field_name="id",
+        )
+        return results.SearchResult(data)
+
+    def results(self, answer: Any) -> Any:
+        (hits,) = answer
+        assert list(hits.ids) == [hit["id"] for hit in hits]
+        assert list(hits.distances) == [hit["distance"] for hit in hits]
+        return hits
+
+
+class MilvusDistance(Milvus):
+    higher_is_better = False
+
+
+class Pinecone(Fields):
+    where = "matches"
+
+    def build(self, pairs: list[tuple[str, float]]) -> Any:
+        pinecone = importorskip("pinecone")
+        matches = [pinecone.ScoredVector(id=name, score=score) for name, score in pairs]
+        return pinecone.QueryResponse(matches=matches, namespace="tests")
+
+
+class Azure(Fields):
+    """Rows of ``SearchClient.search``; the iterator over them needs a server."""
+
+    score = "@search.score"
+
+    def build(self, pairs: list[tuple[str, float]]) -> Any:
+        convert = importorskip("azure.search.documents.models").SearchResult
+        rows = [{"id": name, "@search.score": score} for name, score in pairs]
+        return [dict(convert(row)) | row for row in rows]
+
+
+class Redis(Fields):
+    """Rows as redisvl makes them of a reply: numbers arrive as text."""
+
+    higher_is_better = False
+    score = "vector_distance"
+
+    def build(self, pairs: list[tuple[str, float]]) -> Any:
+        importorskip("redisvl")
+        document = importorskip("redis.commands.search.document").Document
+        found = [document(name, vector_distance=repr(distance)) for name, distance in pairs]
+        return [{"id": one.id, "vector_distance": one.vector_distance} for one in found]
+
+
+class Cohere(Fields):
+    where, id, score = "results", "index", "relevance_score"
+
+    def build(self, pairs: list[tuple[str, float]]) -> Any:
+        cohere = importorskip("cohere")
+        item = importorskip("cohere.v2.types.v2rerank_response_results_item")
+        results = [
+            item.V2RerankResponseResultsItem(index=i, relevance_score=score)
+            for i, (_, score) in enumerate(pairs)
+        ]
+        return cohere.V2RerankResponse(id="tests", results=results)
+
+
+class Voyage(Fields):
+    where, id, score = "results", "document", "relevance_score"
+
+    def build(self, pairs: list[tuple[str, float]]) -> Any:
+        voyage = importorskip("voyageai.object.reranking")
+        response = importorskip("voyageai.api_resources.response").VoyageResponse()
+        rows = [{"index": i, "relevance_score": score} for i, (_, score) in enumerate(pairs)]
+        response.update(data=[_Named(row) for row in rows], usage=_Named({"total_tokens": 3}))
+        return voyage.RerankingObject([name for name, _ in pairs], response)
+
+
+class _Named(dict[str, Any]):
+    __getattr__ = dict.__getitem__
+
+
+class Rerankers(Fields):
+    where, id = "results", "document.doc_id"
+
+    def build(self, pairs: list[tuple[str, float]]) -> Any:
+        results = importorskip("rerankers.results")
+        document = importorskip("rerankers.documents").Document
+        found = [
+            results.Result(document=document(text=f"text {name}", doc_id=name), score=score, rank=i)
+            for i, (name, score) in enumerate(pairs, 1)
+        ]
+        return results.RankedResults(results=found, query="?", has_scores=True)
+
+
+class Mem0(Fields):
+    def build(self, pairs: list[tuple[str, float]]) -> Any:
+        item = importorskip("mem0.configs.base").MemoryItem
+        memories = [item(id=name, memory=f"likes {name}", score=score) for name, score in pairs]
+        return {"results": [memory.model_dump() for memory in memories]}
+
+    def results(self, answer: Any) -> Any:
+        return answer["results"]
+
+
+class LangChainPairs(Built):
+    def build(self, pairs: list[tuple[str, float]]) -> Any:
+        document = importorskip("langchain_core.documents").Document
+        return [(document(page_content=name), score) for name, score in pairs]
+
+    def read(self, answer: Any) -> tuple[list[Any], list[float]]:
+        return [document.page_content for document, _ in answer], [score for _, score in answer]
+
+
+class LlamaNodes(Fields):
+    id = "node.node_id"
+
+    def build(self, pairs: list[tuple[str, float]]) -> Any:
+        schema = importorskip("llama_index.core.schema")
+        return [
+            schema.NodeWithScore(node=schema.TextNode(id_=name, text=name), score=score)
+            for name, score in pairs
+        ]
+
+
+class HaystackDocuments(Fields):
+    def build(self, pairs: list[tuple[str, float]]) -> Any:
+        document = importorskip("haystack").Document
+        return [document(id=name, content=name, score=score) for name, score in pairs]
+
+
+class SentenceTransformers(Engine):
+    higher_is_better = True
+
+    def search(self, base: Vectors, query: Vectors, k: int) -> Any:
+        util = importorskip("sentence_transformers.util")
+        if not len(base):  # it refuses to search an empty corpus
+            return [[]]
+        return util.semantic_search(query[None], base, top_k=k)
+
+    def read(self, answer: Any) -> tuple[list[Any], list[float]]:
+        (hits,) = answer
+        return [hit["corpus_id"] for hit in hits], [hit["score"] for hit in hits]
 
 
 ENGINES: Sequence[tuple[type[Engine], str]] = [
@@ -398,4 +514,19 @@ ENGINES: Sequence[tuple[type[Engine], str]] = [
     (Postgres, "<+>"),
     (Recorded, "elasticsearch"),
     (Recorded, "opensearch"),
+    (Weaviate, "hybrid"),
+    (WeaviateDistance, "near"),
+    (Milvus, "COSINE"),
+    (MilvusDistance, "L2"),
+    (Pinecone, "cosine"),
+    (Azure, "vector"),
+    (Redis, "cosine"),
+    (Cohere, "rerank"),
+    (Voyage, "rerank"),
+    (Rerankers, "rerank"),
+    (Mem0, "search"),
+    (LangChainPairs, "cosine"),
+    (LlamaNodes, "cosine"),
+    (HaystackDocuments, "cosine"),
+    (SentenceTransformers, "cosine"),
 ]

@@ -7,28 +7,15 @@ the same question with their own, real search or columns.
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from engines import (
-    ENGINES,
-    Chroma,
-    DuckDbArrow,
-    Engine,
-    Faiss,
-    Hnswlib,
-    LanceDbArrow,
-    Qdrant,
-    Recorded,
-    Usearch,
-    vectors,
-)
+from engines import ENGINES, Engine, Qdrant, Recorded, vectors
 from support import importorskip
 
-from paretocut.adapters.frames import keep_frame
+import paretocut as pc
 
 COUNT, DEPTH = 2000, 200
 
@@ -89,9 +76,10 @@ class Store(Host):
         return Results(ids, scores, self._stored(self.answer))
 
     def cut(self, **options: Any) -> Kept:
-        kept = self.engine.cut(self.answer, **options)
-        k, reason = self._decision(kept)
-        return Kept(self.engine.read(kept)[0], self._stored(kept), k, reason)
+        kept, cut = pc.keep(self.answer, explain=True, **options)
+        cut = cut if isinstance(cut, pc.Cut) else cut[0]
+        reason = cut.reason.removesuffix("; distances, as their order shows")
+        return Kept(self.engine.read(kept)[0], self._stored(kept), cut.k, reason)
 
     def _stored(self, answer: Any) -> list[Any]:
         if isinstance(self.engine, Qdrant):
@@ -99,26 +87,6 @@ class Store(Host):
         if isinstance(self.engine, Recorded):
             return [hit["_source"] for hit in answer["hits"]["hits"]]
         return self.engine.read(answer)[1]  # no metadata: the scores must stay what they are
-
-    def _decision(self, kept: Any) -> tuple[int, str]:
-        """Return number and reason from the place where this store's answers have them."""
-        engine = self.engine
-        if isinstance(engine, (LanceDbArrow, DuckDbArrow)):
-            decision = json.loads(kept.schema.metadata[b"paretocut"])
-            return decision["k"], decision["reason"]
-        if isinstance(engine, (Faiss, Hnswlib)):
-            return kept.cuts[0].k, kept.cuts[0].reason
-        if isinstance(engine, Usearch):
-            cut = kept.cut
-        elif isinstance(engine, Chroma):
-            cut = kept["ids"][0].cut
-        elif isinstance(engine, Qdrant):
-            cut = kept.points.cut
-        elif isinstance(engine, Recorded):
-            cut = kept["hits"]["hits"].cut
-        else:
-            cut = kept.cut
-        return cut.k, cut.reason
 
     def close(self) -> None:
         self.engine.close()
@@ -282,32 +250,6 @@ class PyTerrier(Scored):
         return Kept(list(map(int, kept["docno"])), kept["page"].tolist(), cut.k, cut.reason)
 
 
-class SentenceTransformers(Host):
-    @functools.cached_property
-    def hits(self) -> Any:
-        base, query = vectors(COUNT)
-        util = importorskip("sentence_transformers.util")
-        (hits,) = util.semantic_search(query[None], base, top_k=DEPTH)
-        return [{**hit, "page": f"page {i}"} for i, hit in enumerate(hits)]
-
-    @functools.cached_property
-    def results(self) -> Results:
-        return Results(
-            [hit["corpus_id"] for hit in self.hits],
-            [hit["score"] for hit in self.hits],
-            [hit["page"] for hit in self.hits],
-        )
-
-    def cut(self, **options: Any) -> Kept:
-        from paretocut.adapters.sentence_transformers import cut_rank, cut_semantic_search
-
-        (kept,) = cut_semantic_search([self.hits], **options)
-        assert cut_rank(self.hits, **options) == kept
-        assert {hit["paretocut"]["reason"] for hit in kept} <= {kept.cut.reason}
-        stored = [hit["page"] for hit in kept]
-        return Kept([hit["corpus_id"] for hit in kept], stored, kept.cut.k, kept.cut.reason)
-
-
 class Lists(Scored):
     """A column of lists, which `keep` shortens."""
 
@@ -325,7 +267,7 @@ class Lists(Scored):
 
     def cut(self, **options: Any) -> Kept:
         options = {"higher_is_better": True, "explain": ["k", "reason"], **options}
-        frame = keep_frame(self.made(), score="scores", along=["ids", "texts"], **options)
+        frame = pc.keep(self.made(), score="scores", along=["ids", "texts"], **options)
         (row,) = self.rows(frame)
         assert row["page"] == "the first"
         return Kept(row["ids"], row["texts"], row["k"], row["reason"])
@@ -376,7 +318,7 @@ class Rows(Scored):
 
     def cut(self, **options: Any) -> Kept:
         how = {"query": "query_id", "score": "score", "higher_is_better": True, **options}
-        kept, cuts = keep_frame(self.made(), explain=True, **how)
+        kept, cuts = pc.keep(self.made(), explain=True, **how)
         mine = [row for row in self.rows(kept) if row["query_id"] == "q1"]
         mine.sort(key=lambda row: -row["score"])
         (reason,) = set(cuts.reasons)
@@ -407,16 +349,17 @@ class DuckDbRows(Rows):
         return rows
 
 
+STORES = [pair for pair in ENGINES if not pair[0].__name__.endswith("Arrow")]  # those are frames
 QUICK: Sequence[tuple[str, Any]] = [
     *((f"{kind.__name__}-{metric}", functools.partial(Store, kind=kind, metric=metric))
-      for kind, metric in ENGINES if kind.__name__.startswith(("Faiss", "DuckDb"))),
+      for kind, metric in STORES if kind.__name__.startswith(("Faiss", "DuckDb"))),
     *((kind.__name__, kind)
       for kind in (ArrowLists, ArrowRows, PandasLists, PandasRows, PolarsLists, DuckDbRows)),
 ]  # fmt: skip
 HEAVY: Sequence[tuple[str, Any]] = [
     *((f"{kind.__name__}-{metric}", functools.partial(Store, kind=kind, metric=metric))
-      for kind, metric in ENGINES if not kind.__name__.startswith(("Faiss", "DuckDb"))),
+      for kind, metric in STORES if not kind.__name__.startswith(("Faiss", "DuckDb"))),
     *((kind.__name__, kind)
       for kind in (LangChainRetriever, LangChainCompressor, LlamaIndex, LlamaIndexRetriever,
-                   Haystack, PyTerrier, SentenceTransformers)),
+                   Haystack, PyTerrier)),
 ]  # fmt: skip

@@ -22,7 +22,7 @@ LAYERS = [
     {"_kernel", "errors"},
     {"schema"},
     {"callbacks", "lists"},
-    {"decisions"},
+    {"answers", "decisions"},
     {"tail"},
     {"metrics", "background", "relevance"},
     {"truncators"},

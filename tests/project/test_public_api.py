@@ -41,6 +41,7 @@ PUBLIC = [
     "fuse",
     "io",
     "judge",
+    "keep",
     "load",
     "metrics",
     "plan_judgements",

@@ -1,28 +1,26 @@
-"""How adapters decide: which results have a score, the decision on them, the report.
+"""How answers are decided on: which results have a score, their direction, the report.
 
-An adapter is a filter: what it keeps stays in the caller's order, and the caller's objects are not
-touched. All of them go through `decide`.
+`paretocut.keep` and the classes for frameworks go through `decide`. What is kept stays in the
+caller's order, and the caller's objects are not touched.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from paretocut.adapters.reporting import OF_RESULT, report, summary, warn_of_shortfall
+from paretocut.adapters.reporting import report, summary, warn_of_shortfall
 from paretocut.adapters.tokens import TokenBudget
+from paretocut.answers.answer import column, direction_of
 from paretocut.decisions import Cut, Cuts
-from paretocut.errors import InvalidParameterError, InvalidScoresError
+from paretocut.errors import InvalidParameterError, InvalidScoresError, speaking_for
 from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
-from paretocut.lists.columns import check_direction
 from paretocut.schema.files import decode, encode
-from paretocut.schema.parameters import check_choice, check_positive_int
+from paretocut.schema.parameters import check_bool, check_choice, check_positive_int
 from paretocut.truncators.choose import Chosen
 
 T = TypeVar("T")
@@ -33,6 +31,8 @@ FETCH_K = 200
 UNSCORED = ("refuse", "keep", "drop")
 """What can be done with results that have no score."""
 
+DISTANCES = "distances, as their order shows"
+
 
 class CutList(list[T]):
     """A list of the results kept, with the decision that kept them.
@@ -40,147 +40,154 @@ class CutList(list[T]):
     Attributes
     ----------
     cut
-        How many and why: `paretocut.Cut`, with its reason and warnings.
+        How many and why: `paretocut.Cut`, with its reason and warnings. A list of answers to many
+        queries has ``cuts`` instead: `paretocut.Cuts`.
     """
 
-    def __init__(self, results: Iterable[T], cut: Cut) -> None:
+    cut: Cut
+    cuts: Cuts
+
+    def __init__(self, results: Iterable[T], cut: Cut | Cuts) -> None:
         super().__init__(results)
-        self.cut = cut
+        setattr(self, "cut" if isinstance(cut, Cut) else "cuts", cut)
 
 
 class CutTuple(tuple[Any, ...]):
-    """The arrays of an answer to many queries, with the decisions on them.
+    """A tuple with the decision on what it holds, in ``cut`` or ``cuts``, as in `CutList`."""
 
-    Attributes
-    ----------
-    cuts
-        How many of each and why: `paretocut.Cuts`.
-    """
-
+    cut: Cut
     cuts: Cuts
 
-    @classmethod
-    def of(cls, arrays: Iterable[Any], cuts: Cuts) -> CutTuple:
-        made = cls(arrays)
-        made.cuts = cuts
+    def __new__(cls, results: Iterable[Any] = (), cut: Cut | Cuts | None = None) -> CutTuple:
+        made = super().__new__(cls, results)
+        if cut is not None:
+            setattr(made, "cut" if isinstance(cut, Cut) else "cuts", cut)
         return made
 
 
 @dataclass(frozen=True)
 class Decision:
-    """The decision on one answer: on the scores that are there, and their positions in it."""
+    """The decision on one list: on the scores that are there, and their positions in it."""
 
     cut: Cut
     scores: FloatArray
-    positions: IntArray
+    positions: IntArray | None  # None: all of them are there
 
     @property
-    def kept(self) -> IntArray:
+    def kept(self) -> list[int]:
         """Positions of the results kept, in the caller's order."""
-        return np.sort(self.positions[self.cut.indices])
+        places = np.sort(self.cut.indices)
+        found: list[int] = (places if self.positions is None else self.positions[places]).tolist()
+        return found
 
     def marks(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Yield the position of each result kept, in the caller's order, and its metadata."""
+        """Yield the position of each result kept, in the caller's order, and its metadata.
+
+        Surprise, p-value and E-value are there if the decision was made on tails.
+        """
         cut = self.cut
-        kept = np.sort(cut.indices)
-        columns = (self.scores, cut.surprise, cut.pvalues, cut.evalues)
-        rows = zip(*(column[kept].tolist() for column in columns), strict=True)
+        columns = {"score": self.scores}
+        if cut.has_tails:
+            columns |= {"surprise": cut.surprise, "pvalue": cut.pvalues, "evalue": cut.evalues}
+        own = np.sort(cut.indices)
+        rows = zip(*(values[own].tolist() for values in columns.values()), strict=True)
         of_list = summary(cut)
-        for at, row in zip(self.positions[kept].tolist(), rows, strict=True):
-            yield at, dict(zip(OF_RESULT, row, strict=True)) | of_list
+        for at, row in zip(self.kept, rows, strict=True):
+            yield at, dict(zip(columns, row, strict=True)) | of_list
 
 
 def decide(
-    lists: Ragged | RankedLists,
-    chosen: Chosen | Mapping[str, Any],
+    scores: Sequence[FloatArray],
+    chosen: Chosen,
     *,
     who: str,
+    single: bool = True,
+    higher_is_better: bool | None = None,
+    said: bool | None = None,
+    lists: RankedLists | None = None,
     queries: Sequence[str | None] | None = None,
-    higher_is_better: bool = True,
-    limit: Callable[[int, Cut], Cut] | None = None,
-) -> tuple[Cuts, Cuts | list[Cut]]:
-    """Return the decisions before and after a limit, and report the latter for ``who``.
-
-    ``chosen`` may be options that are not checked yet. ``limit`` takes the number of a list and
-    its decision. Queries are handed on if all are known.
-    """
-    if not isinstance(chosen, Chosen):
-        chosen = Chosen.of(who, chosen)
-    known = queries is not None and all(isinstance(query, str) for query in queries)
-    texts: Any = queries if known else None
-    with _speaking_for(who):
-        cuts = chosen.cut_batch(lists, queries=texts, higher_is_better=higher_is_better)
-        cuts.warnings  # noqa: B018  # of all lists at once
-    final = cuts if limit is None else [limit(i, cut) for i, cut in enumerate(cuts)]
-    report(final, who)
-    return cuts, final
-
-
-@contextmanager
-def _speaking_for(who: str) -> Iterator[None]:
-    """Put the adapter's name before what a truncator says of the lists."""
-    try:
-        yield
-    except (InvalidParameterError, InvalidScoresError) as error:
-        raise type(error)(f"{who}: {str(error).removeprefix('cut_batch: ')}") from error
-
-
-def cut_each(
-    answers: Iterable[ArrayLike | Sequence[float | None]],
-    chosen: Chosen | Mapping[str, Any],
-    *,
-    who: str,
-    queries: Sequence[str | None] | None = None,
-    higher_is_better: bool = True,
-    best_first: bool = True,
     budget: TokenBudget | None = None,
-    text_of: Callable[[int, int], str] = lambda answer, i: str(i),
+    text_of: Callable[[int, int], str] = lambda query, i: str(i),
     asked: int | None = None,
-    remedy: str = "",
-) -> tuple[list[Decision], Cuts]:
-    """Return what to keep of each answer, and all decisions together (before the budget).
+    remedy: str = "search deeper (ef_search, nprobe, num_candidates)",
+) -> tuple[list[Decision], Cuts | None]:
+    """Return the decision on each list, and all of them together unless it is a ``single`` one.
 
-    A score of None or NaN means that there is none. Where results are known to come
-    ``best_first``, even two scores that run the other way are refused. ``text_of`` gives the text
-    of a result from the number of the answer and its position there. A warning says when a search
-    ``asked`` for more than twice as many results as came, and names the ``remedy``.
+    A score that is not finite means that there is no result. ``said`` is the direction that the
+    host states. ``lists`` are the same results after a fusion. ``text_of`` takes the number of a
+    list and a position in it. A warning says when a search ``asked`` for more than twice as many
+    results as came.
     """
-    scored = [_scored(scores, who) for scores in answers]
-    warn_of_shortfall([values.size for values, _ in scored], asked, who=who, remedy=remedy)
-    lists = Ragged.from_any([values for values, _ in scored], dtype=np.float64)
-    if best_first:
-        check_direction(lists, higher_is_better, who=who, least=2)
+    there = [_there(values) for values in scores]
+    if asked is not None:
+        warn_of_shortfall([own.size for own, _ in there], asked, who=who, remedy=remedy)
+    texts: Any = queries
+    if queries is not None and not all(isinstance(query, str) for query in queries):
+        texts = None
+    cuts: Cuts | None = None
+    with speaking_for(who, "cut", "cut_batch", who):
+        if lists is not None:
+            cuts = chosen.cut_batch(lists, queries=texts)
+        else:
+            values = [own for own, _ in there]
+            up, note = _direction(higher_is_better, chosen, said, values, who)
+            if single:
+                cut = chosen.cut(values[0], query=texts and texts[0], higher_is_better=up)
+                found = [cut.noted(note) if note else cut]
+            else:
+                together = Ragged.from_any(values, dtype=np.float64)
+                cuts = chosen.cut_batch(together, queries=texts, higher_is_better=up).noted(note)
+    if cuts is not None:
+        found = list(cuts)
+    if budget is not None and budget.most is not None:
 
-    def limit(answer: int, cut: Cut) -> Cut:
-        assert budget is not None
-        positions = scored[answer][1]
-        return budget.limited(cut, lambda i: text_of(answer, int(positions[i])))
+        def text(query: int, i: int) -> str:
+            positions = there[query][1]
+            return text_of(query, i if positions is None else int(positions[i]))
 
-    cuts, final = decide(
-        lists,
-        chosen,
-        who=who,
-        queries=queries,
-        higher_is_better=higher_is_better,
-        limit=None if budget is None or budget.most is None else limit,
-    )
-    return [Decision(cut, *one) for cut, one in zip(final, scored, strict=True)], cuts
+        limits = budget.limits(found, text)
+        if cuts is not None:
+            cuts = cuts.limited(limits)
+            found = list(cuts)
+        elif limits:
+            found = [found[0].limited(*limits[0])]
+    if cuts is not None:
+        cuts.warnings  # noqa: B018  # of all lists at once
+    report(found, who)
+    return [Decision(cut, *one) for cut, one in zip(found, there, strict=True)], cuts
 
 
-def cut_scored(
-    scores: ArrayLike | Sequence[float | None],
-    chosen: Chosen | Mapping[str, Any],
-    *,
-    who: str,
-    query: str | None = None,
-    text_of: Callable[[int], str] = str,
-    **how: Any,
-) -> Decision:
-    """Return what to keep of one answer; the rest is as in `cut_each`."""
-    (decision,), _ = cut_each(
-        [scores], chosen, who=who, queries=[query], text_of=lambda _, i: text_of(i), **how
-    )
-    return decision
+def _there(values: FloatArray) -> tuple[FloatArray, IntArray | None]:
+    """Return the scores that are there, and their positions."""
+    finite = np.isfinite(values)
+    if finite.all():
+        return values, None
+    positions = np.flatnonzero(finite)
+    return values[positions], positions
+
+
+def _direction(
+    given: bool | None, chosen: Chosen, said: bool | None, scores: Sequence[FloatArray], who: str
+) -> tuple[bool, str]:
+    """Return whether higher is better, and a note where only the order of the results shows it."""
+    if given is not None:
+        return check_bool(given, who=who, name="higher_is_better"), ""
+    learned = chosen.truncator.direction
+    if learned is not None and said is not None and learned != said:
+        kinds = ("distances", "scores")
+        raise InvalidScoresError(
+            f"the answer must hold {kinds[learned]}, as the lists that the truncator was "
+            f"fitted on, got {kinds[said]}",
+            who=who,
+        )
+    known = said if learned is None else learned
+    if known is not None:
+        return known, ""
+    shown = direction_of(scores, who)
+    if shown is None:
+        # The same cut either way, but a score of 0 matches nothing, and a distance of 0 does.
+        return any(values.any() for values in scores), ""
+    return shown, "" if shown else DISTANCES
 
 
 def filter_scored(
@@ -192,57 +199,46 @@ def filter_scored(
     score_of: Callable[[T], float | None],
     mark: Callable[[T, dict[str, Any]], T],
     text_of: Callable[[T], str] = str,
+    query: str | None = None,
     unscored: str = "refuse",
     **how: Any,
 ) -> CutList[T]:
     """Return marked copies of the results kept, and results without a score if asked to.
 
-    ``what`` says what the results must be. Their order says nothing of their direction.
+    ``what`` says what the results must be; ``how`` is as in `decide`.
     """
-    scores = read_each(results, score_of, who=who, what=what)
+    try:
+        scores = column([score_of(result) for result in results], who)
+    except (AttributeError, KeyError, TypeError) as error:
+        raise InvalidParameterError(
+            f"results must be {what}, got {type(results).__name__} {results!r:.80}", who=who
+        ) from error
     check_choice(unscored, UNSCORED, who=who, name="unscored")
-    missing = [i for i, score in enumerate(scores) if score is None or score != score]
+    missing = np.flatnonzero(np.isnan(scores)).tolist()
     if missing and unscored == "refuse":
         raise InvalidScoresError(
-            f"{who}: results must have scores unless unscored='keep' or 'drop'; "
-            f"got none for the result at index {missing[0]}"
+            f"results must have scores unless unscored='keep' or 'drop'; "
+            f"got none for the result at index {missing[0]}",
+            who=who,
         )
     if results and len(missing) == len(results) and unscored == "drop":
         raise InvalidScoresError(
-            f"{who}: some result must have a score, or all of them would be dropped; "
-            f"got none for any of {len(results)}"
+            f"some result must have a score, or all of them would be dropped; "
+            f"got none for any of {len(results)}",
+            who=who,
         )
-    decision = cut_scored(
-        scores, chosen, who=who, best_first=False, text_of=lambda i: text_of(results[i]), **how
+    (decision,), _ = decide(
+        [scores],
+        chosen,
+        who=who,
+        queries=[query],
+        text_of=lambda _, i: text_of(results[i]),
+        **how,
     )
     kept = {i: mark(results[i], values) for i, values in decision.marks()}
     if unscored == "keep":
         kept |= {i: results[i] for i in missing}
     return CutList([kept[i] for i in sorted(kept)], decision.cut)
-
-
-def _scored(scores: Any, who: str) -> tuple[FloatArray, IntArray]:
-    """Return the scores that are there, and their positions."""
-    try:
-        values = np.asarray(scores, dtype=np.float64)  # None becomes NaN
-    except (TypeError, ValueError) as error:
-        raise InvalidScoresError(f"{who}: scores must be numbers, got {error}") from error
-    if values.ndim != 1:
-        raise InvalidScoresError(
-            f"{who}: scores must be one-dimensional, got an array of shape {values.shape}"
-        )
-    positions = np.flatnonzero(~np.isnan(values))
-    return values[positions], positions
-
-
-def read_each(results: Any, read: Callable[[Any], T], *, who: str, what: str) -> list[T]:
-    """Return what ``read`` finds in each result, or say ``what`` the results must be."""
-    try:
-        return [read(result) for result in results]
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        raise InvalidParameterError(
-            f"{who}: results must be {what}, got {type(results).__name__} {results!r:.80}"
-        ) from error
 
 
 def at_most(chosen: Chosen, most: int | None, who: str, name: str) -> Chosen:
@@ -259,8 +255,9 @@ def stored(options: Mapping[str, Any], who: str) -> dict[str, Any]:
     plain = dict(options)
     if plain.get("count_tokens") is not None:
         raise InvalidParameterError(
-            f"{who}: count_tokens must be None for the component to be stored, "
-            f"got {plain['count_tokens']!r}"
+            f"count_tokens must be None for the component to be stored, "
+            f"got {plain['count_tokens']!r}",
+            who=who,
         )
     for name in plain.keys() & {"truncator", "fusion"}:
         value = plain[name]

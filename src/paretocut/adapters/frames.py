@@ -109,11 +109,7 @@ def is_frame(answer: Any) -> bool:
 
 def _direction(chosen: Chosen, given: bool | None) -> bool | None:
     """Return the direction that was given, or that the truncator learned."""
-    if given is not None:
-        return given
-    learned = getattr(chosen.truncator, "higher_is_better_", None)
-    gate = getattr(chosen.truncator, "background", None)
-    return getattr(gate, "higher_is_better", None) if learned is None else learned
+    return chosen.truncator.direction if given is None else given
 
 
 def _pandas(frame: Frame, keeper: Keeper) -> tuple[Frame, Any]:

@@ -6,10 +6,10 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self, Unpack
 
+from paretocut.adapters.calibrating import calibrate_decider
 from paretocut.adapters.deciding import UNSCORED, at_most, filter_scored, restored, stored
 from paretocut.adapters.hybrid import Fuser, HybridOptions
 from paretocut.adapters.reporting import with_mark
-from paretocut.adapters.stores import calibrate_decider
 from paretocut.adapters.tokens import TokenBudget
 from paretocut.decisions.options import DecisionOptions
 from paretocut.errors import InvalidParameterError, require
@@ -60,9 +60,9 @@ class ParetoCut(_Stored):
     """Keeps the documents whose score makes them worth returning, in their order; possibly none.
 
     Place it after a retriever or ranker with a large ``top_k`` (200). Documents come out as copies
-    whose ``meta`` has the decision under ``paretocut``: score, surprise, p-value and E-value of the
-    document, number kept, reason and warnings of the list. The output ``decision`` says it too,
-    even if nothing is kept.
+    whose ``meta`` has the decision under ``paretocut``: score of the document (with surprise,
+    p-value and E-value if a rule decided), number kept, reason, warnings and near misses of the
+    list. The output ``decision`` says it too, even if nothing is kept.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class ParetoCut(_Stored):
         self.options = options
 
     def calibrate(
-        self, texts: Iterable[str], search: Callable[[str], Any], **options: Any
+        self, texts: Iterable[Any], search: Callable[[str], Any], **options: Any
     ) -> ParetoCut:
         """Return a component that knows your store, learned without judgements.
 
@@ -104,7 +104,7 @@ class ParetoCut(_Stored):
         Parameters
         ----------
         texts
-            A few hundred texts of the store.
+            A few hundred texts or documents of the store.
         search
             Takes the text of a query and returns what this component will get: documents with
             scores, or the scores alone.
@@ -112,8 +112,7 @@ class ParetoCut(_Stored):
             As for `paretocut.calibrate`, such as ``queries``, ``n`` and ``threads`` (4 by
             default). The options given here still decide how many documents are kept.
         """
-        up = self.higher_is_better
-        found = calibrate_decider(search, texts, self._chosen, up, options)
+        found = calibrate_decider(search, texts, self._chosen, options, self.higher_is_better)
         return ParetoCut(**self._arguments(), truncator=found, **self._bounds())
 
     @property
@@ -220,7 +219,7 @@ class ParetoCutJoiner(_Stored):
 
     def calibrate(
         self,
-        texts: Iterable[str],
+        texts: Iterable[Any],
         search: Callable[[str], Mapping[str, list[Document]]],
         **options: Any,
     ) -> ParetoCutJoiner:
@@ -232,7 +231,7 @@ class ParetoCutJoiner(_Stored):
         Parameters
         ----------
         texts
-            A few hundred texts of the stores.
+            A few hundred texts or documents of the stores.
         search
             Takes the text of a query and returns the documents of each input by its name.
         **options

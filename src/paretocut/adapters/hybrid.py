@@ -11,21 +11,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-import numpy as np
-
-from paretocut.adapters.deciding import CutList, Decision, decide
+from paretocut.adapters.calibrating import calibrate_decider, text_of
+from paretocut.adapters.deciding import CutList, decide
 from paretocut.adapters.reporting import warn
-from paretocut.adapters.stores import calibrate_decider
 from paretocut.adapters.tokens import TokenBudget
+from paretocut.answers import direction_of
+from paretocut.answers.answer import column
 from paretocut.calibration import nonsense_queries
-from paretocut.decisions import Cut
 from paretocut.decisions.options import DecisionOptions
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.fusion import Fusion
 from paretocut.fusion.chosen import ChosenFusion, FusionOptions
-from paretocut.lists import FloatArray, Ragged, RankedLists
-from paretocut.lists.columns import check_direction
+from paretocut.fusion.joining import arms_by_name
+from paretocut.lists import FloatArray, RankedLists
 from paretocut.truncators.choose import Chosen
+
+__all__ = ["Fuser", "HybridOptions", "arms_by_name"]
 
 T = TypeVar("T")
 
@@ -85,26 +86,30 @@ class Fuser(Generic[T]):
                 first.setdefault(self.id_of(result), result)
         fused = self.fusion.fuse(lists)
         assert fused.doc_ids is not None
-        together = [first[own] for own in fused.doc_ids[0].tolist()]
-
-        def limit(_: int, cut: Cut) -> Cut:
-            return (budget or TokenBudget()).limited(cut, lambda i: text_of(together[i]))
-
-        _, (cut,) = decide(fused, self.chosen, who=self.who, queries=[query], limit=limit)
-        merged = fused.scores[0]
-        marks = Decision(cut, merged, np.arange(merged.size)).marks()
         assert fused.parts is not None
         parts = [{**dict.fromkeys(found), **own} for own in fused.parts.of_list(0)]
+        together = [first[own] for own in fused.doc_ids[0].tolist()]
+
+        merged = fused.scores[0]
+        (decision,), _ = decide(
+            [merged],
+            self.chosen,
+            who=self.who,
+            lists=fused,
+            queries=[query],
+            budget=budget,
+            text_of=lambda _, i: text_of(together[i]),
+        )
         kept = (
             mark(together[i], float(merged[i]), {**values, "parts": parts[i]})
-            for i, values in marks
+            for i, values in decision.marks()
         )
-        return CutList(kept, cut)
+        return CutList(kept, decision.cut)
 
     def calibrated(
         self,
         find: Callable[[str], Mapping[str, Sequence[T]]],
-        texts: Iterable[str],
+        texts: Iterable[Any],
         options: Mapping[str, Any],
     ) -> Fuser[T]:
         """Return a fuser with a fitted fusion, and a gate on what it fuses.
@@ -117,7 +122,7 @@ class Fuser(Generic[T]):
                 f"{self.who}: method must be left out to calibrate, because only a fitted Fusion "
                 f"can be gated, got {self.fusion.method!r}"
             )
-        known = list(texts)
+        known = [text_of(text) for text in texts]
         found: dict[str, dict[str, RankedLists]] = {}
 
         def lists(query: str) -> dict[str, RankedLists]:
@@ -133,11 +138,12 @@ class Fuser(Generic[T]):
             fusion = Fusion(weights=self.fusion.weights, depth=self.fusion.depth).fit(arms)
 
         def search(query: str) -> FloatArray:
-            return fusion.fuse(lists(query)).scores[0]
+            fused: RankedLists = fusion.fuse(lists(query))
+            return fused.scores[0]
 
         search.__qualname__ = " + ".join(fusion.names_)
         how = {"lexical": False, **options}
-        truncator = calibrate_decider(search, known, self.chosen, True, how)
+        truncator = calibrate_decider(search, known, self.chosen, how, True)
         chosen = replace(self.chosen, truncator=truncator)
         return replace(self, fusion=ChosenFusion(fusion=fusion), chosen=chosen)
 
@@ -145,7 +151,7 @@ class Fuser(Generic[T]):
         """Return the answer of each search as a list."""
         lists = {}
         for name, results in found.items():
-            up = self.higher_is_better.get(name, True)
+            up = self.higher_is_better.get(name)
             ids, scores = [*map(self.id_of, results)], [*map(self.score_of, results)]
             if None in scores and self.fusion.method != "rrf":
                 warn(f"{self.who}: {name}: the results have no scores, so their ranks are used")
@@ -160,31 +166,18 @@ def _together(lists: Sequence[RankedLists]) -> RankedLists:
     return RankedLists(scores, doc_ids=ids, higher_is_better=lists[0].higher_is_better)
 
 
-def _as_list(ids: list[str], scores: list[Any], up: bool, who: str) -> RankedLists:
+def _as_list(ids: list[str], scores: list[Any], up: bool | None, who: str) -> RankedLists:
     """Return the answer of one search; without any score the order of its results counts."""
     missing = [i for i, score in enumerate(scores) if score is None]
     if missing and len(missing) < len(scores):
         raise InvalidScoresError(
-            f"{who}: all results must have a score or none of them, "
-            f"got none for the result at index {missing[0]}"
+            f"all results must have a score or none of them, "
+            f"got none for the result at index {missing[0]}",
+            who=who,
         )
     if missing:  # as in reciprocal rank fusion
         up, scores = True, [1 / (_RRF + rank) for rank in range(1, len(scores) + 1)]
-    column = Ragged.from_any([scores], dtype=np.float64)
-    check_direction(column, up, who=who)
-    return RankedLists(column, doc_ids=[ids], higher_is_better=up)
-
-
-def arms_by_name(given: Any, who: str, what: str) -> dict[str, Any]:
-    """Return two or more searches by name; those of a sequence are called "1", "2", ..."""
-    if isinstance(given, Mapping):
-        named = {str(name): item for name, item in given.items()}
-    elif isinstance(given, Sequence) and not isinstance(given, (str, bytes)):
-        named = {str(i): item for i, item in enumerate(given, start=1)}
-    else:
-        raise InvalidParameterError(
-            f"{who}: {what} must be a mapping or a sequence, got {type(given).__name__}"
-        )
-    if len(named) < 2:
-        raise InvalidParameterError(f"{who}: {what} must be at least 2, got {len(named)}")
-    return named
+    values = column(scores, who)
+    if up is None:
+        up = direction_of([values], who) is not False
+    return RankedLists([values], doc_ids=[ids], higher_is_better=up)

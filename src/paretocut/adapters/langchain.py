@@ -7,17 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
-from paretocut.adapters.deciding import (
-    FETCH_K,
-    CutList,
-    at_most,
-    cut_scored,
-    filter_scored,
-    read_each,
-)
+from paretocut.adapters.calibrating import calibrate_decider
+from paretocut.adapters.deciding import FETCH_K, CutList, at_most, decide, filter_scored
 from paretocut.adapters.hybrid import Fuser, arms_by_name
 from paretocut.adapters.reporting import KEY, summary, with_mark
-from paretocut.adapters.stores import calibrate_decider
+from paretocut.answers.answer import column
 from paretocut.errors import InvalidParameterError, InvalidScoresError, require
 from paretocut.fusion.chosen import ChosenFusion
 from paretocut.truncators.choose import Chosen
@@ -69,9 +63,10 @@ class ParetoCutRetriever(_Retriever):
     """Retrieves the documents of a vector store worth returning among those fetched; possibly none.
 
     The options of `paretocut.cut` are fields too. The documents are copies whose metadata has the
-    decision under ``paretocut``: score, surprise, p-value and E-value of the document, number
-    kept, reason and warnings of the list. The list that `invoke` returns has it in its attribute
-    ``cut``, even if it is empty, and callbacks get it as a custom event named ``paretocut``.
+    decision under ``paretocut``: score of the document (with surprise, p-value and E-value if a
+    rule decided), number kept, reason, warnings and near misses of the list. The list that `invoke`
+    returns has it in its attribute ``cut``, even if it is empty, and callbacks get it as a custom
+    event named ``paretocut``.
 
     Parameters
     ----------
@@ -80,8 +75,7 @@ class ParetoCutRetriever(_Retriever):
     fetch_k
         How many documents to fetch before the cut.
     higher_is_better
-        False if the store's scores are distances. By default the store says so itself; otherwise an
-        error asks for it.
+        False if the store's scores are distances. By default the order of the documents shows it.
     search_kwargs
         More arguments of ``similarity_search_with_score``, such as ``filter``. Arguments of
         `invoke` go there too. ``k`` is the largest number of documents to keep; the search stays
@@ -100,7 +94,7 @@ class ParetoCutRetriever(_Retriever):
     higher_is_better: bool | None = None
     search_kwargs: dict[str, Any] = Field(default_factory=dict)
 
-    def calibrate(self, texts: Iterable[str], **options: Any) -> ParetoCutRetriever:
+    def calibrate(self, texts: Iterable[Any], **options: Any) -> ParetoCutRetriever:
         """Return a retriever that knows its store, learned without judgements.
 
         It asks the store nonsense made from words of these texts and, if given, unjudged
@@ -109,7 +103,7 @@ class ParetoCutRetriever(_Retriever):
         Parameters
         ----------
         texts
-            A few hundred texts of the store.
+            A few hundred texts or documents of the store.
         **options
             As for `paretocut.calibrate`, such as ``queries``, ``n`` and ``threads`` (4 by
             default). The options given here still decide how many documents are kept.
@@ -121,8 +115,7 @@ class ParetoCutRetriever(_Retriever):
             return store.similarity_search_with_score(query, **search)
 
         found.__qualname__ = type(store).__name__
-        up = _direction(store, self.higher_is_better)
-        truncator = calibrate_decider(found, texts, self._chosen, up, options)
+        truncator = calibrate_decider(found, texts, self._chosen, options, self.higher_is_better)
         made: ParetoCutRetriever = self.with_fields(truncator=truncator)
         return made
 
@@ -153,17 +146,18 @@ class ParetoCutRetriever(_Retriever):
         search: dict[str, Any],
         chosen: Chosen,
     ) -> CutList[Document]:
-        decision = cut_scored(
-            [score for _, score in found],
+        who = "ParetoCutRetriever"
+        (decision,), _ = decide(
+            [column([score for _, score in found], who)],
             chosen,
-            who="ParetoCutRetriever",
-            query=query,
+            who=who,
+            queries=[query],
             # A filter may leave few documents, and that is no fault of the store.
             asked=self.fetch_k if len(search) == 1 else None,
             remedy=_REMEDY,
-            higher_is_better=_direction(self.vectorstore, self.higher_is_better),
+            higher_is_better=self.higher_is_better,
             budget=self._budget,
-            text_of=lambda i: found[i][0].page_content,
+            text_of=lambda _, i: found[i][0].page_content,
         )
         return CutList((_mark(found[i][0], mark) for i, mark in decision.marks()), decision.cut)
 
@@ -184,7 +178,8 @@ class ParetoCutFusionRetriever(_Retriever):
     fetch_k
         How many documents to fetch of each vector store.
     higher_is_better
-        By name of a vector store, False for distances; by default what the store says.
+        By name of a vector store, False for distances; by default as the order of its documents
+        shows.
     score_key
         Where in the metadata of a retriever's documents the score is.
     id_key
@@ -222,19 +217,17 @@ class ParetoCutFusionRetriever(_Retriever):
                     f"got {type(arm).__name__} as {name}"
                 )
         options = {"method": self.method, "weights": self.weights, "fusion": self.fusion}
-        up = dict(self.higher_is_better)
-        stores = {name: arm for name, arm in self._arms.items() if isinstance(arm, VectorStore)}
         self._fuser = Fuser(
             who,
             ChosenFusion.of(who, options),
             self._chosen,
             id_of=lambda pair: self._id(pair[0]),
             score_of=lambda pair: pair[1],
-            higher_is_better=up | {n: _direction(arm, up.get(n)) for n, arm in stores.items()},
+            higher_is_better=self.higher_is_better,
         )
         return self
 
-    def calibrate(self, texts: Iterable[str], **options: Any) -> ParetoCutFusionRetriever:
+    def calibrate(self, texts: Iterable[Any], **options: Any) -> ParetoCutFusionRetriever:
         """Return a retriever that knows its stores, learned without judgements.
 
         It fits a `paretocut.Fusion`, unless it has one, and then treats the fused scores as
@@ -243,7 +236,7 @@ class ParetoCutFusionRetriever(_Retriever):
         Parameters
         ----------
         texts
-            A few hundred texts of the stores.
+            A few hundred texts or documents of the stores.
         **options
             As for `ParetoCutRetriever.calibrate`.
         """
@@ -370,22 +363,21 @@ class ParetoCutCompressor(DecisionFields, BaseDocumentCompressor):
         def score_of(document: Document) -> Any:
             return document.metadata.get(self.score_key)
 
-        who, what = "ParetoCutCompressor", "a list of Document"
-        scores = read_each(documents, score_of, who=who, what=what)
-        who = f"{who}: metadata[{self.score_key!r}]"
-        if documents and all(score is None for score in scores) and self.unscored != "keep":
-            there = sorted({key for document in documents for key in document.metadata})
+        who = f"ParetoCutCompressor: metadata[{self.score_key!r}]"
+        there = sorted({key for one in documents for key in getattr(one, "metadata", [None])})
+        if documents and self.unscored != "keep" and not {self.score_key, None} & {*there}:
             raise InvalidScoresError(
-                f"{who}: documents must have their score there, got none in {len(documents)} "
-                f"documents with metadata {there}. Retrievers of vector stores drop the scores: "
-                "use ParetoCutRetriever(vectorstore=store) instead, or a reranker before this "
-                "compressor, or name another score_key"
+                f"documents must have their score there, got none in {len(documents)} documents "
+                f"with metadata {there}. Retrievers of vector stores drop the scores: use "
+                "ParetoCutRetriever(vectorstore=store) instead, or a reranker before this "
+                "compressor, or name another score_key",
+                who=who,
             )
         return filter_scored(
             documents,
             self._chosen,
             who=who,
-            what=what,
+            what="a list of Document",
             score_of=score_of,
             query=query,
             unscored=self.unscored,
@@ -415,25 +407,3 @@ async def _adispatch(kept: CutList[Document], callbacks: Any) -> CutList[Documen
     if getattr(callbacks, "handlers", None) and callbacks.parent_run_id is not None:
         await adispatch_custom_event(KEY, summary(kept.cut), config={"callbacks": callbacks})
     return kept
-
-
-def _direction(store: VectorStore, given: bool | None) -> bool:
-    """Return whether higher scores of the store are better: as given, or as the store says."""
-    if given is not None:
-        return given
-    names = {cls.__name__ for cls in type(store).__mro__}
-    if "InMemoryVectorStore" in names:
-        return True  # cosine similarity, always
-    if "FAISS" in names:
-        return bool(store.index.metric_type == 0)  # METRIC_INNER_PRODUCT
-    try:
-        relevance = store._select_relevance_score_fn()
-        near, far = relevance(0.25), relevance(0.75)
-    except (NotImplementedError, ValueError):
-        near = far = 0.0
-    if near == far:
-        raise InvalidParameterError(
-            "ParetoCutRetriever: higher_is_better must be True (similarities) or False "
-            f"(distances) for {type(store).__name__}, which does not say; got None"
-        )
-    return bool(far > near)

@@ -7,10 +7,10 @@ import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Unpack
 
+from paretocut.adapters.calibrating import calibrate_decider
 from paretocut.adapters.deciding import FETCH_K, filter_scored
 from paretocut.adapters.hybrid import Fuser, HybridOptions, arms_by_name
 from paretocut.adapters.reporting import KEY, may_mark, warn_of_shortfall, with_mark
-from paretocut.adapters.stores import calibrate_decider
 from paretocut.adapters.tokens import TokenBudget
 from paretocut.errors import InvalidParameterError, require
 from paretocut.fusion import Fusion
@@ -33,9 +33,9 @@ class ParetoCutPostprocessor(DecisionFields, BaseNodePostprocessor):
     """Keeps the nodes whose score makes them worth returning, in their order; possibly none.
 
     The options of `paretocut.cut` are fields too. The nodes are copies whose metadata has the
-    decision under ``paretocut``, kept out of prompts and embeddings: score, surprise, p-value and
-    E-value of the node, number kept, reason and warnings of the list. The returned list has it in
-    its attribute ``cut``, even if it is empty.
+    decision under ``paretocut``, kept out of prompts and embeddings: score of the node (with
+    surprise, p-value and E-value if a rule decided), number kept, reason, warnings and near misses
+    of the list. The returned list has it in its attribute ``cut``, even if it is empty.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class ParetoCutRetriever(BaseRetriever):
         self._retriever = index.as_retriever(similarity_top_k=fetch_k, **(retriever_kwargs or {}))
         self._postprocessor = ParetoCutPostprocessor(**options)
 
-    def calibrate(self, texts: Iterable[str], **options: Any) -> ParetoCutRetriever:
+    def calibrate(self, texts: Iterable[Any], **options: Any) -> ParetoCutRetriever:
         """Return a retriever that knows its index, learned without judgements.
 
         It asks the index nonsense made from words of these texts and, if given, unjudged
@@ -132,14 +132,14 @@ class ParetoCutRetriever(BaseRetriever):
         Parameters
         ----------
         texts
-            A few hundred texts of the index.
+            A few hundred texts or nodes of the index.
         **options
             As for `paretocut.calibrate`, such as ``queries``, ``n`` and ``threads`` (4 by
             default). The options given here still decide how many nodes are kept.
         """
         decides = self._postprocessor
         search = self._retriever.retrieve
-        found = calibrate_decider(search, texts, decides.chosen, decides.higher_is_better, options)
+        found = calibrate_decider(search, texts, decides.chosen, options, decides.higher_is_better)
         other = copy.copy(self)
         other._postprocessor = decides.with_fields(truncator=found)
         return other
@@ -218,7 +218,7 @@ class ParetoCutFusionRetriever(BaseRetriever):
         )
         self._budget = TokenBudget.of(who, max_tokens, count_tokens)
 
-    def calibrate(self, texts: Iterable[str], **options: Any) -> ParetoCutFusionRetriever:
+    def calibrate(self, texts: Iterable[Any], **options: Any) -> ParetoCutFusionRetriever:
         """Return a retriever that knows its indexes, learned without judgements.
 
         It fits a `paretocut.Fusion`, unless it has one, and then treats the fused scores as
@@ -227,7 +227,7 @@ class ParetoCutFusionRetriever(BaseRetriever):
         Parameters
         ----------
         texts
-            A few hundred texts of the indexes.
+            A few hundred texts or nodes of the indexes.
         **options
             As for `ParetoCutRetriever.calibrate`.
         """

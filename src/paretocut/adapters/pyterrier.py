@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from paretocut.adapters.deciding import cut_each
+from paretocut.adapters.deciding import decide
 from paretocut.adapters.frames import fused_columns
 from paretocut.adapters.hybrid import arms_by_name
 from paretocut.decisions.options import DecisionOptions
@@ -27,10 +27,10 @@ _NEW = {"surprise": np.float64, "pvalue": np.float64, "evalue": np.float64, "rea
 class ParetoCut(pt.Transformer):
     """Keeps, for each query, the results worth returning, and renumbers the ranks.
 
-    Use it in pipelines, as in ``bm25 % 200 >> ParetoCut()``. New columns are ``surprise``,
-    ``pvalue``, ``evalue`` and ``reason``. A query with nothing kept has no rows, which
-    `pyterrier.Experiment` counts as a value of 0 for the measures it averages; `decisions` has
-    such queries too.
+    Use it in pipelines, as in ``bm25 % 200 >> ParetoCut()``. The new column ``reason`` explains
+    each decision; a rule on tails adds ``surprise``, ``pvalue`` and ``evalue``. A query with
+    nothing kept has no rows, which `pyterrier.Experiment` counts as a value of 0 for the measures
+    it averages; `decisions` has such queries too.
 
     Parameters
     ----------
@@ -60,23 +60,26 @@ class ParetoCut(pt.Transformer):
         """
         pt.validate.result_frame(inp, extra_columns=["score"], context=self)
         taken = [name for name in _NEW if name in inp.columns]
-        if taken and len(taken) < len(_NEW):  # all four are those of a cut before this one
+        before = "reason" in taken and inp["reason"].astype(str).str.startswith("kept ").all()
+        if taken and not before:  # they are not those of a cut before this one
             raise InvalidParameterError(
                 f"ParetoCut: the frame must not have columns {', '.join(taken)}, which are new "
                 "here; rename them"
             )
+        inp = inp.drop(columns=taken)
         try:
             scores = inp["score"].to_numpy(dtype=np.float64, na_value=np.nan)
         except (TypeError, ValueError) as error:
             raise InvalidScoresError(f"ParetoCut: score must hold numbers, got {error}") from error
         queries = inp.groupby("qid", sort=False).indices
         texts = inp["query"].to_numpy(dtype=object) if "query" in inp.columns else None
-        decisions, _ = cut_each(
+        decisions, _ = decide(
             [scores[places] for places in queries.values()],
             self._chosen,
             who="ParetoCut",
+            single=False,
+            higher_is_better=True,
             queries=None if texts is None else [texts[own[0]] for own in queries.values()],
-            best_first=False,
         )
         self.decisions = {qid: one.cut for qid, one in zip(queries, decisions, strict=True)}
         marks = {
@@ -86,8 +89,10 @@ class ParetoCut(pt.Transformer):
         }
         rows = sorted(marks)
         kept = inp.iloc[rows].reset_index(drop=True)
+        told = {name for decision in decisions if decision.cut.has_tails for name in _NEW}
         for name, kind in _NEW.items():
-            kept[name] = np.array([marks[row][name] for row in rows], dtype=kind)
+            if name == "reason" or name in told:
+                kept[name] = np.array([marks[row][name] for row in rows], dtype=kind)
         return pt.model.add_ranks(kept)
 
     def __repr__(self) -> str:

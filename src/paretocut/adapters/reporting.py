@@ -20,11 +20,6 @@ from paretocut.schema.parameters import check_positive_int
 KEY = "paretocut"
 """The one key under which metadata holds the decision."""
 
-OF_RESULT = ("score", "surprise", "pvalue", "evalue")
-"""What metadata says of the result itself."""
-
-_OF_LIST = ("k", "n", "reason", "warnings")
-
 _logger = logging.getLogger("paretocut")
 
 
@@ -40,14 +35,15 @@ def with_mark(metadata: Mapping[str, Any], mark: Mapping[str, Any]) -> dict[str,
 def may_mark(metadata: Mapping[str, Any]) -> bool:
     """Return whether `KEY` is free in metadata, or holds an earlier decision."""
     there = metadata.get(KEY)
-    # The mark of a fused result has "parts" too.
-    ours = isinstance(there, dict) and set(there) - {"parts"} == {*OF_RESULT, *_OF_LIST}
-    return KEY not in metadata or ours
+    return KEY not in metadata or (isinstance(there, dict) and {"k", "n", "reason"} <= there.keys())
 
 
 def summary(cut: Cut) -> dict[str, Any]:
     """Return what metadata, callbacks and spans say of a decision."""
-    return dict(zip(_OF_LIST, (cut.k, cut.n, cut.reason, list(cut.warnings)), strict=True))
+    said = cut.to_dict()
+    return {
+        name: said[name] for name in ("k", "n", "reason", "warnings", "nearest") if name in said
+    }
 
 
 def report(cuts: Cuts | Sequence[Cut], who: str) -> None:
@@ -71,7 +67,7 @@ def report(cuts: Cuts | Sequence[Cut], who: str) -> None:
 def _sums(cuts: Sequence[Cut], found: Iterable[str]) -> dict[str, Any]:
     k, n = sum(cut.k for cut in cuts), sum(cut.n for cut in cuts)
     reason = f"{amount(k, n)} results of {len(cuts)} lists"
-    return dict(zip(_OF_LIST, (k, n, reason, sorted(found)), strict=True))
+    return {"k": k, "n": n, "reason": reason, "warnings": sorted(found)}
 
 
 def warn_of_shortfall(

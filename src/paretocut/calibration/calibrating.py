@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from paretocut.answers import direction_of
 from paretocut.background import Background, Origin, QueryScale
 from paretocut.background.drift import shapes_of
 from paretocut.background.law import as_lists
@@ -48,7 +49,7 @@ def calibrate(
     lexical: bool | None = None,
     size: int | None = None,
     seed: int = 0,
-    higher_is_better: bool = True,
+    higher_is_better: bool | None = None,
     batch: bool = False,
     threads: int | None = None,
     progress: bool | None = None,
@@ -62,9 +63,9 @@ def calibrate(
     Parameters
     ----------
     search
-        Your search: it takes the text of a query and returns scores, or results with scores: pairs
-        that end in a score, mappings with a ``"score"``, objects with a ``score``. Return as many
-        results as you will cut later. The function may be asynchronous.
+        Your search: it takes the text of a query and returns an answer, as `paretocut.keep` takes
+        it, or bare scores. Return as many results as you will cut later. The function may be
+        asynchronous.
     texts
         A few hundred texts of the index, or all of them.
     queries
@@ -94,9 +95,9 @@ def calibrate(
     seed
         Of the nonsense.
     higher_is_better
-        False for distances.
+        False for distances; by default as the answers show.
     batch
-        True if ``search`` takes a list of queries and returns one result for each.
+        True if ``search`` takes a list of queries and returns one answer for each, or one to all.
     threads
         Number of concurrent searches: 1 by default, 8 for an asynchronous ``search``.
     progress
@@ -133,6 +134,8 @@ def calibrate(
     if size is None:
         size = max(len(given), *(scores.size for scores in probes))
     check_positive_int(size, who="calibrate", name="size")
+    if higher_is_better is None:
+        higher_is_better = direction_of(probes, "calibrate") is not False
     if lexical is None:
         lexical = higher_is_better and is_lexical(probes[:_PROBES], probes[_PROBES:])
     making: dict[str, Any] = {"size": size, "others": queries, "lexical": lexical, "seed": seed}

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from paretocut.answers import Answer, read
 from paretocut.callbacks.journal import Journal
 from paretocut.callbacks.waiting import waiting
 from paretocut.errors import DataFormatError, InvalidParameterError
@@ -17,11 +18,10 @@ from paretocut.lists import FloatArray
 from paretocut.schema.parameters import check_positive_int, shown
 
 Search: TypeAlias = Callable[[Any], Any]
-"""Takes the text of a query, or a list of texts, and gives scores or results with scores."""
+"""Takes the text of a query, or a list of texts, and returns an answer or scores."""
 _BLOCK = 32
 _AT_ONCE = 8  # asynchronous searches at the same time
 _AGAIN, _NEAR = 3, 0.01  # kept queries that are searched again, and how much they may differ
-_EXPECTED = "numbers, pairs that end in a score, or results with a 'score'"
 
 
 def run_searches(
@@ -90,52 +90,38 @@ def _compare(query: str, kept: FloatArray, now: FloatArray, who: str, resume: An
 def _blocks(search: Search, queries: list[str], who: str) -> Iterable[tuple[str, FloatArray]]:
     for start in range(0, len(queries), _BLOCK):
         block = queries[start : start + _BLOCK]
-        answers = search(block)
-        if not np.iterable(answers) or len(answers := list(answers)) != len(block):
-            got = len(answers) if isinstance(answers, list) else shown(answers)
+        found = search(block)
+        if hasattr(found, "__next__"):
+            found = list(found)
+        if isinstance(found, (list, np.ndarray)) and len(found) == len(block):
+            answers = [scores_of(one, who) for one in found]
+        else:
+            answers = [_best(one) for one in _read(found, who).scores]
+        if len(answers) != len(block):
             raise InvalidParameterError(
-                f"search must give one result for each of {len(block)} queries, got {got}", who=who
+                f"search must give one result for each of {len(block)} queries, got {len(answers)}",
+                who=who,
             )
-        for query, given in zip(block, answers, strict=True):
-            yield query, scores_of(given, who)
+        yield from zip(block, answers, strict=True)
 
 
 def scores_of(given: Any, who: str) -> FloatArray:
-    """Return the scores in the answer of a search.
-
-    That is scores; or results that are pairs with a score at the end, mappings with a
-    ``"score"``, or objects with a ``score``.
-    """
-    if not np.iterable(given) or isinstance(given, (str, bytes, dict)):
+    """Return the scores in the answer to one query."""
+    found = _read(given, who)
+    if len(found.scores) != 1:
         raise InvalidParameterError(
-            f"search must give a list for each query: {_EXPECTED}; got {shown(given):.80}", who=who
+            f"search must answer one query, got the answers to {len(found.scores)}", who=who
         )
-    results = given if isinstance(given, np.ndarray) else list(given)
-    columns = (list, np.ndarray) if isinstance(given, tuple) else np.ndarray
-    if len(results) and all(isinstance(result, columns) for result in results):
-        raise InvalidParameterError(
-            f"search must give {_EXPECTED}, one for each result; got {len(results)} "
-            f"columns, such as ids and scores: give the scores alone",
-            who=who,
-        )
-    try:
-        if not len(results) or isinstance(results[0], (int, float, np.number)):
-            numbers = np.asarray(results)
-            if numbers.ndim == 1 and numbers.dtype.kind in "iuf":
-                return numbers.astype(np.float64)
-        return np.array([_score(result) for result in results], dtype=np.float64)
-    except (TypeError, ValueError, KeyError, AttributeError, IndexError, OverflowError):
-        raise InvalidParameterError(
-            f"search must give {_EXPECTED}, got {results[0]!r:.80}", who=who
-        ) from None
+    return _best(found.scores[0])
 
 
-def _score(result: Any) -> float:
-    if isinstance(result, (tuple, list)):
-        return float(result[-1])
-    if isinstance(result, dict):
-        return float(result["score"])
-    return float(result.score if hasattr(result, "score") else result)
+def _read(given: Any, who: str) -> Answer:
+    return read(given, who=f"{who}: search")
+
+
+def _best(scores: FloatArray) -> FloatArray:
+    """Return the scores that are there."""
+    return scores[np.isfinite(scores)]
 
 
 def _kept(journal: Journal) -> dict[str, FloatArray]:

@@ -61,7 +61,6 @@ def _cut(args: Namespace, decider: Chosen, groups: Iterator[list[RankedLists]]) 
 
 
 def _rows(lists: RankedLists, cuts: Cuts) -> Iterator[dict[str, Any]]:
-    for query_id, cut in zip(lists.query_ids.tolist(), cuts, strict=True):
-        row = {"query_id": query_id, **cut.to_dict()}
-        del row["indices"]  # the first k of the run
-        yield row
+    for query_id, row in zip(lists.query_ids.tolist(), cuts.to_dicts(), strict=True):
+        del row["indices"], row["nearest"]  # the first k of the run, and those after them
+        yield {"query_id": query_id, **row}

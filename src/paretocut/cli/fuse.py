@@ -111,7 +111,7 @@ def _rows(lists: RankedLists, cuts: Cuts | None) -> Iterator[dict[str, Any]]:
         row: dict[str, Any] = {"query_id": one.query_id}
         if cuts is not None:
             row |= cuts[i].to_dict()
-            del row["indices"]  # the first k of the fused list
+            del row["indices"], row["nearest"]  # the first k of the fused list, and those after
         columns = one.doc_ids.tolist(), one.scores.tolist(), lists.parts.of_list(i)
         row["results"] = [
             {"doc_id": doc_id, "score": score, "parts": parts}

@@ -6,11 +6,13 @@ warnings, surprise, p-values and E-values are slices of that evidence.
 
 from __future__ import annotations
 
+import inspect
 import operator
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol, TypeVar
+from types import NoneType
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,7 +41,10 @@ class Tails(Protocol):
 
 
 class Evidence(Protocol):
-    """What a truncator looked at when it decided on some lists."""
+    """What a truncator looked at when it decided on some lists.
+
+    That of a gate also has ``chance``, one number per list; see `Cuts.chance`.
+    """
 
     def because(self, i: int, k: int) -> str:
         """Return the clause that explains why ``k`` results of list ``i`` are kept."""
@@ -64,6 +69,14 @@ class Decider(Protocol):
 
     def tails_of(self, lists: RankedLists) -> Tails:
         """Return the tails of the lists, as this decider fits them."""
+
+
+class Limit(NamedTuple):
+    """What a limit leaves of one list: the places, the limit in words, the decisions before it."""
+
+    places: IntArray
+    why: str
+    of: Cuts
 
 
 @dataclass(eq=False)
@@ -104,6 +117,8 @@ class Cuts(Drawn):
     _fits_of: dict[int, Tails] = field(default_factory=dict, repr=False)
     _reasons: tuple[str, ...] | None = field(default=None, repr=False)
     _warnings: tuple[tuple[str, ...], ...] | None = field(default=None, repr=False)
+    _limits: dict[int, Limit] = field(default_factory=dict, repr=False)
+    _note: str = field(default="", repr=False)
 
     @property
     def method(self) -> str:
@@ -118,10 +133,42 @@ class Cuts(Drawn):
         return self._reasons
 
     def _reason(self, i: int) -> str:
+        if i in self._limits:
+            limit = self._limits[i]
+            kept = amount(len(limit.places), int(self.n[i]))
+            return f"{kept}, {limit.why}; otherwise {limit.of._reason(i)}"
         k, n, unbounded = int(self.k[i]), int(self.n[i]), int(self.unbounded[i])
         matches = n if self._matches is None else int(self._matches[i])
         why = "" if n == 0 else self._evidence.because(i, unbounded)
-        return sentence(k, n, unbounded, matches, why) + edge(self.lists, i, k)
+        note = f"; {self._note}" if self._note and n else ""
+        return sentence(k, n, unbounded, matches, why) + edge(self.lists, i, k) + note
+
+    def limited(self, limits: Mapping[int, tuple[IntArray, str]]) -> Cuts:
+        """Return the same decisions with fewer results in some lists, for a limit applied later.
+
+        Parameters
+        ----------
+        limits
+            By number of a list, the places that are left of its `indices`, best first, and the
+            limit in words: "all that fit into 500 tokens".
+        """
+        if not limits:
+            return self
+        k = self.k.copy()
+        for i, (left, _) in limits.items():
+            k[i] = len(left)
+        own = {i: Limit(left, why, self) for i, (left, why) in limits.items()}
+        return replace(self, k=k, _limits={**self._limits, **own}, _reasons=None, _warnings=None)
+
+    def noted(self, note: str) -> Cuts:
+        """Return the same decisions with something more to say at the end of each reason.
+
+        Parameters
+        ----------
+        note
+            The words: "distances, as their order shows".
+        """
+        return replace(self, _note=note, _reasons=None) if note else self
 
     @property
     def warnings(self) -> tuple[tuple[str, ...], ...]:
@@ -145,16 +192,22 @@ class Cuts(Drawn):
             names = (*own, "zero_scores")
         if self._order is not None and self.n[i] > 1 and (np.diff(self._order[i]) < 0).all():
             names = (*names, "worst_first")
+        if i in self._limits and self.k[i] == 0 < self._limits[i].of.k[i]:
+            names = (*names, "over_budget")
         return names
 
     @property
     def indices(self) -> Ragged:
         """Positions of the kept results in the caller's lists, best first."""
+        if self._limits:
+            return Ragged.from_any([cut.indices for cut in self], dtype=np.int64)
         return self._places(np.zeros_like(self.k), self.k)
 
     @property
     def nearest(self) -> Ragged:
         """Positions of the best three results that were not kept, best first, without padding."""
+        if self._limits:
+            return Ragged.from_any([cut.nearest for cut in self], dtype=np.int64)
         matches = self.n if self._matches is None else self._matches
         return self._places(self.k, np.clip(matches - self.k, 0, _NEAREST))
 
@@ -273,20 +326,24 @@ class Cut(Drawn):
     n: int
     _cuts: Cuts
     _i: int
-    _limit: str = ""
 
     @property
     def indices(self) -> IntArray:
         """Positions of the kept results in the caller's list, best first."""
+        if self._i in self._cuts._limits:
+            return self._cuts._limits[self._i].places
         order = self._order
         return np.arange(self.k) if order is None else order[: self.k]
 
     @property
     def nearest(self) -> IntArray:
         """Positions of the best three results that were not kept, best first, without padding."""
-        matches = self._cuts._matches
-        end = min(self.k + _NEAREST, self.n if matches is None else int(matches[self._i]))
-        order = self._order
+        matches, order = self._cuts._matches, self._order
+        end = self.n if matches is None else int(matches[self._i])
+        if self._i in self._cuts._limits:  # it may have skipped some
+            best = np.arange(end) if order is None else order[:end]
+            return best[~np.isin(best, self.indices)][:_NEAREST]
+        end = min(self.k + _NEAREST, end)
         return np.arange(self.k, end) if order is None else order[self.k : end]
 
     @property
@@ -308,22 +365,29 @@ class Cut(Drawn):
     @property
     def reason(self) -> str:
         """One sentence that explains the decision."""
-        reason = self._cuts._reason(self._i)
-        if self._limit:
-            return f"{amount(self.k, self.n)}, {self._limit}; otherwise {reason}"
-        return reason
+        return self._cuts._reason(self._i)
 
-    def limited(self, k: int, why: str) -> Cut:
+    def limited(self, places: IntArray, why: str) -> Cut:
         """Return the same decision with fewer results, for a limit applied later.
 
         Parameters
         ----------
-        k
-            How many results the limit leaves.
+        places
+            What is left of `indices`, best first.
         why
             The limit, in words: "all that fit into 500 tokens".
         """
-        return self if k >= self.k else replace(self, k=k, _limit=why)
+        return self._cuts.limited({self._i: (places, why)})[self._i]
+
+    def noted(self, note: str) -> Cut:
+        """Return the same decision with something more to say at the end of its reason.
+
+        Parameters
+        ----------
+        note
+            The words: "distances, as their order shows".
+        """
+        return self._cuts.noted(note)[self._i]
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -334,6 +398,11 @@ class Cut(Drawn):
     def method(self) -> str:
         """The truncator with its parameters, or the rule with its level, that decided."""
         return self._cuts.method
+
+    @property
+    def has_tails(self) -> bool:
+        """Whether the decision was made on tails, so that surprise costs nothing more."""
+        return self._cuts._evidence.tails is not None
 
     @property
     def surprise(self) -> FloatArray:
@@ -392,7 +461,7 @@ class Cut(Drawn):
         return self.k
 
     def __index__(self) -> int:
-        if self._order is not None:
+        if self._order is not None or not np.array_equal(self.indices, np.arange(self.k)):
             order = "Cut: a slice needs results that came best first, got another order"
             raise InvalidScoresError(f"{order}; take cut.of(results), or the places cut.indices")
         return self.k
@@ -445,14 +514,28 @@ def positions(given: Ragged, order: IntArray | None) -> Ragged | None:
 
 def as_scores(scores: ArrayLike, *, who: str) -> FloatArray:
     """Return the scores of one list as an array of our own; they may still be NaN or infinite."""
-    values: FloatArray = check_numbers(scores, who=who, name="scores", finite=False)
+    try:
+        values: FloatArray = check_numbers(scores, who=who, name="scores", finite=False)
+    except InvalidScoresError as error:
+        raise InvalidScoresError(f"{error.args[0]}{_remedy(scores)}", who=who) from None
     if values.ndim != 1:
         raise InvalidScoresError(
             "scores must be one-dimensional (cut_batch and fit_tails take many lists), got "
-            f"{values.ndim} dimensions",
+            f"{values.ndim} dimensions{_remedy(scores)}",
             who=who,
         )
     return values
+
+
+def _remedy(given: Any) -> str:
+    """Return the line to write for something that is not scores, but holds them."""
+    if inspect.isawaitable(given):
+        if inspect.iscoroutine(given):
+            given.close()  # or Python warns that nobody waited
+        return "; wait for it first: cut(await search(...))"
+    first = given[0] if isinstance(given, (list, tuple)) and given else given
+    holds = not isinstance(first, (str, bytes, int, float, list, np.ndarray, NoneType))
+    return "; results with scores are cut by paretocut.keep(answer)" if holds else ""
 
 
 def trim(lists: RankedLists) -> tuple[RankedLists, IntArray | None]:

@@ -35,6 +35,8 @@ WARNINGS = {
     "allow more errors, or judge more queries",
     "unseen_scores": "the scores are unlike those learned from: another model, metric or unit, or "
     "too few results; fit or calibrate again",
+    "over_budget": "results were worth keeping, but not one of them fits into max_tokens: allow "
+    "more tokens, or smaller chunks",
     "zero_scores": "results with score 0 match nothing and are not kept",
     "worst_first": "the scores came worst first and were sorted: if they are distances, give "
     "higher_is_better=False",
@@ -50,15 +52,20 @@ ABOUT_SCORES = (
     "saturated_scores",
     "accepts_nothing",
     "unseen_scores",
+    "over_budget",
 )
 """Warnings of scores from which little can be decided; adapters raise them as `ScoresWarning`."""
 
 
+_ABOUT_NUMBERS = ("heavy_ties", "rank_only_scores", "rescaled_scores", "saturated_scores")
+
+
 def named(found: Mapping[str, BoolArray], lists: int) -> list[tuple[str, ...]]:
     """Return the names of the warnings of each list, in the order of `WARNINGS`."""
-    names = [name for name in WARNINGS if name in found and found[name].any()]
+    names = [name for name, there in found.items() if (there[0] if lists == 1 else there.any())]
     if not names:
         return [()] * lists
+    names.sort(key=list(WARNINGS).index)
     table = np.stack([found[name] for name in names], axis=1)
     return [tuple(name for name, there in zip(names, row, strict=True) if there) for row in table]
 
@@ -67,6 +74,8 @@ def diagnose(scores: Ragged) -> dict[str, BoolArray]:
     """Return, for every warning about scores alone, which lists deserve it."""
     order = best_first(scores, True)
     found = _flags(scores if order is None else scores.with_values(scores.values[order]))
+    if not found.any():  # most lists
+        return dict.fromkeys(_ABOUT_NUMBERS, np.zeros(len(scores), dtype=np.bool_))
     rank_only = (found & 2) != 0
     return {
         "heavy_ties": (found & 1) != 0,

@@ -4,9 +4,10 @@
 there are any.
 """
 
+from paretocut.fusion.answered import Fused, FusedResult
 from paretocut.fusion.fitted import Fusion
 from paretocut.fusion.joining import QueryCoverageWarning
 from paretocut.fusion.methods import METHODS, fuse
 from paretocut.lists.parts import Parts
 
-__all__ = ["METHODS", "Fusion", "Parts", "QueryCoverageWarning", "fuse"]
+__all__ = ["METHODS", "Fused", "FusedResult", "Fusion", "Parts", "QueryCoverageWarning", "fuse"]

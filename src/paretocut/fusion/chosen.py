@@ -55,5 +55,7 @@ class ChosenFusion:
     def fuse(self, lists: FuseLike) -> RankedLists:
         """Return one list for each query; see `paretocut.fuse`."""
         if self.fusion is not None:
-            return self.fusion.fuse(lists)
-        return fuse(lists, method=self.method, weights=self.weights, depth=self.depth)
+            fused: RankedLists = self.fusion.fuse(lists)
+        else:
+            fused = fuse(lists, method=self.method, weights=self.weights, depth=self.depth)
+        return fused

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from paretocut.answers.answer import Path
 from paretocut.errors import InvalidParameterError, InvalidScoresError, NotFittedError
+from paretocut.fusion.answered import are_ranked, fuse_answers
 from paretocut.fusion.joining import (
     HUGE,
     Affine,
@@ -161,16 +163,28 @@ class Fusion:
         if any(one.lists.relevance is not None for one in parts):
             self._learn(retrievers, learn_weights=given is None)
 
-    def fuse(self, lists: FuseLike) -> RankedLists:
+    def fuse(
+        self,
+        lists: FuseLike | Any,
+        *,
+        score: Path | Mapping[str, Path] | None = None,
+        id: Path | Mapping[str, Path] | None = None,
+        higher_is_better: Mapping[str, bool] | bool | None = None,
+    ) -> Any:
         """Return one list for each query.
 
         Parameters
         ----------
         lists
             As for `paretocut.fuse`, from the retrievers that the fusion was fitted to.
+        score, id, higher_is_better
+            For answers, as for `paretocut.fuse`.
         """
         fitted = copy(self)  # a fit in another thread must not change this one
         fitted._require_fitted("fuse")
+        if not are_ranked(lists):
+            about: dict[str, Any] = {"score": score, "id": id, "higher_is_better": higher_is_better}
+            return fuse_answers(lists, fitted._fuse, who="Fusion", **about)
         return fitted._fuse(lists)
 
     def _fuse(self, lists: FuseLike) -> RankedLists:

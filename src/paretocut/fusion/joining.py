@@ -22,7 +22,7 @@ from paretocut.schema.parameters import check_positive_int, shown
 HUGE = 1e100  # sums of larger numbers, times weights, could overflow
 
 FuseLike: TypeAlias = "Sequence[Any] | Mapping[str, Any]"
-"""Lists of each retriever, by name or not: `RankedLists`, or pairs (scores, document ids)."""
+"""`RankedLists` of each retriever, by name or not."""
 
 
 class QueryCoverageWarning(UserWarning):
@@ -138,21 +138,8 @@ def matched(lists: FuseLike, depth: int | None, who: str) -> Retrievers:
     """Return the lists of each retriever, checked and matched by query."""
     if depth is not None:
         check_positive_int(depth, who=who, name="depth")
-    if isinstance(lists, Mapping):
-        names, items = tuple(map(str, lists)), list(lists.values())
-    elif isinstance(lists, RankedLists) or not isinstance(lists, Sequence):
-        raise InvalidParameterError(
-            "lists must be a sequence or a mapping of the lists of each retriever, "
-            f"got {type(lists).__name__}",
-            who=who,
-        )
-    else:
-        items = list(lists)
-        names = tuple(str(i + 1) for i in range(len(items)))
-    if len(items) < 2:
-        raise InvalidParameterError(
-            f"lists must be those of at least 2 retrievers, got {len(items)}", who=who
-        )
+    named = arms_by_name(lists, who)
+    names, items = tuple(named), list(named.values())
     ranked = [_ranked(item, name, who) for item, name in zip(items, names, strict=True)]
     grades = {item.min_grade for item in ranked}
     if len(grades) > 1:
@@ -167,22 +154,29 @@ def matched(lists: FuseLike, depth: int | None, who: str) -> Retrievers:
     return Retrievers(names, query_ids, parts)
 
 
-def _ranked(item: Any, name: str, who: str) -> RankedLists:
-    if isinstance(item, RankedLists):
-        lists = item
-    elif isinstance(item, tuple) and len(item) == 2:
-        scores, ids = item
-        if not hasattr(scores, "__getitem__") or not hasattr(scores, "__len__"):
-            raise InvalidParameterError(
-                f"the scores of {name} must be a list or an array, got {shown(scores)}", who=who
-            )
-        one = len(scores) > 0 and np.isscalar(scores[0])
-        lists = RankedLists([scores], doc_ids=[ids]) if one else RankedLists(scores, doc_ids=ids)
+def arms_by_name(lists: Any, who: str, what: str = "lists") -> dict[str, Any]:
+    """Return what two or more retrievers gave, by name; those of a sequence are "1", "2", ..."""
+    if isinstance(lists, Mapping):
+        named = {str(name): item for name, item in lists.items()}
+    elif isinstance(lists, (list, tuple)):
+        named = {str(i): item for i, item in enumerate(lists, start=1)}
     else:
         raise InvalidParameterError(
-            f"the lists of {name} must be RankedLists or a pair of scores and document "
-            f"ids, got {type(item).__name__}",
+            f"{what} must be a sequence or a mapping, one for each retriever, "
+            f"got {type(lists).__name__}",
             who=who,
+        )
+    if len(named) < 2:
+        raise InvalidParameterError(
+            f"{what} must be those of at least 2 retrievers, got {len(named)}", who=who
+        )
+    return named
+
+
+def _ranked(lists: Any, name: str, who: str) -> RankedLists:
+    if not isinstance(lists, RankedLists):
+        raise InvalidParameterError(
+            f"the lists of {name} must be RankedLists, got {type(lists).__name__}", who=who
         )
     if lists.doc_ids is None:
         raise InvalidParameterError(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from paretocut.answers.answer import Path
+from paretocut.fusion.answered import are_ranked, fuse_answers
 from paretocut.fusion.joining import (
     HUGE,
     Affine,
@@ -16,7 +19,7 @@ from paretocut.fusion.joining import (
     joined,
     matched,
 )
-from paretocut.lists import FloatArray, RankedLists
+from paretocut.lists import FloatArray
 from paretocut.schema.parameters import check_choice
 from paretocut.tail import fit_tails
 from paretocut.truncators.consensus import Consensus
@@ -27,29 +30,41 @@ _RRF = 60.0  # the constant of Cormack, Clarke and Buettcher
 
 
 def fuse(
-    lists: FuseLike,
+    lists: FuseLike | Any,
     *,
     method: str = "z",
     weights: ArrayLike | None = None,
     depth: int | None = None,
-) -> RankedLists:
-    """Return one list for each query, fused from the lists of two or more retrievers.
+    score: Path | Mapping[str, Path] | None = None,
+    id: Path | Mapping[str, Path] | None = None,
+    higher_is_better: Mapping[str, bool] | bool | None = None,
+) -> Any:
+    """Return one list for each query, fused from those of two or more retrievers.
 
     A document that a retriever did not return counts as its last one did. The scores and ranks of
-    each retriever are in ``parts``.
+    each retriever are in ``parts``. `RankedLists` give `RankedLists`. Answers give an answer, which
+    `paretocut.keep` takes: a list of `paretocut.fusion.FusedResult`, best first, with id, fused
+    score, parts and the results as they came.
 
     Parameters
     ----------
     lists
-        For each retriever its `RankedLists` with ``doc_ids``, or a pair of scores and document
-        ids (of one query or of many). A mapping names the retrievers; otherwise they are called
-        "1", "2", ... Each keeps its own direction. Queries are matched by id.
+        For each retriever its answer, as `paretocut.keep` takes it (to one query or to many), or
+        its `RankedLists` with ``doc_ids``. A mapping names the retrievers; otherwise they are
+        called "1", "2", ... Each keeps its own direction. Queries of `RankedLists` are matched by
+        id.
     method
         How scores of different lists are made comparable; see Notes.
     weights
         One number for each retriever, 0 or more; equal by default.
     depth
         Number of results of each list to use; all by default.
+    score, id
+        For answers: where the score and the id of a result are, if that cannot be told: a field, a
+        place or a function, for all retrievers or by name. Equal ids mean the same document.
+    higher_is_better
+        For answers: False for distances, for all of them or by name. By default as the library
+        says, or as the order of the results shows.
 
     Warns
     -----
@@ -83,7 +98,14 @@ def fuse(
     >>> fused = pc.fuse({"words": words, "vectors": distances}, method="minmax")
     >>> fused[0].doc_ids.tolist(), fused[0].scores.round(2).tolist()
     (['a', 'b', 'd', 'c'], [1.86, 1.75, 0.0, 0.0])
+    >>> answer = pc.fuse({"words": [("a", 9.0), ("b", 7.0)], "vectors": {"b": 0.2, "a": 0.9}})
+    >>> [(one.id, one.parts["vectors"]) for one in pc.keep(answer, max_k=1)]
+    [('b', {'score': 0.2, 'rank': 1})]
     """
+    if not are_ranked(lists):
+        how: dict[str, Any] = {"method": method, "weights": weights, "depth": depth}
+        about: dict[str, Any] = {"score": score, "id": id, "higher_is_better": higher_is_better}
+        return fuse_answers(lists, lambda ranked: fuse(ranked, **how), who="fuse", **about)
     kind = check_choice(method, METHODS, who="fuse", name="method")
     retrievers = matched(lists, depth, "fuse")
     share = checked_weights(weights, len(retrievers.lists), "fuse")

@@ -296,7 +296,7 @@ class Truncator(Drawn, ABC):
         scores: ArrayLike,
         *,
         query: str | None = None,
-        higher_is_better: bool = True,
+        higher_is_better: bool | None = None,
         min_k: int = 0,
         max_k: int | None = None,
     ) -> Cut:
@@ -309,12 +309,12 @@ class Truncator(Drawn, ABC):
         query
             Text of the query. Truncators calibrated for lexical scores need it; others ignore it.
         higher_is_better
-            False for distances.
+            False for distances; by default as in `direction`, and True if that is None.
         min_k, max_k
             Bounds on the number kept, whatever is decided.
         """
         bounds = check_bounds("cut", min_k, max_k)
-        up = check_bool(higher_is_better, who="cut", name="higher_is_better")
+        up = self._up(higher_is_better, "cut")
         values = as_scores(scores, who="cut")
         bare = Ragged.unchecked(values, np.array([0, values.size]))
         queries = None if query is None else [query]
@@ -326,7 +326,7 @@ class Truncator(Drawn, ABC):
         lists: RankedLists | RaggedLike,
         *,
         queries: Sequence[str] | None = None,
-        higher_is_better: bool = True,
+        higher_is_better: bool | None = None,
         min_k: int = 0,
         max_k: int | None = None,
     ) -> Cuts:
@@ -341,14 +341,13 @@ class Truncator(Drawn, ABC):
         queries
             Texts of the queries, one per list; see `cut`.
         higher_is_better
-            False for bare distances.
+            For bare scores, as in `cut`.
         min_k, max_k
             Bounds on the number kept, whatever is decided.
         """
         bounds = check_bounds("cut_batch", min_k, max_k)
-        up = check_bool(higher_is_better, who="cut_batch", name="higher_is_better")
         if isinstance(lists, RankedLists):
-            if not up:
+            if higher_is_better is False:
                 raise InvalidParameterError(
                     "higher_is_better must be left out for RankedLists, which know their "
                     "direction; got False",
@@ -356,6 +355,7 @@ class Truncator(Drawn, ABC):
                 )
             return self._cuts(lists, bounds, queries=queries)
         bare = Ragged.from_any(lists, dtype=np.float64)
+        up = self._up(higher_is_better, "cut_batch")
         return self._cut_bare(bare, up, bounds, queries, "cut_batch")
 
     def predict(self, lists: RankedLists | RaggedLike) -> IntArray:
@@ -487,6 +487,16 @@ class Truncator(Drawn, ABC):
         ]
         return f"{type(self).__name__}({', '.join(changed)})"
 
+    @property
+    def direction(self) -> bool | None:
+        """Whether higher was better where it was fitted; None if it has learned no scores."""
+        return getattr(self, "higher_is_better_", None)
+
+    def _up(self, given: bool | None, who: str) -> bool:
+        if given is None:
+            return self.direction is not False
+        return check_bool(given, who=who, name="higher_is_better")
+
     def _cut_bare(
         self,
         bare: Ragged,
@@ -514,8 +524,8 @@ class Truncator(Drawn, ABC):
         return decided(decider, lists, bounds, zeros=decider.zeros, order=order)
 
     def _check_direction(self, lists: RankedLists) -> None:
-        learned = getattr(self, "higher_is_better_", lists.higher_is_better)
-        if learned != lists.higher_is_better:
+        learned = self.direction
+        if learned is not None and learned != lists.higher_is_better:
             kinds = ("distances", "scores")
             raise InvalidScoresError(
                 f"{type(self).__name__}: lists must hold {kinds[learned]}, as those it was fitted "
@@ -613,6 +623,11 @@ class Wrapper(Truncator):
     def check(self) -> None:
         super().check()
         self.base.check()
+        if self.base.needs_queries:  # which fit and lists do not bring
+            raise InvalidParameterError(
+                f"base must be a truncator that needs no texts of queries, got {self.base.label}",
+                who=type(self).__name__,
+            )
 
     @property
     def zeros(self) -> Literal["trim", "keep"]:

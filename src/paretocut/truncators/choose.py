@@ -163,7 +163,7 @@ _DEFAULT = Chosen.of("cut", {})
 def cut(
     scores: ArrayLike,
     *,
-    higher_is_better: bool = True,
+    higher_is_better: bool | None = None,
     truncator: Truncator | Background | str | os.PathLike[str] | None = None,
     **options: Unpack[PlainOptions],
 ) -> Cut:
@@ -178,7 +178,7 @@ def cut(
     scores
         Scores of one list, in any order except worst first, which would mean a wrong direction.
     higher_is_better
-        False if the scores are distances.
+        False if the scores are distances. By default as the truncator was fitted, otherwise True.
     truncator
         Any truncator, the words for a method ("fixed_k:k=20"; see `paretocut.truncators`), or the
         path of a saved one. At most one of ``truncator``, ``expect`` and the rules (``alpha``,
@@ -206,7 +206,7 @@ def cut(
 def cut_batch(
     lists: RankedLists | RaggedLike,
     *,
-    higher_is_better: bool = True,
+    higher_is_better: bool | None = None,
     truncator: Truncator | Background | str | os.PathLike[str] | None = None,
     **options: Unpack[PlainOptions],
 ) -> Cuts:
@@ -217,7 +217,7 @@ def cut_batch(
     lists
         `RankedLists`, which know their direction, or bare scores in any layout that they take.
     higher_is_better
-        False if bare scores are distances.
+        For bare scores, as in `cut`.
     truncator
         As in `cut`, like all options below.
     {options}

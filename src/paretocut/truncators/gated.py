@@ -70,6 +70,11 @@ class Gated(Wrapper):
         self.background = background
         self.alpha = alpha
 
+    @property
+    def direction(self) -> bool | None:
+        """Whether higher was better in the background."""
+        return getattr(self.background, "higher_is_better", None)  # not checked yet
+
     def threshold(self) -> float:
         """Return the best score from which results are returned, on the scale of the search."""
         groups = self.background.groups

@@ -1,0 +1,194 @@
+"""What was read of an answer: the scores of its results, and how to make it shorter."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from paretocut import _kernel
+from paretocut.errors import InvalidParameterError, InvalidScoresError
+from paretocut.lists import FloatArray, RankedLists
+from paretocut.schema.parameters import shown
+
+Path: TypeAlias = "str | int | Callable[[Any], Any]"
+"""Where something is in a result: a name (with dots between several), a place, or a function."""
+
+NUMBERS = (int, float, np.number, Decimal)
+# Where results of stores and frameworks keep their id and their text.
+_IDS = ("id", "_id", "uuid", "key", "doc_id", "docno", "pk", "corpus_id", "node_id", "index")
+_TEXTS = ("text", "page_content", "content", "document", "memory", "chunk", "body", "passage")
+_HOLDERS = ("document", "node", "payload", "_source", "entity", "properties", "fields", "metadata")
+
+
+@dataclass(slots=True)
+class Answer:
+    """The results of one query or of several, as a search returned them.
+
+    Attributes
+    ----------
+    scores
+        The scores of each query's results; not finite where there is no result.
+    single
+        Whether it answers one query, and not a batch of them.
+    higher_is_better
+        What the library says of its scores; None if it does not.
+    result
+        Returns a result, from the number of its query and its place.
+    shorter
+        Returns the same kind of answer, from the places to keep of each query.
+    id, text
+        Where the id and the text of a result are; None looks under the usual names.
+    lists
+        The same as ranked lists, where the answer comes from a fusion.
+    """
+
+    scores: Sequence[FloatArray]
+    single: bool
+    higher_is_better: bool | None
+    result: Callable[[int, int], Any]
+    shorter: Callable[[Sequence[Sequence[int]]], Any]
+    id: Path | None = None
+    text: Path | None = None
+    lists: RankedLists | None = None
+
+    def ids(self, query: int, who: str) -> list[Any]:
+        """Return the ids of the results of one query."""
+        found = [self.result(query, i) for i in range(len(self.scores[query]))]
+        return [_found(one, self.id, _IDS, ("document", "node"), who, "id") for one in found]
+
+    def text_of(self, query: int, place: int, who: str) -> str:
+        """Return the text of a result."""
+        text = _found(self.result(query, place), self.text, _TEXTS, _HOLDERS, who, "text")
+        return text if isinstance(text, str) else "" if text is None else str(text)
+
+
+def direction_of(scores: Sequence[FloatArray], who: str) -> bool | None:
+    """Return whether higher is better, as the order of the results shows; None if it does not.
+
+    Searches answer best first, so falling numbers are scores, and rising ones are distances.
+    """
+    ups = {_order(values) for values in scores} - {None}
+    if ups <= {True} or ups <= {False}:
+        return None if not ups else ups.pop() is True
+    got = "numbers that rise and fall" if len(scores) == 1 else "lists in different orders"
+    raise InvalidScoresError(
+        f"the results must come best first, or with higher_is_better=True (scores) or "
+        f"higher_is_better=False (distances); got {got}",
+        who=who,
+    )
+
+
+def _order(values: FloatArray) -> object:
+    """Return True for falling numbers, False for rising ones, None for equal ones, "" for mixed."""
+    if len(values) < 2 or values[0] == values[-1] == values.min() == values.max():
+        return None
+    ends = np.array([0, len(values)])
+    for up in (True, False):
+        if _kernel.survey(values, ends, up) == -1:
+            return up
+    return ""
+
+
+def pick(thing: Any, path: Path) -> Any:
+    """Return what is at a path; raises LookupError, AttributeError or TypeError if nothing is."""
+    if callable(path):
+        return path(thing)
+    if isinstance(path, int):
+        return thing[path]
+    if isinstance(thing, Mapping):
+        if path in thing:
+            return thing[path]
+    elif "." not in path:
+        return getattr(thing, path)
+    head, dot, rest = path.partition(".")
+    if not dot:
+        raise KeyError(path)
+    return pick(pick(thing, head), rest)
+
+
+def has(thing: Any, path: str) -> bool:
+    """Return whether something other than None is at a path."""
+    try:
+        return pick(thing, path) is not None
+    except (LookupError, AttributeError, TypeError):
+        return False
+
+
+def replaced(thing: Any, path: str, value: Any) -> Any:
+    """Return a shallow copy of a mapping or an object, with another value at the path."""
+    head, dot, rest = path.partition(".")
+    if dot:
+        value = replaced(pick(thing, head), rest, value)
+    if hasattr(thing, "model_copy"):
+        return thing.model_copy(update={head: value})
+    copied = copy.copy(thing)
+    if isinstance(copied, MutableMapping):
+        copied[head] = value
+        return copied
+    try:
+        setattr(copied, head, value)
+    except AttributeError:  # frozen
+        object.__setattr__(copied, head, value)
+    return copied
+
+
+def column(values: Any, who: str) -> FloatArray:
+    """Return scores as an array; None and NaN mean that there is none."""
+    try:
+        array = np.array(values, dtype=np.float64)
+        if array.ndim == 1:
+            return array
+        got = f"{array.ndim} dimensions"
+    except (TypeError, ValueError, OverflowError):
+        got = next((shown(x) for x in values if not _is_number(x)), shown(values))[:60]
+    raise InvalidScoresError(
+        f"scores must be numbers, one for each result, got {got}; name the score with "
+        "score=: a field, a place or a function",
+        who=who,
+    )
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        return float(value) is not None
+    except (TypeError, ValueError, OverflowError):
+        return value is None
+
+
+def fields_of(result: Any) -> list[str]:
+    """Return the names that a result has."""
+    if isinstance(result, Mapping):
+        return [str(name) for name in result]
+    names = getattr(result, "_fields", None) or getattr(type(result), "model_fields", None)
+    return [*(names or (name for name in dir(result) if not name.startswith("_")))]
+
+
+def _found(
+    result: Any, path: Path | None, names: Sequence[str], inside: Sequence[str], who: str, what: str
+) -> Any:
+    """Return what is at the path, or under one of the usual names."""
+    if path is not None:
+        try:
+            return pick(result, path)
+        except (LookupError, AttributeError, TypeError):
+            names = ()
+    elif isinstance(result, (str, *NUMBERS)):
+        return result
+    for holder in ("", *inside):
+        for name in names:
+            if has(result, own := f"{holder}.{name}" if holder else name):
+                value = pick(result, own)
+                if not isinstance(value, (list, dict)) and isinstance(value, (str, *NUMBERS)):
+                    return value
+    seen = ", ".join(fields_of(result)[:12])
+    raise InvalidParameterError(
+        f"{what}= must say where the {what} of a result is: a field or a function; "
+        f"got {'nothing there' if path is not None else 'none of the usual names'} in a "
+        f"{type(result).__name__} with {seen}",
+        who=who,
+    )

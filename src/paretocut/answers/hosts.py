@@ -1,0 +1,256 @@
+"""The libraries whose answers are known, each declared in a few lines."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from paretocut.answers.answer import Answer, Path
+from paretocut.errors import InvalidParameterError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Host:
+    """How the answers of one library are read, without importing it.
+
+    Parameters
+    ----------
+    name
+        The library.
+    answers
+        Types of its answers, each as package and class: ``"qdrant_client.QueryResponse"``. The
+        class may be a base.
+    results
+        Where the list of results is in such an answer: ``"points"``; dots go deeper.
+    items
+        Types of one result, for lists of them.
+    score
+        Where the score is in a result, and whether higher is better there (None: the order of the
+        results shows it). The first one that a result has is taken.
+    id, text
+        Where id and text of a result are; by default under one of the usual names.
+    copy
+        Makes the answer shorter, where copying it and replacing the list does not: takes the
+        answer and the new list.
+    read
+        Reads the whole answer, where it is no list of results.
+
+    Examples
+    --------
+    >>> from paretocut.answers import Host, register
+    >>> register(Host(name="Mine", answers=("my_store.Found",), results="documents",
+    ...               score={"closeness": True}))
+    """
+
+    name: str
+    answers: tuple[str, ...] = ()
+    results: str = ""
+    items: tuple[str, ...] = ()
+    score: Mapping[str, bool | None] = field(default_factory=dict)
+    id: Path | None = None
+    text: Path | None = None
+    copy: Callable[[Any, Any], Any] | None = None
+    read: Callable[[Any, str], Answer] | None = None
+
+
+_ANSWERS: dict[str, Host] = {}
+_ITEMS: dict[str, Host] = {}
+HOSTS: dict[str, Host] = {}
+"""The libraries that are known, by name."""
+
+
+def register(host: Host) -> None:
+    """Make a library known; a name that is known already is an error.
+
+    Packages can do this without being imported: the group ``paretocut.answers`` of entry points
+    names `Host` objects.
+
+    Parameters
+    ----------
+    host
+        The declaration.
+    """
+    clashes = [name for name in host.answers if name in _ANSWERS]
+    clashes += [name for name in host.items if name in _ITEMS]
+    if host.name in HOSTS or clashes:
+        taken = HOSTS[host.name].name if host.name in HOSTS else ", ".join(clashes)
+        raise InvalidParameterError(f"register: host must be new, got {taken}, which is known")
+    HOSTS[host.name] = host
+    _ANSWERS.update(dict.fromkeys(host.answers, host))
+    _ITEMS.update(dict.fromkeys(host.items, host))
+    _looked_up.cache_clear()
+
+
+def host_of(kind: type, *, item: bool = False) -> Host | None:
+    """Return the declaration of a type of answers, or of a type of results."""
+    if kind.__module__ == "builtins":
+        return None
+    return _looked_up(kind, item)
+
+
+@cache
+def _looked_up(kind: type, item: bool) -> Host | None:
+    table = _ITEMS if item else _ANSWERS
+    names = [f"{cls.__module__.partition('.')[0]}.{cls.__name__}" for cls in kind.__mro__]
+    found = next((table[name] for name in names if name in table), None)
+    return found if found is not None or not _load() else _looked_up(kind, item)
+
+
+_loaded: list[str] = []
+
+
+def _load() -> bool:
+    """Register what other packages declare, once; return whether there was anything."""
+    if _loaded:
+        return False
+    from importlib.metadata import entry_points
+
+    found = entry_points(group="paretocut.answers")
+    _loaded.extend(["", *(point.name for point in found)])
+    for point in found:
+        register(point.load())
+    return len(found) > 0
+
+
+def _milvus(hits: Any, kept: Sequence[Any]) -> Any:
+    """Return hits of Milvus, which have two columns beside the list."""
+    import copy
+
+    made = copy.copy(hits)
+    places = {id(hit): i for i, hit in enumerate(hits)}
+    at = [places[id(hit)] for hit in kept]
+    made[:] = kept
+    made.ids, made.distances = ([old[i] for i in at] for old in (hits.ids, hits.distances))
+    return made
+
+
+def _usearch(matches: Any, who: str) -> Answer:
+    """Read keys and distances of USearch; a batch has rows of unequal length, and their counts."""
+    import numpy as np
+
+    keys, distances = matches.keys, matches.distances
+    single = distances.ndim == 1
+    if single:
+        keys, distances = keys[None], distances[None]
+    counts = [distances.shape[1]] if single else matches.counts.tolist()
+
+    def shorter(places: Sequence[Sequence[int]]) -> Any:
+        new = [np.array(column) for column in (keys, distances)]
+        for old, column in zip((keys, distances), new, strict=True):
+            for row, at in enumerate(places):
+                column[row, : len(at)] = old[row, at]
+        if single:
+            new = [column[0, : len(places[0])] for column in new]
+        rest = {} if single else {"counts": np.array([*map(len, places)], matches.counts.dtype)}
+        return dataclasses.replace(matches, keys=new[0], distances=new[1], **rest)
+
+    scores = [row[:count].astype(np.float64) for row, count in zip(distances, counts, strict=True)]
+    return Answer(scores, single, False, lambda query, i: keys[query, i].item(), shorter)
+
+
+def _fused(answer: Any, who: str) -> Answer:
+    """Read an answer of `paretocut.fuse`."""
+
+    def shorter(places: Sequence[Sequence[int]]) -> Any:
+        (kept,) = places
+        lists = answer.lists.truncate([len(kept)]) if list(kept) == list(range(len(kept))) else None
+        return type(answer)([answer[i] for i in kept], lists, answer.text_of)
+
+    scores = answer.lists.scores[0]
+    known = {"id": "id", "text": answer.text_of, "lists": answer.lists}
+    return Answer([scores], True, True, lambda _, i: answer[i], shorter, **known)
+
+
+for _host in (
+    Host(name="paretocut", answers=("paretocut.Fused",), read=_fused),
+    Host(
+        name="Qdrant",
+        answers=("qdrant_client.QueryResponse",),
+        results="points",
+        items=("qdrant_client.ScoredPoint",),
+        score={"score": None},
+    ),
+    Host(
+        name="Weaviate",
+        answers=("weaviate.QueryReturn", "weaviate.GenerativeReturn"),
+        results="objects",
+        items=("weaviate._Object",),
+        score={
+            "metadata.rerank_score": True,
+            "metadata.score": True,
+            "metadata.distance": False,
+            "metadata.certainty": True,
+        },
+        id="uuid",
+    ),
+    Host(
+        name="Milvus",
+        answers=("pymilvus.HybridHits", "pymilvus.Hits"),
+        items=("pymilvus.Hit",),
+        score={"distance": None},  # similarities too, for COSINE and IP
+        copy=_milvus,
+    ),
+    Host(
+        name="Pinecone",
+        answers=("pinecone.QueryResponse",),
+        results="matches",
+        items=("pinecone.ScoredVector",),
+        score={"score": None},
+    ),
+    Host(
+        name="Elasticsearch",
+        answers=("elastic_transport.ObjectApiResponse",),
+        results="body.hits.hits",
+        score={"_score": True},
+        copy=lambda response, kept: type(response)(
+            body={**response.body, "hits": {**response.body["hits"], "hits": kept}},
+            meta=response.meta,
+        ),
+    ),
+    Host(name="USearch", answers=("usearch.Matches", "usearch.BatchMatches"), read=_usearch),
+    Host(
+        name="Cohere",
+        answers=("cohere.V2RerankResponse", "cohere.RerankResponse"),
+        results="results",
+        score={"relevance_score": True},
+    ),
+    Host(
+        name="Voyage",
+        answers=("voyageai.RerankingObject",),
+        results="results",
+        score={"relevance_score": True},
+    ),
+    Host(
+        name="rerankers",
+        answers=("rerankers.RankedResults",),
+        results="results",
+        items=("rerankers.Result",),
+        score={"score": True},
+        id="document.doc_id",
+        text="document.text",
+    ),
+    Host(
+        name="LangChain",
+        items=("langchain_core.Document",),
+        id="page_content",  # stores make up ids of their own
+        text="page_content",
+    ),
+    Host(
+        name="LlamaIndex",
+        items=("llama_index.NodeWithScore",),
+        score={"score": True},
+        id="node.node_id",
+        text=lambda node: node.get_content(),
+    ),
+    Host(
+        name="Haystack",
+        items=("haystack.Document",),
+        score={"score": True},
+        id="id",
+        text=lambda document: document.content or "",
+    ),
+):
+    register(_host)
