@@ -15,7 +15,7 @@ import polars as pl
 from scifact import abstracts, claims, size_options
 from texts import search
 
-from paretocut.adapters.frames import keep_frame
+import paretocut as pc
 
 
 def main() -> None:
@@ -31,7 +31,7 @@ def main() -> None:
 
         lists = pl.scan_parquet(before)
         how = {"expect": "one", "max_k": 10, "explain": ["k"]}
-        kept = keep_frame(lists, score="scores", along="found", **how)
+        kept = pc.keep(lists, score="scores", along="found", **how)
         kept.sink_parquet(after)
 
         claims_kept = pl.read_parquet(after)

@@ -28,7 +28,7 @@ from paretocut.truncators.choose import Chosen  # noqa: E402
 
 LISTS = lists_of_scores()
 ROWS = row_table(LISTS)
-keep = functools.partial(keep_frame, query="query_id", score="score")
+keep = functools.partial(pc.keep, query="query_id", score="score")
 every_engine = pytest.mark.parametrize("name", ENGINES)
 
 
@@ -106,10 +106,10 @@ def test_the_table_of_the_page_says_what_becomes_of_a_column(name: str, case: st
         column = case.partition(":")[0].replace("queries", "query").replace("scores", "score")
         refused = (InvalidScoresError, InvalidParameterError, pl.exceptions.ComputeError)
         with pytest.raises(refused, match=f"keep: column '{column}' must hold"):
-            read(keep_frame(frame, query="query", score="score"))
+            read(pc.keep(frame, query="query", score="score"))
         return
     assert says in ("read", "no result", "one list")
-    found = one.read(read(keep_frame(frame, query="query", score="score")))
+    found = one.read(read(pc.keep(frame, query="query", score="score")))
     assert found == one.want
 
 
@@ -180,15 +180,15 @@ def test_a_frame_without_queries_is_one_answer_and_its_order_tells_the_direction
     make, read = engine(name)
     for scores in ([9.0, 8.0, 1.0, 0.9, 0.8], [0.1, 0.2, 0.9, 0.95, 1.0]):
         frame = make(pa.table({"id": range(5), "distance": scores}))
-        assert read(keep_frame(frame, score="distance"))["id"].to_pylist() == [0, 1]
+        assert read(pc.keep(frame, score="distance"))["id"].to_pylist() == [0, 1]
     mixed = make(pa.table({"id": range(4), "distance": [9.0, 0.1, 8.0, 0.2]}))
     refused = (InvalidScoresError, pl.exceptions.ComputeError)
     with pytest.raises(refused, match=r"query must name a column; or.*higher_is_better"):
-        read(keep_frame(mixed, score="distance"))
-    found = read(keep_frame(mixed, score="distance", higher_is_better=False))
+        read(pc.keep(mixed, score="distance"))
+    found = read(pc.keep(mixed, score="distance", higher_is_better=False))
     assert found["id"].to_pylist() == [1, 3]
     if name != "Polars lazy":
-        _, cut = keep_frame(mixed, score="distance", higher_is_better=True, explain=True)
+        _, cut = pc.keep(mixed, score="distance", higher_is_better=True, explain=True)
         assert (cut.k, cut.n) == (2, 4)
 
 
@@ -242,7 +242,7 @@ def test_odd_indexes_and_columns_of_pandas_stay() -> None:
         assert set(kept.index) <= set(odd.index)
         assert kept.index.names == odd.index.names
     wide = frame.rename(columns={"query_id": ("q", 1), "score": ("s", 2), "position": 7})
-    found = keep_frame(wide, query=("q", 1), score=("s", 2))
+    found = pc.keep(wide, query=("q", 1), score=("s", 2))
     assert list(zip(found[7], found[("s", 2)], strict=True)) == wanted
 
 
@@ -279,7 +279,7 @@ def test_names_that_are_missing_twice_or_taken_are_refused(name: str) -> None:
         ):
             keep(frame, **wrong)
     with pytest.raises(InvalidParameterError, match="score must name the column"):
-        keep_frame(frame, query="query_id")
+        pc.keep(frame, query="query_id")
     with pytest.raises(InvalidParameterError, match=r"explain must be .*'k'.*got 'x'"):
         keep(frame, explain=["x"])
     with pytest.raises(InvalidParameterError, match="on_error must be"):
@@ -350,6 +350,13 @@ def test_what_is_no_frame_is_refused_and_subclasses_are_frames() -> None:
         keep_frame([1.0], score="score")
 
 
+def test_what_means_nothing_for_frames_is_refused() -> None:
+    frame = pd.DataFrame(ROWS)
+    for option in ({"max_tokens": 5}, {"text": "position"}, {"asked": 200}):
+        with pytest.raises(InvalidParameterError, match=f"{next(iter(option))} must be left out"):
+            keep(frame, **option)
+
+
 # Lists in cells.
 
 
@@ -366,7 +373,7 @@ def test_lists_in_cells_are_shortened_with_those_along(name: str) -> None:
     )
     frame = make(table)
     asked = ["k", "n", "reason", "surprise"]
-    kept = keep_frame(frame, score="scores", along="ids", evalue=0.05, explain=asked)
+    kept = pc.keep(frame, score="scores", along="ids", evalue=0.05, explain=asked)
     assert type(kept) is type(frame)
     found = read(kept).to_pylist()
     assert [row["query"] for row in found] == list(range(len(lists)))
@@ -388,13 +395,13 @@ def test_lists_in_cells_are_shortened_with_those_along(name: str) -> None:
 def test_cells_of_pandas_stay_what_they_are() -> None:
     scores = [np.array([9.0, 0.1, 8.0]), np.array([1.0])]
     frame = pd.DataFrame({"scores": scores, "ids": [("a", "b", 3), ("c",)]}, index=[5, 5])
-    kept = keep_frame(frame, score="scores", along=["ids"])
+    kept = pc.keep(frame, score="scores", along=["ids"])
     assert [one.tolist() for one in kept["scores"]] == [[9.0, 8.0], [1.0]]
     assert kept["ids"].tolist() == [("a", 3), ("c",)]
     assert kept.index.tolist() == [5, 5]
     wrong = pd.DataFrame({"scores": [[1.0, "x"]]})
     with pytest.raises(InvalidScoresError, match="column 'scores' must hold numbers"):
-        keep_frame(wrong, score="scores")
+        pc.keep(wrong, score="scores")
 
 
 def kinds_of_lists() -> list[Any]:
@@ -414,7 +421,7 @@ def test_slices_of_every_kind_of_arrow_list_are_respected(kind: Any) -> None:
     lists = [[round(one, 6) for one in scores] for scores in lists_of_scores(lengths=(60,) * 6)]
     plain = pa.array([*lists[:3], None, *lists[3:]])
     table = pa.table({"scores": _cast(plain, kind)})[2:5]
-    found = keep_frame(table, score="scores", evalue=0.05)["scores"].to_pylist()
+    found = pc.keep(table, score="scores", evalue=0.05)["scores"].to_pylist()
     assert found[1] is None
     for got, scores in ((found[0], lists[2]), (found[2], lists[3])):
         alone = pc.cut(scores, evalue=0.05)
@@ -433,9 +440,9 @@ def test_views_are_read_by_their_own_offsets_and_sizes() -> None:
     offsets, sizes = pa.array([2, 0, 0], pa.int32()), pa.array([3, 2, 0], pa.int32())
     views = pa.ListViewArray.from_arrays(offsets, sizes, values)
     table = pa.table({"scores": views})
-    assert keep_frame(table, score="scores")["scores"].to_pylist() == [[9.0, 7.0], [8.0], []]
+    assert pc.keep(table, score="scores")["scores"].to_pylist() == [[9.0, 7.0], [8.0], []]
     empty = pa.array([[], [0.9, 0.1]], pa.list_view(pa.float64()))
-    found = keep_frame(pa.table({"scores": empty}), score="scores")
+    found = pc.keep(pa.table({"scores": empty}), score="scores")
     assert found["scores"].to_pylist() == [[], [0.9]]
 
 
@@ -445,22 +452,22 @@ def test_tensors_of_one_dimension_are_lists_and_others_are_refused(shape: list[i
     tensors = pa.ExtensionArray.from_storage(pa.fixed_shape_tensor(pa.float64(), shape), storage)
     table = pa.table({"scores": tensors})
     if len(shape) == 1:
-        assert keep_frame(table, score="scores")["scores"].to_pylist() == [[9.0, 8.0]]
+        assert pc.keep(table, score="scores")["scores"].to_pylist() == [[9.0, 8.0]]
     else:
         with pytest.raises(InvalidScoresError, match="must hold numbers, got extension"):
-            keep_frame(table, score="scores")
+            pc.keep(table, score="scores")
 
 
 def test_lists_and_queries_or_lists_of_unequal_length_are_refused() -> None:
     table = pa.table({"query_id": [1], "scores": [[1.0, 2.0]], "ids": [["a"]]})
     with pytest.raises(InvalidParameterError, match="query must be left out"):
-        keep_frame(table, query="query_id", score="scores")
+        pc.keep(table, query="query_id", score="scores")
     with pytest.raises(InvalidParameterError, match=r"'ids' must hold lists as long .* in row 0"):
-        keep_frame(table, score="scores", along="ids")
+        pc.keep(table, score="scores", along="ids")
     with pytest.raises(InvalidParameterError, match="along must be left out"):
-        keep_frame(pa.table(ROWS), query="query_id", score="score", along="position")
+        pc.keep(pa.table(ROWS), query="query_id", score="score", along="position")
     with pytest.raises(InvalidScoresError, match="must hold numbers, got list"):
-        keep_frame(pa.table({"scores": [[[1.0]]]}), score="scores")
+        pc.keep(pa.table({"scores": [[[1.0]]]}), score="scores")
 
 
 # Sorted batches, as clusters see them.

@@ -18,7 +18,6 @@ from processes import command, wait_for
 from support import importorskip
 
 import paretocut as pc
-from paretocut.adapters.frames import keep_frame
 from paretocut.errors import InvalidParameterError
 
 pytestmark = [
@@ -64,7 +63,7 @@ def plain(dataset: Any) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("options", [OPTIONS[0], OPTIONS[-1]], ids=str)
 def test_the_rows_are_those_of_the_engine(ray: Any, options: dict[str, Any]) -> None:
     rows = dataset(ray, pa.table(row_table(LISTS)))
-    kept = plain(keep_frame(rows, query="query_id", score="score", **options))
+    kept = plain(pc.keep(rows, query="query_id", score="score", **options))
     assert sorted(tuple(row.values()) for row in kept) == sorted(kept_rows(LISTS, **options))
 
 
@@ -75,9 +74,9 @@ def test_the_table_of_the_page_says_what_becomes_of_a_column(ray: Any, case: str
     if says.startswith("error"):
         column = "query" if case.startswith("queries") else "score"
         with pytest.raises(Exception, match=f"column '{column}' must hold"):
-            plain(keep_frame(rows, query="query", score="score"))
+            plain(pc.keep(rows, query="query", score="score"))
     else:
-        kept = plain(keep_frame(rows, query="query", score="score"))
+        kept = plain(pc.keep(rows, query="query", score="score"))
         assert one.read(pa.Table.from_pylist(kept)) == one.want
 
 
@@ -87,7 +86,7 @@ def test_columns_explain_and_workers_get_the_truncator(ray: Any, tmp_path: Path)
         truncator.save(tmp_path / "saved.json")
         for given in (truncator, tmp_path / "saved.json"):
             how = {"truncator": given, "explain": ["reason", "surprise"]}
-            kept = plain(keep_frame(rows, query="query_id", score="score", **how))
+            kept = plain(pc.keep(rows, query="query_id", score="score", **how))
             assert len(kept) == sum(truncator.cut(scores).k for scores in LISTS if scores)
             for row in kept:
                 cut = truncator.cut(LISTS[int(row["query_id"][1:])])
@@ -100,7 +99,7 @@ def test_lists_and_arrays_in_cells_are_shortened(ray: Any, lengths: tuple[int, .
     lists = lists_of_scores(lengths=lengths)
     for make in (list, np.array):
         items = [{"i": i, "scores": make(scores)} for i, scores in enumerate(lists)]
-        kept = plain(keep_frame(ray.data.from_items(items), score="scores", explain=["k"]))
+        kept = plain(pc.keep(ray.data.from_items(items), score="scores", explain=["k"]))
         for row in kept:
             scores = lists[row["i"]]
             cut = pc.cut(scores)
@@ -111,13 +110,13 @@ def test_lists_and_arrays_in_cells_are_shortened(ray: Any, lengths: tuple[int, .
 def test_bad_calls_are_refused(ray: Any) -> None:
     rows = dataset(ray, pa.table(row_table(LISTS)))
     with pytest.raises(InvalidParameterError, match=r"explain must name columns.*ray.*got True"):
-        keep_frame(rows, query="query_id", score="score", explain=True)
+        pc.keep(rows, query="query_id", score="score", explain=True)
     for wrong, text in (
         ({"query": "query_id", "score": "x"}, "score must name one column"),
         ({"score": "score"}, "query must name a column, because"),
     ):
         with pytest.raises(ray.exceptions.RayTaskError, match=text):
-            plain(keep_frame(rows, **wrong))
+            plain(pc.keep(rows, **wrong))
 
 
 def test_the_job_survives_a_killed_worker(ray: Any, tmp_path: Path) -> None:
@@ -137,7 +136,7 @@ def test_the_job_survives_a_killed_worker(ray: Any, tmp_path: Path) -> None:
     lists = lists_of_scores(seed=1, lengths=(200,) * 40)
     table = pa.table({"i": range(40), "scores": lists})
     blocks = ray.data.from_arrow([table[at : at + 8] for at in range(0, 40, 8)])
-    slow = keep_frame(
+    slow = pc.keep(
         blocks.map_batches(slowly, batch_format="pyarrow", batch_size=None), score="scores"
     )
     with ThreadPoolExecutor() as pool:

@@ -18,7 +18,6 @@ from processes import ancestors, command, descendants, wait_for
 from support import importorskip, missing
 
 import paretocut as pc
-from paretocut.adapters.frames import keep_frame
 
 pytestmark = [
     pytest.mark.heavy,
@@ -79,13 +78,13 @@ def plain(frame: Any) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_the_rows_are_those_of_the_engine(rows: Any, options: dict[str, Any]) -> None:
-    kept = keep_frame(rows, query="query_id", score="score", **options)
+    kept = pc.keep(rows, query="query_id", score="score", **options)
     assert kept.schema == rows.schema
     assert plain(kept) == sorted(kept_rows(LISTS, **options))
 
 
 def test_what_comes_later_is_done_later_and_only_two_columns_cross(rows: Any) -> None:
-    kept = keep_frame(rows, query="query_id", score="score", evalue=0.05)
+    kept = pc.keep(rows, query="query_id", score="score", evalue=0.05)
     wanted = kept_rows(LISTS, evalue=0.05)
     low = kept.where("score < 1.01 and query_id <> 'q0'")
     assert plain(low) == sorted(row for row in wanted if row[2] < 1.01 and row[0] != "q0")
@@ -107,16 +106,16 @@ def test_the_table_of_the_page_says_what_becomes_of_a_column(spark: Any, case: s
     if says.startswith("error"):
         column = "query" if case.startswith("queries") else "score"
         with pytest.raises(Exception, match=f"column '{column}' must hold"):
-            keep_frame(frame, query="query", score="score").collect()
+            pc.keep(frame, query="query", score="score").collect()
     else:
-        kept = keep_frame(frame, query="query", score="score")
+        kept = pc.keep(frame, query="query", score="score")
         assert one.read(kept.toArrow()) == one.want
 
 
 def test_a_bad_list_need_not_end_the_job(spark: Any) -> None:
     rows = [("a", 1.0), ("b", float("inf")), ("b", 1.0), ("a", 0.1)]
     frame = spark.createDataFrame(rows, "query_id string, score double")
-    kept = keep_frame(frame, query="query_id", score="score", on_error="drop")
+    kept = pc.keep(frame, query="query_id", score="score", on_error="drop")
     assert plain(kept) == [("a", 1.0)]
 
 
@@ -125,7 +124,7 @@ def test_columns_explain_and_workers_get_the_truncator(rows: Any, tmp_path: Path
     for truncator in truncators_of(LISTS):
         truncator.save(tmp_path / "saved.json")
         for given in (truncator, tmp_path / "saved.json"):
-            kept = keep_frame(
+            kept = pc.keep(
                 rows, query="query_id", score="score", truncator=given, explain=asked
             ).collect()
             assert len(kept) == sum(truncator.cut(scores).k for scores in LISTS if scores)
@@ -142,7 +141,7 @@ def test_lists_in_cells_are_shortened_with_those_along(spark: Any) -> None:
     values = list(zip(range(len(lists)), lists, ids, strict=True))
     frame = spark.createDataFrame(values, "i int, scores array<double>, `own ids` array<int>")
     asked = ["k", "surprise"]
-    kept = keep_frame(
+    kept = pc.keep(
         frame.repartition(2), score="scores", along="own ids", evalue=0.05, explain=asked
     )
     assert kept.columns == ["i", "scores", "own ids", *asked]
@@ -161,13 +160,13 @@ def test_lists_in_cells_are_shortened_with_those_along(spark: Any) -> None:
 def test_bad_calls_are_refused_on_the_driver(rows: Any) -> None:
     refused = pc.errors.InvalidParameterError
     with pytest.raises(refused, match="score must name one column"):
-        keep_frame(rows, query="query_id", score="x")
+        pc.keep(rows, query="query_id", score="x")
     with pytest.raises(refused, match="query must name a column, because"):
-        keep_frame(rows, score="score")
+        pc.keep(rows, score="score")
     with pytest.raises(refused, match=r"explain must name columns.*pyspark.*got True"):
-        keep_frame(rows, query="query_id", score="score", explain=True)
+        pc.keep(rows, query="query_id", score="score", explain=True)
     with pytest.raises(refused, match="at most one of truncator"):
-        keep_frame(rows, score="score", truncator=pc.truncators.FixedK(1), alpha=0.05)
+        pc.keep(rows, score="score", truncator=pc.truncators.FixedK(1), alpha=0.05)
 
 
 def test_the_job_survives_a_killed_executor(spark: Any, tmp_path: Path) -> None:
@@ -189,7 +188,7 @@ def test_the_job_survives_a_killed_executor(spark: Any, tmp_path: Path) -> None:
 
     lists = lists_of_scores(seed=1, lengths=(200,) * 40)
     frame = spark.createDataFrame(list(enumerate(lists)), "i int, scores array<double>")
-    slow = keep_frame(frame.repartition(6).mapInArrow(slowly, frame.schema), score="scores")
+    slow = pc.keep(frame.repartition(6).mapInArrow(slowly, frame.schema), score="scores")
     wait_for(lambda: len(executors()) == 2)
     with ThreadPoolExecutor() as pool:
         job = pool.submit(slow.collect)

@@ -94,6 +94,25 @@ def test_a_rule_says_when_to_stop_reading(folder: Path, capsys: pytest.CaptureFi
     assert "must be relevant or not where a rule says stop" in capsys.readouterr().err
 
 
+def test_answers_are_kept_with_rule_date_and_reviewer_and_a_weaker_rule_is_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asking = ["judge", *FILES, *asked("judge.py"), "--confidence", "0.9", "--recall"]
+    assert main([*asking, "0.8", "--reviewer", "Ada"]) == 0
+    head, answer, *_ = map(json.loads, Path("qrels.txt.jsonl").read_text().splitlines())
+    assert head["rule"] == "Certificate(recall=0.8, confidence=0.9)"
+    for line in (head, answer):
+        assert (line["reviewer"], line["paretocut"]) == ("Ada", pc.__version__)
+        assert line["date"].startswith("20")
+    assert main([*asking, "0.5"]) == 2
+    assert "which holds judgements of other rule" in capsys.readouterr().err
+    (folder / "qrels.txt.jsonl").unlink()
+    # A sample is drawn before the ranking is read.
+    assert main([*asking[:-3], "--recall", "0.5", "--sample", "3"]) == 0
+    first = json.loads(Path("qrels.txt.jsonl").read_text().splitlines()[1])
+    assert first["rank"] == int(pc.stopping.Target(0.5, seed=3).draw(30)[0])
+
+
 # --- a person -------------------------------------------------------------------------------------
 
 

@@ -174,6 +174,15 @@ def test_contradictions_and_what_the_run_does_not_have_are_named(
         assert message in capsys.readouterr().err
 
 
+def test_a_workbook_is_refused_with_the_way_out(
+    review: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, data in (("review.xlsx", b"PK\x03\x04.."), ("review.xls", b"\xd0\xcf\x11\xe0..")):
+        Path(name).write_bytes(data)
+        assert main(["stop", "--judged", name]) == 1
+        assert "got a workbook; in the spreadsheet, use Save As" in capsys.readouterr().err
+
+
 def test_gaps_in_the_reading_are_told(review: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("qrels.txt").write_text("r 0 d0 1\nr 0 d9 0\n")
     assert main(["stop", "run.txt", "--judged", "qrels.txt"]) == 0
@@ -237,6 +246,11 @@ def test_a_sample_is_drawn_from_the_run(review: Path, capsys: pytest.CaptureFixt
     assert row["read"] == running.state.read
     assert row["at_least"] == pytest.approx(running.state.at_least)
     assert row["next"] == [f"d{i}" for i in running.upcoming(2)]
+    assert main(["stop", "--protocol", "p.jsonl", "--total", "300", *options[:4]]) == 0
+    assert main(["stop", "run.txt", "--judged", "qrels.txt", "--protocol", "p.jsonl"]) == 0
+    said = capsys.readouterr()
+    assert "rule Target, recall 0.5, confidence 0.95, finds None, seed 3, total 300" in said.out
+    assert said.err == ""  # reading a sample leaves no gaps
 
 
 def test_a_protocol_is_fixed_before_the_first_look_and_kept(

@@ -255,7 +255,6 @@ FRAMES = """
 import warnings
 import numpy, pandas, polars
 import paretocut as pc
-from paretocut.adapters.frames import keep_frame
 from paretocut.io import read_lists, write_lists
 
 warnings.simplefilter("ignore", UserWarning)  # one list is short
@@ -263,11 +262,11 @@ noise = -numpy.log(numpy.linspace(0.005, 0.995, 197))
 scores = [12.0, *noise.tolist(), 11.0]
 expected = pc.cut(scores, evalue=0.05).k
 rows = pandas.DataFrame({"query_id": "q1", "score": scores})
-assert len(keep_frame(rows, query="query_id", score="score", evalue=0.05)) == expected == 2
+assert len(pc.keep(rows, query="query_id", score="score", evalue=0.05)) == expected == 2
 lists = pandas.DataFrame({"scores": [scores, [1.0]]})
-assert len(keep_frame(lists, score="scores", evalue=0.05).scores[0]) == expected
+assert len(pc.keep(lists, score="scores", evalue=0.05).scores[0]) == expected
 lists = polars.DataFrame({"scores": [scores, scores]})
-assert keep_frame(lists, score="scores", evalue=0.05)["scores"].list.len().to_list() == [2, 2]
+assert pc.keep(lists, score="scores", evalue=0.05)["scores"].list.len().to_list() == [2, 2]
 ranked = pc.RankedLists([scores, [3.0, 1.0]], doc_ids=[[str(i) for i in range(199)], ["a", "b"]])
 for name in ("lists.parquet", "lists.arrow"):
     write_lists(name, ranked)

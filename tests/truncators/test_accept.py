@@ -11,7 +11,6 @@ from commands import json_lines
 from serving import running
 
 import paretocut as pc
-from paretocut.adapters.frames import keep_frame
 from paretocut.cli import main
 from paretocut.errors import DataFormatError, InvalidParameterError, InvalidScoresError
 from paretocut.lists import RankedLists
@@ -325,7 +324,7 @@ def test_frames_tell_the_warning(fitted: Accept) -> None:
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"query": ["a", "a", "b"], "score": [24.0, 9.0, 0.85]})
     how = {"query": "query", "score": "score", "truncator": fitted}
-    kept, cuts = keep_frame(frame, explain=True, **how)
+    kept, cuts = pc.keep(frame, explain=True, **how)
     assert kept["score"].tolist() == [0.85]
     assert any("unlike" in pc.WARNINGS[name] for name in cuts.warnings[0])
     assert not cuts.warnings[1]

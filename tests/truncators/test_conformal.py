@@ -5,9 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from paretocut.background import Background, QueryScale
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import RankedLists
-from paretocut.truncators import Conformal, FixedK, GlobalK, LargestGap, ScoreThreshold, Surprise
+from paretocut.truncators import (
+    Calibrated,
+    Conformal,
+    FixedK,
+    GlobalK,
+    LargestGap,
+    ScoreThreshold,
+    Surprise,
+)
 from paretocut.truncators.base import Truncator
 from paretocut.truncators.conformal import _fdr, _fnr
 
@@ -146,3 +155,15 @@ def test_bad_options_are_refused(options: dict[str, object], message: str) -> No
         Conformal(**{"base": ScoreThreshold(), **options}).fit(lists)
     with pytest.raises(InvalidParameterError, match=r"must be at least 2.* got 1"):
         Conformal(GlobalK()).fit(lists[:1])
+
+
+def test_a_base_that_needs_the_texts_of_queries_is_refused() -> None:
+    # Its scores were taken as they are, not divided by the weight of the query.
+    best = np.random.default_rng(0).normal(5.0, 1.0, 60)
+    lexical = Calibrated(FixedK(2), Background.fit(best)).record(
+        scale=QueryScale.from_texts(["red moss", "green moss"])
+    )
+    lists = RankedLists([[9.0, 1.0]] * 4, relevance=[[1, 0]] * 4)
+    assert lexical.needs_queries
+    with pytest.raises(InvalidParameterError, match=r"^Conformal: base must .* no texts"):
+        Conformal(lexical).fit(lists)

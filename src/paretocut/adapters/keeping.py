@@ -78,10 +78,17 @@ def keep(
     >>> [hit["id"] for hit in kept], cut.reason[-31:]
     ([1], 'distances, as their order shows')
     """
-    if type(answer).__module__.partition(".")[0].lstrip("_") in _FRAMES:
+    modules = (kind.__module__.partition(".")[0].lstrip("_") for kind in type(answer).__mro__)
+    if any(module in _FRAMES for module in modules):
         from paretocut.adapters.frames import is_frame, keep_frame
 
         if is_frame(answer):
+            rest = {"max_tokens": max_tokens, "text": text, "count_tokens": count_tokens}
+            for name, value in (rest | {"asked": asked}).items():
+                if value is not None:
+                    raise InvalidParameterError(
+                        f"keep: {name} must be left out for a data frame, got {value!r}"
+                    )
             about: dict[str, Any] = {"query": query, "score": score, "explain": explain}
             return keep_frame(answer, higher_is_better=higher_is_better, **about, **options)
     found = read(answer, score=score, who="keep")

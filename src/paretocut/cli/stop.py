@@ -30,6 +30,8 @@ row per document: a spreadsheet, or an export of ASReview. Such a file needs no 
 the documents not read yet, and says when each was read. With --protocol the promise is fixed in a
 file before the first look, and every look is kept there."""
 
+_TABLES = {".csv", ".tsv", ".xlsx", ".xls"}  # a workbook is refused where it is read
+
 
 def add_arguments(parser: ArgumentParser) -> None:
     arguments.add_input(parser, needed=False)
@@ -175,6 +177,7 @@ def _in_force(args: Namespace, protocol: Protocol) -> Rule:
                 f"{fixed}, got {asked}; --amend REASON makes a new protocol, on record"
             )
     args.total = protocol.total
+    args.sample = rule.seed if isinstance(rule, Target) else None
     return rule
 
 
@@ -243,7 +246,7 @@ def _judged(
     args: Namespace, ranks: dict[str, dict[str, int]]
 ) -> Iterator[tuple[str, dict[str, bool], int]]:
     """Yield the name of each review, its judgements in the order of reading, and its size."""
-    if ".csv" in Path(args.judged).suffixes:
+    if _TABLES & set(Path(args.judged).suffixes):
         if len(ranks) > 1:
             raise InvalidParameterError(
                 f"RUN must hold one review for judgements in CSV, got {len(ranks)}"

@@ -41,7 +41,10 @@ class Tails(Protocol):
 
 
 class Evidence(Protocol):
-    """What a truncator looked at when it decided on some lists."""
+    """What a truncator looked at when it decided on some lists.
+
+    That of a gate also has ``chance``, one number per list; see `Cuts.chance`.
+    """
 
     def because(self, i: int, k: int) -> str:
         """Return the clause that explains why ``k`` results of list ``i`` are kept."""

@@ -17,7 +17,7 @@ _IDS = ("doc_id", "record_id", "id")
 _TIMES = ("asreview_time", "time")
 _YES = {"1", "1.0", "true", "yes", "y", "relevant", "include", "included"}
 _NO = {"0", "0.0", "false", "no", "n", "irrelevant", "exclude", "excluded"}
-_WORKBOOK = b"PK\x03\x04"  # an .xlsx file is a zip archive
+_WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")  # .xlsx is a zip archive, .xls an OLE file
 _FEW = 2  # of each decision, before rows sorted by it look sorted
 
 
@@ -118,7 +118,7 @@ def read_screening(source: Source) -> Screening:
 def _rows(source: OpenSource) -> Iterator[tuple[int, list[str]]]:
     """Yield every row with the line it ends on, the header first."""
     data = source.stream.read()
-    if data.startswith(_WORKBOOK):
+    if data.startswith(_WORKBOOKS):
         problem = "expected text, got a workbook; in the spreadsheet, use Save As and choose CSV"
         raise DataFormatError(source.name, 1, problem)
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):

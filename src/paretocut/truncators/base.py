@@ -623,6 +623,11 @@ class Wrapper(Truncator):
     def check(self) -> None:
         super().check()
         self.base.check()
+        if self.base.needs_queries:  # which fit and lists do not bring
+            raise InvalidParameterError(
+                f"base must be a truncator that needs no texts of queries, got {self.base.label}",
+                who=type(self).__name__,
+            )
 
     @property
     def zeros(self) -> Literal["trim", "keep"]:

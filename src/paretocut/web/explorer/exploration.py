@@ -202,7 +202,8 @@ class Exploration:
     @cached_property
     def session(self) -> JudgingSession:
         """All judgements of the page, and what to ask next."""
-        return JudgingSession(self.lists, path=self.answers)
+        rule = None if self.rule is None else repr(self.rule)
+        return JudgingSession(self.lists, path=self.answers, rule=rule)
 
     @cached_property
     def asking(self) -> JudgingSession | Reading:
