@@ -396,6 +396,7 @@ def test_two_searches_in_one_statement_of_duckdb(options: dict[str, Any]) -> Non
 # --- PyTerrier ---
 
 
+@pytest.mark.filterwarnings("ignore::paretocut.adapters.ScoresWarning")  # of min-max scores
 def test_pyterrier_fuses_and_cuts_in_a_pipeline() -> None:
     pt = importorskip("pyterrier")
     pd = importorskip("pandas")

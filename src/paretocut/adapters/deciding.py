@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -31,6 +32,7 @@ FETCH_K = 200
 UNSCORED = ("refuse", "keep", "drop")
 """What can be done with results that have no score."""
 
+_UNSORTED = 5  # fewer results may be in the wrong order by accident
 DISTANCES = "distances, as their order shows"
 
 
@@ -173,12 +175,14 @@ def _direction(
     if given is not None:
         return check_bool(given, who=who, name="higher_is_better"), ""
     learned = chosen.truncator.direction
+    if learned is not None and said is None and min(map(len, scores), default=0) >= _UNSORTED:
+        with suppress(InvalidScoresError):  # in no order
+            said = direction_of(scores, who)
     if learned is not None and said is not None and learned != said:
         kinds = ("distances", "scores")
         raise InvalidScoresError(
-            f"the answer must hold {kinds[learned]}, as the lists that the truncator was "
-            f"fitted on, got {kinds[said]}",
-            who=who,
+            f"lists must hold {kinds[learned]}, as those it was fitted on, got {kinds[said]}",
+            who=type(chosen.truncator).__name__,
         )
     known = said if learned is None else learned
     if known is not None:

@@ -24,10 +24,10 @@ from paretocut.adapters.arrow import (
     type_of,
 )
 from paretocut.adapters.clusters import keep_ray, keep_spark
-from paretocut.adapters.hybrid import arms_by_name
 from paretocut.adapters.keeper import EXPLAINED, Keeper, Lists
 from paretocut.errors import InvalidParameterError, require
 from paretocut.fusion.chosen import ChosenFusion
+from paretocut.fusion.joining import arms_by_name
 from paretocut.lists import FloatArray, Ragged, RankedLists, offsets_of
 from paretocut.lists.columns import as_text
 from paretocut.schema.parameters import check_bool, check_choice

@@ -22,11 +22,8 @@ from paretocut.decisions.options import DecisionOptions
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.fusion import Fusion
 from paretocut.fusion.chosen import ChosenFusion, FusionOptions
-from paretocut.fusion.joining import arms_by_name
 from paretocut.lists import FloatArray, RankedLists
 from paretocut.truncators.choose import Chosen
-
-__all__ = ["Fuser", "HybridOptions", "arms_by_name"]
 
 T = TypeVar("T")
 

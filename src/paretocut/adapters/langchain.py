@@ -9,11 +9,12 @@ from typing import Any, TypeAlias, cast
 
 from paretocut.adapters.calibrating import calibrate_decider
 from paretocut.adapters.deciding import FETCH_K, CutList, at_most, decide, filter_scored
-from paretocut.adapters.hybrid import Fuser, arms_by_name
+from paretocut.adapters.hybrid import Fuser
 from paretocut.adapters.reporting import KEY, summary, with_mark
 from paretocut.answers.answer import column
 from paretocut.errors import InvalidParameterError, InvalidScoresError, require
 from paretocut.fusion.chosen import ChosenFusion
+from paretocut.fusion.joining import arms_by_name
 from paretocut.truncators.choose import Chosen
 
 require("langchain_core", feature="paretocut.adapters.langchain", extra="langchain")

@@ -9,11 +9,12 @@ from typing import Any, Unpack
 
 from paretocut.adapters.calibrating import calibrate_decider
 from paretocut.adapters.deciding import FETCH_K, filter_scored
-from paretocut.adapters.hybrid import Fuser, HybridOptions, arms_by_name
+from paretocut.adapters.hybrid import Fuser, HybridOptions
 from paretocut.adapters.reporting import KEY, may_mark, warn_of_shortfall, with_mark
 from paretocut.adapters.tokens import TokenBudget
 from paretocut.errors import InvalidParameterError, require
 from paretocut.fusion import Fusion
+from paretocut.fusion.joining import arms_by_name
 from paretocut.truncators import Truncator
 
 require("llama_index.core", feature="paretocut.adapters.llama_index", extra="llama-index")

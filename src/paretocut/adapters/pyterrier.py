@@ -9,10 +9,10 @@ import numpy as np
 
 from paretocut.adapters.deciding import decide
 from paretocut.adapters.frames import fused_columns
-from paretocut.adapters.hybrid import arms_by_name
 from paretocut.decisions.options import DecisionOptions
 from paretocut.errors import InvalidParameterError, InvalidScoresError, require
 from paretocut.fusion.chosen import ChosenFusion
+from paretocut.fusion.joining import arms_by_name
 from paretocut.truncators.choose import Chosen
 
 require("pyterrier", feature="paretocut.adapters.pyterrier", extra="pyterrier")

@@ -72,9 +72,11 @@ def direction_of(scores: Sequence[FloatArray], who: str) -> bool | None:
 
     Searches answer best first, so falling numbers are scores, and rising ones are distances.
     """
-    ups = {_order(values) for values in scores} - {None}
-    if ups <= {True} or ups <= {False}:
-        return None if not ups else ups.pop() is True
+    orders = {_order(values) for values in scores} - {None}
+    if not orders:
+        return None
+    if orders in ({True}, {False}):
+        return orders == {True}
     got = "numbers that rise and fall" if len(scores) == 1 else "lists in different orders"
     raise InvalidScoresError(
         f"the results must come best first, or with higher_is_better=True (scores) or "

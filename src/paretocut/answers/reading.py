@@ -70,7 +70,8 @@ def read(answer: Any, *, score: Path | None = None, who: str = "keep") -> Answer
     if isinstance(answer, Mapping):
         return _of_mapping(answer, score, who)
     if isinstance(answer, np.ndarray) and answer.ndim == 1:
-        return _of_rows(answer, score, who, lambda kept: answer[:0] if not kept else None)
+        scores = column(answer, who)
+        return Answer([scores], True, None, lambda _, i: i, lambda places: answer[list(places[0])])
     if inspect.isawaitable(answer):
         if inspect.iscoroutine(answer):
             answer.close()  # or Python warns that nobody waited
@@ -202,10 +203,6 @@ def _of_rows(
     host: Host | None = None,
 ) -> Answer:
     """Read a list of results: pairs, tuples, mappings, objects or bare scores."""
-    if isinstance(rows, np.ndarray):
-        return Answer(
-            [column(rows, who)], True, None, lambda _, i: i, lambda places: rows[list(places[0])]
-        )
     up: bool | None = None
     path: Path | None = score
     thing: int | None = None
@@ -223,8 +220,8 @@ def _of_rows(
     scores = _column(rows, path, who) if len(rows) else np.empty(0)
 
     def shorter(places: Sequence[Sequence[int]]) -> Any:
-        kept = _with(rows, [rows[i] for i in places[0]]) if rebuilt is None else None
-        return kept if rebuilt is None else rebuilt([rows[i] for i in places[0]])
+        kept = [rows[i] for i in places[0]]
+        return _with(rows, kept) if rebuilt is None else rebuilt(kept)
 
     return Answer(
         [scores],
@@ -431,8 +428,7 @@ def _holds_results(value: Any) -> bool:
 def _is_answer(value: Any) -> bool:
     """Return whether one item of a list is an answer of its own."""
     if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
-        return not any(value_is is None or isinstance(value_is, (str, bytes, *NUMBERS))
-                       for value_is in value)  # fmt: skip
+        return not any(one is None or isinstance(one, (str, bytes, *NUMBERS)) for one in value)
     if isinstance(value, Mapping):
         held = (pick(value, path) for path in _HOLDERS if has(value, path))
         return any(map(_holds_results, held)) or any(_is_column(value.get(n)) for n in _COLUMNS)
