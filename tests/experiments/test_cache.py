@@ -27,7 +27,7 @@ def test_results_are_made_once_for_the_same_inputs(
 def test_results_depend_on_every_source_that_matters(tmp_path: Path) -> None:
     importorskip("torch")
     names = {path.name for path in results.sources(Surprise())}
-    needed = "curves.py ranked.py ragged.py gpd.py fitting.py fits.py search.py rules.py"
+    needed = "curves.py ranked.py ragged.py gpd.py fits.py search.py rules.py"
     assert names >= {*needed.split(), "protocol.py", "engine.cpp", "trec.py", "transforms.py"}
     assert not names & {"plots.py", "choppy.py"}
     assert "isotonic.py" in {path.name for path in results.sources(Isotonic())}
