@@ -54,11 +54,11 @@ def test_every_number_of_a_query_is_the_librarys(sign: float) -> None:
     np.testing.assert_allclose(view["curves"]["recall"], hits / ranked.num_relevant, rtol=1e-6)
     np.testing.assert_allclose(view["curves"]["precision"], hits / np.maximum(k, 1), rtol=1e-6)
     np.testing.assert_allclose(
-        view["curves"]["f1"], 2 * hits / (k + ranked.relevant.sum()), rtol=1e-6
+        view["curves"]["value"], 2 * hits / (k + ranked.relevant.sum()), rtol=1e-6
     )
     assert view["picture"]["judgements"] == ranked.relevant.astype(int).tolist()
     own = pc.cut(ranked.scores, higher_is_better=sign > 0)
-    assert (view["methods"]["consensus"]["k"], view["methods"]["consensus"]["reason"]) == (
+    assert (view["methods"]["default"]["k"], view["methods"]["default"]["reason"]) == (
         own.k,
         own.reason,
     )
@@ -110,11 +110,11 @@ def test_the_run_in_numbers() -> None:
     session = Exploration(lists)
     run = plain(views.run_view(session))
     k = {key: np.array(values) for key, values in run["queries"]["k"].items()}
-    np.testing.assert_array_equal(k["consensus"], pc.cut_batch(lists).k)
+    np.testing.assert_array_equal(k["default"], pc.cut_batch(lists).k)
     for method in run["methods"]:
         assert sum(method["histogram"]) == len(lists)
         assert method["kept"] == pytest.approx(k[method["key"]].mean())
-        assert method["f1"] == pytest.approx(pc.metrics.f1(lists, k[method["key"]]).mean())
+        assert method["value"] == pytest.approx(pc.metrics.f1(lists, k[method["key"]]).mean())
         assert method["recall"] == pytest.approx(pc.metrics.recall(lists, k[method["key"]]).mean())
     for i in range(len(lists)):
         of_list = [int(values[i]) for values in k.values()]
@@ -137,15 +137,15 @@ def test_lists_judged_in_part_are_estimated_as_evaluate_does() -> None:
     first = {"first": pc.truncators.FixedK(10)}
     expected = pc.evaluate(first, known, ["f1"], test=known)["f1", "first"]
     row = next(m for m in run["methods"] if m["key"] == "first10")
-    assert row["f1"] == pytest.approx(expected.mean, abs=1e-9)
+    assert row["value"] == pytest.approx(expected.mean, abs=1e-9)
     assert session.evaluation is not None
     own = session.evaluation["f1", "first10"]
     assert (own.low, own.high) == pytest.approx((expected.low, expected.high), abs=0.01)
-    assert row["f1"] == pytest.approx(pc.metrics.f1(truth[:11], 10).mean(), abs=0.1)
+    assert row["value"] == pytest.approx(pc.metrics.f1(truth[:11], 10).mean(), abs=0.1)
     view = plain(views.query_view(session, 0))
     assert view["picture"]["judgements"][:9] == [None if np.isnan(x) else x for x in grades[0][:9]]
-    low, high = np.array(view["ends"]["f1"])
-    middle = np.array(view["curves"]["f1"])
+    low, high = np.array(view["ends"]["value"])
+    middle = np.array(view["curves"]["value"])
     assert ((low <= middle + 1e-3) & (middle <= high + 1e-3)).all()
     assert (high - low).max() > 0.02
     assert plain(views.query_view(session, 11))["curves"] is None
@@ -305,7 +305,7 @@ def test_a_gate_chosen_by_eye_is_copied_with_its_threshold(
     kept, refused = np.mean(sign * best[:16] >= t), np.mean(sign * best[16:] < t)
     every = [np.mean(sign * best[:16] >= x) + np.mean(sign * best[16:] < x) for x in sign * best]
     assert kept + refused == pytest.approx(max(every))
-    for key, threshold in (("consensus", 0.61), ("first10", 0.75), ("learned", 0.61)):
+    for key, threshold in (("default", 0.61), ("first10", 0.75), ("learned", 0.61)):
         code = gate_code(session, key, sign * threshold)
         Path("model.json").write_text(json.dumps(code["model"]), encoding="utf-8")
         model = pc.load("model.json")
@@ -319,7 +319,7 @@ def test_a_gate_chosen_by_eye_is_copied_with_its_threshold(
         gate_code(session, "nobody", 0.6)
     few = Exploration(lists[:20], unanswered={f"n{i}" for i in range(4)})
     with pytest.raises(pc.errors.InvalidParameterError, match="at least 10, got 4"):
-        gate_code(few, "consensus", 0.6)
+        gate_code(few, "default", 0.6)
 
 
 def test_copied_code_of_lexical_models_and_pasted_scores_runs(
@@ -556,7 +556,7 @@ def test_what_learned_on_the_page_is_not_measured_there() -> None:
         session.judge(0, rank, rank < 2)
     session.learn(session.learned(session.lists))
     rows = {m["key"]: m for m in plain(views.run_view(session))["methods"]}
-    assert "f1" in rows["consensus"]
+    assert "f1" in rows["default"]
     assert "f1" not in rows["learned"]
     assert "f1" not in plain(views.query_view(session, 0))["methods"]["learned"]
 
@@ -609,7 +609,7 @@ def test_queries_without_judgements_stay(unanswered: bool, tmp_path: Path) -> No
     else:
         assert "refused" not in rows["model-gate"]
     known = np.mean([curve[10] for curve in pc.metrics.get("f1").curves(judged)])
-    assert rows["first10"]["f1"] == pytest.approx(known)  # as `evaluate` says
+    assert rows["first10"]["value"] == pytest.approx(known)  # as `evaluate` says
 
 
 def test_the_verdict_names_the_best_method_and_the_ceiling() -> None:
@@ -617,13 +617,13 @@ def test_the_verdict_names_the_best_method_and_the_ceiling() -> None:
     session = Exploration(lists)
     said = views.verdict(session)
     assert said is not None
-    means = {m: session.values("f1", m).mean() for m in session.methods}
+    means = {m: session.values(m).mean() for m in session.methods}
     best = max(means, key=lambda m: float(means[m]))
     ceiling = np.mean([curve.max() for curve in pc.metrics.get("f1").curves(lists)])
     assert said.startswith(f"The best method here is {session.methods[best].label}, with a mean F1")
     assert f"of {means[best]:.3f} (95 %" in said
     assert f"would give {ceiling:.3f}" in said
-    default = means["consensus"]
+    default = means["default"]
     assert f"gives {default:.3f}, " in said
     assert said.count(". ") == 0  # one sentence
     assert views.verdict(Exploration(planted(2, judged=False))) is None
@@ -677,7 +677,7 @@ def test_the_report_says_what_was_found_and_shows_it_on_three_queries() -> None:
     assert ids == list(dict.fromkeys(f"q{i}" for i in order))
     assert "The best method here is" in summary["finding"]
     assert f"Consensus keeps {k.mean():.3g} of 60 results on average" in summary["finding"]
-    assert summary["chart"]["f1"]["consensus"][0] == pytest.approx(f1.mean(), abs=1e-4)
+    assert summary["chart"]["value"]["default"][0] == pytest.approx(f1.mean(), abs=1e-4)
     assert summary["chart"]["ceiling"] == pytest.approx(best.mean(), abs=1e-4)
     first = summary["examples"][0]
     assert f"F1 is {f1[int(first['id'][1:])]:.3f}" in first["said"]

@@ -183,7 +183,7 @@ def test_every_method_cuts_where_the_library_does(address: str, files: Path, ope
     page.wait_for_selector(".method-list")
     scores = judged(files)[5].scores
     wanted = {
-        "consensus": pc.cut(scores).k,
+        "default": pc.cut(scores).k,
         "surprise": pc.cut(scores, alpha=0.05).k,
         "first10": 10,
         "upper-half": pc.truncators.ScoreThreshold("minmax", 0.5).cut(scores).k,

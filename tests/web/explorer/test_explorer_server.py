@@ -172,9 +172,9 @@ def test_code_can_be_copied(client: TestClient) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"method": "consensus", "threshold": "nan"}, "threshold must be"),
+        ({"method": "default", "threshold": "nan"}, "threshold must be"),
         ({"method": "nobody", "threshold": 0.5}, "method must be one of consensus"),
-        ({"method": "consensus", "threshold": 0.5}, "at least 10"),  # queries without an answer
+        ({"method": "default", "threshold": 0.5}, "at least 10"),  # queries without an answer
     ],
 )
 def test_a_gate_that_cannot_be_is_refused(

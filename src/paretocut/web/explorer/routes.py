@@ -12,6 +12,7 @@ import secrets
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any, Literal
 
 from fastapi import APIRouter, Depends, Request, Response
@@ -19,7 +20,9 @@ from fastapi import APIRouter, Depends, Request, Response
 from paretocut.io import read_texts
 from paretocut.web.bodies import Strict
 from paretocut.web.explorer import views
+from paretocut.web.explorer.compared import compared_view
 from paretocut.web.explorer.copied import Source
+from paretocut.web.explorer.example import example_run
 from paretocut.web.explorer.exploration import Exploration
 from paretocut.web.explorer.gate import gate_code
 from paretocut.web.explorer.judging import Key, press, question_view
@@ -65,8 +68,8 @@ class _Pressed(_Place):
 class _OpenRuns:
     """The runs that are open; of those uploaded, the oldest is closed first."""
 
-    def __init__(self, first: Exploration | None) -> None:
-        self._first = first
+    def __init__(self, first: Exploration | None, other: Exploration | None) -> None:
+        self._given = {"run": first, "other": other}
         self._uploaded: OrderedDict[str, Exploration] = OrderedDict()
 
     def add(self, run: Exploration) -> str:
@@ -79,10 +82,16 @@ class _OpenRuns:
 
     def get(self, name: str) -> Exploration:
         """Return an open run."""
-        found = self._first if name == "run" else self._uploaded.get(name)
+        found = self._given.get(name) or self._uploaded.get(name)
         if found is None:
             raise Refused(404, message="this run is not open any more: open it again")
         return found
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The names of the open runs, as the page shows them."""
+        given = {key: run for key, run in self._given.items() if run is not None}
+        return {key: run.name for key, run in (given | self._uploaded).items()}
 
     def view(self, name: str, view: Callable[[Exploration], Any]) -> Response:
         """Answer with a view of an open run."""
@@ -91,31 +100,43 @@ class _OpenRuns:
             return _answer(view(found))
 
 
-def router(first: Exploration | None) -> APIRouter:
+def router(first: Exploration | None, other: Exploration | None = None) -> APIRouter:
     """Return the data of the explorer, below ``/api``.
 
     Without a first run, the page shows the box to upload or paste one.
     """
-    runs = _OpenRuns(first)
+    runs = _OpenRuns(first, other)
     routes = APIRouter(include_in_schema=False)
 
     @routes.get("/api/{name}/copy")
     def copy(name: str, i: int, k: int, method: str | None = None) -> Response:
         return runs.view(name, lambda run: views.copy_view(run, method, _checked(run, i), k))
 
+    @routes.get("/api/{name}/compare")
+    def compare(name: str, other: str, method: str) -> Response:
+        with runs.get(other).lock if other != name else nullcontext():
+            return runs.view(name, lambda run: compared_view(run, runs.get(other), method))
+
     @routes.get("/api/{name}/gate")
     def gate(name: str, method: str, threshold: float) -> Response:
         return runs.view(name, lambda run: gate_code(run, method, threshold))
 
     @routes.get("/api/{name}/{view}")
-    def whole(name: str, view: str) -> Response:
+    def whole(name: str, view: str, metric: str | None = None) -> Response:
         if view not in _VIEWS:
             raise Refused(404)
         if (name, view) == ("run", "run") and first is None:
             return _answer(None)
         if view == "run":
+            if metric is not None:
+                runs.get(name).measure_by(metric)
             _learn(runs.get(name))
+            return runs.view(name, lambda run: views.run_view(run) | {"open": runs.names})
         return runs.view(name, _VIEWS[view])
+
+    @routes.post("/api/example", dependencies=[Depends(_only_json)])
+    def example() -> Response:
+        return _answer({"session": runs.add(example_run())})
 
     @routes.get("/api/{name}/query/{i}")
     def query(name: str, i: int) -> Response:
