@@ -173,11 +173,11 @@ class Exploration:
             self._guess = Guess.learned_from(one)
         return curves_of(one, int(self._elsewhere[i]), self._guess, self.metric)
 
-    def values(self, key: str) -> FloatArray:
-        """Return the metric of a method on each list; NaN where it is not measured."""
+    def values(self, key: str, metric: str | None = None) -> FloatArray:
+        """Return a metric of a method on each list, NaN where it is not measured."""
         found = np.full(len(self.lists), np.nan)
         if self.evaluation is not None and key in self.evaluation.truncators:
-            found[self.measured] = self.evaluation.per_query(self.metric, key)
+            found[self.measured] = self.evaluation.per_query(metric or self.metric, key)
         return found
 
     def measure_by(self, metric: str) -> None:
