@@ -84,7 +84,7 @@ def test_the_direction_comes_from_the_host_or_from_the_order(engine: Engine, ans
     assert not (said and engine.higher_is_better)
     again, same = kept_of(answer, higher_is_better=engine.higher_is_better)
     assert (engine.read(again)[0], same.k) == (engine.read(answer)[0][: cut.k], cut.k)
-    with pytest.raises(InvalidScoresError, match="best first"):
+    with pytest.raises(InvalidScoresError, match="must not come worst first"):
         pc.keep(answer, higher_is_better=not engine.higher_is_better)
 
 
