@@ -8,7 +8,7 @@ truncators are kept in ``networks.npz``, beside this file: delete it to train th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from experiments.cache import hash_files, remember
 from experiments.command import Again, say
+from experiments.compare.consensus.pretrain import Taught
 from experiments.compare.kinds import METRIC, collection, mean_of, weights
 from experiments.compare.methods import networks, ours
 from experiments.compare.methods.choice import (
@@ -32,8 +33,8 @@ from experiments.data import COLLECTION_RUNS, DOMAIN_RUNS, RUNS, Run, judged, lo
 from experiments.results import read, sources, stamp
 from paretocut.evaluation import Evaluation, evaluate
 from paretocut.lists import RankedLists
-from paretocut.truncators import Consensus, Truncator, make
-from paretocut.truncators.consensus import Pretrained
+from paretocut.truncators import Truncator, make
+from paretocut.truncators.consensus.pretrained import Pretrained
 
 __all__ = ["again", "domains", "measure", "renew", "seeds"]
 
@@ -113,7 +114,7 @@ def seeds() -> list[dict[str, Any]]:
         protocol = PROTOCOL | {"metrics": (METRIC,), "seed": seed}
         gains = []
         for run, lists in small.items():
-            pair = {"ours": Consensus(pretrained=known[run]), "rival": make("minmax")}
+            pair = {"ours": Taught(pretrained=known[run]), "rival": make("minmax")}
             mine, other = evaluate(pair, lists, **protocol).values[0, :2].mean(axis=1)
             gains.append(mine / other - 1)
         ahead = sum(one > 0 for one in gains)
@@ -157,7 +158,7 @@ def table(run: Run, lists: RankedLists, known: Pretrained | None, jobs: int) -> 
     """Return the evaluation of all truncators on a run, from disk if there."""
     # The splits follow from the seed alone: truncators evaluated one by one share them.
     ceiling = evaluate([CEILING], lists, **PROTOCOL)
-    consensus = evaluated(run, lists, "consensus", Consensus(pretrained=known), jobs, known)
+    consensus = evaluated(run, lists, "consensus", Taught(pretrained=known), jobs, known)
     found: dict[str, Any] = {"consensus": consensus, **ours.unjudged(lists, known, ceiling.query)}
     for name, truncator in methods(lists).items():
         if name in NEURAL:
@@ -190,7 +191,7 @@ def evaluated(
         "min_grade": run.min_grade,
         "protocol": PROTOCOL,
         "truncator": repr(truncator),
-        "known": known and known.to_dict(),
+        "known": known and asdict(known),
         "code": hash_files(sources(truncator)),
     }
 
