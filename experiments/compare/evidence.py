@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from experiments.compare import kinds
 from experiments.compare.consensus.lists import LATER, MADE
 from experiments.compare.methods.choice import CEILING, DOMAINS
+from experiments.intervals import gain_over
 from experiments.pages import gain, percent, table
 
 __all__ = ["WAYS", "facts", "means"]
 
-DRAWS = 10_000
 RUNS, LISTS, NEW = "44 judged runs", "63 lists", "new domains"
 PAIRS = (
     ("consensus", "minmax"),
@@ -126,16 +126,10 @@ def _gain(means: Means, family: Mapping[str, str], ours: str, rival: str) -> dic
             for name in names
         ]
     )
-    drawn = np.random.default_rng(0).integers(len(names), size=(DRAWS, len(names)))
-    totals = pairs[drawn].sum(axis=1)
-    ratios = totals[:, 0] / totals[:, 1] - 1
     each = pairs[:, 0] / np.maximum(pairs[:, 1], 1e-9) - 1
     return {
         "means": pairs.mean(axis=0).tolist(),
-        "gain": [
-            float(pairs[:, 0].sum() / pairs[:, 1].sum() - 1),
-            *np.percentile(ratios, [2.5, 97.5]).tolist(),
-        ],
+        "gain": gain_over(pairs),
         "won": int((each > 0).sum()),
         "collections": len(names),
         "worst": names[int(each.argmin())],
