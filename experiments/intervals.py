@@ -33,5 +33,11 @@ def interval_over(
 
 
 def gain_over(pairs: ArrayLike) -> tuple[float, float, float]:
-    """Return the relative gain of the first column's mean over the second's, and its interval."""
-    return interval_over(pairs, lambda own: float(own[:, 0].sum() / own[:, 1].sum() - 1))
+    """Return the relative gain of the first column's mean over the second's, and its interval.
+
+    The interval does not go below -1: a mean of F1 cannot be negative.
+    """
+    whole, low, high = interval_over(
+        pairs, lambda own: float(own[:, 0].sum() / own[:, 1].sum() - 1)
+    )
+    return whole, max(low, -1.0), high

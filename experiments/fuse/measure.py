@@ -32,7 +32,7 @@ from experiments.results import read, stamp
 from paretocut.fusion import Fusion, QueryCoverageWarning
 from paretocut.show import plots
 
-__all__ = ["BETTER", "COMPARED", "again", "measure", "renew"]
+__all__ = ["COMPARED", "again", "measure", "renew"]
 
 COMPARED = ("rrf", "DBSF", "minmax", "z", "surprise", "probability", UNJUDGED, LEARNED)
 

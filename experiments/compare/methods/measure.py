@@ -29,7 +29,9 @@ from experiments.compare.methods.choice import (
     methods,
 )
 from experiments.data import COLLECTION_RUNS, DOMAIN_RUNS, RUNS, Run, judged, load, sha256
+from experiments.default.measure import SHARES, keeping
 from experiments.results import read, sources, stamp
+from paretocut import metrics
 from paretocut.evaluation import Evaluation, evaluate
 from paretocut.lists import RankedLists
 from paretocut.truncators import Consensus, Truncator, make
@@ -54,6 +56,15 @@ def measure(jobs: int = 1) -> dict[str, Any]:
         "columns": COLUMNS,
         "runs": [_entry(run, lists[run], own, KINDS) for run, own in tables.items()],
         "gains": gains(tables),
+        "shares": {run.name: shares(own) for run, own in lists.items()},
+    }
+
+
+def shares(lists: RankedLists) -> dict[str, float]:
+    """Return mean F1 of the default with other shares of the range."""
+    return {
+        f"{part:.3f}": float(metrics.f1(lists, keeping(part).predict(lists)).mean())
+        for part in SHARES
     }
 
 
@@ -67,6 +78,7 @@ def renew(kept: dict[str, Any]) -> dict[str, Any]:
         new = {row[1] for row in rows}
         old = [row for row in entry["rows"] if row[0] != METRIC or row[1] not in new]
         entry["rows"] = sorted(old + rows, key=lambda row: METRICS.index(row[0]))
+        kept.setdefault("shares", {})[run.name] = shares(judged(run))
         say(run.name)
     return kept | {"renewed": {**stamp(), "methods": sorted(new)}}
 
