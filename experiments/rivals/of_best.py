@@ -32,6 +32,7 @@ class OfBest(Truncator):
 
     def decide(self, lists: RankedLists) -> tuple[IntArray, str]:
         """Return how many results of each list are near enough to the best."""
-        best = lists.merit.spread(lists.merit.ends()[0])
-        near = lists.merit.values >= best - (1 - self.share) * np.abs(best)
-        return lists.merit.count(near), f"the others are below {self.share:g} of the best score"
+        merit, _ = lists.merit.within_range()
+        best = merit.spread(merit.ends()[0])
+        near = merit.values >= best - (1 - self.share) * np.abs(best)
+        return merit.count(near), f"the others are below {self.share:g} of the best score"
