@@ -93,7 +93,7 @@ def models() -> dict[str, Callable[[], Any]]:
             texts=["a cat"] * 20,
         ),
         "background": background,
-        "fusion": lambda: pc.Fusion().fit(words),
+        "fusion": lambda: pc.fusion.Fusion().fit(words),
     }
 
 
@@ -176,7 +176,7 @@ def ask(model: Any, lists: pc.RankedLists, fused: dict[str, pc.RankedLists]) -> 
         pvalues = model.pvalue(lists)
         assert ((pvalues >= 0) & (pvalues <= 1)).all(), "p-values outside [0, 1]"
         return
-    if isinstance(model, pc.Fusion):
+    if isinstance(model, pc.fusion.Fusion):
         assert np.isfinite(model.fuse(fused).scores.values).all(), "fused scores are not finite"
         return
     cuts = model.cut_batch(lists)

@@ -293,7 +293,7 @@ def _fuse(draw: Draw) -> Any:
     if draw.random() < 0.5:
         return pc.fuse(given, **some(draw, **pools)).scores.values
     pools.pop("method")
-    fusion = pc.Fusion(**some(draw, **pools))
+    fusion = pc.fusion.Fusion(**some(draw, **pools))
     return fusion.fit(given).fuse(given).scores.values
 
 

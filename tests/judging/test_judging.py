@@ -55,24 +55,24 @@ def test_each_plan_is_the_beginning_of_every_longer_one(
     sizes: list[int], budget: int, seed: int
 ) -> None:
     lists = pc.RankedLists([np.arange(size, 0.0, -1) for size in sizes])
-    plan = pc.plan_judgements(lists, budget, seed=seed)
-    longer = pc.plan_judgements(lists, budget + 50, seed=seed)
+    plan = pc.judging.plan_judgements(lists, budget, seed=seed)
+    longer = pc.judging.plan_judgements(lists, budget + 50, seed=seed)
     assert longer[:budget] == plan
     assert len(set(plan)) == len(plan) == min(budget, sum(sizes))
     assert all(0 <= rank < sizes[i] for i, rank in plan)
 
 
 def test_the_plan_depends_on_the_seed_alone() -> None:
-    plan = pc.plan_judgements(LISTS)
-    assert plan == pc.plan_judgements(LISTS) != pc.plan_judgements(LISTS, seed=1)
+    plan = pc.judging.plan_judgements(LISTS)
+    assert plan == pc.judging.plan_judgements(LISTS) != pc.judging.plan_judgements(LISTS, seed=1)
     assert len(plan) == 200
-    assert hash(plan) == hash(pc.plan_judgements(LISTS))
+    assert hash(plan) == hash(pc.judging.plan_judgements(LISTS))
     with pytest.raises(TypeError):
         plan[0] = (0, 0)  # type: ignore[index]
 
 
 def test_a_visit_has_one_result_in_each_fifth_of_the_log_ranks() -> None:
-    plan = pc.plan_judgements(LISTS, 300)
+    plan = pc.judging.plan_judgements(LISTS, 300)
     for start in range(0, 300, 5):
         visit = plan[start : start + 5]
         assert len({i for i, _ in visit}) == 1
@@ -85,7 +85,7 @@ def test_a_visit_has_one_result_in_each_fifth_of_the_log_ranks() -> None:
 def test_results_that_are_judged_are_not_planned_and_their_lists_come_later() -> None:
     relevance = np.full((60, 300), np.nan)
     relevance[:30, ::60] = 0.0
-    plan = pc.plan_judgements(LISTS.with_relevance(relevance), 1000)
+    plan = pc.judging.plan_judgements(LISTS.with_relevance(relevance), 1000)
     assert all(np.isnan(relevance[pair]) for pair in plan)
     assert {i for i, _ in plan[:150]} == set(range(30, 60))
 
@@ -93,10 +93,10 @@ def test_results_that_are_judged_are_not_planned_and_their_lists_come_later() ->
 def test_later_visits_look_where_relevance_is_uncertain() -> None:
     judged = pc.judge(LISTS, truth, 300)
     known = Consensus().fit(judged).predict_proba(judged)
-    plan = pc.plan_judgements(judged, 300)
+    plan = pc.judging.plan_judgements(judged, 300)
     chances = np.array([known[i][rank] for i, rank in plan])
     assert np.mean(np.abs(chances - 0.5) < 0.4) > 2 * np.mean(np.abs(known.values - 0.5) < 0.4)
-    even = pc.plan_judgements(LISTS, 300)
+    even = pc.judging.plan_judgements(LISTS, 300)
     before = np.array([known[i][rank] for i, rank in even])
     assert np.mean(chances * (1 - chances)) > np.mean(before * (1 - before))
 
@@ -104,9 +104,9 @@ def test_later_visits_look_where_relevance_is_uncertain() -> None:
 @pytest.mark.parametrize(("name", "value"), [("budget", -1), ("budget", 2.5), ("seed", "x")])
 def test_the_plan_refuses_nonsense(name: str, value: Any) -> None:
     with pytest.raises(InvalidParameterError, match=f"plan_judgements: {name} must be"):
-        pc.plan_judgements(LISTS, **{name: value})
+        pc.judging.plan_judgements(LISTS, **{name: value})
     with pytest.raises(InvalidParameterError, match="lists must be RankedLists, got list"):
-        pc.plan_judgements([[1.0, 2.0]])  # type: ignore[arg-type]
+        pc.judging.plan_judgements([[1.0, 2.0]])  # type: ignore[arg-type]
 
 
 # --- the judge ------------------------------------------------------------------------------------

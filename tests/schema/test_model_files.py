@@ -514,10 +514,10 @@ def test_a_fusion_is_loaded_like_all_models(tmp_path: Path) -> None:
     ids = [list("abcdefgh")] * 9
     both = {name: RankedLists(rng.random((9, 8)), doc_ids=ids) for name in ("one", "two")}
     path = tmp_path / "fusion.json"
-    fusion = pc.Fusion().fit(both)
+    fusion = pc.fusion.Fusion().fit(both)
     fusion.save(path)
     loaded = pc.load(path)
-    assert isinstance(loaded, pc.Fusion)
+    assert isinstance(loaded, pc.fusion.Fusion)
     expected = fusion.fuse(both).scores.values
     np.testing.assert_array_equal(loaded.fuse(both).scores.values, expected)
     for name, value in (("scale_", [0.0, 1.0]), ("weights_", [1.0]), ("location_", ["x", 1.0])):

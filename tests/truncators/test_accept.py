@@ -362,5 +362,5 @@ def test_frames_tell_the_warning(fitted: Accept) -> None:
     how = {"query": "query", "score": "score", "truncator": fitted}
     kept, cuts = pc.keep(frame, explain=True, **how)
     assert kept["score"].tolist() == [0.85]
-    assert any("unlike" in pc.WARNINGS[name] for name in cuts.warnings[0])
+    assert any("unlike" in pc.decisions.WARNINGS[name] for name in cuts.warnings[0])
     assert not cuts.warnings[1]

@@ -44,7 +44,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "words": pc.RankedLists(lists, doc_ids=ids),
         "vectors": pc.RankedLists(-lists, doc_ids=ids, higher_is_better=False),
     }
-    pc.Fusion().fit(runs).save(folder / "fusion.json")
+    pc.fusion.Fusion().fit(runs).save(folder / "fusion.json")
     pc.Background.fit(null).save(folder / "background.json")
     return folder
 

@@ -172,7 +172,7 @@ class Cuts(Drawn):
 
     @property
     def warnings(self) -> tuple[tuple[str, ...], ...]:
-        """Names of warnings about each list, keys of `paretocut.WARNINGS`."""
+        """Names of warnings about each list, keys of `paretocut.decisions.WARNINGS`."""
         if self._warnings is None:
             found = self._decider.notices(self.lists, lambda: self.fits)
             self._warnings = tuple(self._also(i, names) for i, names in enumerate(found))
@@ -391,7 +391,7 @@ class Cut(Drawn):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Names of warnings, keys of `paretocut.WARNINGS`."""
+        """Names of warnings, keys of `paretocut.decisions.WARNINGS`."""
         return self._cuts._warnings_of(self._i)
 
     @property

@@ -139,7 +139,7 @@ class SurpriseFit(Drawn):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Names of warnings, keys of `paretocut.WARNINGS`."""
+        """Names of warnings, keys of `paretocut.decisions.WARNINGS`."""
         return self._many.warnings[0]
 
     def cut(self, **options: Unpack[_RuleCutOptions]) -> Cut:
@@ -263,7 +263,7 @@ class SurpriseFits(Drawn):
 
     @property
     def warnings(self) -> tuple[tuple[str, ...], ...]:
-        """Names of warnings about each list, keys of `paretocut.WARNINGS`."""
+        """Names of warnings about each list, keys of `paretocut.decisions.WARNINGS`."""
         scores = self.scores
         found = diagnose(scores)
         # Saturated probabilities are no trouble as logits, and distances are no probabilities.
