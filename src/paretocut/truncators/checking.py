@@ -185,7 +185,9 @@ def reasons_are_sentences(truncator: Truncator) -> None:
         json.dumps(cut.to_dict())
     if fitted.is_fitted:
         reason = fitted.cut_batch(test[:1]).reasons[0]
-        source = f"learned from {len(made_lists(1))} judged queries"
+        learned, most = fitted.queries_, len(made_lists(1))  # copies of a query may count once
+        _expect(0 < learned <= most, f"queries_ must be at most {most}, got {learned}")
+        source = f"learned from {learned} judged queries"
         _expect(source in reason, f"a reason must say {source!r}, got {reason!r}")
 
 
