@@ -402,7 +402,7 @@ class Quantile(RankedRule):
         )
 
     def warnings(self, total: int, depth: float, share: float | None) -> tuple[str, ...]:
-        """Return how the review differs from the earlier ones: see `Rule.warnings`."""
+        """Return the names of the ways in which the review differs from the earlier ones."""
         known, found = self._known(), []
 
         def differs(here: str, low: str, high: str) -> None:
