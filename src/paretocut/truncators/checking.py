@@ -170,7 +170,9 @@ def reasons_are_sentences(truncator: Truncator) -> None:
         json.dumps(cut.to_dict())
     if fitted.is_fitted:
         reason = fitted.cut_batch(test[:1]).reasons[0]
-        source = f"learned from {len(train)} judged queries"
+        learned = fitted.queries_  # copies of a query may count once
+        _expect(0 < learned <= len(train), truncator, f"queries_ must be at most {len(train)}")
+        source = f"learned from {learned} judged queries"
         _expect(source in reason, truncator, f"a reason must say {source!r}, got {reason!r}")
 
 
