@@ -291,7 +291,8 @@ def _fuse(draw: Draw) -> Any:
         )
     pools = {"method": of("z", "minmax", "rrf", "surprise"), "weights": odd_array, "depth": number}
     if draw.random() < 0.5:
-        return pc.fuse(given, **some(draw, **pools)).scores.values
+        fused = pc.fuse(given, **some(draw, **pools))
+        return getattr(fused, "lists", fused).scores.values  # plain numbers are an answer
     pools.pop("method")
     fusion = pc.fusion.Fusion(**some(draw, **pools))
     return fusion.fit(given).fuse(given).scores.values
