@@ -37,7 +37,7 @@ from paretocut import metrics
 from paretocut.decisions.options import EXPECT
 from paretocut.evaluation import Evaluation, evaluate
 from paretocut.lists import RankedLists
-from paretocut.truncators import Truncator, make
+from paretocut.truncators import Consensus, Truncator, make
 from paretocut.truncators.consensus.pretrained import Pretrained
 
 __all__ = ["again", "domains", "measure", "renew", "seeds"]
