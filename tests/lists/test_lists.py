@@ -382,3 +382,42 @@ def test_checks_say_who_what_is_allowed_and_what_came() -> None:
 def test_lists_of_types_that_do_not_mix_are_refused() -> None:
     with pytest.raises(InvalidScoresError, match=r"one type, got datetime64.* and float16"):
         Ragged.from_any([np.zeros(1, np.float16), np.array(["NaT"], "datetime64[Y]")])
+
+
+def test_lists_of_one_query_count_once_and_stay_in_one_part() -> None:
+    rng = np.random.default_rng(0)
+    scores = -np.sort(-rng.random((60, 12)), axis=1)
+    rows = np.repeat(np.arange(60), 3)
+    copies = RankedLists(scores[rows])
+    assert len(copies.distinct()) == 60
+    named = RankedLists(rng.random((180, 12)), query_ids=[f"q{i}" for i in rows])
+    assert sorted(named.distinct().query_ids) == sorted(set(named.query_ids))
+    # The same scores in another order of documents, such as ranks, are no copies.
+    documents = [[f"{i}-{j}" for j in range(12)] for i in range(180)]
+    ranks = RankedLists(np.tile(np.arange(12.0, 0, -1), (180, 1)), doc_ids=documents)
+    assert len(ranks.distinct()) == 180
+    assert len(RankedLists([[], [], []]).distinct()) == 3
+    # Chains: a and b share their id, b and c their scores.
+    chain = RankedLists([[5.0], [4.0], [4.0], [3.0]], query_ids=["a", "a", "b", "c"])
+    assert len(chain.distinct()) == 2
+    near = scores[rows] * (1 + 1e-7 * rng.random((180, 1)))
+    tops = scores[:, 0]
+    for lists in (copies, RankedLists(near)):
+        for train, test in [lists.split(0.7, seed=1), *lists.folds(5, seed=2)]:
+            own, other = (
+                {int(np.argmin(abs(tops - one[0]))) for one in part.scores}
+                for part in (train, test)
+            )
+            assert own
+            assert other
+            assert not own & other
+            assert len(train) + len(test) == 180
+    numbers = copies.fold_numbers(5).reshape(60, 3)
+    assert (numbers == numbers[:, :1]).all()
+    assert set(numbers.ravel()) == set(range(5))
+
+
+def test_lists_that_tell_no_queries_apart_are_still_divided() -> None:
+    lists = RankedLists([[3.0, 2.0, 1.0]] * 20)
+    train, test = lists.split(0.5)
+    assert (len(train), len(test)) == (10, 10)

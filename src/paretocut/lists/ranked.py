@@ -17,6 +17,7 @@ from paretocut.lists.columns import (
     query_names,
     refuse_worst_first,
 )
+from paretocut.lists.copies import check_groups, nearly_same, one_of_each, same_query
 from paretocut.lists.parts import Parts
 from paretocut.lists.ragged import (
     BoolArray,
@@ -434,8 +435,33 @@ class RankedLists(Drawn):
             judged = f", {np.count_nonzero(self.judged.values)} judged"
         return f"RankedLists({len(self)} lists, {self.scores.values.size} results{judged})"
 
+    def distinct(self, groups: Iterable[Any] | None = None) -> RankedLists:
+        """Return one list of each query, so that none counts twice.
+
+        Parameters
+        ----------
+        groups
+            The group of each list, such as a user, a session or a cluster of paraphrases; one list
+            of each group is chosen at random. By default lists with the same query id are one
+            group, and so are lists with the same scores to the last bit (and the same documents,
+            where they are named).
+
+        Examples
+        --------
+        >>> lists = RankedLists([[0.91, 0.23], [0.84, 0.5], [0.91, 0.23]])
+        >>> len(lists.distinct()), len(lists.distinct(groups=["ann", "ann", "bob"]))
+        (2, 2)
+        """
+        if groups is None:
+            own = same_query(self.scores, self._query_ids, self.doc_ids)
+        else:
+            own = check_groups(groups, len(self), "RankedLists.distinct")
+        return self._take(one_of_each(own))
+
     def split(self, train: float = 0.8, *, seed: int = 0) -> tuple[RankedLists, RankedLists]:
-        """Return a random training part and the rest, divided by query.
+        """Return a random training part and the rest; lists of one query stay together.
+
+        Lists with the same query id, or nearly the same scores, belong to one query.
 
         Parameters
         ----------
@@ -445,12 +471,15 @@ class RankedLists(Drawn):
             Seed of the random division.
         """
         check_probability(train, who="RankedLists", name="train")
-        shuffled = self._shuffled(2, "split", seed)
-        size = min(max(round(train * len(self)), 1), len(self) - 1)
-        return self._take(np.sort(shuffled[:size])), self._take(np.sort(shuffled[size:]))
+        queries, shuffled = self._shuffled(2, "split", seed)
+        size = min(max(round(train * shuffled.size), 1), shuffled.size - 1)
+        learns = np.isin(queries, shuffled[:size])
+        return self[learns], self[~learns]
 
     def folds(self, k: int, *, seed: int = 0) -> Iterator[tuple[RankedLists, RankedLists]]:
         """Return an iterator over ``k`` pairs (training part, test part) of a cross-validation.
+
+        Lists of one query stay together, as in `split`.
 
         Parameters
         ----------
@@ -460,23 +489,34 @@ class RankedLists(Drawn):
             Seed of the random division.
         """
         check_int(k, who="RankedLists", name="k", low=2)
-        parts = np.array_split(self._shuffled(k, "folds", seed), k)
+        queries, shuffled = self._shuffled(k, "folds", seed)
+        tests = (np.isin(queries, part) for part in np.array_split(shuffled, k))
+        return ((self[~held_out], self[held_out]) for held_out in tests)
 
-        def pairs() -> Iterator[tuple[RankedLists, RankedLists]]:
-            for test in parts:
-                held_out = np.zeros(len(self), dtype=bool)
-                held_out[test] = True
-                yield self[~held_out], self[held_out]
+    def fold_numbers(self, k: int, *, seed: int = 0) -> IntArray:
+        """Return the number of a fold for each list; lists of one query are in one fold.
 
-        return pairs()
+        Parameters
+        ----------
+        k
+            Number of folds.
+        seed
+            Seed of the random division.
+        """
+        queries, shuffled = self._shuffled(k, "folds", seed)
+        return (shuffled % k)[queries]
 
-    def _shuffled(self, needed: int, what: str, seed: int) -> IntArray:
+    def _shuffled(self, needed: int, what: str, seed: int) -> tuple[IntArray, IntArray]:
+        """Return the query of each list, and all queries in random order."""
         if len(self) < needed:
             raise InvalidParameterError(
                 f"RankedLists: {what} needs at least {needed} lists, got {len(self)}"
             )
         start = check_int(seed, who="RankedLists", name="seed")
-        return np.random.default_rng(start).permutation(len(self))
+        queries = nearly_same(self.scores, self._query_ids, self.doc_ids)
+        if queries.max() < needed:  # scores that tell no queries apart, such as ranks
+            queries = np.arange(len(self))
+        return queries, np.random.default_rng(start).permutation(queries.max() + 1)
 
     def truncate(self, k: ArrayLike) -> RankedLists:
         """Return the lists cut to their first ``k`` results; ``num_relevant`` stays the same.
@@ -523,9 +563,9 @@ class RankedLists(Drawn):
         offsets = offsets_of(np.concatenate([item.scores.lengths for item in items]))
         columns: dict[str, Any] = {}
         for name in vars(items[0]):
-            column = [
-                getattr(item, "query_ids" if name == "_query_ids" else name) for item in items
-            ]
+            column = [getattr(item, name) for item in items]
+            if name == "_query_ids" and any(part is not None for part in column):
+                column = [item.query_ids for item in items]
             if name in ("min_grade", "higher_is_better"):
                 continue
             if any(part is None for part in column):

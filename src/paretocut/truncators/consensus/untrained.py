@@ -16,7 +16,7 @@ from paretocut.relevance.beliefs import believed_cuts, stated, upper_part
 from paretocut.relevance.constants import CONSTANTS, Constants
 from paretocut.relevance.scale import Scale
 from paretocut.truncators.consensus.expected import best_expected, is_f_beta
-from paretocut.truncators.consensus.pretrain import Pretrained, shipped, values_elsewhere
+from paretocut.truncators.consensus.pretrained import Pretrained, shipped, values_elsewhere
 from paretocut.truncators.consensus.strategy import Setting, Strategy
 from paretocut.truncators.consensus.vote import Rules, elected, winner
 from paretocut.truncators.evidence import Clause
