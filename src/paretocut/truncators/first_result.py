@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from paretocut.background.law import score_at
+from paretocut.background.seen import score_at
 from paretocut.lists import FloatArray, RankedLists
 from paretocut.metrics.binomial import allowed_errors, binomial_cdf
 from paretocut.relevance.logistic import ridge_logistic, sigmoid
