@@ -19,6 +19,7 @@ from paretocut.calibration.nonsense import as_query, drawn_words, nonsense_queri
 from paretocut.calibration.searches import Search, run_searches
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import FloatArray, RaggedLike, RankedLists
+from paretocut.lists.copies import check_groups, one_of_each
 from paretocut.schema.parameters import (
     check_int,
     check_positive_int,
@@ -46,6 +47,7 @@ def calibrate(
     texts: Iterable[str],
     *,
     queries: Sequence[str] | None = None,
+    groups: Sequence[Any] | None = None,
     n: int = 100,
     alpha: float = 0.05,
     unanswered: float = 0.05,
@@ -77,6 +79,9 @@ def calibrate(
         Real queries, unjudged, preferably 100 different ones or more; at least 10. Those that
         differ only in case and spaces, or get the same ten scores, count once. Without queries
         the gate lets through a share ``alpha`` of the nonsense.
+    groups
+        Who asked each query, such as a user or a session: one query of each counts. None counts
+        every different query.
     n
         Number of nonsense queries, 10 or more. Another 20 searches check the effect of query
         length.
@@ -126,7 +131,7 @@ def calibrate(
     1
     """
     given = _checked_texts(search, texts)
-    log = [] if queries is None else _checked_queries(queries)
+    log = [] if queries is None else _checked_queries(queries, groups)
     check_int(n, who="calibrate", name="n", low=_FEWEST)
     how: dict[str, Any] = {"batch": batch, "threads": threads, "progress": progress}
 
@@ -304,12 +309,16 @@ def _checked_texts(search: Any, texts: Any) -> list[str]:
     return given
 
 
-def _checked_queries(queries: Any) -> list[str]:
+def _checked_queries(queries: Any, groups: Sequence[Any] | None) -> list[str]:
+    """Return the different queries, one of each group."""
     if isinstance(queries, (str, bytes)) or not all(isinstance(q, str) for q in queries):
         raise InvalidParameterError(
             f"queries must be a list of texts or None, got {shown(queries):.60}", who="calibrate"
         )
-    return list({_plain(query): query for query in reversed(list(queries))}.values())[::-1]
+    asked = list(queries)
+    if groups is not None:
+        asked = [asked[i] for i in one_of_each(check_groups(groups, len(asked), "calibrate"))]
+    return list({_plain(query): query for query in reversed(asked)}.values())[::-1]
 
 
 def is_lexical(short: Sequence[FloatArray], long: Sequence[FloatArray]) -> bool:

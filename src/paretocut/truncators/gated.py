@@ -130,7 +130,13 @@ class Gated(Wrapper):
         return np.where(answers, within, 0), evidence
 
     def notices(self, lists: RankedLists, tails: Callable[[], Tails]) -> Sequence[tuple[str, ...]]:
-        """Return the names of warnings, also of scores unlike those of the background."""
+        """Return the names of warnings, also of scores unlike those of the background.
+
+        Parameters
+        ----------
+        lists, tails
+            As for `Truncator.notices`.
+        """
         found = super().notices(lists, tails)
         if self.background.seen is None or not len(lists):
             return found
