@@ -114,8 +114,7 @@ def _words(runs: list[tuple[str, str, pc.RankedLists]]) -> dict[str, Any]:
         words = sorted(EXPECT, key=lambda word: abs(np.log(number / EXPECT[word])))
         kinds = {"none": None, "right": words[0], "next": words[1]}
         f1 = [_by_depth(Consensus(expect=word), lists)[0] for word in kinds.values()]
-        for group in (words[0], "all"):
-            found.setdefault(group, []).append((collection, f1))
+        found.setdefault(words[0], []).append((collection, f1))
     return {
         group: {
             "collections": len({collection for collection, _ in rows}),

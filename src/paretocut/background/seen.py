@@ -43,7 +43,13 @@ class Seen:
 
     @classmethod
     def of(cls, merits: Iterable[Ragged]) -> Seen:
-        """Return the range of the scores of lists that are not all empty."""
+        """Return the range of the scores of lists that are not all empty.
+
+        Parameters
+        ----------
+        merits
+            The lists, best first, higher is better.
+        """
         filled = [merit for merit in merits if merit.values.size]
         values = np.concatenate([merit.values for merit in filled])
         middle = np.concatenate([middles(merit)[merit.filled] for merit in filled])
@@ -51,10 +57,17 @@ class Seen:
         return cls(_ends(values), _ends(middle), depth)
 
     def strange(self, merit: Ragged, gate: float) -> BoolArray:
-        """Return which lists have scores of another kind; ``gate`` is the score of an answer.
+        """Return which lists have scores of another kind.
 
         The best is below everything seen, or far above it. Or, in a whole list, the middle is far
         from where it was, or even the last result would be an answer.
+
+        Parameters
+        ----------
+        merit
+            The lists, best first, higher is better.
+        gate
+            The best score from which there is an answer.
         """
         (low, high), (least, most) = self.scores, self.middles
         best, last = merit.ends()
