@@ -21,7 +21,7 @@ from support import importorskip
 import paretocut as pc
 
 httpx = importorskip("httpx")
-for needed in ("fastapi", "uvicorn", "prometheus_client"):
+for needed in ("starlette", "msgspec", "uvicorn", "prometheus_client"):
     importorskip(needed)
 
 

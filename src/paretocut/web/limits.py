@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from itertools import chain
@@ -12,6 +13,20 @@ import numpy as np
 from paretocut.lists import Ragged
 from paretocut.schema.parameters import check_positive_int, check_real
 from paretocut.web.refusals import InvalidBody, Refused
+
+
+class Deadline(float):
+    """When a request must be answered, by the monotonic clock."""
+
+    def check(self) -> None:
+        """Give up work that is too late."""
+        if time.monotonic() > self:
+            raise self.missed()
+
+    @staticmethod
+    def missed() -> Refused:
+        """Return the answer to a request that took too long."""
+        return Refused(503, headers={"Retry-After": "1"})
 
 
 @dataclass(frozen=True)
@@ -67,7 +82,11 @@ class Limits:
     def as_lists(self, lists: Sequence[Sequence[float]]) -> Ragged:
         """Return lists of numbers, unless they are too many or too long."""
         lengths = list(map(len, lists))
-        values = np.fromiter(chain.from_iterable(lists), dtype=np.float64, count=sum(lengths))
+        numbers = chain.from_iterable(lists)
+        try:
+            values = np.fromiter(numbers, dtype=np.float64, count=sum(lengths))
+        except OverflowError:  # an integer beyond all floats
+            raise InvalidBody("numbers must be finite, got a larger one") from None
         return self.checked(Ragged.unchecked(values, np.cumsum([0, *lengths])))
 
     def check_ids(self, ids: Iterable[str]) -> None:
