@@ -61,7 +61,7 @@ class Admission:
             await self.app(scope, receive, send)
             return
         began = time.monotonic()
-        deadline = Deadline(began + self._limits.max_seconds)
+        deadline = Deadline(self._limits.max_seconds)
         asked = Asked(dict(scope["headers"]), scope["query_string"], deadline)
         # With an "app" in its scope, Starlette raises what it would otherwise answer itself.
         scope["paretocut.asked"], scope["app"] = asked, self

@@ -15,17 +15,24 @@ from paretocut.schema.parameters import check_positive_int, check_real
 from paretocut.web.refusals import InvalidBody, Refused
 
 
-class Deadline(float):
-    """When a request must be answered, by the monotonic clock."""
+class Deadline:
+    """When a request must be answered: so many seconds from now, or never any more."""
+
+    def __init__(self, seconds: float) -> None:
+        self._at = time.monotonic() + seconds
+
+    def left(self) -> float:
+        """Return the seconds that are left."""
+        return self._at - time.monotonic()
 
     def check(self) -> None:
         """Give up work that is too late."""
-        if time.monotonic() > self:
+        if self.left() < 0:
             raise self.missed()
 
-    @staticmethod
-    def missed() -> Refused:
-        """Return the answer to a request that took too long."""
+    def missed(self) -> Refused:
+        """Make the work stop at its next look, and return the answer."""
+        self._at = 0.0
         return Refused(503, headers={"Retry-After": "1"})
 
 

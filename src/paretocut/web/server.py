@@ -134,8 +134,6 @@ def _serve(settings: Settings, models: Models, own: socket.socket) -> int:
     """Serve in this process; return its exit code."""
     # Warnings would be text among the lines of JSON, and some of them name queries.
     warnings.simplefilter("ignore")
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _ended)
     app = create_app(
         models,
         token=settings.token(),
@@ -154,15 +152,18 @@ def _serve(settings: Settings, models: Models, own: socket.socket) -> int:
             timeout_graceful_shutdown=settings.drain_seconds,
         )
     )
+
+    def end(number: int, frame: object) -> None:
+        """End before uvicorn listens to signals; it raises them again when it has ended."""
+        server.should_exit = True
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
     own.listen(server.config.backlog)
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     LOGGER.info("running on http://%s:%d", host, own.getsockname()[1])
     server.run([own])
     return 0 if server.started else _FAILED
-
-
-def _ended(number: int, frame: object) -> None:
-    """Do nothing: uvicorn has ended in peace, and raises the signal again that made it end."""
 
 
 def _supervise(settings: Settings, own: socket.socket) -> int:

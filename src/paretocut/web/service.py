@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -65,11 +64,14 @@ class Service:
                 return _response(work(self, asked))
             loop = asyncio.get_running_loop()
             future = loop.run_in_executor(self.threads, self._in_thread, work, asked)
-            done, _ = await asyncio.wait({future}, timeout=asked.deadline - time.monotonic())
+            try:
+                done, _ = await asyncio.wait({future}, timeout=asked.deadline.left())
+            except asyncio.CancelledError:  # the server ends
+                done = set()
             if not done:
                 future.cancel()
                 future.add_done_callback(_forget)
-                raise asked.deadline.missed()  # a timer may ring a moment before the deadline
+                raise asked.deadline.missed()
             try:
                 return future.result()
             finally:
