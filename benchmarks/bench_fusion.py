@@ -88,7 +88,7 @@ def measure(queries: int, rounds: int) -> dict[str, Any]:
                 lambda run=in_ranx: run([to_ranx(one) for one in lists]), 1, time.process_time
             ),
         }
-    fusion = pc.Fusion().fit(lists)
+    fusion = pc.fusion.Fusion().fit(lists)
     found["Fusion"] = {"ours": best(lambda: fusion.fuse(lists), rounds, time.thread_time)}
     return found
 

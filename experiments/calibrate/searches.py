@@ -127,7 +127,7 @@ def fused(
             for kind in ("good", "own", "other", "letters", "nonsense")
             if words[name][kind].texts
         }
-        fusion = pc.Fusion().fit(arms["nonsense"])
+        fusion = pc.fusion.Fusion().fit(arms["nonsense"])
         found[name] = {kind: Asked([], [], []) for kind in words[name]}
         for kind, both in arms.items():
             lists = [scores[:DEPTH] for scores in fusion.fuse(both).scores]

@@ -38,6 +38,7 @@ def pages() -> dict[str, str]:
         "chosen": ", ".join(
             f"{part} ({n} of {len(content['chosen'])})" for part, n in sorted(counts.items())
         ),
+        "loss": f"{max(content['shares'].values()) - content['shares']['0.333']:.4f}",
         "commit": content["commit"],
     }
     return {"docs/evidence/default.md": fill(Path(__file__).with_name("page.md"), facts)}

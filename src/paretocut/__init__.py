@@ -13,31 +13,37 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
+from paretocut import decisions as decisions
 from paretocut import errors
-from paretocut.decisions import WARNINGS, Cut, Cuts
+from paretocut.decisions import Cut, Cuts
 from paretocut.lists import RankedLists
 from paretocut.schema.drawn import Drawn as _Drawn
 from paretocut.tail import fit_tail, fit_tails
 
 if _TYPE_CHECKING:
-    from paretocut import io, metrics, truncators
+    from paretocut import adapters as adapters
+    from paretocut import answers as answers
+    from paretocut import background as background
+    from paretocut import calibration as calibration
+    from paretocut import evaluation as evaluation
+    from paretocut import fusion as fusion
+    from paretocut import io, metrics, stopping, truncators
+    from paretocut import judging as judging
+    from paretocut import relevance as relevance
     from paretocut.adapters.keeping import keep
     from paretocut.background import Background
     from paretocut.calibration import calibrate
-    from paretocut.evaluation import Evaluation, evaluate
-    from paretocut.fusion import Fusion, fuse
-    from paretocut.io import read_lists, read_trec, write_lists, write_trec
-    from paretocut.judging import judge, plan_judgements
+    from paretocut.evaluation import evaluate
+    from paretocut.fusion import fuse
+    from paretocut.io import read_trec
+    from paretocut.judging import judge
     from paretocut.loading import load
     from paretocut.truncators.choose import cut, cut_batch
 
 __all__ = [
-    "WARNINGS",
     "Background",
     "Cut",
     "Cuts",
-    "Evaluation",
-    "Fusion",
     "RankedLists",
     "calibrate",
     "cut",
@@ -52,36 +58,38 @@ __all__ = [
     "keep",
     "load",
     "metrics",
-    "plan_judgements",
-    "read_lists",
     "read_trec",
+    "stopping",
     "truncators",
-    "write_lists",
-    "write_trec",
 ]
 
 # Loaded with their first use, so that a service that only cuts lists starts as fast as NumPy.
-_LAZY = {
+_HOMES = {
     "Background": "background",
-    "Evaluation": "evaluation",
-    "Fusion": "fusion",
     "calibrate": "calibration",
     "cut": "truncators.choose",
     "cut_batch": "truncators.choose",
     "evaluate": "evaluation",
     "fuse": "fusion",
-    "io": "",
     "judge": "judging",
     "keep": "adapters.keeping",
     "load": "loading",
-    "metrics": "",
-    "plan_judgements": "judging",
-    "read_lists": "io",
     "read_trec": "io",
-    "truncators": "",
-    "write_lists": "io",
-    "write_trec": "io",
 }
+_ROOMS = (
+    "adapters",
+    "answers",
+    "background",
+    "calibration",
+    "evaluation",
+    "fusion",
+    "io",
+    "judging",
+    "metrics",
+    "relevance",
+    "stopping",
+    "truncators",
+)
 
 
 def _draw(value: object) -> str:
@@ -92,32 +100,17 @@ def _draw(value: object) -> str:
 
 _Drawn.draw = _draw
 
-_ROOMS = (
-    "adapters",
-    "answers",
-    "background",
-    "calibration",
-    "evaluation",
-    "fusion",
-    "judging",
-    "relevance",
-    "stopping",
-)
-
 
 def __getattr__(name: str) -> object:
-    if name == "__version__":
-        from importlib.metadata import version
-
-        return version("paretocut")
-    if name not in _LAZY and name not in _ROOMS:
-        raise AttributeError(f"module 'paretocut' has no attribute {name!r}")
     from importlib import import_module
 
-    module = _LAZY.get(name, "")
-    if not module:
+    if name == "__version__":
+        return import_module("importlib.metadata").version("paretocut")
+    if name in _ROOMS:
         return import_module(f"paretocut.{name}")
-    found = getattr(import_module(f"paretocut.{module}"), name)
+    if name not in _HOMES:
+        raise AttributeError(f"module 'paretocut' has no attribute {name!r}")
+    found = getattr(import_module(f"paretocut.{_HOMES[name]}"), name)
     globals()[name] = found  # the next use finds it without a detour
     return found
 

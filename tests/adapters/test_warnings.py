@@ -94,7 +94,7 @@ def test_results_padded_with_zeros_match_nothing(way: Callable[..., int]) -> Non
 def test_constant_scores_are_all_kept_with_a_warning(way: Callable[..., int]) -> None:
     k, texts = caught(way, [0.5] * 60)
     assert k == 60
-    assert [text.partition(": ")[2] for text in texts] == [pc.WARNINGS["constant_scores"]]
+    assert [text.partition(": ")[2] for text in texts] == [pc.decisions.WARNINGS["constant_scores"]]
 
 
 @every_way
@@ -105,14 +105,14 @@ def test_every_adapter_warns_alike_and_once_for_each_kind(way: Callable[..., int
         (SATURATED, {"alpha": 0.05}, "saturated_scores"),
     ):
         _, texts = caught(way, scores, **options)
-        assert [text.partition(": ")[2] for text in texts] == [pc.WARNINGS[kind]]
+        assert [text.partition(": ")[2] for text in texts] == [pc.decisions.WARNINGS[kind]]
 
 
 @every_way
 def test_every_adapter_refuses_a_direction_that_contradicts_the_order(
     way: Callable[..., int],
 ) -> None:
-    with pytest.raises(Exception, match="results must come best first"):
+    with pytest.raises(Exception, match="must not come worst first"):
         way(np.linspace(0.1, 0.9, 20).tolist())
 
 

@@ -133,7 +133,9 @@ def test_warnings_of_the_lists_are_summed_up_with_their_remedy(
     assert main(["cut", "fused.run", "--json"]) == 0
     captured = capsys.readouterr()
     assert "rank_only_scores" in json_lines(captured.out)[0]["warnings"]
-    expected = f"warning: rank_only_scores in 1 of 1 queries: {pc.WARNINGS['rank_only_scores']}"
+    expected = (
+        f"warning: rank_only_scores in 1 of 1 queries: {pc.decisions.WARNINGS['rank_only_scores']}"
+    )
     assert expected in captured.err
 
 

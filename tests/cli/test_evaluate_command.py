@@ -69,7 +69,7 @@ def test_evaluate_shows_single_runs_fusions_and_cuts_in_one_table(
     words, near = (str(file) for file in runs["files"].values())
     # Both as distances would be wrong for one of them, so evaluate takes runs of one direction.
     lists = pc.read_trec(near, higher_is_better=False)
-    pc.write_trec(
+    pc.io.write_trec(
         near,
         pc.RankedLists(
             lists.scores.with_values(-lists.scores.values),
@@ -105,7 +105,7 @@ def reranked(folder: Path) -> Path:
         query_ids=lists.query_ids,
         doc_ids=list(lists.doc_ids),
     )
-    pc.write_trec("second.txt", second)
+    pc.io.write_trec("second.txt", second)
     return folder
 
 

@@ -77,7 +77,7 @@ def test_the_command_cuts_what_it_fused(
 
 def test_the_command_takes_a_saved_model_and_a_saved_fusion(runs: dict[str, Any]) -> None:
     folder = runs["folder"]
-    fusion = pc.Fusion().fit(runs["lists"])
+    fusion = pc.fusion.Fusion().fit(runs["lists"])
     fusion.save(folder / "fusion.json")
     pc.truncators.FixedK(3).save(folder / "model.json")
     target = folder / "cut.run"
@@ -90,7 +90,7 @@ def test_the_command_takes_a_saved_model_and_a_saved_fusion(runs: dict[str, Any]
 
 def test_queries_that_one_run_lacks_are_named(runs: dict[str, Any], capsys: Any) -> None:
     lists = pc.read_trec(runs["files"]["words"])
-    pc.write_trec(runs["files"]["words"], lists[:-1])
+    pc.io.write_trec(runs["files"]["words"], lists[:-1])
     assert fuse(runs, "-o", str(runs["folder"] / "fused.run")) == 0
     assert "without a list from words ('q23')" in capsys.readouterr().err
 

@@ -14,7 +14,7 @@ from paretocut.cli import main
 
 def test_a_fusion_is_no_model_to_show(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runs = write_two_runs(tmp_path)
-    pc.Fusion().fit(runs["lists"]).save(tmp_path / "fusion.json")
+    pc.fusion.Fusion().fit(runs["lists"]).save(tmp_path / "fusion.json")
     options = ["--model", f"mine={tmp_path / 'fusion.json'}", "-o", str(tmp_path / "report.html")]
     assert main(["report", str(runs["files"]["words"]), *options]) == 2
     expected = "paretocut report: error: --model must name a saved truncator or background, got "
@@ -22,7 +22,7 @@ def test_a_fusion_is_no_model_to_show(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 def test_models_and_texts_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pc.write_trec(tmp_path / "run.txt", planted(2))
+    pc.io.write_trec(tmp_path / "run.txt", planted(2))
     pc.truncators.FixedK(3).save(tmp_path / "three.json")
     pc.Background.fit(np.linspace(0.1, 0.4, 50)).save(tmp_path / "gate.json")
     for name in ("q0", "q1"):

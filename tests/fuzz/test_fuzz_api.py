@@ -83,7 +83,7 @@ def check(fit: pc.tail.SurpriseFit, n: int) -> None:
     assert fit.scale >= 0
     assert 0 <= fit.gof_pvalue <= 1
     assert 0 <= fit.lower <= fit.upper <= n
-    assert set(fit.warnings) <= set(pc.WARNINGS)
+    assert set(fit.warnings) <= set(pc.decisions.WARNINGS)
     assert sorted(fit.order.tolist()) == list(range(n))
 
 

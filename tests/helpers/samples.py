@@ -63,7 +63,7 @@ def write_two_runs(folder: Path) -> dict[str, Any]:
             higher_is_better=up,
         ).truncate(40)
         files[name] = folder / f"{name}.run"
-        pc.write_trec(files[name], one)
+        pc.io.write_trec(files[name], one)
         lists[name] = pc.read_trec(files[name], higher_is_better=up)
     qrels = folder / "qrels.txt"
     qrels.write_text("".join(f"{q} 0 {d} 1\n" for q in queries for d in names[:5]))

@@ -140,22 +140,22 @@ def test_concatenated_and_selected_lists_keep_what_is_unknown() -> None:
 def test_unknown_results_survive_every_table(name: str, tmp_path: Path) -> None:
     if name.endswith(("parquet", "arrow")):
         pytest.importorskip("pyarrow")
-    pc.write_lists(tmp_path / name, partly())
-    again = pc.read_lists(tmp_path / name)
+    pc.io.write_lists(tmp_path / name, partly())
+    again = pc.io.read_lists(tmp_path / name)
     assert as_known(again.relevance) == as_known(partly().relevance)
     assert [one.num_relevant for one in again] == [None, 1, None]
 
 
 def test_an_empty_cell_of_a_row_per_result_is_unknown() -> None:
     text = b"query_id,score,relevance\nq,0.9,1\nq,0.5,\nq,0.2,0\n"
-    assert as_known(pc.read_lists(io.BytesIO(text), "csv").relevance) == [[1.0, None, 0.0]]
+    assert as_known(pc.io.read_lists(io.BytesIO(text), "csv").relevance) == [[1.0, None, 0.0]]
 
 
 @pytest.mark.parametrize("wrong", ['[1, "?"]', "[1, Infinity]", "[[1], null]", "[null]"])
 def test_what_is_neither_a_grade_nor_null_is_refused(wrong: str) -> None:
     row = f'{{"query_id": "q", "scores": [2, 1], "relevance": {wrong}}}'.encode()
     with pytest.raises(DataFormatError, match="relevance must be a list of 2 finite numbers, or"):
-        pc.read_lists(io.BytesIO(row), "jsonl")
+        pc.io.read_lists(io.BytesIO(row), "jsonl")
 
 
 def test_results_that_the_qrels_do_not_name_are_unknown_if_asked_for() -> None:
@@ -172,7 +172,7 @@ def test_results_that_the_qrels_do_not_name_are_unknown_if_asked_for() -> None:
 
 
 def test_known_grades_are_written_as_qrels_and_read_back(tmp_path: Path) -> None:
-    pc.write_trec(tmp_path / "a.run", partly())
+    pc.io.write_trec(tmp_path / "a.run", partly())
     assert pc.io.write_qrels(tmp_path / "a.qrels", partly()) == 4
     again = pc.read_trec(tmp_path / "a.run", tmp_path / "a.qrels", unjudged="unknown")
     assert as_known(again.relevance) == as_known(partly().relevance)  # with query "none"

@@ -201,7 +201,7 @@ def test_wheel_works_with_numpy_alone(
 def test_the_explorer_of_the_installed_wheel_opens(builder: Builder, tmp_path: Path) -> None:
     python = environment(tmp_path / "venv", THIS_PYTHON, f"{builder.wheel(THIS_PYTHON)}[serve]")
     lists = planted(5)
-    pc.write_trec(tmp_path / "run.txt", lists)
+    pc.io.write_trec(tmp_path / "run.txt", lists)
     with (
         explored(tmp_path / "run.txt", python=python, cwd=tmp_path) as address,
         chromium() as browser,

@@ -24,12 +24,9 @@ from paretocut import (
 )
 
 PUBLIC = [
-    "WARNINGS",
     "Background",
     "Cut",
     "Cuts",
-    "Evaluation",
-    "Fusion",
     "RankedLists",
     "calibrate",
     "cut",
@@ -44,12 +41,9 @@ PUBLIC = [
     "keep",
     "load",
     "metrics",
-    "plan_judgements",
-    "read_lists",
     "read_trec",
+    "stopping",
     "truncators",
-    "write_lists",
-    "write_trec",
 ]
 
 

@@ -31,7 +31,7 @@ def drawn(count: int, seed: int, coef: Any = None) -> tuple[RankedLists, Any]:
 def asked(lists: RankedLists, relevant: Any, budget: int, errors: Any = (0.0, 0.0), seed: int = 0):
     """Return which results a plan asks about, and what a judge with errors says."""
     known = np.zeros(relevant.size, dtype=bool)
-    for i, rank in pc.plan_judgements(lists, budget, seed=seed):
+    for i, rank in pc.judging.plan_judgements(lists, budget, seed=seed):
         known[lists.scores.offsets[i] + rank] = True
     luck = np.random.default_rng(seed).random(relevant.size)
     return known, np.where(relevant, luck >= errors[0], luck < errors[1])

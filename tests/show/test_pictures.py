@@ -213,7 +213,7 @@ def test_warnings_come_with_what_to_do() -> None:
     cut = pc.cut(1 / np.arange(61.0, 261.0), expect="one")
     assert "rank_only_scores" in cut.warnings
     shown = words(drawn(cut))
-    assert all(f"{name} : {pc.WARNINGS[name]}" in shown for name in cut.warnings)
+    assert all(f"{name} : {pc.decisions.WARNINGS[name]}" in shown for name in cut.warnings)
 
 
 def bars(root: ElementTree.Element) -> list[tuple[float, float, int, bool]]:

@@ -584,12 +584,12 @@ def test_every_warning_comes_with_lists_that_deserve_it(name: str, scores: Any) 
     assert name in fit.warnings
     assert name in fit.cut(alpha=0.05).warnings
     assert name in pc.fit_tails([[1.0, 2.0], scores]).warnings[1]
-    assert set(fit.warnings) <= set(pc.WARNINGS)
+    assert set(fit.warnings) <= set(pc.decisions.WARNINGS)
 
 
 def test_the_remedy_for_saturated_scores_takes_the_warning_away() -> None:
     p = 1 / (1 + np.exp(-np.random.default_rng(0).normal(-9, 6, 200)))
-    assert "logit" in pc.WARNINGS["saturated_scores"]
+    assert "logit" in pc.decisions.WARNINGS["saturated_scores"]
     assert "saturated_scores" not in pc.fit_tail(p, transform="logit").warnings
 
 

@@ -298,7 +298,7 @@ def fuse_frames(
         By name of the retriever, False for distances.
     **options
         ``method``, ``weights`` and ``depth`` of `paretocut.fuse`; or ``fusion``, a fitted
-        `paretocut.Fusion` or the path of a saved one.
+        `paretocut.fusion.Fusion` or the path of a saved one.
 
     Examples
     --------

@@ -188,7 +188,8 @@ class ParetoCutJoiner(_Stored):
         As in `ParetoCut`.
     **options
         How the lists are fused, as in `paretocut.fuse` (or ``fusion``, a fitted
-        `paretocut.Fusion` or the path of a saved one), and who decides, as in `paretocut.cut`.
+        `paretocut.fusion.Fusion` or the path of a saved one), and who decides, as in
+        `paretocut.cut`.
     """
 
     def __init__(
@@ -225,7 +226,7 @@ class ParetoCutJoiner(_Stored):
     ) -> ParetoCutJoiner:
         """Return a component that knows your stores, learned without judgements.
 
-        It fits a `paretocut.Fusion`, unless it has one, and then treats the fused scores as
+        It fits a `paretocut.fusion.Fusion`, unless it has one, and then treats the fused scores as
         `ParetoCut.calibrate` does.
 
         Parameters

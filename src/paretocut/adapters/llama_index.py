@@ -199,7 +199,8 @@ class ParetoCutFusionRetriever(BaseRetriever):
         As in `ParetoCutPostprocessor`.
     **options
         How the answers are fused, as in `paretocut.fuse` (or ``fusion``, a fitted
-        `paretocut.Fusion` or the path of a saved one), and who decides, as in `paretocut.cut`.
+        `paretocut.fusion.Fusion` or the path of a saved one), and who decides, as in
+        `paretocut.cut`.
     """
 
     def __init__(
@@ -222,7 +223,7 @@ class ParetoCutFusionRetriever(BaseRetriever):
     def calibrate(self, texts: Iterable[Any], **options: Any) -> ParetoCutFusionRetriever:
         """Return a retriever that knows its indexes, learned without judgements.
 
-        It fits a `paretocut.Fusion`, unless it has one, and then treats the fused scores as
+        It fits a `paretocut.fusion.Fusion`, unless it has one, and then treats the fused scores as
         `ParetoCutRetriever.calibrate` does.
 
         Parameters

@@ -114,7 +114,7 @@ class ParetoFuse(pt.Transformer):
     method, weights, depth
         As in `paretocut.fuse`.
     fusion
-        A fitted `paretocut.Fusion`, or the path of a saved one, instead.
+        A fitted `paretocut.fusion.Fusion`, or the path of a saved one, instead.
     """
 
     def __init__(

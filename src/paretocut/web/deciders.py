@@ -146,10 +146,5 @@ def method_of(text: str, known: Mapping[str, str], metric: str = "f1") -> Trunca
         )
         raise InvalidParameterError(f"method must be one of {listed}, got {name[:60]!r}")
     truncator = from_text(text, metric)
-    if getattr(truncator, "pretrained", None) is not None:
-        # No path of a request reaches the file system.
-        raise InvalidParameterError(
-            "method: pretrained must be left out, got a file; load it as a model at the start"
-        )
     truncator.check()
     return truncator

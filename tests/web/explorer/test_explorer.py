@@ -247,7 +247,7 @@ def test_copied_code_cuts_as_the_page_does(
     first = {"folder": "folder/run.txt", "odd": ODD}.get(form, "run.txt")
     runs = [first, "-b.txt"] if form in ("fused", "odd", "fused distances") else [first]
     for seed, file in enumerate(runs):
-        pc.write_trec(Path(file), planted(sign=sign, seed=seed))
+        pc.io.write_trec(Path(file), planted(sign=sign, seed=seed))
     gate, model = "folder/bg of mine.json", "model it's.json"
     up = form != "distances"  # what is fused has scores
     best = np.random.default_rng(3).normal(0.5, 0.06, 200)
@@ -284,7 +284,7 @@ def with_unanswered(folder: Path, *, sign: float = 1.0) -> pc.RankedLists:
         doc_ids=[*judged.doc_ids, *([f"x{j}" for j in range(120)] for _ in range(14))],
         higher_is_better=sign > 0,
     )
-    pc.write_trec(folder / "run.txt", lists)
+    pc.io.write_trec(folder / "run.txt", lists)
     pc.io.write_qrels(folder / "qrels.txt", judged)
     return lists
 
@@ -335,7 +335,7 @@ def test_copied_code_of_lexical_models_and_pasted_scores_runs(
     assert code["command"] is None
 
     Path("texts.tsv").write_text("".join(f"q{i}\troses in soil {i}\n" for i in range(4)))
-    pc.write_trec(Path("run.txt"), planted())
+    pc.io.write_trec(Path("run.txt"), planted())
     lexical_model().save("words.json")
     given = ["explore", "run.txt", "--model=words=words.json", "--query-texts=texts.tsv", "-q"]
     session = exploration(build_parser().parse_args(given))
@@ -455,7 +455,7 @@ def test_judgements_of_the_page_teach_what_they_teach_the_library() -> None:
 def test_judgements_that_come_with_the_run_are_learned_from_at_the_start(tmp_path: Path) -> None:
     run, qrels, out = (str(tmp_path / name) for name in ("run.txt", "qrels.txt", "out.html"))
     lists = planted(6)
-    pc.write_trec(run, lists)
+    pc.io.write_trec(run, lists)
     Path(qrels).write_text(
         "".join(f"q{i} 0 d{i}-{j} {int(j < 2)}\n" for i in range(6) for j in (0, 9))
     )
@@ -592,7 +592,7 @@ def test_queries_without_judgements_stay(unanswered: bool, tmp_path: Path) -> No
         query_ids=[*judged.query_ids, "n0", "n1", "n2", "n3"],
         doc_ids=[*judged.doc_ids, *([f"x{j}" for j in range(120)] for _ in range(4))],
     )
-    pc.write_trec(run, lists)
+    pc.io.write_trec(run, lists)
     pc.io.write_qrels(qrels, judged)
     best = np.random.default_rng(2).exponential(0.08, (200, 120)).max(axis=1)
     pc.Background.fit(best).save(tmp_path / "bg.json")
@@ -636,7 +636,7 @@ def test_saved_judgements_are_qrels(tmp_path: Path) -> None:
     session.judge(1, 0, True)
     session.judge(2, 3, False)
     (tmp_path / "qrels.txt").write_text(views.qrels_view(session), encoding="utf-8")
-    pc.write_trec(tmp_path / "run.txt", session.lists)
+    pc.io.write_trec(tmp_path / "run.txt", session.lists)
     again = pc.read_trec(tmp_path / "run.txt", tmp_path / "qrels.txt", unjudged="unknown")
     assert again.judged.values.sum() == 2
     assert again.relevance is not None
@@ -725,7 +725,7 @@ def test_modules_of_the_page_have_no_name_in_common() -> None:
 def test_the_command_writes_the_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, qrels, out = (tmp_path / name for name in ("run.txt", "qrels.txt", "report.html"))
     lists = planted()
-    pc.write_trec(run, lists)
+    pc.io.write_trec(run, lists)
     pc.io.write_qrels(qrels, lists)
     assert main(["report", str(run), str(qrels), "-o", str(out)]) == 0
     assert b'"measured":4' in out.read_bytes()
@@ -747,8 +747,8 @@ def test_the_command_fuses_runs_and_reads_texts(tmp_path: Path) -> None:
         str(tmp_path / name)
         for name in ("words.run", "vectors.run", "queries.tsv", "corpus.jsonl", "qrels", "out.html")
     )
-    pc.write_trec(words, planted(3, seed=1))
-    pc.write_trec(vectors, planted(3, seed=2))
+    pc.io.write_trec(words, planted(3, seed=1))
+    pc.io.write_trec(vectors, planted(3, seed=2))
     Path(queries).write_text("q0\tfirst question\n", encoding="utf-8")
     Path(corpus).write_text('{"id": "d0-0", "text": "a text"}\n', encoding="utf-8")
     Path(qrels).write_text("q0 0 d0-0 1\nq1 0 d1-1 0\nq2 0 d2-0 1\n", encoding="utf-8")
@@ -769,7 +769,7 @@ def test_a_model_for_scores_is_refused_for_distances_before_anything_is_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run, model = str(tmp_path / "run.txt"), str(tmp_path / "background.json")
-    pc.write_trec(run, planted())
+    pc.io.write_trec(run, planted())
     pc.Background.fit(np.linspace(0.1, 0.4, 50)).save(model)
     options = ["--model", f"mine={model}", "-o", str(tmp_path / "out.html")]
     assert main(["report", run, "--distances", *options]) == 1

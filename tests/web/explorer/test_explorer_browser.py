@@ -37,7 +37,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with a run, its judgements, texts and a background."""
     folder = tmp_path_factory.mktemp("explorer")
     lists = planted(30, 200)
-    pc.write_trec(folder / "run.txt", lists)
+    pc.io.write_trec(folder / "run.txt", lists)
     # Judged in depth, so that every result counts.
     pc.io.write_qrels(folder / "qrels.txt", lists)
     texts = [{"id": name, "text": f"question {name} {BAD}"} for name in lists.query_ids.tolist()]
@@ -513,7 +513,7 @@ def test_one_result_after_another_is_judged_with_a_key(
 
 def test_a_rule_reads_down_the_lists_and_says_when_to_stop(files: Path, opened: Any) -> None:
     lists, rule = judged(files)[:2], pc.stopping.Certificate(0.5, 0.5)
-    pc.write_trec(files / "two.txt", lists)
+    pc.io.write_trec(files / "two.txt", lists)
     options = ("--recall", "0.5", "--confidence", "0.5")
     with explored(files / "two.txt", *options) as address:
         page = opened(f"{address}#view=judge")
@@ -635,7 +635,7 @@ def test_the_gate_is_dragged_and_copied(browser: Any, opened: Any, tmp_path: Pat
         query_ids=[*judged_part.query_ids, *(f"n{i}" for i in range(15))],
         doc_ids=[*judged_part.doc_ids, *([f"x{j}" for j in range(120)] for _ in range(15))],
     )
-    pc.write_trec(tmp_path / "run.txt", lists)
+    pc.io.write_trec(tmp_path / "run.txt", lists)
     pc.io.write_qrels(tmp_path / "qrels.txt", judged_part)
     best = np.array([own[0] for own in lists.scores])
 
@@ -770,9 +770,9 @@ def test_the_table_and_the_chart_say_where_one_is(files: Path, opened: Any, tmp_
         curve = pc.metrics.f1.curve(lists[i].relevant, lists[i].num_relevant)
         page.get_by_text(f"best F1: {np.argmax(curve)}", exact=True).wait_for()
     page.get_by_role("button", name="Next →").click()
-    page.get_by_text("The explorer does not answer.").wait_for()
+    page.locator("#note", has_text="The explorer does not answer.").wait_for()
     deep = planted(2, 300, judged=False)
-    pc.write_trec(tmp_path / "deep.txt", deep)
+    pc.io.write_trec(tmp_path / "deep.txt", deep)
     pc.io.write_qrels(tmp_path / "deep.qrels", deep.with_relevance([[None] * 280 + [1] * 20] * 2))
     with explored(tmp_path / "deep.txt", tmp_path / "deep.qrels", "--unjudged=unknown") as address:
         page = opened(f"{address}#view=query&q=q1")
@@ -865,7 +865,7 @@ def test_the_report_works_from_a_file_and_on_paper(
 
 
 def test_first_paint_takes_less_than_a_second(opened: Any, tmp_path: Path) -> None:
-    pc.write_trec(tmp_path / "run.txt", planted(250, 1000, judged=False))
+    pc.io.write_trec(tmp_path / "run.txt", planted(250, 1000, judged=False))
     with explored(tmp_path / "run.txt") as address:
         painted, complete = [], []
         for _ in range(3):  # the best of three, as the machine may be busy
@@ -882,7 +882,7 @@ def test_first_paint_takes_less_than_a_second(opened: Any, tmp_path: Path) -> No
 
 def test_a_run_of_a_million_results_opens(opened: Any, tmp_path: Path) -> None:
     lists = planted(1000, 1000, judged=False)
-    pc.write_trec(tmp_path / "run.txt", lists)
+    pc.io.write_trec(tmp_path / "run.txt", lists)
     with explored(tmp_path / "run.txt") as address:
         page = opened(address)
         assert page.locator(".tile").first.inner_text().split("\n")[-1] == "1,000,000 results"

@@ -229,14 +229,14 @@ def test_an_error_that_nobody_foresaw_leaves_its_trace() -> None:
 
 
 def test_the_command_serves_until_it_is_interrupted(tmp_path: Path) -> None:
-    pc.write_trec(tmp_path / "run.txt", planted())
+    pc.io.write_trec(tmp_path / "run.txt", planted())
     httpx = importorskip("httpx")
     with explored(tmp_path / "run.txt") as address:  # it checks how it ends, too
         assert httpx.get(address + "api/run/run", timeout=300).json()["lists"] == 4
 
 
 def test_a_port_in_use_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pc.write_trec(tmp_path / "run.txt", planted())
+    pc.io.write_trec(tmp_path / "run.txt", planted())
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         assert main(["explore", str(tmp_path / "run.txt"), "--port", port]) == 2
