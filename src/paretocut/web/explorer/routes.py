@@ -12,13 +12,15 @@ import secrets
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
-from contextlib import nullcontext
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
-from fastapi import APIRouter, Depends, Request, Response
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
 from paretocut.io import read_texts
-from paretocut.web.bodies import Strict
+from paretocut.web.bodies import Body, read
 from paretocut.web.explorer import views
 from paretocut.web.explorer.compared import compared_view
 from paretocut.web.explorer.copied import Source
@@ -29,10 +31,12 @@ from paretocut.web.explorer.judging import Key, press, question_view
 from paretocut.web.explorer.pasted import pasted_lists, unpacked
 from paretocut.web.pages import HEADERS
 from paretocut.web.refusals import Refused
+from paretocut.web.service import Asked
 
 MAX_BYTES = 200_000_000
 """Size of a run that can be uploaded."""
 
+T = TypeVar("T")
 _MOST_RUNS = 8
 _VIEWS = {
     "run": views.run_view,
@@ -42,7 +46,7 @@ _VIEWS = {
 }
 
 
-class _Upload(Strict):
+class _Upload(Body):
     """A run and what belongs to it: pasted as text, or files in base64."""
 
     run: str = ""
@@ -52,7 +56,7 @@ class _Upload(Strict):
     distances: bool | None = None
 
 
-class _Place(Strict):
+class _Place(Body):
     i: int
     rank: int
 
@@ -65,11 +69,32 @@ class _Pressed(_Place):
     key: Key
 
 
+class _Copied(Body):
+    i: int
+    k: int
+    method: str | None = None
+
+
+class _Gate(Body):
+    method: str
+    threshold: float
+
+
+class _Compared(Body):
+    other: str
+    method: str
+
+
+class _Measured(Body):
+    metric: str | None = None
+
+
 class _OpenRuns:
     """The runs that are open; of those uploaded, the oldest is closed first."""
 
     def __init__(self, first: Exploration | None, other: Exploration | None) -> None:
-        self._given = {"run": first, "other": other}
+        given = {"run": first, "other": other}
+        self._given = {name: run for name, run in given.items() if run is not None}
         self._uploaded: OrderedDict[str, Exploration] = OrderedDict()
 
     def add(self, run: Exploration) -> str:
@@ -89,65 +114,65 @@ class _OpenRuns:
 
     @property
     def names(self) -> dict[str, str]:
-        """The names of the open runs, as the page shows them."""
-        given = {key: run for key, run in self._given.items() if run is not None}
-        return {key: run.name for key, run in (given | self._uploaded).items()}
+        """The open runs, as the page calls them."""
+        return {key: run.name for key, run in (self._given | self._uploaded).items()}
 
-    def view(self, name: str, view: Callable[[Exploration], Any]) -> Response:
+    def view(self, request: Request, view: Callable[[Exploration], Any]) -> Response:
         """Answer with a view of an open run."""
-        found = self.get(name)
+        found = self.get(request.path_params["name"])
         with found.lock:
             return _answer(view(found))
 
 
-def router(first: Exploration | None, other: Exploration | None = None) -> APIRouter:
+def explorer_routes(first: Exploration | None, other: Exploration | None = None) -> list[Route]:
     """Return the data of the explorer, below ``/api``.
 
-    Without a first run, the page shows the box to upload or paste one.
+    Without a first run, the page shows the box to upload or paste one. The other run is one that
+    the first is compared with.
     """
     runs = _OpenRuns(first, other)
-    routes = APIRouter(include_in_schema=False)
 
-    @routes.get("/api/{name}/copy")
-    def copy(name: str, i: int, k: int, method: str | None = None) -> Response:
-        return runs.view(name, lambda run: views.copy_view(run, method, _checked(run, i), k))
+    def copy(request: Request) -> Response:
+        given = _options(_Copied, request)
+        return runs.view(
+            request,
+            lambda run: views.copy_view(run, given.method, _checked(run, given.i), given.k),
+        )
 
-    @routes.get("/api/{name}/compare")
-    def compare(name: str, other: str, method: str) -> Response:
-        with runs.get(other).lock if other != name else nullcontext():
-            return runs.view(name, lambda run: compared_view(run, runs.get(other), method))
+    def compare(request: Request) -> Response:
+        given = _options(_Compared, request)
+        other = runs.get(given.other)
+        return runs.view(request, lambda run: compared_view(run, other, given.method))
 
-    @routes.get("/api/{name}/gate")
-    def gate(name: str, method: str, threshold: float) -> Response:
-        return runs.view(name, lambda run: gate_code(run, method, threshold))
+    def gate(request: Request) -> Response:
+        given = _options(_Gate, request)
+        return runs.view(request, lambda run: gate_code(run, given.method, given.threshold))
 
-    @routes.get("/api/{name}/{view}")
-    def whole(name: str, view: str, metric: str | None = None) -> Response:
+    def whole(request: Request) -> Response:
+        name, view = request.path_params["name"], request.path_params["view"]
         if view not in _VIEWS:
             raise Refused(404)
         if (name, view) == ("run", "run") and first is None:
             return _answer(None)
         if view == "run":
+            metric = _options(_Measured, request).metric
             if metric is not None:
                 runs.get(name).measure_by(metric)
             _learn(runs.get(name))
-            return runs.view(name, lambda run: views.run_view(run) | {"open": runs.names})
-        return runs.view(name, _VIEWS[view])
+            return runs.view(request, lambda run: views.run_view(run) | {"open": runs.names})
+        return runs.view(request, _VIEWS[view])
 
-    @routes.post("/api/example", dependencies=[Depends(_only_json)])
-    def example() -> Response:
-        return _answer({"session": runs.add(example_run())})
+    def query(request: Request) -> Response:
+        i = request.path_params["i"]
+        return runs.view(request, lambda run: views.query_view(run, _checked(run, i)))
 
-    @routes.get("/api/{name}/query/{i}")
-    def query(name: str, i: int) -> Response:
-        return runs.view(name, lambda run: views.query_view(run, _checked(run, i)))
+    def judging(request: Request) -> Response:
+        i = request.path_params["i"]
+        return runs.view(request, lambda run: views.judging_view(run, _checked(run, i)))
 
-    @routes.get("/api/{name}/judging/{i}")
-    def judging(name: str, i: int) -> Response:
-        return runs.view(name, lambda run: views.judging_view(run, _checked(run, i)))
+    def judge(request: Request) -> Response:
+        given = _body(_Judgement, request)
 
-    @routes.post("/api/{name}/judge", dependencies=[Depends(_only_json)])
-    def judge(name: str, given: _Judgement) -> Response:
         def view(run: Exploration) -> Any:
             i = _checked(run, given.i)
             run.judge(i, given.rank, given.relevant)
@@ -156,15 +181,15 @@ def router(first: Exploration | None, other: Exploration | None = None) -> APIRo
                 "judging": views.judging_view(run, i),
             }
 
-        return runs.view(name, view)
+        return runs.view(request, view)
 
-    @routes.post("/api/{name}/answer", dependencies=[Depends(_only_json)])
-    def answer(name: str, given: _Pressed) -> Response:
-        return runs.view(name, lambda run: press(run, given.key, given.i, given.rank))
+    def answer(request: Request) -> Response:
+        given = _body(_Pressed, request)
+        return runs.view(request, lambda run: press(run, given.key, given.i, given.rank))
 
-    @routes.post("/api/{name}/learn", dependencies=[Depends(_only_json)])
-    def learn(name: str, given: _Place) -> Response:
-        _learn(runs.get(name))
+    def learn(request: Request) -> Response:
+        given = _body(_Place, request)
+        _learn(runs.get(request.path_params["name"]))
 
         def view(run: Exploration) -> Any:
             i = _checked(run, given.i)
@@ -174,10 +199,10 @@ def router(first: Exploration | None, other: Exploration | None = None) -> APIRo
                 "judging": views.judging_view(run, i),
             }
 
-        return runs.view(name, view)
+        return runs.view(request, view)
 
-    @routes.post("/api/upload", dependencies=[Depends(_only_json)])
-    def upload(given: _Upload) -> Response:
+    def upload(request: Request) -> Response:
+        given = _body(_Upload, request)
         name = (given.name or "pasted")[:200]
         files = {key: unpacked(text) for key, text in (given.files or {}).items()}
         with warnings.catch_warnings(record=True) as caught:
@@ -204,13 +229,36 @@ def router(first: Exploration | None, other: Exploration | None = None) -> APIRo
         notes = [str(warning.message) for warning in caught]
         return _answer({"session": runs.add(run), "notes": notes})
 
-    return routes
+    def example(request: Request) -> Response:
+        _body(Body, request)
+        return _answer({"session": runs.add(example_run())})
+
+    return [
+        Route("/api/upload", upload, methods=["POST"]),
+        Route("/api/example", example, methods=["POST"]),
+        *(
+            Route(f"/api/{{name}}/{handler.__name__}", handler, methods=["POST"])
+            for handler in (judge, answer, learn)
+        ),
+        Route("/api/{name}/copy", copy),
+        Route("/api/{name}/gate", gate),
+        Route("/api/{name}/compare", compare),
+        Route("/api/{name}/{view}", whole),
+        Route("/api/{name}/query/{i:int}", query),
+        Route("/api/{name}/judging/{i:int}", judging),
+    ]
 
 
-def _only_json(request: Request) -> None:
-    """Refuse other types: a page of another origin cannot send this one without asking first."""
-    if request.headers.get("content-type") != "application/json":
+def _body(kind: type[T], request: Request) -> T:
+    """Return the body, which must be JSON: a page of another origin must ask before it sends it."""
+    asked = Asked.of(request)
+    if asked.headers.get(b"content-type") != b"application/json":
         raise Refused(415, "unsupported_type", "the content type must be application/json")
+    return read(kind, asked.body)
+
+
+def _options(kind: type[T], request: Request) -> T:
+    return msgspec.convert(dict(request.query_params), kind, strict=False)
 
 
 def _learn(run: Exploration) -> None:
