@@ -46,8 +46,8 @@ export function number(x, digits = 4) {
   return String(Number(x.toPrecision(digits))).replace("-", "−");
 }
 
-// As short as a narrow table needs it.
-export const brief = (x) => (x > 1e-300 && x < 1e-3 ? x.toExponential(0).replace("-", "−") : number(x, 3));
+// A probability or a count, as short as a narrow table needs it; it is never quite 0.
+export const brief = (x) => (x !== null && x < 1e-300 ? "< 1e-300" : x !== null && x < 1e-3 ? x.toExponential(0).replace("-", "−") : number(x, 3));
 
 export const whole = (x) => Math.round(x).toLocaleString("en-US");
 export const share = (x) => (x > 0 && x < 0.001 ? "< 0.1 %" : `${Number((100 * x).toPrecision(x < 0.1 ? 1 : 2))} %`);

@@ -201,7 +201,8 @@ function queryTable(run, open) {
       run.methods.map((m) => el("option", { value: m.key, selected: m.key === state.base }, m.label)))));
   const columns = [["query", "name"], ["cuts"], ["kept", "k"], ["fewest to most", "disagreement"], ...(run.measured ? [[run.metric.label, "value"], ["gain", "loss"]] : []), ["warnings"]];
   const heads = el("tr", {}, columns.map(([name, sort]) => el("th", { scope: "col", "data-sort": sort },
-    sort ? el("button", { type: "button", class: "plain", onclick: () => { update({ sort }); refresh(); } }, name) : name)));
+    // Browsers print buttons of a heading only on its first page.
+    sort ? [el("button", { type: "button", class: "plain screen", onclick: () => { update({ sort }); refresh(); } }, name), el("span", { class: "paper" }, name)] : name)));
   const table = el("div", {}, controls,
     scrolled("Queries", el("table", { class: "queries" }, el("thead", {}, heads), body)),
     el("div", { class: "foot" }, count, more),
