@@ -44,7 +44,8 @@ def _fused(service: Service, asked: FuseRequest, lists: dict[str, RankedLists]) 
         given["weights"] = list(_in_order(asked.weights, lists).values())
     fusion = None if asked.fusion is None else service.models.fusion(asked.fusion)
     how = ChosenFusion.of("fuse", {**given, "fusion": fusion})
-    return how.fuse(lists if fusion is None else _in_order(lists, fusion.names_))
+    fused: RankedLists = how.fuse(lists if fusion is None else _in_order(lists, fusion.names_))
+    return fused
 
 
 def _by_retriever(
