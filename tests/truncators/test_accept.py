@@ -39,20 +39,56 @@ def fitted(judged: RankedLists) -> Accept:
 
 def error_of(accept: Accept, lists: RankedLists) -> float:
     kept = accept.predict(lists) > 0
-    right = np.array([part[0] for part in lists.relevant])
+    right = lists.truncate(1).relevant.values
     return float(np.mean(~right[kept])) if kept.any() else 0.0
 
 
 @pytest.mark.parametrize("queries", [200, pytest.param(1000, marks=pytest.mark.slow)])
 def test_the_error_is_within_the_budget_as_often_as_promised(queries: int) -> None:
     rng = np.random.default_rng(1)
-    population = draw(rng, 30_000)
+    population = draw(rng, 20_000)
     fits = [Accept(0.05).fit(draw(rng, queries)) for _ in range(200)]
     broken = np.mean([error_of(accept, population) > 0.05 for accept in fits])
     accepted = np.mean([np.mean(accept.predict(population)) for accept in fits])
     # Three standard errors above 5 %: a false alarm in 1 of 700.
     assert broken <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 200)
     assert accepted > 0.5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("copies", [1, 2, 3, 5, 10, 20])
+@pytest.mark.parametrize("known_by", ["scores", "query id", "groups"])
+def test_the_budget_is_kept_however_often_a_query_is_repeated(copies: int, known_by: str) -> None:
+    # 400 rows with 20 copies of each query broke the budget in 60 % of fits.
+    rng = np.random.default_rng(copies)
+    population, broken = draw(rng, 20_000), 0
+    for _ in range(150):
+        queries = draw(rng, 400 // copies)
+        rows = np.repeat(np.arange(len(queries)), copies)
+        lists = queries[rows]
+        if known_by != "scores":  # paraphrases: nearly the same scores, and the same judgement
+            noise = rng.normal(0, 1e-3, lists.scores.values.size).reshape(-1, 3)
+            scores = -np.sort(-(lists.scores.values.reshape(-1, 3) + noise), axis=1)
+            names = rows if known_by == "query id" else None
+            lists = RankedLists(scores, lists.relevance, query_ids=names)
+        groups = rows if known_by == "groups" else None
+        accept = Accept(0.1).fit(lists, groups=groups)
+        assert accept.queries_ == len(queries)
+        broken += error_of(accept, population) > 0.1
+    # Three standard errors above 5 %: a false alarm in 1 of 700.
+    assert broken / 150 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 150)
+
+
+def test_copies_count_once_and_the_report_says_so(judged: RankedLists) -> None:
+    doubled = RankedLists.concat([judged, judged])
+    once, twice = Accept(0.05).fit(judged), Accept(0.05).fit(doubled)
+    assert twice.queries_ == 800
+    assert "800 distinct judged queries" in twice.report()
+    np.testing.assert_array_equal(np.sort(once.judged_[:, 0]), np.sort(twice.judged_[:, 0]))
+    apart = Accept(0.05).fit(doubled, groups=range(1600))  # the caller says that they differ
+    assert apart.queries_ == 1600
+    with pytest.raises(InvalidParameterError, match=r"groups must name the group of each of 1600"):
+        Accept(0.05).fit(doubled, groups=["one"])
 
 
 @pytest.mark.parametrize(
@@ -218,7 +254,7 @@ def test_report_and_curves_agree_with_a_count_by_hand(judged: RankedLists, fitte
     kept = fitted.judged_[:, 2] > fitted.threshold_
     wrong = np.count_nonzero(fitted.judged_[kept, 3] == 0)
     assert lines[1].startswith(f"At fit {wrong} of {kept.sum()} accepted were wrong: ")
-    assert "800 judged queries (e5-small): " in lines[3]
+    assert "800 distinct judged queries (e5-small): " in lines[3]
     share, error, low, high = fitted.curves()["margin"]
     assert (low <= error).all()
     assert (error <= high).all()
@@ -310,7 +346,7 @@ def test_the_command_line_fits_reports_and_cuts(
 
 def test_the_service_decides_as_the_library_does(fitted: Accept, tmp_path: Path) -> None:
     httpx = pytest.importorskip("httpx")
-    for needed in ("fastapi", "uvicorn", "prometheus_client"):
+    for needed in ("starlette", "msgspec", "uvicorn", "prometheus_client"):
         pytest.importorskip(needed)
     fitted.save(tmp_path / "accept.json")
     with running(f"--model=hit={tmp_path / 'accept.json'}") as service:

@@ -89,13 +89,35 @@ def test_the_losses_equal_hand_computed_shares() -> None:
 
 def test_the_threshold_equals_the_definition() -> None:
     # 19 lists lose 1, 1/2, 0 at cuts 0, 1, 2; (19 L + 1) / 20 <= 0.53 allows L <= 0.505.
-    lists = RankedLists(np.tile([3.0, 2.0, 1.0], (19, 1)), np.tile([1, 1, 0], (19, 1)))
+    documents = [[f"{i}-{rank}" for rank in range(3)] for i in range(19)]  # so none is a copy
+    scores, relevance = np.tile([3.0, 2.0, 1.0], (19, 1)), np.tile([1, 1, 0], (19, 1))
+    lists = RankedLists(scores, relevance, doc_ids=documents)
     assert Conformal(ScoreThreshold(), level=0.53).fit(lists).threshold_ == 3.0
     assert Conformal(ScoreThreshold(), level=0.52).fit(lists).threshold_ == 2.0
     # fdr is 0, 0, 0, 1/3: everything passes at 1/3 * 19/20 + 1/20 = 0.3667.
     strict = Conformal(ScoreThreshold(), loss="fdr", level=0.36).fit(lists)
     assert strict.threshold_ == 2.0
     assert Conformal(ScoreThreshold(), loss="fdr", level=0.37).fit(lists).threshold_ == 1.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("copies", [1, 5, 20])
+def test_the_mean_loss_is_kept_however_often_a_list_is_repeated(copies: int) -> None:
+    rng, risks = np.random.default_rng(copies), []
+    for _ in range(400):
+        calibrating = draw(rng, 200 // copies)
+        repeated = calibrating[np.repeat(np.arange(len(calibrating)), copies)]
+        truncator = Conformal(ScoreThreshold("raw"), level=0.15).fit(repeated)
+        assert truncator.queries_ == len(calibrating)
+        fresh = draw(rng, 50)
+        risks.append(losses(fresh, truncator.predict(fresh), "fnr").mean())
+    # The mean of 400 risks, three standard errors above: a false alarm in 1 of 700.
+    assert np.mean(risks) <= 0.15 + 3 * np.std(risks) / 20
+
+
+def test_groups_that_the_caller_names_count_once() -> None:
+    lists = draw(np.random.default_rng(0), 60)
+    assert Conformal(ScoreThreshold("raw")).fit(lists, groups=np.arange(60) // 3).queries_ == 20
 
 
 def test_too_few_lists_for_the_level_give_the_safe_end() -> None:

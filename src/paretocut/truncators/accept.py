@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from paretocut.decisions.warnings import named
 from paretocut.decisions.wording import percent
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import BoolArray, FloatArray, IntArray, RaggedLike, RankedLists
+from paretocut.lists.copies import check_groups
 from paretocut.metrics.binomial import exact_interval
 from paretocut.relevance.logistic import sigmoid
 from paretocut.schema.kinds import Array, Either, Instance, Kind, Real, Text
@@ -26,6 +27,7 @@ from paretocut.truncators.first_result import (
     SIGNALS,
     cross_fitted,
     features,
+    judged_first,
     learned,
     lowest_threshold,
     signals_of,
@@ -68,8 +70,8 @@ class Accept(Truncator):
     seen_
         Lowest and highest best score of the judged queries, higher is better.
     judged_
-        One row per judged query: top score, margin, log-odds learned from other queries, and
-        whether the first result is right.
+        One row per distinct judged query: top score, margin, log-odds learned from other queries,
+        and whether the first result is right.
 
     Notes
     -----
@@ -86,7 +88,8 @@ class Accept(Truncator):
     tests begin where the learned log-odds give the first one its best chance. For a given score the
     bound is exact. Here the score is learned from the same queries by cross-fitting, and
     simulations replace the proof, so the tests use only three quarters of the risk ``1 -
-    confidence``. The promise holds for queries like the judged ones.
+    confidence``. The promise holds for queries like the judged ones. They must be independent, so
+    each query counts once: see ``groups`` of `fit`.
 
     With a background there is no promise about the error, because on-topic near misses score higher
     than queries without an answer.
@@ -190,7 +193,7 @@ class Accept(Truncator):
             lines.append(f"Accepted by the same test, by signal: {', '.join(shares)}.")
         if len(self.judged_):
             lines.append(
-                f"{len(self.judged_)} judged queries{self._source()}: "
+                f"{len(self.judged_)} distinct judged queries{self._source()}: "
                 f"{percent(self.judged_[:, 3].mean())} of the first results are right, best scores "
                 f"{self._range()}."
             )
@@ -216,12 +219,28 @@ class Accept(Truncator):
     def learns(self) -> bool:
         return self.background is None
 
+    def fit(self, lists: RankedLists, *, groups: Iterable[Hashable] | None = None) -> Self:
+        """Return the truncator itself, after learning from judged lists, one of each query.
+
+        Parameters
+        ----------
+        lists
+            Lists whose first result is judged; others are left out.
+        groups
+            The group of each list, such as its user or a cluster of paraphrases, if lists of one
+            group are alike. A group counts once, by a list chosen at random, and the promise is
+            about new groups. By default copies are one group: see `RankedLists.distinct`.
+        """
+        if self.learns and isinstance(lists, RankedLists) and lists.relevance is not None:
+            own = None if groups is None else check_groups(groups, len(lists), "Accept.fit")
+            if (usable := judged_first(lists)).any():
+                lists = lists[usable].distinct(None if own is None else own[usable])
+        return super().fit(lists)
+
     def learn(self, lists: RankedLists) -> None:
-        lists = lists[lists.scores.filled]
-        first = lists.truncate(np.ones(len(lists), dtype=np.int64))
-        known = first.judged.values
-        right = first[known].relevant.values.astype(np.float64)
-        signals = signals_of(lists[known])
+        lists = lists[judged_first(lists)]
+        right = lists.truncate(1).relevant.values.astype(np.float64)
+        signals = signals_of(lists)
         self.coef_, self.scale_, self.threshold_ = np.zeros(4), 1.0, np.inf
         self.seen_, log_odds = np.zeros(2), np.zeros(right.size)
         if right.size:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Literal
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -75,15 +75,16 @@ class Conformal(Wrapper):
     is ``(k + 1/2) / r`` with ``k`` the base's cut: its cuts are stretched or shrunk together,
     and ``t = 1`` is the base itself.
 
-    *Guarantee.* With ``n`` calibration lists, ``t`` is the threshold furthest from the safe end
-    (everything for fnr, nothing for fdr) for which ``(n * mean loss + 1) / (n + 1) <= level`` there
-    and everywhere on the safe side. If the calibration lists and the new one are exchangeable and
-    the loss falls with every result kept, as fnr does, the expected loss is at most ``level``, for
-    every ``n`` and any scores. It is an average over queries and calibration draws, not a promise
-    for each query. For losses that are not monotone, such as fdr, looking at the safe side makes
-    the *mean* loss monotone, and the guarantee holds as ``n`` grows, not for every ``n``. If no
-    threshold qualifies (always if ``level < 1 / (n + 1)``), the safe end itself is used. For your
-    own function, the safe end is the one with the lower mean loss.
+    *Guarantee.* Lists of one query count once, see `fit`. With ``n`` calibration lists, ``t`` is
+    the threshold furthest from the safe end (everything for fnr, nothing for fdr) for which ``(n *
+    mean loss + 1) / (n + 1) <= level`` there and everywhere on the safe side. If the calibration
+    lists and the new one are exchangeable and the loss falls with every result kept, as fnr does,
+    the expected loss is at most ``level``, for every ``n`` and any scores. It is an average over
+    queries and calibration draws, not a promise for each query. For losses that are not monotone,
+    such as fdr, looking at the safe side makes the *mean* loss monotone, and the guarantee holds as
+    ``n`` grows, not for every ``n``. If no threshold qualifies (always if ``level < 1 / (n + 1)``),
+    the safe end itself is used. For your own function, the safe end is the one with the lower mean
+    loss.
 
     References
     ----------
@@ -94,7 +95,7 @@ class Conformal(Wrapper):
     --------
     >>> from paretocut.truncators import ScoreThreshold
     >>> from paretocut.lists import RankedLists
-    >>> lists = RankedLists([[3.0, 2.0, 1.0]] * 20, relevance=[[1, 1, 0]] * 20)
+    >>> lists = RankedLists([[3 + i, 2, 1] for i in range(20)], relevance=[[1, 1, 0]] * 20)
     >>> Conformal(ScoreThreshold("raw"), level=0.1).fit(lists).predict(lists[:1])
     array([2])
     """
@@ -128,6 +129,21 @@ class Conformal(Wrapper):
         self.level = level
         self.train = train
         self.seed = seed
+
+    def fit(self, lists: RankedLists, *, groups: Iterable[Hashable] | None = None) -> Self:
+        """Return the truncator itself, calibrated on judged lists, one of each query.
+
+        Parameters
+        ----------
+        lists
+            Judged lists.
+        groups
+            The group of each list, such as its user or session, if lists of one group are alike. A
+            group counts once, and the promise is about a new group. By default copies are one
+            group: see `RankedLists.distinct`.
+        """
+        own = lists.distinct(groups) if isinstance(lists, RankedLists) else lists
+        return super().fit(own)
 
     def learn(self, lists: RankedLists) -> None:
         base = self.base.clone()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from paretocut.background.law import score_at
-from paretocut.lists import FloatArray, RankedLists
+from paretocut.background.seen import score_at
+from paretocut.lists import BoolArray, FloatArray, Ragged, RankedLists
+from paretocut.lists.copies import nearly_same
 from paretocut.metrics.binomial import allowed_errors, binomial_cdf
 from paretocut.relevance.logistic import ridge_logistic, sigmoid
 
@@ -15,6 +16,13 @@ _WEIGHT = 0.3  # a wrong result weighs this over the budget
 _LARGEST = 1e150  # squares of larger scores overflow
 SIGNALS = {"top score": [0], "margin": [1], "learned score": [0, 1, 2]}
 """What lists may be ordered by, and the columns of `features` it looks at."""
+
+
+def judged_first(lists: RankedLists) -> BoolArray:
+    """Return which lists have a first result that somebody judged."""
+    known = lists.scores.filled
+    known[known] = lists.judged.values[lists.scores.offsets[:-1][known]]
+    return known
 
 
 def signals_of(lists: RankedLists) -> FloatArray:
@@ -59,8 +67,14 @@ def learned(table: FloatArray, right: FloatArray, budget: float) -> FloatArray:
 
 
 def cross_fitted(table: FloatArray, right: FloatArray, budget: float) -> FloatArray:
-    """Return the log-odds of each query, by a regression on the queries of the other folds."""
-    fold = np.random.default_rng(0).permutation(right.size) % _FOLDS
+    """Return the log-odds of each query, by a regression on the queries of the other folds.
+
+    Near-copies, with the same features to four digits, are in one fold.
+    """
+    query = nearly_same(Ragged.from_any(table))
+    if query.max() < FEWEST:  # features that tell no queries apart
+        query = np.arange(right.size)
+    fold = (np.random.default_rng(0).permutation(query.max() + 1) % _FOLDS)[query]
     log_odds = np.empty(right.size)
     for k in range(_FOLDS):
         own = fold == k

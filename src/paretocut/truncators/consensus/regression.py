@@ -59,7 +59,7 @@ def cross_validated(
     """Return the mean metric of lists cut by what other folds taught, and its standard error."""
     relevant, rows = lists.relevant.values, lists.scores.rows
     folds = min(constants.folds, len(lists))
-    fold = np.random.default_rng(seed).permutation(len(lists)) % folds
+    fold = lists.fold_numbers(folds, seed=seed)
     cuts: IntArray = np.zeros(len(lists), dtype=np.int64)
     for own in (fold == k for k in range(folds)):
         inside = own[rows]
