@@ -24,7 +24,7 @@ Two lists are drawn with their cuts, and a table compares six ways to cut. It wo
 takes seconds. `paretocut example FOLDER` writes the questions and the texts."""
 
 notes: Any = program  # a script for users, without types
-CALIBRATED = "pc.calibrate(search, texts)"
+CALIBRATED = "pc.calibrate(search, texts, n=400)"
 _F1 = metrics.f_beta(1, recall_base="collection")
 
 
@@ -55,7 +55,7 @@ def _methods() -> dict[str, Truncator]:
         "cosine at least 0.5": ScoreThreshold("raw", 0.5),
         'pc.cut(scores, expect="few")': Consensus(expect="few"),
         "pc.cut(scores)": Consensus(),
-        CALIBRATED: pc.calibrate(_scores, notes.texts),
+        CALIBRATED: pc.calibrate(_scores, notes.texts, n=400),
     }
 
 
@@ -90,9 +90,9 @@ def run(args: Namespace) -> None:
 
 
 def _table(rows: list[dict[str, Any]]) -> Iterator[str]:
-    yield f"{'':31}{'about Python':>19}{'off the topic':>20}"
-    yield f"{'':31}{'kept':>6}{'F1':>6}{'empty':>7}{'kept':>11}{'refused':>9}"
-    line = " {name:30}{kept:6.1f}{f1:6.2f}{left_empty:7.0%}{kept_off_topic:11.1f}{refused:9.0%}"
+    yield f"{'':36}{'about Python':>19}{'off the topic':>18}"
+    yield f"{'':36}{'kept':>6}{'F1':>6}{'empty':>7}{'kept':>9}{'refused':>9}"
+    line = " {name:35}{kept:6.1f}{f1:6.2f}{left_empty:7.0%}{kept_off_topic:9.1f}{refused:9.0%}"
     yield from (line.format(**row) for row in rows)
 
 
