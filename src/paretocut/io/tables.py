@@ -19,6 +19,7 @@ line; Parquet and Arrow need the extra ``arrow``.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from functools import partial
@@ -29,6 +30,7 @@ from paretocut.io import arrow, csv, jsonl, parquet
 from paretocut.io.rows import RowGatherer, RowsByLine, numbers_of_relevant
 from paretocut.io.streams import (
     BLOCK_RESULTS,
+    BLOCK_SECONDS,
     NotInBlocks,
     OpenSource,
     Source,
@@ -83,6 +85,7 @@ def read_lists(
     unjudged: Literal["nonrelevant", "unknown"] = "nonrelevant",
     higher_is_better: bool = True,
     max_bytes: int | None = None,
+    max_list_bytes: int | None = None,
 ) -> RankedLists:
     """Return the ranked lists of a file of any known format.
 
@@ -101,6 +104,8 @@ def read_lists(
         False for distances.
     max_bytes
         Refuse a file that is larger than this once decompressed; for files from strangers.
+    max_list_bytes
+        Refuse a line of JSONL or CSV larger than this; 128 MiB by default.
 
     Raises
     ------
@@ -121,7 +126,7 @@ def read_lists(
             source, min_grade=min_grade, higher_is_better=higher_is_better, max_bytes=max_bytes
         )
     else:
-        with open_source(source, max_bytes) as opened:
+        with open_source(source, max_bytes, max_list_bytes) as opened:
             reader = _READERS[chosen](opened)
             (lists,) = _gathered(opened, reader, higher_is_better, min_grade)
     return judge_lists(lists, qrels, "read_lists", min_grade, missing, unjudged, max_bytes)
@@ -133,12 +138,14 @@ def read_blocks(
     *,
     higher_is_better: bool = True,
     max_bytes: int | None = None,
+    max_list_bytes: int | None = None,
 ) -> Iterator[RankedLists]:
     """Yield the lists of a file in blocks, so that memory does not grow with the file.
 
-    NotInBlocks is raised when a query goes on after its block has ended.
+    A slow pipe gives a block every second. NotInBlocks is raised when a query goes on after its
+    block has ended.
     """
-    with open_source(source, max_bytes) as opened:
+    with open_source(source, max_bytes, max_list_bytes) as opened:
         if format != "trec":
             opened.in_blocks = True
             yield from _gathered(opened, _READERS[format](opened), higher_is_better)
@@ -158,13 +165,14 @@ def _gathered(
 ) -> Iterator[RankedLists]:
     """Yield the rows of a table as lists, in blocks where the source is read in blocks."""
     gatherer = RowGatherer(source.name, min_grade)
-    blocks = 0
+    blocks, begun = 0, time.monotonic()
     with closing(reader) as rows:
         for line, row in rows:
             gatherer.add(line, row)
-            if source.in_blocks and gatherer.results >= BLOCK_RESULTS:
+            full = gatherer.results >= BLOCK_RESULTS or time.monotonic() - begun > BLOCK_SECONDS
+            if source.in_blocks and full:
                 yield gatherer.build(higher_is_better=higher_is_better)
-                blocks += 1
+                blocks, begun = blocks + 1, time.monotonic()
     if gatherer.rows or not blocks:
         yield gatherer.build(higher_is_better=higher_is_better)
 
