@@ -130,7 +130,7 @@ def build_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Return the exit code of the command line: 0 done, 1 bad data, 2 bad usage."""
     args = build_parser().parse_args(argv)
-    if threading.current_thread() is threading.main_thread():
+    if args.command != "serve" and threading.current_thread() is threading.main_thread():
         # The default ends the process at once, and half-written files would stay.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:

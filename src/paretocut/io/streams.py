@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+import select
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ Target: TypeAlias = str | os.PathLike[str]
 
 CHUNK_BYTES = 4 << 20
 BLOCK_RESULTS = 100_000  # of a table
-BLOCK_SECONDS = 1.0  # after which a slow pipe gives what it has
+_PAUSE = 0.2  # seconds after which a slow pipe gives what it has
 MAX_LIST_BYTES = 128 << 20
 
 
@@ -39,27 +39,38 @@ class OpenSource:
     line: int = 0
     in_blocks: bool = False  # whether rows must come in the order of their lists
     again: bool = True  # whether it can be read once more
+    paused: bool = False  # whether a pipe has nothing more for a moment
     max_list_bytes: int = MAX_LIST_BYTES
 
     def chunk(self, most: int = CHUNK_BYTES) -> tuple[bytes, bool]:
-        """Return up to ``most`` bytes, those of the first second, and whether there may be more."""
+        """Return up to ``most`` bytes, fewer where a pipe pauses, and whether there may be more."""
         parts: list[bytes] = []
         read, size = getattr(self.stream, "read1", self.stream.read), 0
-        begun = time.monotonic()
-        while size < most and (not size or time.monotonic() - begun < BLOCK_SECONDS):
+        self.paused = False
+        while size < most and not self.paused:
             part = read(most - size)
             if not part:
                 return b"".join(parts), False
             parts.append(part)
             size += len(part)
+            self.paused = _pauses(self.stream)
         return b"".join(parts), True
 
     def lines(self) -> Iterator[bytes]:
-        """Yield the lines of the file and count them."""
-        while line := self.stream.readline(self.max_list_bytes + 1):
-            self.check_size(len(line))
-            self.line += 1
-            yield line
+        """Yield the lines of the file and count them; ``paused`` before the next one must wait."""
+        rest, more = b"", True
+        while more:
+            chunk, more = self.chunk()
+            *lines, rest = (rest + chunk).split(b"\n")
+            if rest and not more:
+                lines.append(rest)
+            paused, self.paused = self.paused, False
+            for left, line in zip(range(len(lines) - 1, -1, -1), lines, strict=True):
+                self.check_size(len(line))
+                self.line += 1
+                self.paused = paused and not left
+                yield line + b"\n"
+            self.check_size(len(rest))
 
     def check_size(self, size: int) -> None:
         """Refuse a line or a list of so many bytes."""
@@ -84,12 +95,7 @@ class _Limited:
     def read(self, size: int = -1) -> bytes:
         # One more than allowed tells a file that ends there from one that goes on.
         wanted = self._left + 1 if size < 0 else min(size, self._left + 1)
-        return self._count(self._stream.read(wanted))
-
-    def readline(self, size: int) -> bytes:
-        return self._count(self._stream.readline(min(size, self._left + 1)))
-
-    def _count(self, found: bytes) -> bytes:
+        found = self._stream.read(wanted)
         self._left -= len(found)
         if self._left < 0:
             raise DataFormatError(
@@ -99,6 +105,14 @@ class _Limited:
                 "got more",
             )
         return found
+
+
+def _pauses(stream: IO[bytes]) -> bool:
+    """Return whether nothing comes for a moment; what is no file of the system never pauses."""
+    try:
+        return not select.select([stream], [], [], _PAUSE)[0]
+    except (OSError, TypeError, ValueError):
+        return False
 
 
 @contextmanager

@@ -19,7 +19,6 @@ line; Parquet and Arrow need the extra ``arrow``.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from functools import partial
@@ -30,7 +29,6 @@ from paretocut.io import arrow, csv, jsonl, parquet
 from paretocut.io.rows import RowGatherer, RowsByLine, numbers_of_relevant
 from paretocut.io.streams import (
     BLOCK_RESULTS,
-    BLOCK_SECONDS,
     NotInBlocks,
     OpenSource,
     Source,
@@ -142,8 +140,8 @@ def read_blocks(
 ) -> Iterator[RankedLists]:
     """Yield the lists of a file in blocks, so that memory does not grow with the file.
 
-    A slow pipe gives a block every second. NotInBlocks is raised when a query goes on after its
-    block has ended.
+    A pipe that pauses gives what it has. NotInBlocks is raised when a query goes on after its block
+    has ended.
     """
     with open_source(source, max_bytes, max_list_bytes) as opened:
         if format != "trec":
@@ -165,14 +163,13 @@ def _gathered(
 ) -> Iterator[RankedLists]:
     """Yield the rows of a table as lists, in blocks where the source is read in blocks."""
     gatherer = RowGatherer(source.name, min_grade)
-    blocks, begun = 0, time.monotonic()
+    blocks = 0
     with closing(reader) as rows:
         for line, row in rows:
             gatherer.add(line, row)
-            full = gatherer.results >= BLOCK_RESULTS or time.monotonic() - begun > BLOCK_SECONDS
-            if source.in_blocks and full:
+            if source.in_blocks and (gatherer.results >= BLOCK_RESULTS or source.paused):
                 yield gatherer.build(higher_is_better=higher_is_better)
-                blocks, begun = blocks + 1, time.monotonic()
+                blocks += 1
     if gatherer.rows or not blocks:
         yield gatherer.build(higher_is_better=higher_is_better)
 

@@ -37,6 +37,8 @@ from paretocut.lists import IntArray, Ragged, RankedLists
 from paretocut.lists.columns import as_text, code_points
 from paretocut.schema.parameters import check_bool, check_choice
 
+_LONG_LINE = 1 << 17  # more than the kernel takes
+
 
 class CoverageWarning(UserWarning):
     """The queries of a run and of its judgements are not the same.
@@ -449,8 +451,8 @@ def run_in_blocks(source: OpenSource, higher_is_better: bool) -> Iterator[Ranked
         # As much again as there is: a list of many blocks is looked at a few times only.
         chunk, more = source.chunk(max(CHUNK_BYTES, len(text)))
         text += chunk
-        # The kernel refuses a line without end.
-        end = _last_query(text) if more and b"\n" in text else len(text)
+        endless = len(text) > _LONG_LINE and b"\n" not in text  # which the kernel refuses
+        end = _last_query(text) if more and not endless else len(text)
         source.line = lines
         source.check_size(len(text) - end)
         if end or not more:
