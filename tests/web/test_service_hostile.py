@@ -539,3 +539,31 @@ def test_many_threads_get_their_own_answers(service: Running) -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+async def _plain(scope: Any, receive: Any, send: Any) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"x", b"y")]})
+    await send({"type": "http.response.body", "body": b"fine"})
+
+
+@pytest.mark.slow
+def test_uvicorn_itself_limits_neither_size_nor_time_of_a_head() -> None:
+    """As soon as it does, this fails, and `paretocut.web.connection` can go."""
+    uvicorn = importorskip("uvicorn")
+    config = uvicorn.Config(_plain, port=0, lifespan="off", log_level="error", http="httptools")
+    server = uvicorn.Server(config)
+    own = socket.create_server(("127.0.0.1", 0))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [own]})
+    thread.start()
+    try:
+        with socket.create_connection(own.getsockname(), timeout=300) as connection:
+            connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nX: ")
+            for _ in range(10):
+                connection.sendall(b"x" * 60_000)
+                time.sleep(1.2)
+            connection.sendall(b"\r\n\r\n")
+            assert b"200" in head(connection)
+    finally:
+        server.should_exit = True
+        thread.join()
+        own.close()
