@@ -32,7 +32,12 @@ def say(text: str) -> None:
 
 
 def parser(
-    name: str, about: str | None, *, ships: str | None = None, quick: bool = False
+    name: str,
+    about: str | None,
+    *,
+    ships: str | None = None,
+    quick: bool = False,
+    renew: bool = False,
 ) -> ArgumentParser:
     """Return the options that all experiments share; the text on top says how long it takes."""
     out = ArgumentParser(prog=f"python -m experiments.{name}", description=about)
@@ -44,6 +49,10 @@ def parser(
             "--quick",
             action="store_true",
             help="only measure a few of the kept numbers again, and keep nothing (a minute)",
+        )
+    if renew:
+        out.add_argument(
+            "--renew", action="store_true", help="only measure what nothing was tuned for anew"
         )
     if ships:
         out.add_argument(
@@ -61,16 +70,21 @@ def run(
     ships: str | None = None,
     learn: Callable[[], None] | None = None,
     again: Callable[[], Again] | None = None,
+    renew: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
 ) -> None:
     """Run an experiment of one part as its command line says."""
-    chosen = parser(name, about, ships=ships, quick=again is not None).parse_args()
+    chosen = parser(
+        name, about, ships=ships, quick=again is not None, renew=renew is not None
+    ).parse_args()
     if again is not None and chosen.quick:
         show_again(again())
         return
     if learn is not None and chosen.ship:
         learn()
         return
-    if not chosen.pages:
+    if renew is not None and chosen.renew:
+        results.write(renew(results.read(name)), name)
+    elif not chosen.pages:
         results.write(results.stamp() | measure(), name)
     write_pages(report)
 

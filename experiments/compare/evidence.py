@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from experiments.compare import kinds
 from experiments.compare.consensus.lists import LATER, MADE
 from experiments.compare.methods.choice import CEILING, DOMAINS
-from experiments.pages import gain, percent, table
+from experiments.intervals import gain_over
+from experiments.pages import gain, percent, spread, table
+from experiments.results import read
 
 __all__ = ["WAYS", "facts", "means"]
 
-DRAWS = 10_000
 RUNS, LISTS, NEW = "44 judged runs", "63 lists", "new domains"
 PAIRS = (
     ("consensus", "minmax"),
@@ -37,6 +38,14 @@ WORDS = {
     "fixed_k": "first ten",
     CEILING: "oracle",
 }
+FOLDER = {
+    "Robust04": "robust04",
+    "TREC Deep Learning": "dl",
+    "CLEF TAR 2019": "tar",
+    "Vaswani": "vaswani",
+    "SciFact": "scifact",
+}
+"""Where the page on the default has another name for a collection."""
 ON_LISTS = {
     "consensus_told": "told the number",
     "consensus_untrained": "untrained",
@@ -88,7 +97,20 @@ def facts(runs: Content, lists: Content, domains: Content) -> dict[str, Any]:
         "made": sum(lists["sets"][name]["lists"] for name in (MADE, LATER)),
         "commit": domains["commit"],
         "seeds_table": _seeds(runs),
+        **_honest(runs),
     }
+
+
+def _honest(runs: Content) -> dict[str, str]:
+    """Return the default with its share chosen elsewhere, beside 0.8 of the best score."""
+    facts = {}
+    by_way = {way: means(runs, weigh) for way, weigh in WAYS.items()}
+    chosen = read("default")["chosen"]
+    for key, way in zip(("kind", "collection"), WAYS, strict=False):
+        found = [chosen_elsewhere(runs, of)[way] for of in (chosen, None)]
+        facts[f"elsewhere_{key}"] = spread(found)
+        facts[f"rival_{key}"] = f"{by_way[way]['max_80']:.3f}"
+    return facts
 
 
 def _won(found: Content) -> str:
@@ -126,16 +148,10 @@ def _gain(means: Means, family: Mapping[str, str], ours: str, rival: str) -> dic
             for name in names
         ]
     )
-    drawn = np.random.default_rng(0).integers(len(names), size=(DRAWS, len(names)))
-    totals = pairs[drawn].sum(axis=1)
-    ratios = totals[:, 0] / totals[:, 1] - 1
     each = pairs[:, 0] / np.maximum(pairs[:, 1], 1e-9) - 1
     return {
         "means": pairs.mean(axis=0).tolist(),
-        "gain": [
-            float(pairs[:, 0].sum() / pairs[:, 1].sum() - 1),
-            *np.percentile(ratios, [2.5, 97.5]).tolist(),
-        ],
+        "gain": gain_over(pairs),
         "won": int((each > 0).sum()),
         "collections": len(names),
         "worst": names[int(each.argmin())],
@@ -190,10 +206,38 @@ def _weighted(runs: Content) -> str:
     """Return the means with kinds, collections and runs counting alike."""
     columns = [means(runs, way) for way in WAYS.values()]
     titles = {name: words for own in kinds.ROWS.values() for name, words in own.items()}
-    return table(
-        ["F1", *WAYS],
-        [[titles[name], *(f"{own[name]:.3f}" for own in columns)] for name in titles],
-    )
+    rows = {
+        words: [f"{own[name]:.3f}" for own in columns]
+        for name, words in titles.items()
+        if name != CEILING
+    }
+    rows |= {
+        f"`Consensus()`, share chosen on the other collections, {how}": [
+            f"{value:.3f}" for value in chosen_elsewhere(runs, of).values()
+        ]
+        for how, of in (("on these lists", None), ("over six depths", read("default")["chosen"]))
+    }
+    rows[titles[CEILING]] = [f"{own[CEILING]:.3f}" for own in columns]
+    return table(["F1", *WAYS], [[words, *cells] for words, cells in rows.items()])
+
+
+def chosen_elsewhere(runs: Content, chosen: Mapping[str, str] | None = None) -> dict[str, float]:
+    """Return F1 of the default if its share is chosen without the collection, by way of weighting.
+
+    ``chosen`` has the share of each collection; without it, the best share on these lists counts.
+    """
+    entries = runs["runs"]
+    places = [kinds.collection(run["family"]) for run in entries]
+    values = [runs["shares"][run["run"]] for run in entries]
+    parts = list(values[0])
+    each = np.array([list(own.values()) for own in values])
+    weight = _by_collection(entries)
+    held = []
+    for i, place in enumerate(places):
+        others = weight * np.array([other != place for other in places])
+        best = parts[int(np.argmax(others @ each))]
+        held.append(values[i][chosen[FOLDER.get(place, place)] if chosen else best])
+    return {name: float(way(entries) @ np.array(held)) for name, way in WAYS.items()}
 
 
 def _kinds(content: Content) -> list[str]:

@@ -41,7 +41,7 @@ ROWS = {
         "cluster_gap": "CAR, the clustering is our choice",
         "tail_aware": "Tail-Aware Adaptive-k, rebuilt from its abstract",
         "knee": "knee",
-        "surprise_alpha": "`alpha=0.05`, the paper's rule",
+        "surprise_alpha": "`alpha=0.05`, on the paper's score",
         "fixed_k": "first ten",
     },
     "ceiling": {CEILING: "oracle"},

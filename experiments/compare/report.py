@@ -31,7 +31,7 @@ KNOWN = {
     "consensus_untrained": ("nothing", "`Consensus()`, the default", "untrained"),
     "minmax_half": ("", "upper half of the score range", "minmax_half"),
     "fixed_k": ("", "first ten", "fixed_10"),
-    "surprise_alpha": ("", "`alpha=0.05`, the paper's rule", "surprise_alpha"),
+    "surprise_alpha": ("", "`alpha=0.05`, on the paper's score", "surprise_alpha"),
     "oracle": ("every judgement", "oracle", "oracle"),
 }
 """Name on the runs, what is known, the method in words, and its name on the lists."""
@@ -148,7 +148,17 @@ def _weighted(runs: Content) -> dict[str, Any]:
         "gain_alike": by_run,
         "ahead_seeds": spread((seed["ahead"] for seed in runs["seeds"]), "{}"),
         "small_runs": runs["seeds"][0]["runs"],
+        **_words(runs),
     }
+
+
+def _words(runs: Content) -> dict[str, float]:
+    """Return F1 with the right word, the second-nearest and none, collections alike."""
+    weigh = on_one_page.WAYS["16 collections, equal weights"]
+    by_word = np.array([runs["words"][run["run"]] for run in runs["runs"]])
+    right, second, *_ = weigh(runs["runs"]) @ by_word
+    none = on_one_page.means(runs, weigh)["consensus_untrained"]
+    return {"word": right, "second_word": second, "no_word": none}
 
 
 def _interval(found: Content) -> str:

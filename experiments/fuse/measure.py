@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,26 +15,26 @@ from experiments.command import Again, say
 from experiments.data import sha256
 from experiments.fuse import nothing, weights
 from experiments.fuse.methods import (
+    BETTER,
     LEARNED,
-    METRICS,
     SINGLE,
     UNJUDGED,
+    by_share,
     fusions,
     two_fold,
     untrained,
     values_of,
+    without_tuning,
 )
 from experiments.fuse.pairs import PAIRS, Judged, Pair, load
 from experiments.pages import IMAGES
-from experiments.results import read
+from experiments.results import read, stamp
 from paretocut.fusion import Fusion, QueryCoverageWarning
 from paretocut.show import plots
 
-__all__ = ["BETTER", "COMPARED", "again", "measure"]
+__all__ = ["COMPARED", "again", "measure", "renew"]
 
-BETTER = "better single run"
 COMPARED = ("rrf", "DBSF", "minmax", "z", "surprise", "probability", UNJUDGED, LEARNED)
-DRAWS = 2000
 
 
 def again() -> Again:
@@ -57,6 +57,10 @@ def measure() -> dict[str, Any]:
             values[pair.name] = _values(pair, lists[pair.name])
             say(pair.name)
         content = summary(values, lists)
+        content["shares"] = {
+            name: by_share(own, own.runs[content["pairs"][name]["better"]])
+            for name, own in lists.items()
+        }
         content["nothing"] = {index: nothing.one(index) for index in nothing.INDEXES}
         say("off-topic questions")
         content |= weights.guessed(lists)
@@ -84,48 +88,37 @@ def _better(values: Mapping[str, Any]) -> str:
 
 
 def summary(measured: Mapping[str, Any], lists: Mapping[str, Judged]) -> dict[str, Any]:
-    """Return means of every method on every pair, and paired intervals of the gains."""
-    rows: dict[str, Any] = {}
+    """Return means of every method on every pair."""
     pairs = {}
     for pair, found in measured.items():
         own = found["values"]
-        rows[pair] = {BETTER: own[_better(own)], **own}
         pairs[pair] = {
             "queries": len(lists[pair]),
             "better": list(lists[pair].runs)[SINGLE.index(_better(own))],
             "weights": np.mean(found["weights"], axis=0).tolist(),
             "means": {
                 method: {metric: float(v.mean()) for metric, v in values.items()}
-                for method, values in rows[pair].items()
+                for method, values in {BETTER: own[_better(own)], **own}.items()
                 if method not in SINGLE
             },
         }
-    gains: dict[str, Any] = {}
-    for against in (BETTER, "rrf", "minmax", "z", UNJUDGED):
-        for method in COMPARED:
-            for metric in METRICS:
-                gain = gain_of(rows.values(), method, against, metric)
-                if gain is not None and method != against:
-                    gains.setdefault(against, {}).setdefault(method, {})[metric] = gain
-    return {"pairs": pairs, "gains": gains}
+    return {"pairs": pairs}
 
 
-def gain_of(rows: Iterable[Any], method: str, against: str, metric: str) -> list[float] | None:
-    """Return the relative gain of the mean over pairs, with its interval over queries."""
-    ours, theirs = [], []
-    for own in rows:
-        if metric not in own.get(method, {}) or metric not in own[against]:
-            return None
-        ours.append(own[method][metric])
-        theirs.append(own[against][metric])
-    rng = np.random.default_rng(0)
-    drawn = np.zeros((2, DRAWS))
-    for a, b in zip(ours, theirs, strict=True):
-        counts = rng.multinomial(a.size, np.full(a.size, 1 / a.size), size=DRAWS) / a.size
-        drawn += counts @ a, counts @ b
-    low, high = np.quantile(drawn[0] / drawn[1] - 1, [0.025, 0.975])
-    whole = np.mean([a.mean() for a in ours]) / np.mean([b.mean() for b in theirs]) - 1
-    return [float(whole), float(low), float(high)]
+def renew(kept: dict[str, Any]) -> dict[str, Any]:
+    """Return the kept numbers, with everything that no cut was tuned for measured anew."""
+    shares = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", QueryCoverageWarning)
+        for pair in PAIRS:
+            lists, own = load(pair), kept["pairs"][pair.name]
+            found = without_tuning(pair, lists)
+            for method, values in found.items():
+                means = {metric: float(v.mean()) for metric, v in values.items()}
+                own["means"][method] = own["means"].get(method, {}) | means
+            shares[pair.name] = by_share(lists, lists.runs[own["better"]])
+            say(pair.name)
+    return kept | {"shares": shares, "renewed": stamp()}
 
 
 def _picture(pair: Judged) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import paretocut as pc
+from experiments.default.measure import SHARES, keeping
 from experiments.fuse.pairs import Judged, Pair
 from paretocut import metrics
 from paretocut.fusion import Fusion
@@ -25,6 +26,7 @@ TUNED = ("rrf", "minmax", "z", "surprise", "probability", "Fusion")
 SPLITS = 3
 UNJUDGED, LEARNED = "Fusion", "Fusion, judged"
 SINGLE = ("first", "second")
+BETTER = "better single run"
 
 
 def ndcg(lists: pc.RankedLists, ideal: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -88,18 +90,20 @@ def two_fold(pair: Judged, make: Callable[[dict[str, pc.RankedLists]], Fusion]) 
     return pc.RankedLists.concat(parts)[np.argsort(np.concatenate(at))]
 
 
-def learned(pair: Judged) -> tuple[Values, list[list[float]]]:
+def learned(pair: Judged, tune: bool = True) -> tuple[Values, list[list[float]]]:
     """Return the values of a fusion fitted on judged halves, and the weights it found."""
-    total = {name: np.zeros(len(pair)) for name in METRICS}
+    names = [name for name in METRICS if tune or name != "tuned"]
+    total = {name: np.zeros(len(pair)) for name in names}
     weights = []
     for train, test in halves(len(pair)):
         fusion = Fusion().fit(pair.take(train).runs)
         weights.append(fusion.weights_.tolist())
         fused = fusion.fuse(pair.take(test).runs)
         own = untrained(fused, pair.ideal[test])
-        model = Consensus(F1).fit(fusion.fuse(pair.take(train).runs))
-        own["tuned"] = F1(fused, model.predict(fused))
-        for name in METRICS:
+        if tune:
+            model = Consensus(F1).fit(fusion.fuse(pair.take(train).runs))
+            own["tuned"] = F1(fused, model.predict(fused))
+        for name in names:
             total[name][test] += own[name]
     return {name: values / SPLITS for name, values in total.items()}, weights
 
@@ -127,6 +131,30 @@ def values_of(pair: Pair, lists: Judged) -> dict[str, Any]:
             values[name]["tuned"] = tuned(fused)
     values[LEARNED], weights = learned(lists)
     return {"values": values, "weights": weights}
+
+
+def without_tuning(pair: Pair, lists: Judged) -> dict[str, Values]:
+    """Return the values of each method, query by query, but for cuts that are tuned."""
+    singles = [untrained(run, lists.ideal) for run in lists.runs.values()]
+    values = {BETTER: max(singles, key=lambda own: own["ndcg"].mean())}
+    values |= {name: untrained(fused, lists.ideal) for name, fused in fusions(pair, lists)}
+    return values | {LEARNED: learned(lists, tune=False)[0]}
+
+
+def by_share(lists: Judged, better: pc.RankedLists) -> dict[str, dict[str, float]]:
+    """Return mean F1 by the share of the range that an untrained cut keeps."""
+    runs = {
+        BETTER: better,
+        **{name: pc.fuse(lists.runs, method=name) for name in ("minmax", "z")},
+        UNJUDGED: two_fold(lists, lambda sample: Fusion().fit(sample)),
+    }
+    return {
+        name: {
+            f"{part:.3f}": float(F1(run, keeping(part).predict(pc.RankedLists(run.scores))).mean())
+            for part in SHARES
+        }
+        for name, run in runs.items()
+    }
 
 
 # --- other people's fusions, on the parts that ours keeps ---

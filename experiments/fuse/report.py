@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from experiments.data import ROOT
-from experiments.fuse.measure import BETTER, COMPARED
-from experiments.fuse.methods import LEARNED, METRICS, UNJUDGED
+from experiments.fuse.measure import COMPARED
+from experiments.fuse.methods import BETTER, LEARNED, METRICS, UNJUDGED
 from experiments.fuse.pairs import NEW, OLD
+from experiments.intervals import gain_over
 from experiments.pages import fill, gain, share, spread, table
 from experiments.results import read
 
-__all__ = ["pages"]
+__all__ = ["gains_of", "pages"]
 
 GROUPS = {"first": OLD, "new": NEW}
 SHOWN = {
@@ -47,8 +48,67 @@ def _mean(content: Content, method: str, metric: str, group: str = "all") -> flo
     return None if None in values else float(np.mean(values))
 
 
+def gain_of(content: Content, method: str, against: str, metric: str) -> list[float] | None:
+    """Return the gain in the mean over pairs, and its interval over collections."""
+    sums: dict[str, list[float]] = {}
+    for name, own in content["pairs"].items():
+        values = [own["means"][one].get(metric) for one in (method, against)]
+        if None in values:
+            return None
+        total = sums.setdefault(collection(name), [0.0, 0.0])
+        for i, value in enumerate(values):
+            total[i] += value
+    return list(gain_over(list(sums.values())))
+
+
+def collection(pair: str) -> str:
+    """Return what a pair of runs searches in."""
+    return "DL" if pair.startswith("DL ") else pair.partition(",")[0]
+
+
+def gains_of(content: Content) -> dict[str, dict[str, dict[str, list[float]]]]:
+    """Return all gains, by rival, method and metric."""
+    found: dict[str, dict[str, dict[str, list[float]]]] = {}
+    for against in (BETTER, "rrf", "minmax", "z", UNJUDGED):
+        for method in COMPARED:
+            own = {metric: gain_of(content, method, against, metric) for metric in METRICS}
+            known = {metric: value for metric, value in own.items() if value is not None}
+            if method != against and known:
+                found.setdefault(against, {})[method] = known
+    return found
+
+
+def _shares(content: Content) -> dict[str, Any]:
+    """Return F1 by share of the range, and F1 of the share that is best on other collections."""
+    by_pair = content["shares"]
+    names = [UNJUDGED, "z", "minmax", BETTER]
+    parts = list(by_pair[next(iter(by_pair))][BETTER])
+    table_of = {n: np.array([list(own[n].values()) for own in by_pair.values()]) for n in names}
+    places = [collection(name) for name in by_pair]
+    facts, rows = {}, []
+    for name, values in table_of.items():
+        held, chosen = [], []
+        for i, place in enumerate(places):
+            best = int(values[[p != place for p in places]].mean(axis=0).argmax())
+            held.append(values[i, best])
+            chosen.append(parts[best])
+        means = [f"{value:.3f}" for value in values.mean(axis=0)]
+        ours = values[:, parts.index("0.333")]
+        sums = [
+            np.sum([(h, o) for h, o, p in zip(held, ours, places, strict=True) if p == place], 0)
+            for place in dict.fromkeys(places)
+        ]
+        change = gain(gain_over(sums))
+        picked = ", ".join(sorted(set(chosen)))
+        rows.append([_named(name), *means, f"{np.mean(held):.3f} ({picked})", change])
+        if name == UNJUDGED:
+            facts = {"share_change": change, "share_chosen": picked}
+    head = ["share kept", *parts, "best on the others", "against 0.333"]
+    return facts | {"shares_table": table(head, rows)}
+
+
 def _facts(content: Content) -> dict[str, Any]:
-    pairs, gains, guessed = content["pairs"], content["gains"], content["guessed"].values()
+    pairs, gains, guessed = content["pairs"], gains_of(content), content["guessed"].values()
 
     def behind(rival: str) -> list[str]:
         f1 = {name: own["means"] for name, own in pairs.items()}
@@ -98,7 +158,10 @@ def _facts(content: Content) -> dict[str, Any]:
         ),
         "error": content["calibration"]["error, mean"],
         "largest_error": content["calibration"]["error, largest"],
+        "collections": len({collection(name) for name in pairs}),
+        **_shares(content),
         "commit": content["commit"],
+        "renewed": content.get("renewed", content)["commit"],
     }
 
 
@@ -146,11 +209,12 @@ def _learned(rows: Content) -> str:
 
 
 def _tables(content: Content) -> dict[str, str]:
-    methods = dict.fromkeys([BETTER, *content["gains"][BETTER], *RIVALS])
+    gains = gains_of(content)
+    methods = dict.fromkeys([BETTER, *gains[BETTER], *RIVALS])
     guessed = content["guessed"] | {"best with hindsight": content["best with hindsight"]}
     return {
         **{group: _means(content, methods, group) for group in GROUPS},
-        "gains": "\n\n".join(_gains(*against) for against in content["gains"].items()),
+        "gains": "\n\n".join(_gains(*against) for against in gains.items()),
         "every": "\n\n".join(_pair(*pair) for pair in content["pairs"].items()),
         "bins": table(
             ["probability", "results", "mean probability", "share relevant"],

@@ -24,12 +24,22 @@ __all__ = ["PARTS", "TARGETS", "measure", "simulated"]
 TARGETS = (0.8, 0.9, 0.95)
 RELIABILITIES = (0.95, 0.9, 0.8)
 LOOKS = (0.05, *np.arange(0.1, 0.95, 0.1).round(1))  # shares read at which the state is looked at
-# From which rankings `Quantile` learns, and on which it is used: parts of the names of runs.
-TRANSFERS = tuple(
-    (learned, used)
-    for learned in ("Waterloo", "AMC", "2019")
-    for used in ("Waterloo", "AMC", "2019")
-    if learned != used
+# Groups of rankings with one ranking a review; `Quantile` learns from one and is used on another.
+GROUPS: dict[str, Callable[[Ranking], bool]] = {
+    "Waterloo": lambda one: "Waterloo" in one.run,
+    "AMC": lambda one: "AMC" in one.run,
+    "2019": lambda one: "2019" in one.run,
+    "2019, intervention": lambda one: "intervention" in one.run,
+    "2019, diagnosis": lambda one: "diagnosis" in one.run,
+    "few relevant": lambda one: "Waterloo" not in one.run and one.relevant.mean() <= FEW,
+    "many relevant": lambda one: "Waterloo" not in one.run and one.relevant.mean() > FEW,
+}
+FEW = 0.02  # splits AMC and 2019 about in half
+TRANSFERS = (
+    *((a, b) for a in ("Waterloo", "AMC", "2019") for b in ("Waterloo", "AMC", "2019") if a != b),
+    ("2019, intervention", "2019, diagnosis"),  # the eight of diagnosis are too few to learn from
+    ("few relevant", "many relevant"),
+    ("many relevant", "few relevant"),
 )
 SEEDS = 3  # samples of `Target`
 RANDOM = 1000  # simulated reviews of each kind
@@ -65,14 +75,15 @@ def _least(kind: type[Quantile], recall: float) -> list[float]:
 def _learned(rule: Quantile, teaches: Callable[[Ranking], bool]) -> Quantile:
     """Return the rule, learned from some of the rankings."""
     pairs = zip(rankings(), _least(type(rule), rule.recall), strict=True)
-    least = sorted(p for one, p in pairs if teaches(one))
-    depths = [
-        float(np.mean(finds[: needed(finds.size, rule.recall)] + 1)) / one.relevant.size
-        for one in rankings()
-        if teaches(one)
+    own = [(one, p) for one, p in pairs if teaches(one)]
+    facts = [
+        (one.relevant.size, finds.size / one.relevant.size, depth)
+        for one, _ in own
         for finds in [np.flatnonzero(one.relevant)]
+        for depth in [np.mean(finds[: needed(finds.size, rule.recall)] + 1) / one.relevant.size]
     ]
-    rule._learn(Earlier(least, [1, 10**9], [1e-9, 1.0], [min(depths), max(depths)]))
+    ranges = [[min(values), max(values)] for values in zip(*facts, strict=True)]
+    rule._learn(Earlier(sorted(p for _, p in own), *ranges))
     return rule
 
 
@@ -206,25 +217,34 @@ def _states() -> list[dict[str, Any]]:
 
 
 def _transfers() -> list[dict[str, Any]]:
-    """Return what happens if the earlier reviews were ranked by another system."""
+    """Return what happens if the earlier reviews differ from those that the rule is used on."""
     rows = []
     for learned, used in TRANSFERS:
         for recall in TARGETS:
-            rule = _learned(Quantile(recall, 0.9), lambda one, learned=learned: learned in one.run)
-            assert rule.earlier_ is not None
-            stops, noticed = [], 0
-            for one in rankings():
-                if used not in one.run:
-                    continue
-                read = rule.replay(one.relevant)
-                finds = np.flatnonzero(one.relevant[:read])
-                stops.append((one, read, finds.size))
-                fails = finds.size < recall * one.relevant.sum() - 1e-9
-                depth = (finds.mean() + 1) / one.relevant.size
-                noticed += bool(fails and depth > rule.earlier_.depths[1])
+            rule = _learned(Quantile(recall, 0.9), GROUPS[learned])
+            stops, careful, noticed = [], [], 0
+            for one in filter(GROUPS[used], rankings()):
+                read, warned = _stop(rule, one)
+                found = int(one.relevant[:read].sum())
+                stops.append((one, read, found))
+                noticed += bool(warned and found < recall * one.relevant.sum() - 1e-9)
+                if warned:
+                    read = max(read, Certificate(recall).replay(one.relevant))
+                careful.append((one, read, int(one.relevant[:read].sum())))
             row = {"learned": learned, "used": used, "target": recall, **_summary(stops, recall)}
-            rows.append({**row, "reviews": len(stops), "noticed": noticed})
+            fallback = _summary(careful, recall)
+            rows.append({**row, "reviews": len(stops), "noticed": noticed, "fallback": fallback})
+        say(f"{learned}, {used}")
     return rows
+
+
+def _stop(rule: Quantile, one: Ranking) -> tuple[int, bool]:
+    """Return how much the rule reads, and whether its state warns at the stop."""
+    read = rule.replay(one.relevant)
+    review = rule.review(total=one.relevant.size)
+    for relevant in one.relevant[:read]:
+        review.add(bool(relevant))
+    return read, bool(review.state.warnings)
 
 
 def _prices() -> list[dict[str, Any]]:

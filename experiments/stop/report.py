@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -53,9 +54,6 @@ def pages() -> dict[str, str]:
         "certificate_short": spread(
             (100 - 100 * rows[CERTIFICATE, target]["held"] for target in TARGETS), "{:.0f}"
         ),
-        "quantile_held": spread(
-            (100 * rows[QUANTILE, target]["held"] for target in TARGETS), "{:.0f}"
-        ),
         "run_held": spread(
             (100 * rows["200 irrelevant in a row", target]["held"] for target in TARGETS), "{:.0f}"
         ),
@@ -65,11 +63,12 @@ def pages() -> dict[str, str]:
         "parts": _parts(rows),
         "random": content["random"],
         "simulations": _simulations(simulations),
-        "worst": share(max(row["short"] for row in simulations), 1),
+        "worst_kind": share(max(row["short"] for row in simulations), 1),
         "inside": share(inside / looks),
         "sure": spread((100 * row["sure_held"] for row in states), "{:.0f}"),
         "states": _states(states),
         "transfers": _transfers(content["transfers"]),
+        **_worst(content["transfers"]),
         "prices": _prices(content["prices"]),
         "commit": content["commit"],
     }
@@ -87,13 +86,18 @@ def _listed(values: list[float]) -> str:
     return f"{first}, {second} and {third}"
 
 
-def _cell(row: Mapping[str, float]) -> str:
-    return f"{row['read']:.2f} ({share(row['held'])})"
+def _cell(row: Mapping[str, float], rule: str = "") -> str:
+    return f"{row['read']:.2f}" + ("" if _by_design(rule) else f" ({share(row['held'])})")
+
+
+def _by_design(rule: str) -> bool:
+    """Return whether the share of rankings that reach the recall follows from the computation."""
+    return rule.startswith("`Quantile`") or "learned" in rule
 
 
 def _stops(rows: Rows, names: list[str]) -> str:
     head = ["rule, with what it promises", *(f"recall {target:g}" for target in TARGETS)]
-    lines = ([name, *(_cell(rows[name, target]) for target in TARGETS)] for name in names)
+    lines = ([name, *(_cell(rows[name, target], name) for target in TARGETS)] for name in names)
     return table(head, lines)
 
 
@@ -101,7 +105,8 @@ def _details(rows: Rows, names: list[str]) -> str:
     head = ["rule", "recall wanted", "recall at the stop", "recall reached in", "read", "too much"]
     lines = (
         [
-            *(name, f"{target:g}", f"{row['recall']:.3f}", share(row["held"])),
+            *(name, f"{target:g}", f"{row['recall']:.3f}"),
+            "" if _by_design(name) else share(row["held"]),
             *(f"{row['read']:.3f}", f"{row['overshoot']:+.3f}"),
         ]
         for target in TARGETS
@@ -117,7 +122,11 @@ def _parts(rows: Rows) -> str:
     lines = (
         [
             part,
-            *(_cell(rows[rule, target]["parts"][part]) for target in (0.9, 0.95) for rule in rules),
+            *(
+                _cell(rows[rule, target]["parts"][part], rule)
+                for target in (0.9, 0.95)
+                for rule in rules
+            ),
         ]
         for part in PARTS
     )
@@ -155,20 +164,41 @@ def _states(states: list[Mapping[str, Any]]) -> str:
 
 
 def _transfers(cells: list[Mapping[str, Any]]) -> str:
-    pairs = dict.fromkeys((cell["learned"], cell["used"]) for cell in cells)
+    pairs = dict.fromkeys((cell["learned"], cell["used"], cell["reviews"]) for cell in cells)
     by_pair = {(cell["learned"], cell["used"], cell["target"]): cell for cell in cells}
-    head = ["learned from, used on", *(f"recall {target:g}" for target in TARGETS)]
+    head = ["learned from", "used on", "reviews", *(f"recall {target:g}" for target in TARGETS)]
     lines = (
-        [f"{learned}, {used}"] + [_transfer(by_pair[learned, used, target]) for target in TARGETS]
-        for learned, used in pairs
+        [learned, used, str(reviews)]
+        + [
+            f"{_cell(cell)}; {_cell(cell['fallback'])}"
+            for target in TARGETS
+            for cell in [by_pair[learned, used, target]]
+        ]
+        for learned, used, reviews in pairs
     )
-    return table(head, lines)
+    return table(head, lines, text=2)
 
 
-def _transfer(cell: Mapping[str, Any]) -> str:
-    short = round((1 - cell["held"]) * cell["reviews"])
-    noticed = f"; warned in {cell['noticed']} of {short} short" if short else ""
-    return f"{_cell(cell)}{noticed}"
+def _worst(cells: list[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the direction that reaches the recall least often, and how far the warnings help."""
+    worst = min(cells, key=lambda cell: cell["held"])
+    after = min(cells, key=lambda cell: cell["fallback"]["held"])
+    short = [round((1 - cell["held"]) * cell["reviews"]) for cell in cells]
+    kept = sum(cell["held"] >= 0.9 for cell in cells)
+    then = sum(cell["fallback"]["held"] >= 0.9 for cell in cells)
+    return {
+        "worst_learned": worst["learned"],
+        "worst_used": worst["used"],
+        "worst_recall": f"{worst['target']:g}",
+        "worst_held": share(worst["held"]),
+        "worst_fallback": share(worst["fallback"]["held"]),
+        "after": share(after["fallback"]["held"]),
+        "short": str(sum(short)),
+        "noticed": str(sum(cell["noticed"] for cell in cells)),
+        "directions": str(len(cells)),
+        "kept_directions": str(kept),
+        "fallback_directions": str(then),
+    }
 
 
 def _prices(prices: list[Mapping[str, Any]]) -> str:
@@ -183,6 +213,12 @@ def _prices(prices: list[Mapping[str, Any]]) -> str:
     return table(head, lines)
 
 
+def _promised(rule: str) -> float | None:
+    """Return the percentage that a rule with a learned level promises."""
+    found = re.search(r"(\d+) %", rule)
+    return float(found[1]) if _by_design(rule) and found else None
+
+
 def draw() -> None:
     """Draw what each rule reads against how often it reaches the recall."""
     rows = _rows(read("stop"))
@@ -192,7 +228,7 @@ def draw() -> None:
                 points = [rows[rule, target] for rule in rules]
                 axes.plot(
                     [point["read"] for point in points],
-                    [100 * point["held"] for point in points],
+                    [_promised(rule) or 100 * rows[rule, target]["held"] for rule in rules],
                     style,
                     color=colour,
                     label=name,
@@ -202,5 +238,5 @@ def draw() -> None:
             axes.set_xlabel("share of the documents read")
             axes.set_xlim(0, 1.05)
             axes.set_ylim(30, 105)
-        panels[0].set_ylabel("rankings that reach it, %")
+        panels[0].set_ylabel("rankings that reach it, %\n(learned rules: as promised)")
         panels[-1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5))

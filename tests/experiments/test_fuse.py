@@ -11,7 +11,7 @@ from support import ROOT, importorskip
 importorskip("matplotlib")
 
 import paretocut as pc
-from experiments.fuse import measure, methods
+from experiments.fuse import methods, report
 from experiments.results import read
 
 
@@ -45,20 +45,21 @@ def test_measures_are_those_of_ir_measures() -> None:
 
 
 def test_gains_are_those_of_the_means_with_intervals_around_them() -> None:
-    rng = np.random.default_rng(1)
-    rows = [
-        {"a": {"f1": x + 0.1, "map": x}, "b": {"f1": x}} for x in (rng.random(50), rng.random(20))
+    content = read("fuse")
+    whole, low, high = report.gains_of(content)["rrf"][methods.UNJUDGED]["tuned"]
+    means = [
+        np.mean([own["means"][name]["tuned"] for own in content["pairs"].values()])
+        for name in (methods.UNJUDGED, "rrf")
     ]
-    whole, low, high = measure.gain_of(rows, "a", "b", "f1") or []
-    means = [np.mean([row[name]["f1"].mean() for row in rows]) for name in "ab"]
     assert whole == pytest.approx(means[0] / means[1] - 1)
     assert low < whole < high
-    assert measure.gain_of(rows, "a", "b", "map") is None
+    # Rivals without a tuned cut have no such gain.
+    assert "tuned" not in report.gains_of(content)["rrf"]["DBSF"]
 
 
 def test_the_guide_says_what_was_measured() -> None:
     content = read("fuse")
-    gain, low, _ = content["gains"][measure.BETTER][methods.UNJUDGED]["tuned"]
+    gain, low, _ = report.gains_of(content)[methods.BETTER][methods.UNJUDGED]["tuned"]
     guide = " ".join((ROOT / "docs" / "fuse.md").read_text(encoding="utf-8").split())
     assert f"on {len(content['pairs'])} pairs of real runs: tuned F1 is {100 * gain:.1f} %" in guide
     assert low > 0

