@@ -739,8 +739,8 @@ def test_warnings_are_those_of_the_method_that_decides() -> None:
 
 def test_the_example_opens_without_a_file() -> None:
     run = plain(views.run_view(example_run()))
-    assert (run["lists"], run["measured"], run["queries_without"]) == (36, 24, 12)
-    assert "12 of the 36 queries have no relevant result" in run["verdict"]
+    assert (run["lists"], run["measured"], run["queries_without"]) == (74, 50, 24)
+    assert "24 of the 74 queries have no relevant result" in run["verdict"]
 
 
 def test_saved_judgements_are_qrels(tmp_path: Path) -> None:

@@ -951,7 +951,7 @@ def test_the_headline_compares_the_default_with_others_and_no_model_that_saw_the
     # Tile, table and `evaluate` have the same number, and say of which queries.
     tile = page.locator(".tile").last.inner_text().split("\n")
     assert tile[:2] == [f"{mean:.3f}", "mean F1 of Default"]
-    assert "over all 24 queries" in tile[-1]
+    assert "over all 50 queries" in tile[-1]
     rows = page.locator(".methods tbody tr")
     assert rows.first.locator("td.best").inner_text() == f"{mean:.3f}"
     assert "fitted on these" in rows.last.inner_text()
@@ -1010,9 +1010,9 @@ def test_an_unjudged_run_invites_to_judge_and_the_start_has_an_example(
         page = opened(address)
         assert faults(page) == []
         page.get_by_role("button", name="Try the example").click()
-        page.locator("#verdict", has_text="12 of the 36 queries have no relevant result").wait_for()
+        page.locator("#verdict", has_text="24 of the 74 queries have no relevant result").wait_for()
         cells = page.locator(".refusals tbody tr").first.locator("td").all_inner_texts()
-        assert cells == ["24 (100 %)", "0 (0 %)"]
+        assert cells == ["50 (100 %)", "0 (0 %)"]
 
 
 def test_rows_are_one_line_high_on_a_phone_and_tables_show_that_they_scroll(
@@ -1084,4 +1084,4 @@ def test_the_report_is_for_paper(example: Path, opened: Any, tmp_path: Path) -> 
     assert len(pages) <= 8
     heads = [at for at, text in enumerate(pages) if "fewest to most" in text]
     assert len(heads) >= 2, "a table that goes on has its headings again"
-    assert "The first 30 of 36 queries" in done.stdout
+    assert "The first 30 of 74 queries" in done.stdout

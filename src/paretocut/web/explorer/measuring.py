@@ -22,6 +22,7 @@ LEARNED = "learned"
 """Key of the method that learns from the judgements."""
 
 _FOLDS = 5  # also the fewest judged lists on which learning is measured
+_EXACT = 1000  # lists whose intervals are those of `evaluate`, to the last digit
 _TEACHING = 250_000  # results to learn from, at most; learning from them takes a second
 
 
@@ -130,7 +131,7 @@ def learned(
         ceiling=("oracle",) if whole else (),
         baseline=None,
         confidence=0.95,
-        resamples=1000,
+        resamples=10_000 if judged.size <= _EXACT else 1000,
         seed=0,
         guess=guess,
         elsewhere=elsewhere[judged],

@@ -51,6 +51,6 @@ export function showStart(opened) {
   byId("start").replaceChildren(
     el("div", { class: "welcome" }, el("h1", {}, "How many results should a search return?"),
       el("p", { class: "lead" }, "Open a ranked list, drag the cut, and see what each choice means. Nothing leaves this machine."),
-      el("p", {}, example, el("span", { class: "lead" }, " 36 questions about Python's functions, 24 of them with judgements.")),
+      el("p", {}, example, el("span", { class: "lead" }, " Judged questions about Python's functions, and some without an answer.")),
       el("section", { class: "card" }, form)));
 }
