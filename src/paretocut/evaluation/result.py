@@ -11,49 +11,12 @@ from typing import Any
 import numpy as np
 
 from paretocut import metrics
-from paretocut.evaluation.verdict import verdict_of
+from paretocut.evaluation.verdict import Summary, verdict_of
 from paretocut.lists import BoolArray, FloatArray, IntArray
 from paretocut.metrics.curves import is_share
 from paretocut.metrics.significance import bootstrap_interval, holm, sign_flip_test
 from paretocut.schema.drawn import Drawn
 from paretocut.schema.parameters import check_choice
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """One line of the table: a truncator under a metric.
-
-    Attributes
-    ----------
-    metric, truncator
-        Their names.
-    mean
-        Mean over queries; the value of a query is the mean over its splits.
-    std
-        Standard deviation of the means of the splits; None with a single split.
-    low, high
-        Bootstrap interval of the mean, over queries.
-    gain
-        Mean minus that of the baseline; None without one.
-    pvalue
-        Of a paired sign-flip test against the baseline, Holm-corrected over the truncators of
-        the metric; None for the baseline itself and the ceiling.
-    mean_k
-        Mean number of results kept.
-    empty
-        Share of the lists with nothing kept.
-    """
-
-    metric: str
-    truncator: str
-    mean: float
-    std: float | None
-    low: float
-    high: float
-    gain: float | None
-    pvalue: float | None
-    mean_k: float
-    empty: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)

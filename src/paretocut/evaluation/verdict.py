@@ -3,23 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from paretocut.lists import BoolArray
 from paretocut.metrics.significance import holm, sign_flip_test
 
-if TYPE_CHECKING:
-    from paretocut.evaluation.result import Evaluation, Summary
-
 DEFAULT = "default"
 """Name of what `paretocut.cut_batch` does without options, as a method of a comparison."""
 _LABELS = {DEFAULT: "the default", "consensus": "learned Consensus"}
 
 
-def verdict_of(evaluation: Evaluation, metric: str, labels: Mapping[str, str]) -> str:
-    """Return which truncator is best, if the queries can tell, and what must be known besides.
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """One line of the table: a truncator under a metric.
+
+    Attributes
+    ----------
+    metric, truncator
+        Their names.
+    mean
+        Mean over queries; the value of a query is the mean over its splits.
+    std
+        Standard deviation of the means of the splits; None with a single split.
+    low, high
+        Bootstrap interval of the mean, over queries.
+    gain
+        Mean minus that of the baseline; None without one.
+    pvalue
+        Of a paired sign-flip test against the baseline, Holm-corrected over the truncators of
+        the metric; None for the baseline itself and the ceiling.
+    mean_k
+        Mean number of results kept.
+    empty
+        Share of the lists with nothing kept.
+    """
+
+    metric: str
+    truncator: str
+    mean: float
+    std: float | None
+    low: float
+    high: float
+    gain: float | None
+    pvalue: float | None
+    mean_k: float
+    empty: float
+
+
+def verdict_of(evaluation: Any, metric: str, labels: Mapping[str, str]) -> str:
+    """Return which truncator of an `Evaluation` is best, if the queries can tell.
 
     Of truncators that cannot be told apart the first is preferred, so the simplest should come
     first; the baseline, or else the default, comes before all others.
@@ -60,16 +95,17 @@ def without_answer(nothing: Mapping[str, BoolArray], queries: int) -> str:
     return said + "."
 
 
-def _empty(evaluation: Evaluation, metric: str, line: Summary) -> BoolArray:
+def _empty(evaluation: Any, metric: str, line: Summary) -> BoolArray:
     """Return for which of the queries without an answer nothing is kept, in every split."""
     kept = np.bincount(evaluation.query, weights=evaluation.cuts(metric, line.truncator))
-    return np.asarray(kept == 0)[evaluation.unanswered]
+    nothing: BoolArray = (kept == 0)[evaluation.unanswered]
+    return nothing
 
 
 class _Words:
     """The words for the lines of one table."""
 
-    def __init__(self, evaluation: Evaluation, metric: str, labels: Mapping[str, str]) -> None:
+    def __init__(self, evaluation: Any, metric: str, labels: Mapping[str, str]) -> None:
         self.evaluation, self.metric, self.labels = evaluation, metric, labels
         self.unit = "F1" if metric == "f1" else metric
         kind = "mean" if evaluation.unknown is None else "estimated mean"
