@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
 
-import numpy as np
 from fastapi import FastAPI
 from pydantic import BaseModel
 from pydantic_core import to_json
@@ -52,14 +51,11 @@ def in_blocks(
         yield 0, lists
         return
     RankedLists.of_scores(lists, higher_is_better, who=who)  # errors name the list of the request
-    offsets, start = lists.offsets, 0
-    while start < len(lists):
+    offsets = lists.offsets
+    for start, stop in lists.blocks(_BLOCK):
         deadline.check()
-        reach = int(np.searchsorted(offsets, offsets[start] + _BLOCK, side="right"))
-        stop = max(start + 1, reach - 1)
         values = lists.values[offsets[start] : offsets[stop]]
         yield start, Ragged.unchecked(values, offsets[start : stop + 1] - offsets[start])
-        start = stop
 
 
 @dataclass(frozen=True)
