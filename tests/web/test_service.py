@@ -20,7 +20,7 @@ from paretocut.truncators import Consensus, FixedK, Truncator, from_text
 
 httpx = importorskip("httpx")
 pa = importorskip("pyarrow")
-for needed in ("fastapi", "uvicorn", "prometheus_client"):
+for needed in ("starlette", "msgspec", "uvicorn", "prometheus_client"):
     importorskip(needed)
 
 WORDS = ["ferns grow in shade", "roses like full sun", "moss needs water", "oaks grow slowly"]
