@@ -15,7 +15,12 @@ from support import ROOT, missing
 
 from experiments import pages
 
-EXPERIMENTS = sorted(path.parent.name for path in (ROOT / "experiments").glob("*/__main__.py"))
+# The frozen test has no page before it ran.
+EXPERIMENTS = sorted(
+    path.parent.name
+    for path in (ROOT / "experiments").glob("*/__main__.py")
+    if any(path.parent.glob("results*"))
+)
 EVIDENCE = ROOT / "docs" / "evidence"
 BY_HAND = {EVIDENCE / "research-notes.md"}
 SHORT = 1200  # words
