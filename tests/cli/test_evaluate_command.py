@@ -149,6 +149,7 @@ def test_some_depths_are_compared_without_naming_any(
         (["--cost", "0.1"], "--cost needs --reranked, got 0.1 alone"),
         (["--reranked", "b", "--metrics", "f1"], "--metrics must be left out with --reranked"),
         (["--reranked", "b", "--fuse", "c"], "--fuse must be left out with --reranked"),
+        (["--fuse", "c", "--metrics", "f1"], "with --fuse, because each run finds other ones"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(

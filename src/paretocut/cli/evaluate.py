@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import sys
 import warnings
 from argparse import ArgumentParser, Namespace
@@ -54,7 +55,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     arguments.add_judgements(parser)
     text = f"methods to evaluate (default: {len(_METHODS)}, one of each kind that needs no extra)"
     option(parser, "--methods METHOD", text, nargs="+")
-    text = "metrics to train for and to report (default: f1 penalized_dcg)"
+    text = (
+        "metrics to train for and to report (default: f1 penalized_dcg; f1/collection with --fuse)"
+    )
     option(parser, "--metrics METRIC", text, nargs="+")
     option(parser, "--baseline METHOD", "method to test against (default: the first)")
     option(parser, "--splits N", "random splits", positive_int, default=5)
@@ -86,12 +89,13 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> None:
     # Bad words are found before any file is read.
-    named = args.metrics or ["f1", "penalized_dcg"]
+    named = args.metrics or ["f1/collection" if args.fuse else "f1", "penalized_dcg"]
     metrics = [pc.metrics.get(metric) for metric in named]
     usual = _DEPTHS if args.reranked else _IN_PART if args.unjudged == "unknown" else _METHODS
     texts = args.methods or usual
     methods = {text: arguments.method_of(text, "--methods", named[0]) for text in texts}
     _check_reranked(args)
+    _check_fused(args)
     names = arguments.short_names([args.run, *args.fuse])
     missing = "empty" if args.fuse else "drop"
     runs = {name: arguments.read_judged(args, x, missing=missing) for name, x in names.items()}
@@ -141,6 +145,16 @@ def _check_reranked(args: Namespace) -> None:
             )
     if args.cost is not None and not args.reranked:
         raise InvalidParameterError(f"--cost needs --reranked, got {args.cost} alone")
+
+
+def _check_fused(args: Namespace) -> None:
+    # Each run finds other relevant documents: a recall of its own list would compare nothing.
+    listed = [x for x in args.metrics or () if re.fullmatch(r"f[\d.]+|recall", x)]
+    if args.fuse and listed:
+        raise InvalidParameterError(
+            "--metrics must count the relevant documents of the collection with --fuse, because "
+            f"each run finds other ones: f1/collection, for example, got {listed[0]}"
+        )
 
 
 def _reranked(args: Namespace) -> pc.metrics.Metric:
