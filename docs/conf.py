@@ -4,6 +4,7 @@ import re
 from importlib.metadata import version as version_of
 from pathlib import Path
 
+from sphinx.util.inspect import TypeAliasForwardRef
 from sphinx.util.nodes import make_refnode
 
 project = "paretocut"
@@ -37,6 +38,7 @@ autodoc_type_aliases = {
         *("CurveFunction", "FuseLike", "MetricLike", "TruncatorsLike"),
     )
 }
+TypeAliasForwardRef.__repr__ = lambda alias: alias.name  # also in a union, and for properties
 default_role = "py:obj"  # a name in backticks is a link to it
 napoleon_google_docstring = False
 napoleon_use_ivar = True
@@ -59,8 +61,9 @@ def plain_signature(app, what, name, obj, options, signature, returns):
     """
     if what == "class" and signature and re.search(r"\b_\w+:", signature):
         return "", returns
-    written_out = r"TypeAliasForwardRef\('(\w+)'\)|<function (\w+)[^>]*>"
-    return tuple(text and re.sub(written_out, r"\1\2", text) for text in (signature, returns))
+    return tuple(
+        text and re.sub(r"<function (\w+)[^>]*>", r"\1", text) for text in (signature, returns)
+    )
 
 
 def short_name(app, env, node, contents):

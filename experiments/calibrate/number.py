@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from experiments.compare.consensus.pretrain import corpus, elsewhere
+from experiments.compare.consensus.pretrain import Taught, corpus, elsewhere
 from experiments.data import ROOT, RUNS, load
 from experiments.texts import systems
 from paretocut import metrics
@@ -23,7 +23,7 @@ from paretocut.lists import Ragged, RankedLists
 from paretocut.relevance.beliefs import beliefs_about, believed_cuts, stated
 from paretocut.relevance.scale import Scale
 from paretocut.truncators.consensus import unjudged
-from paretocut.truncators.consensus.pretrain import Pretrained
+from paretocut.truncators.consensus.pretrained import Pretrained
 from paretocut.truncators.consensus.untrained import upper_third
 
 __all__ = ["Bench", "learn", "leave_one_out", "priors", "ship", "tuned"]
@@ -170,13 +170,11 @@ def priors(bench: Bench) -> list[Pretrained | None]:
 
 def tuned(lists: RankedLists, prior: Pretrained | None, folds: int = 5, seed: int = 0) -> Array:
     """Return F1 of each list, cut by `Consensus` fitted on the judgements of the other folds."""
-    from paretocut.truncators import Consensus
-
     fold = np.random.default_rng(seed).permutation(len(lists)) % min(folds, len(lists))
     values = np.empty(len(lists))
     for k in np.unique(fold):
         inside = np.flatnonzero(fold == k)
-        fitted = Consensus(pretrained=prior).fit(lists[np.flatnonzero(fold != k).tolist()])
+        fitted = Taught(pretrained=prior).fit(lists[np.flatnonzero(fold != k).tolist()])
         own = lists[inside.tolist()]
         values[inside] = metrics.f1(own, fitted.predict(own))
     return values

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import torch
@@ -14,7 +14,6 @@ from paretocut.schema.kinds import Real, Whole
 from paretocut.truncators import AttnCut, Training
 from paretocut.truncators.neural.batches import Batch
 from paretocut.truncators.neural.networks import BiLSTM, CutNetwork, Encoder, inside
-from paretocut.truncators.neural.tensor_shapes import bilstm, encoder, linear
 from paretocut.truncators.neural.truncator import Normalization
 
 __all__ = ["MtCut", "MtCutNetwork"]
@@ -109,17 +108,8 @@ class MtCut(AttnCut):
     def _settings(self, inputs: int) -> dict[str, Any]:
         return {**super()._settings(inputs), "experts": self.experts}
 
-    def _network(self) -> nn.Module:
-        return MtCutNetwork(**self.network_)
-
-    def _shapes(self, inputs: int) -> Iterator[tuple[str, tuple[int, ...]]]:
-        yield "start", (inputs,)
-        yield from bilstm("lstm", inputs, self.width, self.layers)
-        for i in range(self.experts):
-            yield from encoder(f"experts.{i}", 2 * self.width, 1)
-        for task in range(3):  # cut, relevance, order
-            yield from linear(f"gates.{task}", 2 * self.width, self.experts)
-            yield from linear(f"decide.{task}", 2 * self.width, 1)
+    def _network(self, settings: Mapping[str, Any]) -> nn.Module:
+        return MtCutNetwork(**settings)
 
     def _loss(self, output: Tensor, batch: Batch) -> Tensor:
         cut, relevance, order = output.unbind(dim=-1)

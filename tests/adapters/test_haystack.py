@@ -95,11 +95,11 @@ def test_few_documents_are_fine(count: int) -> None:
 
 def test_the_wrong_direction_is_refused() -> None:
     distances = sorted(scores())
-    with pytest.raises(InvalidScoresError, match="ParetoCut: results must come best first"):
+    with pytest.raises(InvalidScoresError, match="ParetoCut: scores must not come worst first"):
         component().run(documents_with(distances))
     kept = component(higher_is_better=False).run(documents_with(distances))["documents"]
     assert len(kept) == pc.cut(distances, higher_is_better=False).k
-    with pytest.raises(InvalidScoresError, match="must come best first"):
+    with pytest.raises(InvalidScoresError, match="must not come worst first"):
         component(higher_is_better=False).run(documents_with(distances[::-1]))
 
 

@@ -146,7 +146,7 @@ def test_async_retrieval_gives_the_same(name: str, store: Any) -> None:
 
 def test_the_wrong_direction_is_refused(name: str, store: Any) -> None:
     retriever = retriever_over(store, higher_is_better=not higher_is_better(name))
-    with pytest.raises(InvalidScoresError, match="ParetoCutRetriever: results must come best"):
+    with pytest.raises(InvalidScoresError, match="ParetoCutRetriever: scores must not come worst"):
         retriever.invoke("?")
     said = retriever_over(store, higher_is_better=higher_is_better(name)).invoke("?")
     shown = retriever_over(store).invoke("?")
@@ -293,7 +293,7 @@ def test_compressor_refuses_distances_in_the_order_of_similarities() -> None:
     from paretocut.adapters.langchain import ParetoCutCompressor
 
     documents = documents_with(np.linspace(0.1, 2.0, 20).tolist())
-    with pytest.raises(InvalidScoresError, match="must come best first"):
+    with pytest.raises(InvalidScoresError, match="must not come worst first"):
         ParetoCutCompressor().compress_documents(documents, "?")
     ParetoCutCompressor(higher_is_better=False, min_k=1).compress_documents(documents[:9], "?")
 

@@ -130,11 +130,13 @@ def test_few_nodes_are_fine(count: int) -> None:
 
 def test_the_wrong_direction_is_refused() -> None:
     distances = sorted(scores())
-    with pytest.raises(InvalidScoresError, match="ParetoCutPostprocessor: results must come best"):
+    with pytest.raises(
+        InvalidScoresError, match="ParetoCutPostprocessor: scores must not come worst"
+    ):
         postprocessor().postprocess_nodes(nodes_with(distances))
     kept = postprocessor(higher_is_better=False).postprocess_nodes(nodes_with(distances))
     assert len(kept) == pc.cut(distances, higher_is_better=False).k
-    with pytest.raises(InvalidScoresError, match="must come best first"):
+    with pytest.raises(InvalidScoresError, match="must not come worst first"):
         postprocessor(higher_is_better=False).postprocess_nodes(nodes_with(distances[::-1]))
 
 

@@ -105,7 +105,7 @@ def test_lists_that_were_fitted_as_distances_are_asked_as_distances() -> None:
     assert np.mean(pvalues <= 0.05) < 0.1
     with pytest.raises(InvalidScoresError, match=r"must hold distances, as those .*, got scores"):
         background.pvalue(RankedLists(-distances))
-    with pytest.raises(InvalidScoresError, match="must come best first, with rising scores"):
+    with pytest.raises(InvalidScoresError, match="distances must not come worst first"):
         background.pvalue(distances[:, ::-1])
 
 

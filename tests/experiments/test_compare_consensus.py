@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ from experiments.data import RUNS, Run, load
 from experiments.results import read
 from paretocut import metrics
 from paretocut.truncators import Consensus, Oracle, ScoreThreshold
+from paretocut.truncators.consensus.features import DESIGN
 
 
 @pytest.fixture(scope="module")
@@ -220,6 +222,39 @@ def test_all_keys_are_those_of_the_vote() -> None:
     from paretocut.truncators.consensus.vote import all_rules
 
     assert list(dict.fromkeys(name for name, *_ in all_rules().names())) == list(variants.KEYS)
+
+
+def sloping(queries: int, seed: int) -> pc.RankedLists:
+    """Return lists whose relevance follows the min-max score with log-odds -3 + 5 x."""
+    rng = np.random.default_rng(seed)
+    scores = -np.sort(-rng.gamma(2.0, size=(queries, 100)), axis=1)
+    low, high = scores[:, -1:], scores[:, :1]
+    logits = -3 + 5 * (scores - low) / (high - low)
+    return pc.RankedLists(scores, rng.random(scores.shape) < 1 / (1 + np.exp(-logits)))
+
+
+def test_pretraining_makes_what_is_shipped_in_form() -> None:
+    made = pretrain.pretrain({"a": [sloping(20, 0)], "b": [sloping(20, 1), sloping(10, 2)]})
+    shipped = json.loads(pretrain.TARGET.read_text())
+    assert asdict(made).keys() == shipped.keys()
+    for metric in ("f1", "penalized_dcg"):
+        both = (*made.values[metric].values(), *shipped["values"][metric].values())
+        assert len({len(row) for row in both}) == 1
+        assert np.isfinite(both).all()
+    for name in ("coef", "coef_without_raw", "center", "spread"):
+        assert len(getattr(made, name)) == len(shipped[name]) == len(DESIGN)
+    assert pretrain.TARGET.stat().st_size < 200_000
+
+
+def test_pretraining_finds_what_the_lists_were_made_with() -> None:
+    made = pretrain.pretrain({"a": [sloping(60, 0)], "b": [sloping(60, 1)]})
+    lists = sloping(20, 3)
+    p = pretrain.Taught("penalized_dcg", pretrained=made).predict_proba(lists).values
+    low, high = (np.repeat([part[i] for part in lists.scores], 100) for i in (-1, 0))
+    truth = -3 + 5 * (lists.scores.values - low) / (high - low)
+    slope, level = np.polyfit(truth, np.log(p / (1 - p)), 1)
+    assert slope == pytest.approx(1, abs=0.1)
+    assert level == pytest.approx(0, abs=0.5)
 
 
 def test_every_variant_differs_by_what_its_name_says() -> None:

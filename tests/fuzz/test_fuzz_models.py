@@ -18,7 +18,6 @@ from support import importorskip
 import paretocut as pc
 from paretocut import truncators as tr
 from paretocut.errors import DataFormatError, ParetocutError
-from paretocut.truncators.consensus import pretrain
 
 MUTANTS = 20_000
 SEED = 20260115
@@ -78,7 +77,6 @@ def models() -> dict[str, Callable[[], Any]]:
         "estimate": lambda: tr.Consensus().fit(bare),
         "judged in part": lambda: tr.Consensus().fit(in_part),
         "number": lambda: tr.Consensus(expect=3.0).fit(bare),
-        "pretrained": lambda: tr.Consensus("penalized_dcg", pretrained=pretrain({"x": [lists]})),
         "conformal": lambda: tr.Conformal(tr.GlobalK(), level=0.3).fit(lists),
         "accept": lambda: tr.Accept(0.3, name="x").fit(lists),
         "gated": lambda: tr.Gated(tr.Consensus(), background()),
@@ -125,7 +123,7 @@ ODD: list[Any] = [
     {"$truncator": {"class": "Oracle", "params": {}, "learned": {}}},
     {"$truncator": {"class": "os.system", "params": {"x": 1}, "learned": {}}},
     {"$truncator": {"class": "Truncator", "params": {}, "learned": {}}},
-    {"$background": {}}, {"$background": None}, {"$pretrained": {}}, {"$pretrained": "/etc/passwd"},
+    {"$background": {}}, {"$background": None}, {"$background": "/etc/passwd"},
 ]  # fmt: skip
 
 

@@ -166,7 +166,7 @@ PARAMS: dict[str, Callable[[Draw], Any]] = {
     "level": of(0.1, 0.9), "loss": of("fnr", "fdr"), "seed": of(0, 7),
     "train": of(0.5, 1e-9), "max_error": of(0.3, 1e-9), "confidence": of(0.95, 1e-9),
     "truncated": of(True, False), "max_iter": of(1, 5), "if_unsure": of("keep", "drop"),
-    "pretrained": of(None), "base": of(None, "minmax", "global_k", "knee"),
+    "base": of(None, "minmax", "global_k", "knee"),
     **RULE, **{name: FIT[name] for name in ("transform", "selection", "refit", "min_window")},
 }  # fmt: skip
 NAMES = [name for name in tr.names() if tr._REGISTRY[name][0] not in tr._NEURAL]
@@ -291,7 +291,8 @@ def _fuse(draw: Draw) -> Any:
         )
     pools = {"method": of("z", "minmax", "rrf", "surprise"), "weights": odd_array, "depth": number}
     if draw.random() < 0.5:
-        return pc.fuse(given, **some(draw, **pools)).scores.values
+        fused = pc.fuse(given, **some(draw, **pools))
+        return getattr(fused, "lists", fused).scores.values  # plain numbers are an answer
     pools.pop("method")
     fusion = pc.fusion.Fusion(**some(draw, **pools))
     return fusion.fit(given).fuse(given).scores.values

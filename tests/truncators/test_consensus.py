@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib.resources
 import itertools
-import json
 import math
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import paretocut as pc
 from paretocut import metrics
-from paretocut.errors import DataFormatError, InvalidParameterError, InvalidScoresError
+from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists import RankedLists
 from paretocut.relevance.constants import Constants
 from paretocut.truncators import Consensus, GlobalK, ScoreThreshold
-from paretocut.truncators.consensus import Pretrained, pretrain
 from paretocut.truncators.consensus.expected import expected_curve
-from paretocut.truncators.consensus.features import DESIGN
 
 
 def simulated(queries: int, seed: int, *, depth: int = 100) -> RankedLists:
@@ -240,55 +234,6 @@ def test_vote_is_not_far_from_the_best_simple_rule_on_new_lists(seed: int) -> No
     assert ours > best - 0.01
 
 
-def test_pretraining_makes_what_is_shipped_in_form() -> None:
-    made = pretrain({"a": [simulated(20, 0)], "b": [simulated(20, 1), simulated(10, 2)]})
-    source = importlib.resources.files("paretocut").joinpath("data/zero_shot.json")
-    shipped = json.loads(source.read_text())
-    assert made.to_dict().keys() == shipped.keys()
-    assert Pretrained.from_dict(shipped).to_dict() == shipped
-    for metric in ("f1", "penalized_dcg"):
-        both = (*made.values[metric].values(), *shipped["values"][metric].values())
-        assert len({len(row) for row in both}) == 1
-        assert np.isfinite(both).all()
-    for name in ("coef", "coef_without_raw", "center", "spread"):
-        assert len(getattr(made, name)) == len(shipped[name]) == len(DESIGN)
-    assert len(source.read_bytes()) < 200_000
-
-
-def test_pretraining_finds_what_the_lists_were_made_with() -> None:
-    made = pretrain({"a": [simulated(60, 0)], "b": [simulated(60, 1)]})
-    lists = simulated(20, 3)
-    p = Consensus("penalized_dcg", pretrained=made).predict_proba(lists).values
-    low, high = (np.repeat([part[i] for part in lists.scores], 100) for i in (-1, 0))
-    truth = -3 + 5 * (lists.scores.values - low) / (high - low)
-    slope, level = np.polyfit(truth, np.log(p / (1 - p)), 1)
-    assert slope == pytest.approx(1, abs=0.1)
-    assert level == pytest.approx(0, abs=0.5)
-
-
-def test_pretrained_data_is_read_from_a_path_and_saved_with_the_truncator(tmp_path: Path) -> None:
-    made = pretrain({"a": [simulated(20, 0)]})
-    made.save(tmp_path / "elsewhere.json")
-    truncator = Consensus("penalized_dcg", pretrained=tmp_path / "elsewhere.json")
-    lists = simulated(10, 1)
-    cuts = truncator.predict(lists)
-    np.testing.assert_array_equal(Consensus("penalized_dcg", pretrained=made).predict(lists), cuts)
-    truncator.save(tmp_path / "model.json")
-    (tmp_path / "elsewhere.json").unlink()
-    again = pc.load(tmp_path / "model.json")
-    assert again.pretrained == made
-    np.testing.assert_array_equal(again.predict(lists), cuts)
-
-
-def test_a_model_file_cannot_name_a_path_to_be_read(tmp_path: Path) -> None:
-    Consensus().save(tmp_path / "model.json")
-    content = json.loads((tmp_path / "model.json").read_text())
-    content["params"]["pretrained"] = str(tmp_path / "model.json")
-    (tmp_path / "model.json").write_text(json.dumps(content))
-    with pytest.raises(DataFormatError, match="pretrained must be the content of a file, got"):
-        pc.load(tmp_path / "model.json")
-
-
 def test_a_subclass_may_have_other_constants() -> None:
     class Fewer(Consensus):
         constants = Constants(share=0.1, number_spread=0.0)
@@ -313,5 +258,3 @@ def test_every_metric_has_an_untrained_cut(metric: str, expect: float | None) ->
 def test_bad_parameters_are_named() -> None:
     with pytest.raises(InvalidParameterError, match=r"expect must be in \(0, inf\), got -1"):
         Consensus(expect=-1).predict([[1.0]])
-    with pytest.raises(InvalidParameterError, match="pretrained must be the path of"):
-        Consensus("penalized_dcg", pretrained={"level": 1}).predict([[1.0]])

@@ -20,7 +20,7 @@ from paretocut.truncators import Consensus, FixedK, Truncator, from_text
 
 httpx = importorskip("httpx")
 pa = importorskip("pyarrow")
-for needed in ("fastapi", "uvicorn", "prometheus_client"):
+for needed in ("starlette", "msgspec", "uvicorn", "prometheus_client"):
     importorskip(needed)
 
 WORDS = ["ferns grow in shade", "roses like full sun", "moss needs water", "oaks grow slowly"]
@@ -164,11 +164,11 @@ def test_methods_that_learn_can_be_compared(client: Any) -> None:
 
 
 def test_a_method_names_no_file(client: Any, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("secret")
-    method = f"consensus:metric=penalized_dcg,pretrained={tmp_path / 'file'}"
+    pc.truncators.FixedK(3).save(tmp_path / "file")
+    method = f"consensus:metric=accuracy,base={tmp_path / 'file'}"
     answer = client.post("/v1/cut", json={"scores": simulated(1)[0].tolist(), "method": method})
     assert answer.status_code == 422
-    assert "pretrained must be left out" in answer.json()["error"]["message"]
+    assert "base must be a truncator" in answer.json()["error"]["message"]
 
 
 def test_a_model_decides_under_its_name(client: Any, folder: Path) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import paretocut as pc
 from experiments.compare.consensus.lists import found
-from experiments.compare.consensus.pretrain import corpus
+from experiments.compare.consensus.pretrain import Taught, corpus
 from experiments.compare.consensus.variants import drawn_lists, halves
 from experiments.compare.methods.choice import CEILING
 from experiments.data import Run
@@ -22,8 +22,7 @@ from paretocut.relevance.beliefs import levels_for, upper_part
 from paretocut.relevance.constants import CONSTANTS
 from paretocut.relevance.logistic import sigmoid
 from paretocut.relevance.scale import Scale
-from paretocut.truncators import Consensus
-from paretocut.truncators.consensus import Pretrained
+from paretocut.truncators.consensus.pretrained import Pretrained
 from paretocut.truncators.threshold import normalize_scores
 
 __all__ = ["bounds", "calibration"]
@@ -130,7 +129,7 @@ def calibration(runs: Lists, known: Mapping[str, Pretrained]) -> dict[str, Any]:
     sums = np.zeros((3, edges.size - 1))
     errors = []
     for run, lists in runs.items():
-        model = Consensus("penalized_dcg", pretrained=known[corpus(run.family)])
+        model = Taught("penalized_dcg", pretrained=known[corpus(run.family)])
         own = np.zeros_like(sums)
         for train, test in halves(drawn_lists(lists)):
             p = model.fit(train).predict_proba(test).values

@@ -8,6 +8,7 @@ tested on the other, five times both ways; twenty times where queries are few an
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 import paretocut as pc
 from experiments.cache import hash_lists, library, remember
 from experiments.compare.consensus.homemade import fresh
-from experiments.compare.consensus.pretrain import all_lists, corpus
+from experiments.compare.consensus.pretrain import Taught, all_lists, corpus
 from experiments.compare.methods import networks
 from experiments.compare.methods.choice import CEILING, METRICS, NEURAL, PROTOCOL
 from experiments.data import Run
@@ -31,8 +32,8 @@ from paretocut.truncators import (
     Surprise,
     Truncator,
 )
-from paretocut.truncators.consensus import EXPECT, Pretrained
-from paretocut.truncators.consensus.pretrain import shipped
+from paretocut.truncators.consensus import EXPECT
+from paretocut.truncators.consensus.pretrained import Pretrained, shipped
 
 SIMPLE: dict[str, Truncator] = {
     "global_k": GlobalK(),
@@ -106,7 +107,7 @@ def tuned(lists: pc.RankedLists, truncator: Truncator, protocol: dict[str, Any])
 
 def _plain(value: Any) -> Any:
     """Return a parameter as plain data: all that was learned elsewhere, not its short name."""
-    return value.to_dict() if isinstance(value, Pretrained) else repr(value)
+    return asdict(value) if isinstance(value, Pretrained) else repr(value)
 
 
 def by_repeat(values: NDArray[Any], lists: pc.RankedLists, protocol: dict[str, Any]) -> Array:
@@ -125,7 +126,7 @@ def table(groups: Mapping[str, Lists], known: Mapping[str, Pretrained]) -> dict[
     for members in groups.values():
         for run, lists in members.items():
             own, protocol = taught(run, known), protocol_of(lists)
-            rules = SIMPLE | {"consensus": Consensus(pretrained=own)}
+            rules = SIMPLE | {"consensus": Taught(pretrained=own)}
             rows: Values = {
                 name: dict(zip(METRICS, tuned(lists, rule, protocol), strict=True))
                 for name, rule in rules.items()
@@ -158,7 +159,7 @@ def untrained(lists: pc.RankedLists, own: Pretrained) -> Iterator[tuple[str, str
         value = metrics.get(metric)
         for name, rule in UNTRAINED.items():
             yield name, metric, value(lists, rule.predict(bare))
-        free = Consensus(metric, pretrained=own)
+        free = Taught(metric, pretrained=own)
         yield "untrained", metric, value(lists, free.predict(bare))
     for name, expect in {
         "told a word": word,
@@ -178,7 +179,7 @@ def curves(groups: Mapping[str, Lists], known: Mapping[str, Pretrained]) -> dict
         for run, lists in (pair for members in groups.values() for pair in members.items()):
             if len(lists) < size + 20:
                 continue
-            rules = rivals | {"consensus": Consensus(pretrained=taught(run, known))}
+            rules = rivals | {"consensus": Taught(pretrained=taught(run, known))}
             rng = np.random.default_rng(size)
             cells: dict[str, list[float]] = {name: [] for name in rules}
             for _ in range(REPEATS):

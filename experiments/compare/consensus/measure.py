@@ -12,7 +12,7 @@ from experiments.command import say
 from experiments.compare.consensus import answers, gap, lists, nested, summary, variants
 from experiments.compare.consensus.pretrain import elsewhere
 from experiments.results import stamp
-from paretocut.truncators.consensus.pretrain import shipped
+from paretocut.truncators.consensus.pretrained import shipped
 
 __all__ = ["measure", "renew"]
 

@@ -31,7 +31,7 @@ from experiments.compare.consensus.variants import KEYS, Varied, drawn_lists, ha
 from experiments.data import Run
 from paretocut import metrics
 from paretocut.truncators import Oracle
-from paretocut.truncators.consensus import Pretrained
+from paretocut.truncators.consensus.pretrained import Pretrained
 
 __all__ = ["RANGES", "folds", "measure", "settings"]
 

@@ -7,16 +7,52 @@ tables never use it for these: each is tested with what the others taught.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from experiments.cache import hash_lists, library, remember
 from experiments.compare.consensus.homemade import made
 from experiments.compare.kinds import collection
 from experiments.data import ROOT, RUNS, Run, load
+from paretocut import metrics
 from paretocut.lists import RankedLists
-from paretocut.truncators.consensus import Pretrained, pretrain
+from paretocut.relevance.constants import CONSTANTS
+from paretocut.relevance.logistic import ridge_logistic
+from paretocut.relevance.scale import Scale
+from paretocut.schema.kinds import Either, Instance
+from paretocut.truncators import Consensus
+from paretocut.truncators.consensus.features import DESIGN, design_of
+from paretocut.truncators.consensus.pretrained import Pretrained, shipped
+from paretocut.truncators.consensus.vote import LEARNED, rule_values, unit, where
 
 TARGET = ROOT / "src" / "paretocut" / "data" / "zero_shot.json"
+
+
+class Taught(Consensus):
+    """`Consensus` with the knowledge of some collections; None for what ships."""
+
+    parameters: ClassVar = {**Consensus.parameters, "pretrained": Either(Instance(Pretrained))}
+
+    def __init__(
+        self,
+        metric: Any = "f1",
+        *,
+        expect: Any = None,
+        pretrained: Pretrained | None = None,
+        base: Any = None,
+        judge_errors: Any = None,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(metric, expect=expect, base=base, judge_errors=judge_errors, seed=seed)
+        self.pretrained = pretrained
+
+    def prior(self) -> Pretrained:
+        """Return what this one was taught."""
+        return self.pretrained or shipped()
 
 
 def all_lists() -> dict[Run, RankedLists]:
@@ -54,7 +90,69 @@ def elsewhere(runs: Mapping[Run, RankedLists]) -> dict[str, Pretrained]:
     }
 
 
+def pretrain(collections: Mapping[str, Sequence[RankedLists]]) -> Pretrained:
+    """Return what `Consensus` learns from other collections.
+
+    Parameters
+    ----------
+    collections
+        Judged runs of each collection. Collections count alike, and so do the runs of one.
+    """
+    values: dict[str, dict[str, list[float]]] = {metric: {} for metric in LEARNED}
+    designs, relevant, weights = [], [], []
+    for name, runs in collections.items():
+        scales = [Scale.of(run.merit) for run in runs]
+        merits = [scale.apply(run.merit) for run, scale in zip(runs, scales, strict=True)]
+        for metric, learned in LEARNED.items():
+            means = []
+            for run, merit, scale in zip(runs, merits, scales, strict=True):
+                curves = metrics.get(metric).curves(run)
+                means.append(rule_values(merit, scale, curves).mean(axis=0) / unit(curves))
+            mean = np.mean(means, axis=0)[where(learned)]
+            values[metric][name] = np.round(mean, 4).tolist()
+        for run, merit, scale in zip(runs, merits, scales, strict=True):
+            rank = merit.ranks + 1
+            dense = rank <= CONSTANTS.dense
+            kept = dense | (rank % CONSTANTS.step == 0)
+            stands_for = np.where(dense, 1, CONSTANTS.step)[kept]  # results like it
+            designs.append(design_of(merit, scale)[kept])
+            relevant.append(run.relevant.values[kept])
+            weights.append(100 * stands_for / rank[kept] / (len(runs) * len(run)))
+    design = np.concatenate(designs)
+    center, spread = design.mean(axis=0), design.std(axis=0)
+    center[0], spread = 0.0, np.where(spread > 1e-3, spread, 1.0)
+    # Each run has a level of its own as well: how often results are relevant is not a property of
+    # scores, and must not be taken for one.
+    levels = np.repeat(np.eye(len(designs)), [len(part) for part in designs], axis=0)
+    full = np.concatenate([(design - center) / spread, levels], axis=1)
+
+    penalty = np.ones(full.shape[1])
+    penalty[0] = 0.01  # the level that runs share is no part of their own
+
+    def regression(table: NDArray[Any]) -> list[float]:
+        coef = ridge_logistic(
+            table,
+            np.concatenate(relevant),
+            penalty=penalty,
+            towards=np.zeros(table.shape[1]),
+            weight=np.concatenate(weights),
+        )
+        rounded: list[float] = np.round(coef[: len(DESIGN)], 4).tolist()
+        return rounded
+
+    raw = [DESIGN.index(name) for name in ("raw", "best_raw")]
+    coef = regression(full)
+    full[:, raw] = 0.0
+    return Pretrained(
+        coef,
+        regression(full),
+        np.round(center, 4).tolist(),
+        np.round(spread, 4).tolist(),
+        values,
+    )
+
+
 def ship() -> None:
     """Learn from every list, and write what ships."""
     content = learned((run.family, lists) for run, lists in all_lists().items())
-    TARGET.write_text(json.dumps(content.to_dict(), separators=(",", ":")) + "\n", encoding="utf-8")
+    TARGET.write_text(json.dumps(asdict(content), separators=(",", ":")) + "\n", encoding="utf-8")

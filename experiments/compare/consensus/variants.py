@@ -14,17 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 import paretocut as pc
-from experiments.compare.consensus.pretrain import corpus
+from experiments.compare.consensus.pretrain import Taught, corpus
 from experiments.compare.methods.choice import CEILING
 from experiments.data import Run
 from paretocut import metrics
 from paretocut.relevance.constants import CONSTANTS, Constants
 from paretocut.relevance.scale import Scale
 from paretocut.truncators import Consensus, Oracle
-from paretocut.truncators.consensus import Pretrained
 from paretocut.truncators.consensus.features import DESIGN
 from paretocut.truncators.consensus.fully_judged import Vote
-from paretocut.truncators.consensus.pretrain import shipped, values_elsewhere
+from paretocut.truncators.consensus.pretrained import Pretrained, values_elsewhere
 from paretocut.truncators.consensus.vote import Rules, all_rules, drawn, elected, rule_values, unit
 
 __all__ = ["FULL", "MOST", "Varied", "drawn_lists", "halves", "measure"]
@@ -39,7 +38,7 @@ KEYS = (
 Lists = Mapping[Run, pc.RankedLists]
 
 
-class Varied(Consensus):
+class Varied(Taught):
     """`Consensus` with other constants, for F1 also with a vote on some of the keys, or none.
 
     ``changed`` holds constants by name; ``without``, names of keys that may not be elected; and
@@ -81,7 +80,7 @@ class Varied(Consensus):
         curves = metrics.get(self.metric).curves(lists)
         values = rule_values(scale.apply(lists.merit), scale, curves)
         totals = len(curves) * drawn(values, rng, draws or 1)
-        elsewhere = values_elsewhere(self.pretrained or shipped(), "f1", rng, draws or 1)
+        elsewhere = values_elsewhere(self.prior(), "f1", rng, draws or 1)
         totals += self.constants.pseudo_queries * unit(curves) * elsewhere
         left_out = [name in changed.get("without", ()) for name, *_ in all_rules().names()]
         totals[left_out] = -np.inf

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from experiments.cache import hash_files, remember
 from experiments.command import Again, say
+from experiments.compare.consensus.pretrain import Taught
 from experiments.compare.kinds import METRIC, collection, mean_of, weights
 from experiments.compare.methods import networks, ours
 from experiments.compare.methods.choice import (
@@ -37,7 +38,7 @@ from paretocut.decisions.options import EXPECT
 from paretocut.evaluation import Evaluation, evaluate
 from paretocut.lists import RankedLists
 from paretocut.truncators import Consensus, Truncator, make
-from paretocut.truncators.consensus import Pretrained
+from paretocut.truncators.consensus.pretrained import Pretrained
 
 __all__ = ["again", "domains", "measure", "renew", "seeds"]
 
@@ -137,7 +138,7 @@ def seeds() -> list[dict[str, Any]]:
         protocol = PROTOCOL | {"metrics": (METRIC,), "seed": seed}
         gains = []
         for run, lists in small.items():
-            pair = {"ours": Consensus(pretrained=known[run]), "rival": make("minmax")}
+            pair = {"ours": Taught(pretrained=known[run]), "rival": make("minmax")}
             mine, other = evaluate(pair, lists, **protocol).values[0, :2].mean(axis=1)
             gains.append(mine / other - 1)
         ahead = sum(one > 0 for one in gains)
@@ -181,7 +182,7 @@ def table(run: Run, lists: RankedLists, known: Pretrained | None, jobs: int) -> 
     """Return the evaluation of all truncators on a run, from disk if there."""
     # The splits follow from the seed alone: truncators evaluated one by one share them.
     ceiling = evaluate([CEILING], lists, **PROTOCOL)
-    consensus = evaluated(run, lists, "consensus", Consensus(pretrained=known), jobs, known)
+    consensus = evaluated(run, lists, "consensus", Taught(pretrained=known), jobs, known)
     found: dict[str, Any] = {"consensus": consensus, **ours.unjudged(lists, known, ceiling.query)}
     for name, truncator in methods(lists).items():
         if name in NEURAL:
@@ -214,7 +215,7 @@ def evaluated(
         "min_grade": run.min_grade,
         "protocol": PROTOCOL,
         "truncator": repr(truncator),
-        "known": known and known.to_dict(),
+        "known": known and asdict(known),
         "code": hash_files(sources(truncator)),
     }
 

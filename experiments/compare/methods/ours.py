@@ -14,13 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.compare.consensus.homemade import made
-from experiments.compare.consensus.pretrain import corpus, learned
+from experiments.compare.consensus.pretrain import Taught, corpus, learned
 from experiments.compare.methods.choice import METRICS
 from experiments.data import RUNS, Run
 from paretocut import metrics
 from paretocut.lists import RankedLists
-from paretocut.truncators import Consensus
-from paretocut.truncators.consensus import Pretrained
+from paretocut.truncators.consensus.pretrained import Pretrained
 
 __all__ = ["elsewhere", "unjudged"]
 
@@ -41,7 +40,7 @@ def unjudged(
     number = float(lists.relevant.count(lists.relevant.values).mean())
     found = {}
     for name, expect in (("consensus_told", number), ("consensus_untrained", None)):
-        models = [Consensus(metric, expect=expect, pretrained=known) for metric in METRICS]
+        models = [Taught(metric, expect=expect, pretrained=known) for metric in METRICS]
         cuts = [model.predict(bare) for model in models]
         values = [metrics.get(metric)(lists, k) for metric, k in zip(METRICS, cuts, strict=True)]
         found[name] = {

@@ -402,7 +402,13 @@ class Quantile(RankedRule):
         )
 
     def warnings(self, total: int, depth: float, share: float | None) -> tuple[str, ...]:
-        """Return how the review differs from the earlier ones: see `Rule.warnings`."""
+        """Return how a review differs from the earlier ones.
+
+        Parameters
+        ----------
+        total, depth, share
+            How many documents it has, the share read, and the share of finds among those, if any.
+        """
         known, found = self._known(), []
 
         def differs(here: str, low: str, high: str) -> None:

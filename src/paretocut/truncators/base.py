@@ -18,7 +18,7 @@ from paretocut.decisions.cuts import Cut, Cuts, Evidence, Tails, as_scores, deci
 from paretocut.decisions.options import check_bounds
 from paretocut.decisions.warnings import diagnose, named
 from paretocut.errors import InvalidParameterError, InvalidScoresError, NotFittedError
-from paretocut.lists import IntArray, Ragged, RaggedLike, RankedLists
+from paretocut.lists import IntArray, Ragged, RaggedLike, RankedList, RankedLists
 from paretocut.metrics import Metric
 from paretocut.schema.drawn import Drawn
 from paretocut.schema.files import decode, encode, save_model
@@ -293,7 +293,7 @@ class Truncator(Drawn, ABC):
 
     def cut(
         self,
-        scores: ArrayLike,
+        scores: ArrayLike | RankedList,
         *,
         query: str | None = None,
         higher_is_better: bool | None = None,
@@ -305,7 +305,8 @@ class Truncator(Drawn, ABC):
         Parameters
         ----------
         scores
-            Scores of one list in any order, except that five or more must not come worst first.
+            Scores of one list in any order, except that ten or more must not come worst first; or a
+            `RankedList`, which knows its direction.
         query
             Text of the query. Truncators calibrated for lexical scores need it; others ignore it.
         higher_is_better
@@ -314,6 +315,9 @@ class Truncator(Drawn, ABC):
             Bounds on the number kept, whatever is decided.
         """
         bounds = check_bounds("cut", min_k, max_k)
+        if isinstance(scores, RankedList):
+            higher_is_better = _own_direction(scores, higher_is_better, "cut")
+            scores = scores.scores
         up = self._up(higher_is_better, "cut")
         values = as_scores(scores, who="cut")
         bare = Ragged.unchecked(values, np.array([0, values.size]))
@@ -336,8 +340,8 @@ class Truncator(Drawn, ABC):
         ----------
         lists
             `RankedLists`, which know their direction, or bare scores in any layout that they take.
-            The order of the results does not matter, except that bare lists of five or more results
-            must not come worst first.
+            The order of the results does not matter, except that bare lists must not as a whole
+            come worst first.
         queries
             Texts of the queries, one per list; see `cut`.
         higher_is_better
@@ -347,12 +351,7 @@ class Truncator(Drawn, ABC):
         """
         bounds = check_bounds("cut_batch", min_k, max_k)
         if isinstance(lists, RankedLists):
-            if higher_is_better is False:
-                raise InvalidParameterError(
-                    "higher_is_better must be left out for RankedLists, which know their "
-                    "direction; got False",
-                    who="cut_batch",
-                )
+            _own_direction(lists, higher_is_better, "cut_batch")
             return self._cuts(lists, bounds, queries=queries)
         bare = Ragged.from_any(lists, dtype=np.float64)
         up = self._up(higher_is_better, "cut_batch")
@@ -562,6 +561,17 @@ def _ranked(lists: RankedLists | RaggedLike, who: str) -> RankedLists:
     if isinstance(lists, RankedLists):
         return lists
     return RankedLists.of_scores(Ragged.from_any(lists, dtype=np.float64), True, who=who)[0]
+
+
+def _own_direction(lists: RankedList | RankedLists, given: bool | None, who: str) -> bool:
+    """Return the direction of ranked lists; another one must not be given."""
+    if given not in (None, lists.higher_is_better):
+        raise InvalidParameterError(
+            f"higher_is_better must be left out for {type(lists).__name__}, which knows its "
+            f"direction, {lists.higher_is_better}; got {given}",
+            who=who,
+        )
+    return lists.higher_is_better
 
 
 def _same(value: Any, default: Any) -> bool:

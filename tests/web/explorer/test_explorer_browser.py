@@ -770,7 +770,7 @@ def test_the_table_and_the_chart_say_where_one_is(files: Path, opened: Any, tmp_
         curve = pc.metrics.f1.curve(lists[i].relevant, lists[i].num_relevant)
         page.get_by_text(f"best F1: {np.argmax(curve)}", exact=True).wait_for()
     page.get_by_role("button", name="Next →").click()
-    page.get_by_text("The explorer does not answer.").wait_for()
+    page.locator("#note", has_text="The explorer does not answer.").wait_for()
     deep = planted(2, 300, judged=False)
     pc.io.write_trec(tmp_path / "deep.txt", deep)
     pc.io.write_qrels(tmp_path / "deep.qrels", deep.with_relevance([[None] * 280 + [1] * 20] * 2))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -17,29 +16,19 @@ from paretocut.metrics import MetricLike
 from paretocut.relevance.constants import CONSTANTS, Constants
 from paretocut.relevance.judged import Relevance, check_errors
 from paretocut.relevance.scale import Scale
-from paretocut.schema.files import load_model
 from paretocut.schema.kinds import Either, Instance, Kind, Sizes, Whole
 from paretocut.schema.parameters import shown
 from paretocut.truncators.base import METRIC, TRUNCATOR, Truncator
 from paretocut.truncators.consensus.expected import is_f_beta
 from paretocut.truncators.consensus.fully_judged import Judged, Vote
 from paretocut.truncators.consensus.partly_judged import PartlyJudged
-from paretocut.truncators.consensus.pretrain import Pretrained, shipped
+from paretocut.truncators.consensus.pretrained import Pretrained, shipped
 from paretocut.truncators.consensus.strategy import Setting, Strategy
 from paretocut.truncators.consensus.unjudged import Estimated
 from paretocut.truncators.consensus.untrained import Stated, Untrained
 from paretocut.truncators.evidence import Taught
 
 _UNTRAINED, _STATED = Untrained(Scale()), Stated(Scale())
-
-
-class _PretrainedKind(Kind):
-    """None, the object, or the path of its file."""
-
-    def check(self, value: Any, sizes: Sizes) -> Any:
-        if value is not None and not isinstance(value, (str, os.PathLike, Pretrained)):
-            raise ValueError("the path of a file that pretrain(...).save wrote")
-        return value
 
 
 class _ErrorsKind(Kind):
@@ -66,9 +55,6 @@ class Consensus(Truncator):
     base
         For accuracy only: the truncator that cuts lists with an answer, fitted with the rest; None
         keeps such a list whole.
-    pretrained
-        What ``pretrain`` made of other collections: the path of the file, or the object itself;
-        None for what is shipped. A saved truncator stores the content, not the path.
     judge_errors
         For lists judged in part: the share of relevant results that the judge misses, and the share
         of irrelevant ones that the judge calls relevant. None estimates the second from the
@@ -115,7 +101,6 @@ class Consensus(Truncator):
         "metric": METRIC,
         "expect": Either(OPTIONS["expect"].kind),
         "base": Either(TRUNCATOR),
-        "pretrained": _PretrainedKind(),
         "judge_errors": _ErrorsKind(),
         "seed": Whole(),
     }
@@ -128,14 +113,12 @@ class Consensus(Truncator):
         *,
         expect: Literal["one", "few", "dozens", "hundreds"] | float | None = None,
         base: Truncator | None = None,
-        pretrained: str | os.PathLike[str] | Pretrained | None = None,
         judge_errors: tuple[float, float] | None = None,
         seed: int = 0,
     ) -> None:
         self.metric = metric
         self.expect = expect
         self.base = base
-        self.pretrained = pretrained
         self.judge_errors = judge_errors
         self.seed = seed
 
@@ -187,22 +170,6 @@ class Consensus(Truncator):
                 f"got {shown(self.base)}"
             )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return class, parameters and what was learned as plain data."""
-        if isinstance(self.pretrained, (str, os.PathLike)):
-            # The content, not the path: a model must not make its reader open another file.
-            whole = self._copy()
-            whole.pretrained = self._elsewhere()
-            return whole.to_dict()
-        return super().to_dict()
-
-    @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> Self:
-        """Return the truncator, which opens no other file; see `Truncator.from_dict`."""
-        if isinstance(content["params"].get("pretrained"), str):
-            raise ValueError("pretrained must be the content of a file, got the path of one")
-        return super().from_dict(content)
-
     @property
     def state(self) -> dict[str, Kind]:
         metric = metrics.get(self.metric)
@@ -252,6 +219,10 @@ class Consensus(Truncator):
     def decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
         return self._strategy().decide(self._setting(), lists)
 
+    def prior(self) -> Pretrained:
+        """Return the knowledge from other collections; a subclass may have other knowledge."""
+        return shipped()
+
     def _strategy(self) -> Strategy:
         if hasattr(self, "learned_"):
             return self.learned_
@@ -262,7 +233,7 @@ class Consensus(Truncator):
             metric=metrics.get(self.metric),
             expect=self.expect,
             base=self.base,
-            elsewhere=self._elsewhere,
+            elsewhere=self.prior,
             judge_errors=self.judge_errors,
             seed=self.seed,
             constants=self.constants,
@@ -276,14 +247,6 @@ class Consensus(Truncator):
             )
         assert isinstance(self.learned_, PartlyJudged)
         return self.learned_.relevance
-
-    def _elsewhere(self) -> Pretrained:
-        if self.pretrained is None:
-            return shipped()
-        if isinstance(self.pretrained, Pretrained):
-            return self.pretrained
-        found: Pretrained = load_model(self.pretrained, "pretrained")
-        return found
 
 
 def _judged_in_full(lists: RankedLists, constants: Constants) -> Any:

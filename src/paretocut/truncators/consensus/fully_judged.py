@@ -19,7 +19,7 @@ from paretocut.schema.kinds import Either, Kind, Made, Real
 from paretocut.truncators.base import Fitted, Truncator
 from paretocut.truncators.consensus.accuracy import AnswerModel
 from paretocut.truncators.consensus.expected import best_expected, is_linear
-from paretocut.truncators.consensus.pretrain import values_elsewhere
+from paretocut.truncators.consensus.pretrained import values_elsewhere
 from paretocut.truncators.consensus.regression import (
     COEF,
     COVARIANCE,

@@ -20,7 +20,7 @@ from paretocut.relevance.scale import Scale
 from paretocut.schema.files import decode, encode, register
 from paretocut.schema.kinds import Flag, Kind, Real, checked
 from paretocut.truncators.base import Truncator
-from paretocut.truncators.consensus.pretrain import Pretrained
+from paretocut.truncators.consensus.pretrained import Pretrained
 from paretocut.truncators.evidence import Taught
 
 _SCALE: dict[str, Kind] = {"logit": Flag(), "center": Real(), "spread": Real(above=0)}

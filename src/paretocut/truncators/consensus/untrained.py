@@ -16,7 +16,7 @@ from paretocut.relevance.beliefs import believed_cuts, stated, upper_part
 from paretocut.relevance.constants import CONSTANTS, Constants
 from paretocut.relevance.scale import Scale
 from paretocut.truncators.consensus.expected import best_expected, is_f_beta
-from paretocut.truncators.consensus.pretrain import Pretrained, shipped, values_elsewhere
+from paretocut.truncators.consensus.pretrained import Pretrained, shipped, values_elsewhere
 from paretocut.truncators.consensus.strategy import Setting, Strategy
 from paretocut.truncators.consensus.vote import Rules, elected, winner
 from paretocut.truncators.evidence import Clause
@@ -103,6 +103,8 @@ class _Ranges:
         if top == values[-1]:
             return "all scores are equal" if n > 1 else "it is the only result"
         share, at = self.constants.share, min(k, n - 1)
+        if abs(low) < 1e-12 * abs(top) and low != values[-1]:
+            low = 0.0  # a difference of rounding errors
         numbers = (float(values[at]), top - (share * top - share * low), top, low)
         score, least, best, last = distinct(*(self.sign * number for number in numbers))
         side = "above" if (k == n) == (self.sign > 0) else "below"

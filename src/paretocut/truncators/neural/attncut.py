@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -11,12 +10,11 @@ from paretocut.errors import InvalidParameterError
 from paretocut.metrics import MetricLike
 from paretocut.schema.kinds import Real, Whole
 from paretocut.truncators.neural.batches import Batch
-from paretocut.truncators.neural.tensor_shapes import bilstm, encoder, linear
 from paretocut.truncators.neural.training import Training
 from paretocut.truncators.neural.truncator import NeuralTruncator, Normalization
 
 if TYPE_CHECKING:
-    from torch import Tensor, nn
+    from torch import Tensor
 
 
 class AttnCut(NeuralTruncator):
@@ -28,10 +26,8 @@ class AttnCut(NeuralTruncator):
         Metric to maximise: a name, a `Metric` or a function; see `paretocut.metrics.get`.
     tau
         Temperature, in units of the metric: a small one makes the best cut the only target.
-    normalize
-        Scale of the scores: "raw", "max", "minmax" or "z"; see `BiCut`.
-    max_steps
-        Largest number of results that the network sees one by one; see `BiCut`.
+    normalize, max_steps
+        As in `BiCut`.
     width, layers, heads, dropout
         The LSTM's units in each direction, its layers, attention heads over its output (they
         must divide twice the width), and the share of units left out while training.
@@ -40,10 +36,8 @@ class AttnCut(NeuralTruncator):
 
     Attributes
     ----------
-    weights_, network_, center_, spread_, output_
-        The network: tensors, sizes, scale of its inputs, and 0 for its only output.
-    history_, epoch_
-        Metric on the held-out lists after each epoch, and the epoch (from 0) that was kept.
+    weights_, network_, center_, spread_, output_, history_, epoch_
+        As in `BiCut`; ``output_`` is 0.
 
     Notes
     -----
@@ -53,10 +47,9 @@ class AttnCut(NeuralTruncator):
     range, such as DCG, ``tau`` should grow with it: at 0.95 the target is nearly the best cut
     alone, the most frequent best cut wins, and that is often "nothing". The published model has
     no ``k = 0`` and also sees statistics of the documents; here a learned row before the list
-    stands for "nothing", and scores are the only input.
-
-    The defaults are the published settings, except for the learning rate (3e-5 there, with many
-    more epochs) and the hidden layer (four times its input).
+    stands for "nothing", and scores are the only input. The defaults are the published settings,
+    except for the learning rate (3e-5 there, with many more epochs) and the hidden layer (four
+    times its input).
 
     References
     ----------
@@ -74,6 +67,7 @@ class AttnCut(NeuralTruncator):
         "tau": Real(above=0),
         "heads": Whole(1),
     }
+    network = "AttnCutNetwork"
 
     def __init__(
         self,
@@ -102,17 +96,6 @@ class AttnCut(NeuralTruncator):
 
     def _settings(self, inputs: int) -> dict[str, Any]:
         return {**super()._settings(inputs), "heads": self.heads}
-
-    def _network(self) -> nn.Module:
-        from paretocut.truncators.neural.networks import AttnCutNetwork
-
-        return AttnCutNetwork(**self.network_)
-
-    def _shapes(self, inputs: int) -> Iterator[tuple[str, tuple[int, ...]]]:
-        yield "start", (inputs,)
-        yield from bilstm("lstm", inputs, self.width, self.layers)
-        yield from encoder("encoder", 2 * self.width, 1)
-        yield from linear("decide", 2 * self.width, 1)
 
     def _loss(self, output: Tensor, batch: Batch) -> Tensor:
         beyond = batch.beyond()

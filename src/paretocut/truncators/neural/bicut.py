@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -13,12 +12,11 @@ from paretocut.lists import FloatArray, IntArray, RankedLists
 from paretocut.metrics import MetricLike
 from paretocut.schema.kinds import Either, Flag, Items, Kind, Real
 from paretocut.truncators.neural.batches import Batch
-from paretocut.truncators.neural.tensor_shapes import bilstm, linear
 from paretocut.truncators.neural.training import Training
 from paretocut.truncators.neural.truncator import NeuralTruncator, Normalization
 
 if TYPE_CHECKING:
-    from torch import Tensor, nn
+    from torch import Tensor
 
 
 _ALPHAS = (0.2, 0.35, 0.5, 0.65, 0.8, 0.9)
@@ -54,7 +52,7 @@ class BiCut(NeuralTruncator):
     alpha_, balance_
         The weight in use, and the ``w_0, w_1`` below of each candidate.
     weights_, network_, center_, spread_, output_
-        The network: tensors, sizes, scale of its inputs, which of its outputs is in use.
+        The network: tensors, sizes, scale of its inputs, and the number of the output in use.
     history_, epoch_
         Metric on the held-out lists after each epoch, and the epoch (from 0) that was kept.
 
@@ -63,13 +61,8 @@ class BiCut(NeuralTruncator):
     Result ``i`` gets a probability ``p_i`` to continue; the loss is ``sum_i w_{y_i} |y_i - p_i|``
     with ``w_0 = alpha / (1 - r)`` and ``w_1 = (1 - alpha) / r``, ``r`` being the share of relevant
     results. The cut is before the first ``p_i < 0.5``, so it can be 0. All candidate weights are
-    trained at once, as outputs of one network. The Surprise paper leaves DCG out for this method,
-    whose loss cannot express it; here any metric can choose the weight.
-
-    Training takes minutes and needs hundreds of judged lists; with fewer, too few are held out to
-    choose from. A single doubtful result near the top ends the list, so DCG is low on lists of
-    mixed quality. The defaults are the published settings, except for the learning rate (1e-4
-    there, with many more epochs) and the weight (0.65 for F1).
+    trained at once, as outputs of one network. The defaults are the published settings, except for
+    the learning rate (1e-4 there, with many more epochs) and the weight (0.65 for F1).
 
     References
     ----------
@@ -90,6 +83,7 @@ class BiCut(NeuralTruncator):
         "alpha": Either(Real(above=0, below=1)),
         "encodings": Flag(),
     }
+    network = "BiCutNetwork"
 
     def __init__(
         self,
@@ -120,16 +114,6 @@ class BiCut(NeuralTruncator):
 
     def _settings(self, inputs: int) -> dict[str, Any]:
         return {**super()._settings(inputs), "outputs": self._outputs()}
-
-    def _network(self) -> nn.Module:
-        from paretocut.truncators.neural.networks import BiCutNetwork
-
-        return BiCutNetwork(**self.network_)
-
-    def _shapes(self, inputs: int) -> Iterator[tuple[str, tuple[int, ...]]]:
-        yield from bilstm("lstm", inputs, self.width, self.layers)
-        yield from linear("decide.0", 2 * self.width, 2 * self.width)
-        yield from linear("decide.3", 2 * self.width, self._outputs())
 
     @property
     def state(self) -> dict[str, Kind]:

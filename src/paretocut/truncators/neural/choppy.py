@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -11,12 +10,11 @@ from paretocut.errors import InvalidParameterError
 from paretocut.metrics import MetricLike
 from paretocut.schema.kinds import Whole
 from paretocut.truncators.neural.batches import Batch
-from paretocut.truncators.neural.tensor_shapes import encoder, linear
 from paretocut.truncators.neural.training import Training
 from paretocut.truncators.neural.truncator import NeuralTruncator, Normalization
 
 if TYPE_CHECKING:
-    from torch import Tensor, nn
+    from torch import Tensor
 
 
 class Choppy(NeuralTruncator):
@@ -26,10 +24,8 @@ class Choppy(NeuralTruncator):
     ----------
     metric
         Metric to maximise: a name, a `Metric` or a function; see `paretocut.metrics.get`.
-    normalize
-        Scale of the scores: "raw", "max", "minmax" or "z"; see `BiCut`.
-    max_steps
-        Largest number of results that the network sees one by one; see `BiCut`.
+    normalize, max_steps
+        As in `BiCut`.
     width, layers, heads, dropout
         The transformer's width, its layers, attention heads in each (they must divide the
         width), and the share of units left out while training.
@@ -38,22 +34,17 @@ class Choppy(NeuralTruncator):
 
     Attributes
     ----------
-    weights_, network_, center_, spread_, output_
-        The network: tensors, sizes, scale of its inputs, and 0 for its only output.
-    history_, epoch_
-        Metric on the held-out lists after each epoch, and the epoch (from 0) that was kept.
+    weights_, network_, center_, spread_, output_, history_, epoch_
+        As in `BiCut`; ``output_`` is 0.
 
     Notes
     -----
     The loss is minus the expected metric, ``-sum_k p_k metric(k)`` over ``k = 0..n``; the cut is
     the most probable ``k``. The published model has no ``k = 0``; here a learned row before the
-    list stands for it. Choose this network for DCG and other metrics that penalise wrong results:
-    it weighs a cut by its value, not by how often it is best. Once one cut has all the probability,
-    the loss is flat, so training can get stuck at one cut for all lists.
-
-    The defaults are the published settings, except for the batch (64 there, with many more epochs),
-    the hidden layers (four times the width) and the vectors of the ranks, which start small: at
-    torch's usual size they drown the scores, and every list gets the same cut.
+    list stands for it. Once one cut has all the probability, the loss is flat, so training can get
+    stuck at one cut for all lists. The defaults are the published settings, except for the batch
+    (64 there, with many more epochs), the hidden layers (four times the width) and the vectors of
+    the ranks, which start small: at torch's usual size they drown the scores.
 
     References
     ----------
@@ -68,9 +59,10 @@ class Choppy(NeuralTruncator):
 
     parameters: ClassVar = {
         **NeuralTruncator.parameters,
-        "width": Whole(3),  # a score, a rank, and room for the learned vector of the rank
+        "width": Whole(3, 10**5),  # a score, a rank, and room for the learned vector of the rank
         "heads": Whole(1),
     }
+    network = "ChoppyNetwork"
 
     def __init__(
         self,
@@ -95,17 +87,6 @@ class Choppy(NeuralTruncator):
     def _settings(self, inputs: int) -> dict[str, Any]:
         own = {"heads": self.heads, "positions": self.max_steps + 1}
         return {**super()._settings(inputs), **own}
-
-    def _network(self) -> nn.Module:
-        from paretocut.truncators.neural.networks import ChoppyNetwork
-
-        return ChoppyNetwork(**self.network_)
-
-    def _shapes(self, inputs: int) -> Iterator[tuple[str, tuple[int, ...]]]:
-        yield "start", (inputs,)
-        yield "position.weight", (self.max_steps + 1, self.width - inputs)
-        yield from encoder("encoder", self.width, self.layers)
-        yield from linear("decide", self.width, 1)
 
     def _loss(self, output: Tensor, batch: Batch) -> Tensor:
         chance = output.masked_fill(batch.beyond(), -np.inf).softmax(dim=1)

@@ -65,13 +65,15 @@ class NeuralTruncator(Truncator):
     parameters: ClassVar[Mapping[str, Kind]] = {
         "metric": METRIC,
         "normalize": Text(NORMALIZATIONS),
-        "max_steps": Whole(2),
-        "width": Whole(1),
-        "layers": Whole(1),
+        "max_steps": Whole(2, 10**6),
+        "width": Whole(1, 10**5),
+        "layers": Whole(1, 100),
         "dropout": Real(0, below=1),
         "training": Instance(Training),
     }
     learns_slowly = True
+    network: ClassVar[str]
+    """Name of the class in `paretocut.truncators.neural.networks`."""
 
     def __init__(
         self,
@@ -93,13 +95,11 @@ class NeuralTruncator(Truncator):
 
     # What subclasses write or change.
 
-    @abstractmethod
-    def _network(self) -> nn.Module:
-        """Return the network that ``network_`` describes."""
+    def _network(self, settings: Mapping[str, Any]) -> nn.Module:
+        from paretocut.truncators.neural import networks
 
-    @abstractmethod
-    def _shapes(self, inputs: int) -> Iterator[tuple[str, tuple[int, ...]]]:
-        """Yield name and shape of each tensor of the network, one after the other."""
+        network: nn.Module = getattr(networks, self.network)(**settings)
+        return network
 
     @abstractmethod
     def _loss(self, output: Tensor, batch: Batch) -> Tensor:
@@ -170,7 +170,7 @@ class NeuralTruncator(Truncator):
             return cuts, why
         torch = self._torch()
         with torch.device("meta"):  # builds the network without drawing random weights for it
-            network = self._network()
+            network = self._network(self.network_)
         weights = {name: torch.from_numpy(array) for name, array in self.weights_.items()}
         network.load_state_dict(weights, assign=True)
         network.to(self.training.device)
@@ -201,17 +201,13 @@ class NeuralTruncator(Truncator):
             raise ValueError(f"the network has {expected}, as its parameters say")
 
     def _check_weights(self, value: Mapping[str, Any], inputs: int) -> None:
-        found = 0
-        for name, shape in self._shapes(inputs):
-            # A file may promise any number of layers; the first that is missing ends the check.
-            if name not in value:
-                raise ValueError(f"there is a tensor {name}")
-            checked({name: Array(shape)}, {name: value[name]})
-            if value[name].dtype != np.float32:
-                raise ValueError(f"{name} is float32, not {value[name].dtype}")
-            found += 1
-        if found != len(value):
-            raise ValueError(f"there are {found} tensors, not {len(value)}")
+        torch = require("torch", feature=type(self).__name__, extra="neural")
+        with torch.device("meta"):  # shapes without memory
+            tensors = self._network(self._settings(inputs)).state_dict()
+        checked({name: Array(tuple(tensor.shape)) for name, tensor in tensors.items()}, value)
+        for name, array in value.items():
+            if array.dtype != np.float32:
+                raise ValueError(f"{name} is float32, not {array.dtype}")
 
     # What the network sees.
 
@@ -286,7 +282,7 @@ class NeuralTruncator(Truncator):
         curves = metrics.get(self.metric).curves(checking)
         # A lone list teaches and checks.
         train = lists[order[held:]] if held < len(lists) else lists
-        network = self._network().to(plan.device)
+        network = self._network(self.network_).to(plan.device)
         optimizer = torch.optim.Adam(network.parameters(), lr=plan.learning_rate)
         batches = self._batches(
             torch, train, min(plan.batch_size, -(-len(train) // _MIN_BATCHES)), rng
