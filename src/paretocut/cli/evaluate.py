@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import re
 import sys
@@ -21,6 +22,7 @@ from paretocut.evaluation import Evaluation, evaluate
 from paretocut.fusion import Fusion, QueryCoverageWarning
 from paretocut.lists import FloatArray, RankedLists
 from paretocut.truncators import Consensus, Truncator
+from paretocut.truncators.consensus.pretrained import shipped
 
 SUMMARY = "find the best cut-off method for a run with judgements"
 DESCRIPTION = """Learns each method from one part of the queries and cuts the others. Prints, for
@@ -84,6 +86,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     spelling = parser.add_mutually_exclusive_group()
     for name in ("json", "markdown", "latex"):
         option(spelling, f"--{name}", f"print the tables as {name}")
+    text = "also write one line for each query, split, method and metric, as CSV"
+    option(parser, "--values FILE", text)
     option(parser, "-q --quiet", "no warnings, no progress bar")
 
 
@@ -114,10 +118,15 @@ def run(args: Namespace) -> None:
     }
     if not args.quiet:
         note(f"{len(methods)} methods: {', '.join(methods)}")
+        if any(isinstance(method, Consensus) for method in methods.values()):
+            known = ", ".join(sorted(shipped().values["f1"]))
+            note(f"consensus learned from these before; a table on one flatters it: {known}")
     if args.fuse:
         result = _evaluate_fused(runs, methods, metrics, protocol)
     else:
         result = evaluate(methods, lists, metrics, **protocol)
+    if args.values:
+        _write_values(args.values, result)
     spelling = next((name for name in ("json", "markdown", "latex") if getattr(args, name)), None)
     if spelling is not None:
         text = getattr(result, f"to_{spelling}")()
@@ -125,6 +134,14 @@ def run(args: Namespace) -> None:
         default = _default(args, lists, metrics[0], result.query_ids)
         text = f"{result}\n\n{result.verdict(result.metrics[0], default)}"
     sys.stdout.write(f"{text}\n")
+
+
+def _write_values(path: str, result: Evaluation) -> None:
+    rows = result.to_records()
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def _default(
