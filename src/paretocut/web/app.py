@@ -42,7 +42,7 @@ def create_app(
     """
     pool = ThreadPoolExecutor(threads or os.cpu_count() or 1, "paretocut")
     service = Service(models or Models(), limits or Limits(), pool)
-    health = _json(Health(version=VERSION, models=service.models.names))
+    health = _json(Health("ok", VERSION, service.models.names))
     described = _json(description(secured=token is not None))
 
     async def healthz(request: Request) -> Response:
