@@ -53,7 +53,7 @@ def add_explored(parser: ArgumentParser, *, needed: bool = True) -> None:
     text = "more runs of the same queries, to be fused with RUN; the page shows the scores of each"
     option(parser, "--fuse RUN", text, nargs="+", default=[])
     text = "metric that methods are measured and learned by"
-    option(parser, "--metric METRIC", text, default="f1")
+    option(parser, "--metric METRIC", f"{text} (default: f1; f1/collection with --fuse)")
     arguments.add_query_texts(parser, "the page shows them")
     option(parser, "--corpus FILE", "texts of the documents, in the same form")
 
@@ -117,7 +117,8 @@ def exploration(
 
     if args.unanswered and args.qrels is None:
         raise InvalidParameterError("--unanswered must come with QRELS, got none")
-    metric = pc.metrics.get(args.metric).name
+    # A run gains nothing from relevant documents that it did not find, as in `evaluate --fuse`.
+    metric = pc.metrics.get(args.metric or ("f1/collection" if args.fuse else "f1")).name
     saved = arguments.named_files("--model", args.model)
     models = {name: load_decider(path) for name, path in saved.items()}
     files = arguments.short_names([args.run, *args.fuse])

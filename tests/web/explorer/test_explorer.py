@@ -678,7 +678,7 @@ def test_fused_runs_have_the_numbers_of_evaluate(tmp_path: Path) -> None:
     session = exploration(build_parser().parse_args(["explore", *words]))
     out = tmp_path / "table.json"
     with out.open("w") as file, contextlib.redirect_stdout(file):
-        assert main(["evaluate", *words, "--json", "--metrics", session.metric]) == 0
+        assert main(["evaluate", *words, "--json"]) == 0
     lines = json.loads(out.read_text())["summary"]
     means = {line["truncator"]: line["mean"] for line in lines}
     row = next(m for m in views.run_view(session)["methods"] if m["key"] == "default")
