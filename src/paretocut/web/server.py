@@ -175,12 +175,16 @@ def _supervise(settings: Settings, own: socket.socket) -> int:
         # Workers bind sockets of their own. Of a shared one, the first worker to wake takes nearly
         # all connections. This one never listens; it keeps the port.
         own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-    spawn = multiprocessing.get_context("spawn")
+    known = "forkserver" in multiprocessing.get_all_start_methods()
+    start_method: Any = multiprocessing.get_context("forkserver" if known else "spawn")
+    if known:
+        # It has everything imported, so that a dead worker is replaced in no time.
+        start_method.set_forkserver_preload(["__main__", __name__])
     workers: list[Any] = []
     code: int | None = None  # known as soon as all are to end
 
     def start() -> None:
-        worker = spawn.Process(target=_worker, args=(settings, address if each else own))
+        worker = start_method.Process(target=_worker, args=(settings, address if each else own))
         worker.start()
         workers.append(worker)
         if code is not None:  # a signal came meanwhile
