@@ -55,11 +55,11 @@ class Truncator(Drawn, ABC):
     """
 
     parameters: ClassVar[Mapping[str, Kind]] = {}
-    """What each argument of the constructor may be."""
+    """Kinds of the constructor's arguments."""
     instead_of_fit: ClassVar[tuple[str, ...]] = ()
     """Parameters of which any one makes learning unnecessary."""
     reads_scores: ClassVar[bool] = True
-    """Whether what was learned from similarities means nothing for distances."""
+    """Whether a model learned from similarities is refused for distances."""
     needs_relevance: ClassVar[bool] = False
     """Whether `decide` looks at the judgements of the lists, as only a ceiling does."""
     learns_slowly: ClassVar[bool] = False
@@ -76,7 +76,7 @@ class Truncator(Drawn, ABC):
         super().__init_subclass__(**kwargs)
         refuse_impostor(cls)
 
-    # What a subclass writes.
+    # Written by a subclass.
 
     @abstractmethod
     def decide(self, lists: RankedLists) -> Decided:
@@ -106,10 +106,10 @@ class Truncator(Drawn, ABC):
 
     @property
     def state(self) -> Mapping[str, Kind]:
-        """What each attribute set by `learn` may be, which a saved file is checked against."""
+        """Kinds of the attributes set by `learn`; a saved file is checked against them."""
         return {}
 
-    # What anybody may ask.
+    # Asked by anybody.
 
     @property
     def label(self) -> str:
@@ -149,7 +149,7 @@ class Truncator(Drawn, ABC):
         return False
 
     def check(self) -> None:
-        """Raise InvalidParameterError for a parameter outside what is allowed."""
+        """Raise InvalidParameterError for a parameter that is not allowed."""
         who = type(self).__name__
         for name, kind in self.parameters.items():
             check(kind, getattr(self, name), who=who, name=name)
@@ -165,10 +165,10 @@ class Truncator(Drawn, ABC):
                 "before it decides, got lists to cut first"
             )
 
-    # What decisions ask for.
+    # Called by decisions.
 
     def decision(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
-        """Return what `decide` returns, checked, and with evidence in any case.
+        """Return the checked numbers of `decide`, always with evidence.
 
         Parameters
         ----------
@@ -233,11 +233,11 @@ class Truncator(Drawn, ABC):
 
     @property
     def taught(self) -> Taught:
-        """What it learned from."""
+        """How many queries it learned from, judged or not."""
         return Taught(self.queries_)
 
     def result_values(self, lists: RankedLists) -> Ragged:
-        """Return one number per result, never rising down a list: what `Conformal` thresholds.
+        """Return one number per result, never rising down a list, for `Conformal`.
 
         Keeping the results whose number is at least ``t`` gives a nested family of cuts. By default
         it is the predicted cut, stretched or shrunk by a common factor; ``t = 1`` is the cut
@@ -257,7 +257,7 @@ class Truncator(Drawn, ABC):
         """Whether `fit` must come before `result_values`."""
         return self.learns
 
-    # What is the same for all.
+    # The same for all.
 
     def fit(self, lists: RankedLists) -> Self:
         """Return the truncator itself, after learning from judged lists.
@@ -424,7 +424,7 @@ class Truncator(Drawn, ABC):
         save_model(path, "truncator", self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return class, parameters and what was learned as plain data."""
+        """Return class, parameters and learned attributes as plain data."""
         params = self.get_params(deep=False)
         learned = {
             name: getattr(self, name)
@@ -504,7 +504,7 @@ class Truncator(Drawn, ABC):
         queries: Sequence[str] | None,
         order: Ragged | None = None,
     ) -> Cuts:
-        decider = self._copy()  # what is learned or set later changes nothing
+        decider = self._copy()  # later changes do not reach this decision
         if not decider.trusted:
             decider.check()
             decider.require_fitted()
@@ -521,7 +521,7 @@ class Truncator(Drawn, ABC):
             )
 
     @classmethod
-    @cache  # every decision tells what decided, with its parameters
+    @cache  # every decision names its truncator with its parameters
     def _defaults(cls) -> dict[str, Any]:
         parameters = inspect.signature(cls).parameters.values()
         return {parameter.name: parameter.default for parameter in parameters}
@@ -533,7 +533,7 @@ class Truncator(Drawn, ABC):
         return copied
 
     def _kinds_of_learned(self) -> dict[str, Kind]:
-        """Return what each learned value may be: `state`, and what `fit` sets itself."""
+        """Return the kinds of the learned attributes: `state`, and those that `fit` sets."""
         if not self.learns:
             return {}
         common: dict[str, Kind] = {"queries_": Whole(1, size="queries")}

@@ -154,7 +154,7 @@ def _pick(runs: list[_Mixture], choice: IntArray) -> _Mixture:
 
 
 def _sums(scores: Ragged, values: FloatArray) -> FloatArray:
-    # No list here is empty, which is what reduceat asks for.
+    # No list here is empty, as reduceat requires.
     return np.add.reduceat(values, scores.offsets[:-1])
 
 

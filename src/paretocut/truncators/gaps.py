@@ -208,7 +208,7 @@ class TopP(Truncator):
     p
         Largest cumulative probability, in (0, 1].
     temperature
-        What scores are divided by before the softmax.
+        Divisor of the scores before the softmax.
 
     Notes
     -----

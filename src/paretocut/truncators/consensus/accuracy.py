@@ -24,7 +24,7 @@ _KNOTS = 21
 _NORMAL = np.array([NormalDist().inv_cdf((i + 0.5) / _KNOTS) for i in range(_KNOTS)])
 # Log-odds per standard deviation of the best score that few lists are drawn towards.
 _SLOPE = 1.0
-# What a file may hold; the knots are the scores at eight ranks, and the log of their range.
+# Kinds of the saved values; the knots are the scores at eight ranks, and the log of their range.
 _STATE: dict[str, Kind] = {
     "knots": Items(Items(Real(), size=_KNOTS), size=_RANKS.size + 1),
     "least": Real(above=0),
@@ -104,7 +104,7 @@ class AnswerModel:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> AnswerModel:
-        """Return the model that `to_dict` gave."""
+        """Return the model that a file describes."""
         return cls(**checked(_STATE, content))
 
 
@@ -120,7 +120,7 @@ def _columns(levels: FloatArray, least: float) -> FloatArray:
 
 
 def _table(columns: FloatArray, knots: FloatArray) -> FloatArray:
-    """Return what is regressed on: the columns within their knots, and their normal scores."""
+    """Return the regressors: the columns within their knots, and their normal scores."""
     raw = np.clip(columns, knots[:, 0], knots[:, -1])
     pairs = zip(columns[:, : _RANKS.size].T, knots[: _RANKS.size], strict=True)
     normal = [np.interp(column, own, _NORMAL) for column, own in pairs]

@@ -1,4 +1,4 @@
-"""Cuts that judged lists teach: a vote for F1, a regression for DCG, a model of answers."""
+"""Strategies for judged lists: a vote for F1, a regression for DCG, a model of answers."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Lesson(NamedTuple):
 
 @dataclass(frozen=True)
 class Judged(Strategy):
-    """What all judged lists teach: the log-odds of relevance.
+    """Base of the strategies for judged lists: the log-odds of relevance.
 
     ``coef`` are the coefficients of the standardised features; ``covariance`` says how uncertain
     they are.
@@ -85,7 +85,7 @@ class Judged(Strategy):
     @classmethod
     @abstractmethod
     def learn(cls, setting: Setting, seen: Lesson) -> dict[str, Any]:
-        """Return what this strategy learns beside the coefficients."""
+        """Return the fields of this strategy beside the coefficients."""
 
     def probabilities(self, setting: Setting, lists: RankedLists) -> Ragged:
         merit = self.scale.apply(lists.merit)

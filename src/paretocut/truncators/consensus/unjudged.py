@@ -25,7 +25,7 @@ from paretocut.truncators.evidence import Clause
 class Estimated(Strategy):
     """By the number of relevant results that unjudged lists suggest.
 
-    ``typical`` is what they say about the logarithm of that number.
+    ``typical`` is the estimated logarithm of that number.
     """
 
     typical: float

@@ -1,4 +1,4 @@
-"""Cuts without a judgement: by the list alone, by a word about it, by what others taught."""
+"""Cuts without a judgement: by the list alone, by a word about it, by other collections."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from paretocut.truncators.evidence import Clause
 
 @dataclass(frozen=True)
 class Untrained(Strategy):
-    """Before any list was seen: the upper third of the range for F1, other collections else."""
+    """Before any list was seen: the upper third of the range for F1, else other collections."""
 
     def decide(self, setting: Setting, lists: RankedLists) -> tuple[IntArray, Evidence]:
         if setting.metric == metrics.f1:
