@@ -88,7 +88,7 @@ class AnswerModel:
             return cls(knots.tolist(), least, prior, [0.0] * _SIZES[-1])
         table = _table(columns, knots)
         center, spread = table.mean(axis=0), table.std(axis=0)
-        spread[spread <= 1e-12 * np.abs(center)] = 1.0
+        spread[spread <= np.maximum(1e-12 * np.abs(center), 1e-150)] = 1.0
         coef = _stacked((table - center) / spread, truth, prior)
         coef[1:] /= spread
         return cls(knots.tolist(), least, float(coef[0] - coef[1:] @ center), coef[1:].tolist())
@@ -111,7 +111,8 @@ class AnswerModel:
 def _levels(scores: Ragged) -> FloatArray:
     """Return the scores at the ranks looked at, the last one where a list is shorter."""
     places = np.minimum(_RANKS, scores.lengths[:, None]) - 1
-    return np.asarray(scores.values[scores.offsets[:-1, None] + places], dtype=np.float64)
+    levels = np.clip(scores.values[scores.offsets[:-1, None] + places], -1e150, 1e150)
+    return np.where(np.abs(levels) < 1e-150, 0.0, levels)  # squares overflow, or vanish
 
 
 def _columns(levels: FloatArray, least: float) -> FloatArray:
