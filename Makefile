@@ -28,7 +28,7 @@ help: ## List these targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  %-10s %s\n", $$1, $$2}'
 
 .PHONY: demo
-demo: $(VENV)/.package ##! Show what paretocut does, on digits bundled with scikit-learn
+demo: $(VENV)/.package ##! Show what paretocut does, on the docstrings of Python
 	$(BIN)/paretocut demo
 
 .PHONY: test
@@ -125,10 +125,10 @@ $(VENV)/.created:
 	$(PIP) install --upgrade 'pip>=25.1'
 	@touch $@
 
-# The package itself, editable, with what its demo needs.
+# The package itself, editable.
 $(VENV)/.package: $(VENV)/.created pyproject.toml CMakeLists.txt tests/constraints.txt $(CXX_FILES)
 	$(PIP) install -c tests/constraints.txt --group build
-	$(PIP) install -c tests/constraints.txt --no-build-isolation --editable '.[demo,cli]'
+	$(PIP) install -c tests/constraints.txt --no-build-isolation --editable '.[cli]'
 	@touch $@
 
 # The tools of development, and most extras.

@@ -97,7 +97,7 @@ def measured() -> dict[str, dict[str, int]]:
     if find_spec("langchain_core") is not None:
         answering = retriever()
         ways["one LangChain answer"] = lambda: answering.invoke("a question")
-    if find_spec("fastapi") is not None:
+    if find_spec("starlette") is not None:
         ways["one POST"] = post()
     return {name: counter.of(function) for name, function in ways.items()}
 

@@ -19,7 +19,6 @@
 
 #include "cuts.hpp"
 #include "fuse.hpp"
-#include "json.hpp"
 #include "kernel.hpp"
 #include "numbers.hpp"
 #include "trec.hpp"
@@ -512,32 +511,6 @@ void register_trec(nb::module_& m) {
           "Grade of every id; judged_as names the judgements of each list, or is negative.");
 }
 
-// --- JSON: the scores of a request ---
-
-nb::object read_scores(nb::bytes text) {
-    const std::string_view whole(text.c_str(), text.size());
-    auto scores = std::make_unique<paretocut::json::Scores>();
-    const auto read = [&] { return paretocut::json::read_scores(whole, *scores); };
-    const bool plain = whole.size() < 8 * kReleaseFrom ? read() : without_interpreter(read);
-    if (!plain) return nb::none();
-    auto& [values, offsets, begin, end] = *scores.get();
-    std::string rest(whole.substr(0, begin));
-    rest.append("[]").append(whole.substr(end));
-    const nb::capsule owner(scores.release(), [](void* p) noexcept {
-        delete static_cast<paretocut::json::Scores*>(p);
-    });
-    return nb::make_tuple(
-        nb::bytes(rest.data(), rest.size()),
-        nb::ndarray<nb::numpy, double>(values.data(), {values.size()}, owner),
-        nb::ndarray<nb::numpy, std::int64_t>(offsets.data(), {offsets.size()}, owner));
-}
-
-void register_json(nb::module_& m) {
-    m.def("read_scores", &read_scores, nb::arg("text"),
-          "The scores of a JSON object: the text with [] in their place, values and offsets; None "
-          "when the text is not plain enough.");
-}
-
 // --- fusion ---
 
 // The lists of one retriever, as paretocut::FuseSource has them; holds on to its arrays.
@@ -642,6 +615,5 @@ NB_MODULE(_kernel, m) {
     register_cuts(m);
     register_lines(m);
     register_trec(m);
-    register_json(m);
     register_fusion(m);
 }

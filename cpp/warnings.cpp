@@ -114,11 +114,14 @@ bool fused(const double* x, std::int64_t n) {
 // rankings and however rounded, most results were found by one ranking only.
 bool reciprocal(const double* x, std::int64_t n) {
     std::int64_t counted = 0, whole = 0;
+    double last = 0.0;
     for (std::int64_t i = 0; i < n; ++i) {
         if (!(x[i] > 1.0 / 400 && x[i] < 1.0 / 10) || (i > 0 && x[i] == x[i - 1])) continue;
-        const double inverse = 1.0 / x[i];
+        const double inverse = 1.0 / x[i], nearest = std::nearbyint(inverse);
         ++counted;
-        whole += std::fabs(inverse - std::nearbyint(inverse)) < 0.02;
+        // Each integer counts once: saturated scores crowd around a few of them.
+        whole += std::fabs(inverse - nearest) < 0.02 && nearest != last;
+        last = nearest;
     }
     const double chance = 0.04 * static_cast<double>(counted);
     return counted >= 20 && static_cast<double>(whole) > chance + 6.0 * std::sqrt(chance);

@@ -43,7 +43,7 @@ def test_a_class_that_refused_stays_in_the_message() -> None:
     [
         InvalidParameterError("k must be 1", who="cut"),
         DataFormatError("run.txt", 3, "expected 6 fields"),
-        MissingExtraError("the explorer", "fastapi", "serve"),
+        MissingExtraError("the explorer", "starlette", "serve"),
     ],
 )
 def test_an_error_says_the_same_after_pickling(error: ParetocutError) -> None:

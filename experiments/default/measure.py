@@ -12,6 +12,7 @@ import paretocut as pc
 from experiments.command import Again
 from experiments.results import read
 from experiments.texts import systems
+from paretocut.decisions.options import EXPECT
 from paretocut.relevance.constants import Constants
 from paretocut.truncators import Consensus, FixedK, LargestGap, ScoreThreshold, Truncator
 
@@ -74,8 +75,59 @@ def measure() -> dict[str, Any]:
         "f1": {name: _means(f1[name], collections) for name in RULES},
         "kept": {name: np.median(kept[name], axis=0).tolist() for name in RULES},
         "shares": {name: float(np.mean(_means(f1[name], collections))) for name in shares},
+        "steady": _steadiness(runs),
+        "words": _words(runs),
         "chosen": _chosen({name: np.array(f1[name]).mean(axis=1) for name in shares}, collections),
     }
+
+
+def _steadiness(runs: list[tuple[str, str, pc.RankedLists]]) -> dict[str, float]:
+    """Return how much the default's answer for a query changes from 10 results to 200.
+
+    Of lists with 200 results: the share with the same number kept, the share where one number is at
+    least twice the other, and the mean number kept at both depths. Means over collections.
+    """
+    rows, collections = [], []
+    for collection, _, lists in runs:
+        deep = lists[np.flatnonzero(lists.scores.lengths >= 200).tolist()]
+        if not len(deep):
+            continue
+        few, many = (
+            Consensus().predict(deep.truncate(np.full(len(deep), depth))) for depth in (10, 200)
+        )
+        twice = np.maximum(few, many) >= 2 * np.minimum(few, many)
+        rows.append([np.mean(few == many), np.mean(twice), few.mean(), many.mean()])
+        collections.append(collection)
+    names = ("same", "twice", "kept 10", "kept 200")
+    return dict(zip(names, _means(rows, collections), strict=True))
+
+
+def _words(runs: list[tuple[str, str, pc.RankedLists]]) -> dict[str, Any]:
+    """Return F1 by depth of no word, the right one and the next one, by the right word.
+
+    The right word is the nearest to the mean number of relevant results of the run, from its
+    judgements; the next one is the second nearest.
+    """
+    found: dict[str, list[Any]] = {}
+    for collection, _, lists in runs:
+        number = max(float(lists.relevant.count(lists.relevant.values > 0).mean()), 0.1)
+        words = sorted(EXPECT, key=lambda word: abs(np.log(number / EXPECT[word])))
+        kinds = {"none": None, "right": words[0], "next": words[1]}
+        f1 = [_by_depth(Consensus(expect=word), lists)[0] for word in kinds.values()]
+        found.setdefault(words[0], []).append((collection, f1))
+    return {
+        group: {
+            "collections": len({collection for collection, _ in rows}),
+            "f1": dict(zip(kinds, _tables(rows), strict=True)),
+        }
+        for group, rows in found.items()
+    }
+
+
+def _tables(rows: list[Any]) -> list[list[float]]:
+    """Return the mean over collections of each kind, by depth."""
+    names = [collection for collection, _ in rows]
+    return [_means([f1[i] for _, f1 in rows], names) for i in range(3)]
 
 
 def _means(values: Iterable[Any], collections: list[str]) -> list[float]:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from experiments.default.measure import DEPTHS, RULES
-from experiments.pages import fill, picture, table
+from experiments.pages import fill, picture, share, table
 from experiments.results import read
+from paretocut.decisions.options import EXPECT
 
 __all__ = ["draw", "pages"]
 
@@ -19,17 +20,16 @@ COLOURS = ("#0072b2", "#e69f00", "#cc79a7", "#009e73", "#999999")
 def pages() -> dict[str, str]:
     """Return the page by its path."""
     content = read("default")
-    kept = content["kept"]["the default"]
+    steady = content["steady"]
     counts = Counter(content["chosen"].values())
     facts = {
         "runs": content["runs"],
         "collections": content["collections"],
-        "least": f"{min(kept[:-1]):g}",
-        "most": f"{max(kept[:-1]):g}",
-        "shallow": DEPTHS[-2],
-        "deep": f"{kept[-1]:g}",
-        "first": DEPTHS[0],
-        "last": f"{DEPTHS[-1]:,}",
+        "same": share(steady["same"]),
+        "twice": share(steady["twice"]),
+        "kept_10": steady["kept 10"],
+        "kept_200": steady["kept 200"],
+        "words": _words(content["words"]),
         "depths": _depths(content),
         "shares": table(
             ["share", *content["shares"]],
@@ -51,6 +51,16 @@ def _depths(content: Mapping[str, Any]) -> str:
         pairs = zip(content["kept"][name], content["f1"][name], strict=True)
         rows.append([f"{name}: kept; F1", *(f"{k:g}; {f1:.3f}" for k, f1 in pairs)])
     return table(head, rows)
+
+
+def _words(words: Mapping[str, Any]) -> str:
+    labels = {"none": "no word", "right": "the right word", "next": "the next word"}
+    rows = []
+    for group in EXPECT:
+        name, count = f'`"{group}"`', words[group]["collections"]
+        for kind, f1 in words[group]["f1"].items():
+            rows.append([f"{name} ({count}): {labels[kind]}", *(f"{value:.3f}" for value in f1)])
+    return table(["runs (collections)", *(f"{depth:,}" for depth in DEPTHS)], rows)
 
 
 def draw() -> None:

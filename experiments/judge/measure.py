@@ -161,12 +161,15 @@ def measure() -> dict[str, Any]:
 def _measured(part: Part, known: Any) -> dict[str, Any]:
     number = part.number
     words = {word: abs(np.log(number / mean)) for word, mean in EXPECT.items()}
-    word: Any = min(words, key=lambda name: words[name])
+    word: Any
+    second: Any
+    word, second = sorted(words, key=lambda name: words[name])[:2]
     some = np.random.default_rng(part.seed).permutation(len(part.judge))[:20]
     row: dict[str, Any] = {
         "number": number,
         "nothing": part.cut(Consensus()),
         "word": part.cut(Consensus(expect=word).fit(RankedLists(part.judge.scores))),
+        "next word": part.cut(Consensus(expect=second).fit(RankedLists(part.judge.scores))),
         "told": part.cut(Consensus(expect=number).fit(RankedLists(part.judge.scores))),
         "twenty": part.cut(Consensus().fit(part.judge[np.sort(some)])),
         "full": part.cut(Consensus().fit(part.judge)),

@@ -24,7 +24,8 @@ _NAMES = {
 _USUAL = "200"
 _FIXED = {
     "nothing": "nothing known",
-    "word": "a word",
+    "word": "the right word",
+    "next word": "the second-nearest word",
     "told": "the true mean number",
     "twenty": "20 lists judged in full",
     "full": "all lists judged in full",
@@ -95,7 +96,7 @@ def _facts(content: Content) -> dict[str, Any]:
         "cover_table": _by_budget(content, _cover_cells),
         "collection_table": _collections(content),
         "fixed_table": table(list(_FIXED.values()), [[f"{f1:.3f}" for f1 in fixed.values()]]),
-        **{f"{name}_f1": f1 for name, f1 in fixed.items() if name != "twenty"},
+        **{f"{name}_f1": f1 for name, f1 in fixed.items() if name not in ("twenty", "next word")},
         "clean_f1": clean,
         "clean_gap": share(1 - clean / fixed["full"], 1),
         "clean_twenty": _against(clean, fixed["twenty"]),

@@ -81,7 +81,7 @@ def test_distances_are_refused() -> None:
     frame = pd.DataFrame(
         {"qid": "q1", "docno": [f"d{i}" for i in range(20)], "score": np.arange(20.0)}
     )
-    with pytest.raises(InvalidScoresError, match="ParetoCut: results must come best first"):
+    with pytest.raises(InvalidScoresError, match="ParetoCut: scores must not come worst first"):
         transformer()(frame)
 
 

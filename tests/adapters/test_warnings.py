@@ -112,7 +112,7 @@ def test_every_adapter_warns_alike_and_once_for_each_kind(way: Callable[..., int
 def test_every_adapter_refuses_a_direction_that_contradicts_the_order(
     way: Callable[..., int],
 ) -> None:
-    with pytest.raises(Exception, match="results must come best first"):
+    with pytest.raises(Exception, match="must not come worst first"):
         way(np.linspace(0.1, 0.9, 20).tolist())
 
 

@@ -265,7 +265,7 @@ def test_score_names_a_field_a_place_or_a_function() -> None:
 
 
 WRONG: list[tuple[Any, str]] = [
-    (None, "answer must hold results with scores .* got a NoneType"),
+    (None, "answer must hold results with scores .* got None"),
     (5, "answer must hold results with scores"),
     ("text", "answer must hold results with scores .* got 'text'"),
     ({"a": "b"}, "answer must hold results with scores .* a dict with a"),
@@ -338,7 +338,7 @@ def test_a_host_of_ones_own_is_a_declaration(registered: None) -> None:
     register(mine)
     kept = pc.keep(answer)
     assert [one["name"] for one in kept.documents] == IDS[:2]
-    assert read(answer).ids(0, "test") == IDS
+    assert read(answer).ids("test") == [IDS]
     with pytest.raises(InvalidParameterError, match=r"register: host must be new, got Mine"):
         register(mine)
     with pytest.raises(InvalidParameterError, match=r"must be new, got .*Found"):

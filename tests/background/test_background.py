@@ -105,7 +105,7 @@ def test_lists_that_were_fitted_as_distances_are_asked_as_distances() -> None:
     assert np.mean(pvalues <= 0.05) < 0.1
     with pytest.raises(InvalidScoresError, match=r"must hold distances, as those .*, got scores"):
         background.pvalue(RankedLists(-distances))
-    with pytest.raises(InvalidScoresError, match="must come best first, with rising scores"):
+    with pytest.raises(InvalidScoresError, match="distances must not come worst first"):
         background.pvalue(distances[:, ::-1])
 
 
@@ -146,8 +146,12 @@ def test_saved_backgrounds_come_back_equal(tmp_path: Path) -> None:
 
 
 def test_bad_input_is_named() -> None:
-    with pytest.raises(InvalidScoresError, match="at least 10 finite numbers"):
+    with pytest.raises(InvalidScoresError, match="at least 10 queries with a result, got 2"):
         Background.fit([1.0, 2.0])
+    raw = np.sort(np.random.default_rng(0).random((20, 9)))[:, ::-1]
+    low, high = raw.min(axis=1, keepdims=True), raw.max(axis=1, keepdims=True)
+    with pytest.raises(InvalidScoresError, match="got 1 for all 20: each list was put on a scale"):
+        Background.fit((raw - low) / (high - low))
     with pytest.raises(InvalidScoresError, match="whole lists if there is a context"):
         Background.fit(np.arange(20.0), context=2)
     with pytest.raises(InvalidParameterError, match="unless fit was given the size"):

@@ -68,13 +68,15 @@ def test_a_gate_knows_what_it_was_made_for(tmp_path: Path) -> None:
     made = pc.calibrate(dense, TEXTS, n=30)
     origin = made.origin_
     assert isinstance(origin, Origin)
-    assert (origin.search, origin.depth, origin.size, origin.script) == ("dense", 60, 60, "latin")
-    assert origin.scores[0] < origin.middles[0] < origin.middles[1] < origin.scores[1] <= 1
-    assert origin.passages == (10, 10)
+    assert (origin.search, origin.texts, origin.size, origin.script) == ("dense", 60, 60, "latin")
+    seen = made.background.seen
+    assert seen is not None
+    assert seen.depth == 60
+    assert seen.scores[0] < seen.middles[0] < seen.middles[1] < seen.scores[1] <= 1
     made.save(tmp_path / "gate.json")
-    assert pc.load(tmp_path / "gate.json").origin_ == origin
+    loaded = pc.load(tmp_path / "gate.json")
+    assert (loaded.origin_, loaded.background) == (origin, made.background)
     assert "for dense" in made.report()
-    assert "Tested: 10 of 10 passages of your texts get results." in made.report()
     assert "of them got results on test collections" in made.report()
 
 

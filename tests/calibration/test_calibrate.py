@@ -152,12 +152,127 @@ def test_calibrate_runs_the_users_search() -> None:
         noise = 0.01 * np.random.default_rng(len(query)).random(len(TEXTS))
         return sorted(np.array(known) / len(query.split()) + noise, reverse=True)
 
-    queries = [text for text in TEXTS for _ in range(3)]
-    t = pc.calibrate(search, TEXTS, queries=queries, n=60, expect="one")
+    halves = [" ".join(half) for t in TEXTS for half in (t.split()[:4], t.split()[-4:])]
+    t = pc.calibrate(search, TEXTS, queries=[*TEXTS, *halves], n=60, expect="one")
     assert len(asked) == len(set(asked))
     assert t.cut(search("water the roses in the morning")).k == 1
     assert t.cut(search("morning shade late rich drain unknown words here")).k == 0
     assert t.base.expect == "one"
+
+
+# A log as it is: repeats, too few, copies of the texts.
+
+
+def test_repeated_queries_count_once(made: Calibrated) -> None:
+    # Repeats used to move the threshold: a log of two questions refused 95 % of the others.
+    rng = np.random.default_rng(7)
+    null, log = null_lists(rng, 150), good_lists(rng, 200)
+    again = np.concatenate([log, np.repeat(log[:2], 150, axis=0)])
+    repeated = calibrated(null, again)
+    assert repeated.background == made.background
+    assert "200 different ones of your 500 queries" in repeated.report()
+    assert "200 of your queries" in made.report()
+    # Coarse scores do not tell queries apart, so none of these is thought to be a repeat.
+    coarse = calibrated(null.round(1)[:, :3] + 1e-3 * rng.random((150, 1)), log.round(1)[:, :3])
+    assert coarse.unjudged_ is not None
+    assert coarse.unjudged_.size == 200
+
+
+def word_search(query: str) -> list[float]:
+    known = [len(set(query.lower().split()) & set(text.split())) for text in TEXTS]
+    noise = 0.01 * np.random.default_rng(len(query.split())).random(len(TEXTS))
+    return sorted(np.array(known) / len(query.split()) + noise, reverse=True)
+
+
+def test_queries_that_differ_in_case_and_spaces_are_one() -> None:
+    queries = [" ".join(text.split()[i : i + 3]) for text in TEXTS for i in range(4)]
+    shouted = [f"  {query.upper()} " for query in queries]
+    twice = pc.calibrate(word_search, TEXTS, queries=queries + shouted, n=30, lexical=False)
+    once = pc.calibrate(word_search, TEXTS, queries=queries, n=30, lexical=False)
+    assert twice.background == once.background
+    assert twice.origin_ is not None
+    assert twice.origin_.queries == 2 * len(queries)
+    users = [i % 12 for i in range(len(queries))]
+    own = pc.calibrate(word_search, TEXTS, queries=queries, groups=users, n=30, lexical=False)
+    assert own.unjudged_ is not None
+    assert own.unjudged_.size == 12
+    with pytest.raises(InvalidParameterError, match=r"calibrate: groups must .* got 1 names"):
+        pc.calibrate(word_search, TEXTS, queries=queries, groups=["me"], n=30)
+    with pytest.raises(InvalidParameterError, match=r"calibrate: queries must .* got 1 among 160"):
+        pc.calibrate(word_search, TEXTS, queries=queries[:1] * 160, n=30, lexical=False)
+
+
+def test_doubts_about_a_gate_are_on_every_decision_and_in_its_report(made: Calibrated) -> None:
+    questions = [
+        f"do {text.split()[i]} like {text.split()[-1]}" for text in TEXTS for i in (0, 1, 2)
+    ]
+    few = pc.calibrate(word_search, TEXTS, queries=questions, n=30, lexical=False)
+    assert few.cut(word_search("roses like full sun")).warnings[-2:] == ("few_texts", "few_queries")
+    assert "Warning, few_texts: " in few.report()
+    copied = pc.calibrate(word_search, TEXTS * 2, queries=[*questions, *TEXTS], n=30, lexical=False)
+    assert "copied_queries" in copied.cut_batch([word_search("roses")]).warnings[0]
+    assert "few_texts" not in copied.report()
+    assert made.cut(good_lists(np.random.default_rng(3), 1)[0]).warnings == ()
+    assert "Warning" not in made.report()
+
+
+# What it does to questions of one's own.
+
+
+def test_evaluate_counts_both_errors_and_finds_the_balance(made: Calibrated) -> None:
+    rng = np.random.default_rng(21)
+    good, other = good_lists(rng, 80) - rng.uniform(0, 0.3, (80, 1)), null_lists(rng, 60)
+    found = made.evaluate(good, other)
+    assert found.left_empty.count == np.sum(made.predict(good) == 0) > 0
+    assert found.refused.count == np.sum(made.predict(other) == 0)
+    exact = stats.binomtest(found.left_empty.count, 80).proportion_ci(0.95)
+    np.testing.assert_allclose(found.left_empty.interval, exact, atol=1e-9)
+    errors = [
+        np.mean(good[:, 0] < t) + np.mean(other[:, 0] >= t)
+        for t in np.concatenate([good[:, 0], other[:, 0], [found.balanced]])
+    ]
+    assert errors[-1] == min(errors)
+    # Its alpha puts the gate there.
+    moved = made.clone().set_params(alpha=found.alpha).fit(RankedLists(good))
+    assert moved.threshold() == pytest.approx(found.balanced)
+    assert moved.evaluate(good, other).balanced == found.balanced
+    assert f"Good questions left empty: {found.left_empty.count} of 80" in str(found)
+    assert json.loads(json.dumps(found.to_dict()))["refused"]["total"] == 60
+
+
+def test_evaluate_takes_answers_by_question_and_needs_them_for_lexical_scores(
+    made: Calibrated, lexical: Calibrated
+) -> None:
+    rows = good_lists(np.random.default_rng(5), 12)
+    answers = {f"q{i}": [(f"d{j}", x) for j, x in enumerate(row)] for i, row in enumerate(rows)}
+    assert made.evaluate(answers) == made.evaluate(rows)
+    assert made.evaluate(answers).balanced is None
+    scale = pc.background.QueryScale.from_texts(TEXTS)(list(answers))
+    raw = {q: row * s for q, row, s in zip(answers, rows, scale, strict=True)}
+    assert lexical.evaluate(raw).left_empty.count == 0
+    with pytest.raises(InvalidParameterError, match="texts of 12 queries must be given"):
+        lexical.evaluate(rows)
+    with pytest.raises(InvalidParameterError, match="good or off_topic must hold a question"):
+        made.evaluate()
+
+
+def test_a_gate_of_ones_own_lists_warns_about_other_scores(shared_data: Path) -> None:
+    runs = {
+        name: pc.io.read_trec(shared_data / "squad2" / f"{name}.run.gz")
+        for name in ("minilm", "bm25")
+    }
+    lists = runs["minilm"]
+    gate = Gated(FixedK(3), pc.Background.fit(lists[:200]))
+
+    def share(cuts: pc.Cuts) -> float:
+        return float(np.mean(["unseen_scores" in names for names in cuts.warnings]))
+
+    assert share(gate.cut_batch(lists[200:])) < 0.01
+    assert share(gate.cut_batch(runs["bm25"])) > 0.95
+    assert share(gate.cut_batch([100 * row for row in lists.scores])) > 0.95
+    best = Gated(FixedK(3), pc.Background.fit(lists.scores.ends()[0][:200]))  # best scores only
+    assert share(best.cut_batch(lists[200:])) < 0.01
+    assert share(best.cut_batch(runs["bm25"])) > 0.95
 
 
 def test_lexical_scores_need_the_query() -> None:

@@ -202,3 +202,31 @@ def test_a_background_is_no_calibrated_model(
         "paretocut calibrate: error: --check must name a model that `paretocut calibrate` wrote, "
         f"got Background in {file}\n"
     )
+
+
+def test_the_gate_is_counted_on_questions_of_ones_own(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(3)
+    runs = {
+        "null": null_lists(rng, 60),
+        "log": good_lists(rng, 60),
+        "good": good_lists(rng, 30) - rng.uniform(0, 0.3, (30, 1)),
+        "other": null_lists(rng, 30),
+    }
+    paths = {name: str(tmp_path / f"{name}.txt") for name in (*runs, "model")}
+    for name, lists in runs.items():
+        write_run(Path(paths[name]), lists)
+    own = ["--check-good", paths["good"], "--check-off-topic", paths["other"], "--json"]
+    learn = ["calibrate", paths["null"], "--query-run", paths["log"], "-o", paths["model"]]
+    assert main([*learn, *own]) == 0
+    learned = json.loads(capfd.readouterr().out)
+    assert main(["calibrate", "--check", paths["model"], *own]) == 0
+    later = json.loads(capfd.readouterr().out)
+    gate = pc.load(paths["model"])
+    expected = gate.evaluate(runs["good"].round(6), runs["other"].round(6)).to_dict()
+    assert learned["evaluated"] == later["evaluated"] == expected
+    assert main(["calibrate", "--check", paths["model"], paths["log"], *own[:2]]) == 0
+    out = capfd.readouterr().out
+    assert out.startswith("unsure: 60 lists")
+    assert "Good questions left empty: " in out

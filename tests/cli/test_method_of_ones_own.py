@@ -107,7 +107,7 @@ def test_an_error_of_the_module_itself_is_shown_as_it_is(own: Path) -> None:
 
 
 def test_a_request_cannot_import(own: Path) -> None:
-    pytest.importorskip("fastapi")
+    pytest.importorskip("msgspec")
     from paretocut.web.deciders import method_of, ready_methods
 
     with pytest.raises(pc.errors.InvalidParameterError, match="method must be one of"):

@@ -18,8 +18,8 @@ from paretocut.errors import InvalidParameterError
 from paretocut.truncators import Consensus, FixedK, Gated, LargestGap, Surprise, Truncator
 from paretocut.truncators.choose import Chosen
 
-pytest.importorskip("fastapi")
-from fastapi.testclient import TestClient
+pytest.importorskip("starlette")
+from starlette.testclient import TestClient
 
 from paretocut.web.app import create_app
 from paretocut.web.deciders import load_models

@@ -73,16 +73,65 @@ def test_close_numbers_are_told_apart() -> None:
 
 
 def test_scores_that_come_worst_first_are_refused_or_named() -> None:
-    # They were sorted without a word up to seven results.
-    with pytest.raises(InvalidScoresError, match="best first, with falling scores"):
-        pc.cut([0.21, 0.25, 0.61, 0.66, 0.70])
-    with pytest.raises(InvalidScoresError, match="best first, with rising scores"):
-        pc.cut([0.7, 0.66, 0.61, 0.25, 0.21], higher_is_better=False)
-    for few in ([0.2, 0.7], [0.2, 0.5, 0.7], [0.1, 0.2, 0.5, 0.7]):
+    rising = np.linspace(0.1, 0.9, 10)
+    with pytest.raises(InvalidScoresError, match=r"rise from 0.1 .*; give higher_is_better=False"):
+        pc.cut(rising)
+    with pytest.raises(InvalidScoresError, match=r"fall from 0.9 .*; give higher_is_better=True"):
+        pc.cut(rising[::-1], higher_is_better=False)
+    assert pc.cut(rising, higher_is_better=False).k > 0
+    for few in ([0.2, 0.7], [0.2, 0.2, 0.7], [0.0, 0.0, 0.7], rising[:9]):
         assert "worst_first" in pc.cut(few).warnings
         assert "worst_first" in pc.cut_batch([[0.9, 0.1], few]).warnings[1]
     for fine in ([0.7, 0.2], [0.5, 0.7, 0.2], [0.3] * 6, [0.4, 0.9, 0.3, 0.8, 0.35, 0.33]):
         assert "worst_first" not in pc.cut(fine).warnings
+
+
+def test_few_levels_in_many_results_show_the_direction_too() -> None:
+    with pytest.raises(InvalidScoresError, match="rise from 1 to 3"):
+        pc.cut([1] * 10 + [2] * 10 + [3] * 10)
+    assert pc.cut([0.0] * 11 + [1.0]).warnings[-1] == "worst_first"  # one order of twelve
+
+
+@pytest.mark.parametrize("size", [2, 5, 8])
+def test_unsorted_lists_are_never_refused(size: int) -> None:
+    # Five unsorted scores stand worst first once in 120 times.
+    rng = np.random.default_rng(size)
+    lists = rng.random((10_000, size))
+    found = pc.cut_batch(lists)
+    named = np.array(["worst_first" in names for names in found.warnings])
+    np.testing.assert_array_equal(named, (np.diff(lists) > 0).all(axis=1))
+    for one in lists[named][:100]:
+        assert "worst_first" in pc.cut(one).warnings
+    for start in range(0, 10_000, 4):  # small batches
+        pc.cut_batch(lists[start : start + 4])
+
+
+def test_a_batch_is_refused_if_most_of_its_lists_stand_worst_first() -> None:
+    rising, falling = [1.0, 2.0, 3.0, 4.0, 5.0], [5.0, 4.0, 3.0]
+    assert pc.cut_batch([rising] * 3).warnings == (("worst_first",),) * 3  # 1 in 1.7 million
+    for batch in ([rising] * 4, [rising] * 9 + [falling], [[1.0], []] + [rising] * 8):
+        with pytest.raises(InvalidScoresError, match=r"in list [02], one of \d+; give higher_is"):
+            pc.cut_batch(batch)
+    odd = pc.cut_batch([falling] * 5 + [np.arange(50.0)] * 4)  # one direction, a few odd lists
+    assert odd.warnings[0] == ()
+    assert odd.warnings[5][-1] == "worst_first"
+
+
+def test_one_ranked_list_is_cut_in_its_own_direction() -> None:
+    lists = pc.RankedLists([np.linspace(0.1, 0.9, 30) ** 2], higher_is_better=False)
+    assert pc.cut(lists[0]).k == pc.cut(lists[0].scores, higher_is_better=False).k
+    assert (
+        pc.cut(lists[0], higher_is_better=False, alpha=0.05).k
+        == pc.cut_batch(lists, alpha=0.05)[0].k
+    )
+    with pytest.raises(InvalidParameterError, match="RankedList, which knows its direction, False"):
+        pc.cut(lists[0], higher_is_better=True)
+    with pytest.raises(InvalidParameterError, match="RankedLists, which knows its direction"):
+        pc.cut_batch(lists, higher_is_better=True)
+
+
+def test_scores_of_very_different_size_are_named_as_they_are() -> None:
+    assert "the 2nd has score 1, below" in pc.cut([1e26, 1.0]).reason
 
 
 @given(
@@ -158,18 +207,6 @@ def test_none_among_the_scores_is_named_by_its_place() -> None:
         pc.cut([3.0, np.nan])
     with pytest.raises(InvalidScoresError, match="cut: scores must not be masked"):
         pc.cut(np.ma.masked_array([1.0, 2.0], mask=[False, True]))
-
-
-def test_a_direction_that_contradicts_the_order_is_an_error() -> None:
-    rising = noise()[::-1]
-    with pytest.raises(InvalidScoresError, match=r"cut: results must come best .* rise from"):
-        pc.cut(rising)
-    with pytest.raises(InvalidScoresError, match="rise from"):
-        Consensus().cut_batch([noise(), rising])
-    with pytest.raises(InvalidScoresError, match=r"rising scores .*False; got .* fall from"):
-        pc.cut(noise(), higher_is_better=False)
-    assert pc.cut(rising, higher_is_better=False).k > 0
-    assert pc.cut([1.0, 2.0, 9.0]).k == 1  # a few may stand so by accident
 
 
 def test_distances_are_cut_as_distances() -> None:

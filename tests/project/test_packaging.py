@@ -211,7 +211,7 @@ def test_the_explorer_of_the_installed_wheel_opens(builder: Builder, tmp_path: P
         page.wait_for_selector(".cut-chart svg")
         assert page.locator("#k").inner_text() == str(pc.cut(lists[3].scores).k)
     report = tmp_path / "report.html"
-    run(python, "-m", "pip", "uninstall", "--quiet", "--yes", "fastapi", "uvicorn")
+    run(python, "-m", "pip", "uninstall", "--quiet", "--yes", "starlette", "uvicorn")
     run(python, "-m", "paretocut", "report", tmp_path / "run.txt", "-o", report, cwd=tmp_path)
     assert report.stat().st_size > 50_000
 

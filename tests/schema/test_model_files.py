@@ -65,20 +65,17 @@ def test_large_arrays_of_an_inner_truncator_are_in_the_one_file(
 ) -> None:
     # They lay in a file beside it once, and a crash between the two writes lost the model.
     pytest.importorskip("sklearn")
-    rng = np.random.default_rng(0)
-    shape = (200, 10)  # queries that differ, because copies of one count once
-    many = RankedLists(
-        rng.normal(size=shape), rng.random(shape) < 0.3, query_embeddings=rng.normal(size=(200, 4))
-    )
-    truncator = Conformal(LocalK(neighbors=3), level=0.3).fit(many)
+    many = RankedLists.concat([lists] * 40)
+    truncator = Conformal(LocalK(neighbors=3), level=0.3).fit(many, groups=range(len(many)))
     truncator.save(tmp_path / "a.v1")
     truncator.save(tmp_path / "a.v2")
     assert sorted(file.name for file in tmp_path.iterdir()) == ["a.v1", "a.v2"]
     packed = json.loads((tmp_path / "a.v1").read_text())["learned"]["base_"]["$truncator"]
+    assert isinstance(packed["learned"]["embeddings_"]["$array"], list)
     assert isinstance(packed["learned"]["curves_"]["$lists"][0]["$array"], str)
     loaded = pc.load(tmp_path / "a.v1")
     np.testing.assert_array_equal(loaded.base_.curves_.values, truncator.base_.curves_.values)
-    assert loaded.predict(many).tolist() == truncator.predict(many).tolist()
+    assert loaded.predict(lists).tolist() == truncator.predict(lists).tolist()
 
 
 def test_the_mode_of_a_file_that_is_replaced_stays(tmp_path: Path) -> None:

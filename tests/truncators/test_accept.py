@@ -346,7 +346,7 @@ def test_the_command_line_fits_reports_and_cuts(
 
 def test_the_service_decides_as_the_library_does(fitted: Accept, tmp_path: Path) -> None:
     httpx = pytest.importorskip("httpx")
-    for needed in ("fastapi", "uvicorn", "prometheus_client"):
+    for needed in ("starlette", "msgspec", "uvicorn", "prometheus_client"):
         pytest.importorskip(needed)
     fitted.save(tmp_path / "accept.json")
     with running(f"--model=hit={tmp_path / 'accept.json'}") as service:

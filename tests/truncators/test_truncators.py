@@ -393,6 +393,12 @@ def test_a_missing_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPat
         Isotonic().fit(random_lists(0, count=3))
 
 
+@pytest.mark.parametrize("score", [1e-300, 1.0, 1e17, 1e300])
+def test_a_constant_list_has_minmax_1_whatever_its_size(score: float) -> None:
+    assert ScoreThreshold("minmax", 0.5).cut([score]).k == 1
+    assert ScoreThreshold("minmax", 0.5).cut([score] * 3).k == 3
+
+
 @pytest.mark.parametrize("how", ["max", "minmax", "z"])
 @pytest.mark.parametrize("power", [-1000, -500, 500, 1000])
 def test_normalised_scores_do_not_depend_on_the_size_of_scores(how: str, power: int) -> None:

@@ -20,9 +20,10 @@ from support import ROOT, importorskip
 
 import paretocut as pc
 from paretocut.cli._main import build_parser
+from paretocut.decisions.options import EXPECT, OPTIONS
 
 httpx = importorskip("httpx")
-for needed in ("fastapi", "uvicorn", "prometheus_client"):
+for needed in ("starlette", "msgspec", "uvicorn", "prometheus_client"):
     importorskip(needed)
 
 PAGE = ROOT / "docs" / "openapi.json"
@@ -39,10 +40,10 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 
 def test_the_description_in_docs_is_that_of_the_code() -> None:
-    from paretocut.web.__main__ import description
+    from paretocut.web.__main__ import text
 
     shown = PAGE.read_text(encoding="utf-8")
-    assert shown == description(), "python -m paretocut.web > docs/openapi.json writes it anew"
+    assert shown == text(), "python -m paretocut.web > docs/openapi.json writes it anew"
 
 
 def test_every_error_has_a_schema_and_an_example() -> None:
@@ -58,10 +59,22 @@ def test_every_error_has_a_schema_and_an_example() -> None:
 def test_answers_that_the_library_makes_are_described_field_by_field() -> None:
     from paretocut.web import bodies
 
-    line = bodies.SummaryLine.model_fields.keys()
+    described = json.loads(PAGE.read_text(encoding="utf-8"))["components"]["schemas"]
+    line = described["Summary"]["properties"].keys()
     assert line == {field.name for field in fields(pc.evaluation.Summary)}
-    decision = bodies.Decision.model_fields.keys()
-    assert decision == pc.cut([3.0, 2.0, 1.0]).to_dict().keys()
+    assert set(bodies.Decision.__struct_fields__) == pc.cut([3.0, 2.0, 1.0]).to_dict().keys()
+
+
+def test_options_are_described_as_the_library_declares_them() -> None:
+    described = json.loads(PAGE.read_text(encoding="utf-8"))["components"]["schemas"]
+    asked = described["CutRequest"]["properties"]
+    for name, option in OPTIONS.items():
+        assert asked[name]["default"] == option.default
+        assert option.help[1:] in asked[name]["description"]
+    assert {"exclusiveMinimum": 0, "exclusiveMaximum": 1, "type": "number"} in asked["alpha"][
+        "anyOf"
+    ]
+    assert {"enum": list(EXPECT), "type": "string"} in asked["expect"]["anyOf"]
 
 
 def test_the_examples_are_answered(service: Running) -> None:

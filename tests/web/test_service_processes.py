@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
+import subprocess
 import sys
 import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +24,7 @@ from support import importorskip
 import paretocut as pc
 
 httpx = importorskip("httpx")
-for needed in ("fastapi", "uvicorn", "prometheus_client"):
+for needed in ("starlette", "msgspec", "uvicorn", "prometheus_client"):
     importorskip(needed)
 
 
@@ -66,9 +69,69 @@ def test_sigterm_lets_requests_under_way_be_answered(count: str) -> None:
         answer = pending.result()
         assert answer.status_code == 200
         assert [row["k"] for row in answer.json()] == expected
-        assert service.process.wait(timeout=300) in (0, -signal.SIGTERM)
+        assert service.process.wait(timeout=300) == 0
         assert not ready(service)
     assert not [line for line in service.lines if line["level"] == "error"]
+
+
+@pytest.mark.parametrize("count", ["1", "2"])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_exit_codes_do_not_depend_on_the_number_of_workers(count: str, number: int) -> None:
+    with running("--workers", count) as service:
+        service.process.send_signal(number)
+        assert service.process.wait(timeout=300) == 0
+    assert not [line for line in service.lines if line["level"] == "error"]
+
+
+@pytest.mark.parametrize("count", ["1", "2"])
+def test_a_service_that_cannot_start_says_so_and_ends(count: str, tmp_path: Path) -> None:
+    """With two workers it once said that it was running, and never listened."""
+    (tmp_path / "model.json").write_text("{}")
+    command = [sys.executable, "-m", "paretocut", "serve", "--port=0", f"--workers={count}"]
+    done = subprocess.run(
+        [*command, f"--model=broken={tmp_path / 'model.json'}"],
+        capture_output=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert b"model.json" in done.stderr
+
+
+@pytest.mark.parametrize("count", ["1", "2"])
+def test_a_restart_binds_at_once(count: str) -> None:
+    """Connections that the service closed first once kept its port for a minute."""
+    with running("--workers", count) as service:
+        port = service.port
+        with socket.create_connection(service.address, timeout=300) as connection:
+            connection.sendall(b"\0" * 99)  # not HTTP, so the service closes
+            while connection.recv(2000):
+                pass
+    with running("--workers", count, "--port", str(port)) as service:
+        assert ready(service)
+        assert service.port == port
+
+
+def test_the_drain_ends_in_time() -> None:
+    with (
+        running("--drain-seconds=1", "--max-seconds=120") as service,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        body = {"lists": slow_lists(60), "evalue": 0.05}
+        pending = pool.submit(httpx.post, f"{service.url}/v1/cut", json=body, timeout=300)
+        until(lambda: metrics(service)["paretocut_requests_under_way"] >= 2)  # with this one
+        began = time.monotonic()
+        service.process.send_signal(signal.SIGTERM)
+        assert service.process.wait(timeout=300) == 0
+        assert time.monotonic() - began < 10
+        assert pending.result().status_code == 503
+
+
+def test_workers_end_when_their_parent_is_killed() -> None:
+    with running("--workers", "2") as service:
+        until(lambda: both_answer(service))
+        service.process.kill()
+        until(lambda: not ready(service))
 
 
 @pytest.mark.parametrize("count", [pytest.param("1", marks=pytest.mark.slow), "2"])
@@ -168,3 +231,14 @@ def test_a_killed_worker_gives_no_wrong_answer_and_the_rest_go_on() -> None:
         shown = metrics(service)
         assert shown["paretocut_requests_under_way"] == 1
         assert shown['paretocut_lists_total{decider="evalue"}'] >= sum(right)
+
+
+def test_a_dead_worker_is_replaced_within_two_seconds() -> None:
+    """One in nine was once missed for 15 seconds."""
+    with running("--workers", "2") as service:
+        until(lambda: both_answer(service))
+        for count in (3, 4, 5):
+            os.kill(workers(service)[-1], signal.SIGKILL)
+            began = time.monotonic()
+            until(lambda count=count: len(workers(service)) == count)
+            assert time.monotonic() - began < 2

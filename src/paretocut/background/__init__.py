@@ -3,5 +3,6 @@
 from paretocut.background.law import Background, fit_gev, gev_log_cdf
 from paretocut.background.origin import Origin
 from paretocut.background.query_scale import QueryScale
+from paretocut.background.seen import Seen
 
-__all__ = ["Background", "Origin", "QueryScale", "fit_gev", "gev_log_cdf"]
+__all__ = ["Background", "Origin", "QueryScale", "Seen", "fit_gev", "gev_log_cdf"]

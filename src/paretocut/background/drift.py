@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from paretocut.background.law import score_at
+from paretocut.background.seen import score_at
 from paretocut.lists import FloatArray, Ragged, RankedLists
 
 _FIRST = 100  # results of a list that are compared; deeper ones add nothing

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from paretocut.background.seen import Seen, score_at
 from paretocut.background.two_groups import Groups
 from paretocut.errors import InvalidParameterError, InvalidScoresError
-from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RaggedLike, RankedLists
+from paretocut.lists import BoolArray, FloatArray, Ragged, RaggedLike, RankedLists
 from paretocut.schema.drawn import Drawn
 from paretocut.schema.files import register, save_model
 from paretocut.schema.kinds import Either, Flag, Items, Kind, Made, Real, Whole, checked
@@ -35,6 +36,7 @@ _STATE: dict[str, Kind] = {
     "residual": Items(Real(), size=3),
     "higher_is_better": Flag(),
     "groups": Either(Made(Groups.from_dict)),
+    "seen": Either(Made(Seen.from_dict)),
 }
 
 
@@ -127,6 +129,8 @@ class Background(Drawn):
     groups
         The queries of a log with and without an answer, if unjudged queries were given;
         their scores are those of `RankedLists.merit`.
+    seen
+        The range of all scores it was fitted on; `paretocut.truncators.Gated` warns about others.
 
     Examples
     --------
@@ -150,6 +154,7 @@ class Background(Drawn):
     residual: tuple[float, float, float] = (0.0, 0.0, 1.0)
     higher_is_better: bool = True
     groups: Groups | None = None
+    seen: Seen | None = None
 
     @classmethod
     def fit(
@@ -190,15 +195,20 @@ class Background(Drawn):
             check_positive_int(context, who="Background.fit", name="context")
         if isinstance(lists, RankedLists):
             higher_is_better = lists.higher_is_better
-        top, level = _tops(lists, context, higher_is_better)
+        null = _whole(lists, context, higher_is_better)
+        top, level = _tops(null, context, higher_is_better)
         filled = np.isfinite(top)
+        _check_fit(top[filled])
         shape, loc, scale = fit_gev(top[filled])
-        groups = None
+        groups, merits = None, [null.merit]
         if queries is not None:
             check_probability(unanswered, who="Background.fit", name="unanswered")
-            log, _ = _tops(queries, None, higher_is_better)
+            asked = _whole(queries, None, higher_is_better)
+            merits.append(asked.merit)
+            log, _ = _tops(asked, None, higher_is_better)
             groups = Groups.fit(log, top[filled], unanswered=unanswered)
-        law = cls(shape, loc, scale, size, higher_is_better=higher_is_better, groups=groups)
+        kept: dict[str, Any] = {"groups": groups, "seen": Seen.of(merits)}
+        law = cls(shape, loc, scale, size, higher_is_better=higher_is_better, **kept)
         if context is None:
             return law
         x, y = level[filled], top[filled]
@@ -339,19 +349,23 @@ def as_lists(given: RankedLists | RaggedLike, higher_is_better: bool, *, who: st
     return RankedLists.of_scores(Ragged.from_any(given, dtype=float), higher_is_better, who=who)[0]
 
 
-def score_at(merit: Ragged, rank: int | IntArray) -> FloatArray:
-    """Return the score at a rank, the last one of a shorter list, 0 of an empty one."""
-    filled = merit.filled
-    values = np.zeros(len(merit))
-    place = merit.offsets[:-1] + np.minimum(rank, merit.lengths) - 1
-    values[filled] = merit.values[place[filled]]
-    return values
+def _check_fit(tops: FloatArray) -> None:
+    """Raise InvalidScoresError for best scores that no law can be fitted to."""
+    wanted = f"Background.fit: lists must be those of at least {_FEWEST} queries"
+    if tops.size < _FEWEST:
+        raise InvalidScoresError(f"{wanted} with a result, got {tops.size}")
+    if tops.min() == tops.max():
+        raise InvalidScoresError(
+            f"{wanted} with different best scores, got {abs(tops[0]):g} for all {tops.size}: each "
+            "list was put on a scale of its own (min-max or softmax), or the search gives every "
+            "query the same score; use the scores from before"
+        )
 
 
-def _tops(
+def _whole(
     given: RankedLists | RaggedLike, context: int | None, higher_is_better: bool
-) -> tuple[FloatArray, FloatArray]:
-    """Return the best score of each list, -inf of an empty one, and that at rank ``context``."""
+) -> RankedLists:
+    """Return lists, or best scores as lists of one result."""
     rows: Any = given
     if isinstance(given, (np.ndarray, list)) and len(given) and np.isscalar(given[0]):
         if context is not None:
@@ -359,7 +373,14 @@ def _tops(
                 "Background: lists must be whole lists if there is a context, got best scores"
             )
         rows = check_numbers(given, who="Background", name="best scores", ndim=1)[:, None]
-    lists = as_lists(rows, higher_is_better, who="Background")
+    return as_lists(rows, higher_is_better, who="Background")
+
+
+def _tops(
+    given: RankedLists | RaggedLike, context: int | None, higher_is_better: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Return the best score of each list, -inf of an empty one, and that at rank ``context``."""
+    lists = _whole(given, context, higher_is_better)
     if lists.higher_is_better != higher_is_better:
         own, other = ("scores", "distances") if higher_is_better else ("distances", "scores")
         raise InvalidScoresError(

@@ -6,8 +6,7 @@ import os
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from itertools import cycle, islice
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from paretocut.calibration.nonsense import as_query, drawn_words, nonsense_queri
 from paretocut.calibration.searches import Search, run_searches
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import FloatArray, RaggedLike, RankedLists
+from paretocut.lists.copies import check_groups, one_of_each
 from paretocut.schema.parameters import (
     check_int,
     check_positive_int,
@@ -33,7 +33,13 @@ from paretocut.truncators.consensus.unjudged import Estimated
 _FEWEST = 10
 _PROBES, _SHORT, _LONG = 10, 4, 16  # queries that grow from 4 words to 16
 _SAME = 1e-3  # relative difference of scores that means nothing
-_PASSAGES, _HELD_OUT = 10, 5  # one text in five is held out for them
+# With fewer texts, or fewer different queries, a gate is in doubt: `make calibrate`.
+_TEXTS, _QUERIES = 10, 30
+# Nonsense for a dense index counts the index as this large at most, unless there are more texts:
+# many words of few texts are about something. Words of a lexical index count texts alone.
+_KNOWN = 100
+_TELLING = 10  # different scores of a list that no other query has
+_LOOKED_AT, _COPIED, _PASSAGE = 50, 0.2, 4  # queries compared with the texts; share; words
 
 
 def calibrate(
@@ -41,6 +47,7 @@ def calibrate(
     texts: Iterable[str],
     *,
     queries: Sequence[str] | None = None,
+    groups: Sequence[Any] | None = None,
     n: int = 100,
     alpha: float = 0.05,
     unanswered: float = 0.05,
@@ -69,11 +76,15 @@ def calibrate(
     texts
         A few hundred texts of the index, or all of them.
     queries
-        Real queries, unjudged, preferably 100 or more. Without them the gate lets through a share
-        ``alpha`` of the nonsense.
+        Real queries, unjudged, preferably 100 different ones or more; at least 10. Those that
+        differ only in case and spaces, or get the same ten scores, count once. Without queries
+        the gate lets through a share ``alpha`` of the nonsense.
+    groups
+        Who asked each query, such as a user or a session: one query of each counts. None counts
+        every different query.
     n
-        Number of nonsense queries, 10 or more. Another 30 searches check the effect of query length
-        and test the result.
+        Number of nonsense queries, 10 or more. Another 20 searches check the effect of query
+        length.
     alpha
         Share of the nonsense that gets results; used without ``queries``.
     unanswered
@@ -91,7 +102,8 @@ def calibrate(
         later decision needs the query: ``t.cut(scores, query=...)``.
     size
         Number of documents in the index. None takes the number of ``texts``, or the number of
-        results of a search if that is larger. In a small index nonsense also needs other words.
+        results of a search if that is larger. In a small index, or with few texts, nonsense also
+        needs other words.
     seed
         Of the nonsense.
     higher_is_better
@@ -119,15 +131,13 @@ def calibrate(
     1
     """
     given = _checked_texts(search, texts)
-    log = [] if queries is None else _checked_queries(queries)
+    log = [] if queries is None else _checked_queries(queries, groups)
     check_int(n, who="calibrate", name="n", low=_FEWEST)
     how: dict[str, Any] = {"batch": batch, "threads": threads, "progress": progress}
 
     def ask(asked: Sequence[str]) -> list[FloatArray]:
         return run_searches(search, asked, who="calibrate", resume=resume, **how)
 
-    held = given[::_HELD_OUT] if len(given) >= _HELD_OUT else []
-    known = [text for i, text in enumerate(given) if i % _HELD_OUT] if held else given
     own = own_words(len(given), _LONG)
     draws = drawn_words(given, _PROBES, length=_LONG, own=own, others=queries, seed=seed)
     probes = ask([as_query(words[:end]) for end in (_SHORT, _LONG) for words in draws])
@@ -138,39 +148,32 @@ def calibrate(
         higher_is_better = direction_of(probes, "calibrate") is not False
     if lexical is None:
         lexical = higher_is_better and is_lexical(probes[:_PROBES], probes[_PROBES:])
-    making: dict[str, Any] = {"size": size, "others": queries, "lexical": lexical, "seed": seed}
-    made_up = nonsense_queries(known, n, **making)
-    passages = _passages(held, seed)
-    answers = ask([*made_up, *passages, *log])
+    known = min(size, len(given) if lexical else max(len(given), _KNOWN))
+    making: dict[str, Any] = {"size": known, "others": queries, "lexical": lexical, "seed": seed}
+    made_up = nonsense_queries(given, n, **making)
+    answers = ask([*made_up, *log])
     _check_found([*probes, *answers[:n]])
-    scale = QueryScale.from_texts(given) if lexical else None
-    made = calibrated(
+    doubts = {"few_texts": len(given) < _TEXTS, "copied_queries": _are_copied(log, given)}
+    return calibrated(
         answers[:n],
-        None if queries is None else answers[n + len(passages) :],
+        None if queries is None else answers[n:],
         alpha=alpha,
         unanswered=unanswered,
         expect=expect,
         truncator=truncator,
-        scale=scale,
+        scale=QueryScale.from_texts(given) if lexical else None,
         texts=[*made_up, *log],
         higher_is_better=higher_is_better,
         about={
             "search": getattr(search, "__qualname__", type(search).__name__),
+            "texts": len(given),
             "size": size,
-            "own_words": own_words(size, lexical=lexical),
+            "own_words": own_words(known, lexical=lexical),
             "script": _script(given),
+            "queries": None if queries is None else len(queries),
+            "doubts": tuple(name for name, there in doubts.items() if there),
         },
     )
-    if passages:
-        tested = made.cut_batch(
-            answers[n : n + len(passages)],
-            queries=passages if lexical else None,
-            higher_is_better=higher_is_better,
-        )
-        passed = int(np.count_nonzero(tested.k))
-        assert made.origin_ is not None
-        made.origin_ = replace(made.origin_, passages=(passed, len(passages)))
-    return made
 
 
 def calibrated(
@@ -213,6 +216,11 @@ def calibrated(
         divisors = scale(texts)
         null = null.divided_by(divisors[: len(null)])
         log = None if log is None else log.divided_by(divisors[len(null) :])
+    known = {"queries": None if log is None else len(log), "doubts": (), **(about or {})}
+    if log is not None:
+        log = _distinct(log, known["queries"])
+        if len(log) < _QUERIES:
+            known["doubts"] = (*known["doubts"], "few_queries")
     background = Background.fit(null, queries=log, unanswered=unanswered)
     base = _base(expect, truncator, log)
     shapes = None if log is None else shapes_of(log)
@@ -221,8 +229,40 @@ def calibrated(
         unjudged=None if shapes is None else shapes[:, 0],
         shapes=shapes,
         scale=scale,
-        origin=Origin.of([x.merit for x in (null, log) if x is not None], **(about or {})),
+        origin=Origin.today(**known),
     )
+
+
+def _distinct(log: RankedLists, given: int) -> RankedLists:
+    """Return the lists of different queries that got results.
+
+    The same list of scores is the same query, unless it has too few values to tell.
+    """
+    rows = {
+        row.tobytes() if np.unique(row).size >= _TELLING else i: i
+        for i, row in reversed(list(enumerate(log.scores)))
+        if row.size
+    }
+    if len(rows) < _FEWEST:
+        raise InvalidParameterError(
+            f"queries must hold at least {_FEWEST} different ones with results, preferably 100, "
+            f"got {len(rows)} among {given}; without queries the gate rests on nonsense alone",
+            who="calibrate",
+        )
+    return log[sorted(rows.values())]
+
+
+def _are_copied(log: Sequence[str], texts: Sequence[str]) -> bool:
+    """Return whether many of the queries stand in the texts, word for word."""
+    some = [_plain(query) for query in log[:: max(1, len(log) // _LOOKED_AT)]]
+    whole = "\n".join(map(_plain, texts)) if some else ""
+    copied = [query for query in some if query.count(" ") >= _PASSAGE - 1 and query in whole]
+    return len(copied) > _COPIED * len(some)
+
+
+def _plain(text: str) -> str:
+    """Return a text in small letters, with single spaces."""
+    return " ".join(text.casefold().split())
 
 
 def _base(
@@ -269,12 +309,16 @@ def _checked_texts(search: Any, texts: Any) -> list[str]:
     return given
 
 
-def _checked_queries(queries: Any) -> list[str]:
+def _checked_queries(queries: Any, groups: Sequence[Any] | None) -> list[str]:
+    """Return the different queries, one of each group."""
     if isinstance(queries, (str, bytes)) or not all(isinstance(q, str) for q in queries):
         raise InvalidParameterError(
             f"queries must be a list of texts or None, got {shown(queries):.60}", who="calibrate"
         )
-    return list(queries)
+    asked = list(queries)
+    if groups is not None:
+        asked = [asked[i] for i in one_of_each(check_groups(groups, len(asked), "calibrate"))]
+    return list({_plain(query): query for query in reversed(asked)}.values())[::-1]
 
 
 def is_lexical(short: Sequence[FloatArray], long: Sequence[FloatArray]) -> bool:
@@ -292,18 +336,6 @@ def _check_found(answers: Sequence[FloatArray]) -> None:
         raise InvalidParameterError(f"{wanted}, got results for only {best.size} of {len(answers)}")
     if best.min() == best.max():
         raise InvalidParameterError(f"{wanted}, got {best[0]:g} for all {best.size}")
-
-
-def _passages(texts: Sequence[str], seed: int) -> list[str]:
-    """Return eight words in a row of each text, or sixteen characters without spaces."""
-    rng = np.random.default_rng(seed)
-    made = []
-    for text in islice(cycle(texts), _PASSAGES if texts else 0):
-        words = text.split()
-        pieces, size = (words, 8) if len(words) > 2 else (list(text), 16)
-        start = rng.integers(max(len(pieces) - size, 0) + 1)
-        made.append((" " if pieces is words else "").join(pieces[start : start + size]))
-    return [passage for passage in dict.fromkeys(made) if passage.strip()]
 
 
 def _script(texts: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from types import ModuleType
 from typing import IO, Any, TypeVar, get_args
@@ -23,7 +24,7 @@ from paretocut.decisions import Cuts
 from paretocut.decisions.options import FITTING, OPTIONS, RULES, Option
 from paretocut.errors import InvalidParameterError, InvalidScoresError, NotFittedError
 from paretocut.io import read_lists, read_qrels, read_texts, with_qrels, write_lists
-from paretocut.io.streams import NotInBlocks
+from paretocut.io.streams import NotInBlocks, standard
 from paretocut.io.tables import Format, format_of, read_blocks
 from paretocut.lists import RankedLists
 from paretocut.schema.kinds import Either, Items, Real, Text
@@ -85,6 +86,8 @@ def add_input(parser: ArgumentParser, *, needed: bool = True) -> None:
     option(parser, "--distances", "the scores are distances: lower is better")
     text = "refuse a RUN of more than N bytes, decompressed (default: no limit)"
     option(parser, "--max-bytes N", text, positive_int)
+    text = "refuse a line or list of more than N bytes (default: 134217728)"
+    option(parser, "--max-list-bytes N", text, positive_int)
 
 
 def add_judgements(parser: ArgumentParser, *, needed: bool = True) -> None:
@@ -123,8 +126,12 @@ def add_output(parser: ArgumentParser, what: str, json: str = "", **more: Any) -
 
 def read(args: Namespace, run: str | None = None, **how: Any) -> RankedLists:
     """Return the lists of RUN, or of another run in the same format and direction."""
-    how |= {"higher_is_better": not args.distances, "max_bytes": args.max_bytes}
+    how |= {"higher_is_better": not args.distances, **_bounds(args)}
     return _filled(run or args.run, read_lists(run or args.run, args.format, **how))
+
+
+def _bounds(args: Namespace) -> dict[str, Any]:
+    return {name: getattr(args, name, None) for name in ("max_bytes", "max_list_bytes")}
 
 
 def _filled(run: str, lists: RankedLists) -> RankedLists:
@@ -162,14 +169,14 @@ def short_names(runs: Sequence[str]) -> dict[str, str]:
 def in_blocks(
     args: Namespace,
     runs: Sequence[tuple[str, bool]],
-    work: Callable[[Iterator[list[RankedLists]]], object],
+    work: Callable[[Iterator[list[RankedLists]]], None],
 ) -> None:
     """Do the work on blocks of lists of the same queries, one from each run.
 
     The runs come with their directions. If a run must be read as a whole, the work begins anew,
-    with one block; a pipe cannot be read twice, so it is read as a whole at once.
+    with one block, unless results have left or a pipe would have to be read twice.
     """
-    how = {"max_bytes": getattr(args, "max_bytes", None)}
+    how = _bounds(args)
     formats = [format_of(run, args.format, who=args.command) for run, _ in runs]
 
     def readers(read: Callable[..., Any]) -> list[tuple[str, Any]]:
@@ -180,20 +187,33 @@ def in_blocks(
 
     with contextlib.ExitStack() as stack:
         files = [
-            sys.stdin.buffer if run == "-" else stack.enter_context(open(run, "rb"))
+            standard("input").buffer if run == "-" else stack.enter_context(open(run, "rb"))
             for run, _ in runs
         ]
-        if all(file.seekable() for file in files):
-            starts = [file.tell() for file in files]
+        groups = _together(readers(read_blocks))
+        if not all(file.seekable() for file in files):
             try:
-                work(_moving(args, files, _together(readers(read_blocks))))
-                return
+                return work(groups)
             except NotInBlocks as reason:
-                if not args.quiet:
-                    note(f"{reason}, so the whole run is read into memory")
-            for file, start in zip(files, starts, strict=True):
-                file.seek(start)
-        work(iter([[_filled(run, lists) for run, lists in readers(read_lists)]]))
+                raise InvalidScoresError(
+                    f"{reason}: results in a pipe must be grouped by query; sort them, or name a "
+                    "file"
+                ) from None
+        starts, begun = [file.tell() for file in files], False
+        try:
+            first = list(islice(groups, 2))  # finds most runs that are not grouped
+            begun = True
+            return work(_moving(args, files, chain(first, groups)))
+        except NotInBlocks as reason:
+            if begun and (args.output in (None, "-") or args.json):
+                raise InvalidScoresError(
+                    f"{reason}, and results have left already; -o FILE writes them at the end"
+                ) from None
+            if not args.quiet:
+                note(f"{reason}, so the whole run is read into memory")
+        for file, start in zip(files, starts, strict=True):
+            file.seek(start)
+        return work(iter([[_filled(run, lists) for run, lists in readers(read_lists)]]))
 
 
 def _together(runs: list[tuple[str, Iterator[RankedLists]]]) -> Iterator[list[RankedLists]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
+from typing import Any
 
 from paretocut.background import Background, QueryScale
 from paretocut.calibration import calibrated, nonsense_queries
@@ -15,13 +16,16 @@ from paretocut.io.jsonl import json_line
 from paretocut.io.streams import open_target
 from paretocut.loading import load_as
 from paretocut.truncators import Calibrated
+from paretocut.truncators.gated import GateCheck
 
 SUMMARY = "learn without judgements when to return nothing, and how many results to expect"
 DESCRIPTION = """Three steps. First, `calibrate --texts FILE` makes queries that mean nothing from
 words of your index. Search for them. Second, `calibrate RUN` learns from the run of this nonsense,
 and from real, unjudged queries (--query-run) if you have some; it writes a model for
 `paretocut cut --model`. Later, `calibrate --check MODEL RUN` compares new lists with those of
---query-run, and says "same", "changed" or "unsure". Lexical scores (BM25) grow with every word of
+--query-run, and says "same", "changed" or "unsure". With --check-good and --check-off-topic, runs
+of questions that your index answers and of others, it counts what the gate does to them. Lexical
+scores (BM25) grow with every word of
 the query: for these, give --lexical in the first two steps and --query-texts in the last two.
 With questions that have no answer, one step is enough: `calibrate --background RUN` learns how high
 they score, for `paretocut cut --background`. RUN holds at least ten of them, preferably a
@@ -32,9 +36,9 @@ _TAKES = {
     "--texts and no RUN": ("texts", "lexical", "n", "size", "seed", "output"),
     "RUN": (
         *(*_READING, "texts", "lexical", "query_texts", "query_run"),
-        *("alpha", "unanswered", "expect", "output"),
+        *("alpha", "unanswered", "expect", "output", "check_good", "check_off_topic"),
     ),
-    "--check": (*_READING, "check", "query_texts", "imports"),
+    "--check": (*_READING, "check", "query_texts", "imports", "check_good", "check_off_topic"),
     "--background": (*_READING, "background", "size", "context", "output"),
 }
 """The options of each form, beside --json and --quiet."""
@@ -64,6 +68,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     arguments.add_options(learn, ["expect"])
     check = parser.add_argument_group("compare later: calibrate --check MODEL RUN")
     option(check, "--check MODEL", "a model from `calibrate RUN`")
+    option(check, "--check-good RUN", "run of questions that the index answers, to be counted")
+    option(check, "--check-off-topic RUN", "run of questions that it does not answer")
     arguments.add_imports(check)
     gate = parser.add_argument_group("learn a gate alone: calibrate --background RUN")
     option(gate, "--background", "write a background, to be combined with any method")
@@ -72,7 +78,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> None:
-    if args.check and args.run:
+    if args.check and (args.run or args.check_good or args.check_off_topic):
         form, step = "--check", _check
     elif args.background and args.run:
         form, step = "--background", _learn_background
@@ -129,11 +135,12 @@ def _learn(args: Namespace) -> None:
         **arguments.given_options(args, ("alpha", "unanswered", "expect")),
     )
     model.save(args.output)
+    checked = _evaluated(args, model)
     if args.json:
-        found = {"model": args.output, "threshold": model.threshold()}
-        print_json(found | {"report": model.report()})
+        found = {"model": args.output, "threshold": model.threshold(), "report": model.report()}
+        print_json(found | ({} if checked is None else {"evaluated": checked.to_dict()}))
     elif not args.quiet:
-        note(model.report())
+        note(model.report() if checked is None else f"{model.report()}\n{checked}")
 
 
 def _learn_background(args: Namespace) -> None:
@@ -152,14 +159,31 @@ def _learn_background(args: Namespace) -> None:
 def _check(args: Namespace) -> None:
     what = "a model that `paretocut calibrate` wrote"
     model = load_as(Calibrated, what, args.check, "--check")
-    lists = arguments.read(args)
-    texts = arguments.query_texts(args, lists, lexical=model.needs_queries)
-    found = model.drift(lists, queries=texts)
-    if args.json:
+    content, lines = {}, []
+    if args.run:
+        lists = arguments.read(args)
+        texts = arguments.query_texts(args, lists, lexical=model.needs_queries)
+        found = model.drift(lists, queries=texts)
         names = ("verdict", "pvalue", "distance", "lists")
-        print_json({name: getattr(found, name) for name in names})
+        content, lines = {name: getattr(found, name) for name in names}, [found.text]
+    if (checked := _evaluated(args, model)) is not None:
+        content |= {"evaluated": checked.to_dict()}
+        lines.append(str(checked))
+    if args.json:
+        print_json(content)
     else:
-        sys.stdout.write(f"{found}\n")
+        sys.stdout.write("\n".join([*lines, ""]))
+
+
+def _evaluated(args: Namespace, model: Calibrated) -> GateCheck | None:
+    """Return what the model does to the questions of --check-good and --check-off-topic."""
+    given: dict[str, Any] = {}
+    for name, path in (("good", args.check_good), ("off_topic", args.check_off_topic)):
+        if path is not None:
+            lists = arguments.read(args, path)
+            texts = arguments.query_texts(args, lists, lexical=model.needs_queries)
+            given[name] = lists if texts is None else dict(zip(texts, lists.scores, strict=True))
+    return model.evaluate(**given) if given else None
 
 
 def _texts(path: str) -> list[str]:

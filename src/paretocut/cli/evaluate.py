@@ -161,7 +161,8 @@ def _evaluate_fused(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", QueryCoverageWarning)  # already noted for the judgements
         fused = {f"fused, {method}": pc.fuse(runs, method=method) for method in ("rrf", "z")}
-        fused["fused, fitted"] = Fusion().fit({n: _unjudged(x) for n, x in runs.items()}).fuse(runs)
+        bare = {name: x.like(relevance=None, num_relevant=None) for name, x in runs.items()}
+        fused["fused, fitted"] = Fusion().fit(bare).fuse(runs)
     order = fused["fused, z"].query_ids.tolist()
     tables = fused.copy()
     for name, lists in runs.items():
@@ -176,13 +177,4 @@ def _evaluate_fused(
         baseline=f"{first}: {found[first].baseline}",
         k=np.concatenate([one.k for one in found.values()], axis=1),
         values=np.concatenate([one.values for one in found.values()], axis=1),
-    )
-
-
-def _unjudged(lists: RankedLists) -> RankedLists:
-    return RankedLists(
-        lists.scores,
-        query_ids=lists.query_ids,
-        doc_ids=lists.doc_ids,
-        higher_is_better=lists.higher_is_better,
     )

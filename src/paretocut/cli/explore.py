@@ -53,7 +53,7 @@ def add_explored(parser: ArgumentParser, *, needed: bool = True) -> None:
 
 
 def run(args: Namespace) -> None:
-    for package in ("fastapi", "uvicorn", "prometheus_client"):
+    for package in ("starlette", "msgspec", "httptools", "uvicorn", "prometheus_client"):
         require(package, feature="paretocut explore", extra="serve")
     from paretocut.web.explorer.server import serve
 

@@ -16,6 +16,7 @@ error. /openapi.json describes the service."""
 _SETTINGS = (
     "host",
     "port",
+    "max_models",
     "token_file",
     "no_token",
     "workers",
@@ -38,6 +39,10 @@ def add_arguments(parser: ArgumentParser) -> None:
     for name, written in (("model", "fit, calibrate or Truncator.save"), ("fusion", "Fusion.save")):
         text = f"what {written} wrote; requests refer to it by this name (may be repeated)"
         option(parser, f"--{name} NAME=FILE", text, action="append", default=[])
+    text = "folder of more models, NAME.json each, loaded when a request first names them"
+    option(parser, "--models DIR", text)
+    text = "models of the folder that are kept in memory (default: the last 1000 used)"
+    option(parser, "--max-models N", text, positive_int, default=1000)
     arguments.add_imports(parser)
     option(parser, "--workers N", "processes", positive_int, default=1)
     text = "requests that a process handles at once (default: one per processor)"
@@ -55,7 +60,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> None:
-    for package in ("fastapi", "uvicorn", "prometheus_client"):
+    for package in ("starlette", "msgspec", "httptools", "uvicorn", "prometheus_client"):
         require(package, feature="paretocut serve", extra="serve")
     from paretocut.web import server
     from paretocut.web.limits import Limits
@@ -64,6 +69,7 @@ def run(args: Namespace) -> None:
         server.Settings(
             **{name: getattr(args, name) for name in _SETTINGS},
             models=arguments.named_files("--model", args.model),
+            folder=args.models,
             fusions=arguments.named_files("--fusion", args.fusion),
             limits=Limits(**arguments.given_options(args, _LIMITS)),
         )

@@ -190,11 +190,18 @@ class Cuts(Drawn):
         if self._matches is not None and self._matches[i] < self.n[i]:
             own = (name for name in names if name != "rescaled_scores")  # the last 0 is padding
             names = (*own, "zero_scores")
-        if self._order is not None and self.n[i] > 1 and (np.diff(self._order[i]) < 0).all():
+        if self._order is not None and self._came_worst_first(i):
             names = (*names, "worst_first")
         if i in self._limits and self.k[i] == 0 < self._limits[i].of.k[i]:
             names = (*names, "over_budget")
         return names
+
+    def _came_worst_first(self, i: int) -> bool:
+        assert self._order is not None
+        known, order = self.lists.merit[i], self._order[i]
+        merit = np.zeros(order.size)  # that of padding is 0
+        merit[order[: known.size]] = known
+        return order.size > 1 and bool((merit[1:] >= merit[:-1]).all() and merit[0] < merit[-1])
 
     @property
     def indices(self) -> Ragged:

@@ -35,6 +35,12 @@ WARNINGS = {
     "allow more errors, or judge more queries",
     "unseen_scores": "the scores are unlike those learned from: another model, metric or unit, or "
     "too few results; fit or calibrate again",
+    "few_texts": "the gate was calibrated with fewer than 10 texts and may turn away good "
+    "questions; calibrate with 100 texts or more",
+    "few_queries": "the gate was calibrated with fewer than 30 different queries: its threshold "
+    "may be far off; give more, or none",
+    "copied_queries": "the gate was calibrated with passages of the texts as queries: they score "
+    "higher than questions, so good questions may be turned away; give real questions, or none",
     "over_budget": "results were worth keeping, but not one of them fits into max_tokens: allow "
     "more tokens, or smaller chunks",
     "zero_scores": "results with score 0 match nothing and are not kept",

@@ -28,8 +28,6 @@ def percent(share: float, *, exact: bool = False) -> str:
 
 def distinct(*numbers: float) -> list[str]:
     """Return the numbers with so many digits that different numbers look different."""
-    noise = 1e-12 * max(map(abs, numbers))
-    numbers = tuple(0.0 if abs(number) < noise else number for number in numbers)
     for digits in range(3, 18):
         texts = [f"{number:.{digits}g}" for number in numbers]
         if len(set(texts)) == len(set(numbers)):

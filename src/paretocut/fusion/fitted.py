@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from copy import copy
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from paretocut.answers.answer import Path
 from paretocut.errors import InvalidParameterError, InvalidScoresError, NotFittedError
-from paretocut.fusion.answered import are_ranked, fuse_answers
+from paretocut.fusion.answered import About, as_ranked, fused
 from paretocut.fusion.joining import (
     HUGE,
     Affine,
@@ -131,16 +130,16 @@ class Fusion:
         self.depth = depth
         self.seed = seed
 
-    def fit(self, lists: FuseLike) -> Fusion:
+    def fit(self, lists: FuseLike | Any, **about: Unpack[About]) -> Fusion:
         """Return the fusion itself, fitted to lists of its retrievers.
 
         Parameters
         ----------
-        lists
-            As for `fuse`. Judgements are used if one of the lists has ``relevance``.
+        lists, **about
+            As for `paretocut.fuse`. Judgements are used if one of the lists has ``relevance``.
         """
         learner = Fusion(weights=self.weights, depth=self.depth, seed=self.seed)
-        learner._fit(matched(lists, self.depth, "Fusion"))
+        learner._fit(matched(as_ranked(lists, "Fusion", about), self.depth, "Fusion"))
         self.__dict__ = learner.__dict__  # in one step: others may be fusing
         return self
 
@@ -163,29 +162,17 @@ class Fusion:
         if any(one.lists.relevance is not None for one in parts):
             self._learn(retrievers, learn_weights=given is None)
 
-    def fuse(
-        self,
-        lists: FuseLike | Any,
-        *,
-        score: Path | Mapping[str, Path] | None = None,
-        id: Path | Mapping[str, Path] | None = None,
-        higher_is_better: Mapping[str, bool] | bool | None = None,
-    ) -> Any:
+    def fuse(self, lists: FuseLike | Any, **about: Unpack[About]) -> Any:
         """Return one list for each query.
 
         Parameters
         ----------
-        lists
+        lists, **about
             As for `paretocut.fuse`, from the retrievers that the fusion was fitted to.
-        score, id, higher_is_better
-            For answers, as for `paretocut.fuse`.
         """
         fitted = copy(self)  # a fit in another thread must not change this one
         fitted._require_fitted("fuse")
-        if not are_ranked(lists):
-            about: dict[str, Any] = {"score": score, "id": id, "higher_is_better": higher_is_better}
-            return fuse_answers(lists, fitted._fuse, who="Fusion", **about)
-        return fitted._fuse(lists)
+        return fused(lists, fitted._fuse, "Fusion", about)
 
     def _fuse(self, lists: FuseLike) -> RankedLists:
         retrievers = matched(lists, self.depth, "Fusion")

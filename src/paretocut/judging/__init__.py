@@ -4,7 +4,7 @@
 """
 
 from paretocut.judging.asking import judge
-from paretocut.judging.plan import JudgementPlan, plan_judgements
+from paretocut.judging.plan import plan_judgements
 from paretocut.judging.session import JudgingSession, Question
 
-__all__ = ["JudgementPlan", "JudgingSession", "Question", "judge", "plan_judgements"]
+__all__ = ["JudgingSession", "Question", "judge", "plan_judgements"]

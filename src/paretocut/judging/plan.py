@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
 import numpy as np
 
 from paretocut.errors import InvalidParameterError
@@ -17,41 +14,16 @@ VISIT = 5
 _ENOUGH = 50  # judgements before the plan looks where relevance is uncertain
 
 
-class JudgementPlan(tuple[tuple[int, int], ...]):
-    """Results to judge, in order: pairs of list and rank, both from 0.
+def plan_judgements(
+    lists: RankedLists, budget: int = 200, *, seed: int = 0
+) -> tuple[tuple[int, int], ...]:
+    """Return which results to judge next, in order, as pairs of list and rank, both from 0.
 
-    Parameters
-    ----------
-    pairs
-        The pairs.
-
-    Examples
-    --------
-    >>> plan = JudgementPlan([(0, 0), (3, 7)])
-    >>> len(plan), plan[1], plan
-    (2, (3, 7), JudgementPlan(2 results of 2 lists))
-    """
-
-    __slots__ = ()
-
-    def __new__(cls, pairs: Iterable[tuple[int, int]] = ()) -> JudgementPlan:
-        return super().__new__(cls, ((int(i), int(rank)) for i, rank in pairs))
-
-    def __getitem__(self, index: Any) -> Any:
-        found = super().__getitem__(index)
-        return JudgementPlan(found) if isinstance(index, slice) else found
-
-    def __repr__(self) -> str:
-        return f"JudgementPlan({len(self)} results of {len({i for i, _ in self})} lists)"
-
-
-def plan_judgements(lists: RankedLists, budget: int = 200, *, seed: int = 0) -> JudgementPlan:
-    """Return which results to judge next, in order; stopping early is fine.
-
-    The plan visits one list after another, those with the fewest judgements first, otherwise in
-    random order. A visit asks about five results of one list. Their log ranks are spread evenly, so
-    the first result, the third and the three hundredth all get their turn. Once 50 results are
-    judged, every other visit asks about results that are as likely relevant as not.
+    Stopping early is fine. The plan visits one list after another, those with the fewest judgements
+    first, otherwise in random order. A visit asks about five results of one list. Their log ranks
+    are spread evenly, so the first result, the third and the three hundredth all get their turn.
+    Once 50 results are judged, every other visit asks about results that are as likely relevant as
+    not.
 
     Parameters
     ----------
@@ -66,7 +38,7 @@ def plan_judgements(lists: RankedLists, budget: int = 200, *, seed: int = 0) -> 
     --------
     >>> lists = RankedLists([[0.9, 0.8, 0.7, 0.6, 0.5, 0.4]] * 3)
     >>> plan_judgements(lists, 4)
-    JudgementPlan(4 results of 1 lists)
+    ((2, 3), (2, 2), (2, 0), (2, 1))
     """
     check_int(budget, who="plan_judgements", name="budget")
     check_int(seed, who="plan_judgements", name="seed")
@@ -95,7 +67,7 @@ def planned(
     budget: int,
     rng: np.random.Generator,
     known: tuple[Ragged, Relevance] | None,
-) -> JudgementPlan:
+) -> tuple[tuple[int, int], ...]:
     """Return the plan for lists of this layout, given the result of `known_relevance`.
 
     Closed results are not asked about: judged ones, unsure ones, those of a skipped query.
@@ -123,7 +95,7 @@ def planned(
             pairs += [(i, rank) for rank in ranks]
             if len(pairs) >= budget:
                 break
-    return JudgementPlan(pairs[:budget])
+    return tuple(pairs[:budget])
 
 
 def _drawn(weight: FloatArray, free: BoolArray, rng: np.random.Generator) -> list[int]:

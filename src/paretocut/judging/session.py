@@ -7,7 +7,7 @@ import json
 import math
 import os
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from paretocut.decisions.wording import rounded
 from paretocut.errors import DataFormatError, InvalidParameterError
 from paretocut.judging.plan import known_relevance, planned
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
-from paretocut.lists.columns import known_or_nan
 from paretocut.relevance.judged import Relevance, learn_from
 from paretocut.schema.kinds import Either, Real, Whole
 from paretocut.schema.parameters import check, check_int, check_real
@@ -58,18 +57,28 @@ class Question:
 _Pair: TypeAlias = tuple[int, int]  # a list and a rank
 
 
+class _Pool(NamedTuple):
+    """The lists that are asked about, their numbers, and the places of their results."""
+
+    lists: RankedLists
+    numbers: IntArray
+    places: IntArray
+
+
 @dataclass
 class _State:
     """State after the events so far; an undo builds it again."""
 
     grades: FloatArray
     closed: BoolArray
+    asked_about: BoolArray  # lists
     queue: list[_Pair] = field(default_factory=list)
     asked: list[_Pair] = field(default_factory=list)
     pairs: dict[_Pair, tuple[float, float]] = field(default_factory=dict)
     skipped: set[int] = field(default_factory=set)
     rounds: int = 0
     answers: int = 0
+    pool: _Pool | None = None  # computed when asked for, until another list is asked about
     # Computed when asked for, until the next event.
     pending: tuple[_Pair | None, bool] | None = None
     model: tuple[Ragged, Relevance] | None = None
@@ -125,8 +134,6 @@ class JudgingSession:
         self.tolerance = check(_TOLERANCE, tolerance, who="judge", name="tolerance")
         self.stopped: str | None = None
         self._all = lists
-        self._pool = self._drawn_pool()
-        self._given = lists if len(self._pool) == len(lists) else lists[self._pool]
         self._events: list[dict[str, Any]] = []
         self._state = self._new_state()
         head: dict[str, Any] = {"seed": self.seed, "repeats": self.repeats}
@@ -138,8 +145,7 @@ class JudgingSession:
         )
         for number, event in enumerate(self._journal.entries, 2):
             try:
-                self._check(event)
-                self._take(event)
+                self._take(self._checked(event))
             except (KeyError, TypeError, ValueError, IndexError) as error:
                 raise DataFormatError(str(path), number, f"not a judgement: {error}") from None
 
@@ -150,10 +156,8 @@ class JudgingSession:
         if self.stopped is not None:
             return None
         assert pair is not None
-        i, rank = pair
-        docs = self._given.doc_ids
-        doc = None if docs is None else str(docs[i][rank])
-        return Question(int(self._pool[i]), rank, str(self._given.query_ids[i]), doc, repeated)
+        names = self._names(*pair)
+        return Question(*pair, names["query"], names["doc"], repeated)
 
     def answer(self, value: bool | float | None) -> None:
         """Take the answer to the question of `next`.
@@ -182,10 +186,7 @@ class JudgingSession:
         value
             As for `answer`.
         """
-        check(Whole(0, len(self._all) - 1), list_index, who="judge", name="list_index")
-        last = int(self._all.scores.lengths[list_index]) - 1
-        check(Whole(0, last), rank, who="judge", name="rank")
-        self._add(self._event(int(list_index), int(rank), value))
+        self._add(self._event(list_index, rank, value))
 
     def skip_query(self) -> None:
         """Ask nothing more about the query of the present question; its answers stay."""
@@ -212,12 +213,7 @@ class JudgingSession:
     @property
     def lists(self) -> RankedLists:
         """The lists with all judgements so far; NaN where there is none."""
-        scores = self._all.scores
-        grades = np.full(scores.values.size, np.nan)
-        inside = np.zeros(len(self._all), dtype=bool)
-        inside[self._pool] = True
-        grades[scores.spread(inside)] = self._state.grades
-        return self._all.with_relevance(scores.with_values(grades))
+        return self._all.with_relevance(self._all.scores.with_values(self._state.grades.copy()))
 
     @property
     def relevance(self) -> Relevance | None:
@@ -250,21 +246,22 @@ class JudgingSession:
         if not pairs or found is None:
             return None
         merit, model = found
-        at = [int(merit.offsets[i]) + rank for i, rank in pairs]
+        numbers = self._pool.numbers
+        at = [merit.offsets[np.searchsorted(numbers, i)] + rank for i, rank in pairs]
         yes = np.array(list(pairs.values())).sum(axis=1)
         rates = _rates(model.probabilities(merit).values[at], yes)
         for _ in range(3):  # how likely results are relevant depends on the errors in turn
-            _, _, model = learn_from(self._pooled(), errors=rates)
+            _, _, model = learn_from(self._judged_pool(), errors=rates)
             rates = _rates(model.probabilities(merit).values[at], yes)
         return rates
 
     def summary(self) -> str:
         """Return one line on the model so far."""
-        known = int(np.count_nonzero(~np.isnan(self._state.grades)))
-        model = self.relevance
+        grades, model = self._state.grades[self._pool.places], self.relevance
         if model is None:
             return "nothing judged yet"
-        yes = int(np.count_nonzero(self._state.grades >= self._given.min_grade))
+        known = np.count_nonzero(~np.isnan(grades))
+        yes = np.count_nonzero(grades >= self._all.min_grade)
         low, high = model.interval
         line = (
             f"{known} judged, {yes} relevant: about {rounded(model.number)} relevant results per "
@@ -276,21 +273,33 @@ class JudgingSession:
             line += f", {same} of {len(pairs)} repeated answers agree"
         return line
 
-    def _drawn_pool(self) -> IntArray:
-        """Return the lists that are asked about: all, or some where there are very many."""
+    def _asked_about(self) -> BoolArray:
+        """Return which lists are asked about: all, or some where there are very many."""
         count = len(self._all)
-        if count <= _POOL:
-            return np.arange(count)
-        drawn = np.random.default_rng([self.seed, 0]).permutation(count)
         known = np.zeros(count, dtype=bool)
         if self._all.relevance is not None:
             known = self._all.scores.count(self._all.judged.values) > 0
+        drawn = np.random.default_rng([self.seed, 0]).permutation(count)
         first = drawn[np.argsort(~known[drawn], kind="stable")]
-        return np.sort(first[: max(_POOL, np.count_nonzero(known))])
+        known[first[:_POOL]] = True
+        return known
+
+    @property
+    def _pool(self) -> _Pool:
+        if self._state.pool is None:
+            numbers = np.flatnonzero(self._state.asked_about)
+            places = self._all.scores.places(numbers).values
+            self._state.pool = _Pool(self._all[numbers], numbers, places)
+        return self._state.pool
+
+    def _judged_pool(self) -> RankedLists:
+        """Return the lists that are asked about, with the judgements so far."""
+        lists, _, places = self._pool
+        return lists.with_relevance(lists.scores.with_values(self._state.grades[places]))
 
     def _known_pairs(self) -> dict[_Pair, tuple[bool, bool]]:
         """Return both answers, relevant or not, to each question that was answered twice."""
-        least = self._given.min_grade
+        least = self._all.min_grade
         return {
             pair: (first >= least, second >= least)
             for pair, (first, second) in self._state.pairs.items()
@@ -298,46 +307,40 @@ class JudgingSession:
         }
 
     def _new_state(self) -> _State:
-        size = self._given.scores.values.size
-        grades = np.full(size, np.nan)
-        if self._given.relevance is not None:
-            column = self._given.relevance.values
-            if column.dtype == np.bool_:
-                column = known_or_nan(column.tolist(), self._given.min_grade)
-            grades = column.astype(np.float64)
-        return _State(grades, ~np.isnan(grades))
+        grades = np.full(self._all.scores.values.size, np.nan)
+        if self._all.relevance is not None:
+            given = self._all.relevance.values
+            yes = self._grade(True) if given.dtype == np.bool_ else 1.0
+            grades = given.astype(np.float64) * yes
+        return _State(grades, ~np.isnan(grades), self._asked_about())
+
+    def _names(self, i: int, rank: int) -> dict[str, Any]:
+        docs = self._all.doc_ids
+        doc = None if docs is None else str(docs[i][rank])
+        return {"query": str(self._all.query_ids[i]), "doc": doc}
 
     def _event(self, i: int, rank: int, value: bool | float | None) -> dict[str, Any]:
         """Return a judgement as the file keeps it."""
-        grade, docs = self._grade(value), self._all.doc_ids
-        return {
-            "query": str(self._all.query_ids[i]),
-            "doc": None if docs is None else str(docs[i][rank]),
-            "list": i,
-            "rank": rank,
-            "answer": None if math.isnan(grade) else grade,
-        }
+        i = check(Whole(0, len(self._all) - 1), i, who="judge", name="list_index")
+        last = int(self._all.scores.lengths[i]) - 1
+        rank = check(Whole(0, last), rank, who="judge", name="rank")
+        grade = self._grade(value)
+        answer = None if math.isnan(grade) else grade
+        return {**self._names(i, rank), "list": i, "rank": rank, "answer": answer}
 
-    def _check(self, event: dict[str, Any]) -> None:
-        """Refuse an event of a file that is not about these lists."""
+    def _checked(self, event: dict[str, Any]) -> dict[str, Any]:
+        """Return an event of a file; one that is not about these lists is refused."""
         if "undo" in event:
-            return
-        i = event["list"]
-        if type(i) is not int or not 0 <= i < len(self._all):
-            raise ValueError(f"list must be one of {len(self._all)}, got {i!r}")
-        query = "skip" if "skip" in event else "query"
-        names: dict[str, str | None] = {query: str(self._all.query_ids[i])}
-        if "skip" not in event:
-            rank, value = event["rank"], event["answer"]
-            if type(rank) is not int or not 0 <= rank < self._all.scores.lengths[i]:
-                raise ValueError(f"rank must be one of the list's, got {rank!r}")
-            docs = self._all.doc_ids
-            names["doc"] = None if docs is None else str(docs[i][rank])
-            if value is not None and not (type(value) in (int, float) and abs(value) < 1e300):
-                raise ValueError(f"answer must be a finite number or null, got {value!r:.60}")
-        for key, name in names.items():
-            if event[key] != name:
-                raise ValueError(f"{key} must be {name!r}, got {event[key]!r}")
+            return event
+        if "skip" in event:
+            i = check(Whole(0, len(self._all) - 1), event["list"], who="judge", name="list")
+            about: dict[str, Any] = {"skip": str(self._all.query_ids[i])}
+        else:
+            about = self._event(event["list"], event["rank"], event["answer"])
+        for key, value in about.items():
+            if event[key] != value:
+                raise ValueError(f"{key} must be {value!r}, got {event[key]!r}")
+        return event
 
     def _add(self, event: dict[str, Any]) -> None:
         self._journal.add({**event, **stamp(self._reviewer)})
@@ -348,22 +351,18 @@ class JudgingSession:
         if "undo" in event:
             self._replay(self._events[:-1])
             return
-        if event["list"] not in self._pool:  # from now on it is one that is asked about
-            self._pool = np.union1d(self._pool, [event["list"]])
-            self._given = self._all[self._pool]
-            self._replay(self._events)
-        state, i = self._state, int(np.searchsorted(self._pool, event["list"]))
+        state, i, offsets = self._state, event["list"], self._all.scores.offsets
         self._next()  # the plan must be where it was when the answer was given
+        if not state.asked_about[i]:
+            state.asked_about[i], state.pool = True, None  # from now on it is
         state.pending = state.model = state.loss = None
         if "skip" in event:
             state.skipped.add(i)
-            start, stop = self._given.scores.offsets[i : i + 2]
-            state.closed[start:stop] = True
+            state.closed[offsets[i] : offsets[i + 1]] = True
             state.queue = [pair for pair in state.queue if pair[0] != i]
         else:
-            rank = range(int(self._given.scores.lengths[i]))[int(event["rank"])]
+            rank, at = event["rank"], offsets[i] + event["rank"]
             value = math.nan if event["answer"] is None else float(event["answer"])
-            at = int(self._given.scores.offsets[i]) + rank
             if event.get("repeated"):
                 state.pairs[i, rank] = (float(state.grades[at]), value)
             else:
@@ -386,11 +385,12 @@ class JudgingSession:
             again = self._repetition()
             if again is None and not state.queue:
                 rng = np.random.default_rng([self.seed, 1, state.rounds])
-                judged = ~np.isnan(state.grades)
+                lists, numbers, places = self._pool
+                judged, closed = ~np.isnan(state.grades[places]), state.closed[places]
                 enough = state.rounds and np.count_nonzero(judged) >= _FIRST
-                known = self._known() if enough and not state.closed.all() else None
-                scores = self._given.scores
-                state.queue = list(planned(scores, judged, state.closed, _ROUND, rng, known))
+                known = self._known() if enough and not closed.all() else None
+                plan = planned(lists.scores, judged, closed, _ROUND, rng, known)
+                state.queue = [(int(numbers[i]), rank) for i, rank in plan]
                 state.rounds += 1
             first = state.queue[0] if state.queue else None
             state.pending = (first, False) if again is None else (again, True)
@@ -402,7 +402,7 @@ class JudgingSession:
         due = math.floor((state.answers + 1) * self.repeats)
         if due <= len(state.pairs) or len(state.asked) <= _APART:
             return None
-        grades, offsets = state.grades, self._given.scores.offsets
+        grades, offsets = state.grades, self._all.scores.offsets
         old = [
             (i, rank)
             for i, rank in state.asked[:-_APART]
@@ -416,12 +416,8 @@ class JudgingSession:
 
     def _known(self) -> tuple[Ragged, Relevance] | None:
         if self._state.model is None:
-            self._state.model = known_relevance(self._pooled(), 1)
+            self._state.model = known_relevance(self._judged_pool(), 1)
         return self._state.model
-
-    def _pooled(self) -> RankedLists:
-        """Return the lists that are asked about, with the judgements so far."""
-        return self._given.with_relevance(self._given.scores.with_values(self._state.grades))
 
     def _enough(self, pair: _Pair | None) -> str | None:
         """Return why to stop, or None; ``pair`` is the next question."""
@@ -444,7 +440,7 @@ class JudgingSession:
         if value is None:
             return math.nan
         if isinstance(value, (bool, np.bool_)):
-            return float(max(1, math.ceil(self._given.min_grade))) if value else 0.0
+            return float(max(1, math.ceil(self._all.min_grade))) if value else 0.0
         grade = math.nan
         value = value.item() if isinstance(value, np.number) else value
         if isinstance(value, (int, float)) and abs(value) < _HIGHEST:

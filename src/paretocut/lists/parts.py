@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from paretocut.errors import InvalidParameterError
 from paretocut.lists.ragged import IntArray, Ragged
@@ -77,13 +75,10 @@ class Parts:
                     row[name] = {"score": score, "rank": rank}
         return rows
 
-    def take(self, indices: ArrayLike) -> Parts:
-        """Return the parts of the lists at these positions, in this order."""
-        return self._each(lambda column: column.take(indices))
-
-    def keep(self, mask: NDArray[np.bool_], offsets: IntArray) -> Parts:
-        """Return the parts of some results."""
-        return self._each(lambda column: Ragged(column.values[mask], offsets))
+    def each(self, change: Callable[[Ragged], Ragged]) -> Parts:
+        """Return the parts with every column changed in the same way."""
+        scores, ranks = (tuple(map(change, columns)) for columns in (self.scores, self.ranks))
+        return Parts(self.names, scores, ranks)
 
     @staticmethod
     def concat(parts: Iterable[Parts], offsets: IntArray) -> Parts:
@@ -103,16 +98,8 @@ class Parts:
                 for same in zip(*columns, strict=True)
             )
 
-        return Parts(
-            names, whole(item.scores for item in items), whole(item.ranks for item in items)
-        )
-
-    def _each(self, change: Any) -> Parts:
-        return Parts(
-            self.names,
-            tuple(change(column) for column in self.scores),
-            tuple(change(column) for column in self.ranks),
-        )
+        scores, ranks = (item.scores for item in items), (item.ranks for item in items)
+        return Parts(names, whole(scores), whole(ranks))
 
     def __len__(self) -> int:
         return len(self.names)

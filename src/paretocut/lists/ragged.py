@@ -76,13 +76,14 @@ class Ragged:
     ) -> Ragged:
         """Return the lists as ``Ragged``, without a copy if the layout allows it.
 
-        ``array`` makes an array of the values of one list, or of all.
+        A pair is values and offsets if its second part is an array of integers; otherwise it is
+        two lists. ``array`` makes an array of the values of one list, or of all.
         """
         if isinstance(lists, Ragged):
             ragged = lists
         elif type(lists).__module__.partition(".")[0] == "pyarrow":
             ragged = _from_arrow(lists)
-        elif isinstance(lists, tuple) and len(lists) == 2:
+        elif isinstance(lists, tuple) and len(lists) == 2 and _are_offsets(lists[1]):
             ragged = cls(array(lists[0]), as_array(lists[1]))
         else:
             ragged = _from_sequence(lists, dtype, array)
@@ -161,15 +162,6 @@ class Ragged:
         """Return one number per value, from one number per list."""
         return np.repeat(column, self.lengths)
 
-    def first_not_finite(self) -> tuple[int, int] | None:
-        """Return list and place of the first value that is NaN or infinite, or None."""
-        finite = np.isfinite(self.values)
-        if finite.all():
-            return None
-        at = int(np.argmin(finite))
-        i = int(np.searchsorted(self.offsets, at, side="right")) - 1
-        return i, at - int(self.offsets[i])
-
     def with_values(self, values: NDArray[Any]) -> Ragged:
         """Return other values of the same layout."""
         if values.shape != self.values.shape:
@@ -188,11 +180,16 @@ class Ragged:
 
     def take(self, indices: ArrayLike) -> Ragged:
         """Return the lists at these positions, in this order."""
+        places = self.places(indices)
+        return places.with_values(self.values[places.values])
+
+    def places(self, indices: ArrayLike) -> Ragged:
+        """Return where in ``values`` the values of the lists at these positions are."""
         index = np.asarray(indices, dtype=np.int64)
         lengths = self.lengths[index]
         offsets = offsets_of(lengths)
-        shift = self.offsets[:-1][index] - offsets[:-1]
-        return Ragged(self.values[np.arange(offsets[-1]) + np.repeat(shift, lengths)], offsets)
+        shift = np.repeat(self.offsets[:-1][index] - offsets[:-1], lengths)
+        return Ragged.unchecked(np.arange(offsets[-1]) + shift, offsets)
 
     def tolist(self) -> list[list[Any]]:
         """Return the lists as lists of plain Python values."""
@@ -219,7 +216,28 @@ RaggedLike: TypeAlias = (
 """Input of ``Ragged.from_any``; ``Any`` stands for pyarrow list arrays."""
 
 
-def best_first(scores: Ragged, higher_is_better: bool, who: str = "Ragged") -> IntArray | None:
+def refuse_not_finite(
+    column: Ragged, who: str, what: str = "scores", query_ids: NDArray[Any] | None = None
+) -> None:
+    """Refuse NaN and infinity; the error names the place, and the query if it has a name."""
+    finite = np.isfinite(column.values)
+    if finite.all():
+        return
+    at = int(np.argmin(finite))
+    i = int(np.searchsorted(column.offsets, at, side="right")) - 1
+    place = at - int(column.offsets[i])
+    where = f"index {place}" if len(column) == 1 else f"index {place} of list {i}"
+    if query_ids is not None:
+        where = f"rank {place + 1} of query {str(query_ids[i])!r}"
+    raise InvalidScoresError(f"{what} must be finite, got {column.values[at]} at {where}", who=who)
+
+
+def best_first(
+    scores: Ragged,
+    higher_is_better: bool,
+    who: str = "Ragged",
+    query_ids: NDArray[Any] | None = None,
+) -> IntArray | None:
     """Return the order that sorts every list best first, or None if all of them are.
 
     Scores that are not finite are refused in the name of ``who``.
@@ -229,12 +247,7 @@ def best_first(scores: Ragged, higher_is_better: bool, who: str = "Ragged") -> I
     if found == _IN_ORDER:
         return None
     if found >= 0:
-        i = int(np.searchsorted(scores.offsets, found, side="right")) - 1
-        place = found - int(scores.offsets[i])
-        where = "" if len(scores) == 1 else f" of list {i}"
-        raise InvalidScoresError(
-            f"scores must be finite, got {values[found]} at index {place}{where}", who=who
-        )
+        refuse_not_finite(scores, who, query_ids=query_ids)
     order = np.empty(values.size, dtype=np.int64)
     first, offsets = 0, scores.offsets
     while first < len(scores):  # in pieces, between which Python looks for Ctrl-C
@@ -250,6 +263,10 @@ def offsets_of(lengths: IntArray) -> IntArray:
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets
+
+
+def _are_offsets(given: Any) -> bool:
+    return hasattr(given, "__array__") and np.asarray(given).dtype.kind in "iu"
 
 
 def _from_sequence(lists: Any, dtype: Any, make: Callable[[Any], NDArray[Any]]) -> Ragged:

@@ -12,11 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists.columns import (
     aligned,
-    check_direction,
     grades,
     matrix,
     query_names,
-    refuse_not_finite,
+    refuse_worst_first,
 )
 from paretocut.lists.copies import check_groups, nearly_same, one_of_each, same_query
 from paretocut.lists.parts import Parts
@@ -178,40 +177,23 @@ class RankedLists(Drawn):
         ragged = Ragged.from_any(scores, dtype=np.float64)
         n = len(ragged)
         names = None if query_ids is None else query_names(query_ids, n)  # else made when asked for
-        refuse_not_finite(ragged, names, "score")
-        judgements = grades(relevance, ragged, names, min_grade)
-        documents = aligned(doc_ids, ragged, "doc_ids")
-        query_vectors = matrix(query_embeddings, n, "query_embeddings", "lists")
-        vectors = matrix(doc_embeddings, ragged.values.size, "doc_embeddings", "results")
-
-        order = best_first(ragged, higher_is_better)
+        order = best_first(ragged, higher_is_better, "RankedLists", names)
+        columns = {
+            "scores": ragged,
+            "relevance": grades(relevance, ragged, names, min_grade),
+            "doc_ids": aligned(doc_ids, ragged, "doc_ids"),
+            "query_embeddings": matrix(query_embeddings, n, "query_embeddings", "lists"),
+            "doc_embeddings": matrix(
+                doc_embeddings, ragged.values.size, "doc_embeddings", "results"
+            ),
+            "higher_is_better": higher_is_better,
+            "min_grade": min_grade,
+            "_query_ids": names,
+        }
+        self.__dict__.update(_BARE | columns)
         if order is not None:
-            ragged = ragged.with_values(ragged.values[order])
-            judgements = (
-                None if judgements is None else judgements.with_values(judgements.values[order])
-            )
-            documents = (
-                None if documents is None else documents.with_values(documents.values[order])
-            )
-            vectors = _pick(vectors, order)
-
-        self._set(
-            scores=ragged,
-            relevance=judgements,
-            _query_ids=names,
-            doc_ids=documents,
-            query_embeddings=query_vectors,
-            doc_embeddings=vectors,
-            higher_is_better=higher_is_better,
-            min_grade=min_grade,
-            parts=None,
-            _num_relevant=None,
-        )
-        object.__setattr__(self, "_num_relevant", self._checked_num_relevant(num_relevant))
-
-    def _set(self, **columns: Any) -> RankedLists:
-        self.__dict__.update(columns)
-        return self
+            self.__dict__.update(vars(self._picked(ragged.with_values(order))))
+        self.__dict__["_num_relevant"] = self._checked_num_relevant(num_relevant)
 
     def _checked_num_relevant(self, num_relevant: ArrayLike | None) -> IntArray | None:
         retrieved = np.zeros(len(self), dtype=np.int64)
@@ -246,13 +228,12 @@ class RankedLists(Drawn):
     ) -> tuple[RankedLists, IntArray | None]:
         """Return bare scores as lists, and the order that sorted their values (None if in order).
 
-        Lists of five or more results that stand worst first are refused, unless ``any_order``:
-        their direction must be wrong.
+        Lists that as a whole stand worst first are refused, unless ``any_order``.
         """
         order = best_first(scores, higher_is_better, who)
         if order is not None:
             if not any_order:
-                check_direction(scores, higher_is_better, who=who)
+                refuse_worst_first(scores, higher_is_better, who=who)
             scores = scores.with_values(scores.values[order])
         lists = object.__new__(cls)
         lists.__dict__.update(_BARE, scores=scores, higher_is_better=higher_is_better)
@@ -368,19 +349,26 @@ class RankedLists(Drawn):
         )
 
     def _take(self, positions: IntArray) -> RankedLists:
-        vectors = self.doc_embeddings
-        if vectors is not None:
-            rows = self.scores.with_values(np.arange(self.scores.values.size))
-            vectors = vectors[rows.take(positions).values]
-        return self.like(
-            scores=self.scores.take(positions),
-            relevance=None if self.relevance is None else self.relevance.take(positions),
+        return self._picked(
+            self.scores.places(positions),
             _query_ids=self.query_ids[positions],
-            doc_ids=None if self.doc_ids is None else self.doc_ids.take(positions),
             query_embeddings=_pick(self.query_embeddings, positions),
-            doc_embeddings=vectors,
-            parts=None if self.parts is None else self.parts.take(positions),
             _num_relevant=_pick(self._num_relevant, positions),
+        )
+
+    def _picked(self, places: Ragged, **columns: Any) -> RankedLists:
+        """Return lists of the results that stand at these places of the flat columns."""
+
+        def moved(column: Ragged) -> Ragged:
+            return places.with_values(column.values[places.values])
+
+        return self.like(
+            scores=moved(self.scores),
+            relevance=self.relevance and moved(self.relevance),
+            doc_ids=self.doc_ids and moved(self.doc_ids),
+            doc_embeddings=_pick(self.doc_embeddings, places.values),
+            parts=self.parts and self.parts.each(moved),
+            **columns,
         )
 
     def with_relevance(
@@ -432,7 +420,9 @@ class RankedLists(Drawn):
         """Return lists with other ``columns``, taken as they are: they must keep the invariants."""
         for name in columns.keys() & {"query_ids", "num_relevant"}:  # stored as they were given
             columns[f"_{name}"] = columns.pop(name)
-        return object.__new__(RankedLists)._set(**(self.__dict__ | columns))
+        made = object.__new__(RankedLists)
+        made.__dict__.update(self.__dict__ | columns)
+        return made
 
     def __iter__(self) -> Iterator[RankedList]:
         return (self._one(i) for i in range(len(self)))
@@ -549,19 +539,8 @@ class RankedLists(Drawn):
         if np.any(wanted < 0):
             raise InvalidParameterError(f"RankedLists: k must be 0 or more, got {wanted.min()}")
         lengths = np.minimum(np.broadcast_to(wanted, (len(self),)), self.scores.lengths)
-        offsets = offsets_of(lengths)
-        keep = self.scores.ranks < self.scores.spread(lengths)
-
-        def cut(column: Ragged | None) -> Ragged | None:
-            return None if column is None else Ragged(column.values[keep], offsets)
-
-        return self.like(
-            scores=cut(self.scores),
-            relevance=cut(self.relevance),
-            doc_ids=cut(self.doc_ids),
-            doc_embeddings=_pick(self.doc_embeddings, keep),
-            parts=None if self.parts is None else self.parts.keep(keep, offsets),
-        )
+        kept = np.flatnonzero(self.scores.ranks < self.scores.spread(lengths))
+        return self._picked(Ragged.unchecked(kept, offsets_of(lengths)))
 
     @staticmethod
     def concat(parts: Iterable[RankedLists]) -> RankedLists:

@@ -27,6 +27,7 @@ from paretocut.decisions.options import (
 from paretocut.decisions.warnings import SHALLOW, diagnose, named
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists import FloatArray, IntArray, Ragged, RaggedLike, RankedLists
+from paretocut.lists.ragged import refuse_not_finite
 from paretocut.schema.drawn import Drawn
 from paretocut.schema.parameters import check_bool
 from paretocut.tail.gpd import GOF_LEVEL, gof_pvalue, kernel_gof
@@ -384,7 +385,7 @@ def fit_tail(
     values = as_scores(scores, who="fit_tail")
     if fitting["transform"] != "identity":
         lists = Ragged.unchecked(values, np.array([0, values.size]))
-        _refuse_not_finite(lists, "fit_tail")
+        refuse_not_finite(lists, "fit_tail")
         return _fit(lists, up, fitting, 1, who="fit_tail")[0]
     surprise = np.empty(values.size)
     numbers: Any = _kernel.fit_list(values, *_how(up, fitting), surprise)
@@ -408,8 +409,8 @@ def fit_tails(
     Parameters
     ----------
     lists
-        A 2-D array, a sequence of 1-D arrays, a tuple ``(values, offsets)``, an Arrow list array,
-        a `Ragged` or `RankedLists`.
+        A 2-D array, a sequence of 1-D arrays, a tuple ``(values, offsets)`` with an integer array
+        of offsets, an Arrow list array, a `Ragged` or `RankedLists`.
     higher_is_better
         As in `fit_tail`.
     threads
@@ -434,7 +435,7 @@ def fit_tails(
             )
         return _fit(lists.scores, lists.higher_is_better, fitting, threads_of(threads))
     ragged = Ragged.from_any(lists, dtype=np.float64)
-    _refuse_not_finite(ragged, "fit_tails")
+    refuse_not_finite(ragged, "fit_tails")
     return _fit(ragged, up, fitting, threads_of(threads))
 
 
@@ -505,13 +506,3 @@ def _how(up: bool, fitting: FitOptions) -> tuple[float, int, bool, _kernel.Gof |
     """Return the options of a fit as the kernel takes them."""
     gof = kernel_gof() if fitting["selection"] == "gof" else None
     return 1.0 if up else -1.0, fitting["min_window"], fitting["refit"] == "all", gof
-
-
-def _refuse_not_finite(scores: Ragged, who: str) -> None:
-    found = scores.first_not_finite()
-    if found is not None:
-        i, place = found
-        where = f"index {place}" if who == "fit_tail" else f"index {place} of list {i}"
-        raise InvalidScoresError(
-            f"scores must be finite, got {scores[i][place]} at {where}", who=who
-        )

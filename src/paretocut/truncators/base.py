@@ -18,7 +18,7 @@ from paretocut.decisions.cuts import Cut, Cuts, Evidence, Tails, as_scores, deci
 from paretocut.decisions.options import check_bounds
 from paretocut.decisions.warnings import diagnose, named
 from paretocut.errors import InvalidParameterError, InvalidScoresError, NotFittedError
-from paretocut.lists import IntArray, Ragged, RaggedLike, RankedLists
+from paretocut.lists import IntArray, Ragged, RaggedLike, RankedList, RankedLists
 from paretocut.metrics import Metric
 from paretocut.schema.drawn import Drawn
 from paretocut.schema.files import decode, encode, save_model
@@ -296,7 +296,7 @@ class Truncator(Drawn, ABC):
 
     def cut(
         self,
-        scores: ArrayLike,
+        scores: ArrayLike | RankedList,
         *,
         query: str | None = None,
         higher_is_better: bool | None = None,
@@ -308,7 +308,8 @@ class Truncator(Drawn, ABC):
         Parameters
         ----------
         scores
-            Scores of one list in any order, except that five or more must not come worst first.
+            Scores of one list in any order, except that ten or more must not come worst first; or a
+            `RankedList`, which knows its direction.
         query
             Text of the query. Truncators calibrated for lexical scores need it; others ignore it.
         higher_is_better
@@ -317,6 +318,9 @@ class Truncator(Drawn, ABC):
             Bounds on the number kept, whatever is decided.
         """
         bounds = check_bounds("cut", min_k, max_k)
+        if isinstance(scores, RankedList):
+            higher_is_better = _own_direction(scores, higher_is_better, "cut")
+            scores = scores.scores
         values = as_scores(scores, who="cut")
         bare = Ragged.unchecked(values, np.array([0, values.size]))
         queries = None if query is None else [query]
@@ -338,8 +342,8 @@ class Truncator(Drawn, ABC):
         ----------
         lists
             `RankedLists`, which know their direction, or bare scores in any layout that they take.
-            The order of the results does not matter, except that bare lists of five or more results
-            must not come worst first.
+            The order of the results does not matter, except that bare lists must not as a whole
+            come worst first.
         queries
             Texts of the queries, one per list; see `cut`.
         higher_is_better
@@ -349,12 +353,7 @@ class Truncator(Drawn, ABC):
         """
         bounds = check_bounds("cut_batch", min_k, max_k)
         if isinstance(lists, RankedLists):
-            if higher_is_better is False:
-                raise InvalidParameterError(
-                    "higher_is_better must be left out for RankedLists, which know their "
-                    "direction; got False",
-                    who="cut_batch",
-                )
+            _own_direction(lists, higher_is_better, "cut_batch")
             return self._cuts(lists, bounds, queries)
         bare = Ragged.from_any(lists, dtype=np.float64)
         return self._cut_bare(bare, higher_is_better, bounds, queries, "cut_batch")
@@ -543,6 +542,17 @@ class Truncator(Drawn, ABC):
 
     def _learned(self) -> list[str]:
         return [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]
+
+
+def _own_direction(lists: RankedList | RankedLists, given: bool | None, who: str) -> bool:
+    """Return the direction of ranked lists; another one must not be given."""
+    if given not in (None, lists.higher_is_better):
+        raise InvalidParameterError(
+            f"higher_is_better must be left out for {type(lists).__name__}, which knows its "
+            f"direction, {lists.higher_is_better}; got {given}",
+            who=who,
+        )
+    return lists.higher_is_better
 
 
 def _same(value: Any, default: Any) -> bool:

@@ -10,22 +10,17 @@ import numpy as np
 
 from paretocut.background import Background, Origin, QueryScale
 from paretocut.background.drift import Drift, compare, shapes_of
-from paretocut.background.origin import middles
+from paretocut.decisions import WARNINGS
 from paretocut.decisions.cuts import Tails
 from paretocut.decisions.wording import percent
 from paretocut.errors import InvalidParameterError
-from paretocut.lists import BoolArray, FloatArray, Ragged, RaggedLike, RankedLists
+from paretocut.lists import FloatArray, RaggedLike, RankedLists
 from paretocut.schema.files import decode
 from paretocut.schema.kinds import Array, Either, Instance, Kind, checked
 from paretocut.truncators.base import Truncator
 from paretocut.truncators.consensus.unjudged import Estimated, shipped_number
-from paretocut.truncators.gated import Gated
+from paretocut.truncators.gated import Gated, Rate
 
-# How far scores may lie outside of what was seen, in ranges of all scores: the middle of a list (or
-# as far as middles differed), and the best.
-_NEAR, _FAR = 0.25, 3.0
-# A whole list has so many results, and so much of the depth at calibration.
-_FEWEST, _WHOLE = 10, 0.5
 _BEST = Either(Array(("",)))
 SEEN = {"dense": (0.01, 0.05, 0.18), "lexical": (0.05, 0.14, 0.46)}
 """Share of off-topic questions that get results: least, median and most of the collections of
@@ -150,33 +145,30 @@ class Calibrated(Gated):
             )
         if self.unjudged_ is not None:
             low, middle, high = sign * np.quantile(self.unjudged_, [0.05, 0.5, 0.95])
+            given = self.origin_ and self.origin_.queries
+            among = f" different ones of your {given}" if given != self.unjudged_.size else ""
             lines.append(
-                f"{self.unjudged_.size} of your queries have {middle:.3g} "
+                f"{self.unjudged_.size}{among or ' of your'} queries have {middle:.3g} "
                 f"({low:.3g} to {high:.3g})."
             )
         lines += self.gate_in_words()
         lines.append(f"How many: {self.inner!r}{self._how_many()}.")
         if self.origin_ is not None:
-            lines += self._tested(self.origin_)
+            lines += self._background_in_words(self.origin_)
         return "\n".join(lines)
 
     def gate_in_words(self) -> list[str]:
         """Return when results are returned, and for how many queries, one sentence each."""
-        sign, side = (1.0, "above") if self.background.higher_is_better else (-1.0, "below")
-        groups, gate = self.background.groups, self.threshold()
-        opens = f"Results are returned when the best score is {side} {gate:.3g}"
-        if self.alpha is None and groups is not None:
-            return [
-                f"{opens}.",
-                f"By estimate, {percent(groups.share)} of your queries have no answer. "
-                f"{percent(groups.lost)} of those with an answer are left empty, and "
-                f"{percent(groups.passed)} of those without get results.",
-            ]
-        assert self.alpha is not None
-        lines = [f"{opens}: {percent(self.alpha)} of the nonsense gets that far."]
+        side = "above" if self.background.higher_is_better else "below"
+        chance = ""
+        if self.alpha is not None:
+            chance = f": {percent(self.alpha)} of the nonsense gets that far"
+        lines = [
+            f"Results are returned when the best score is {side} {self.threshold():.3g}{chance}."
+        ]
         if self.unjudged_ is not None:
-            empty = float(np.mean(self.unjudged_ < sign * gate))
-            lines.append(f"{percent(empty)} of your queries are left empty.")
+            empty = Rate(int(np.sum(self.unjudged_ < self._limit())), self.unjudged_.size)
+            lines.append(f"Of your different queries it leaves empty {empty}.")
         return lines
 
     def notices(self, lists: RankedLists, tails: Callable[[], Tails]) -> Sequence[tuple[str, ...]]:
@@ -184,27 +176,7 @@ class Calibrated(Gated):
         found = super().notices(lists, tails)
         if self.origin_ is None or not len(lists):
             return found
-        strange = self._strange(lists.merit)
-        return [
-            (*names, "unseen_scores") if odd else names
-            for names, odd in zip(found, strange.tolist(), strict=True)
-        ]
-
-    def _strange(self, merit: Ragged) -> BoolArray:
-        """Return the lists whose scores are not of the kind that was calibrated on.
-
-        The best is below everything seen, or far above it. Or, in a whole list, the middle is far
-        from where it was, or even the last result would be an answer.
-        """
-        assert self.origin_ is not None
-        (low, high), (least, most) = self.origin_.scores, self.origin_.middles
-        best, last = merit.ends()
-        gate = self.threshold() if self.background.higher_is_better else -self.threshold()
-        middle, room = middles(merit), max(most - least, _NEAR * (high - low))
-        elsewhere = (middle < least - room) | (middle > most + room) | (last > gate)
-        whole = merit.lengths >= max(_FEWEST, _WHOLE * self.origin_.depth)
-        beyond = (best < low) | (best > high + _FAR * (high - low))
-        return np.asarray(merit.filled & (beyond | (whole & elsewhere)))
+        return [(*names, *self.origin_.doubts) for names in found]
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Self:
@@ -216,15 +188,9 @@ class Calibrated(Gated):
         made.__dict__ |= checked(_RECORD, record)
         return made
 
-    def _tested(self, origin: Origin) -> list[str]:
-        """Return what was tested, on what, and what others saw."""
+    def _background_in_words(self, origin: Origin) -> list[str]:
+        """Return what others saw, what the gate was made for, and doubts."""
         lines = []
-        if origin.passages is not None:
-            passed, asked = origin.passages
-            lines.append(
-                f"Tested: {passed} of {asked} passages of your texts get results. They are easier "
-                "than questions."
-            )
         kind = "dense" if self.scale_ is None else "lexical"
         low, middle, high = SEEN[kind]
         lines.append(
@@ -237,10 +203,14 @@ class Calibrated(Gated):
                 f"The index was assumed to hold {origin.size} documents (size= changes this), "
                 f"so {origin.own_words} of the 8 words of nonsense come from it."
             )
-        about = [f"made {origin.date} by version {origin.version}", f"depth {origin.depth}"]
+        about = [f"made {origin.date} by version {origin.version}"]
+        if self.background.seen is not None:
+            about.append(f"depth {self.background.seen.depth}")
         if origin.search is not None:
             about.insert(0, f"for {origin.search}")
         lines.append(f"This gate was {', '.join(about)}.")
+        lines += [f"Warning, {name}: {WARNINGS[name]}." for name in origin.doubts]
+        lines.append("Check it on questions of your own: gate.evaluate(good=..., off_topic=...).")
         return lines
 
     def _how_many(self) -> str:

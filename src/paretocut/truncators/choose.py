@@ -24,7 +24,7 @@ from paretocut.decisions.options import (
     spelt_out,
 )
 from paretocut.errors import InvalidParameterError
-from paretocut.lists import RaggedLike, RankedLists
+from paretocut.lists import RaggedLike, RankedList, RankedLists
 from paretocut.schema.files import load_model
 from paretocut.schema.kinds import Real
 from paretocut.truncators import Consensus, Gated, Surprise, Truncator, from_text, names
@@ -76,7 +76,7 @@ class Chosen:
                 pass  # something without a hash is no option of ours, as will be said
         return _chosen(who, options, models, spelt)
 
-    def cut(self, scores: ArrayLike, **about: Any) -> Cut:
+    def cut(self, scores: ArrayLike | RankedList, **about: Any) -> Cut:
         """Return the decision on one list; ``about`` are ``query`` and ``higher_is_better``."""
         return self.truncator.cut(scores, min_k=self.min_k, max_k=self.max_k, **about)
 
@@ -144,11 +144,23 @@ def _model(who: str, name: str, given: Any, spelt: Callable[[str], str]) -> Trun
         wanted += ", the words for a method"
         if isinstance(given, str) and given.partition(":")[0] in names():
             return from_text(given)
+        if (
+            isinstance(given, str)
+            and given.replace("_", "").isalpha()
+            and not os.path.exists(given)
+        ):
+            raise InvalidParameterError(
+                f"{spelt(name)} must be one of the methods {', '.join(names())} or the path of a "
+                f"saved model, got {given!r}",
+                who=who,
+            )
     if isinstance(given, (str, os.PathLike)):
         found = load_model(given, "truncator", "background")
     if isinstance(found, kinds):
         return found
     where = "" if found is given else f" in {os.fspath(given)}"
+    if isinstance(found, type) and issubclass(found, kinds):
+        where = f", the class: write {found.__name__}()"
     raise InvalidParameterError(
         f"{spelt(name)} must be {wanted} or the path of a saved one, "
         f"got {type(found).__name__}{where}",
@@ -161,7 +173,7 @@ _DEFAULT = Chosen.of("cut", {})
 
 @spelt_out(*OPTIONS)
 def cut(
-    scores: ArrayLike,
+    scores: ArrayLike | RankedList,
     *,
     higher_is_better: bool | None = None,
     truncator: Truncator | Background | str | os.PathLike[str] | None = None,
@@ -176,7 +188,8 @@ def cut(
     Parameters
     ----------
     scores
-        Scores of one list, in any order except worst first, which would mean a wrong direction.
+        Scores of one list in any order, except that ten or more must not come worst first, which
+        would mean a wrong direction; or a `RankedList`, which knows its direction.
     higher_is_better
         False if the scores are distances. By default as the truncator was fitted, otherwise True.
     truncator

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from paretocut.background.law import score_at
+from paretocut.background.seen import score_at
 from paretocut.lists import BoolArray, FloatArray, Ragged, RankedLists
 from paretocut.lists.copies import nearly_same
 from paretocut.metrics.binomial import allowed_errors, binomial_cdf

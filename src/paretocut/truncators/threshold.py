@@ -31,9 +31,8 @@ def normalize_scores(scores: Ragged, how: str) -> Ragged:
     constant = first == last
     if how == "minmax":
         # In a constant list every result equals the best one, so it gets the best one's value.
-        return _scaled(
-            scores, np.where(constant, last - 1, last), np.where(constant, 1, first - last)
-        )
+        scaled = _scaled(scores, last, np.where(constant, 1.0, first - last))
+        return scores.with_values(np.where(scores.spread(constant), 1.0, scaled.values))
     counts = np.maximum(scores.lengths, 1)
     rows = scores.rows
     mean = np.bincount(rows, weights=scores.values, minlength=len(scores)) / counts

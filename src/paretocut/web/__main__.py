@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import sys
 
-from paretocut.web.app import create_app
+from paretocut.web.openapi import description
 
 
-def description() -> str:
+def text() -> str:
     """Return the description of a service that asks for a token, as JSON."""
-    return json.dumps(create_app(token="any").app.openapi(), indent=1) + "\n"
+    return json.dumps(description(secured=True), indent=1) + "\n"
 
 
 if __name__ == "__main__":
-    sys.stdout.write(description())
+    sys.stdout.write(text())

@@ -1,10 +1,12 @@
-"""Who may decide a request: the models loaded at the start, and methods named by words."""
+"""Who may decide a request: models in files, and methods named by words."""
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
+from pathlib import Path
 from typing import TypeVar
 
 from paretocut.background import Background
@@ -13,46 +15,97 @@ from paretocut.fusion import Fusion
 from paretocut.loading import load_as, load_decider
 from paretocut.truncators import Truncator, from_text, make, names
 from paretocut.truncators.choose import Chosen
+from paretocut.web.logs import note
 
 _Model = TypeVar("_Model")
+_NAME = re.compile(r"\w[\w.-]{0,199}")  # no path: the file is in the folder itself
 
 
-@dataclass(frozen=True)
 class Models:
-    """Truncators, backgrounds and fusions by name; a request can name no other."""
+    """Truncators, backgrounds and fusions by name; a request can name no other.
 
-    truncators: Mapping[str, Truncator | Background] = field(default_factory=dict)
-    fusions: Mapping[str, Fusion] = field(default_factory=dict)
+    Those of ``truncators`` and ``fusions`` are there from the start. ``folder`` holds more
+    truncators and backgrounds, NAME.json each, which are read when a request names them; the
+    ``most`` used last are kept, until their file changes.
+    """
+
+    def __init__(
+        self,
+        truncators: Mapping[str, Truncator | Background] | None = None,
+        fusions: Mapping[str, Fusion] | None = None,
+        folder: str | None = None,
+        most: int = 1000,
+    ) -> None:
+        self._truncators, self._fusions = dict(truncators or {}), dict(fusions or {})
+        self._folder = None if folder is None else Path(folder)
+        self._kept = lru_cache(most)(_read)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of what was loaded at the start."""
+        return sorted({*self._truncators, *self._fusions})
+
+    def may_load(self, body: bytes) -> bool:
+        """Return whether a body may name a model that has to be read from a file."""
+        return self._folder is not None and b'"model"' in body
 
     def truncator(self, name: str) -> Truncator | Background:
         """Return the truncator or background of this name."""
-        return _named(self.truncators, name, "model")
+        if self._folder is not None and name not in self._truncators and _NAME.fullmatch(name):
+            path = self._folder / f"{name}.json"
+            try:
+                return self._kept(path, path.stat().st_mtime_ns)
+            except FileNotFoundError:
+                pass  # the error lists what there is
+        return _named(self._truncators, name, "model", self._folder is not None)
 
     def fusion(self, name: str) -> Fusion:
         """Return the fusion of this name."""
-        return _named(self.fusions, name, "fusion")
+        return _named(self._fusions, name, "fusion")
 
 
-def _named(known: Mapping[str, _Model], name: str, what: str) -> _Model:
+def _named(known: Mapping[str, _Model], name: str, what: str, folder: bool = False) -> _Model:
     if name not in known:
         loaded = ", ".join(sorted(known)) or "none"
+        more = " or in the folder of models" if folder else ""
         raise InvalidParameterError(
-            f"{what} must be one of those loaded at the start ({loaded}), got {name[:60]!r}"
+            f"{what} must be one of those loaded at the start ({loaded}){more}, got {name[:60]!r}"
         )
     return known[name]
 
 
-def load_models(truncators: Mapping[str, str], fusions: Mapping[str, str]) -> Models:
+def _read(path: Path, changed: int) -> Truncator | Background:
+    try:
+        return _ready(str(path))
+    except Exception as error:
+        note("model", logging.ERROR, file=path.name, problem=str(error))
+        raise RuntimeError("this is not the client's fault") from error
+
+
+def _ready(path: str) -> Truncator | Background:
+    """Return the model in a file; it must be ready to decide."""
+    model = load_decider(path)
+    truncator = Chosen.of("serve", {"model": model}, models=("model",)).truncator
+    truncator.check()
+    truncator.require_fitted()
+    return model
+
+
+def load_models(
+    truncators: Mapping[str, str],
+    fusions: Mapping[str, str],
+    folder: str | None = None,
+    most: int = 1000,
+) -> Models:
     """Return the models of these files, by name; each must be ready to decide."""
-    models = Models(
-        {name: load_decider(path) for name, path in truncators.items()},
+    if folder is not None and not Path(folder).is_dir():
+        raise InvalidParameterError(f"--models must name a folder, got {folder}")
+    return Models(
+        {name: _ready(path) for name, path in truncators.items()},
         {n: load_as(Fusion, "a saved fusion", path, "--fusion") for n, path in fusions.items()},
+        folder,
+        most,
     )
-    for model in models.truncators.values():
-        truncator = Chosen.of("serve", {"model": model}, models=("model",)).truncator
-        truncator.check()
-        truncator.require_fitted()
-    return models
 
 
 @cache

@@ -10,41 +10,44 @@ from paretocut.errors import InvalidParameterError
 from paretocut.fusion.chosen import ChosenFusion
 from paretocut.fusion.options import FUSING
 from paretocut.lists import Ragged, RankedLists
-from paretocut.web.bodies import FusedList, FuseRequest, RetrieverList, one_or_many
+from paretocut.web.bodies import FuseRequest, RetrieverList, given, one_or_many, read
 from paretocut.web.cutting import chosen_by
 from paretocut.web.limits import Limits
 from paretocut.web.refusals import InvalidBody
-from paretocut.web.service import Answer, Deadline, Route, Service
+from paretocut.web.service import Asked, Service
 
 
-def fuse_lists(service: Service, asked: FuseRequest, deadline: Deadline) -> Answer:
+def fuse_lists(service: Service, asked: Asked) -> Any:
     """Fuse the lists of one query or of each query by score, best first."""
-    queries, single = one_or_many(asked, "retrievers", "queries")
+    wanted = read(FuseRequest, asked.body)
+    queries, single = one_or_many(wanted, "retrievers", "queries")
     lists = _by_retriever(queries, service.limits)
-    fused = _fused(service, asked, lists)
-    deadline.check()
+    fused = _fused(service, wanted, lists)
+    asked.deadline.check()
     decisions: Sequence[dict[str, Any] | None] = [None] * len(fused)
-    if asked.cut is not None:
-        decider, chosen = chosen_by(service.models, asked.cut)
+    if wanted.cut is not None:
+        decider, chosen = chosen_by(service.models, wanted.cut)
         cuts = chosen.cut_batch(fused)
         service.telemetry.cuts(decider, cuts)
         decisions = cuts.to_dicts()
         fused = fused.truncate(cuts.k)
-    deadline.check()
+    asked.deadline.check()
     rows = [
         {"results": _results(fused, i), "cut": decision} for i, decision in enumerate(decisions)
     ]
-    noted = {"lists": len(rows), "results": sum(one.scores.values.size for one in lists.values())}
-    return Answer(rows[0] if single else rows, noted)
+    results = sum(one.scores.values.size for one in lists.values())
+    asked.noted |= {"lists": len(rows), "results": int(results)}
+    return rows[0] if single else rows
 
 
-def _fused(service: Service, asked: FuseRequest, lists: dict[str, RankedLists]) -> RankedLists:
-    given = asked.given(*(FUSING.keys() & asked.model_fields_set))
-    if asked.weights is not None:
-        given["weights"] = list(_in_order(asked.weights, lists).values())
-    fusion = None if asked.fusion is None else service.models.fusion(asked.fusion)
-    how = ChosenFusion.of("fuse", {**given, "fusion": fusion})
-    return how.fuse(lists if fusion is None else _in_order(lists, fusion.names_))
+def _fused(service: Service, wanted: FuseRequest, lists: dict[str, RankedLists]) -> RankedLists:
+    options = given(wanted, FUSING)
+    if wanted.weights is not None:
+        options["weights"] = list(_in_order(wanted.weights, lists).values())
+    fusion = None if wanted.fusion is None else service.models.fusion(wanted.fusion)
+    how = ChosenFusion.of("fuse", {**options, "fusion": fusion})
+    fused: RankedLists = how.fuse(lists if fusion is None else _in_order(lists, fusion.names_))
+    return fused
 
 
 def _by_retriever(
@@ -89,12 +92,3 @@ def _results(fused: RankedLists, i: int) -> list[dict[str, Any]]:
         {"id": name, "score": score, "parts": parts}
         for name, score, parts in zip(*columns, strict=True)
     ]
-
-
-ROUTE = Route(
-    "/v1/fuse",
-    "One list of several retrievers' lists, cut or not",
-    FuseRequest,
-    FusedList | list[FusedList],
-    fuse_lists,
-)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from itertools import chain
@@ -12,6 +13,27 @@ import numpy as np
 from paretocut.lists import Ragged
 from paretocut.schema.parameters import check_positive_int, check_real
 from paretocut.web.refusals import InvalidBody, Refused
+
+
+class Deadline:
+    """When a request must be answered: so many seconds from now, or never any more."""
+
+    def __init__(self, seconds: float) -> None:
+        self._at = time.monotonic() + seconds
+
+    def left(self) -> float:
+        """Return the seconds that are left."""
+        return self._at - time.monotonic()
+
+    def check(self) -> None:
+        """Give up work that is too late."""
+        if self.left() < 0:
+            raise self.missed()
+
+    def missed(self) -> Refused:
+        """Make the work stop at its next look, and return the answer."""
+        self._at = 0.0
+        return Refused(503, headers={"Retry-After": "1"})
 
 
 @dataclass(frozen=True)
@@ -67,7 +89,11 @@ class Limits:
     def as_lists(self, lists: Sequence[Sequence[float]]) -> Ragged:
         """Return lists of numbers, unless they are too many or too long."""
         lengths = list(map(len, lists))
-        values = np.fromiter(chain.from_iterable(lists), dtype=np.float64, count=sum(lengths))
+        numbers = chain.from_iterable(lists)
+        try:
+            values = np.fromiter(numbers, dtype=np.float64, count=sum(lengths))
+        except OverflowError:  # an integer beyond all floats
+            raise InvalidBody("numbers must be finite, got a larger one") from None
         return self.checked(Ragged.unchecked(values, np.cumsum([0, *lengths])))
 
     def check_ids(self, ids: Iterable[str]) -> None:

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import logging
+import time
+from functools import lru_cache
 from typing import Any
 
+import msgspec
+
 LOGGER = logging.getLogger("paretocut.web")
+
+
+def note(event: str, level: int = logging.INFO, **noted: Any) -> None:
+    """Log an event with what is known about it, without the search for the line that logs it."""
+    if LOGGER.isEnabledFor(level):
+        more = {"noted": noted}
+        LOGGER.handle(LOGGER.makeRecord(LOGGER.name, level, "", 0, event, (), None, extra=more))
 
 
 class Lines(logging.Formatter):
@@ -15,7 +25,7 @@ class Lines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
         line: dict[str, Any] = {
-            "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S") + f".{int(record.msecs):03d}",
+            "time": f"{_second(int(record.created))}.{int(record.msecs):03d}",
             "level": record.levelname.lower(),
             "logger": record.name,
             "event": record.getMessage(),
@@ -24,7 +34,12 @@ class Lines(logging.Formatter):
         line |= getattr(record, "noted", {})
         if record.exc_info and record.exc_info[0] is not None:
             line["error"] = record.exc_info[0].__name__  # its message may quote the request
-        return json.dumps(line)
+        return msgspec.json.encode(line).decode()
+
+
+@lru_cache(1)
+def _second(at: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(at))
 
 
 def configuration(level: str = "info") -> dict[str, Any]:

@@ -1,59 +1,175 @@
-"""The description of the service: bodies, errors and examples."""
+"""The OpenAPI description of the service: addresses, bodies, errors and examples."""
 
 from __future__ import annotations
 
+import inspect
+from importlib.metadata import version
 from typing import Any
 
-from fastapi import FastAPI
-from pydantic import BaseModel
-from pydantic.json_schema import models_json_schema
+import msgspec
 
+from paretocut.decisions.options import OPTIONS
+from paretocut.fusion.options import FUSING
+from paretocut.web import bodies
 from paretocut.web.arrow_streams import ARROW
-from paretocut.web.bodies import ErrorAnswer
+from paretocut.web.cutting import cut
+from paretocut.web.evaluating import compare
+from paretocut.web.fusing import fuse_lists
 from paretocut.web.refusals import CODES
+from paretocut.web.scoring import score
 
-BINARY = {"schema": {"type": "string", "format": "binary"}}
-"""The description of a stream."""
+VERSION = version("paretocut")
+"""Of the service, which is that of the library."""
 
+# Summary, work, body, answer.
+_POSTS: dict[str, tuple[str, Any, Any, Any]] = {
+    "/v1/cut": ("How many results to keep, and why", cut, bodies.CutRequest, bodies.Decision),
+    "/v1/score": (
+        *("Surprise, p-value and E-value of each result", score),
+        *(bodies.ScoreRequest, bodies.ScoredList),
+    ),
+    "/v1/fuse": (
+        *("One list of several retrievers' lists, cut or not", fuse_lists),
+        *(bodies.FuseRequest, bodies.FusedList),
+    ),
+    "/v1/evaluate": (
+        *("Methods compared on a judged run", compare),
+        *(bodies.EvaluateRequest, bodies.EvaluationAnswer),
+    ),
+}
+_OPTIONS = dict.fromkeys(("CutOptions", "CutRequest", "Deciding", "ScoreRequest"), OPTIONS)
+_OPTIONS["FuseRequest"] = FUSING
+_ABOUT = {
+    "baseline": "one of the methods, to test against",
+    "chance": "share of queries without an answer whose best score is as high; null without a gate",
+    "cut": "cut the fused lists; {} is the default cut",
+    "explain": "false leaves reason and warnings out: faster",
+    "fusion": "name of a fusion of the service",
+    "higher_is_better": "false for distances; by default as the model was fitted, or else true",
+    "indices": "positions of the kept results in your list, best first",
+    "k": "number of results kept; 0 is a possible answer",
+    "left_out": "how many queries only the run has, and how many only the qrels",
+    "lists": "scores of each list",
+    "method": "a method, as on the command line: largest_gap, minmax:threshold=0.5",
+    "Decision.method": "who decided",
+    "model": "name of a model of the service",
+    "n": "number of results in the list",
+    "nearest": "positions of the best three that were not kept",
+    "CutRequest.queries": "text of each query, for models that need it",
+    "query": "text of the query, for models that need it",
+    "scores": "scores of one list, in any order",
+}
 _ERRORS = (400, 401, 408, 413, 415, 422, 429, 500, 503)
 _HEADERS = {401: "WWW-Authenticate", 429: "Retry-After", 503: "Retry-After"}
-_TEMPLATE = "#/components/schemas/{model}"
+_SCORES = [0.71, 0.68, 0.41, 0.40, 0.38, 0.37, 0.35, 0.33]
+_RETRIEVED = {
+    "words": {"ids": ["a", "b", "c"], "scores": [9.0, 7.0, 1.0]},
+    "vectors": {"ids": ["b", "a", "d"], "scores": [0.2, 0.3, 0.9], "higher_is_better": False},
+}
+_EXAMPLES: dict[str, Any] = {
+    "CutRequest": {"scores": _SCORES},
+    "ScoreRequest": {"scores": _SCORES},
+    "FuseRequest": {"retrievers": _RETRIEVED, "cut": {"expect": "few"}},
+    "EvaluateRequest": {
+        "run": "q1 Q0 a 1 0.9 me\nq1 Q0 b 2 0.4 me\nq2 Q0 c 1 0.8 me\n",
+        "qrels": "q1 0 a 1\nq2 0 c 1\n",
+        "methods": ["fixed_k:k=1", "minmax:threshold=0.5"],
+        "metrics": ["f1"],
+        "folds": 2,
+    },
+}
+_EITHER = {"scores": "lists", "retrievers": "queries"}
 
 
-def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return the descriptions of these errors; without any, of all that a body can cause."""
-    found: dict[int | str, dict[str, Any]] = {}
-    for status in statuses or _ERRORS:
+def description(*, secured: bool) -> dict[str, Any]:
+    """Return the description; a ``secured`` service asks for a token."""
+    kinds = [kind for post in _POSTS.values() for kind in post[2:]]
+    kinds += [bodies.CutOptions, bodies.Health, bodies.ErrorAnswer]
+    _, schemas = msgspec.json.schema_components(kinds, ref_template=_ref("{name}")["$ref"])
+    for name, schema in schemas.items():
+        known = _OPTIONS.get(name, {})
+        for field, about in schema["properties"].items():
+            words = _ABOUT.get(f"{name}.{field}") or _ABOUT.get(field)
+            if field in known:
+                about["default"], words = known[field].default, known[field].help
+            if words is not None:
+                about["description"] = f"{words[0].upper()}{words[1:]}."
+    for name, example in _EXAMPLES.items():
+        schemas[name]["examples"] = [example]
+        for one, many in _EITHER.items():
+            if one in schemas[name]["properties"]:
+                schemas[name]["oneOf"] = [{"required": [one]}, {"required": [many]}]
+    options = schemas.pop("CutOptions")["properties"]
+    health = _answered("application/json", {"schema": _ref("Health")})
+    metrics = _answered("text/plain", {}) | _errors(401, 500)
+    paths: dict[str, Any] = {
+        "/healthz": {
+            "get": {
+                "description": "Say that the service is up.",
+                "responses": health,
+                "security": [],
+            }
+        },
+        "/metrics": {
+            "get": {"description": "Return the metrics, for Prometheus.", "responses": metrics}
+        },
+    }
+    for path, (summary, work, body, answer) in _POSTS.items():
+        taken = {"application/json": {"schema": _ref(body.__name__)}}
+        result: dict[str, Any] = _ref(answer.__name__)
+        if path != "/v1/evaluate":
+            result = {"anyOf": [result, {"type": "array", "items": result}]}
+        operation: dict[str, Any] = {
+            "summary": summary,
+            "description": inspect.getdoc(work),
+            "operationId": work.__name__,
+            "requestBody": {"required": True, "content": taken},
+            "responses": _answered("application/json", {"schema": result}) | _errors(*_ERRORS),
+        }
+        if path == "/v1/cut":
+            stream = taken[ARROW] = {"schema": {"type": "string", "format": "binary"}}
+            operation["responses"]["200"]["content"][ARROW] = stream
+            operation["parameters"] = [
+                {
+                    **{"name": name, "in": "query", "required": False},
+                    "description": f"For a body of type {ARROW}.",
+                    "schema": _without_null(option),
+                }
+                for name, option in options.items()
+            ]
+        paths[path] = {"post": operation}
+    about = "How many results of a ranked list to return, or none."
+    described: dict[str, Any] = {
+        "openapi": "3.1.0",
+        "info": {"title": "paretocut", "summary": about, "version": VERSION},
+        "paths": paths,
+        "components": {"schemas": schemas},
+    }
+    if secured:
+        described["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        described["security"] = [{"token": []}]
+    return described
+
+
+def _ref(name: str) -> dict[str, str]:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _answered(kind: str, content: dict[str, Any]) -> dict[str, Any]:
+    return {"200": {"description": "answered", "content": {kind: content}}}
+
+
+def _errors(*statuses: int) -> dict[str, Any]:
+    """Return the descriptions of these errors."""
+    found: dict[str, Any] = {}
+    for status in statuses:
         code, message = CODES[status]
         example = {"error": {"status": status, "code": code, "message": message}}
-        found[status] = {
-            "model": ErrorAnswer,
-            "description": code.replace("_", " "),
-            "content": {"application/json": {"example": example}},
-        }
+        content = {"application/json": {"schema": _ref("ErrorAnswer"), "example": example}}
+        found[str(status)] = {"description": code.replace("_", " "), "content": content}
         if status in _HEADERS:
-            found[status]["headers"] = {_HEADERS[status]: {"schema": {"type": "string"}}}
+            found[str(status)]["headers"] = {_HEADERS[status]: {"schema": {"type": "string"}}}
     return found
-
-
-def takes(body: type[BaseModel], stream_options: type[BaseModel] | None) -> dict[str, Any]:
-    """Return the description of a JSON body, and of an Arrow stream with these options."""
-    content = {"application/json": {"schema": {"$ref": _TEMPLATE.format(model=body.__name__)}}}
-    extra: dict[str, Any] = {"requestBody": {"required": True, "content": content}}
-    if stream_options is not None:
-        content[ARROW] = BINARY
-        schema = stream_options.model_json_schema(ref_template=_TEMPLATE)
-        extra["parameters"] = [
-            {
-                "name": name,
-                "in": "query",
-                "required": False,
-                "description": f"For a body of type {ARROW}.",
-                "schema": _without_null(field),
-            }
-            for name, field in schema["properties"].items()
-        ]
-    return extra
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
@@ -63,25 +179,3 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
         kinds = [kind for kind in kept.pop("anyOf") if kind != {"type": "null"}]
         kept |= kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
     return kept
-
-
-def describe(app: FastAPI, bodies: list[type[BaseModel]], *, secured: bool) -> None:
-    """Add to the app's description the bodies that FastAPI does not parse itself, and the token."""
-    plain = app.openapi
-
-    def openapi() -> dict[str, Any]:
-        known = app.openapi_schema is not None
-        description = plain()
-        if not known:
-            components = description["components"]
-            _, found = models_json_schema(
-                [(model, "validation") for model in bodies], ref_template=_TEMPLATE
-            )
-            schemas = components["schemas"] | found["$defs"]
-            components["schemas"] = dict(sorted(schemas.items()))
-            if secured:
-                components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-                description["security"] = [{"token": []}]
-        return description
-
-    app.openapi = openapi  # type: ignore[method-assign]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from importlib.resources import files
 
-from fastapi import APIRouter
+from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Route
 
 from paretocut.web.refusals import Refused
 
@@ -26,23 +27,14 @@ HEADERS = {
 _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
 
 
-def pages(home: str) -> APIRouter:
+def pages(home: str) -> list[Route]:
     """Return the page ``home`` at ``/``, the page to try the service at ``/docs``, and files."""
-    routes = APIRouter(include_in_schema=False)
 
-    @routes.get("/")
-    def root() -> Response:
-        return _file(home)
+    def page(request: Request) -> Response:
+        name = {"/": home, "/docs": "docs.html"}.get(request.url.path)
+        return _file(name or request.path_params["name"])
 
-    @routes.get("/docs")
-    def docs() -> Response:
-        return _file("docs.html")
-
-    @routes.get("/static/{name}")
-    def static(name: str) -> Response:
-        return _file(name)
-
-    return routes
+    return [Route(path, page, methods=["GET"]) for path in ("/", "/docs", "/static/{name}")]
 
 
 def _file(name: str) -> Response:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from fastapi.exceptions import RequestValidationError
-from pydantic import ValidationError
-from pydantic_core import to_json
+import msgspec
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
@@ -20,7 +17,7 @@ from paretocut.errors import (
 )
 
 CODES = {
-    400: ("invalid_body", "the body is not JSON: expected value at line 1 column 12"),
+    400: ("invalid_body", "the body is not JSON: invalid character (byte 11)"),
     401: ("unauthorized", "a bearer token is needed: Authorization: Bearer TOKEN"),
     404: ("not_found", "there is nothing at this address"),
     405: ("method_not_allowed", "this address does not take this method"),
@@ -74,7 +71,7 @@ def content_of(refused: Refused) -> bytes:
     if len(message) > _LONGEST:
         message = message[: _LONGEST - 3] + "..."
     error = {"status": refused.status, "code": refused.code, "message": message}
-    return to_json({"error": error})
+    return msgspec.json.encode({"error": error})
 
 
 def answer_for(refused: Refused) -> Response:
@@ -86,8 +83,8 @@ def as_refused(error: Exception) -> Refused | None:
     """Return the refusal that an exception stands for, or None for an unexpected one."""
     if isinstance(error, Refused):
         return error
-    if isinstance(error, (ValidationError, RequestValidationError)):
-        return _invalid(error.errors()[0])
+    if isinstance(error, msgspec.ValidationError):
+        return InvalidBody(str(error))
     if isinstance(error, HTTPException):
         code, message = CODES.get(error.status_code, ("refused", str(error.detail)))
         return Refused(error.status_code, code, message, error.headers)
@@ -95,12 +92,3 @@ def as_refused(error: Exception) -> Refused | None:
         if isinstance(error, kind):
             return Refused(422, code, str(error))
     return None
-
-
-def _invalid(problem: Any) -> Refused:
-    """Return the first problem that pydantic found, without the value that came."""
-    if problem["type"] == "json_invalid":
-        return Refused(400, message=f"the body is not JSON: {problem['ctx']['error']}")
-    place = ".".join(str(part) for part in problem["loc"][:4])
-    message = problem["msg"].removeprefix("Value error, ")
-    return InvalidBody(f"{place}: {message}" if place else message)

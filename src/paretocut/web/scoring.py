@@ -6,38 +6,31 @@ from typing import Any
 
 from paretocut.decisions.options import FITTING
 from paretocut.tail import fit_tails
-from paretocut.web.bodies import ScoredList, ScoreRequest, Tail
-from paretocut.web.service import Answer, Deadline, Route, Service, in_blocks
+from paretocut.web.bodies import ScoreRequest, Tail, given, one_or_many, read
+from paretocut.web.cutting import in_blocks
+from paretocut.web.service import Asked, Service
 
 
-def score(service: Service, asked: ScoreRequest, deadline: Deadline) -> Answer:
+def score(service: Service, asked: Asked) -> Any:
     """Fit the tail of one list or of each list, and say how unusual each result is."""
-    lists, single = asked.ragged(service.limits)
-    options: dict[str, Any] = asked.given(*FITTING)
+    wanted = read(ScoreRequest, asked.body)
+    several, single = one_or_many(wanted, "scores", "lists")
+    lists, up = service.limits.as_lists(several), wanted.higher_is_better
+    names = Tail.__struct_fields__
     rows: list[dict[str, Any]] = []
-    for _, block in in_blocks(lists, deadline, asked.higher_is_better, "fit_tails"):
-        fits = fit_tails(block, higher_is_better=asked.higher_is_better, **options)
-        tails = zip(*(getattr(fits, name).tolist() for name in Tail.model_fields), strict=True)
+    for _, block in in_blocks(lists, asked.deadline, up, "fit_tails"):
+        fits = fit_tails(block, higher_is_better=up, **given(wanted, FITTING))
+        tails = zip(*(getattr(fits, name).tolist() for name in names), strict=True)
         columns = (fits.surprise, fits.pvalues, fits.evalues, tails, fits.warnings)
         rows += (
             {
                 "surprise": surprise.tolist(),
                 "pvalues": pvalues.tolist(),
                 "evalues": evalues.tolist(),
-                "fit": dict(zip(Tail.model_fields, tail, strict=True)),
+                "fit": dict(zip(names, tail, strict=True)),
                 "warnings": warnings,
             }
             for surprise, pvalues, evalues, tail, warnings in zip(*columns, strict=True)
         )
-    noted = {"lists": len(lists), "results": int(lists.values.size)}
-    return Answer(rows[0] if single else rows, noted)
-
-
-ROUTE = Route(
-    "/v1/score",
-    "Surprise, p-value and E-value of each result",
-    ScoreRequest,
-    ScoredList | list[ScoredList],
-    score,
-    quick=True,
-)
+    asked.noted |= {"lists": len(lists), "results": int(lists.values.size)}
+    return rows[0] if single else rows

@@ -1,32 +1,33 @@
-"""The server: its settings, which reach every worker, and the processes it starts."""
+"""The server: its settings, its socket, and the processes it starts."""
 
 from __future__ import annotations
 
-import ctypes
 import importlib
 import ipaddress
-import json
+import logging.config
+import multiprocessing
 import os
+import signal
 import socket
 import sys
 import tempfile
+import threading
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
-from dataclasses import asdict, dataclass, field
-from multiprocessing.reduction import ForkingPickler
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
 import uvicorn
+from prometheus_client.multiprocess import mark_process_dead
 
 from paretocut.errors import InvalidParameterError
 from paretocut.schema.parameters import check_port
-from paretocut.web.admission import Admission
 from paretocut.web.app import create_app
-from paretocut.web.deciders import load_models
+from paretocut.web.deciders import Models, load_models
 from paretocut.web.limits import Limits
-from paretocut.web.logs import configuration
+from paretocut.web.logs import LOGGER, configuration
 
 TOKEN = "PARETOCUT_TOKEN"
 """Environment variable of the bearer token."""
@@ -34,8 +35,7 @@ TOKEN = "PARETOCUT_TOKEN"
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 """Names of this machine in the header `Host`."""
 
-_SETTINGS = "PARETOCUT_SERVE"
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # numbers of <malloc.h>
+_FAILED = 3  # exit code of a server that could not start; uvicorn uses it too
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,8 @@ class Settings:
     port: int = 8000  # 0 is any free one
     models: Mapping[str, str] = field(default_factory=dict)  # files, by the name requests give
     fusions: Mapping[str, str] = field(default_factory=dict)
+    folder: str | None = None  # of more models
+    max_models: int = 1000  # of the folder that are kept in memory
     token_file: str | None = None  # without one, the environment variable `TOKEN` counts
     no_token: bool = False  # let everybody in, from other machines too
     workers: int = 1
@@ -82,7 +84,11 @@ class Settings:
         """Return the names by which requests must call a service that needs no token."""
         if self.no_token or self.token() is not None:
             return None
-        return (*LOOPBACK, self.host)
+        return tuple(dict.fromkeys((*LOOPBACK, self.host)))
+
+    def loaded(self) -> Models:
+        """Return the models, those named one by one already loaded."""
+        return load_models(self.models, self.fusions, self.folder, self.max_models)
 
 
 def _is_loopback(host: str) -> bool:
@@ -92,86 +98,138 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _check_address(host: str, port: int) -> None:
-    check_port(port, who="serve")
+def bound(host: str, port: int, *, shared: bool = False) -> socket.socket:
+    """Return a socket at an address; a ``shared`` one lets other sockets have the same address."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # Only with its protocol named, asyncio sends small answers at once (TCP_NODELAY).
+    own = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        socket.create_server((host, port), family=family).close()
+        if os.name == "posix":  # elsewhere it would let two programs have one port
+            own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a restart binds at once
+        if shared:
+            own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        own.bind((host, port))
     except OSError as error:
-        # Python appends the address to its message; here it stands in front.
-        problem = str(error.strerror).partition(" (while")[0]
-        raise OSError(error.errno, problem, f"{host}:{port}") from None
+        own.close()
+        raise OSError(error.errno, error.strerror, f"{host}:{port}") from None
+    return own
 
 
 def run(settings: Settings) -> None:
     """Serve until a signal comes, then answer the requests under way and end."""
     # Problems with a model, the token or the address are found before anything starts.
     settings.token()
-    _check_address(settings.host, settings.port)
-    load_models(settings.models, settings.fusions)
-    with ExitStack() as stack:
-        if settings.workers > 1:
-            # Workers put their counts here, so that each of them can show the sum.
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="paretocut-"))
-            os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
-            if sys.platform == "linux":  # others do not spread connections
-                ForkingPickler.register(socket.socket, _to_worker)
-        os.environ[_SETTINGS] = json.dumps(asdict(settings))
-        uvicorn.run(
-            "paretocut.web.server:app",
-            factory=True,
-            host=settings.host,
-            port=settings.port,
-            workers=settings.workers,
+    check_port(settings.port, who="serve")
+    models = settings.loaded()
+    with bound(settings.host, settings.port) as own:
+        if settings.workers == 1:
+            code = _serve(settings, models, own)
+        else:
+            code = _supervise(settings, own)
+    if code:
+        sys.exit(code)
+
+
+def _serve(settings: Settings, models: Models, own: socket.socket) -> int:
+    """Serve in this process; return its exit code."""
+    # Warnings would be text among the lines of JSON, and some of them name queries.
+    warnings.simplefilter("ignore")
+    app = create_app(
+        models,
+        token=settings.token(),
+        limits=settings.limits,
+        threads=settings.threads,
+        hosts=settings.hosts(),
+    )
+    server = uvicorn.Server(
+        uvicorn.Config(
+            app,
             log_config=configuration(),
             http="paretocut.web.connection:Connection",
             access_log=False,  # admission writes a line for each request
             proxy_headers=False,  # nothing asks who the client is
             server_header=False,
             timeout_graceful_shutdown=settings.drain_seconds,
-            timeout_worker_healthcheck=15,  # 5 would kill workers that start slowly
         )
-
-
-def _to_worker(
-    bound: socket.socket,
-) -> tuple[Callable[[int, Any], socket.socket], tuple[int, Any]]:
-    """Give a worker its own socket at this address, so that the system spreads connections.
-
-    Of a shared socket the worker that wakes first takes nearly all of them.
-    """
-    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-    return _own_socket, (bound.family, bound.getsockname())
-
-
-def _own_socket(family: int, address: Any) -> socket.socket:
-    own = socket.socket(family)
-    own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-    own.bind(address)
-    return own
-
-
-def app() -> Admission:
-    """Return the application that the environment describes; each worker calls this."""
-    # Warnings would be text among the lines of JSON, and some of them name queries.
-    warnings.simplefilter("ignore")
-    _keep_freed_memory()
-    given = json.loads(os.environ[_SETTINGS])
-    settings = Settings(**given | {"limits": Limits(**given["limits"])})
-    for module in settings.imports:
-        importlib.import_module(module)
-    return create_app(
-        load_models(settings.models, settings.fusions),
-        token=settings.token(),
-        limits=settings.limits,
-        threads=settings.threads,
-        hosts=settings.hosts(),
     )
 
+    def end(number: int, frame: object) -> None:
+        """End before uvicorn listens to signals; it raises them again when it has ended."""
+        server.should_exit = True
 
-def _keep_freed_memory() -> None:
-    """Let glibc keep up to 64 MB for the next request: fresh pages cost more than most batches."""
-    with suppress(AttributeError, OSError, TypeError):  # other libraries have no `mallopt`
-        adjust = ctypes.CDLL(None).mallopt
-        adjust(_TRIM_THRESHOLD, 64 << 20)
-        adjust(_MMAP_THRESHOLD, 32 << 20)  # the most it takes
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
+    own.listen(server.config.backlog)
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    LOGGER.info("running on http://%s:%d", host, own.getsockname()[1])
+    server.run([own])
+    return 0 if server.started else _FAILED
+
+
+def _supervise(settings: Settings, own: socket.socket) -> int:
+    """Start the workers, replace those that die, and end them after a signal."""
+    logging.config.dictConfig(configuration())
+    each = sys.platform == "linux"  # other systems do not spread connections over sockets
+    address = own.getsockname()[:2]
+    if each:
+        # Workers bind sockets of their own. Of a shared one, the first worker to wake takes nearly
+        # all connections. This one never listens; it keeps the port.
+        own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    spawn = multiprocessing.get_context("spawn")
+    workers: list[Any] = []
+    code: int | None = None  # known as soon as all are to end
+
+    def start() -> None:
+        worker = spawn.Process(target=_worker, args=(settings, address if each else own))
+        worker.start()
+        workers.append(worker)
+
+    def end(_: object = None, __: object = None) -> None:
+        nonlocal code
+        code = code or 0
+        for worker in workers:
+            worker.terminate()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
+    # Workers put their counts here, so that each of them can show the sum.
+    with tempfile.TemporaryDirectory(prefix="paretocut-") as counts:
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = counts
+        while len(workers) < settings.workers and code is None:
+            start()
+        while workers:
+            wait([worker.sentinel for worker in workers])
+            for worker in [worker for worker in workers if worker.exitcode is not None]:
+                workers.remove(worker)
+                mark_process_dead(worker.pid, counts)  # type: ignore[no-untyped-call]
+                if code is None and worker.exitcode == _FAILED:
+                    code = _FAILED
+                    end()
+                elif code is None:
+                    LOGGER.error("worker %d died", worker.pid)
+                    start()
+            if code is not None:
+                end()  # also the one that was started meanwhile
+    return code or 0
+
+
+def _worker(settings: Settings, place: Any) -> None:
+    """Serve in a process of its own, until the parent says or dies."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def follow() -> None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=follow, daemon=True).start()
+    logging.config.dictConfig(configuration())
+    try:
+        for module in settings.imports:
+            importlib.import_module(module)
+        own = place if isinstance(place, socket.socket) else bound(*place, shared=True)
+        code = _serve(settings, settings.loaded(), own)
+    except Exception as error:
+        LOGGER.error("a worker cannot start: %s", error)
+        code = _FAILED
+    sys.exit(code)

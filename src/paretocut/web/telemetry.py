@@ -7,14 +7,15 @@ import threading
 import time
 from collections import Counter as Counts
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, partial
 from itertools import chain
+from typing import Any
 
 import numpy as np
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
-from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+from prometheus_client.multiprocess import MultiProcessCollector
 
 from paretocut.decisions import Cuts
 from paretocut.lists import FloatArray, Ragged, RankedLists
@@ -28,42 +29,50 @@ _DECIDED = {
     "empty_lists": "Lists of which nothing was kept.",
 }
 _WINDOW = 500  # lists that are compared with the calibration
-_PAUSE = 1.0  # seconds between two comparisons
+_STEP = 50  # lists, and...
+_PAUSE = 1.0  # ... seconds between two comparisons
+_MOST_NAMES = 100  # models with numbers of their own
+_OTHERS = "model:others"
 
 
 class Telemetry:
     """The metrics of one worker; with several workers, `render` shows the sum over all of them.
 
     Prometheus' own multiprocess mode does that, when ``PROMETHEUS_MULTIPROC_DIR`` names a folder.
+    The first 100 models that are asked for have numbers of their own, and the rest share theirs.
     """
 
     def __init__(self) -> None:
         self._registry = own = CollectorRegistry()
         self._shared = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
-        self._requests = Counter(
+        requests = Counter(
             "paretocut_requests", "Requests answered.", ["route", "status"], registry=own
         )
-        self._seconds = Histogram(
+        seconds = Histogram(
             "paretocut_request_seconds",
             "Time from the first byte of a request to its answer.",
             ["route"],
             buckets=_SECONDS,
             registry=own,
         )
-        self._under_way = Gauge(
+        # Finding a metric by its labels takes longer than counting.
+        self._request = cache(lambda route, status: requests.labels(route, str(status)))
+        self._seconds = cache(seconds.labels)
+        self.under_way = Gauge(
             "paretocut_requests_under_way",
             "Requests that are not answered yet.",
             multiprocess_mode="livesum",
             registry=own,
         )
-        decided = {
-            name: Counter(f"paretocut_{name}", text, ["decider"], registry=own)
+        decided = [
+            Counter(f"paretocut_{name}", text, ["decider"], registry=own)
             for name, text in _DECIDED.items()
-        }
-        self._decided = cache(lambda by: {name: decided[name].labels(by) for name in decided})
-        self._warnings = Counter(
+        ]
+        self._decided = cache(lambda by: [counter.labels(by) for counter in decided])
+        warnings = Counter(
             "paretocut_warnings", "Lists with this warning.", ["warning"], registry=own
         )
+        self._warnings = cache(warnings.labels)
         drift = partial(Gauge, multiprocess_mode="livemax", registry=own)
         self._changed = drift(
             "paretocut_drift_changed",
@@ -78,31 +87,34 @@ class Telemetry:
         self._compared = drift(
             "paretocut_drift_lists", "Lists compared with the calibration.", ["model"]
         )
-        self._recent: dict[str, _Recent] = {}
+        self._recent: dict[str, _Recent] = {}  # by model
         self._lock = threading.Lock()
 
     def request(self, route: str, status: int, seconds: float) -> None:
         """Count an answered request, by the route and not by the address that was asked for."""
-        self._requests.labels(route, str(status)).inc()
-        self._seconds.labels(route).observe(seconds)
+        self._request(route, status).inc()
+        self._seconds(route).observe(seconds)
 
-    def under_way(self, change: int) -> None:
-        """Count requests that begin (1) and end (-1)."""
-        self._under_way.inc(change)
+    def decided(
+        self, decider: str, found: tuple[int, int, int, int], warnings: Iterable[str]
+    ) -> dict[str, int]:
+        """Count decisions (lists, results, those kept, empty lists) and warnings; name them."""
+        if decider.startswith("model:") and self._recent_of(decider[6:]) is None:
+            decider = _OTHERS
+        for counter, count in zip(self._decided(decider), found, strict=True):
+            if count:
+                counter.inc(count)
+        for warning, count in Counts(warnings).items():
+            self._warnings(warning).inc(count)
+        return dict(zip(_DECIDED, found, strict=True))
 
     def cuts(self, decider: str, cuts: Cuts, *, explain: bool = True) -> dict[str, int]:
-        """Count decisions, their warnings only if they were asked for; return the numbers."""
-        kept = np.count_nonzero(cuts.k)
-        found = (len(cuts), cuts.n.sum(), cuts.k.sum(), len(cuts) - kept)
-        counts = dict(zip(_DECIDED, map(int, found), strict=True))
+        """Count the decisions on many lists, with their warnings if they were asked for."""
+        kept = int(np.count_nonzero(cuts.k))
+        found = len(cuts), int(cuts.n.sum()), int(cuts.k.sum()), len(cuts) - kept
         if not len(cuts):
-            return counts
-        for name, counter in self._decided(decider).items():
-            counter.inc(counts[name])
-        warnings = chain.from_iterable(cuts.warnings if explain else ())
-        for warning, count in Counts(warnings).items():
-            self._warnings.labels(warning).inc(count)
-        return counts
+            return dict(zip(_DECIDED, found, strict=True))
+        return self.decided(decider, found, chain.from_iterable(cuts.warnings if explain else ()))
 
     def watch(
         self, name: str, model: Truncator, scores: Ragged, queries: Sequence[str] | None
@@ -110,14 +122,14 @@ class Telemetry:
         """Compare the last lists of a calibrated model with those it was calibrated on."""
         if not isinstance(model, Calibrated) or model.shapes_ is None:
             return
+        recent = self._recent_of(name)
+        if recent is None:
+            return
         lists = RankedLists(scores, higher_is_better=model.background.higher_is_better)
         rows = model.shapes(lists, queries=queries)
         with self._lock:
-            recent = self._recent.setdefault(name, _Recent())
-            recent.rows.extend(rows[-_WINDOW:])
-            if time.monotonic() < recent.next_look or not recent.rows:
+            if not recent.add(rows):
                 return
-            recent.next_look = time.monotonic() + _PAUSE
             rows = np.array(recent.rows)
         drift = model.drift_of(rows)
         self._changed.labels(name).set(drift.verdict == "changed")
@@ -125,11 +137,17 @@ class Telemetry:
         for statistic, distance in drift.distance.items():
             self._distance.labels(name, statistic).set(distance)
 
+    def _recent_of(self, name: str) -> _Recent | None:
+        """Return the last lists of a model, or None for one that shares its numbers."""
+        with self._lock:
+            if name not in self._recent and len(self._recent) < _MOST_NAMES:
+                self._recent[name] = _Recent()
+            return self._recent.get(name)
+
     def render(self) -> bytes:
         """Return all metrics as Prometheus reads them."""
         source = self._registry
         if self._shared:
-            _bury(self._shared)
             source = CollectorRegistry()
             MultiProcessCollector(source, self._shared)  # type: ignore[no-untyped-call]
         shown = CollectorRegistry()
@@ -138,11 +156,21 @@ class Telemetry:
 
 
 class _Recent:
-    """The last lists of a model, as it measures them, and when to compare them again."""
+    """The last lists of a model, as it measures them, and when they were compared."""
 
     def __init__(self) -> None:
         self.rows: deque[FloatArray] = deque(maxlen=_WINDOW)
-        self.next_look = 0.0
+        self._new, self._next = 0, 0.0
+
+    def add(self, rows: Any) -> bool:
+        """Keep more lists; return whether it is time to compare."""
+        self.rows.extend(rows[-_WINDOW:])
+        self._new += len(rows)
+        now = time.monotonic()
+        if self._new < _STEP or now < self._next:
+            return False
+        self._new, self._next = 0, now + _PAUSE
+        return True
 
 
 class _WithMeans:
@@ -166,25 +194,6 @@ class _WithMeans:
             family = GaugeMetricFamily(name, f"{text} Since the start.", labels=["decider"])
             counted = totals.get(f"paretocut_{total}_total", {})
             for decider, lists in totals.get("paretocut_lists_total", {}).items():
-                family.add_metric([decider], counted.get(decider, 0.0) / lists)
+                if lists:
+                    family.add_metric([decider], counted.get(decider, 0.0) / lists)
             yield family
-
-
-def _bury(folder: str) -> None:
-    """Remove the gauges of dead workers; their counts stay."""
-    for entry in os.scandir(folder):
-        pid = entry.name.removesuffix(".db").rpartition("_")[2]
-        if entry.name.startswith("gauge_live") and not _alive(int(pid)):
-            mark_process_dead(int(pid), folder)  # type: ignore[no-untyped-call]
-
-
-def _alive(pid: int) -> bool:
-    if os.name == "nt":  # there a signal of 0 would end the process
-        return True
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return True

@@ -85,6 +85,8 @@ def _why_third(
     if top == values[-1]:
         return "all scores are equal" if n > 1 else "it is the only result"
     share, at = constants.share, min(k, n - 1)
+    if abs(low) < 1e-12 * abs(top) and low != values[-1]:
+        low = 0.0  # a difference of rounding errors
     numbers = (float(values[at]), top - (share * top - share * low), top, low)
     score, least, best, last = distinct(*(sign * number for number in numbers))
     side = "above" if (k == n) == (sign > 0) else "below"

@@ -12,12 +12,15 @@ import secrets
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
-from fastapi import APIRouter, Depends, Request, Response
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
 from paretocut.io import read_texts
-from paretocut.web.bodies import Strict
+from paretocut.web.bodies import Body, read
 from paretocut.web.explorer import views
 from paretocut.web.explorer.copied import Source
 from paretocut.web.explorer.exploration import Exploration
@@ -26,10 +29,12 @@ from paretocut.web.explorer.judging import Key, press, question_view
 from paretocut.web.explorer.pasted import pasted_lists, unpacked
 from paretocut.web.pages import HEADERS
 from paretocut.web.refusals import Refused
+from paretocut.web.service import Asked
 
 MAX_BYTES = 200_000_000
 """Size of a run that can be uploaded."""
 
+T = TypeVar("T")
 _MOST_RUNS = 8
 _VIEWS = {
     "run": views.run_view,
@@ -39,7 +44,7 @@ _VIEWS = {
 }
 
 
-class _Upload(Strict):
+class _Upload(Body):
     """A run and what belongs to it: pasted as text, or files in base64."""
 
     run: str = ""
@@ -49,7 +54,7 @@ class _Upload(Strict):
     distances: bool | None = None
 
 
-class _Place(Strict):
+class _Place(Body):
     i: int
     rank: int
 
@@ -60,6 +65,17 @@ class _Judgement(_Place):
 
 class _Pressed(_Place):
     key: Key
+
+
+class _Copied(Body):
+    i: int
+    k: int
+    method: str | None = None
+
+
+class _Gate(Body):
+    method: str
+    threshold: float
 
 
 class _OpenRuns:
@@ -84,49 +100,52 @@ class _OpenRuns:
             raise Refused(404, message="this run is not open any more: open it again")
         return found
 
-    def view(self, name: str, view: Callable[[Exploration], Any]) -> Response:
+    def view(self, request: Request, view: Callable[[Exploration], Any]) -> Response:
         """Answer with a view of an open run."""
-        found = self.get(name)
+        found = self.get(request.path_params["name"])
         with found.lock:
             return _answer(view(found))
 
 
-def router(first: Exploration | None) -> APIRouter:
+def explorer_routes(first: Exploration | None) -> list[Route]:
     """Return the data of the explorer, below ``/api``.
 
     Without a first run, the page shows the box to upload or paste one.
     """
     runs = _OpenRuns(first)
-    routes = APIRouter(include_in_schema=False)
 
-    @routes.get("/api/{name}/copy")
-    def copy(name: str, i: int, k: int, method: str | None = None) -> Response:
-        return runs.view(name, lambda run: views.copy_view(run, method, _checked(run, i), k))
+    def copy(request: Request) -> Response:
+        given = _options(_Copied, request)
+        return runs.view(
+            request,
+            lambda run: views.copy_view(run, given.method, _checked(run, given.i), given.k),
+        )
 
-    @routes.get("/api/{name}/gate")
-    def gate(name: str, method: str, threshold: float) -> Response:
-        return runs.view(name, lambda run: gate_code(run, method, threshold))
+    def gate(request: Request) -> Response:
+        given = _options(_Gate, request)
+        return runs.view(request, lambda run: gate_code(run, given.method, given.threshold))
 
-    @routes.get("/api/{name}/{view}")
-    def whole(name: str, view: str) -> Response:
+    def whole(request: Request) -> Response:
+        name, view = request.path_params["name"], request.path_params["view"]
         if view not in _VIEWS:
             raise Refused(404)
         if (name, view) == ("run", "run") and first is None:
             return _answer(None)
         if view == "run":
             _learn(runs.get(name))
-        return runs.view(name, _VIEWS[view])
+        return runs.view(request, _VIEWS[view])
 
-    @routes.get("/api/{name}/query/{i}")
-    def query(name: str, i: int) -> Response:
-        return runs.view(name, lambda run: views.query_view(run, _checked(run, i)))
+    def query(request: Request) -> Response:
+        i = request.path_params["i"]
+        return runs.view(request, lambda run: views.query_view(run, _checked(run, i)))
 
-    @routes.get("/api/{name}/judging/{i}")
-    def judging(name: str, i: int) -> Response:
-        return runs.view(name, lambda run: views.judging_view(run, _checked(run, i)))
+    def judging(request: Request) -> Response:
+        i = request.path_params["i"]
+        return runs.view(request, lambda run: views.judging_view(run, _checked(run, i)))
 
-    @routes.post("/api/{name}/judge", dependencies=[Depends(_only_json)])
-    def judge(name: str, given: _Judgement) -> Response:
+    def judge(request: Request) -> Response:
+        given = _body(_Judgement, request)
+
         def view(run: Exploration) -> Any:
             i = _checked(run, given.i)
             run.judge(i, given.rank, given.relevant)
@@ -135,15 +154,15 @@ def router(first: Exploration | None) -> APIRouter:
                 "judging": views.judging_view(run, i),
             }
 
-        return runs.view(name, view)
+        return runs.view(request, view)
 
-    @routes.post("/api/{name}/answer", dependencies=[Depends(_only_json)])
-    def answer(name: str, given: _Pressed) -> Response:
-        return runs.view(name, lambda run: press(run, given.key, given.i, given.rank))
+    def answer(request: Request) -> Response:
+        given = _body(_Pressed, request)
+        return runs.view(request, lambda run: press(run, given.key, given.i, given.rank))
 
-    @routes.post("/api/{name}/learn", dependencies=[Depends(_only_json)])
-    def learn(name: str, given: _Place) -> Response:
-        _learn(runs.get(name))
+    def learn(request: Request) -> Response:
+        given = _body(_Place, request)
+        _learn(runs.get(request.path_params["name"]))
 
         def view(run: Exploration) -> Any:
             i = _checked(run, given.i)
@@ -153,10 +172,10 @@ def router(first: Exploration | None) -> APIRouter:
                 "judging": views.judging_view(run, i),
             }
 
-        return runs.view(name, view)
+        return runs.view(request, view)
 
-    @routes.post("/api/upload", dependencies=[Depends(_only_json)])
-    def upload(given: _Upload) -> Response:
+    def upload(request: Request) -> Response:
+        given = _body(_Upload, request)
         name = (given.name or "pasted")[:200]
         files = {key: unpacked(text) for key, text in (given.files or {}).items()}
         with warnings.catch_warnings(record=True) as caught:
@@ -183,13 +202,30 @@ def router(first: Exploration | None) -> APIRouter:
         notes = [str(warning.message) for warning in caught]
         return _answer({"session": runs.add(run), "notes": notes})
 
-    return routes
+    return [
+        Route("/api/upload", upload, methods=["POST"]),
+        *(
+            Route(f"/api/{{name}}/{handler.__name__}", handler, methods=["POST"])
+            for handler in (judge, answer, learn)
+        ),
+        Route("/api/{name}/copy", copy),
+        Route("/api/{name}/gate", gate),
+        Route("/api/{name}/{view}", whole),
+        Route("/api/{name}/query/{i:int}", query),
+        Route("/api/{name}/judging/{i:int}", judging),
+    ]
 
 
-def _only_json(request: Request) -> None:
-    """Refuse other types: a page of another origin cannot send this one without asking first."""
-    if request.headers.get("content-type") != "application/json":
+def _body(kind: type[T], request: Request) -> T:
+    """Return the body, which must be JSON: a page of another origin must ask before it sends it."""
+    asked = Asked.of(request)
+    if asked.headers.get(b"content-type") != b"application/json":
         raise Refused(415, "unsupported_type", "the content type must be application/json")
+    return read(kind, asked.body)
+
+
+def _options(kind: type[T], request: Request) -> T:
+    return msgspec.convert(dict(request.query_params), kind, strict=False)
 
 
 def _learn(run: Exploration) -> None:

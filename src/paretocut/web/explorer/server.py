@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Callable
 
 import uvicorn
@@ -11,10 +10,10 @@ from paretocut.schema.parameters import check_port
 from paretocut.web.admission import Admission
 from paretocut.web.app import create_app
 from paretocut.web.explorer.exploration import Exploration
-from paretocut.web.explorer.routes import MAX_BYTES, router
+from paretocut.web.explorer.routes import MAX_BYTES, explorer_routes
 from paretocut.web.limits import Limits
 from paretocut.web.logs import configuration
-from paretocut.web.server import LOOPBACK
+from paretocut.web.server import LOOPBACK, bound
 
 _HOST = "127.0.0.1"
 
@@ -22,12 +21,12 @@ _HOST = "127.0.0.1"
 def explorer_app(first: Exploration | None) -> Admission:
     """Return the service with the explorer at its root; without a run, the page asks for one."""
     limits = Limits(max_body_bytes=MAX_BYTES, max_seconds=600.0)
-    return create_app(limits=limits, router=router(first), hosts=LOOPBACK)
+    return create_app(limits=limits, routes=explorer_routes(first), hosts=LOOPBACK)
 
 
 def serve(first: Exploration | None, *, port: int, ready: Callable[[str], None]) -> None:
     """Serve the explorer on the loopback until interrupted; ``ready`` gets the address."""
-    with socket.create_server((_HOST, check_port(port, who="explore"))) as listening:
+    with bound(_HOST, check_port(port, who="explore")) as listening:
         config = uvicorn.Config(
             explorer_app(first),
             log_config=configuration("warning"),
@@ -36,5 +35,6 @@ def serve(first: Exploration | None, *, port: int, ready: Callable[[str], None])
             server_header=False,
             timeout_graceful_shutdown=2,
         )
+        listening.listen()
         ready(f"http://{_HOST}:{listening.getsockname()[1]}/")
         uvicorn.Server(config).run(sockets=[listening])
