@@ -68,7 +68,7 @@ fuzz: $(VENV)/.heavy ## Fuzz readers, ids, fusion and the fit, guided by coverag
 # Experiments: `make X` is `python -m experiments.X`, which measures, keeps the numbers in its folder and
 # writes docs/evidence/X.md. ARGS=--pages only writes the page, from the numbers that are kept. ARGS=--quick
 # measures a few of the kept numbers again and compares (a minute).
-EXPERIMENTS := accept calibrate compare default fuse judge noise paper rerank rivals rules stop
+EXPERIMENTS := accept calibrate compare default frozen fuse judge noise paper rerank rivals rules stop
 .PHONY: $(EXPERIMENTS)
 compare: $(VENV)/.dev ## Which method cuts best (hours; ten minutes with ARGS=renew)
 accept: $(VENV)/.dev ## What can be accepted within an error budget (a quarter of an hour)
@@ -78,6 +78,7 @@ fuse: $(VENV)/.heavy ## What fusion gains (half an hour)
 rivals: $(VENV)/.dev ## What the papers of newer rules claim (some minutes)
 rerank: $(VENV)/.dev ## How deep to re-rank (seconds)
 default: $(VENV)/.dev ## Why the default keeps the upper third (minutes)
+frozen: $(VENV)/.heavy ## The one test with frozen constants (ten minutes; compares if it ran)
 noise: $(VENV)/.dev ## What the rules promise on noise (some minutes)
 stop: $(VENV)/.dev ## When a review may stop reading (some minutes)
 rules: $(VENV)/.dev ## What each rule keeps, the table in docs/rules.md (ten seconds)
