@@ -93,7 +93,7 @@ def test_evaluate_shows_single_runs_fusions_and_cuts_in_one_table(
 def test_values_of_every_query_are_a_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["evaluate", "run.txt", "qrels.txt", "--methods", "minmax", "--metrics", "f1"]
     assert main([*command, "--folds", "2", "--json", "--values", "values.csv"]) == 0
-    (row, *_) = json.loads(capsys.readouterr().out)["summary"]
+    (_, row, *_) = json.loads(capsys.readouterr().out)["summary"]
     with (folder / "values.csv").open(encoding="utf-8", newline="") as file:
         lines = [line for line in csv.DictReader(file) if line["truncator"] == "minmax"]
     assert row["mean"] == pytest.approx(np.mean([float(line["value"]) for line in lines]))
