@@ -471,7 +471,7 @@ def test_a_file_that_is_no_fusion_is_refused(tmp_path: Path) -> None:
         ("no json", "not JSON"),
         (named + "}", "not a fusion"),
         (
-            named + ', "weights": null, "depth": null, "seed": 0, "learned": '
+            named + ', "weights": null, "depth": null, "learned": '
             '{"names_": ["a", "b"], "higher_is_better_": [true, true], "location_": [1]}}',
             r"not a fusion: location_ must be of size 2 \(retrievers\), not 1",
         ),
