@@ -298,7 +298,7 @@ def visit(port: int, until: float, counts: Counter[str]) -> None:
         ("not json", 400, "/v1/cut", one[:-9], plain),
         ("not arrow", 400, "/v1/cut", many, ARROW),
         ("wrong option", 422, "/v1/cut", one[:-1] + b', "min_k": -1}', plain),
-        ("not finite", 422, "/v1/cut", b'{"scores": [1, NaN]}', plain),
+        ("not finite", 422, "/v1/cut", b'{"scores": [1, 1e999]}', plain),
         ("no such address", 404, "/v1/nothing", one, plain),
     ]
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
