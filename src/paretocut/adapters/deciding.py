@@ -76,9 +76,8 @@ class Decision:
     @property
     def kept(self) -> list[int]:
         """Positions of the results kept, in the caller's order."""
-        places = np.sort(self.cut.indices)
-        found: list[int] = (places if self.positions is None else self.positions[places]).tolist()
-        return found
+        places = self.cut.indices
+        return sorted((places if self.positions is None else self.positions[places]).tolist())
 
     def marks(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield the position of each result kept, in the caller's order, and its metadata.
@@ -167,7 +166,8 @@ class Keeping:
             else:
                 said = found.higher_is_better
                 up, note = _direction(higher_is_better, self.chosen, said, values, who)
-                _refuse_infinite(found.scores, up, who)
+                if any(positions is not None for _, positions in there):
+                    _refuse_infinite(found.scores, up, who)
                 if found.single:
                     together = Ragged.unchecked(values[0], np.array([0, len(values[0])]))
                 else:
