@@ -1,4 +1,4 @@
-"""Simulations that try to break each promise of `docs/review-promises.md`, with their error rates.
+"""Simulations that try to break each promise of `docs/promises.md`, with their error rates.
 
 A promise of 95 % is refuted if more than 5 % of the reviews, and three standard errors, fall short.
 """
