@@ -32,7 +32,7 @@ from paretocut.errors import InvalidParameterError, ParetocutError, speaking_for
 
 _EPILOG = """\
 examples:
-  paretocut demo                                 see what it does, on digits
+  paretocut demo                                 see what it does, on Python's docstrings
   paretocut example .                            write run.txt and the other files named here
   paretocut score run.txt | head                 surprise, p-value and E-value of each result
   paretocut cut run.txt -o cut.txt               cut by the scores alone

@@ -68,7 +68,7 @@ class GlobalK(Truncator):
     References
     ----------
     "Global-k" in D. Bahri et al., "Surprise: Result List Truncation via Extreme Value Theory",
-    AISTATS 2021.
+    SIGIR 2023.
 
     Examples
     --------
@@ -121,7 +121,7 @@ class LocalK(Truncator):
     References
     ----------
     "Local-k" in D. Bahri et al., "Surprise: Result List Truncation via Extreme Value Theory",
-    AISTATS 2021.
+    SIGIR 2023.
 
     Examples
     --------
@@ -172,7 +172,7 @@ class Oracle(Truncator):
     References
     ----------
     "Oracle" in D. Bahri et al., "Surprise: Result List Truncation via Extreme Value Theory",
-    AISTATS 2021.
+    SIGIR 2023.
 
     Examples
     --------

@@ -52,7 +52,7 @@ class Isotonic(Truncator):
     References
     ----------
     "Isotonic Regression" in D. Bahri et al., "Surprise: Result List Truncation via Extreme Value
-    Theory", AISTATS 2021; the regression is scikit-learn's.
+    Theory", SIGIR 2023; the regression is scikit-learn's.
 
     Examples
     --------

@@ -64,7 +64,7 @@ class Surprise(Truncator):
     References
     ----------
     D. Bahri, C. Zheng, Y. Tay, D. Metzler and A. Tomkins, "Surprise: Result List Truncation via
-    Extreme Value Theory", AISTATS 2021.
+    Extreme Value Theory", SIGIR 2023.
 
     Examples
     --------

@@ -9,9 +9,9 @@ from functools import cache
 import numpy as np
 
 from paretocut.lists import FloatArray, Ragged
-from paretocut.relevance import constants
 from paretocut.relevance.constants import CONSTANTS
 from paretocut.relevance.scale import Scale
+from paretocut.schema import files
 from paretocut.truncators.consensus.features import design_of
 from paretocut.truncators.consensus.vote import LEARNED, drawn, where
 
@@ -49,7 +49,7 @@ class Pretrained:
 @cache
 def shipped() -> Pretrained:
     """Return the knowledge that ships; ``python -m experiments.compare --ship`` writes it."""
-    return Pretrained(**constants.shipped("zero_shot.json"))
+    return Pretrained(**files.shipped("zero_shot.json"))
 
 
 def values_elsewhere(

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from paretocut import metrics
 from paretocut.decisions.cuts import Evidence
 from paretocut.decisions.options import EXPECT
 from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
@@ -40,7 +39,7 @@ class Setting(NamedTuple):
 
     @property
     def beta(self) -> float:
-        return float(metrics.settings_of(self.metric)["beta"])
+        return float(self.metric.settings["beta"])
 
     @property
     def number(self) -> float:

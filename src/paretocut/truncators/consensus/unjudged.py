@@ -14,8 +14,9 @@ from paretocut.decisions.cuts import Evidence
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
 from paretocut.relevance.beliefs import beliefs_about, believed_cuts
-from paretocut.relevance.constants import CONSTANTS, shipped
+from paretocut.relevance.constants import CONSTANTS
 from paretocut.relevance.scale import Scale
+from paretocut.schema.files import shipped
 from paretocut.schema.kinds import Kind, Real
 from paretocut.truncators.consensus.strategy import Setting, Strategy
 from paretocut.truncators.evidence import Taught
