@@ -1,4 +1,4 @@
-"""What `Consensus` knows from other collections."""
+"""Knowledge of `Consensus` from other collections."""
 
 from __future__ import annotations
 
