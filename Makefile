@@ -6,6 +6,7 @@
 PYTHON ?= python3
 WORKERS ?= auto
 SECONDS ?= 60
+SEED ?= 1
 
 VENV := .venv
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
@@ -28,7 +29,7 @@ help: ## List these targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  %-10s %s\n", $$1, $$2}'
 
 .PHONY: demo
-demo: $(VENV)/.package ##! Show what paretocut does, on digits bundled with scikit-learn
+demo: $(VENV)/.package ##! Show what paretocut does, on the docstrings of Python
 	$(BIN)/paretocut demo
 
 .PHONY: test
@@ -61,14 +62,16 @@ bench: $(VENV)/.bench ## Measure speed against the project's own targets
 	$(BIN)/python -m benchmarks --json benchmarks/results.json
 
 .PHONY: fuzz
-fuzz: $(VENV)/.heavy ## Fuzz readers, ids, fusion and the fit, guided by coverage, for SECONDS each
+fuzz: $(VENV)/.heavy ## Fuzz cuts, fits, files, fusion, readers and adapters, for SECONDS each, from SEED
+	FUZZ_SECONDS=$(SECONDS) FUZZ_SEED=$(SEED) $(PYTEST) -m slow tests/fuzz/test_fuzz_truncators.py \
+		tests/fuzz/test_fuzz_models.py
 	set -e; for target in trec fit ids fusion answers arrow parquet; do \
-		$(BIN)/python tests/fuzz/atheris_target.py $$target -max_total_time=$(SECONDS); done
+		$(BIN)/python tests/fuzz/atheris_target.py $$target -max_total_time=$(SECONDS) -seed=$(SEED); done
 
 # Experiments: `make X` is `python -m experiments.X`, which measures, keeps the numbers in its folder and
 # writes docs/evidence/X.md. ARGS=--pages only writes the page, from the numbers that are kept. ARGS=--quick
 # measures a few of the kept numbers again and compares (a minute).
-EXPERIMENTS := accept calibrate compare default fuse judge noise paper rerank rivals rules stop
+EXPERIMENTS := accept calibrate compare default frozen fuse judge noise paper rerank rivals rules stop
 .PHONY: $(EXPERIMENTS)
 compare: $(VENV)/.dev ## Which method cuts best (hours; ten minutes with ARGS=renew)
 accept: $(VENV)/.dev ## What can be accepted within an error budget (a quarter of an hour)
@@ -78,6 +81,7 @@ fuse: $(VENV)/.heavy ## What fusion gains (half an hour)
 rivals: $(VENV)/.dev ## What the papers of newer rules claim (some minutes)
 rerank: $(VENV)/.dev ## How deep to re-rank (seconds)
 default: $(VENV)/.dev ## Why the default keeps the upper third (minutes)
+frozen: $(VENV)/.heavy ## The one test with frozen constants (ten minutes; compares if it ran)
 noise: $(VENV)/.dev ## What the rules promise on noise (some minutes)
 stop: $(VENV)/.dev ## When a review may stop reading (some minutes)
 rules: $(VENV)/.dev ## What each rule keeps, the table in docs/rules.md (ten seconds)
@@ -125,10 +129,10 @@ $(VENV)/.created:
 	$(PIP) install --upgrade 'pip>=25.1'
 	@touch $@
 
-# The package itself, editable, with what its demo needs.
+# The package itself, editable.
 $(VENV)/.package: $(VENV)/.created pyproject.toml CMakeLists.txt tests/constraints.txt $(CXX_FILES)
 	$(PIP) install -c tests/constraints.txt --group build
-	$(PIP) install -c tests/constraints.txt --no-build-isolation --editable '.[demo,cli]'
+	$(PIP) install -c tests/constraints.txt --no-build-isolation --editable '.[cli]'
 	@touch $@
 
 # The tools of development, and most extras.

@@ -20,8 +20,8 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 import paretocut as pc
+from experiments.compare.consensus.answers import search_digits
 from paretocut.cli import main as command
-from paretocut.cli.demo import search_digits
 from paretocut.web.explorer.exploration import Exploration
 from paretocut.web.explorer.server import explorer_app
 

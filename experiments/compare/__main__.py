@@ -8,12 +8,9 @@ trained only with --train, which takes a GPU or a day of a CPU.
 
 from __future__ import annotations
 
+import sys
+
 from experiments import command
-from experiments.compare import report
-from experiments.compare.consensus import measure as consensus
-from experiments.compare.consensus import pretrain
-from experiments.compare.methods import measure as methods
-from experiments.compare.methods import networks
 from experiments.data import RUNS
 from experiments.results import read, stamp, write
 
@@ -28,7 +25,23 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="processes (default: 1)")
     parser.add_argument("--train", action="store_true", help="train the networks that are missing")
     parser.add_argument("--device", default="cpu", help="where networks are trained (default: cpu)")
+    parser.add_argument(
+        "--method", metavar="FILE.py:NAME", help="put your own method into the table (minutes)"
+    )
+    parser.add_argument("--check", action="store_true", help="say which runs are there (seconds)")
     chosen = parser.parse_args()
+    if chosen.method or chosen.check:
+        from experiments.compare import board
+
+        sys.stdout.write(f"{board.check() if chosen.check else board.enter(chosen.method)}\n")
+        return
+    # Imported here: some of it needs torch, and a stranger's method does not.
+    from experiments.compare import report
+    from experiments.compare.consensus import measure as consensus
+    from experiments.compare.consensus import pretrain
+    from experiments.compare.methods import measure as methods
+    from experiments.compare.methods import networks
+
     if chosen.quick:
         command.show_again(methods.again())
         return

@@ -113,7 +113,8 @@ def _short(results: Content) -> Content:
             f"indexed_{verdict}": count
             for verdict, count in _counts(other.get(c["column"], c) for c in columns).items()
         },
-        "main_table": _main_table(_claimed(columns), other),
+        "main_table": _main_table(_claimed(columns), other, results["readings"]),
+        **_taught_by_index(results["readings"]),
         "taught": omni["facts"]["training queries"],
         "taught_index": other[omni["column"]]["facts"]["training queries"],
         "news_taught": news["facts"]["training queries"],
@@ -254,8 +255,41 @@ def _figures(facts: Content) -> str:
     return table(["figure", "claim of the paper", "here", "does it hold?"], rows, text=4)
 
 
-def _main_table(claimed: list[tuple[Content, str]], other: dict[str, Content]) -> str:
+def _taught_by_index(readings: Content) -> dict[str, float]:
+    """Return the accuracies on Same Document if only indexed documents teach."""
+    (found,) = (
+        one["accuracy"]
+        for one in readings["same_document"]
+        if (one["similarity"], one["training"], one["neighbours"])
+        == ("euclidean", "indexed", "200")
+    )
+    return {
+        "sd_index_window": found[SURPRISE[0]],
+        "sd_index_all": found[SURPRISE[1]],
+        "sd_index_isotonic": found["Isotonic"],
+    }
+
+
+def _over_all(readings: Content) -> dict[str, tuple[str, Content]]:
+    """Return F1 with the recall of the index or the collection, by column, where measured."""
+    found: dict[str, tuple[str, Content]] = {}
+    for line in readings["recall"]:
+        if line["base"] == "index":
+            named = {"Omniglot": f"Omniglot, {omniglot.STAGES[0]} epochs"}
+            place = named.get(line["column"], "News Authorship (C50)")
+            found[place] = "index", line["f1"]
+    for line in readings["robust04"]:
+        if line["variant"] == "recall over collection":
+            found[line["run"]] = "collection", line["values"]
+    return found
+
+
+def _main_table(
+    claimed: list[tuple[Content, str]], other: dict[str, Content], readings: Content
+) -> str:
     lines = []
+    over_all = _over_all(readings)
+    index = _taught_by_index(readings)
     for column, metric in claimed:
         own = _better(column, metric)
         tests = _tests(column, metric, own)
@@ -268,11 +302,16 @@ def _main_table(claimed: list[tuple[Content, str]], other: dict[str, Content]) -
             [
                 f"{column['column']}, {NAMES[metric]}",
                 f"{rows[own]['paper']:.3f}; {best} {known[best]:.3f}",
-                " / ".join(f"{rows[name]['mean']:.3f}" for name in SURPRISE),
-                f"{ours} {rows[ours]['mean']:.3f}",
+                " / ".join(f"{rows[name]['mean']:.3f}" for name in SURPRISE)
+                + _recalled(over_all.get(column["column"]), metric, SURPRISE),
+                f"{ours} {rows[ours]['mean']:.3f}"
+                + _recalled(over_all.get(column["column"]), metric, (ours,)),
                 _listed(t for t in tests if t["difference"] > 0),
                 _listed((t for t in tests if t["difference"] <= 0), mark="**"),
-                _other(other.get(column["column"]), metric, tests),
+                f"{index['sd_index_window']:.3f} / {index['sd_index_all']:.3f}; Isotonic "
+                f"{index['sd_index_isotonic']:.3f}"
+                if column["column"] == "Same Document"
+                else _other(other.get(column["column"]), metric, tests),
             ]
         )
     header = ["column", "paper: Surprise; best rival", "ours: Surprise", "ours: best rival"]
@@ -282,7 +321,7 @@ def _main_table(claimed: list[tuple[Content, str]], other: dict[str, Content]) -
 def _other(column: Content | None, metric: str, tests: list[Content]) -> str:
     """Return Surprise where only indexed items teach, and against whom the verdict is another."""
     if column is None:
-        return "the same"
+        return ""  # Robust04 has no items of its own to learn from
     means = " / ".join(f"{_mean(column, metric, name):.3f}" for name in SURPRISE)
     then = {t["rival"]: _verdict(t) for t in _tests(column, metric, _better(column, metric))}
     changed = [
@@ -291,6 +330,15 @@ def _other(column: Content | None, metric: str, tests: list[Content]) -> str:
         if then[t["rival"]] != _verdict(t)
     ]
     return "; ".join([means, *changed])
+
+
+def _recalled(found: tuple[str, Content] | None, metric: str, names: Iterable[str]) -> str:
+    """Return the same cells with the recall of the index or the collection, where it is known."""
+    if found is None or metric != "f1":
+        return ""
+    base, values = found
+    known = [f"{values[name]:.3f}" for name in names if name in values]
+    return f" ({base}: {' / '.join(known)})" if known else ""
 
 
 def _listed(tests: Iterable[Content], mark: str = "") -> str:

@@ -320,7 +320,7 @@ def test_haystack_component_is_calibrated_on_a_search() -> None:
     assert made.run(search("words of another world"))["documents"] == []
     assert len(plain.run(search("words of another world"))["documents"]) > 0
     assert made.options["max_k"] == 20
-    assert made._budget == plain._budget
+    assert made.options["max_tokens"] == plain.options["max_tokens"]
     assert isinstance(made.truncator, Calibrated)
 
 

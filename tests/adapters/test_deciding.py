@@ -16,10 +16,10 @@ from columns import work_of
 
 import paretocut as pc
 from paretocut.adapters import CutList, ScoresWarning
-from paretocut.adapters.deciding import filter_scored
+from paretocut.adapters.deciding import Keeping
+from paretocut.answers import read
 from paretocut.decisions.options import DecisionOptions
 from paretocut.errors import InvalidScoresError, MissingExtraError
-from paretocut.truncators.choose import Chosen
 
 FRAMEWORKS = {
     "haystack": "haystack",
@@ -34,10 +34,6 @@ OPTIONS: list[DecisionOptions] = [
     {"min_surprise": 2.0, "refit": "all", "min_k": 2, "min_window": 4},
 ]
 SCORES = [5.0, 4.6, 4.4, *np.sort(np.random.default_rng(4).exponential(0.3, size=97))[::-1]]
-
-
-def cutter(**options: Any) -> Chosen:
-    return Chosen.of("test", options)
 
 
 @pytest.mark.parametrize("name", FRAMEWORKS)
@@ -90,18 +86,12 @@ def test_scores_of_the_wrong_kind_are_warned_of_but_not_in_short_lists() -> None
         pc.keep(pairs([0.999, 0.998, 0.997, 0.4, 0.1]))
 
 
-def test_filtered_results_carry_the_decision_through_a_pickle() -> None:
-    scores = dict(zip("abcdefgh", [*SCORES[:4], None, *SCORES[4:7]], strict=True))
-    kept = filter_scored(
-        list("abcdefgh"),
-        cutter(min_k=2, max_k=2),
-        who="test",
-        what="letters",
-        score_of=scores.__getitem__,
-        unscored="keep",
-        mark=lambda letter, marks: letter.upper(),
-    )
-    assert kept == ["A", "B", "e"]
+def test_marked_results_carry_the_decision_through_a_pickle() -> None:
+    results = list(zip("abcdefgh", [*SCORES[:4], None, *SCORES[4:7]], strict=True))
+    keeping = Keeping.of("test", {"min_k": 2, "max_k": 2})
+    with pytest.warns(ScoresWarning, match="test: 1 of 8 results have no score, and are not kept"):
+        kept = keeping.marked(read(results), lambda letter, mark: letter.upper())
+    assert kept == ["A", "B"]
     again = pickle.loads(pickle.dumps(kept))
     assert isinstance(again, CutList)
     assert again == kept
@@ -132,16 +122,17 @@ def test_the_work_of_a_batch_grows_with_its_queries_and_no_faster(options: Decis
 
 def test_metadata_has_surprise_only_where_tails_decided() -> None:
     for options, told in (({}, set()), ({"evalue": 0.05}, {"surprise", "pvalue", "evalue"})):
-        marks: list[Any] = filter_scored(
-            SCORES,
-            cutter(**options),
-            who="test",
-            what="numbers",
-            score_of=float,
-            mark=lambda one, mark: mark,  # type: ignore[arg-type, return-value]
-        )
+        keeping = Keeping.of("test", options)
+        marks = keeping.marked(read(SCORES), lambda one, mark: mark)
         assert {"score", "k", "n", "reason", "warnings"} | told <= set(marks[0])
         assert not ({"surprise", "pvalue", "evalue"} - told) & set(marks[0])
         json.dumps(marks)
     fit = pc.fit_tail(SCORES)
     assert [mark["surprise"] for mark in marks] == fit.surprise[:3].tolist()
+
+
+def test_unsorted_results_are_never_taken_for_the_other_direction_by_a_fitted_truncator() -> None:
+    rng = np.random.default_rng(0)
+    gate = pc.truncators.Gated(pc.truncators.FixedK(2), pc.Background.fit(rng.random(50) - 1))
+    for scores in rng.random((2000, 5)):  # about 17 of them rise from first to last
+        assert len(pc.keep(pairs(scores.tolist()), truncator=gate)) == 2

@@ -21,7 +21,7 @@ pd = importorskip("pandas")
 pl = importorskip("polars")
 duckdb = importorskip("duckdb")
 
-from paretocut.adapters import clusters, frames  # noqa: E402
+from paretocut.adapters import clusters  # noqa: E402
 from paretocut.adapters.frames import is_frame, keep_frame  # noqa: E402
 from paretocut.adapters.keeper import Keeper  # noqa: E402
 from paretocut.truncators.choose import Chosen  # noqa: E402
@@ -504,8 +504,11 @@ def test_arrow_tables_are_fused_like_pandas_frames() -> None:
     words = pa.table({"query_id": ["q", "q"], "doc_id": ["a", "b"], "score": [7.0, 2.0]})
     vectors = pa.table({"query_id": ["q", "q"], "doc_id": ["b", "c"], "score": [0.9, 0.5]})
     arms = {"words": words, "vectors": vectors}
-    found = frames.fuse_frames(arms, method="rrf")
+    found = pc.fuse(arms, query="query_id", method="rrf")
     assert found["doc_id"].to_pylist() == ["b", "a", "c"]
-    assert found["score_words"].to_pylist() == [2.0, 7.0, None]
+    assert found["score_words"].to_pylist()[:2] == [2.0, 7.0]
+    assert np.isnan(found["score_words"].to_pylist()[2])
     pandas = {name: table.to_pandas() for name, table in arms.items()}
-    assert frames.fuse_frames(pandas, method="rrf")["rank_words"].tolist() == [2, 1, 0]
+    fused = pc.fuse(pandas, query="query_id", method="rrf")
+    assert fused["rank_words"].tolist() == [2, 1, 0]
+    assert pc.keep(fused, query="query_id", score="score", max_k=1).doc_id.tolist() == ["b"]

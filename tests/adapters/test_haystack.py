@@ -74,16 +74,11 @@ def test_async_gives_the_same() -> None:
     assert asyncio.run(component().run_async(documents)) == component().run(documents)
 
 
-def test_documents_without_scores_are_kept_dropped_or_refused() -> None:
+def test_documents_without_scores_are_not_kept_and_warned_of() -> None:
     values: list[float | None] = [0.9, None, *scores()[:50]]
-    documents = documents_with(values)
-    with pytest.raises(InvalidScoresError, match="got none for the result at index 1"):
-        component().run(documents)
-    dropped = component(unscored="drop").run(documents)["documents"]
-    assert len(dropped) == pc.cut([value for value in values if value is not None]).k
-    kept = component(unscored="keep").run(documents)["documents"]
-    assert len(kept) == len(dropped) + 1
-    assert kept[1] is documents[1]
+    with pytest.warns(ScoresWarning, match="1 of 52 results have no score, and are not kept"):
+        kept = component().run(documents_with(values))["documents"]
+    assert len(kept) == pc.cut([value for value in values if value is not None]).k
 
 
 @pytest.mark.parametrize("count", [0, 1, 3, 20])
@@ -106,8 +101,8 @@ def test_the_wrong_direction_is_refused() -> None:
 def test_options_are_checked_when_the_component_is_made() -> None:
     with pytest.raises(InvalidParameterError, match="evalue must be in"):
         component(evalue=-1.0)
-    with pytest.raises(InvalidParameterError, match="unscored must be one of"):
-        component(unscored="maybe")
+    with pytest.raises(InvalidParameterError, match="max_tokens must be an integer of at least 1"):
+        component(max_tokens=0)
 
 
 def test_saturated_scores_are_warned_of() -> None:
@@ -156,13 +151,12 @@ def test_a_pipeline_keeps_what_the_engine_says() -> None:
 def test_a_pipeline_survives_yaml() -> None:
     haystack = importorskip("haystack")
     made = haystack.Pipeline()
-    made.add_component("cut", component(fdr=0.2, min_k=1, unscored="drop", transform="auto"))
+    made.add_component("cut", component(fdr=0.2, min_k=1, transform="auto"))
     text = made.dumps()
     assert "paretocut.adapters.haystack.ParetoCut" in text
     restored = haystack.Pipeline.loads(text, allowed_modules=["paretocut.*"])
     cut = restored.get_component("cut")
     assert cut.options == {"fdr": 0.2, "min_k": 1, "transform": "auto"}
-    assert cut.unscored == "drop"
     assert cut.higher_is_better is True
     documents = documents_with(scores())
     assert restored.run({"cut": {"documents": documents}}) == made.run(
@@ -222,7 +216,7 @@ def test_a_users_own_key_stays() -> None:
 
 
 def test_what_is_no_document_is_refused() -> None:
-    with pytest.raises(InvalidParameterError, match=r"must be a list of haystack.Document, got"):
+    with pytest.raises(InvalidParameterError, match="a result must have one score, got none"):
         component().run(["text"])
-    with pytest.raises(InvalidScoresError, match="all of them would be dropped"):
-        component(unscored="drop").run(documents_with([None, None]))
+    with pytest.raises(InvalidScoresError, match="ParetoCut: results must have scores"):
+        component().run(documents_with([None, None]))

@@ -14,7 +14,7 @@ from support import importorskip
 
 import paretocut as pc
 from paretocut.adapters import ScoresWarning
-from paretocut.errors import InvalidParameterError, InvalidScoresError
+from paretocut.errors import InvalidParameterError
 from paretocut.fusion import Fusion
 
 pytestmark = [
@@ -249,15 +249,16 @@ def test_haystack_joiner_in_a_pipeline(options: dict[str, Any]) -> None:
     assert result["joiner"]["decision"]["reason"] == cut.reason
 
 
-def test_haystack_joiner_refuses_half_scored_lists_and_single_ones() -> None:
+def test_haystack_joiner_leaves_out_what_has_no_score_and_refuses_single_lists() -> None:
     importorskip("haystack")
     from paretocut.adapters.haystack import ParetoCutJoiner
 
     good = haystack_documents({"a": 1.0, "b": 0.5})
     bad = haystack_documents({"a": 1.0, "b": None})
-    joiner = ParetoCutJoiner(["one", "two"], method="rrf")
-    with pytest.raises(InvalidScoresError, match="two: all results must have a score or none"):
-        joiner.run(one=good, two=bad)
+    joiner = ParetoCutJoiner(["one", "two"], method="rrf", min_k=2)
+    with pytest.warns(ScoresWarning, match="two: 1 of 2 results have no score, and take no part"):
+        found = joiner.run(one=good, two=bad)["documents"]
+    assert [one.meta["paretocut"]["parts"]["two"] is None for one in found] == [False, True]
     with pytest.raises(InvalidParameterError, match="inputs must be one, two, got one"):
         joiner.run(one=good)
     with pytest.raises(InvalidParameterError, match="at least 2 different names"):

@@ -261,20 +261,14 @@ def test_compressor_keeps_what_the_engine_says_in_the_order_it_came() -> None:
     assert list(ParetoCutCompressor().compress_documents([], "?")) == []
 
 
-def test_compressor_has_a_say_on_documents_without_scores() -> None:
+def test_documents_without_scores_are_not_kept_and_warned_of() -> None:
     from paretocut.adapters.langchain import ParetoCutCompressor
 
     documents = documents_with([*logits()[:2], None, *logits()[2:]], key="score")
-    options: dict[str, Any] = {"score_key": "score", "evalue": 0.05}
-    with pytest.raises(InvalidScoresError, match="got none for the result at index 2"):
-        ParetoCutCompressor(**options).compress_documents(documents, "?")
-    kept = ParetoCutCompressor(unscored="keep", **options).compress_documents(documents, "?")
-    assert [document.page_content for document in kept] == ["d0", "d1", "d2", "d3"]
-    assert kept[2] == documents[2]
-    kept = ParetoCutCompressor(unscored="drop", **options).compress_documents(documents, "?")
+    made = ParetoCutCompressor(score_key="score", evalue=0.05)
+    with pytest.warns(ScoresWarning, match="1 of 81 results have no score, and are not kept"):
+        kept = made.compress_documents(documents, "?")
     assert [document.page_content for document in kept] == ["d0", "d1", "d3"]
-    with pytest.raises(InvalidParameterError, match="unscored must be one of"):
-        ParetoCutCompressor(unscored="maybe", **options).compress_documents(documents, "?")
 
 
 def test_compressor_warns_of_saturated_scores_and_takes_logits() -> None:
@@ -424,12 +418,9 @@ def test_a_misspelt_key_does_not_empty_every_answer() -> None:
     from paretocut.adapters.langchain import ParetoCutCompressor
 
     documents = documents_with(logits())
-    for unscored in ("drop", "refuse"):
-        made = ParetoCutCompressor(score_key="relevance_sore", unscored=unscored)
-        with pytest.raises(InvalidScoresError, match="got none in 80 documents with metadata"):
-            made.compress_documents(documents, "?")
-    with pytest.raises(InvalidParameterError, match="results must be a list of Document, got"):
-        ParetoCutCompressor().compress_documents(["text"], "?")  # type: ignore[list-item]
+    made = ParetoCutCompressor(score_key="relevance_sore")
+    with pytest.raises(InvalidScoresError, match="got none in 80 documents with metadata"):
+        made.compress_documents(documents, "?")
 
 
 def test_the_decision_is_seen_by_type_checkers(tmp_path: Path) -> None:

@@ -104,21 +104,11 @@ def test_nodes_are_not_touched_and_prompts_stay_as_they_were() -> None:
         assert "paretocut" not in node.node.get_content(mode.EMBED)
 
 
-def test_nodes_without_scores_are_kept_dropped_or_refused() -> None:
+def test_nodes_without_scores_are_not_kept_and_warned_of() -> None:
     values: list[float | None] = [0.9, None, *scores()[:50], float("nan")]
-    nodes = nodes_with(values)
-    with pytest.raises(InvalidScoresError, match="got none for the result at index 1"):
-        postprocessor().postprocess_nodes(nodes)
-    dropped = postprocessor(unscored="drop").postprocess_nodes(nodes)
-    assert len(dropped) == pc.cut([one for one in values if one is not None and one == one]).k
-    kept = postprocessor(unscored="keep").postprocess_nodes(nodes)
-    assert len(kept) == len(dropped) + 2
-    assert kept[1] is nodes[1]
-    assert kept[-1] is nodes[-1]
-    alone = postprocessor(unscored="keep").postprocess_nodes(nodes_with([None, None]))
-    assert [node.node_id for node in alone] == ["d0", "d1"]
-    with pytest.raises(InvalidParameterError, match="unscored must be one of"):
-        postprocessor(unscored="maybe").postprocess_nodes(nodes)
+    with pytest.warns(ScoresWarning, match="2 of 53 results have no score, and are not kept"):
+        kept = postprocessor().postprocess_nodes(nodes_with(values))
+    assert len(kept) == pc.cut([one for one in values if one is not None and one == one]).k
 
 
 @pytest.mark.parametrize("count", [0, 1, 3, 20])
@@ -147,12 +137,14 @@ def test_async_gives_the_same() -> None:
 
 
 def test_the_postprocessor_can_be_stored() -> None:
-    made = postprocessor(evalue=0.1, unscored="keep", transform="auto", max_k=9)
+    made = postprocessor(evalue=0.1, transform="auto", max_k=9)
     stored = made.to_dict()
     assert stored["class_name"] == "ParetoCutPostprocessor"
     restored = type(made).from_dict(stored)
     assert restored.to_dict() == stored
-    assert restored._chosen.truncator.get_params() == made._chosen.truncator.get_params()
+    assert (
+        restored.keeping.chosen.truncator.get_params() == made.keeping.chosen.truncator.get_params()
+    )
 
 
 def test_a_truncator_is_stored_by_its_path_and_not_lost(tmp_path: Path) -> None:
@@ -195,12 +187,12 @@ def test_what_is_no_node_or_index_is_refused() -> None:
     schema = importorskip("llama_index.core.schema")
     from paretocut.adapters.llama_index import ParetoCutRetriever
 
-    with pytest.raises(InvalidParameterError, match="results must be a list of NodeWithScore"):
+    with pytest.raises(InvalidParameterError, match="a result must have one score, got none"):
         postprocessor().postprocess_nodes([schema.TextNode(text="no score")])
     with pytest.raises(InvalidParameterError, match="index must have as_retriever"):
         ParetoCutRetriever(index_of(5).as_retriever())
-    with pytest.raises(InvalidScoresError, match="all of them would be dropped"):
-        postprocessor(unscored="drop").postprocess_nodes(nodes_with([None, None]))
+    with pytest.raises(InvalidScoresError, match="results must have scores"):
+        postprocessor().postprocess_nodes(nodes_with([None, None]))
 
 
 @pytest.mark.parametrize("options", [{}, {"evalue": 1e-300}], ids=["some", "none"])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -79,7 +81,7 @@ def test_searches_go_on_where_they_stopped(tmp_path: Path) -> None:
     assert [row["query"] for row in kept[1:]] == queries
     with file.open("a") as out:
         out.write('{"scores": [1]}\n')
-    with pytest.raises(DataFormatError, match=r"kept\.jsonl:12: not a search"):
+    with pytest.raises(DataFormatError, match=r"kept\.jsonl:12: expected a search"):
         run_searches(better, queries, who="test", resume=file)
 
 
@@ -106,3 +108,54 @@ def test_a_score_beyond_all_floats_is_refused(given: list[object], tmp_path: Pat
         with pytest.raises(DataFormatError, match=r"kept\.jsonl:2: "):
             run_searches(lambda query: [1.0], ["query"], who="test", resume=file)
         file.write_text(kept)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{"query": "q", "scores": 5}',
+        '{"query": "q", "scores": [[1, 2]]}',
+        '{"query": "q", "scores": [NaN]}',
+        '{"query": "q", "scores": [1e999]}',
+        '{"query": "q", "scores": ["1"]}',
+        '{"query": "q"}',
+        '{"scores": [1]}',
+    ],
+)
+def test_odd_content_of_a_file_to_resume_is_refused_with_its_line(
+    content: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "searches.jsonl"
+    run_searches(lambda query: [1.0], ["query"], who="test", resume=file)
+    with file.open("a") as out:
+        out.write(content + "\n")
+    with pytest.raises(DataFormatError, match=r"searches.jsonl:3: expected a search: its query"):
+        run_searches(lambda query: [1.0], ["query"], who="test", resume=file)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends the signal of Ctrl-C")
+def test_ctrl_c_gives_up_asynchronous_searches_at_once() -> None:
+    # Searches of 30 s were waited for.
+    code = """
+import asyncio, os, signal, threading, time
+from paretocut.calibration.searches import run_searches
+
+async def search(query):
+    begun.set()
+    await asyncio.sleep(30)
+
+def interrupt():
+    begun.wait()
+    global sent
+    sent = time.monotonic()
+    os.kill(os.getpid(), signal.SIGINT)
+
+begun = threading.Event()
+threading.Thread(target=interrupt).start()
+try:
+    run_searches(search, [str(i) for i in range(50)], who="test")
+except KeyboardInterrupt:
+    print(time.monotonic() - sent)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert float(done.stdout) < 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
@@ -92,6 +93,15 @@ def test_evaluate_shows_single_runs_fusions_and_cuts_in_one_table(
     assert means["fused, z: minmax"] > means["words: minmax"]
 
 
+def test_values_of_every_query_are_a_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["evaluate", "run.txt", "qrels.txt", "--methods", "minmax", "--metrics", "f1"]
+    assert main([*command, "--folds", "2", "--json", "--values", "values.csv"]) == 0
+    (row, *_) = json.loads(capsys.readouterr().out)["summary"]
+    with (folder / "values.csv").open(encoding="utf-8", newline="") as file:
+        lines = [line for line in csv.DictReader(file) if line["truncator"] == "minmax"]
+    assert row["mean"] == pytest.approx(np.mean([float(line["value"]) for line in lines]))
+
+
 # --- re-ranking ---
 
 
@@ -149,6 +159,7 @@ def test_some_depths_are_compared_without_naming_any(
         (["--cost", "0.1"], "--cost needs --reranked, got 0.1 alone"),
         (["--reranked", "b", "--metrics", "f1"], "--metrics must be left out with --reranked"),
         (["--reranked", "b", "--fuse", "c"], "--fuse must be left out with --reranked"),
+        (["--fuse", "c", "--metrics", "f1"], "with --fuse, because each run finds other ones"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(

@@ -129,15 +129,36 @@ def test_scattered_queries_are_noted_and_read_as_a_whole(
     write_lists("a.run", lists)
     lines = Path("a.run").read_text().splitlines(keepends=True)
     Path("b.run").write_text("".join(lines[1:] + lines[:1]))
-    for options in ([], ["--json"]):
-        printed = []
-        for name in ("a.run", "b.run"):
-            assert main(["cut", name, *options]) == 0
-            printed.append(capsys.readouterr())
-        assert "memory" not in printed[0].err
-        told = "b.run has query 'q0' in two places, so the whole run is read into memory"
-        assert told in printed[1].err
-        assert sorted(printed[1].out.splitlines()) == sorted(printed[0].out.splitlines())
+    told = "b.run has query 'q0' in two places, "
+    for name in ("a.run", "b.run"):
+        assert main(["cut", name, "-o", f"cut-{name}"]) == 0
+        said = capsys.readouterr().err
+        assert (f"{told}so the whole run is read into memory" in said) == (name == "b.run")
+    one, other = (Path(f"cut-{name}.run").read_text().splitlines() for name in "ab")
+    assert sorted(one) == sorted(other)
+    for options in ([], ["--json"]):  # what has left cannot be taken back
+        assert main(["cut", "b.run", *options]) == 1
+        printed = capsys.readouterr()
+        assert f"{told}and results have left already; -o FILE writes them at the end" in printed.err
+        assert printed.out
+
+
+def test_scattered_queries_at_the_start_are_read_as_a_whole(
+    small_blocks: None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_lists("a.run", lists_of(12))
+    lines = Path("a.run").read_text().splitlines(keepends=True)
+    by_rank = sorted(lines, key=lambda line: int(line.split()[3]))
+    Path("b.run").write_text("".join(by_rank))
+    for name in ("a.run", "b.run"):
+        assert main(["cut", name]) == 0
+        printed = capsys.readouterr()
+        assert ("memory" in printed.err) == (name == "b.run")
+        assert len(printed.out.splitlines()) > 12
 
 
 @pytest.mark.parametrize("other", [slice(None, None, -1), slice(0, 11), slice(0, 8)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -313,8 +314,8 @@ def small() -> Evaluation:
 def test_text_table() -> None:
     # F1 of keeping 2: 2/3, 1 and 4/5. All of 2^3 sign patterns are tried: p = 2/8.
     assert str(small()).splitlines() == [
-        "f1: 3 test queries, given test lists; 95 % intervals over queries; "
-        "p against keep_2, Holm-corrected",
+        "f1: 3 test queries, given test lists; 95 % bootstrap intervals over queries; "
+        "p against keep_2: paired sign-flip test over queries, Holm-corrected",
         "",
         "truncator          mean  sd        interval    gain      p    k  empty",
         "keep_2            0.822      0.667 to 1.000  +0.000         2.0    0 %",
@@ -334,9 +335,23 @@ def test_markdown_table_has_the_best_in_bold() -> None:
 def test_latex_table_is_escaped() -> None:
     text = small().to_latex()
     assert (
-        r"\textbf{keep\_2} & \textbf{0.822} &  & 0.667 to 1.000 & +0.000 &  & 2.0 & 0 \% \\" in text
+        r"\textbf{keep\_2} & \textbf{0.822} &  & 0.667 to 1.000 & $+0.000$ &  & 2.0 & 0 \% \\"
+        in text
     )
+    assert r"none & 0.000 &  & 0.000 to 0.000 & $-0.822$ & 0.250 & 0.0 & 100 \%" in text
     assert text.count(r"\\") == 4
+    assert (text.count("{"), text.count("$") % 2) == (text.count("}"), 0)
+
+
+def test_latex_has_signs_and_comparisons_in_math_mode() -> None:
+    rng = np.random.default_rng(0)
+    lists = RankedLists(-np.sort(-rng.normal(size=(40, 20))), rng.random((40, 20)) < 0.1)
+    named = {"a\\b^c~{d}": FixedK(1), "top-5": FixedK(20)}
+    text = evaluate(named, lists, ["penalized_dcg"], folds=2, baseline="top-5").to_latex()
+    assert "$<0.001$" in text
+    assert re.search(r"\$-\d\.\d{3}\$ to \$-\d\.\d{3}\$", text)
+    assert "top-5" in text
+    assert r"a\textbackslash{}b\textasciicircum{}c\textasciitilde{}\{d\}" in text
 
 
 def test_html_table_is_escaped() -> None:

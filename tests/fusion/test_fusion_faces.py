@@ -22,8 +22,6 @@ def runs(tmp_path: Path) -> dict[str, Any]:
 def test_pandas_and_polars_frames_are_fused_alike(runs: dict[str, Any]) -> None:
     pd, pl = importorskip("pandas"), importorskip("polars")
     importorskip("pyarrow")
-    from paretocut.adapters.frames import fuse_frames
-
     frames = {}
     for name, lists in runs["lists"].items():
         frame = pd.DataFrame(
@@ -34,8 +32,12 @@ def test_pandas_and_polars_frames_are_fused_alike(runs: dict[str, Any]) -> None:
             }
         )
         frames[name] = frame.sample(frac=1, random_state=1)
-    options: dict[str, Any] = {"higher_is_better": {"near": False}, "method": "minmax"}
-    found = fuse_frames(frames, **options)
+    options: dict[str, Any] = {
+        "query": "query_id",
+        "higher_is_better": {"near": False},
+        "method": "minmax",
+    }
+    found = pc.fuse(frames, **options)
     want = pc.fuse(runs["lists"], method="minmax")
     assert want.parts is not None
     assert want.doc_ids is not None
@@ -46,18 +48,23 @@ def test_pandas_and_polars_frames_are_fused_alike(runs: dict[str, Any]) -> None:
         assert own["rank"].tolist() == list(range(1, len(own) + 1))
         np.testing.assert_array_equal(own.score_near, want.parts.scores[1][i])
         assert own.rank_words.tolist() == want.parts.ranks[0][i].tolist()
-    in_polars = fuse_frames(
+    in_polars = pc.fuse(
         {name: pl.DataFrame(frame.to_dict("list")) for name, frame in frames.items()}, **options
     )
     assert in_polars["doc_id"].to_list() == found.doc_id.tolist()
-    assert in_polars["score_words"].null_count() == int(found.score_words.isna().sum()) > 0
+    assert in_polars["score_words"].is_nan().sum() == int(found.score_words.isna().sum()) > 0
     for frame in (frames["words"], in_polars):
         with pytest.raises(InvalidParameterError, match="at least 2 retrievers, got 1"):
-            fuse_frames([frame])
-        with pytest.raises(InvalidParameterError, match="query must name one column of"):
-            fuse_frames([frame, frame], query="qid")
-        with pytest.raises(InvalidParameterError, match=r"frames must be DataFrames .* got int"):
-            fuse_frames([frame, 3])
+            pc.fuse([frame], query="query_id")
+        with pytest.raises(
+            InvalidParameterError, match="query must name one column of every frame"
+        ):
+            pc.fuse([frame, frame], query="qid")
+        with pytest.raises(
+            InvalidParameterError,
+            match=r"query must name one column of every frame, got .* and int as 2",
+        ):
+            pc.fuse([frame, 3], query="query_id")
 
 
 def test_the_frontier_is_recall_and_precision_of_each_threshold(runs: dict[str, Any]) -> None:

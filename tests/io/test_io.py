@@ -9,6 +9,7 @@ import json
 import lzma
 import pickle
 import random
+import re
 import stat
 import subprocess
 import sys
@@ -897,3 +898,25 @@ def test_average_precision_of_a_judged_run_is_that_of_ir_measures(shared_data: P
             list(ir_measures.read_trec_run(run_file.read())),
         )
         assert ours == pytest.approx({metric.query_id: metric.value for metric in theirs})
+
+
+@pytest.mark.parametrize(
+    ("format", "text", "problem"),
+    [
+        ("jsonl", b'{"query_id": "q", "scores": [2, 1], "doc_ids": [1, "1"]}', "different as text"),
+        ("csv", b"query_id,scores\nq,1_0 2\n", "scores must be a list of finite numbers"),
+        ("csv", b"query_id,score\nq,1_0\n", "score must be a finite number, got '1_0'"),
+        ("csv", b"query_id,scores,num_relevant\nq,1 2,1_0\n", "num_relevant must be an integer"),
+        ("csv", b"query_id,scores,scores\nq,1 2,3 4\n", "got scores more than once"),
+    ],
+)
+def test_what_reads_two_ways_is_refused(format: Any, text: bytes, problem: str) -> None:
+    with pytest.raises(DataFormatError, match=re.escape(problem)):
+        read_lists(io.BytesIO(text), format)
+
+
+def test_the_file_comes_first_when_lists_are_written(tmp_path: Path) -> None:
+    lists = RankedLists([[2.0, 1.0]], doc_ids=[["a", "b"]])
+    for write in (write_lists, write_trec):
+        with pytest.raises(InvalidParameterError, match="a path or '-', the first argument, got R"):
+            write(lists, tmp_path / "x.run")  # type: ignore[arg-type, operator]

@@ -496,10 +496,94 @@ def test_a_token_is_needed_where_others_can_reach_the_service(host: str, needed:
 
 def test_untrained_models_are_refused_at_the_start(tmp_path: Path) -> None:
     from paretocut.errors import NotFittedError
-    from paretocut.web.deciders import load_models
+    from paretocut.web.deciders import Models
 
     pc.truncators.GlobalK().save(tmp_path / "untrained.json")
     with pytest.raises(NotFittedError):
-        load_models({"a": str(tmp_path / "untrained.json")}, {})
+        Models({"a": str(tmp_path / "untrained.json")}, {})
     FixedK(3).save(tmp_path / "fixed.json")
-    assert load_models({"a": str(tmp_path / "fixed.json")}, {}).truncator("a").k == 3
+    assert Models({"a": str(tmp_path / "fixed.json")}, {}).truncator("a").k == 3
+
+
+@pytest.fixture(scope="module")
+def tenants(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder of models, one for each tenant."""
+    folder = tmp_path_factory.mktemp("tenants")
+    for i in range(1, 6):
+        FixedK(i).save(folder / f"tenant-{i}.json")
+    (folder / "broken.json").write_text("{}")
+    FixedK(9).save(folder.parent / "outside.json")
+    return folder
+
+
+@pytest.mark.parametrize("count", ["1", "2"])
+def test_models_of_a_folder_are_read_when_they_are_named(tenants: Path, count: str) -> None:
+    options = (f"--models={tenants}", "--max-models=2", f"--workers={count}")
+    with running(*options) as service, httpx.Client(base_url=service.url, timeout=300) as client:
+        scores = [7.0, 6.0, 5.0, 4.0, 3.0, 2.0]
+        for i in (1, 2, 3, 4, 5, 1):
+            assert post(client, "/v1/cut", {"scores": scores, "model": f"tenant-{i}"})["k"] == i
+        FixedK(5).save(tenants / "tenant-1.json")
+        assert post(client, "/v1/cut", {"scores": scores, "model": "tenant-1"})["k"] == 5
+        FixedK(1).save(tenants / "tenant-1.json")
+        for name in ("nobody", "../outside", "tenant-1.json", "", "a/b", "x" * 300, "\0"):
+            answer = client.post("/v1/cut", json={"scores": scores, "model": name})
+            assert answer.status_code == 422
+            assert "in the folder of models" in answer.json()["error"]["message"]
+        assert client.post("/v1/cut", json={"scores": [1], "model": "broken"}).status_code == 500
+        until(lambda: any(line.get("file") == "broken.json" for line in service.lines))
+        assert client.get("/healthz").json()["models"] == []
+
+
+def test_no_more_models_are_kept_than_allowed(tenants: Path) -> None:
+    from paretocut.web.deciders import Models
+
+    models = Models({}, {}, str(tenants), most=2)
+    first = models.truncator("tenant-1")
+    assert models.truncator("tenant-1") is first
+    for i in (2, 3):
+        models.truncator(f"tenant-{i}")
+    assert models.truncator("tenant-1") is not first
+
+
+def test_settings_of_any_size_reach_the_workers(tenants: Path) -> None:
+    """More than 128 KiB of names once kept two workers from listening."""
+    file = tenants / "tenant-2.json"
+    names = [f"{'x' * 200}{i}" for i in range(800)]
+    options = [f"--model={name}={file}" for name in names]
+    with running("--workers=2", *options) as service:
+        content = {"scores": [3, 2, 1], "model": names[-1]}
+        answer = httpx.post(f"{service.url}/v1/cut", json=content, timeout=300)
+        assert answer.json()["k"] == 2
+
+
+def test_metrics_do_not_grow_with_the_number_of_models() -> None:
+    from paretocut.web.telemetry import Telemetry
+
+    telemetry = Telemetry()
+    for i in range(300):
+        telemetry.decided(f"model:m{i}", (1, 3, 2, 0), ())
+    shown = samples(telemetry.render().decode())
+    counts = {name: n for name, n in shown.items() if name.startswith("paretocut_lists_total{")}
+    assert len(counts) == 101
+    assert counts['paretocut_lists_total{decider="model:m7"}'] == 1
+    assert counts['paretocut_lists_total{decider="model:others"}'] == 200
+
+
+def test_a_model_of_distances_needs_no_direction(tmp_path: Path) -> None:
+    lists = -simulated(60, depth=60)
+    relevance = np.tile(np.arange(60) < 5, (60, 1))
+    judged = pc.RankedLists(lists, relevance=relevance, higher_is_better=False)
+    model = Consensus().fit(judged)
+    model.save(tmp_path / "model.json")
+    with running(f"--model=far={tmp_path / 'model.json'}") as service:
+        for given in ({"scores": lists[0].tolist()}, {"lists": lists[:1].tolist()}):
+            url = f"{service.url}/v1/cut"
+            found = httpx.post(url, json={**given, "model": "far"}, timeout=300).json()
+            one = found if isinstance(found, dict) else found[0]
+            assert one == model.cut(lists[0]).to_dict()
+
+
+def test_the_names_of_this_machine_are_listed_once(client: Any) -> None:
+    message = client.get("/healthz", headers={"Host": "evil.example"}).json()["error"]["message"]
+    assert message.count("127.0.0.1") == 1

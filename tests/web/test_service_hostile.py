@@ -299,10 +299,10 @@ def test_a_body_of_100_megabytes_is_refused_and_not_kept(form: str) -> None:
 
     with running() as service, httpx.Client(base_url=service.url, timeout=300) as client:
         # As much as is allowed is kept for a while, and as much again when it is put together.
-        assert client.post("/v1/cut", content=b"[" * (32 << 20)).status_code == 400
+        assert client.post("/v1/cut", content=b"[" * (32 << 20)).status_code == 422
         before = resident(service.process.pid)
         for _ in range(4):  # refused bodies once waited for the collection of garbage
-            assert client.post("/v1/cut", content=b"[" * (32 << 20)).status_code == 400
+            assert client.post("/v1/cut", content=b"[" * (32 << 20)).status_code == 422
         for _ in range(2):
             body: Any = chunks() if form == "in chunks" else b"[" * 100_000_000
             refused(client.post("/v1/cut", content=body), 413)
@@ -539,3 +539,31 @@ def test_many_threads_get_their_own_answers(service: Running) -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+async def _plain(scope: Any, receive: Any, send: Any) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"x", b"y")]})
+    await send({"type": "http.response.body", "body": b"fine"})
+
+
+@pytest.mark.slow
+def test_uvicorn_itself_limits_neither_size_nor_time_of_a_head() -> None:
+    """As soon as it does, this fails, and `paretocut.web.connection` can go."""
+    uvicorn = importorskip("uvicorn")
+    config = uvicorn.Config(_plain, port=0, lifespan="off", log_level="error", http="httptools")
+    server = uvicorn.Server(config)
+    own = socket.create_server(("127.0.0.1", 0))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [own]})
+    thread.start()
+    try:
+        with socket.create_connection(own.getsockname(), timeout=300) as connection:
+            connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nX: ")
+            for _ in range(10):
+                connection.sendall(b"x" * 60_000)
+                time.sleep(1.2)
+            connection.sendall(b"\r\n\r\n")
+            assert b"200" in head(connection)
+    finally:
+        server.should_exit = True
+        thread.join()
+        own.close()

@@ -216,10 +216,40 @@ def threshold(x: NDArray[np.float64], truth: NDArray[np.bool_]) -> float:
     return float(0.5 * (x[order[best]] + following))
 
 
+def search_digits(seed: int = 0) -> tuple[pc.RankedLists, pc.RankedLists]:
+    """Return the results of 300 queries to tune on, and of 300 others to test on.
+
+    Each query is an image that is not in the index. Its results are the 200 nearest images by
+    Euclidean distance of the pixels; those that show the same digit are relevant. Every second
+    query gets an index without its digit. For the others the index holds 10 to 30 images of it.
+    """
+    from sklearn.datasets import load_digits
+
+    pixels, digits = load_digits(return_X_y=True)
+    rng = np.random.default_rng(seed)
+    by_digit = [rng.permutation(np.flatnonzero(digits == digit)) for digit in range(10)]
+    indexed = [images[60:] for images in by_digit]
+    parts = []
+    for chosen in (slice(0, 30), slice(30, 60)):
+        distances, relevance, counts = [], [], []
+        for digit, images in enumerate(by_digit):
+            others = np.concatenate(indexed[:digit] + indexed[digit + 1 :])
+            for i, query in enumerate(images[chosen]):
+                count = int(rng.integers(10, 31)) if i % 2 == 0 else 0
+                index = np.append(others, rng.permutation(indexed[digit])[:count])
+                distance = np.linalg.norm(pixels[index] - pixels[query], axis=1)
+                nearest = np.argsort(distance, kind="stable")[:200]
+                distances.append(distance[nearest])
+                relevance.append(digits[index[nearest]] == digit)
+                counts.append(count)
+        parts.append(
+            pc.RankedLists(distances, relevance, num_relevant=counts, higher_is_better=False)
+        )
+    return parts[0], parts[1]
+
+
 def digits() -> Answers:
     """Return digits with every second query's digit removed from its index."""
-    from paretocut.cli.demo import search_digits
-
     return Answers("digits, classes removed", pc.RankedLists.concat(search_digits(SEED)))
 
 

@@ -1,7 +1,7 @@
 """How answers are decided on: which results have a score, their direction, the report.
 
-`paretocut.keep` and the classes for frameworks go through `decide`. What is kept stays in the
-caller's order, and the caller's objects are not touched.
+`paretocut.keep` and the classes for frameworks go through `Keeping.decide`. What is kept stays in
+the caller's order, and the caller's objects are not touched.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from paretocut.adapters.reporting import report, summary, warn_of_shortfall
-from paretocut.adapters.tokens import TokenBudget
-from paretocut.answers.answer import column, direction_of
+from paretocut.adapters.reporting import report, summary, warn
+from paretocut.adapters.tokens import within_tokens
+from paretocut.answers import Answer, direction_of
 from paretocut.decisions import Cut, Cuts
+from paretocut.decisions.options import DecisionOptions
 from paretocut.errors import InvalidParameterError, InvalidScoresError, speaking_for
-from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
+from paretocut.lists import FloatArray, IntArray, Ragged
 from paretocut.schema.files import decode, encode
-from paretocut.schema.parameters import check_bool, check_choice, check_positive_int
+from paretocut.schema.parameters import check_bool, check_positive_int
 from paretocut.truncators.choose import Chosen
 
 T = TypeVar("T")
@@ -29,11 +30,8 @@ T = TypeVar("T")
 FETCH_K = 200
 """How many results to ask for by default: a decision needs far more than what is shown."""
 
-UNSCORED = ("refuse", "keep", "drop")
-"""What can be done with results that have no score."""
-
-_UNSORTED = 5  # fewer results may be in the wrong order by accident
-DISTANCES = "distances, as their order shows"
+_UNSORTED = 10  # fewer results may be in the wrong order by accident
+_THREADS = 4  # searches of a calibration; frameworks call their stores from threads anyway
 
 
 class CutList(list[T]):
@@ -49,10 +47,6 @@ class CutList(list[T]):
     cut: Cut
     cuts: Cuts
 
-    def __init__(self, results: Iterable[T], cut: Cut | Cuts) -> None:
-        super().__init__(results)
-        setattr(self, "cut" if isinstance(cut, Cut) else "cuts", cut)
-
 
 class CutTuple(tuple[Any, ...]):
     """A tuple with the decision on what it holds, in ``cut`` or ``cuts``, as in `CutList`."""
@@ -60,11 +54,15 @@ class CutTuple(tuple[Any, ...]):
     cut: Cut
     cuts: Cuts
 
-    def __new__(cls, results: Iterable[Any] = (), cut: Cut | Cuts | None = None) -> CutTuple:
-        made = super().__new__(cls, results)
-        if cut is not None:
-            setattr(made, "cut" if isinstance(cut, Cut) else "cuts", cut)
-        return made
+
+def carrying(results: Any, cut: Cut | Cuts) -> Any:
+    """Return lists and tuples with the decision as an attribute, and anything else as it is."""
+    kinds: dict[type, Any] = {list: CutList, tuple: CutTuple}
+    kind = kinds.get(type(results))
+    made = results if kind is None else kind(results)
+    if isinstance(made, (list, CutTuple)):
+        setattr(made, "cut" if isinstance(cut, Cut) else "cuts", cut)
+    return made
 
 
 @dataclass(frozen=True)
@@ -78,9 +76,8 @@ class Decision:
     @property
     def kept(self) -> list[int]:
         """Positions of the results kept, in the caller's order."""
-        places = np.sort(self.cut.indices)
-        found: list[int] = (places if self.positions is None else self.positions[places]).tolist()
-        return found
+        places = self.cut.indices
+        return sorted((places if self.positions is None else self.positions[places]).tolist())
 
     def marks(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield the position of each result kept, in the caller's order, and its metadata.
@@ -98,74 +95,167 @@ class Decision:
             yield at, dict(zip(columns, row, strict=True)) | of_list
 
 
-def decide(
-    scores: Sequence[FloatArray],
-    chosen: Chosen,
-    *,
-    who: str,
-    single: bool = True,
-    higher_is_better: bool | None = None,
-    said: bool | None = None,
-    lists: RankedLists | None = None,
-    queries: Sequence[str | None] | None = None,
-    budget: TokenBudget | None = None,
-    text_of: Callable[[int, int], str] = lambda query, i: str(i),
-    asked: int | None = None,
-    remedy: str = "search deeper (ef_search, nprobe, num_candidates)",
-) -> tuple[list[Decision], Cuts | None]:
-    """Return the decision on each list, and all of them together unless it is a ``single`` one.
+class KeepOptions(DecisionOptions, total=False):
+    """Who decides, within which bounds, and how many tokens the results may have together."""
 
-    A score that is not finite means that there is no result. ``said`` is the direction that the
-    host states. ``lists`` are the same results after a fusion. ``text_of`` takes the number of a
-    list and a position in it. A warning says when a search ``asked`` for more than twice as many
-    results as came.
-    """
-    there = [_there(values) for values in scores]
-    if asked is not None:
-        warn_of_shortfall([own.size for own, _ in there], asked, who=who, remedy=remedy)
-    texts: Any = queries
-    if queries is not None and not all(isinstance(query, str) for query in queries):
-        texts = None
-    cuts: Cuts | None = None
-    with speaking_for(who, "cut", "cut_batch", who):
-        if lists is not None:
-            cuts = chosen.cut_batch(lists, queries=texts)
-        else:
-            values = [own for own, _ in there]
-            up, note = _direction(higher_is_better, chosen, said, values, who)
-            if single:
-                cut = chosen.cut(values[0], query=texts and texts[0], higher_is_better=up)
-                found = [cut.noted(note) if note else cut]
+    max_tokens: int | None
+    count_tokens: Callable[[str], int] | None
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """Who decides on answers: `KeepOptions`, checked once. Errors speak for ``who``."""
+
+    who: str
+    chosen: Chosen
+    max_tokens: int | None = None
+    count_tokens: Callable[[str], int] | None = None
+
+    @classmethod
+    def of(cls, who: str, options: Mapping[str, Any]) -> Keeping:
+        rest = dict(options)
+        most, count = rest.pop("max_tokens", None), rest.pop("count_tokens", None)
+        if most is not None:
+            check_positive_int(most, who=who, name="max_tokens")
+        if count is not None and not callable(count):
+            raise InvalidParameterError(
+                f"count_tokens must be a function of a text, got {count!r}", who=who
+            )
+        return cls(who, Chosen.of(who, rest), most, count)
+
+    def at_most(self, most: int | None, name: str) -> Keeping:
+        """Return the same with a bound that came at run time, under this name."""
+        if most is None:
+            return self
+        check_positive_int(most, who=self.who, name=name)
+        least = most if self.chosen.max_k is None else min(most, self.chosen.max_k)
+        bounded = replace(self.chosen, max_k=least, min_k=min(self.chosen.min_k, least))
+        return replace(self, chosen=bounded)
+
+    def decide(
+        self,
+        found: Answer,
+        *,
+        query: str | Sequence[str] | None = None,
+        higher_is_better: bool | None = None,
+        asked: int | None = None,
+    ) -> tuple[list[Decision], Cuts | None]:
+        """Return the decision on each list, and all of them together if the answer is a batch.
+
+        A warning says when a search ``asked`` for more than twice as many results as came.
+        """
+        who = self.who
+        there = [_there(values, who) for values in found.scores]
+        values = [own for own, _ in there]
+        if asked is not None:
+            check_positive_int(asked, who=who, name="asked")
+            least = min((own.size for own in values if own.size), default=asked)
+            if least < asked / 2:
+                warn(
+                    f"{who}: the search returned {least} of the {asked} results asked for; the "
+                    "store is small, or must search deeper (ef_search, nprobe, num_candidates)"
+                )
+        texts = [query] if isinstance(query, str) else query
+        if texts is not None and len(texts) != len(values):
+            raise InvalidParameterError(
+                f"query must be one text for each list, {len(values)}, got {len(texts)}", who=who
+            )
+        with speaking_for(who, "cut", "cut_batch", who):
+            if found.lists is not None:
+                cuts = self.chosen.cut_batch(found.lists, queries=texts)
             else:
-                together = Ragged.from_any(values, dtype=np.float64)
-                cuts = chosen.cut_batch(together, queries=texts, higher_is_better=up).noted(note)
-    if cuts is not None:
-        found = list(cuts)
-    if budget is not None and budget.most is not None:
+                said = found.higher_is_better
+                up, note = _direction(higher_is_better, self.chosen, said, values, who)
+                if any(positions is not None for _, positions in there):
+                    _refuse_infinite(found.scores, up, who)
+                if found.single:
+                    together = Ragged.unchecked(values[0], np.array([0, len(values[0])]))
+                else:
+                    together = Ragged.from_any(values, dtype=np.float64)
+                cuts = self.chosen.cut_batch(together, queries=texts, higher_is_better=up)
+                cuts = cuts.noted(note)
+        if self.max_tokens is not None:
+            limits = {}
+            for i, cut in enumerate(cuts):
+                own = there[i][1]
 
-        def text(query: int, i: int) -> str:
-            positions = there[query][1]
-            return text_of(query, i if positions is None else int(positions[i]))
+                def text_of(at: int, i: int = i, own: IntArray | None = own) -> str:
+                    return found.text_of(i, at if own is None else int(own[at]), who)
 
-        limits = budget.limits(found, text)
-        if cuts is not None:
+                limit = within_tokens(cut, self.max_tokens, text_of, self.count_tokens)
+                if limit is not None:
+                    limits[i] = limit
             cuts = cuts.limited(limits)
-            found = list(cuts)
-        elif limits:
-            found = [found[0].limited(*limits[0])]
-    if cuts is not None:
-        cuts.warnings  # noqa: B018  # of all lists at once
-    report(found, who)
-    return [Decision(cut, *one) for cut, one in zip(found, there, strict=True)], cuts
+        if len(cuts) > 1:
+            cuts.warnings  # noqa: B018  # of all lists at once
+        decided = list(cuts)
+        report(decided, who)
+        decisions = [Decision(cut, *one) for cut, one in zip(decided, there, strict=True)]
+        return decisions, None if found.single and found.lists is None else cuts
+
+    def marked(
+        self, found: Answer, mark: Callable[[Any, dict[str, Any]], Any], **how: Any
+    ) -> CutList[Any]:
+        """Return marked copies of the results kept of one answer; ``how`` is as in `decide`."""
+        (decision,), _ = self.decide(found, **how)
+        kept = [mark(found.result(0, i), values) for i, values in decision.marks()]
+        made: CutList[Any] = carrying(kept, decision.cut)
+        return made
+
+    def calibrated(
+        self,
+        search: Callable[[str], Any],
+        texts: Iterable[Any],
+        options: Mapping[str, Any],
+        higher_is_better: bool | None = None,
+    ) -> Keeping:
+        """Return a gate before whatever decides now, unless the options say who is to decide.
+
+        Texts may be documents of a framework.
+        """
+        from paretocut.calibration import calibrate  # most answers are kept without
+
+        known = [plain_text(text) for text in texts]
+        own: dict[str, Any] = {"threads": _THREADS, "higher_is_better": higher_is_better}
+        if not options.keys() & {"expect", "truncator"}:
+            own["truncator"] = self.chosen.truncator
+        gate = calibrate(search, known, **{**own, **options})
+        return replace(self, chosen=replace(self.chosen, truncator=gate))
 
 
-def _there(values: FloatArray) -> tuple[FloatArray, IntArray | None]:
+def plain_text(document: Any) -> Any:
+    """Return the text of a document of a framework; a text as it is."""
+    for name in ("page_content", "content", "text"):
+        if isinstance(found := getattr(document, name, None), str):
+            return found
+    return document
+
+
+def _there(values: FloatArray, who: str) -> tuple[FloatArray, IntArray | None]:
     """Return the scores that are there, and their positions."""
     finite = np.isfinite(values)
     if finite.all():
         return values, None
+    missing = np.count_nonzero(np.isnan(values))
+    if missing == values.size:
+        raise InvalidScoresError(
+            f"results must have scores, got none for any of {missing} results", who=who
+        )
+    if missing:
+        warn(f"{who}: {missing} of {values.size} results have no score, and are not kept")
     positions = np.flatnonzero(finite)
     return values[positions], positions
+
+
+def _refuse_infinite(scores: Sequence[FloatArray], up: bool, who: str) -> None:
+    """Refuse infinitely good scores; infinitely bad ones are padding."""
+    for values in scores:
+        if (endless := np.flatnonzero(values == (np.inf if up else -np.inf))).size:
+            raise InvalidScoresError(
+                f"scores must be finite, got {values[endless[0]]:g} for the result at index "
+                f"{endless[0]}",
+                who=who,
+            )
 
 
 def _direction(
@@ -191,76 +281,16 @@ def _direction(
     if shown is None:
         # The same cut either way, but a score of 0 matches nothing, and a distance of 0 does.
         return any(values.any() for values in scores), ""
-    return shown, "" if shown else DISTANCES
-
-
-def filter_scored(
-    results: Sequence[T],
-    chosen: Chosen,
-    *,
-    who: str,
-    what: str,
-    score_of: Callable[[T], float | None],
-    mark: Callable[[T, dict[str, Any]], T],
-    text_of: Callable[[T], str] = str,
-    query: str | None = None,
-    unscored: str = "refuse",
-    **how: Any,
-) -> CutList[T]:
-    """Return marked copies of the results kept, and results without a score if asked to.
-
-    ``what`` says what the results must be; ``how`` is as in `decide`.
-    """
-    try:
-        scores = column([score_of(result) for result in results], who)
-    except (AttributeError, KeyError, TypeError) as error:
-        raise InvalidParameterError(
-            f"results must be {what}, got {type(results).__name__} {results!r:.80}", who=who
-        ) from error
-    check_choice(unscored, UNSCORED, who=who, name="unscored")
-    missing = np.flatnonzero(np.isnan(scores)).tolist()
-    if missing and unscored == "refuse":
-        raise InvalidScoresError(
-            f"results must have scores unless unscored='keep' or 'drop'; "
-            f"got none for the result at index {missing[0]}",
-            who=who,
-        )
-    if results and len(missing) == len(results) and unscored == "drop":
-        raise InvalidScoresError(
-            f"some result must have a score, or all of them would be dropped; "
-            f"got none for any of {len(results)}",
-            who=who,
-        )
-    (decision,), _ = decide(
-        [scores],
-        chosen,
-        who=who,
-        queries=[query],
-        text_of=lambda _, i: text_of(results[i]),
-        **how,
-    )
-    kept = {i: mark(results[i], values) for i, values in decision.marks()}
-    if unscored == "keep":
-        kept |= {i: results[i] for i in missing}
-    return CutList([kept[i] for i in sorted(kept)], decision.cut)
-
-
-def at_most(chosen: Chosen, most: int | None, who: str, name: str) -> Chosen:
-    """Return the choice with a bound that came at run time, under this name."""
-    if most is None:
-        return chosen
-    check_positive_int(most, who=who, name=name)
-    least = most if chosen.max_k is None else min(most, chosen.max_k)
-    return replace(chosen, max_k=least, min_k=min(chosen.min_k, least))
+    return shown, "" if shown else "distances, as their order shows"
 
 
 def stored(options: Mapping[str, Any], who: str) -> dict[str, Any]:
     """Return options as a stored component has them: models as plain data, and no functions."""
     plain = dict(options)
-    if plain.get("count_tokens") is not None:
+    if plain.pop("count_tokens", None) is not None:
         raise InvalidParameterError(
             f"count_tokens must be None for the component to be stored, "
-            f"got {plain['count_tokens']!r}",
+            f"got {options['count_tokens']!r}",
             who=who,
         )
     for name in plain.keys() & {"truncator", "fusion"}:

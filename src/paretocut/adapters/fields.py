@@ -19,16 +19,15 @@ from pydantic import (
     model_validator,
 )
 
-from paretocut.adapters.deciding import restored, stored
-from paretocut.adapters.tokens import TokenBudget
+from paretocut.adapters.deciding import Keeping, restored, stored
 from paretocut.decisions.options import DECIDING, OPTIONS, DecisionOptions
-from paretocut.truncators.choose import Chosen
 
 REFUSE: ConfigDict = {"extra": "forbid"}
 """Configuration of a component that takes no field it does not know."""
 
 # `transform` is a method of every Runnable, so the field must be called something else.
 _FIELDS = {name: f"score_{name}" if name == "transform" else name for name in OPTIONS}
+_OWN = ("truncator", "max_tokens", "count_tokens")
 
 
 def _declared() -> type[BaseModel]:
@@ -62,8 +61,7 @@ class DecisionFields(_declared()):  # type: ignore[misc]  # mypy sees no class i
     max_tokens: int | None = None
     count_tokens: Callable[[str], int] | None = None
 
-    _chosen: Chosen = PrivateAttr()
-    _budget: TokenBudget = PrivateAttr()
+    _keeping: Keeping = PrivateAttr()
 
     @field_validator("truncator", mode="before")
     @classmethod
@@ -72,10 +70,9 @@ class DecisionFields(_declared()):  # type: ignore[misc]  # mypy sees no class i
 
     @model_validator(mode="after")
     def _check_options(self) -> Any:
-        who = type(self).__name__
-        options = {name: getattr(self, field) for name, field in _FIELDS.items()}
-        self._chosen = Chosen.of(who, {"truncator": self.truncator, **options})
-        self._budget = TokenBudget.of(who, self.max_tokens, self.count_tokens)
+        fields = {**_FIELDS, **dict(zip(_OWN, _OWN, strict=True))}
+        options = {name: getattr(self, field) for name, field in fields.items()}
+        self._keeping = Keeping.of(type(self).__name__, options)
         return self
 
     @field_serializer("truncator", "count_tokens", when_used="unless-none")
@@ -84,9 +81,9 @@ class DecisionFields(_declared()):  # type: ignore[misc]  # mypy sees no class i
         return stored({info.field_name: value}, type(self).__name__)[info.field_name]
 
     @property
-    def chosen(self) -> Chosen:
-        """Who decides, and within which bounds."""
-        return self._chosen
+    def keeping(self) -> Keeping:
+        """Who decides, within which bounds, and how many tokens are allowed."""
+        return self._keeping
 
     def with_fields(self, **fields: Any) -> Any:
         """Return a component with these fields in place of whatever decides here."""

@@ -6,11 +6,10 @@ decides, and the engine itself picks the rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from paretocut.adapters.arrow import (
     codes_of,
@@ -24,12 +23,8 @@ from paretocut.adapters.arrow import (
     type_of,
 )
 from paretocut.adapters.clusters import keep_ray, keep_spark
-from paretocut.adapters.keeper import EXPLAINED, Keeper, Lists
+from paretocut.adapters.keeper import EXPLAINED, Keeper
 from paretocut.errors import InvalidParameterError, require
-from paretocut.fusion.chosen import ChosenFusion
-from paretocut.fusion.joining import arms_by_name
-from paretocut.lists import FloatArray, Ragged, RankedLists, offsets_of
-from paretocut.lists.columns import as_text
 from paretocut.schema.parameters import check_bool, check_choice
 from paretocut.truncators.choose import Chosen
 
@@ -117,11 +112,12 @@ def _pandas(frame: Frame, keeper: Keeper) -> tuple[Frame, Any]:
     column = frame[keeper.score]
     if _cells_are_lists(column):
         return _pandas_lists(frame, keeper)
+    scores = scores_of(_arrow(column, keeper.no_numbers), keeper)
     if keeper.query is None:
-        found = keeper.found_in_one(_pandas_scores(column, keeper))
+        found = keeper.found_in_one(scores)
     else:
-        codes = _pandas_codes(frame[keeper.query], keeper)
-        found = keeper.found(codes, _pandas_scores(column, keeper))
+        queries = _arrow(frame[keeper.query], keeper.no_queries)
+        found = keeper.found(codes_of(queries, keeper), scores)
     new = {name: found.of_rows(name) for name in keeper.columns}
     return frame[found.mask].assign(**new), keeper.decisions(found)
 
@@ -135,10 +131,7 @@ def _pandas_lists(frame: Frame, keeper: Keeper) -> tuple[Frame, Any]:
         )
         for name, cells in own.items()
     }
-    try:
-        scores = pa.array(own[keeper.score].array, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise keeper.no_numbers(error) from error
+    scores = _arrow(own[keeper.score].array, keeper.no_numbers)
     made, found = found_in_lists(pa.table([scores], names=[keeper.score]), keeper, lengths)
     places = made["places"].to_pylist()
     new = {
@@ -164,34 +157,13 @@ def _cells_are_lists(column: Any) -> bool:
     return isinstance(column.iloc[int(column.notna().argmax())], (list, tuple, np.ndarray))
 
 
-def _pandas_codes(column: Any, keeper: Keeper) -> Lists:
-    pd = require("pandas", feature="keep", extra="pandas")
-    if getattr(column.dtype, "storage", None) == "pyarrow" or hasattr(
-        column.dtype, "pyarrow_dtype"
-    ):
-        return codes_of(pyarrow().array(column.array), keeper)  # a third of the time
+def _arrow(column: Any, refused: Callable[[object], Exception]) -> Any:
+    """Return a column of pandas as Arrow has it."""
+    pa = pyarrow()
     try:
-        codes, words = pd.factorize(column, use_na_sentinel=False)
-    except TypeError as error:
-        raise keeper.no_queries(error) from error
-    return Lists(codes, len(words), lambda i: words[i])
-
-
-def _pandas_scores(column: Any, keeper: Keeper) -> FloatArray:
-    pd = require("pandas", feature="keep", extra="pandas")
-    kind, types = column.dtype, pd.api.types
-    if hasattr(kind, "pyarrow_dtype"):
-        return scores_of(pyarrow().array(column.array), keeper)
-    if types.is_object_dtype(kind):
-        kind = types.infer_dtype(column, skipna=True)
-        known = kind in ("floating", "integer", "mixed-integer-float", "decimal", "empty")
-    else:
-        known = types.is_any_real_numeric_dtype(kind)
-    if not known:
-        raise keeper.no_numbers(kind)
-    how = {} if kind == np.float64 else {"na_value": np.nan}  # and so without a copy
-    numbers: FloatArray = column.to_numpy(dtype=np.float64, **how)
-    return numbers
+        return pa.array(column, from_pandas=True)
+    except (pa.ArrowException, OverflowError) as error:
+        raise refused(error) from error
 
 
 def _polars(frame: Frame, keeper: Keeper) -> tuple[Frame, Any]:
@@ -271,119 +243,3 @@ def _engine(frame: Any) -> Engine | None:
             if kind.__name__ == name and module.startswith(start):
                 return engine
     return None
-
-
-def fuse_frames(
-    frames: Mapping[str, Frame] | Sequence[Frame],
-    *,
-    query: str = "query_id",
-    doc: str = "doc_id",
-    score: str = "score",
-    higher_is_better: Mapping[str, bool] | None = None,
-    **options: Any,
-) -> Frame:
-    """Return one frame of fused results, best first for each query, of the type of the first.
-
-    Columns: query, document, fused score and rank, and score and rank from each retriever:
-    ``score_words`` and ``rank_words`` for one called ``words`` (ranks count from 1; a missing score
-    and rank 0 where it did not find the document).
-
-    Parameters
-    ----------
-    frames
-        Frames (pandas, Polars, Arrow) of two or more retrievers, one row per result.
-    query, doc, score
-        Names of their columns. Names of queries and documents come back as strings.
-    higher_is_better
-        By name of the retriever, False for distances.
-    **options
-        ``method``, ``weights`` and ``depth`` of `paretocut.fuse`; or ``fusion``, a fitted
-        `paretocut.fusion.Fusion` or the path of a saved one.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> words = pd.DataFrame({"query_id": "q", "doc_id": ["a", "b"], "score": [7.0, 2.0]})
-    >>> vectors = pd.DataFrame({"query_id": "q", "doc_id": ["b", "c"], "score": [0.9, 0.5]})
-    >>> fuse_frames({"words": words, "vectors": vectors}, method="rrf").doc_id.tolist()
-    ['b', 'a', 'c']
-    """
-    names = (query, doc, score)
-    columns = {}
-    arms = arms_by_name(frames, "fuse", "frames")
-    for arm, frame in arms.items():
-        if _engine(frame) not in (_pandas, _polars, keep_arrow):
-            raise InvalidParameterError(
-                "fuse: frames must be DataFrames of pandas or Polars or Arrow tables, "
-                f"got {type(frame).__name__}"
-            )
-        there = list(getattr(frame, "column_names", frame.columns))
-        for argument, name in zip(("query", "doc", "score"), names, strict=True):
-            if there.count(name) != 1:
-                raise InvalidParameterError(
-                    f"fuse: {argument} must name one column of {', '.join(there)}; got {name!r}"
-                )
-        columns[arm] = [frame[name].to_numpy() for name in names]
-    fusion = ChosenFusion.of("fuse", options)
-    found = fused_columns(columns, names, higher_is_better or {}, fusion)
-    first = _engine(next(iter(arms.values())))
-    if first is _pandas:
-        return require("pandas", feature="fuse", extra="pandas").DataFrame(found)
-    pa = pyarrow()
-    table = pa.table({name: pa.array(column, from_pandas=True) for name, column in found.items()})
-    return (
-        table
-        if first is keep_arrow
-        else require("polars", feature="fuse", extra="polars").from_arrow(table)
-    )
-
-
-def fused_columns(
-    columns: Mapping[str, list[NDArray[Any]]],
-    names: tuple[str, str, str],
-    higher_is_better: Mapping[str, bool],
-    fusion: ChosenFusion,
-) -> dict[str, NDArray[Any]]:
-    """Return the columns of a frame of fused results, best first for each query."""
-    query, doc, score = names
-    place: dict[str, int] = {}
-    for given in columns.values():
-        given[0] = as_text(given[0], query)
-        for one in given[0].tolist():
-            place.setdefault(one, len(place))
-    lists = {
-        name: _lists(place, *given, up=higher_is_better.get(name, True))
-        for name, given in columns.items()
-    }
-    fused = fusion.fuse(lists)
-    assert fused.doc_ids is not None
-    assert fused.parts is not None
-    found: dict[str, NDArray[Any]] = {
-        query: np.array(list(place), dtype=object)[fused.scores.rows],
-        doc: fused.doc_ids.values.astype(object),
-        score: fused.scores.values,
-        "rank": fused.scores.ranks + 1,
-    }
-    for name, part, ranks in zip(columns, fused.parts.scores, fused.parts.ranks, strict=True):
-        found |= {f"{score}_{name}": part.values, f"rank_{name}": ranks.values}
-    return found
-
-
-def _lists(
-    place: Mapping[str, int],
-    queries: NDArray[Any],
-    docs: NDArray[Any],
-    scores: NDArray[Any],
-    *,
-    up: bool,
-) -> RankedLists:
-    """Return the list of each query; it is empty where there are no rows."""
-    rows = np.array([place[one] for one in queries.tolist()], dtype=np.int64)
-    together = np.argsort(rows, kind="stable")
-    offsets = offsets_of(np.bincount(rows, minlength=len(place)).astype(np.int64))
-    return RankedLists(
-        Ragged(np.asarray(scores, dtype=np.float64)[together], offsets),
-        query_ids=list(place),
-        doc_ids=Ragged(np.asarray(docs)[together], offsets),
-        higher_is_better=up,
-    )

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import Any
 
-from paretocut.adapters.deciding import CutList, CutTuple, decide
-from paretocut.adapters.tokens import TokenBudget
+from paretocut.adapters.deciding import Keeping, carrying
 from paretocut.answers import read
 from paretocut.answers.answer import Path
 from paretocut.errors import InvalidParameterError
-from paretocut.truncators.choose import Chosen
 
-_DEFAULT = Chosen.of("keep", {})
+_DEFAULT = Keeping.of("keep", {})
 _FRAMES = ("duckdb", "pandas", "polars", "pyarrow", "pyspark", "ray")
+
+
+@cache
+def _may_be_frame(kind: type) -> bool:
+    return any(own.__module__.partition(".")[0].lstrip("_") in _FRAMES for own in kind.__mro__)
 
 
 def keep(
@@ -78,8 +82,7 @@ def keep(
     >>> [hit["id"] for hit in kept], cut.reason[-31:]
     ([1], 'distances, as their order shows')
     """
-    modules = (kind.__module__.partition(".")[0].lstrip("_") for kind in type(answer).__mro__)
-    if any(module in _FRAMES for module in modules):
+    if _may_be_frame(answer.__class__):
         from paretocut.adapters.frames import is_frame, keep_frame
 
         if is_frame(answer):
@@ -91,34 +94,19 @@ def keep(
                     )
             about: dict[str, Any] = {"query": query, "score": score, "explain": explain}
             return keep_frame(answer, higher_is_better=higher_is_better, **about, **options)
+    if not isinstance(explain, bool):
+        raise InvalidParameterError(
+            f"keep: explain must be True or False, except for a data frame, got {explain!r}"
+        )
     found = read(answer, score=score, who="keep")
-    chosen = Chosen.of("keep", options) if options else _DEFAULT
     if text is not None:
         found.text = text
-    texts = [query] if isinstance(query, str) else query
-    if texts is not None and len(texts) != len(found.scores):
-        raise InvalidParameterError(
-            f"keep: query must be one text for each list, {len(found.scores)}, got {len(texts)}"
-        )
-    decisions, cuts = decide(
-        found.scores,
-        chosen,
-        who="keep",
-        single=found.single,
-        higher_is_better=higher_is_better,
-        said=found.higher_is_better,
-        lists=found.lists,
-        queries=texts,
-        budget=None if max_tokens is None else TokenBudget.of("keep", max_tokens, count_tokens),
-        text_of=lambda i, at: found.text_of(i, at, "keep"),
-        asked=asked,
+    if max_tokens is not None:
+        options |= {"max_tokens": max_tokens, "count_tokens": count_tokens}
+    keeping = Keeping.of("keep", options) if options else _DEFAULT
+    decisions, cuts = keeping.decide(
+        found, query=query, higher_is_better=higher_is_better, asked=asked
     )
-    kept = found.shorter([decision.kept for decision in decisions])
     cut: Any = decisions[0].cut if found.single else cuts
-    if type(kept) is list:
-        kept = CutList(kept, cut)
-    elif type(kept) is tuple:
-        kept = CutTuple(kept, cut)
-    elif isinstance(kept, list):  # of a class of its own
-        setattr(kept, "cut" if found.single else "cuts", cut)
+    kept = carrying(found.shorter([decision.kept for decision in decisions]), cut)
     return (kept, cut) if explain else kept

@@ -5,17 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any
 
-from paretocut.adapters.calibrating import calibrate_decider
-from paretocut.adapters.deciding import FETCH_K, CutList, at_most, decide, filter_scored
-from paretocut.adapters.hybrid import Fuser
+from paretocut.adapters.deciding import FETCH_K, CutList, Keeping
+from paretocut.adapters.hybrid import Hybrid, Pairs
 from paretocut.adapters.reporting import KEY, summary, with_mark
-from paretocut.answers.answer import column
+from paretocut.answers import read
 from paretocut.errors import InvalidParameterError, InvalidScoresError, require
 from paretocut.fusion.chosen import ChosenFusion
 from paretocut.fusion.joining import arms_by_name
-from paretocut.truncators.choose import Chosen
 
 require("langchain_core", feature="paretocut.adapters.langchain", extra="langchain")
 
@@ -29,35 +27,16 @@ from paretocut.adapters.fields import REFUSE, DecisionFields
 
 __all__ = ["ParetoCutCompressor", "ParetoCutFusionRetriever", "ParetoCutRetriever"]
 
-_Pair: TypeAlias = tuple[Document, float | None]
-
-_REMEDY = "the store is small, or its index must search deeper (ef_search, nprobe, num_candidates)"
-
 
 class _Retriever(DecisionFields, BaseRetriever):
     """A retriever whose lists carry the decision."""
 
-    def invoke(self, input: str, config: Any = None, **kwargs: Any) -> CutList[Document]:
-        """Return the documents kept, with the decision in the attribute ``cut``.
+    if TYPE_CHECKING:
 
-        Parameters
-        ----------
-        input, config
-            The query, and the configuration of the run.
-        **kwargs
-            ``k``, the most documents to keep, and arguments of the search.
-        """
-        return cast("CutList[Document]", super().invoke(input, config, **kwargs))
-
-    async def ainvoke(self, input: str, config: Any = None, **kwargs: Any) -> CutList[Document]:
-        """Return what `invoke` does.
-
-        Parameters
-        ----------
-        input, config, **kwargs
-            As there.
-        """
-        return cast("CutList[Document]", await super().ainvoke(input, config, **kwargs))
+        def invoke(self, input: str, config: Any = None, **kwargs: Any) -> CutList[Document]: ...
+        async def ainvoke(
+            self, input: str, config: Any = None, **kwargs: Any
+        ) -> CutList[Document]: ...
 
 
 class ParetoCutRetriever(_Retriever):
@@ -98,16 +77,15 @@ class ParetoCutRetriever(_Retriever):
     def calibrate(self, texts: Iterable[Any], **options: Any) -> ParetoCutRetriever:
         """Return a retriever that knows its store, learned without judgements.
 
-        It asks the store nonsense made from words of these texts and, if given, unjudged
-        ``queries``; see `paretocut.calibrate`. What was found is in its ``truncator``.
+        What was found is in its ``truncator``.
 
         Parameters
         ----------
         texts
             A few hundred texts or documents of the store.
         **options
-            As for `paretocut.calibrate`, such as ``queries``, ``n`` and ``threads`` (4 by
-            default). The options given here still decide how many documents are kept.
+            As for `paretocut.calibrate`, such as ``queries``. Whatever decided how many documents
+            are kept still does, unless they say otherwise.
         """
         search, _ = self._search({})
         store = self.vectorstore
@@ -116,51 +94,41 @@ class ParetoCutRetriever(_Retriever):
             return store.similarity_search_with_score(query, **search)
 
         found.__qualname__ = type(store).__name__
-        truncator = calibrate_decider(found, texts, self._chosen, options, self.higher_is_better)
-        made: ParetoCutRetriever = self.with_fields(truncator=truncator)
+        gated = self._keeping.calibrated(found, texts, options, self.higher_is_better)
+        made: ParetoCutRetriever = self.with_fields(truncator=gated.chosen.truncator)
         return made
 
-    def _search(self, given: dict[str, Any]) -> tuple[dict[str, Any], Chosen]:
+    def _search(self, given: dict[str, Any]) -> tuple[dict[str, Any], Keeping]:
         """Return the arguments of a search, and who decides: ``k`` bounds the decision."""
         search = {**self.search_kwargs, **given}
-        chosen = at_most(self._chosen, search.pop("k", None), "ParetoCutRetriever", "k")
-        return {"k": self.fetch_k, **search}, chosen
+        keeping = self._keeping.at_most(search.pop("k", None), "k")
+        return {"k": self.fetch_k, **search}, keeping
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: Any, **kwargs: Any
     ) -> list[Document]:
-        search, chosen = self._search(kwargs)
+        search, keeping = self._search(kwargs)
         found = self.vectorstore.similarity_search_with_score(query, **search)
-        return _dispatch(self._cut(query, found, search, chosen), _child(run_manager))
+        return _dispatch(self._kept(query, found, search, keeping), _child(run_manager))
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: Any, **kwargs: Any
     ) -> list[Document]:
-        search, chosen = self._search(kwargs)
+        search, keeping = self._search(kwargs)
         found = await self.vectorstore.asimilarity_search_with_score(query, **search)
-        return await _adispatch(self._cut(query, found, search, chosen), _child(run_manager))
+        return await _adispatch(self._kept(query, found, search, keeping), _child(run_manager))
 
-    def _cut(
-        self,
-        query: str,
-        found: Sequence[tuple[Document, float]],
-        search: dict[str, Any],
-        chosen: Chosen,
+    def _kept(
+        self, query: str, found: Any, search: dict[str, Any], keeping: Keeping
     ) -> CutList[Document]:
-        who = "ParetoCutRetriever"
-        (decision,), _ = decide(
-            [column([score for _, score in found], who)],
-            chosen,
-            who=who,
-            queries=[query],
+        return keeping.marked(
+            read(found, score=1, who=keeping.who),
+            _mark,
+            query=query,
             # A filter may leave few documents, and that is no fault of the store.
             asked=self.fetch_k if len(search) == 1 else None,
-            remedy=_REMEDY,
             higher_is_better=self.higher_is_better,
-            budget=self._budget,
-            text_of=lambda _, i: found[i][0].page_content,
         )
-        return CutList((_mark(found[i][0], mark) for i, mark in decision.marks()), decision.cut)
 
 
 class ParetoCutFusionRetriever(_Retriever):
@@ -187,8 +155,8 @@ class ParetoCutFusionRetriever(_Retriever):
         Key of the metadata that identifies a document: equal values mean the same document. By
         default the text identifies it, because stores make up ids of their own.
     method, weights, fusion
-        As in `paretocut.fuse`; ``fusion`` is a fitted `paretocut.fusion.Fusion`, or the path of a
-        saved one, instead.
+        As in `paretocut.fuse`; ``fusion`` is a fitted `paretocut.Fusion`, or the path of a saved
+        one, instead.
     truncator, max_tokens, count_tokens
         As in `ParetoCutRetriever`.
     """
@@ -204,12 +172,12 @@ class ParetoCutFusionRetriever(_Retriever):
     weights: list[float] | None = None
     fusion: Any = Field(default=None, exclude=True)
 
-    _fuser: Fuser[_Pair] = PrivateAttr()
+    _hybrid: Hybrid = PrivateAttr()
     _arms: dict[str, Any] = PrivateAttr()
 
     @model_validator(mode="after")
     def _check_arms(self) -> Any:
-        who = "ParetoCutFusionRetriever"
+        who = self._keeping.who
         self._arms = arms_by_name(self.retrievers, who, "retrievers")
         for name, arm in self._arms.items():
             if not isinstance(arm, (VectorStore, BaseRetriever)):
@@ -218,32 +186,26 @@ class ParetoCutFusionRetriever(_Retriever):
                     f"got {type(arm).__name__} as {name}"
                 )
         options = {"method": self.method, "weights": self.weights, "fusion": self.fusion}
-        self._fuser = Fuser(
-            who,
-            ChosenFusion.of(who, options),
-            self._chosen,
-            id_of=lambda pair: self._id(pair[0]),
-            score_of=lambda pair: pair[1],
-            higher_is_better=self.higher_is_better,
-        )
+        chosen = ChosenFusion.of(who, options)
+        identity = None if self.id_key is None else self._id
+        self._hybrid = Hybrid(self._keeping, chosen, identity, self.higher_is_better)
         return self
 
     def calibrate(self, texts: Iterable[Any], **options: Any) -> ParetoCutFusionRetriever:
         """Return a retriever that knows its stores, learned without judgements.
 
-        It fits a `paretocut.fusion.Fusion`, unless it has one, and then treats the fused scores as
+        It fits a `paretocut.Fusion`, unless it has one, and then treats the fused scores as
         `ParetoCutRetriever.calibrate` does.
 
         Parameters
         ----------
-        texts
-            A few hundred texts or documents of the stores.
-        **options
+        texts, **options
             As for `ParetoCutRetriever.calibrate`.
         """
-        found = self._fuser.calibrated(self._found, texts, options)
+        found = self._hybrid.calibrated(self._found, texts, options)
+        fusion, gate = found.fusion.fusion, found.keeping.chosen.truncator
         made: ParetoCutFusionRetriever = self.with_fields(
-            truncator=found.chosen.truncator, fusion=found.fusion.fusion, method=None, weights=None
+            truncator=gate, fusion=fusion, method=None, weights=None
         )
         return made
 
@@ -265,7 +227,7 @@ class ParetoCutFusionRetriever(_Retriever):
         pairs = self._pairs(await asyncio.gather(*found))
         return await _adispatch(self._fused(query, pairs, k), _child(run_manager))
 
-    def _found(self, query: str, run_manager: Any = None, **kwargs: Any) -> dict[str, list[_Pair]]:
+    def _found(self, query: str, run_manager: Any = None, **kwargs: Any) -> dict[str, Pairs]:
         return self._pairs(
             arm.similarity_search_with_score(query, k=self.fetch_k, **kwargs)
             if isinstance(arm, VectorStore)
@@ -273,7 +235,7 @@ class ParetoCutFusionRetriever(_Retriever):
             for arm in self._arms.values()
         )
 
-    def _pairs(self, answers: Iterable[Any]) -> dict[str, list[_Pair]]:
+    def _pairs(self, answers: Iterable[Any]) -> dict[str, Pairs]:
         """Return documents and scores by name; retrievers bring the scores in the metadata."""
         return {
             name: answer
@@ -282,36 +244,25 @@ class ParetoCutFusionRetriever(_Retriever):
             for (name, arm), answer in zip(self._arms.items(), answers, strict=True)
         }
 
-    def _fused(
-        self, query: str, found: dict[str, list[_Pair]], most: int | None
-    ) -> CutList[Document]:
-        fuser = self._fuser
-        chosen = at_most(fuser.chosen, most, fuser.who, "k")
-        kept = replace(fuser, chosen=chosen).answer(
-            found,
-            lambda pair, score, mark: (_mark(pair[0], mark), score),
-            query=query,
-            text_of=lambda pair: pair[0].page_content,
-            budget=self._budget,
-        )
-        return CutList((document for document, _ in kept), kept.cut)
+    def _fused(self, query: str, found: dict[str, Pairs], most: int | None) -> CutList[Document]:
+        keeping = self._hybrid.keeping.at_most(most, "k")
+        hybrid = replace(self._hybrid, keeping=keeping)
+        return hybrid.answer(found, lambda one, score, mark: _mark(one, mark), query=query)
 
-    def _id(self, document: Document) -> str:
-        if self.id_key is None:
-            return str(document.page_content)
+    def _id(self, document: Document) -> Any:
         if self.id_key not in document.metadata:
             raise InvalidParameterError(
                 f"ParetoCutFusionRetriever: id_key must be in the metadata of every document, "
                 f"got {self.id_key!r} and a document with {sorted(document.metadata)}"
             )
-        return str(document.metadata[self.id_key])
+        return document.metadata[self.id_key]
 
 
 class ParetoCutCompressor(DecisionFields, BaseDocumentCompressor):
     """Keeps the documents worth returning, by the score in their metadata.
 
     The options of `paretocut.cut` are fields too. Decisions are reported as by
-    `ParetoCutRetriever`.
+    `ParetoCutRetriever`. Documents without a score are not kept, and a warning says so.
 
     Parameters
     ----------
@@ -319,8 +270,6 @@ class ParetoCutCompressor(DecisionFields, BaseDocumentCompressor):
         Where in the metadata the score is; rerankers write ``relevance_score``.
     higher_is_better
         False if the scores are distances.
-    unscored
-        What happens to documents without a score: ``"refuse"``, ``"keep"`` or ``"drop"``.
     truncator, max_tokens, count_tokens
         As in `ParetoCutRetriever`.
     """
@@ -329,7 +278,6 @@ class ParetoCutCompressor(DecisionFields, BaseDocumentCompressor):
 
     score_key: str = "relevance_score"
     higher_is_better: bool = True
-    unscored: str = "refuse"
 
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Any = None
@@ -361,32 +309,18 @@ class ParetoCutCompressor(DecisionFields, BaseDocumentCompressor):
         return await _adispatch(self._keep(documents, query), callbacks)
 
     def _keep(self, documents: Sequence[Document], query: str) -> CutList[Document]:
-        def score_of(document: Document) -> Any:
-            return document.metadata.get(self.score_key)
-
-        who = f"ParetoCutCompressor: metadata[{self.score_key!r}]"
-        there = sorted({key for one in documents for key in getattr(one, "metadata", [None])})
-        if documents and self.unscored != "keep" and not {self.score_key, None} & {*there}:
+        keeping = replace(self._keeping, who=f"ParetoCutCompressor: metadata[{self.score_key!r}]")
+        there = sorted({key for one in documents for key in one.metadata})
+        if documents and self.score_key not in there:
             raise InvalidScoresError(
                 f"documents must have their score there, got none in {len(documents)} documents "
                 f"with metadata {there}. Retrievers of vector stores drop the scores: use "
                 "ParetoCutRetriever(vectorstore=store) instead, or a reranker before this "
                 "compressor, or name another score_key",
-                who=who,
+                who=keeping.who,
             )
-        return filter_scored(
-            documents,
-            self._chosen,
-            who=who,
-            what="a list of Document",
-            score_of=score_of,
-            query=query,
-            unscored=self.unscored,
-            mark=_mark,
-            text_of=lambda document: document.page_content,
-            budget=self._budget,
-            higher_is_better=self.higher_is_better,
-        )
+        found = read(documents, score=lambda one: one.metadata.get(self.score_key), who=keeping.who)
+        return keeping.marked(found, _mark, query=query, higher_is_better=self.higher_is_better)
 
 
 def _mark(document: Document, mark: dict[str, Any]) -> Document:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Unpack
 
-from paretocut.adapters.calibrating import calibrate_decider
-from paretocut.adapters.deciding import FETCH_K, filter_scored
-from paretocut.adapters.hybrid import Fuser, HybridOptions
-from paretocut.adapters.reporting import KEY, may_mark, warn_of_shortfall, with_mark
-from paretocut.adapters.tokens import TokenBudget
+from paretocut.adapters.deciding import FETCH_K
+from paretocut.adapters.hybrid import Hybrid, HybridOptions, Pairs
+from paretocut.adapters.reporting import KEY, may_mark, with_mark
+from paretocut.answers import read
 from paretocut.errors import InvalidParameterError, require
 from paretocut.fusion import Fusion
 from paretocut.fusion.joining import arms_by_name
@@ -27,8 +26,6 @@ from paretocut.adapters.fields import REFUSE, DecisionFields
 
 __all__ = ["ParetoCutFusionRetriever", "ParetoCutPostprocessor", "ParetoCutRetriever"]
 
-_REMEDY = "the index is small, or its store must search deeper (ef_search, nprobe, num_candidates)"
-
 
 class ParetoCutPostprocessor(DecisionFields, BaseNodePostprocessor):
     """Keeps the nodes whose score makes them worth returning, in their order; possibly none.
@@ -36,14 +33,13 @@ class ParetoCutPostprocessor(DecisionFields, BaseNodePostprocessor):
     The options of `paretocut.cut` are fields too. The nodes are copies whose metadata has the
     decision under ``paretocut``, kept out of prompts and embeddings: score of the node (with
     surprise, p-value and E-value if a rule decided), number kept, reason, warnings and near misses
-    of the list. The returned list has it in its attribute ``cut``, even if it is empty.
+    of the list. The returned list has it in its attribute ``cut``, even if it is empty. Nodes
+    without a score are not kept, and a warning says so.
 
     Parameters
     ----------
     higher_is_better
         False if the scores are distances.
-    unscored
-        What happens to nodes whose score is None: ``"refuse"``, ``"keep"`` or ``"drop"``.
     truncator
         Who decides: a truncator, or the path of a saved one.
     max_tokens, count_tokens
@@ -54,7 +50,6 @@ class ParetoCutPostprocessor(DecisionFields, BaseNodePostprocessor):
     model_config = REFUSE
 
     higher_is_better: bool = True
-    unscored: str = "refuse"
 
     @classmethod
     def class_name(cls) -> str:
@@ -64,27 +59,42 @@ class ParetoCutPostprocessor(DecisionFields, BaseNodePostprocessor):
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
-        return filter_scored(
-            nodes,
-            self._chosen,
-            who="ParetoCutPostprocessor",
-            what="a list of NodeWithScore",
-            score_of=lambda node: node.score,
-            query=None if query_bundle is None else query_bundle.query_str,
-            unscored=self.unscored,
-            mark=_mark,
-            text_of=lambda node: node.get_content(),
-            budget=self._budget,
-            higher_is_better=self.higher_is_better,
-        )
+        return _kept(self, nodes, query_bundle)
 
     async def _apostprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
-        return self._postprocess_nodes(nodes, query_bundle)
+        return _kept(self, nodes, query_bundle)
 
 
-class ParetoCutRetriever(BaseRetriever):
+def _kept(
+    by: ParetoCutPostprocessor, nodes: Any, query: QueryBundle | None, asked: int | None = None
+) -> list[NodeWithScore]:
+    """Return marked copies of the nodes kept; a warning says if the search asked for many more."""
+    found, text = read(nodes, who=by.keeping.who), None if query is None else query.query_str
+    up = by.higher_is_better
+    return by.keeping.marked(found, _mark, query=text, higher_is_better=up, asked=asked)
+
+
+class _Whole(BaseRetriever):
+    """A retriever whose list is final.
+
+    The retrievers inside have followed links between nodes. Following them again would rebuild the
+    list without the decision.
+    """
+
+    def _handle_recursive_retrieval(
+        self, query_bundle: QueryBundle, nodes: list[NodeWithScore]
+    ) -> list[NodeWithScore]:
+        return nodes
+
+    async def _ahandle_recursive_retrieval(
+        self, query_bundle: QueryBundle, nodes: list[NodeWithScore]
+    ) -> list[NodeWithScore]:
+        return nodes
+
+
+class ParetoCutRetriever(_Whole):
     """Retrieves the nodes of an index worth returning among those fetched; possibly none.
 
     The list that `retrieve` returns has the decision in its attribute ``cut``, also when it is
@@ -101,8 +111,8 @@ class ParetoCutRetriever(BaseRetriever):
     retriever_kwargs
         More arguments of ``as_retriever``, such as ``filters``.
     **options
-        As for `ParetoCutPostprocessor`: ``higher_is_better``, ``unscored``, ``max_tokens``,
-        ``count_tokens``; who decides and within which bounds.
+        As for `ParetoCutPostprocessor`: ``higher_is_better``, ``max_tokens``, ``count_tokens``; who
+        decides and within which bounds.
     """
 
     def __init__(
@@ -127,62 +137,45 @@ class ParetoCutRetriever(BaseRetriever):
     def calibrate(self, texts: Iterable[Any], **options: Any) -> ParetoCutRetriever:
         """Return a retriever that knows its index, learned without judgements.
 
-        It asks the index nonsense made from words of these texts and, if given, unjudged
-        ``queries``; see `paretocut.calibrate`.
-
         Parameters
         ----------
         texts
             A few hundred texts or nodes of the index.
         **options
-            As for `paretocut.calibrate`, such as ``queries``, ``n`` and ``threads`` (4 by
-            default). The options given here still decide how many nodes are kept.
+            As for `paretocut.calibrate`, such as ``queries``. Whatever decided how many nodes are
+            kept still does, unless they say otherwise.
         """
         decides = self._postprocessor
-        search = self._retriever.retrieve
-        found = calibrate_decider(search, texts, decides.chosen, options, decides.higher_is_better)
+        search, up = self._retriever.retrieve, decides.higher_is_better
+        gated = decides.keeping.calibrated(search, texts, options, up)
         other = copy.copy(self)
-        other._postprocessor = decides.with_fields(truncator=found)
+        other._postprocessor = decides.with_fields(truncator=gated.chosen.truncator)
         return other
 
     @property
     def truncator(self) -> Truncator:
         """Who decides: after `calibrate` a `paretocut.truncators.Calibrated`."""
-        return self._postprocessor.chosen.truncator
+        return self._postprocessor.keeping.chosen.truncator
 
     @property
     def similarity_top_k(self) -> int | None:
         """Largest number of nodes to keep. It may be set; the search stays deep."""
-        return self._postprocessor.chosen.max_k
+        return self._postprocessor.keeping.chosen.max_k
 
     @similarity_top_k.setter
     def similarity_top_k(self, most: int | None) -> None:
         self._postprocessor.max_k = most
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return self._cut(query_bundle, self._retriever.retrieve(query_bundle))
+        nodes = self._retriever.retrieve(query_bundle)
+        return _kept(self._postprocessor, nodes, query_bundle, self._fetch_k)
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return self._cut(query_bundle, await self._retriever.aretrieve(query_bundle))
-
-    # The inner retriever has followed links between nodes. Following them again would rebuild the
-    # list without the decision.
-    def _handle_recursive_retrieval(
-        self, query_bundle: QueryBundle, nodes: list[NodeWithScore]
-    ) -> list[NodeWithScore]:
-        return nodes
-
-    async def _ahandle_recursive_retrieval(
-        self, query_bundle: QueryBundle, nodes: list[NodeWithScore]
-    ) -> list[NodeWithScore]:
-        return nodes
-
-    def _cut(self, query: QueryBundle, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
-        warn_of_shortfall(len(nodes), self._fetch_k, who="ParetoCutRetriever", remedy=_REMEDY)
-        return self._postprocessor._postprocess_nodes(nodes, query)
+        nodes = await self._retriever.aretrieve(query_bundle)
+        return _kept(self._postprocessor, nodes, query_bundle, self._fetch_k)
 
 
-class ParetoCutFusionRetriever(BaseRetriever):
+class ParetoCutFusionRetriever(_Whole):
     """Retrieves what several retrievers find together, fused and cut; possibly nothing.
 
     Nodes come best first with their fused score. Decisions are reported as by
@@ -195,12 +188,10 @@ class ParetoCutFusionRetriever(BaseRetriever):
         score, their order is used.
     higher_is_better
         By name of a retriever, False if its scores are distances.
-    max_tokens, count_tokens
-        As in `ParetoCutPostprocessor`.
     **options
         How the answers are fused, as in `paretocut.fuse` (or ``fusion``, a fitted
-        `paretocut.fusion.Fusion` or the path of a saved one), and who decides, as in
-        `paretocut.cut`.
+        `paretocut.Fusion` or the path of a saved one); who decides, as in `paretocut.cut`;
+        ``max_tokens`` and ``count_tokens`` as in `ParetoCutPostprocessor`.
     """
 
     def __init__(
@@ -208,66 +199,64 @@ class ParetoCutFusionRetriever(BaseRetriever):
         retrievers: Mapping[str, BaseRetriever] | Sequence[BaseRetriever],
         *,
         higher_is_better: Mapping[str, bool] | None = None,
-        max_tokens: int | None = None,
-        count_tokens: Callable[[str], int] | None = None,
         **options: Unpack[HybridOptions],
     ) -> None:
         super().__init__()
         who = "ParetoCutFusionRetriever"
         self._retrievers = arms_by_name(retrievers, who, "retrievers")
-        self._fuser: Fuser[NodeWithScore] = Fuser.of(
-            who, options, lambda node: node.node.node_id, lambda node: node.score, higher_is_better
-        )
-        self._budget = TokenBudget.of(who, max_tokens, count_tokens)
+        self._hybrid = Hybrid.of(who, options, higher_is_better=higher_is_better)
 
     def calibrate(self, texts: Iterable[Any], **options: Any) -> ParetoCutFusionRetriever:
         """Return a retriever that knows its indexes, learned without judgements.
 
-        It fits a `paretocut.fusion.Fusion`, unless it has one, and then treats the fused scores as
+        It fits a `paretocut.Fusion`, unless it has one, and then treats the fused scores as
         `ParetoCutRetriever.calibrate` does.
 
         Parameters
         ----------
-        texts
-            A few hundred texts or nodes of the indexes.
-        **options
+        texts, **options
             As for `ParetoCutRetriever.calibrate`.
         """
+
+        def found(query: str) -> dict[str, Pairs]:
+            return self._pairs(arm.retrieve(query) for arm in self._retrievers.values())
+
         other = copy.copy(self)
-        other._fuser = self._fuser.calibrated(self._found, texts, options)
+        other._hybrid = self._hybrid.calibrated(found, texts, options)
         return other
 
     @property
     def truncator(self) -> Truncator:
         """Who decides: after `calibrate` a `paretocut.truncators.Calibrated`."""
-        return self._fuser.chosen.truncator
+        return self._hybrid.keeping.chosen.truncator
 
     @property
     def fusion(self) -> Fusion | None:
         """The fitted fusion, if there is one."""
-        return self._fuser.fusion.fusion
+        return self._hybrid.fusion.fusion
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return self._fused(query_bundle, self._found(query_bundle))
+        arms = self._retrievers.values()
+        return self._fused(query_bundle, [arm.retrieve(query_bundle) for arm in arms])
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        answers = await asyncio.gather(
-            *(arm.aretrieve(query_bundle) for arm in self._retrievers.values())
-        )
-        return self._fused(query_bundle, dict(zip(self._retrievers, answers, strict=True)))
+        arms = self._retrievers.values()
+        found = await asyncio.gather(*(arm.aretrieve(query_bundle) for arm in arms))
+        return self._fused(query_bundle, found)
 
-    def _found(self, query: Any) -> dict[str, list[NodeWithScore]]:
-        return {name: arm.retrieve(query) for name, arm in self._retrievers.items()}
+    def _pairs(self, answers: Iterable[Sequence[NodeWithScore]]) -> dict[str, Pairs]:
+        return {
+            name: [(node, node.score) for node in nodes]
+            for name, nodes in zip(self._retrievers, answers, strict=True)
+        }
 
     def _fused(
-        self, query: QueryBundle, found: Mapping[str, Sequence[NodeWithScore]]
+        self, query: QueryBundle, found: Iterable[Sequence[NodeWithScore]]
     ) -> list[NodeWithScore]:
-        return self._fuser.answer(
-            found,
+        return self._hybrid.answer(
+            self._pairs(found),
             lambda node, score, mark: _mark(NodeWithScore(node=node.node, score=score), mark),
             query=query.query_str,
-            text_of=lambda node: node.get_content(),
-            budget=self._budget,
         )
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Unpack
 
 import numpy as np
 
-from paretocut.adapters.deciding import decide
-from paretocut.adapters.frames import fused_columns
+from paretocut.adapters.deciding import Keeping
+from paretocut.answers import Answer
 from paretocut.decisions.options import DecisionOptions
 from paretocut.errors import InvalidParameterError, InvalidScoresError, require
-from paretocut.fusion.chosen import ChosenFusion
+from paretocut.fusion.chosen import ChosenFusion, FusionOptions
 from paretocut.fusion.joining import arms_by_name
-from paretocut.truncators.choose import Chosen
 
 require("pyterrier", feature="paretocut.adapters.pyterrier", extra="pyterrier")
 
@@ -45,7 +43,7 @@ class ParetoCut(pt.Transformer):
 
     def __init__(self, **options: Unpack[DecisionOptions]) -> None:
         super().__init__()
-        self._chosen = Chosen.of("ParetoCut", options)  # refuses bad options before results come
+        self._keeping = Keeping.of("ParetoCut", options)  # refuses bad options before results come
         self.options = options
         self.decisions: dict[str, Any] = {}
 
@@ -73,13 +71,10 @@ class ParetoCut(pt.Transformer):
             raise InvalidScoresError(f"ParetoCut: score must hold numbers, got {error}") from error
         queries = inp.groupby("qid", sort=False).indices
         texts = inp["query"].to_numpy(dtype=object) if "query" in inp.columns else None
-        decisions, _ = decide(
-            [scores[places] for places in queries.values()],
-            self._chosen,
-            who="ParetoCut",
-            single=False,
+        decisions, _ = self._keeping.decide(
+            Answer([scores[places] for places in queries.values()], single=False),
             higher_is_better=True,
-            queries=None if texts is None else [texts[own[0]] for own in queries.values()],
+            query=None if texts is None else [texts[own[0]] for own in queries.values()],
         )
         self.decisions = {qid: one.cut for qid, one in zip(queries, decisions, strict=True)}
         marks = {
@@ -111,23 +106,14 @@ class ParetoFuse(pt.Transformer):
     ----------
     *transformers
         Two or more retrievers.
-    method, weights, depth
-        As in `paretocut.fuse`.
-    fusion
-        A fitted `paretocut.fusion.Fusion`, or the path of a saved one, instead.
+    **options
+        ``method``, ``weights`` and ``depth`` as in `paretocut.fuse`; or ``fusion``, a fitted
+        `paretocut.Fusion` or the path of a saved one.
     """
 
-    def __init__(
-        self,
-        *transformers: Any,
-        method: str | None = None,
-        weights: Sequence[float] | None = None,
-        depth: int | None = None,
-        fusion: Any = None,
-    ) -> None:
+    def __init__(self, *transformers: Any, **options: Unpack[FusionOptions]) -> None:
         super().__init__()
         self.transformers = list(arms_by_name(transformers, "ParetoFuse", "transformers").values())
-        options = {"method": method, "weights": weights, "depth": depth, "fusion": fusion}
         self._fusion = ChosenFusion.of("ParetoFuse", options)
 
     def transform(self, inp: Any) -> Any:
@@ -138,13 +124,10 @@ class ParetoFuse(pt.Transformer):
         inp
             A frame of queries, or of whatever the transformers take.
         """
-        names, columns = ("qid", "docno", "score"), {}
-        for i, transformer in enumerate(self.transformers, start=1):
-            answer = transformer(inp)
+        answers = [transformer(inp) for transformer in self.transformers]
+        for answer in answers:
             pt.validate.result_frame(answer, extra_columns=["score"])
-            columns[str(i)] = [answer[name].to_numpy() for name in names]
-        pd = require("pandas", feature="ParetoFuse", extra="pyterrier")
-        frame = pd.DataFrame(fused_columns(columns, names, {}, self._fusion))
+        frame = self._fusion.fuse(answers, query="qid", id="docno", score="score")
         frame = pt.model.add_ranks(frame.drop(columns="rank"))
         known = [name for name in inp.columns if name.startswith("query")]
         if known:

@@ -15,7 +15,6 @@ from typing import Any
 from paretocut.decisions import Cut, Cuts
 from paretocut.decisions.warnings import ABOUT_SCORES, WARNINGS
 from paretocut.decisions.wording import amount
-from paretocut.schema.parameters import check_positive_int
 
 KEY = "paretocut"
 """The one key under which metadata holds the decision."""
@@ -68,21 +67,6 @@ def _sums(cuts: Sequence[Cut], found: Iterable[str]) -> dict[str, Any]:
     k, n = sum(cut.k for cut in cuts), sum(cut.n for cut in cuts)
     reason = f"{amount(k, n)} results of {len(cuts)} lists"
     return {"k": k, "n": n, "reason": reason, "warnings": sorted(found)}
-
-
-def warn_of_shortfall(
-    found: int | Iterable[int], asked: int | None, *, who: str, remedy: str
-) -> None:
-    """Warn when a search found some results, but less than half of those it was asked for.
-
-    ``found`` has the number of each query; ``remedy`` makes the store search deeper.
-    """
-    if asked is None:
-        return
-    check_positive_int(asked, who=who, name="asked")
-    counts = [count for count in ([found] if isinstance(found, int) else found) if count > 0]
-    if counts and min(counts) < asked / 2:
-        warn(f"{who}: the search returned {min(counts)} of the {asked} results asked for; {remedy}")
 
 
 def warn(text: str) -> None:

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,7 +19,7 @@ from paretocut.schema.parameters import shown
 Path: TypeAlias = "str | int | Callable[[Any], Any]"
 """Where something is in a result: a name (with dots between several), a place, or a function."""
 
-NUMBERS = (int, float, np.number, Decimal)
+NUMBERS = (int, float, np.number, Decimal, Fraction)
 # Where results of stores and frameworks keep their id and their text.
 _IDS = ("id", "_id", "uuid", "key", "doc_id", "docno", "pk", "corpus_id", "node_id", "index")
 _TEXTS = ("text", "page_content", "content", "document", "memory", "chunk", "body", "passage")
@@ -48,18 +49,23 @@ class Answer:
     """
 
     scores: Sequence[FloatArray]
-    single: bool
-    higher_is_better: bool | None
-    result: Callable[[int, int], Any]
-    shorter: Callable[[Sequence[Sequence[int]]], Any]
+    single: bool = True
+    higher_is_better: bool | None = None
+    result: Callable[[int, int], Any] = lambda query, i: i
+    shorter: Callable[[Sequence[Sequence[int]]], Any] = list
     id: Path | None = None
     text: Path | None = None
     lists: RankedLists | None = None
 
-    def ids(self, query: int, who: str) -> list[Any]:
-        """Return the ids of the results of one query."""
-        found = [self.result(query, i) for i in range(len(self.scores[query]))]
-        return [_found(one, self.id, _IDS, ("document", "node"), who, "id") for one in found]
+    def ids(self, who: str) -> list[list[str]]:
+        """Return the ids of the results of each query."""
+        return [
+            [
+                str(_found(self.result(query, i), self.id, _IDS, ("document", "node"), who, "id"))
+                for i in range(len(scores))
+            ]
+            for query, scores in enumerate(self.scores)
+        ]
 
     def text_of(self, query: int, place: int, who: str) -> str:
         """Return the text of a result."""
@@ -96,6 +102,10 @@ def _order(values: FloatArray) -> object:
     return ""
 
 
+MISSING = object()
+"""What `peek` returns where nothing is."""
+
+
 def pick(thing: Any, path: Path) -> Any:
     """Return what is at a path; raises LookupError, AttributeError or TypeError if nothing is."""
     if callable(path):
@@ -106,19 +116,21 @@ def pick(thing: Any, path: Path) -> Any:
         if path in thing:
             return thing[path]
     elif "." not in path:
-        return getattr(thing, path)
+        # A record of a database has its columns as keys.
+        by_key = hasattr(thing, "keys") and not hasattr(thing, path)
+        return thing[path] if by_key else getattr(thing, path)
     head, dot, rest = path.partition(".")
     if not dot:
         raise KeyError(path)
     return pick(pick(thing, head), rest)
 
 
-def has(thing: Any, path: str) -> bool:
-    """Return whether something other than None is at a path."""
+def peek(thing: Any, path: Path) -> Any:
+    """Return what is at a path, or `MISSING`."""
     try:
-        return pick(thing, path) is not None
+        return pick(thing, path)
     except (LookupError, AttributeError, TypeError):
-        return False
+        return MISSING
 
 
 def replaced(thing: Any, path: str, value: Any) -> Any:
@@ -147,7 +159,7 @@ def column(values: Any, who: str) -> FloatArray:
             return array
         got = f"{array.ndim} dimensions"
     except (TypeError, ValueError, OverflowError):
-        got = next((shown(x) for x in values if not _is_number(x)), shown(values))[:60]
+        got = next((shown(x) for x in values if not _converts(x)), shown(values))[:60]
     raise InvalidScoresError(
         f"scores must be numbers, one for each result, got {got}; name the score with "
         "score=: a field, a place or a function",
@@ -155,11 +167,11 @@ def column(values: Any, who: str) -> FloatArray:
     )
 
 
-def _is_number(value: Any) -> bool:
+def _converts(value: Any) -> bool:
     try:
-        return float(value) is not None
+        return value is None or float(value) is not None
     except (TypeError, ValueError, OverflowError):
-        return value is None
+        return False
 
 
 def fields_of(result: Any) -> list[str]:
@@ -167,6 +179,7 @@ def fields_of(result: Any) -> list[str]:
     if isinstance(result, Mapping):
         return [str(name) for name in result]
     names = getattr(result, "_fields", None) or getattr(type(result), "model_fields", None)
+    names = names or (result.keys() if hasattr(result, "keys") else None)
     return [*(names or (name for name in dir(result) if not name.startswith("_")))]
 
 
@@ -175,22 +188,18 @@ def _found(
 ) -> Any:
     """Return what is at the path, or under one of the usual names."""
     if path is not None:
-        try:
-            return pick(result, path)
-        except (LookupError, AttributeError, TypeError):
-            names = ()
+        if (found := peek(result, path)) is not MISSING:
+            return found
     elif isinstance(result, (str, *NUMBERS)):
         return result
-    for holder in ("", *inside):
-        for name in names:
-            if has(result, own := f"{holder}.{name}" if holder else name):
-                value = pick(result, own)
-                if not isinstance(value, (list, dict)) and isinstance(value, (str, *NUMBERS)):
-                    return value
-    seen = ", ".join(fields_of(result)[:12])
+    else:
+        for holder in ("", *(f"{one}." for one in inside)):
+            for name in names:
+                if isinstance(found := peek(result, holder + name), (str, *NUMBERS)):
+                    return found
     raise InvalidParameterError(
         f"{what}= must say where the {what} of a result is: a field or a function; "
         f"got {'nothing there' if path is not None else 'none of the usual names'} in a "
-        f"{type(result).__name__} with {seen}",
+        f"{type(result).__name__} with {', '.join(fields_of(result)[:12])}",
         who=who,
     )

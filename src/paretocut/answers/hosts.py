@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from paretocut.answers.answer import Answer, Path
+from paretocut.answers.answer import Answer, Path, column
 from paretocut.errors import InvalidParameterError
 
 
@@ -138,17 +138,24 @@ def _usearch(matches: Any, who: str) -> Answer:
     counts = [distances.shape[1]] if single else matches.counts.tolist()
 
     def shorter(places: Sequence[Sequence[int]]) -> Any:
-        new = [np.array(column) for column in (keys, distances)]
-        for old, column in zip((keys, distances), new, strict=True):
+        new = [np.array(given) for given in (keys, distances)]
+        for old, made in zip((keys, distances), new, strict=True):
             for row, at in enumerate(places):
-                column[row, : len(at)] = old[row, at]
+                made[row, : len(at)] = old[row, at]
         if single:
-            new = [column[0, : len(places[0])] for column in new]
+            new = [made[0, : len(places[0])] for made in new]
         rest = {} if single else {"counts": np.array([*map(len, places)], matches.counts.dtype)}
         return dataclasses.replace(matches, keys=new[0], distances=new[1], **rest)
 
     scores = [row[:count].astype(np.float64) for row, count in zip(distances, counts, strict=True)]
     return Answer(scores, single, False, lambda query, i: keys[query, i].item(), shorter)
+
+
+def _series(series: Any, who: str) -> Answer:
+    """Read a column of scores."""
+    take = series.gather if hasattr(series, "gather") else series.take
+    scores = column(series, who)
+    return Answer([scores], shorter=lambda places: take(list(places[0])))
 
 
 def _fused(answer: Any, who: str) -> Answer:
@@ -159,13 +166,16 @@ def _fused(answer: Any, who: str) -> Answer:
         lists = answer.lists.truncate([len(kept)]) if list(kept) == list(range(len(kept))) else None
         return type(answer)([answer[i] for i in kept], lists, answer.text_of)
 
-    scores = answer.lists.scores[0]
+    scores = [answer.lists.scores[0]]
     known = {"id": "id", "text": answer.text_of, "lists": answer.lists}
-    return Answer([scores], True, True, lambda _, i: answer[i], shorter, **known)
+    return Answer(scores, True, True, lambda _, i: answer[i], shorter, **known)
 
 
 for _host in (
     Host(name="paretocut", answers=("paretocut.Fused",), read=_fused),
+    Host(
+        name="a series", answers=("pandas.Series", "polars.Series", "pyarrow.Array"), read=_series
+    ),
     Host(
         name="Qdrant",
         answers=("qdrant_client.QueryResponse",),

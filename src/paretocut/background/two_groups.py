@@ -13,6 +13,7 @@ from paretocut.errors import InvalidScoresError
 from paretocut.lists import FloatArray
 from paretocut.schema.kinds import Kind, Real, checked
 
+_SMALLEST = 1e-150  # squares of smaller numbers vanish
 _FEWEST = 10
 # Weights, in queries: of the believed share without an answer, of the mean and the spread of
 # nonsense in the first group, and of that spread in the second.
@@ -67,6 +68,11 @@ class Groups:
                 f"got {log.size}"
             )
         center, spread = float(nonsense.mean()), float(nonsense.std())
+        if spread < _SMALLEST:
+            raise InvalidScoresError(
+                "Background.fit: best scores of queries without an answer must have a standard "
+                f"deviation of at least {_SMALLEST:g}, got {spread:g}"
+            )
         prior = (1 + _STRENGTH * unanswered, 1 + _STRENGTH * (1 - unanswered))
         best: tuple[float, FloatArray, FloatArray] | None = None
         for share in (0.05, 0.3, 0.6):

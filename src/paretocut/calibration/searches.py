@@ -60,7 +60,12 @@ def run_searches(
                 from concurrent.futures import ThreadPoolExecutor
 
                 with ThreadPoolExecutor(threads) as pool:
-                    yield from pool.map(one, texts)
+                    try:
+                        yield from pool.map(one, texts)
+                    except BaseException:  # Ctrl-C too: nobody waits for searches under way
+                        pool.shutdown(wait=False, cancel_futures=True)
+                        wait.cancel()
+                        raise
 
         for query, scores in asked(known[:_AGAIN]):
             _compare(query, found[query], scores, who, resume)
@@ -128,8 +133,19 @@ def _kept(journal: Journal) -> dict[str, FloatArray]:
     """Return the answers that an earlier run has saved."""
     found = {}
     for number, row in enumerate(journal.entries, 2):
-        try:
-            found[str(row["query"])] = np.array(row["scores"], dtype=np.float64)
-        except (ValueError, KeyError, TypeError, OverflowError) as error:
-            raise DataFormatError(str(journal.path), number, f"not a search: {error}") from None
+        scores = row.get("scores")
+        good = isinstance(scores, list) and all(map(_is_finite, scores))
+        if not good or not isinstance(row.get("query"), str):
+            raise DataFormatError(
+                str(journal.path),
+                number,
+                "expected a search: its query, and scores as a list of finite numbers, "
+                f"got {row!r:.60}",
+            )
+        found[row["query"]] = np.array(scores, dtype=np.float64)
     return found
+
+
+def _is_finite(number: object) -> bool:
+    most = sys.float_info.max
+    return type(number) in (int, float) and -most <= number <= most  # type: ignore[operator]

@@ -3,43 +3,65 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager
 from threading import Lock, Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import asyncio
 
 
-@contextmanager
-def waiting() -> Iterator[Callable[[Any], Any]]:
-    """Yield a function that waits for an awaitable, and returns anything else as it is.
+class Waiter:
+    """A function that waits for an awaitable, and returns anything else as it is.
 
     All of them run on one event loop in a thread of its own, because clients belong to one loop
     and the caller may be inside another one (a notebook is).
     """
-    import asyncio  # slow to import, and seldom needed
 
-    loop: asyncio.AbstractEventLoop | None = None
-    thread: Thread | None = None
-    lock = Lock()
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._lock = Lock()
 
-    async def finished(given: Awaitable[Any]) -> Any:
-        return await given
-
-    def wait(given: Any) -> Any:
-        nonlocal loop, thread
+    def __call__(self, given: Any) -> Any:
         if not inspect.isawaitable(given):
             return given
-        with lock:
-            if loop is None:
-                loop = asyncio.new_event_loop()
-                thread = Thread(target=loop.run_forever, daemon=True)
-                thread.start()
-        return asyncio.run_coroutine_threadsafe(finished(given), loop).result()
+        import asyncio  # slow to import, and seldom needed
 
+        async def finished(given: Awaitable[Any]) -> Any:
+            return await given
+
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = Thread(target=self._loop.run_forever, daemon=True)
+                self._thread.start()
+        return asyncio.run_coroutine_threadsafe(finished(given), self._loop).result()
+
+    def cancel(self) -> None:
+        """Give up everything that is waited for, in all threads."""
+        import asyncio
+
+        def cancel_all(loop: asyncio.AbstractEventLoop) -> None:
+            for task in asyncio.all_tasks(loop):
+                task.cancel()
+
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(cancel_all, self._loop)
+
+    def close(self) -> None:
+        """End the loop and its thread."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
+
+
+@contextmanager
+def waiting() -> Iterator[Waiter]:
+    """Yield a function that waits for awaitables, until the block ends."""
+    wait = Waiter()
     try:
         yield wait
     finally:
-        if loop is not None and thread is not None:
-            loop.call_soon_threadsafe(loop.stop)
-            thread.join()
-            loop.close()
+        wait.close()

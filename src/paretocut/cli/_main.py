@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
+import threading
 from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Protocol
@@ -24,13 +26,13 @@ from paretocut.cli import (
     serve,
     stop,
 )
-from paretocut.cli.arguments import Manual, import_module
+from paretocut.cli.arguments import Manual, flag, import_module
 from paretocut.cli.terminal import note
 from paretocut.errors import InvalidParameterError, ParetocutError, speaking_for
 
 _EPILOG = """\
 examples:
-  paretocut demo                                 see what it does, on digits
+  paretocut demo                                 see what it does, on Python's docstrings
   paretocut example .                            write run.txt and the other files named here
   paretocut score run.txt | head                 surprise, p-value and E-value of each result
   paretocut cut run.txt -o cut.txt               cut by the scores alone
@@ -128,9 +130,13 @@ def build_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Return the exit code of the command line: 0 done, 1 bad data, 2 bad usage."""
     args = build_parser().parse_args(argv)
+    if args.command != "serve" and threading.current_thread() is threading.main_thread():
+        # The default ends the process at once, and half-written files would stay.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         # The command's name stands before the message already.
         with speaking_for("", args.command, "read_lists"):
+            _keep_inputs(args)
             for module in getattr(args, "imports", ()):
                 import_module(module, "--import")
             args.run_command(args)
@@ -154,6 +160,24 @@ def main(argv: Sequence[str] | None = None) -> int:
             _discard_output()
         return 1
     return 0
+
+
+def _keep_inputs(args: argparse.Namespace) -> None:
+    """Refuse to write onto a file that the command reads."""
+    given = vars(args).copy()
+    outputs = {name: given.pop(name, None) for name in ("output", "report")}
+    for name, output in outputs.items():
+        if not isinstance(output, str) or not os.path.isfile(output) or given.get("in_place"):
+            continue
+        for other, values in given.items():
+            for value in values if isinstance(values, list) else [values]:
+                path = value.rpartition("=")[2] if isinstance(value, str) else ""
+                if os.path.isfile(path) and os.path.samefile(path, output):
+                    who = other.upper() if other in ("run", "runs", "qrels") else flag(other)
+                    raise InvalidParameterError(
+                        f"{flag(name)} must not name a file that is read, got {output}, which is "
+                        f"{who}"
+                    )
 
 
 def _discard_output() -> None:

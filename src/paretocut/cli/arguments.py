@@ -11,19 +11,18 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from types import ModuleType
-from typing import IO, Any, TypeVar, get_args
-
-import numpy as np
+from typing import Any, get_args
 
 import paretocut as pc
-from paretocut.cli.terminal import note, noted_warnings, progress, report_warnings, warn
+from paretocut.cli.terminal import note, noted_warnings, report_warnings, warn, with_progress
 from paretocut.decisions import Cuts
 from paretocut.decisions.options import FITTING, OPTIONS, RULES, Option
 from paretocut.errors import InvalidParameterError, InvalidScoresError, NotFittedError
 from paretocut.io import read_lists, read_qrels, read_texts, with_qrels, write_lists
-from paretocut.io.streams import NotInBlocks
+from paretocut.io.streams import NotInBlocks, standard
 from paretocut.io.tables import Format, format_of, read_blocks
 from paretocut.lists import RankedLists
 from paretocut.schema.kinds import Either, Items, Real, Text
@@ -31,7 +30,6 @@ from paretocut.tail import limited_threads
 from paretocut.truncators import Truncator, from_text, names, read_settings
 from paretocut.truncators.choose import GATE_ALPHA, Chosen
 
-T = TypeVar("T")
 RESULTS_PER_BLOCK = 1_000_000
 _MOST_NAMED = 50
 DECISION = ("model", "background", "gate_alpha", *OPTIONS)
@@ -85,6 +83,8 @@ def add_input(parser: ArgumentParser, *, needed: bool = True) -> None:
     option(parser, "--distances", "the scores are distances: lower is better")
     text = "refuse a RUN of more than N bytes, decompressed (default: no limit)"
     option(parser, "--max-bytes N", text, positive_int)
+    text = "refuse a line or list of more than N bytes (default: 134217728)"
+    option(parser, "--max-list-bytes N", text, positive_int)
 
 
 def add_judgements(parser: ArgumentParser, *, needed: bool = True) -> None:
@@ -123,8 +123,12 @@ def add_output(parser: ArgumentParser, what: str, json: str = "", **more: Any) -
 
 def read(args: Namespace, run: str | None = None, **how: Any) -> RankedLists:
     """Return the lists of RUN, or of another run in the same format and direction."""
-    how |= {"higher_is_better": not args.distances, "max_bytes": args.max_bytes}
+    how |= {"higher_is_better": not args.distances, **_bounds(args)}
     return _filled(run or args.run, read_lists(run or args.run, args.format, **how))
+
+
+def _bounds(args: Namespace) -> dict[str, Any]:
+    return {name: getattr(args, name, None) for name in ("max_bytes", "max_list_bytes")}
 
 
 def _filled(run: str, lists: RankedLists) -> RankedLists:
@@ -162,14 +166,14 @@ def short_names(runs: Sequence[str]) -> dict[str, str]:
 def in_blocks(
     args: Namespace,
     runs: Sequence[tuple[str, bool]],
-    work: Callable[[Iterator[list[RankedLists]]], object],
+    work: Callable[[Iterator[list[RankedLists]]], None],
 ) -> None:
     """Do the work on blocks of lists of the same queries, one from each run.
 
     The runs come with their directions. If a run must be read as a whole, the work begins anew,
-    with one block; a pipe cannot be read twice, so it is read as a whole at once.
+    with one block, unless results have left or a pipe would have to be read twice.
     """
-    how = {"max_bytes": getattr(args, "max_bytes", None)}
+    how = _bounds(args)
     formats = [format_of(run, args.format, who=args.command) for run, _ in runs]
 
     def readers(read: Callable[..., Any]) -> list[tuple[str, Any]]:
@@ -180,20 +184,33 @@ def in_blocks(
 
     with contextlib.ExitStack() as stack:
         files = [
-            sys.stdin.buffer if run == "-" else stack.enter_context(open(run, "rb"))
+            standard("input").buffer if run == "-" else stack.enter_context(open(run, "rb"))
             for run, _ in runs
         ]
-        if all(file.seekable() for file in files):
-            starts = [file.tell() for file in files]
+        groups = _together(readers(read_blocks))
+        if not all(file.seekable() for file in files):
             try:
-                work(_moving(args, files, _together(readers(read_blocks))))
-                return
+                return work(groups)
             except NotInBlocks as reason:
-                if not args.quiet:
-                    note(f"{reason}, so the whole run is read into memory")
-            for file, start in zip(files, starts, strict=True):
-                file.seek(start)
-        work(iter([[_filled(run, lists) for run, lists in readers(read_lists)]]))
+                raise InvalidScoresError(
+                    f"{reason}: results in a pipe must be grouped by query; sort them, or name a "
+                    "file"
+                ) from None
+        starts, begun = [file.tell() for file in files], False
+        try:
+            first = list(islice(groups, 2))  # finds most runs that are not grouped
+            begun = True
+            return work(with_progress(files, chain(first, groups), quiet=args.quiet))
+        except NotInBlocks as reason:
+            if begun and (args.output in (None, "-") or args.json):
+                raise InvalidScoresError(
+                    f"{reason}, and results have left already; -o FILE writes them at the end"
+                ) from None
+            if not args.quiet:
+                note(f"{reason}, so the whole run is read into memory")
+        for file, start in zip(files, starts, strict=True):
+            file.seek(start)
+        return work(iter([[_filled(run, lists) for run, lists in readers(read_lists)]]))
 
 
 def _together(runs: list[tuple[str, Iterator[RankedLists]]]) -> Iterator[list[RankedLists]]:
@@ -212,22 +229,6 @@ def _together(runs: list[tuple[str, Iterator[RankedLists]]]) -> Iterator[list[Ra
         if not all(map(len, held)):
             break
     raise NotInBlocks("the runs do not have the same queries in the same order")
-
-
-def _moving(args: Namespace, files: Sequence[IO[bytes]], groups: Iterator[T]) -> Iterator[T]:
-    """Yield what comes, and show how much of the files has been read."""
-    total = 0
-    for file in files:
-        start = file.tell()
-        total += file.seek(0, os.SEEK_END)
-        file.seek(start)
-    with progress(total, quiet=args.quiet, unit="B", unit_scale=True) as move_on:
-        before = 0
-        for group in groups:
-            yield group
-            now = sum(file.tell() for file in files)
-            move_on(now - before)
-            before = now
 
 
 def write_run(
@@ -473,11 +474,5 @@ def decisions(
 
 
 def blocks(lists: RankedLists) -> Iterator[RankedLists]:
-    """Yield the lists in blocks of about a million results, for memory."""
-    offsets = lists.scores.offsets
-    start = 0
-    while start < len(lists):
-        reach = np.searchsorted(offsets, offsets[start] + RESULTS_PER_BLOCK, side="right")
-        stop = max(start + 1, int(reach) - 1)
-        yield lists[start:stop]
-        start = stop
+    """Return an iterator over blocks of about a million results, for memory."""
+    return (lists[start:stop] for start, stop in lists.scores.blocks(RESULTS_PER_BLOCK))

@@ -12,8 +12,9 @@ import numpy as np
 from paretocut.cli import arguments
 from paretocut.cli.terminal import note
 from paretocut.decisions import Cuts
+from paretocut.errors import InvalidParameterError
 from paretocut.io.jsonl import json_line
-from paretocut.io.streams import open_target
+from paretocut.io.streams import open_target, pass_on
 from paretocut.lists import RankedLists
 from paretocut.truncators.choose import Chosen
 
@@ -31,10 +32,18 @@ def add_arguments(parser: ArgumentParser) -> None:
         "print the decisions, one JSON object per query; the run is written only with -o",
         required=False,
     )
+    arguments.option(parser, "--in-place", "write the shortened run over RUN")
     arguments.add_decision(parser)
 
 
 def run(args: Namespace) -> None:
+    if args.in_place:
+        if args.output is not None or args.run == "-":
+            raise InvalidParameterError(
+                "--in-place must come with a file as RUN and without -o, got "
+                + ("-" if args.output is None else f"-o {args.output}")
+            )
+        args.output = args.run
     decider = arguments.chosen(args)
     arguments.in_blocks(args, [(args.run, not args.distances)], partial(_cut, args, decider))
 
@@ -52,6 +61,7 @@ def _cut(args: Namespace, decider: Chosen, groups: Iterator[list[RankedLists]]) 
                     found.extend(cuts.warnings)
                     if args.json:
                         out.writelines(map(json_line, _rows(block, cuts)))
+                        pass_on(out)
                     yield block.truncate(cuts.k)
 
         arguments.write_run(args, args.run, shortened(), found)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import dataclasses
+import re
 import sys
 import warnings
 from argparse import ArgumentParser, Namespace
@@ -20,6 +22,7 @@ from paretocut.evaluation import Evaluation, evaluate
 from paretocut.fusion import Fusion, QueryCoverageWarning
 from paretocut.lists import FloatArray, RankedLists
 from paretocut.truncators import Consensus, Truncator
+from paretocut.truncators.consensus.pretrained import shipped
 
 SUMMARY = "find the best cut-off method for a run with judgements"
 DESCRIPTION = """Learns each method from one part of the queries and cuts the others. Prints, for
@@ -54,7 +57,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     arguments.add_judgements(parser)
     text = f"methods to evaluate (default: {len(_METHODS)}, one of each kind that needs no extra)"
     option(parser, "--methods METHOD", text, nargs="+")
-    text = "metrics to train for and to report (default: f1 penalized_dcg)"
+    text = (
+        "metrics to train for and to report (default: f1 penalized_dcg; f1/collection with --fuse)"
+    )
     option(parser, "--metrics METRIC", text, nargs="+")
     option(parser, "--baseline METHOD", "method to test against (default: the first)")
     option(parser, "--splits N", "random splits", positive_int, default=5)
@@ -81,17 +86,20 @@ def add_arguments(parser: ArgumentParser) -> None:
     spelling = parser.add_mutually_exclusive_group()
     for name in ("json", "markdown", "latex"):
         option(spelling, f"--{name}", f"print the tables as {name}")
+    text = "also write one line for each query, split, method and metric, as CSV"
+    option(parser, "--values FILE", text)
     option(parser, "-q --quiet", "no warnings, no progress bar")
 
 
 def run(args: Namespace) -> None:
     # Bad words are found before any file is read.
-    named = args.metrics or ["f1", "penalized_dcg"]
+    named = args.metrics or ["f1/collection" if args.fuse else "f1", "penalized_dcg"]
     metrics = [pc.metrics.get(metric) for metric in named]
     usual = _DEPTHS if args.reranked else _IN_PART if args.unjudged == "unknown" else _METHODS
     texts = args.methods or usual
     methods = {text: arguments.method_of(text, "--methods", named[0]) for text in texts}
     _check_reranked(args)
+    _check_fused(args)
     names = arguments.short_names([args.run, *args.fuse])
     missing = "empty" if args.fuse else "drop"
     runs = {name: arguments.read_judged(args, x, missing=missing) for name, x in names.items()}
@@ -110,10 +118,15 @@ def run(args: Namespace) -> None:
     }
     if not args.quiet:
         note(f"{len(methods)} methods: {', '.join(methods)}")
+        if any(isinstance(method, Consensus) for method in methods.values()):
+            known = ", ".join(sorted(shipped().values["f1"]))
+            note(f"consensus learned from these before; a table on one flatters it: {known}")
     if args.fuse:
         result = _evaluate_fused(runs, methods, metrics, protocol)
     else:
         result = evaluate(methods, lists, metrics, **protocol)
+    if args.values:
+        _write_values(args.values, result)
     spelling = next((name for name in ("json", "markdown", "latex") if getattr(args, name)), None)
     if spelling is not None:
         text = getattr(result, f"to_{spelling}")()
@@ -121,6 +134,14 @@ def run(args: Namespace) -> None:
         default = _default(args, lists, metrics[0], result.query_ids)
         text = f"{result}\n\n{result.verdict(result.metrics[0], default)}"
     sys.stdout.write(f"{text}\n")
+
+
+def _write_values(path: str, result: Evaluation) -> None:
+    rows = result.to_records()
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def _default(
@@ -141,6 +162,16 @@ def _check_reranked(args: Namespace) -> None:
             )
     if args.cost is not None and not args.reranked:
         raise InvalidParameterError(f"--cost needs --reranked, got {args.cost} alone")
+
+
+def _check_fused(args: Namespace) -> None:
+    # Each run finds other relevant documents: a recall of its own list would compare nothing.
+    listed = [x for x in args.metrics or () if re.fullmatch(r"f[\d.]+|recall", x)]
+    if args.fuse and listed:
+        raise InvalidParameterError(
+            "--metrics must count the relevant documents of the collection with --fuse, because "
+            f"each run finds other ones: f1/collection, for example, got {listed[0]}"
+        )
 
 
 def _reranked(args: Namespace) -> pc.metrics.Metric:

@@ -18,9 +18,9 @@ from paretocut.lists import RankedLists
 
 SUMMARY = "write small files for trying the other commands"
 DESCRIPTION = """Searches some 400 short texts, the docstrings of Python's own functions, and writes
-the results into FOLDER. run.txt and words.txt are TREC runs of the same 24 questions, by vectors
+the results into FOLDER. run.txt and words.txt are TREC runs of the same 50 questions, by vectors
 and by words (BM25), 200 results each; qrels.txt has their judgements, queries.tsv their texts.
-corpus.jsonl and texts.txt have the texts that were searched. unanswered.tsv has 12 questions
+corpus.jsonl and texts.txt have the texts that were searched. unanswered.tsv has 24 questions
 without an answer, unanswered.txt their run. notes.py made them, and searches for more: `python
 notes.py queries.tsv > run.txt`. Existing files are never overwritten."""
 

@@ -18,7 +18,7 @@ from paretocut.cli import arguments
 from paretocut.cli.terminal import report_warnings
 from paretocut.decisions.options import FITTING, check_options
 from paretocut.io.rows import is_utf8
-from paretocut.io.streams import open_target
+from paretocut.io.streams import open_target, pass_on
 from paretocut.lists import FloatArray, RankedLists
 
 _COLUMNS = ("query_id", "rank", "doc_id", "score", "surprise", "pvalue", "evalue")
@@ -58,6 +58,7 @@ def _score(
                 numbers = np.stack([ranked.scores, *of_results])
                 ids = [None] * len(ranked) if ranked.doc_ids is None else ranked.doc_ids.tolist()
                 out.write(lines(ranked.query_id, ids, numbers))
+            pass_on(out)
             found += fits.warnings
     if not args.quiet:
         report_warnings(found, len(found))

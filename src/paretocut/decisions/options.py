@@ -170,7 +170,7 @@ RULES = ("alpha", "evalue", "fdr", "min_surprise")
 """Names of the rules on Surprise scores."""
 
 # Words of other libraries for an option of ours.
-_MEANT = {"k": "max_k", "top_k": "max_k", "limit": "max_k"}
+_MEANT = dict.fromkeys(("k", "n", "top_k", "top_n", "limit", "n_results", "size"), "max_k")
 
 
 class Rule(NamedTuple):

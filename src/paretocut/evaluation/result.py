@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from statistics import NormalDist
@@ -255,11 +256,13 @@ class Evaluation(Drawn):
         """
         caption = (
             f"{metric}: {len(self.query_ids)} test queries, {self.protocol}; "
-            f"{100 * self.confidence:g} % intervals over queries"
+            f"{100 * self.confidence:g} % bootstrap intervals over queries"
         )
         header = ["truncator", "mean", "sd", "interval", "k", "empty"]
         if self.baseline is not None:
-            caption += f"; p against {self.baseline}, Holm-corrected"
+            caption += (
+                f"; p against {self.baseline}: paired sign-flip test over queries, Holm-corrected"
+            )
             header[4:4] = ["gain", "p"]
         lines = [line for line in self.summary if line.metric == metric]
         usable = [line.mean for line in lines if line.truncator not in self.ceiling]
@@ -343,5 +346,14 @@ def _pvalue(value: float | None) -> str:
     return "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
+_TEX = {letter: f"\\{letter}" for letter in "_%&#${}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+}
+
+
 def _tex(cell: str) -> str:
-    return "".join(f"\\{letter}" if letter in "_%&#$" else letter for letter in cell)
+    """Return the cell as LaTeX text; numbers with a sign or "<" are in math mode."""
+    text = "".join(_TEX.get(letter, letter) for letter in cell)
+    return re.sub(r"(?<![\w.])[+<-]\d[\d.]*", r"$\g<0>$", text)

@@ -1,10 +1,10 @@
-"""Fusion of answers: what several searches returned for one question becomes one answer."""
+"""Fusion of answers and frames: what several searches returned becomes one of the same kind."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias, TypedDict
 
 import numpy as np
 
@@ -12,7 +12,10 @@ from paretocut.answers import Answer, direction_of, read
 from paretocut.answers.answer import Path
 from paretocut.errors import InvalidParameterError
 from paretocut.fusion.joining import arms_by_name
-from paretocut.lists import RankedLists
+from paretocut.lists import Ragged, RankedLists, offsets_of
+from paretocut.lists.columns import as_text
+
+Fuse: TypeAlias = Callable[[Mapping[str, RankedLists]], RankedLists]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,79 +62,118 @@ class Fused(list[FusedResult]):
         self.text_of = text_of
 
 
-def fuse_answers(
-    answers: Any,
-    fused: Callable[[Mapping[str, RankedLists]], RankedLists],
-    *,
-    score: Path | Mapping[str, Path] | None,
-    id: Path | Mapping[str, Path] | None,
-    higher_is_better: Mapping[str, bool] | bool | None,
-    who: str,
-) -> Fused | list[Fused]:
-    """Return the answers as one, or one for each query if they are to many queries."""
-    read_as: dict[str, Answer] = {}
-    for name, answer in arms_by_name(answers, who).items():
-        if isinstance(answer, RankedLists):
-            raise InvalidParameterError(
-                f"lists must all be RankedLists or all be answers, got RankedLists as {name}",
-                who=who,
-            )
+class About(TypedDict, total=False):
+    """Where things are in answers and frames, for all searches or by name."""
+
+    query: str | None
+    score: Path | Mapping[str, Path] | None
+    id: Path | Mapping[str, Path] | None
+    higher_is_better: Mapping[str, bool] | bool | None
+
+
+def fused(answers: Any, fuse: Fuse, who: str, about: About) -> Any:
+    """Return ranked lists, answers or frames as one of the same kind."""
+    lists, build = _prepared(answers, who, about)
+    return build(fuse(lists))
+
+
+def as_ranked(answers: Any, who: str, about: About) -> Any:
+    """Return ranked lists as they are, and answers or frames as ranked lists."""
+    return _prepared(answers, who, about)[0]
+
+
+def _prepared(answers: Any, who: str, about: About) -> tuple[Any, Callable[[RankedLists], Any]]:
+    """Return what is to be fused as ranked lists, and what makes of the fused ones its kind."""
+    arms = arms_by_name(answers, who)
+    ranked = [name for name, arm in arms.items() if isinstance(arm, RankedLists)]
+    if len(ranked) == len(arms):
+        return answers, lambda made: made
+    if ranked:
+        raise InvalidParameterError(
+            f"lists must all be RankedLists or all be answers, got RankedLists as {ranked[0]}",
+            who=who,
+        )
+    up = about.get("higher_is_better")
+    if up is None or isinstance(up, bool):
+        up = {} if up is None else dict.fromkeys(arms, up)
+    query, score, id = about.get("query"), about.get("score"), about.get("id")
+    if query is not None:
+        return _frames(arms, (query, id or "doc_id", score or "score"), up, who)
+    found = _read(arms, score, id, who)
+    names = {name: one.ids(f"{who}: {name}") for name, one in found.items()}
+
+    def build(made: RankedLists) -> Any:
+        together = [_one(found, names, made[i : i + 1], i, who) for i in range(len(made))]
+        return together[0] if all(one.single for one in found.values()) else together
+
+    return _ranked(found, names, up, who), build
+
+
+def _read(arms: Mapping[str, Any], score: Any, id: Any, who: str) -> dict[str, Answer]:
+    """Return the answers of each search, to the same queries."""
+    found = {}
+    for name, arm in arms.items():
         own = score.get(name) if isinstance(score, Mapping) else score
-        read_as[name] = read(answer, score=own, who=f"{who}: {name}")
+        found[name] = read(arm, score=own, who=f"{who}: {name}")
         identity = id.get(name) if isinstance(id, Mapping) else id
         if identity is not None:
-            read_as[name].id = identity
-    counts = {len(one.scores) for one in read_as.values()}
+            found[name].id = identity
+    counts = {len(one.scores) for one in found.values()}
     if len(counts) > 1:
         raise InvalidParameterError(
             f"answers must be to the same queries, got {sorted(counts)} of them", who=who
         )
-    up = higher_is_better
-    if up is None or isinstance(up, bool):
-        up = {} if up is None else dict.fromkeys(read_as, up)
-    together = [_one(read_as, query, fused, up, who) for query in range(counts.pop())]
-    single = all(one.single for one in read_as.values())
-    return together[0] if single else together
+    return found
+
+
+def _ranked(
+    found: Mapping[str, Answer],
+    names: Mapping[str, list[list[str]]],
+    higher_is_better: Mapping[str, bool],
+    who: str,
+) -> dict[str, RankedLists]:
+    """Return the answers of each search as ranked lists."""
+    lists = {}
+    for name, answer in found.items():
+        places = [np.flatnonzero(np.isfinite(scores)) for scores in answer.scores]
+        scores = [values[at] for values, at in zip(answer.scores, places, strict=True)]
+        up = higher_is_better.get(name, answer.higher_is_better)
+        if up is None:
+            up = direction_of(scores, f"{who}: {name}") is not False
+        ids = [[own[i] for i in at] for own, at in zip(names[name], places, strict=True)]
+        lists[name] = RankedLists(scores, doc_ids=ids, higher_is_better=up)
+    return lists
 
 
 def _one(
     answers: Mapping[str, Answer],
+    names: Mapping[str, list[list[str]]],
+    made: RankedLists,
     query: int,
-    fused: Callable[[Mapping[str, RankedLists]], RankedLists],
-    up: Mapping[str, bool],
     who: str,
 ) -> Fused:
-    lists: dict[str, RankedLists] = {}
-    places: dict[str, dict[str, int]] = {}
-    for name, answer in answers.items():
-        scores = answer.scores[query]
-        there = np.flatnonzero(np.isfinite(scores))
-        own = up.get(name, answer.higher_is_better)
-        if own is None:
-            own = direction_of([scores[there]], f"{who}: {name}") is not False
-        ids = [str(one) for one in answer.ids(query, f"{who}: {name}")]
-        lists[name] = RankedLists(
-            [scores[there]], doc_ids=[[ids[i] for i in there]], higher_is_better=own
-        )
-        places[name] = {}
-        for i in there.tolist():
-            places[name].setdefault(ids[i], i)  # the better of two with one id
-    made = fused(lists)
+    """Return the fused answer to one query."""
     assert made.doc_ids is not None
     assert made.parts is not None
-    parts = [{**dict.fromkeys(answers), **own} for own in made.parts.of_list(0)]
+    places: dict[str, dict[str, int]] = {}
+    for name, answer in answers.items():
+        places[name] = {}
+        for i in np.flatnonzero(np.isfinite(answer.scores[query])).tolist():
+            places[name].setdefault(names[name][query][i], i)  # the better of two with one id
     results = [
         FusedResult(
-            id=own,
-            score=float(score),
-            parts=parts[i],
-            results={
+            own,
+            score,
+            {**dict.fromkeys(answers), **parts},
+            {
                 name: answers[name].result(query, at[own])
                 for name, at in places.items()
                 if own in at
             },
         )
-        for i, (own, score) in enumerate(zip(made.doc_ids[0].tolist(), made.scores[0], strict=True))
+        for own, score, parts in zip(
+            made.doc_ids[0].tolist(), made.scores[0].tolist(), made.parts.of_list(0), strict=True
+        )
     ]
 
     def text_of(result: FusedResult) -> str:
@@ -141,11 +183,50 @@ def _one(
     return Fused(results, made, text_of)
 
 
-def are_ranked(lists: Any) -> bool:
-    """Return whether these are ranked lists, or nothing that could be answers."""
-    items: Sequence[Any] = ()
-    if isinstance(lists, Mapping):
-        items = list(lists.values())
-    elif isinstance(lists, (list, tuple)):
-        items = lists
-    return all(isinstance(item, RankedLists) for item in items)
+def _frames(
+    arms: Mapping[str, Any], names: tuple[Any, ...], up: Mapping[str, bool], who: str
+) -> tuple[dict[str, RankedLists], Callable[[RankedLists], Any]]:
+    """Return the lists of frames, and what makes a frame like the first of the fused ones."""
+    place: dict[str, int] = {}
+    columns = {}
+    for arm, frame in arms.items():
+        there = list(getattr(frame, "column_names", getattr(frame, "columns", ())))
+        for argument, name in zip(("query", "id", "score"), names, strict=True):
+            if there.count(name) != 1:
+                raise InvalidParameterError(
+                    f"{argument} must name one column of every frame, got {name!r} and "
+                    f"{', '.join(map(str, there)) or type(frame).__name__} as {arm}",
+                    who=who,
+                )
+        columns[arm] = [frame[name].to_numpy() for name in names]
+        columns[arm][0] = as_text(columns[arm][0], names[0])
+        for one in columns[arm][0].tolist():
+            place.setdefault(one, len(place))
+    lists = {}
+    for arm, (queries, ids, scores) in columns.items():
+        rows = np.array([place[one] for one in queries.tolist()], dtype=np.int64)
+        together = np.argsort(rows, kind="stable")
+        offsets = offsets_of(np.bincount(rows, minlength=len(place)).astype(np.int64))
+        lists[arm] = RankedLists(
+            Ragged(np.asarray(scores, dtype=np.float64)[together], offsets),
+            query_ids=list(place),
+            doc_ids=Ragged(np.asarray(ids)[together], offsets),
+            higher_is_better=up.get(arm, True),
+        )
+
+    def build(made: RankedLists) -> Any:
+        assert made.doc_ids is not None
+        assert made.parts is not None
+        query, id, score = names
+        found = {
+            query: made.query_ids[made.scores.rows].astype(object),
+            id: made.doc_ids.values.astype(object),
+            score: made.scores.values,
+            "rank": made.scores.ranks + 1,
+        }
+        for arm, part, ranks in zip(arms, made.parts.scores, made.parts.ranks, strict=True):
+            found |= {f"{score}_{arm}": part.values, f"rank_{arm}": ranks.values}
+        kind: Any = type(next(iter(arms.values())))
+        return getattr(kind, "from_pydict", kind)(found)
+
+    return lists, build

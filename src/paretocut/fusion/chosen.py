@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 from paretocut.errors import InvalidParameterError
+from paretocut.fusion.answered import About
 from paretocut.fusion.fitted import Fusion
 from paretocut.fusion.joining import FuseLike
 from paretocut.fusion.methods import fuse
 from paretocut.fusion.options import FUSING, FuseOptions
-from paretocut.lists import RankedLists
 from paretocut.schema.files import load_model
 from paretocut.schema.parameters import check
 
@@ -52,10 +52,8 @@ class ChosenFusion:
             )
         return cls(**given, fusion=fusion)
 
-    def fuse(self, lists: FuseLike) -> RankedLists:
+    def fuse(self, lists: FuseLike, **about: Unpack[About]) -> Any:
         """Return one list for each query; see `paretocut.fuse`."""
         if self.fusion is not None:
-            fused: RankedLists = self.fusion.fuse(lists)
-        else:
-            fused = fuse(lists, method=self.method, weights=self.weights, depth=self.depth)
-        return fused
+            return self.fusion.fuse(lists, **about)
+        return fuse(lists, method=self.method, weights=self.weights, depth=self.depth, **about)

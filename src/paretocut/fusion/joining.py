@@ -193,13 +193,13 @@ def _queries(
     """Return the queries of all retrievers, and where each retriever has them, or -1."""
     known: dict[str, int] = {}
     for item, name in zip(lists, names, strict=True):
-        own = item.query_ids.tolist()
-        if len(set(own)) < len(own):
-            again = next(query for query in own if own.count(query) > 1)
-            raise InvalidParameterError(
-                f"the query_ids of {name} must differ, got {again!r} more than once", who=who
-            )
-        for query in own:
+        own: set[str] = set()
+        for query in item.query_ids.tolist():
+            if query in own:
+                raise InvalidParameterError(
+                    f"the query_ids of {name} must differ, got {query!r} more than once", who=who
+                )
+            own.add(query)
             known.setdefault(query, len(known))
     places = []
     for item in lists:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from paretocut.answers.answer import Path
-from paretocut.fusion.answered import are_ranked, fuse_answers
+from paretocut.fusion.answered import About, fused
 from paretocut.fusion.joining import (
     HUGE,
     Affine,
@@ -19,7 +18,7 @@ from paretocut.fusion.joining import (
     joined,
     matched,
 )
-from paretocut.lists import FloatArray
+from paretocut.lists import FloatArray, RankedLists
 from paretocut.schema.parameters import check_choice
 from paretocut.tail import fit_tails
 from paretocut.truncators.consensus import Consensus
@@ -35,36 +34,34 @@ def fuse(
     method: str = "z",
     weights: ArrayLike | None = None,
     depth: int | None = None,
-    score: Path | Mapping[str, Path] | None = None,
-    id: Path | Mapping[str, Path] | None = None,
-    higher_is_better: Mapping[str, bool] | bool | None = None,
+    **about: Unpack[About],
 ) -> Any:
     """Return one list for each query, fused from those of two or more retrievers.
 
     A document that a retriever did not return counts as its last one did. The scores and ranks of
     each retriever are in ``parts``. `RankedLists` give `RankedLists`. Answers give an answer, which
     `paretocut.keep` takes: a list of `paretocut.fusion.FusedResult`, best first, with id, fused
-    score, parts and the results as they came.
+    score, parts and the results as they came. Frames give a frame like the first.
 
     Parameters
     ----------
     lists
-        For each retriever its answer, as `paretocut.keep` takes it (to one query or to many), or
-        its `RankedLists` with ``doc_ids``. A mapping names the retrievers; otherwise they are
-        called "1", "2", ... Each keeps its own direction. Queries of `RankedLists` are matched by
-        id.
+        For each retriever its answer, as `paretocut.keep` takes it (to one query or to many), its
+        frame of pandas, Polars or Arrow with one row per result, or its `RankedLists` with
+        ``doc_ids``. A mapping names the retrievers; otherwise they are called "1", "2", ... Each
+        keeps its own direction. Queries of frames and `RankedLists` are matched by id.
     method
         How scores of different lists are made comparable; see Notes.
     weights
         One number for each retriever, 0 or more; equal by default.
     depth
         Number of results of each list to use; all by default.
-    score, id
-        For answers: where the score and the id of a result are, if that cannot be told: a field, a
-        place or a function, for all retrievers or by name. Equal ids mean the same document.
-    higher_is_better
-        For answers: False for distances, for all of them or by name. By default as the library
-        says, or as the order of the results shows.
+    **about
+        Of answers: ``score`` and ``id``, where these are in a result (a field, a place or a
+        function, for all retrievers or by name), if that cannot be told; equal ids mean the same
+        document. ``higher_is_better``, for all or by name; by default as the library says, or as
+        the order of the results shows. Of frames: ``query``, ``id`` ("doc_id") and ``score``
+        ("score") name columns, and scores are similarities unless ``higher_is_better`` is False.
 
     Warns
     -----
@@ -102,17 +99,17 @@ def fuse(
     >>> [(one.id, one.parts["vectors"]) for one in pc.keep(answer, max_k=1)]
     [('b', {'score': 0.2, 'rank': 1})]
     """
-    if not are_ranked(lists):
-        how: dict[str, Any] = {"method": method, "weights": weights, "depth": depth}
-        about: dict[str, Any] = {"score": score, "id": id, "higher_is_better": higher_is_better}
-        return fuse_answers(lists, lambda ranked: fuse(ranked, **how), who="fuse", **about)
     kind = check_choice(method, METHODS, who="fuse", name="method")
-    retrievers = matched(lists, depth, "fuse")
-    share = checked_weights(weights, len(retrievers.lists), "fuse")
-    if kind == "probability":
-        share = share / share.sum()  # a mean of log-odds is log-odds again
-    parts = [METHODS[kind](one) for one in retrievers.lists]
-    return joined(retrievers, parts, share, times_count=kind in ("isr", "combmnz"))
+
+    def fuse_ranked(ranked: FuseLike) -> RankedLists:
+        retrievers = matched(ranked, depth, "fuse")
+        share = checked_weights(weights, len(retrievers.lists), "fuse")
+        if kind == "probability":
+            share = share / share.sum()  # a mean of log-odds is log-odds again
+        parts = [METHODS[kind](one) for one in retrievers.lists]
+        return joined(retrievers, parts, share, times_count=kind in ("isr", "combmnz"))
+
+    return fused(lists, fuse_ranked, "fuse", about)
 
 
 def _z(one: OneRetriever) -> Affine:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from tempfile import TemporaryFile
 from typing import IO, Any
 
 from paretocut.errors import DataFormatError, require
@@ -31,7 +33,9 @@ def rows_of_batches(source: OpenSource, batches: Callable[[Any], Iterator[Any]])
     file: Any = source.stream
     # Both formats are read from their end, which a pipe or a compressed stream cannot do.
     if not (isinstance(file, (io.BufferedReader, io.BytesIO)) and file.seekable()):
-        file = pyarrow.BufferReader(file.read())
+        file = TemporaryFile()
+        shutil.copyfileobj(source.stream, file)
+        file.seek(0)
     try:
         for batch in batches(file):
             batch.validate(full=True)  # or offsets could point anywhere

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from paretocut.errors import DataFormatError
 from paretocut.io.rows import Row, RowsByLine, check_ids, is_utf8, rows_of, text_lines
-from paretocut.io.streams import NotInBlocks, OpenSource
+from paretocut.io.streams import NotInBlocks, OpenSource, pass_on
 from paretocut.lists import RankedLists
 
 _limit_lock = threading.Lock()
@@ -49,6 +49,10 @@ def table(source: OpenSource) -> tuple[list[str], Iterator[tuple[int, dict[str, 
     """Return the header, and every row by its names with the line it ends on."""
     records = _records(source)
     header = [name.strip() for name in next(records, [])]
+    if twice := [name for name in header if name and header.count(name) > 1]:
+        raise DataFormatError(
+            source.name, 1, f"expected a name for each column, got {twice[0]} more than once"
+        )
     rows = (
         (source.line, dict(zip(header, record, strict=True)))
         for record in records
@@ -86,7 +90,7 @@ def _with_lists(row: Mapping[str, str]) -> Row:
     parsed: dict[str, Any] = dict(row)
     if "doc_ids" in row:
         parsed["doc_ids"] = row["doc_ids"].split()
-    for name, convert in (("scores", _floats), ("relevance", _grades), ("num_relevant", int)):
+    for name, convert in (("scores", _floats), ("relevance", _grades), ("num_relevant", _whole)):
         with suppress(KeyError, ValueError):
             if name in row:
                 parsed[name] = convert(row[name])
@@ -94,7 +98,13 @@ def _with_lists(row: Mapping[str, str]) -> Row:
 
 
 def _floats(text: str) -> NDArray[np.float64]:
+    if "_" in text:  # Python would read 1_0 as 10
+        raise ValueError
     return np.array(text.split(), dtype=np.float64)
+
+
+def _whole(text: str) -> int:
+    return int(text if "_" not in text else "no number")
 
 
 def _grades(text: str) -> NDArray[Any] | list[bool | None]:
@@ -116,7 +126,7 @@ def _as_integers(grades: NDArray[np.float64]) -> NDArray[Any]:
 
 def _one_per_query(source: OpenSource, rows: Iterator[tuple[int, Mapping[str, str]]]) -> RowsByLine:
     """Yield one row per query from rows with one result each, whatever their order."""
-    if source.in_blocks:
+    if source.in_blocks and source.again:
         raise NotInBlocks(f"{source.name} has one row per result")
     queries: dict[str, dict[str, Any]] = {}
     for line, row in rows:
@@ -129,7 +139,7 @@ def _one_per_query(source: OpenSource, rows: Iterator[tuple[int, Mapping[str, st
             if name == "relevance" and word in _TRUTHS:
                 found["truths"], word = True, str(_TRUTHS[word])
             with suppress(ValueError):
-                value = float(word)
+                value = float(word if "_" not in word else "no number")
             if not (math.isfinite(value) or (name == "relevance" and not word)):
                 raise DataFormatError(
                     source.name, line, f"{name} must be a finite number, got {row[name]!r}"
@@ -163,6 +173,7 @@ def write(out: IO[bytes], blocks: Iterable[RankedLists], delimiter: str = ",") -
                 else item
                 for item in row.values()
             )
+        pass_on(out)
 
 
 def _are_lines(ids: list[str]) -> bool:

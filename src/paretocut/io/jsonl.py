@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import IO, Any
 
 from paretocut.io.rows import RowsByLine, check_ids, is_utf8, json_object, rows_of, text_lines
-from paretocut.io.streams import OpenSource
+from paretocut.io.streams import OpenSource, pass_on
 from paretocut.lists import RankedLists
 
 
@@ -21,6 +21,7 @@ def write(out: IO[bytes], blocks: Iterable[RankedLists]) -> None:
     for lists in blocks:
         check_ids(lists, _WHOLE, _WHOLE)
         out.writelines(map(json_line, rows_of(lists)))
+        pass_on(out)
 
 
 def _come_back(ids: list[str]) -> bool:

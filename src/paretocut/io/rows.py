@@ -68,6 +68,8 @@ class RowGatherer:
             ids = _ids(row["doc_ids"])
             if ids is None or len(ids) != n:
                 raise refuse("doc_ids", f"a list of {n} strings or integers", row["doc_ids"])
+            if len(set(ids.tolist())) < len(set(row["doc_ids"])):  # 1 and "1"
+                raise refuse("doc_ids", "different as text", row["doc_ids"])
             self._optional["doc_ids"].append(ids)
         if "relevance" in given:
             grades = self._grades(row["relevance"])
@@ -144,8 +146,7 @@ def finite_numbers(items: object, kinds: str) -> NDArray[Any] | None:
 
 def text_lines(source: OpenSource) -> Iterator[str]:
     """Yield the lines of a text file and keep count of them."""
-    for line in source.stream:
-        source.line += 1
+    for line in source.lines():
         try:
             yield line.decode("utf-8-sig" if source.line == 1 else "utf-8")
         except UnicodeDecodeError as error:

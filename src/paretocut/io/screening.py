@@ -117,7 +117,8 @@ def read_screening(source: Source) -> Screening:
 
 def _rows(source: OpenSource) -> Iterator[tuple[int, list[str]]]:
     """Yield every row with the line it ends on, the header first."""
-    data = source.stream.read()
+    data = source.stream.read(source.max_list_bytes + 1)
+    source.check_size(len(data))
     if data.startswith(_WORKBOOKS):
         problem = "expected text, got a workbook; in the spreadsheet, use Save As and choose CSV"
         raise DataFormatError(source.name, 1, problem)

@@ -83,6 +83,7 @@ def read_lists(
     unjudged: Literal["nonrelevant", "unknown"] = "nonrelevant",
     higher_is_better: bool = True,
     max_bytes: int | None = None,
+    max_list_bytes: int | None = None,
 ) -> RankedLists:
     """Return the ranked lists of a file of any known format.
 
@@ -101,6 +102,8 @@ def read_lists(
         False for distances.
     max_bytes
         Refuse a file that is larger than this once decompressed; for files from strangers.
+    max_list_bytes
+        Refuse a line of JSONL or CSV larger than this; 128 MiB by default.
 
     Raises
     ------
@@ -121,7 +124,7 @@ def read_lists(
             source, min_grade=min_grade, higher_is_better=higher_is_better, max_bytes=max_bytes
         )
     else:
-        with open_source(source, max_bytes) as opened:
+        with open_source(source, max_bytes, max_list_bytes) as opened:
             reader = _READERS[chosen](opened)
             (lists,) = _gathered(opened, reader, higher_is_better, min_grade)
     return judge_lists(lists, qrels, "read_lists", min_grade, missing, unjudged, max_bytes)
@@ -133,12 +136,14 @@ def read_blocks(
     *,
     higher_is_better: bool = True,
     max_bytes: int | None = None,
+    max_list_bytes: int | None = None,
 ) -> Iterator[RankedLists]:
     """Yield the lists of a file in blocks, so that memory does not grow with the file.
 
-    NotInBlocks is raised when a query goes on after its block has ended.
+    A pipe that pauses gives what it has. NotInBlocks is raised when a query goes on after its block
+    has ended.
     """
-    with open_source(source, max_bytes) as opened:
+    with open_source(source, max_bytes, max_list_bytes) as opened:
         if format != "trec":
             opened.in_blocks = True
             yield from _gathered(opened, _READERS[format](opened), higher_is_better)
@@ -162,7 +167,7 @@ def _gathered(
     with closing(reader) as rows:
         for line, row in rows:
             gatherer.add(line, row)
-            if source.in_blocks and gatherer.results >= BLOCK_RESULTS:
+            if source.in_blocks and (gatherer.results >= BLOCK_RESULTS or source.paused):
                 yield gatherer.build(higher_is_better=higher_is_better)
                 blocks += 1
     if gatherer.rows or not blocks:

@@ -31,10 +31,13 @@ from paretocut.io.streams import (
     Target,
     open_source,
     open_target,
+    pass_on,
 )
 from paretocut.lists import IntArray, Ragged, RankedLists
 from paretocut.lists.columns import as_text, code_points
 from paretocut.schema.parameters import check_bool, check_choice
+
+_LONG_LINE = 1 << 17  # more than the kernel takes
 
 
 class CoverageWarning(UserWarning):
@@ -331,6 +334,7 @@ def write_run(out: IO[bytes], blocks: Iterable[RankedLists], tag: str = "paretoc
             )
             if not len(ids):
                 empty.append(query_id)
+        pass_on(out)
     return empty
 
 
@@ -445,10 +449,12 @@ def run_in_blocks(source: OpenSource, higher_is_better: bool) -> Iterator[Ranked
     text, lines, more = b"", 0, True
     while more:
         # As much again as there is: a list of many blocks is looked at a few times only.
-        chunk = source.stream.read(max(CHUNK_BYTES, len(text)))
-        more = bool(chunk)
+        chunk, more = source.chunk(max(CHUNK_BYTES, len(text)))
         text += chunk
-        end = _last_query(text) if more else len(text)
+        endless = len(text) > _LONG_LINE and b"\n" not in text  # which the kernel refuses
+        end = _last_query(text) if more and not endless else len(text)
+        source.line = lines
+        source.check_size(len(text) - end)
         if end or not more:
             try:
                 found = _read(source, [b"\n"[:lines], text[:end]], negate=not higher_is_better)

@@ -120,7 +120,8 @@ def encode(value: Any, *, who: str, name: str) -> Any:
 def _packed(array: NDArray[Any], who: str, name: str) -> dict[str, Any]:
     if array.size <= _READABLE:
         items = encode(array.tolist(), who=who, name=name)
-        return {"$array": items, "dtype": array.dtype.str}
+        shape = {} if array.size else {"shape": list(array.shape)}  # lists cannot say (0, 4)
+        return {"$array": items, "dtype": array.dtype.str, **shape}
     data = base64.b64encode(np.ascontiguousarray(array).tobytes()).decode("ascii")
     return {"$array": data, "dtype": array.dtype.str, "shape": list(array.shape)}
 
@@ -149,11 +150,11 @@ def _unpacked(items: Any, about: Mapping[str, Any]) -> NDArray[Any]:
     if about["dtype"] not in _DTYPES:
         raise ValueError(f"an array must hold numbers, got {about['dtype']!r:.60}")
     wanted = np.dtype(about["dtype"])
+    shape = tuple(about.get("shape", ()))
+    if not all(type(size) is int and size >= 0 for size in shape):
+        raise ValueError(f"an array must have sizes, got {about['shape']!r:.60}")
     if isinstance(items, str):
         data = base64.b64decode(items, validate=True)
-        shape = tuple(about["shape"])
-        if not all(type(size) is int and size >= 0 for size in shape):
-            raise ValueError(f"an array must have sizes, got {about['shape']!r:.60}")
         # A copy, so that it may be written to.
         return np.frombuffer(data, dtype=wanted).reshape(shape).astype(wanted.newbyteorder("="))
     found = np.asarray(decode(items))
@@ -161,7 +162,8 @@ def _unpacked(items: Any, about: Mapping[str, Any]) -> NDArray[Any]:
         raise ValueError(f"an array must hold numbers, got {found.dtype}")
     if found.size and wanted.kind in "iu" and found.dtype.kind == "f":
         raise ValueError("an array of integers must hold integers, got other numbers")
-    return found.astype(wanted.newbyteorder("="))
+    whole = found.astype(wanted.newbyteorder("="))
+    return whole.reshape(shape) if shape else whole
 
 
 def read_whole(path: str | os.PathLike[str]) -> bytes:
@@ -182,6 +184,14 @@ def read_whole(path: str | os.PathLike[str]) -> bytes:
         raise DataFormatError(str(path), 1, "expected a file, got a folder, a pipe or a device")
     with open(number, "rb") as file:
         return file.read()
+
+
+def shipped(name: str) -> dict[str, Any]:
+    """Return the content of a JSON file of the package's data."""
+    from importlib.resources import files  # costs as much to import as all of the package
+
+    content: dict[str, Any] = json.loads((files("paretocut") / "data" / name).read_bytes())
+    return content
 
 
 def _refuse(constant: str) -> float:

@@ -135,7 +135,7 @@ def _chosen(
 
 
 def _model(who: str, name: str, given: Any, spelt: Callable[[str], str]) -> Truncator | Background:
-    """Return what an option names: a truncator, or a background."""
+    """Return the truncator or the background that an option names."""
     kinds: tuple[type[Truncator] | type[Background], ...] = (Truncator, Background)
     wanted, found = "a truncator, a background", given
     if name == "background":
@@ -144,11 +144,23 @@ def _model(who: str, name: str, given: Any, spelt: Callable[[str], str]) -> Trun
         wanted += ", the words for a method"
         if isinstance(given, str) and given.partition(":")[0] in names():
             return from_text(given)
+        if (
+            isinstance(given, str)
+            and given.replace("_", "").isalpha()
+            and not os.path.exists(given)
+        ):
+            raise InvalidParameterError(
+                f"{spelt(name)} must be one of the methods {', '.join(names())} or the path of a "
+                f"saved model, got {given!r}",
+                who=who,
+            )
     if isinstance(given, (str, os.PathLike)):
         found = load_model(given, "truncator", "background")
     if isinstance(found, kinds):
         return found
     where = "" if found is given else f" in {os.fspath(given)}"
+    if isinstance(found, type) and issubclass(found, kinds):
+        where = f", the class: write {found.__name__}()"
     raise InvalidParameterError(
         f"{spelt(name)} must be {wanted} or the path of a saved one, "
         f"got {type(found).__name__}{where}",
@@ -171,7 +183,7 @@ def cut(
 
     By default the scores alone decide, through an untrained `paretocut.truncators.Consensus`.
     ``expect`` improves on that. A rule keeps the results that are unlikely to be chance. A
-    truncator uses what it has learned.
+    truncator decides as it has learned to.
 
     Parameters
     ----------

@@ -66,23 +66,16 @@ def _type_of(kind: Kind) -> Any:
     if isinstance(kind, Whole):
         return Annotated[int, Meta(extra_json_schema={"minimum": kind.low})]
     if isinstance(kind, Real):
-        bounds = {"minimum": kind.low, "exclusiveMinimum": kind.above}
-        bounds |= {"exclusiveMaximum": kind.below}
-        known = {name: at for name, at in bounds.items() if at is not None and math.isfinite(at)}
+        bounds = (kind.low, kind.above, kind.below)
+        named = zip(("minimum", "exclusiveMinimum", "exclusiveMaximum"), bounds, strict=True)
+        known = {name: at for name, at in named if at is not None and math.isfinite(at)}
         return Annotated[float, Meta(extra_json_schema=known)]
     return _type_of(Text(tuple(EXPECT))) | _type_of(Real(above=0))
 
 
 def _with(options: Mapping[str, Option]) -> Any:
     """Return a body with these options; null stands for an option that is not given."""
-    fields = [
-        (
-            name,
-            Annotated[_type_of(kind) | None, Meta(description=f"{about[0].upper()}{about[1:]}.")],
-            None,
-        )
-        for name, (kind, _, about) in options.items()
-    ]
+    fields = [(name, _type_of(option.kind) | None, None) for name, option in options.items()]
     return msgspec.defstruct("Options", fields, bases=(Body,))
 
 
@@ -90,50 +83,36 @@ _Fitting: Any = _with(FITTING)
 _Deciding: Any = _with(OPTIONS)
 _Fusing: Any = _with({name: FUSING[name] for name in ("method", "depth")})
 
-_Scores = Annotated[list[float] | None, Meta(description="Scores of one list, in any order.")]
-_Lists = Annotated[list[list[float]] | None, Meta(description="Scores of each list.")]
-_Up = Annotated[bool, Meta(description="False for distances.")]
-
 
 class Deciding(_Deciding):
     """Who decides, at most one, and the bounds on the number kept."""
 
-    model: Annotated[str | None, Meta(description="Name of a model of the service.")] = None
-    method: Annotated[
-        str | None,
-        Meta(description="A method, as on the command line: largest_gap, minmax:threshold=0.5."),
-    ] = None
+    model: str | None = None
+    method: str | None = None
 
 
 class CutOptions(Deciding):
     """Who decides, in which direction the scores go, and whether reasons come back."""
 
-    higher_is_better: Annotated[
-        bool | None,
-        Meta(description="False for distances; by default as the model was fitted, or else true."),
-    ] = None
-    explain: Annotated[bool, Meta(description="False leaves reason and warnings out: faster.")] = (
-        True
-    )
+    higher_is_better: bool | None = None
+    explain: bool = True
 
 
 class CutRequest(CutOptions):
     """One list (`scores`) or several (`lists`)."""
 
-    scores: _Scores = None
-    lists: _Lists = None
-    query: Annotated[
-        str | None, Meta(description="Text of the query, for models that need it.")
-    ] = None
-    queries: Annotated[list[str] | None, Meta(description="The same for each of the lists.")] = None
+    scores: list[float] | None = None
+    lists: list[list[float]] | None = None
+    query: str | None = None
+    queries: list[str] | None = None
 
 
 class ScoreRequest(_Fitting):
     """One list (`scores`) or several (`lists`)."""
 
-    scores: _Scores = None
-    lists: _Lists = None
-    higher_is_better: _Up = True
+    scores: list[float] | None = None
+    lists: list[list[float]] | None = None
+    higher_is_better: bool = True
 
 
 class RetrieverList(Body):
@@ -141,7 +120,7 @@ class RetrieverList(Body):
 
     ids: list[str]
     scores: list[float]
-    higher_is_better: _Up = True
+    higher_is_better: bool = True
 
 
 class FuseRequest(_Fusing):
@@ -149,16 +128,15 @@ class FuseRequest(_Fusing):
 
     retrievers: dict[str, RetrieverList] | None = None
     queries: list[dict[str, RetrieverList]] | None = None
-    weights: Annotated[dict[str, float] | None, Meta(description="One for each retriever.")] = None
-    fusion: Annotated[str | None, Meta(description="Name of a fusion of the service.")] = None
-    cut: Annotated[
-        Deciding | None, Meta(description="Cut the fused lists; {} is the default cut.")
-    ] = None
+    weights: dict[str, float] | None = None
+    fusion: str | None = None
+    cut: Deciding | None = None
 
 
 # Values by query and document are checked later: msgspec would not name the document.
 _Score = Annotated[Any, Meta(extra_json_schema={"type": "number"})]
 _Grade = Annotated[Any, Meta(extra_json_schema={"type": "integer"})]
+_METHODS = ("global_k", "minmax", "consensus", "surprise", "largest_gap")
 
 
 class EvaluateRequest(Body):
@@ -166,17 +144,15 @@ class EvaluateRequest(Body):
 
     run: str | dict[str, dict[str, _Score]]
     qrels: str | dict[str, dict[str, _Grade]]
-    methods: Annotated[tuple[str, ...], Meta(min_length=1, max_length=30)] = (
-        *("global_k", "minmax", "consensus", "surprise", "largest_gap"),
-    )
+    methods: Annotated[tuple[str, ...], Meta(min_length=1, max_length=30)] = _METHODS
     metrics: Annotated[tuple[str, ...], Meta(min_length=1, max_length=8)] = ("f1", "penalized_dcg")
-    baseline: Annotated[str | None, Meta(description="One of the methods, to test against.")] = None
+    baseline: str | None = None
     splits: Annotated[int, Meta(ge=1, le=20)] = 5
     train: Annotated[float, Meta(gt=0, lt=1)] = 0.8
     folds: Annotated[int, Meta(ge=2, le=20)] | None = None
     seed: Annotated[int, Meta(ge=0)] = 0
     min_grade: float = 1
-    higher_is_better: _Up = True
+    higher_is_better: bool = True
 
 
 # Answers. They are only described here: the library returns plain values, which are sent as such.
@@ -185,26 +161,14 @@ class EvaluateRequest(Body):
 class Decision(Struct):
     """How many results of a list to keep, and why."""
 
-    k: Annotated[int, Meta(description="Number of results kept; 0 is a possible answer.")]
-    n: Annotated[int, Meta(description="Number of results in the list.")]
-    indices: Annotated[
-        list[int], Meta(description="Positions of the kept results in your list, best first.")
-    ]
-    nearest: Annotated[
-        list[int], Meta(description="Positions of the best three that were not kept.")
-    ]
-    chance: Annotated[
-        float | None,
-        Meta(
-            description="Share of queries without an answer whose best score is as high; null "
-            "without a gate."
-        ),
-    ]
-    method: Annotated[str, Meta(description="Who decided, with parameters.")]
-    reason: Annotated[str, Meta(description="One sentence, unless explain is false.")] = ""
-    warnings: Annotated[
-        list[str], Meta(description="Names of warnings, unless explain is false.")
-    ] = []
+    k: int
+    n: int
+    indices: list[int]
+    nearest: list[int]
+    chance: float | None
+    method: str
+    reason: str = ""
+    warnings: list[str] = []
 
 
 class Tail(Struct):
@@ -212,12 +176,12 @@ class Tail(Struct):
 
     shape: float
     scale: float
-    threshold: Annotated[float, Meta(description="Score at which the tail begins.")]
-    lower: Annotated[int, Meta(description="First of the ascending scores that were fitted.")]
-    upper: Annotated[int, Meta(description="The one after the last.")]
-    cvm: Annotated[float | None, Meta(description="Cramer-von-Mises statistic of the fit.")]
-    gof_pvalue: Annotated[float | None, Meta(description="P-value of that statistic.")]
-    transform: Annotated[str, Meta(description="Scale on which the tail was fitted.")]
+    threshold: float
+    lower: int
+    upper: int
+    cvm: float | None
+    gof_pvalue: float | None
+    transform: str
 
 
 class ScoredList(Struct):
@@ -255,25 +219,22 @@ class FusedList(Struct):
 class EvaluationAnswer(Struct):
     """How well each method cuts lists it has not learned from."""
 
-    protocol: Annotated[str, Meta(description="How lists were divided, in words.")]
+    protocol: str
     baseline: str | None
     confidence: float
     resamples: int
     seed: int
     queries: int
     summary: list[Summary]
-    left_out: Annotated[
-        dict[str, int],
-        Meta(description="How many queries only the run has, and how many only the qrels."),
-    ]
+    left_out: dict[str, int]
 
 
 class Problem(Struct):
-    """Why a request was refused."""
+    """Why a request was refused: `code` is for programs, `message` for people."""
 
     status: int
-    code: Annotated[str, Meta(description="For programs.")]
-    message: Annotated[str, Meta(description="For people.")]
+    code: str
+    message: str
 
 
 class ErrorAnswer(Struct):
@@ -283,8 +244,8 @@ class ErrorAnswer(Struct):
 
 
 class Health(Struct):
-    """The service is up."""
+    """The service is up; `models` are those loaded at the start."""
 
+    status: Literal["ok"]
     version: str
-    models: Annotated[list[str], Meta(description="Models and fusions loaded at the start.")]
-    status: Literal["ok"] = "ok"
+    models: list[str]

@@ -46,7 +46,8 @@ def _fused(service: Service, wanted: FuseRequest, lists: dict[str, RankedLists])
         options["weights"] = list(_in_order(wanted.weights, lists).values())
     fusion = None if wanted.fusion is None else service.models.fusion(wanted.fusion)
     how = ChosenFusion.of("fuse", {**options, "fusion": fusion})
-    return how.fuse(lists if fusion is None else _in_order(lists, fusion.names_))
+    fused: RankedLists = how.fuse(lists if fusion is None else _in_order(lists, fusion.names_))
+    return fused
 
 
 def _by_retriever(

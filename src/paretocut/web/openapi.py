@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from importlib.metadata import version
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -22,39 +21,43 @@ from paretocut.web.scoring import score
 VERSION = version("paretocut")
 """Of the service, which is that of the library."""
 
-
-class _Post(NamedTuple):
-    summary: str
-    work: Callable[..., Any]
-    body: type
-    answer: Any
-
-
-_POSTS = {
-    "/v1/cut": _Post(
-        "How many results to keep, and why",
-        cut,
-        bodies.CutRequest,
-        bodies.Decision | list[bodies.Decision],
+# Summary, work, body, answer.
+_POSTS: dict[str, tuple[str, Any, Any, Any]] = {
+    "/v1/cut": ("How many results to keep, and why", cut, bodies.CutRequest, bodies.Decision),
+    "/v1/score": (
+        *("Surprise, p-value and E-value of each result", score),
+        *(bodies.ScoreRequest, bodies.ScoredList),
     ),
-    "/v1/score": _Post(
-        "Surprise, p-value and E-value of each result",
-        score,
-        bodies.ScoreRequest,
-        bodies.ScoredList | list[bodies.ScoredList],
+    "/v1/fuse": (
+        *("One list of several retrievers' lists, cut or not", fuse_lists),
+        *(bodies.FuseRequest, bodies.FusedList),
     ),
-    "/v1/fuse": _Post(
-        "One list of several retrievers' lists, cut or not",
-        fuse_lists,
-        bodies.FuseRequest,
-        bodies.FusedList | list[bodies.FusedList],
+    "/v1/evaluate": (
+        *("Methods compared on a judged run", compare),
+        *(bodies.EvaluateRequest, bodies.EvaluationAnswer),
     ),
-    "/v1/evaluate": _Post(
-        "Methods compared on a judged run",
-        compare,
-        bodies.EvaluateRequest,
-        bodies.EvaluationAnswer,
-    ),
+}
+_OPTIONS = dict.fromkeys(("CutOptions", "CutRequest", "Deciding", "ScoreRequest"), OPTIONS)
+_OPTIONS["FuseRequest"] = FUSING
+_ABOUT = {
+    "baseline": "one of the methods, to test against",
+    "chance": "share of queries without an answer whose best score is as high; null without a gate",
+    "cut": "cut the fused lists; {} is the default cut",
+    "explain": "false leaves reason and warnings out: faster",
+    "fusion": "name of a fusion of the service",
+    "higher_is_better": "false for distances; by default as the model was fitted, or else true",
+    "indices": "positions of the kept results in your list, best first",
+    "k": "number of results kept; 0 is a possible answer",
+    "left_out": "how many queries only the run has, and how many only the qrels",
+    "lists": "scores of each list",
+    "method": "a method, as on the command line: largest_gap, minmax:threshold=0.5",
+    "Decision.method": "who decided",
+    "model": "name of a model of the service",
+    "n": "number of results in the list",
+    "nearest": "positions of the best three that were not kept",
+    "CutRequest.queries": "text of each query, for models that need it",
+    "query": "text of the query, for models that need it",
+    "scores": "scores of one list, in any order",
 }
 _ERRORS = (400, 401, 408, 413, 415, 422, 429, 500, 503)
 _HEADERS = {401: "WWW-Authenticate", 429: "Retry-After", 503: "Retry-After"}
@@ -75,73 +78,72 @@ _EXAMPLES: dict[str, Any] = {
         "folds": 2,
     },
 }
-_ONE_OF = {
-    "CutRequest": ("scores", "lists"),
-    "ScoreRequest": ("scores", "lists"),
-    "FuseRequest": ("retrievers", "queries"),
-}
+_EITHER = {"scores": "lists", "retrievers": "queries"}
 
 
 def description(*, secured: bool) -> dict[str, Any]:
     """Return the description; a ``secured`` service asks for a token."""
-    posts = _POSTS.values()
-    kinds = [
-        *(post.body for post in posts),
-        *(post.answer for post in posts),
-        *(bodies.CutOptions, bodies.Health, bodies.ErrorAnswer),
-    ]
-    references, schemas = msgspec.json.schema_components(
-        kinds, ref_template="#/components/schemas/{name}"
-    )
-    schema_of = dict(zip(map(repr, kinds), references, strict=True))
+    kinds = [kind for post in _POSTS.values() for kind in post[2:]]
+    kinds += [bodies.CutOptions, bodies.Health, bodies.ErrorAnswer]
+    _, schemas = msgspec.json.schema_components(kinds, ref_template=_ref("{name}")["$ref"])
     for name, schema in schemas.items():
-        for field, about in schema.get("properties", {}).items():
-            if name in _EXAMPLES and field in (known := {**FUSING, **OPTIONS}):
-                about["default"] = known[field].default
+        known = _OPTIONS.get(name, {})
+        for field, about in schema["properties"].items():
+            words = _ABOUT.get(f"{name}.{field}") or _ABOUT.get(field)
+            if field in known:
+                about["default"], words = known[field].default, known[field].help
+            if words is not None:
+                about["description"] = f"{words[0].upper()}{words[1:]}."
     for name, example in _EXAMPLES.items():
         schemas[name]["examples"] = [example]
-        if name in _ONE_OF:
-            schemas[name]["oneOf"] = [{"required": [one]} for one in _ONE_OF[name]]
-    stream_options = schemas.pop("CutOptions")["properties"]
+        for one, many in _EITHER.items():
+            if one in schemas[name]["properties"]:
+                schemas[name]["oneOf"] = [{"required": [one]}, {"required": [many]}]
+    options = schemas.pop("CutOptions")["properties"]
+    health = _answered("application/json", {"schema": _ref("Health")})
+    metrics = _answered("text/plain", {}) | _errors(401, 500)
     paths: dict[str, Any] = {
-        "/healthz": _get("Say that the service is up.", "application/json", {}),
-        "/metrics": _get("Return the metrics, for Prometheus.", "text/plain", {}, 401, 500),
+        "/healthz": {
+            "get": {
+                "description": "Say that the service is up.",
+                "responses": health,
+                "security": [],
+            }
+        },
+        "/metrics": {
+            "get": {"description": "Return the metrics, for Prometheus.", "responses": metrics}
+        },
     }
-    paths["/healthz"]["get"]["security"] = []
-    health = {"schema": schema_of[repr(bodies.Health)]}
-    paths["/healthz"]["get"]["responses"]["200"]["content"]["application/json"] = health
-    for path, post in _POSTS.items():
-        asked = {"application/json": {"schema": schema_of[repr(post.body)]}}
-        answer = {"application/json": {"schema": schema_of[repr(post.answer)]}}
+    for path, (summary, work, body, answer) in _POSTS.items():
+        taken = {"application/json": {"schema": _ref(body.__name__)}}
+        result: dict[str, Any] = _ref(answer.__name__)
+        if path != "/v1/evaluate":
+            result = {"anyOf": [result, {"type": "array", "items": result}]}
         operation: dict[str, Any] = {
-            "summary": post.summary,
-            "description": inspect.getdoc(post.work),
-            "operationId": post.work.__name__,
-            "requestBody": {"required": True, "content": asked},
-            "responses": {"200": {"description": "answered", "content": answer}, **_errors()},
+            "summary": summary,
+            "description": inspect.getdoc(work),
+            "operationId": work.__name__,
+            "requestBody": {"required": True, "content": taken},
+            "responses": _answered("application/json", {"schema": result}) | _errors(*_ERRORS),
         }
         if path == "/v1/cut":
-            asked[ARROW] = answer[ARROW] = {"schema": {"type": "string", "format": "binary"}}
+            stream = taken[ARROW] = {"schema": {"type": "string", "format": "binary"}}
+            operation["responses"]["200"]["content"][ARROW] = stream
             operation["parameters"] = [
                 {
-                    "name": name,
-                    "in": "query",
-                    "required": False,
+                    **{"name": name, "in": "query", "required": False},
                     "description": f"For a body of type {ARROW}.",
-                    "schema": _without_null(schema),
+                    "schema": _without_null(option),
                 }
-                for name, schema in stream_options.items()
+                for name, option in options.items()
             ]
         paths[path] = {"post": operation}
+    about = "How many results of a ranked list to return, or none."
     described: dict[str, Any] = {
         "openapi": "3.1.0",
-        "info": {
-            "title": "paretocut",
-            "summary": "How many results of a ranked list to return, or none.",
-            "version": VERSION,
-        },
+        "info": {"title": "paretocut", "summary": about, "version": VERSION},
         "paths": paths,
-        "components": {"schemas": dict(sorted(schemas.items()))},
+        "components": {"schemas": schemas},
     }
     if secured:
         described["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
@@ -149,25 +151,22 @@ def description(*, secured: bool) -> dict[str, Any]:
     return described
 
 
-def _get(about: str, kind: str, content: dict[str, Any], *statuses: int) -> dict[str, Any]:
-    good = {"description": "answered", "content": {kind: content}}
-    own = {"description": about, "responses": {"200": good, **_errors(statuses)}}
-    return {"get": own}
+def _ref(name: str) -> dict[str, str]:
+    return {"$ref": f"#/components/schemas/{name}"}
 
 
-def _errors(statuses: tuple[int, ...] = _ERRORS) -> dict[str, Any]:
-    """Return the descriptions of these errors; without any, of all that a body can cause."""
+def _answered(kind: str, content: dict[str, Any]) -> dict[str, Any]:
+    return {"200": {"description": "answered", "content": {kind: content}}}
+
+
+def _errors(*statuses: int) -> dict[str, Any]:
+    """Return the descriptions of these errors."""
     found: dict[str, Any] = {}
     for status in statuses:
         code, message = CODES[status]
-        content = {
-            "schema": {"$ref": "#/components/schemas/ErrorAnswer"},
-            "example": {"error": {"status": status, "code": code, "message": message}},
-        }
-        found[str(status)] = {
-            "description": code.replace("_", " "),
-            "content": {"application/json": content},
-        }
+        example = {"error": {"status": status, "code": code, "message": message}}
+        content = {"application/json": {"schema": _ref("ErrorAnswer"), "example": example}}
+        found[str(status)] = {"description": code.replace("_", " "), "content": content}
         if status in _HEADERS:
             found[str(status)]["headers"] = {_HEADERS[status]: {"schema": {"type": "string"}}}
     return found

@@ -1,0 +1,1 @@
+"""One test with frozen constants, on collections that nothing was chosen on."""
