@@ -53,8 +53,6 @@ def gate_code(run: Exploration, key: str, threshold: float) -> dict[str, Any]:
         mean=float(answered.mean()),
         spread=max(float(answered.std()), 1e-9),
         threshold=sign * threshold,
-        lost=float(np.mean(answered < sign * threshold)),
-        passed=float(np.mean(none >= sign * threshold)),
     )
     background = Background(*law, higher_is_better=sign > 0, groups=groups)
     base = Consensus() if isinstance(method.truncator, Gated) else method.truncator
