@@ -28,8 +28,6 @@ _STATE: dict[str, Kind] = {
     "mean": Real(),
     "spread": Real(above=0),
     "threshold": Real(),
-    "lost": Real(0, 1),
-    "passed": Real(0, 1),
 }
 
 
@@ -39,8 +37,7 @@ class Groups:
 
     ``share`` of the queries have no answer; their best scores have ``null_mean`` and
     ``null_spread``, those of the others ``mean`` and ``spread``. Best scores from ``threshold`` on
-    count as answers; then ``lost`` of the answerable queries get nothing, and ``passed`` of the
-    others get results.
+    count as answers.
 
     This is Efron's model of two groups with an empirical null. Questions off the topic of the
     index score a little below or above nonsense, so nonsense is only a first guess at the first
@@ -60,8 +57,6 @@ class Groups:
     mean: float
     spread: float
     threshold: float
-    lost: float
-    passed: float
 
     @classmethod
     def fit(cls, tops: FloatArray, nonsense: FloatArray, *, unanswered: float = 0.05) -> Groups:
@@ -100,12 +95,9 @@ class Groups:
         grid = np.linspace(law[1], law[3] + law[4], 500)
         errors = _above(grid, law[1], law[2]) + 1 - _above(grid, law[3], law[4])
         threshold = float(grid[np.argmin(errors)])
-        answered = 1 - null
         if law[0] < _CLEAN:
-            threshold = min(threshold, _quantile(log, answered, _LOST))
-        lost = float((answered * (log < threshold)).sum() / answered.sum())
-        passed = float(_above(np.array([threshold]), law[1], law[2])[0])
-        return cls(*map(float, (*law, threshold, lost, passed)))
+            threshold = min(threshold, _quantile(log, 1 - null, _LOST))
+        return cls(*map(float, (*law, threshold)))
 
     def posterior(self, tops: FloatArray) -> FloatArray:
         """Return the probability that queries with these best scores have no answer."""
