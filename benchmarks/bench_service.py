@@ -48,7 +48,6 @@ import paretocut as pc
 from paretocut.tail import limited_threads
 
 LISTS, DEPTH = 1000, 200
-BARS = {"json": 1.5, "short": 1.5, "arrow": 1.3}
 ARROW = "application/vnd.apache.arrow.stream"
 DECIDERS: dict[str, dict[str, Any]] = {"default": {}, "evalue": {"evalue": 0.05}}
 
@@ -298,7 +297,7 @@ def visit(port: int, until: float, counts: Counter[str]) -> None:
         ("not json", 400, "/v1/cut", one[:-9], plain),
         ("not arrow", 400, "/v1/cut", many, ARROW),
         ("wrong option", 422, "/v1/cut", one[:-1] + b', "min_k": -1}', plain),
-        ("not finite", 422, "/v1/cut", b'{"scores": [1, NaN]}', plain),
+        ("not finite", 422, "/v1/cut", b'{"scores": [1, 1e999]}', plain),
         ("no such address", 404, "/v1/nothing", one, plain),
     ]
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
@@ -389,12 +388,11 @@ def main() -> None:
             )
         found["batches"] = batches(port, pid, args.rounds)
         for what, times in found["batches"].items():
-            for kind, bar in BARS.items():
-                ratio = times[kind] / times["engine"]
+            for kind in ("json", "short", "arrow"):
                 print(
-                    f"{what:<24} {kind:<5} {ratio:5.2f} x the engine's "
-                    f"{1e3 * times['engine']:.1f} ms   {'met' if ratio <= bar else 'MISSED'} "
-                    f"(<= {bar:g}); {times[kind] / times['loaded']:.2f} x json.loads + engine",
+                    f"{what:<24} {kind:<5} {times[kind] / times['engine']:5.2f} x the engine's "
+                    f"{1e3 * times['engine']:.1f} ms; {times[kind] / times['loaded']:.2f} x "
+                    "json.loads + engine",
                     flush=True,
                 )
         found["soak"] = soak(port, pid, args.soak)

@@ -34,7 +34,7 @@ from paretocut.lists import Ragged
 from paretocut.truncators import GlobalK, Isotonic, LocalK, Oracle, ScoreThreshold, Surprise
 from paretocut.truncators.isotonic import _calibrate
 from paretocut.truncators.neighbors import nearest
-from paretocut.truncators.search import Sweep
+from paretocut.truncators.search import sweep
 
 Cell = tuple[Draw, Row, str]
 Refit = Literal["window", "all"]
@@ -310,7 +310,7 @@ def _thresholded(
 ) -> list[int]:
     """Return how many of a list's own keys the first, middle and last best threshold keeps."""
     low, high = bounds
-    upper, totals = Sweep(keys, curves).totals()
+    upper, totals = sweep(keys, curves)
     lower = np.append(upper[1:], -np.inf)
     reachable = np.flatnonzero((lower < high) & (upper >= low))
     kept = []

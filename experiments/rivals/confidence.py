@@ -146,7 +146,7 @@ class Confidence(Truncator):
         # To answer or not is a list with one result: its threshold is searched like any other.
         pairs = curves.values[np.stack([start, start + self._within(lists)], axis=1)]
         chances = Ragged.from_any(sure[filled, None])
-        self.threshold_ = best_threshold(chances, Ragged.from_any(pairs[filled])).threshold
+        self.threshold_ = best_threshold(chances, Ragged.from_any(pairs[filled]))
 
     def decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
         sure, within = self._confidence(lists), lists.scores.lengths

@@ -5,8 +5,13 @@ from __future__ import annotations
 import asyncio
 import copy
 import dataclasses
+import sqlite3
+import subprocess
+import sys
 from collections import OrderedDict, namedtuple
 from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,8 +19,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import importorskip
 
 import paretocut as pc
+from paretocut.adapters import ScoresWarning
 from paretocut.answers import HOSTS, Host, hosts, read, register
 from paretocut.answers.reading import FIELDS
 from paretocut.errors import InvalidParameterError, InvalidScoresError, ParetocutError
@@ -277,7 +284,8 @@ WRONG: list[tuple[Any, str]] = [
     ([("a", 0.5), ("b", "high")], "scores must be numbers, one for each result, got 'high'"),
     ([("a", 0.5), "b"], r"score must be in every result|scores must be numbers"),
     ((np.array([1.0]), np.array([2.0])), r"labels \(integers or text\) and one scores"),
-    (np.zeros((2, 3)), "answer must hold results with scores"),
+    (np.zeros((2, 3)), r"answer must hold results with scores .* a ndarray of shape \(2, 3\)"),
+    ({0.5, 0.9}, "answer must hold results with scores"),
     ({"ids": [["a", "b"]], "distances": [[0.1, 0.2, 0.9]]}, r"ids must be as many as distances"),
 ]
 
@@ -295,6 +303,12 @@ def test_an_answer_that_must_be_waited_for_is_named() -> None:
     with pytest.raises(InvalidParameterError, match=r"keep\(await search\(\.\.\.\)\)"):
         pc.keep(search())
     assert pc.keep(asyncio.run(search())) == [("a", 0.9)]
+
+    async def stream() -> Any:
+        yield "a", 0.9
+
+    with pytest.raises(InvalidParameterError, match=r"keep\(\[one async for one in search"):
+        pc.keep(stream())
 
 
 def test_generators_are_read_once() -> None:
@@ -345,19 +359,89 @@ def test_a_host_of_ones_own_is_a_declaration(registered: None) -> None:
         register(dataclasses.replace(mine, name="Other"))
 
 
-def test_a_package_declares_its_host_by_an_entry_point(
-    registered: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    package = Found.__module__.partition(".")[0]
-    mine = Host(name="Mine", answers=(f"{package}.Found",), results="documents",
-                score={"closeness": True})  # fmt: skip
-    points = [SimpleNamespace(name="mine", load=lambda: mine)]
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: points)
-    monkeypatch.setattr(hosts, "_loaded", [])
-    hosts._looked_up.cache_clear()
-    answer = Found(({"closeness": 0.9}, {"closeness": 0.1}))
-    assert len(pc.keep(answer).documents) == 1
-    assert hosts._loaded == ["", "mine"]
+def test_an_installed_package_declares_its_host_by_an_entry_point(tmp_path: Path) -> None:
+    (tmp_path / "my_store.py").write_text(
+        "from dataclasses import dataclass\n"
+        "from paretocut.answers import Host\n"
+        "@dataclass\n"
+        "class Found:\n"
+        "    documents: list\n"
+        "host = Host(name='Mine', answers=('my_store.Found',), results='documents',\n"
+        "            score={'closeness': True})\n"
+    )
+    info = tmp_path / "my_store-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-store\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[paretocut.answers]\nmine = my_store:host\n")
+    code = (
+        "import my_store, paretocut as pc\n"
+        "found = my_store.Found([{'closeness': .9}, {'closeness': .1}])\n"
+        "print(pc.keep(found))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    assert run.stdout.strip() == "Found(documents=[{'closeness': 0.9}])"
+
+
+def test_records_of_a_database_are_read_by_name_or_by_place() -> None:
+    connection = sqlite3.connect(":memory:")
+    connection.row_factory = sqlite3.Row
+    connection.execute("create table found (id text, near real, score real)")
+    rows = [(name, 1 - score, score) for name, score in zip(IDS, SCORES, strict=True)]
+    connection.executemany("insert into found values (?, ?, ?)", rows)
+    for columns in ("id, near", "id, near, score"):
+        answer = connection.execute(f"select {columns} from found order by near").fetchall()
+        kept = pc.keep(answer)
+        assert [row["id"] for row in kept] == IDS[:2]
+        assert all(isinstance(row, sqlite3.Row) for row in kept)
+    connection.close()
+
+
+def test_numbers_of_any_kind_are_scores() -> None:
+    for kind in (Fraction, Decimal, np.float32, np.float64, float):
+        pairs = [(name, kind(score)) for name, score in zip(IDS, SCORES, strict=True)]
+        assert pc.keep(pairs) == pairs[:2]
+
+
+def test_a_series_stays_a_series() -> None:
+    pd, pl, pa = (importorskip(name) for name in ("pandas", "polars", "pyarrow"))
+    series = pd.Series(SCORES, index=IDS)
+    kept, cut = pc.keep(series, explain=True)
+    assert kept.equals(series[:2])
+    assert cut.k == 2
+    assert pc.keep(pl.Series("s", SCORES)).equals(pl.Series("s", SCORES[:2]))
+    assert pc.keep(pa.array(SCORES)).equals(pa.array(SCORES[:2]))
+
+
+def test_results_without_a_score_are_warned_of_and_answers_without_any_refused() -> None:
+    for missing in (None, float("nan")):
+        with pytest.warns(ScoresWarning, match="keep: 1 of 3 results have no score"):
+            assert pc.keep([("a", 0.9), ("b", missing), ("c", 0.1)]) == [("a", 0.9)]
+        with pytest.raises(InvalidScoresError, match="must have scores, got none for any of 2"):
+            pc.keep([("a", missing), ("b", missing)], score=1)
+    bad, good = float("-inf"), float("inf")
+    assert pc.keep([("a", 0.9), ("b", 0.1), ("c", bad)]) == [("a", 0.9)]
+    assert pc.keep([("a", 0.1), ("b", 0.9), ("c", good)]) == [("a", 0.1)]  # distances
+    with pytest.raises(InvalidScoresError, match="must be finite, got inf for the result at ind"):
+        pc.keep([("a", good), ("b", 0.9), ("c", 0.1)])
+
+
+def test_what_only_a_frame_can_do_is_refused() -> None:
+    with pytest.raises(InvalidParameterError, match="explain must be True or False, except for"):
+        pc.keep([("a", 0.9)], explain=["reason"])
+
+
+def test_misspelt_methods_and_classes_are_answered_with_the_line_to_write() -> None:
+    with pytest.raises(
+        InvalidParameterError, match=r"one of the methods .*surprise.* got 'suprise'"
+    ):
+        pc.keep([("a", 0.9)], truncator="suprise")
+    with pytest.raises(InvalidParameterError, match=r"the class: write Consensus\(\)"):
+        pc.keep([("a", 0.9)], truncator=pc.truncators.Consensus)
+    for word in ("k", "n", "top_k", "top_n", "limit", "n_results", "size"):
+        with pytest.raises(InvalidParameterError, match="did you mean max_k"):
+            pc.keep([("a", 0.9)], **{word: 3})
 
 
 def test_every_known_field_is_found_alone() -> None:
@@ -367,9 +451,6 @@ def test_every_known_field_is_found_alone() -> None:
 
 
 def test_reading_imports_no_host() -> None:
-    import subprocess
-    import sys
-
     code = (
         "import sys, numpy\n"
         "before = {name.partition('.')[0] for name in sys.modules}\n"

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import sys
-import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from support import importorskip
 
-from paretocut.cli.terminal import draw_list, progress, symbols, waiting
+from paretocut.cli.terminal import draw_list, symbols, with_progress
 from paretocut.show.picture import Picture
 
 
 def test_progress_shows_on_a_terminal_only(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    importorskip("tqdm")
+    bars: list[Any] = []
+    plain = importorskip("tqdm").tqdm
+    monkeypatch.setattr("tqdm.tqdm", lambda **how: bars.append(plain(**how)) or bars[-1])
     for quiet, tty, shown in ((False, True, True), (False, False, False), (True, True, False)):
         monkeypatch.setattr(sys.stderr, "isatty", lambda tty=tty: tty)
-        with progress(10, quiet=quiet) as move_on:
-            bar = getattr(move_on, "__self__", None)
-            assert hasattr(bar, "set_description") == shown
+        bars.clear()
+        with open("run.txt", "rb") as file:
+            assert len(list(with_progress([file], file, quiet=quiet))) > 100
+            size = file.tell()
+        assert [(bar.total, bar.n) for bar in bars] == [(size, size)] * shown
     assert capsys.readouterr().out == ""
 
 
@@ -37,15 +41,3 @@ def test_drawings_use_ascii_where_the_terminal_has_no_more() -> None:
     assert [line[6] for line in lines[:5]] == ["█"] * 5
     assert [line[7] for line in lines[:5]] == [" ", " ", "▄", "█", "█"]
     assert all(line[8] == "│" for line in lines)
-
-
-def test_waiting_is_shown_on_a_terminal_and_wiped_away(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with waiting("learning", quiet=False):
-        time.sleep(1.2)
-    assert capsys.readouterr().err == ""
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    with waiting("learning", quiet=False):
-        time.sleep(1.2)
-    assert capsys.readouterr().err == "\rlearning ... 1 s \r\033[K"

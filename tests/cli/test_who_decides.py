@@ -22,7 +22,7 @@ pytest.importorskip("starlette")
 from starlette.testclient import TestClient
 
 from paretocut.web.app import create_app
-from paretocut.web.deciders import load_models
+from paretocut.web.deciders import Models
 from paretocut.web.explorer.exploration import Exploration
 
 SCORES = simulated(4, depth=120)
@@ -70,7 +70,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def client(folder: Path) -> Iterator[Any]:
-    models = load_models({name: str(folder / f"{name}.json") for name in FILES}, {})
+    models = Models({name: str(folder / f"{name}.json") for name in FILES}, {})
     with TestClient(create_app(models)) as client:
         yield client
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from samples import write_example_run
+from support import importorskip
 
 import paretocut as pc
 from paretocut import _kernel
+from paretocut.cli import main
 from paretocut.decisions import Cut
 from paretocut.tail import fits
 from paretocut.truncators import Consensus, FixedK, Gated, Surprise, Truncator
@@ -157,6 +161,50 @@ def test_work_for_one_list_does_not_grow_with_the_batch(monkeypatch: pytest.Monk
         assert cut.pvalues.shape == cut.evalues.shape == (120,)
     assert sizes
     assert max(sizes) == 120
+
+
+COMMANDS = {
+    "cut": "cut run.txt -o cut.txt",
+    "cut as JSON": "cut run.txt --json",
+    "cut by a word": "cut run.txt --expect few --json",
+    "cut by a method": "cut run.txt --method largest_gap --json",
+    "fuse": "fuse run.txt run.txt --cut --json",
+    "fit": "fit run.txt qrels.txt -o model.json",
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+def test_no_command_fits_a_tail_that_the_decision_does_not_need(
+    searches: Counting, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_example_run(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert main(command.split()) == 0
+    assert searches.lists == 0
+    assert main(["cut", "run.txt", "--evalue", "0.05", "--json"]) == 0
+    assert searches.lists == 3  # queries
+
+
+def test_no_request_fits_a_tail_that_the_decision_does_not_need(searches: Counting) -> None:
+    importorskip("starlette")
+    from starlette.testclient import TestClient
+
+    from paretocut.web.app import create_app
+
+    many = lists(3).tolist()
+    own = {"scores": many[0], "ids": [str(i) for i in range(120)]}
+    with TestClient(create_app(), base_url="http://localhost") as client:
+        for path, body, needed in (
+            ("cut", {"scores": many[0]}, 0),
+            ("cut", {"lists": many, "expect": "few"}, 0),
+            ("cut", {"lists": many, "method": "largest_gap"}, 0),
+            ("fuse", {"retrievers": {"words": own, "vectors": own}, "cut": {}}, 0),
+            ("cut", {"lists": many, "evalue": 0.05}, 3),
+        ):
+            searches.lists = 0
+            answer = client.post(f"/v1/{path}", json=body)
+            assert answer.status_code == 200, answer.text
+            assert searches.lists == needed
 
 
 def test_results_are_picked_in_any_order() -> None:

@@ -29,11 +29,11 @@ def test_fourteen_collections_of_which_four_are_blind() -> None:
 
 
 def test_the_gain_of_a_cut_by_hand() -> None:
-    lists = pc.RankedLists([[3.0, 2.0, 1.0]] * 3, [[1, 0, 1]] * 3)
+    lists = pc.RankedLists([[3.0, 2.0, 1.0]] * 4, [[1, 0, 1]] * 3 + [[1, 1, 0]])
     weight = 1 / np.log2([2, 3, 4])
-    best = weight[0] + weight[1]
-    wanted = [0.0, weight[0] / best, (weight[0] - weight[1] + weight[2]) / best]
-    assert measure.gain(lists, np.array([0, 1, 3])) == pytest.approx(wanted)
+    one = weight[0] / (weight[0] + weight[1])
+    wanted = [0.0, one, (weight[0] + weight[2]) / weight.sum(), 1.0]
+    assert measure.gain(lists, np.array([0, 1, 3, 2])) == pytest.approx(wanted)
 
 
 def test_verdicts_follow_from_intervals() -> None:

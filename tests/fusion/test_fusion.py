@@ -8,6 +8,7 @@ import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from paretocut.errors import (
     InvalidScoresError,
     NotFittedError,
 )
-from paretocut.fusion import METHODS, Fusion, QueryCoverageWarning
+from paretocut.fusion import METHODS, Fusion, QueryCoverageWarning, joining
 
 List = list[tuple[str, float]]
 
@@ -470,7 +471,7 @@ def test_a_file_that_is_no_fusion_is_refused(tmp_path: Path) -> None:
         ("no json", "not JSON"),
         (named + "}", "not a fusion"),
         (
-            named + ', "weights": null, "depth": null, "seed": 0, "learned": '
+            named + ', "weights": null, "depth": null, "learned": '
             '{"names_": ["a", "b"], "higher_is_better_": [true, true], "location_": [1]}}',
             r"not a fusion: location_ must be of size 2 \(retrievers\), not 1",
         ),
@@ -649,3 +650,24 @@ def test_a_shared_fusion_fuses_by_one_of_its_models_while_it_is_fitted() -> None
         finally:
             done.set()
         assert all(scores in models for found in work for scores in found.result())
+
+
+def test_repeated_query_ids_are_found_in_one_pass() -> None:
+    class Text(str):
+        asked = 0
+
+        def __eq__(self, other: object) -> bool:
+            Text.asked += 1
+            return str.__eq__(self, other)  # type: ignore[arg-type]
+
+        __hash__ = str.__hash__
+
+    def comparisons(count: int) -> int:
+        ids = [Text(i) for i in [*range(count), count - 1]]
+        own = SimpleNamespace(query_ids=SimpleNamespace(tolist=lambda: ids))
+        Text.asked = 0
+        with pytest.raises(InvalidParameterError, match=f"got '{count - 1}' more than once"):
+            joining._queries([own], ["1"], "fuse")  # type: ignore[list-item]
+        return Text.asked
+
+    assert comparisons(2000) <= 10 * (comparisons(200) + 1)

@@ -43,6 +43,22 @@ def test_the_picture_for_contributors_is_the_table_of_layers() -> None:
     assert on_the_page() == picture(), "python tests/helpers/layers.py writes it anew"
 
 
+def test_the_walks_for_contributors_name_what_is_there() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    walks = text.partition("## How a list travels")[2].partition("```text\n")[2].partition("```")[0]
+    steps = re.findall(
+        r"^[\w ]{12}(?:paretocut )?(\S+) +([\w/]+/(?:\w+\.py)?) ", walks, re.MULTILINE
+    )
+    assert len(steps) > 30
+    for name, place in steps:
+        path = ROOT / "src" / "paretocut" / place
+        files = [path] if place.endswith(".py") else sorted(path.glob("*.py"))
+        code = "".join(file.read_text(encoding="utf-8") for file in files)
+        last = name.rpartition(".")[2]
+        last = "run" if place == f"cli/{last}.py" else last
+        assert re.search(rf"(def|class) {last}\b|{last} = ", code), (name, place)
+
+
 @pytest.mark.parametrize(
     ("part", "line", "allowed"),
     [

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 from methods import LABEL_FREE, NEEDS, NEURAL
 from support import ROOT
 
+import paretocut as pc
 from paretocut import metrics, truncators
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists import RankedLists
@@ -49,6 +52,38 @@ def test() -> RankedLists:
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_keeps_the_contract(name: str, check: Check) -> None:
     check(make(name))
+
+
+VARIANTS = {
+    "consensus for DCG": lambda: truncators.Consensus("penalized_dcg"),
+    "consensus for accuracy": lambda: truncators.Consensus("accuracy", base=truncators.GlobalK()),
+    "consensus with a word": lambda: truncators.Consensus(expect="few"),
+    "a rule": lambda: truncators.Surprise(evalue=0.05),
+    "a given threshold": lambda: truncators.ScoreThreshold("minmax", 0.5),
+    "gated": lambda: truncators.Gated(truncators.FixedK(), background()),
+    "gated, to be fitted": lambda: truncators.Gated(truncators.GlobalK(), background()),
+}
+
+
+def background() -> pc.Background:
+    return pc.Background.fit(np.random.default_rng(0).normal(-1, 1, (300, 50)).max(axis=1))
+
+
+@pytest.mark.parametrize("made", VARIANTS.values(), ids=VARIANTS)
+def test_variants_keep_the_contract(made: Callable[[], Truncator]) -> None:
+    truncators.check_truncator(made())
+
+
+def test_a_calibrated_truncator_keeps_the_contract() -> None:
+    rng = np.random.default_rng(0)
+    given = pc.calibration.calibrated(-np.sort(-rng.normal(0.3, 0.1, (40, 20)), axis=1))
+    for check in CHECKS:
+        # It keeps its measurements of the index, whatever it is fitted to.
+        if check.__name__ not in (
+            "every_argument_is_declared_and_only_stored",
+            "clones_have_learned_nothing",
+        ):
+            check(given)
 
 
 def test_has_a_passage_in_the_documentation(name: str) -> None:

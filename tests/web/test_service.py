@@ -496,13 +496,13 @@ def test_a_token_is_needed_where_others_can_reach_the_service(host: str, needed:
 
 def test_untrained_models_are_refused_at_the_start(tmp_path: Path) -> None:
     from paretocut.errors import NotFittedError
-    from paretocut.web.deciders import load_models
+    from paretocut.web.deciders import Models
 
     pc.truncators.GlobalK().save(tmp_path / "untrained.json")
     with pytest.raises(NotFittedError):
-        load_models({"a": str(tmp_path / "untrained.json")}, {})
+        Models({"a": str(tmp_path / "untrained.json")}, {})
     FixedK(3).save(tmp_path / "fixed.json")
-    assert load_models({"a": str(tmp_path / "fixed.json")}, {}).truncator("a").k == 3
+    assert Models({"a": str(tmp_path / "fixed.json")}, {}).truncator("a").k == 3
 
 
 @pytest.fixture(scope="module")
@@ -536,9 +536,9 @@ def test_models_of_a_folder_are_read_when_they_are_named(tenants: Path, count: s
 
 
 def test_no_more_models_are_kept_than_allowed(tenants: Path) -> None:
-    from paretocut.web.deciders import load_models
+    from paretocut.web.deciders import Models
 
-    models = load_models({}, {}, str(tenants), most=2)
+    models = Models({}, {}, str(tenants), most=2)
     first = models.truncator("tenant-1")
     assert models.truncator("tenant-1") is first
     for i in (2, 3):

@@ -23,9 +23,8 @@ from paretocut.adapters.arrow import (
     type_of,
 )
 from paretocut.adapters.clusters import keep_ray, keep_spark
-from paretocut.adapters.keeper import EXPLAINED, Keeper, Lists
+from paretocut.adapters.keeper import EXPLAINED, Keeper
 from paretocut.errors import InvalidParameterError, require
-from paretocut.lists import FloatArray
 from paretocut.schema.parameters import check_bool, check_choice
 from paretocut.truncators.choose import Chosen
 
@@ -113,11 +112,12 @@ def _pandas(frame: Frame, keeper: Keeper) -> tuple[Frame, Any]:
     column = frame[keeper.score]
     if _cells_are_lists(column):
         return _pandas_lists(frame, keeper)
+    scores = scores_of(_arrow(column, keeper.no_numbers), keeper)
     if keeper.query is None:
-        found = keeper.found_in_one(_pandas_scores(column, keeper))
+        found = keeper.found_in_one(scores)
     else:
-        codes = _pandas_codes(frame[keeper.query], keeper)
-        found = keeper.found(codes, _pandas_scores(column, keeper))
+        queries = _arrow(frame[keeper.query], keeper.no_queries)
+        found = keeper.found(codes_of(queries, keeper), scores)
     new = {name: found.of_rows(name) for name in keeper.columns}
     return frame[found.mask].assign(**new), keeper.decisions(found)
 
@@ -131,10 +131,7 @@ def _pandas_lists(frame: Frame, keeper: Keeper) -> tuple[Frame, Any]:
         )
         for name, cells in own.items()
     }
-    try:
-        scores = pa.array(own[keeper.score].array, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise keeper.no_numbers(error) from error
+    scores = _arrow(own[keeper.score].array, keeper.no_numbers)
     made, found = found_in_lists(pa.table([scores], names=[keeper.score]), keeper, lengths)
     places = made["places"].to_pylist()
     new = {
@@ -160,34 +157,13 @@ def _cells_are_lists(column: Any) -> bool:
     return isinstance(column.iloc[int(column.notna().argmax())], (list, tuple, np.ndarray))
 
 
-def _pandas_codes(column: Any, keeper: Keeper) -> Lists:
-    pd = require("pandas", feature="keep", extra="pandas")
-    if getattr(column.dtype, "storage", None) == "pyarrow" or hasattr(
-        column.dtype, "pyarrow_dtype"
-    ):
-        return codes_of(pyarrow().array(column.array), keeper)  # a third of the time
+def _arrow(column: Any, refused: Callable[[object], Exception]) -> Any:
+    """Return a column of pandas as Arrow has it."""
+    pa = pyarrow()
     try:
-        codes, words = pd.factorize(column, use_na_sentinel=False)
-    except TypeError as error:
-        raise keeper.no_queries(error) from error
-    return Lists(codes, len(words), lambda i: words[i])
-
-
-def _pandas_scores(column: Any, keeper: Keeper) -> FloatArray:
-    pd = require("pandas", feature="keep", extra="pandas")
-    kind, types = column.dtype, pd.api.types
-    if hasattr(kind, "pyarrow_dtype"):
-        return scores_of(pyarrow().array(column.array), keeper)
-    if types.is_object_dtype(kind):
-        kind = types.infer_dtype(column, skipna=True)
-        known = kind in ("floating", "integer", "mixed-integer-float", "decimal", "empty")
-    else:
-        known = types.is_any_real_numeric_dtype(kind)
-    if not known:
-        raise keeper.no_numbers(kind)
-    how = {} if kind == np.float64 else {"na_value": np.nan}  # and so without a copy
-    numbers: FloatArray = column.to_numpy(dtype=np.float64, **how)
-    return numbers
+        return pa.array(column, from_pandas=True)
+    except (pa.ArrowException, OverflowError) as error:
+        raise refused(error) from error
 
 
 def _polars(frame: Frame, keeper: Keeper) -> tuple[Frame, Any]:

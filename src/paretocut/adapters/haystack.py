@@ -87,8 +87,7 @@ class ParetoCut(_Component):
     ) -> ParetoCut:
         """Return a component that knows your store, learned without judgements.
 
-        It asks nonsense made from words of these texts and, if given, unjudged ``queries``; see
-        `paretocut.calibrate`. Pipelines store it with what was found.
+        Pipelines store it with what was found.
 
         Parameters
         ----------
@@ -98,8 +97,8 @@ class ParetoCut(_Component):
             Takes the text of a query and returns what this component will get: documents with
             scores, or the scores alone.
         **options
-            As for `paretocut.calibrate`, such as ``queries``, ``n`` and ``threads`` (4 by
-            default). The options given here still decide how many documents are kept.
+            As for `paretocut.calibrate`, such as ``queries``. Whatever decided how many documents
+            are kept still does, unless they say otherwise.
         """
         gated = self._keeping.calibrated(search, texts, options, self.higher_is_better)
         made: ParetoCut = self._with(truncator=gated.chosen.truncator)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import Any
 
 from paretocut.adapters.deciding import Keeping, carrying
@@ -12,6 +13,11 @@ from paretocut.errors import InvalidParameterError
 
 _DEFAULT = Keeping.of("keep", {})
 _FRAMES = ("duckdb", "pandas", "polars", "pyarrow", "pyspark", "ray")
+
+
+@cache
+def _may_be_frame(kind: type) -> bool:
+    return any(own.__module__.partition(".")[0].lstrip("_") in _FRAMES for own in kind.__mro__)
 
 
 def keep(
@@ -76,8 +82,7 @@ def keep(
     >>> [hit["id"] for hit in kept], cut.reason[-31:]
     ([1], 'distances, as their order shows')
     """
-    modules = (kind.__module__.partition(".")[0].lstrip("_") for kind in type(answer).__mro__)
-    if any(module in _FRAMES for module in modules):
+    if _may_be_frame(answer.__class__):
         from paretocut.adapters.frames import is_frame, keep_frame
 
         if is_frame(answer):

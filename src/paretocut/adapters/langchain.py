@@ -77,16 +77,15 @@ class ParetoCutRetriever(_Retriever):
     def calibrate(self, texts: Iterable[Any], **options: Any) -> ParetoCutRetriever:
         """Return a retriever that knows its store, learned without judgements.
 
-        It asks the store nonsense made from words of these texts and, if given, unjudged
-        ``queries``; see `paretocut.calibrate`. What was found is in its ``truncator``.
+        What was found is in its ``truncator``.
 
         Parameters
         ----------
         texts
             A few hundred texts or documents of the store.
         **options
-            As for `paretocut.calibrate`, such as ``queries``, ``n`` and ``threads`` (4 by
-            default). The options given here still decide how many documents are kept.
+            As for `paretocut.calibrate`, such as ``queries``. Whatever decided how many documents
+            are kept still does, unless they say otherwise.
         """
         search, _ = self._search({})
         store = self.vectorstore

@@ -59,37 +59,21 @@ class ParetoCutPostprocessor(DecisionFields, BaseNodePostprocessor):
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
-        return self.kept(nodes, query_bundle)
+        return _kept(self, nodes, query_bundle)
 
     async def _apostprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
-        return self.kept(nodes, query_bundle)
+        return _kept(self, nodes, query_bundle)
 
-    def kept(
-        self,
-        nodes: Sequence[NodeWithScore],
-        query: QueryBundle | None = None,
-        asked: int | None = None,
-    ) -> list[NodeWithScore]:
-        """Return marked copies of the nodes kept.
 
-        Parameters
-        ----------
-        nodes
-            Nodes with scores.
-        query
-            The query; only a truncator calibrated for lexical scores needs it.
-        asked
-            How many nodes the search asked for; a warning tells you if it got less than half.
-        """
-        return self._keeping.marked(
-            read(nodes, who=self._keeping.who),
-            _mark,
-            query=None if query is None else query.query_str,
-            higher_is_better=self.higher_is_better,
-            asked=asked,
-        )
+def _kept(
+    by: ParetoCutPostprocessor, nodes: Any, query: QueryBundle | None, asked: int | None = None
+) -> list[NodeWithScore]:
+    """Return marked copies of the nodes kept; a warning says if the search asked for many more."""
+    found, text = read(nodes, who=by.keeping.who), None if query is None else query.query_str
+    up = by.higher_is_better
+    return by.keeping.marked(found, _mark, query=text, higher_is_better=up, asked=asked)
 
 
 class _Whole(BaseRetriever):
@@ -153,16 +137,13 @@ class ParetoCutRetriever(_Whole):
     def calibrate(self, texts: Iterable[Any], **options: Any) -> ParetoCutRetriever:
         """Return a retriever that knows its index, learned without judgements.
 
-        It asks the index nonsense made from words of these texts and, if given, unjudged
-        ``queries``; see `paretocut.calibrate`.
-
         Parameters
         ----------
         texts
             A few hundred texts or nodes of the index.
         **options
-            As for `paretocut.calibrate`, such as ``queries``, ``n`` and ``threads`` (4 by
-            default). The options given here still decide how many nodes are kept.
+            As for `paretocut.calibrate`, such as ``queries``. Whatever decided how many nodes are
+            kept still does, unless they say otherwise.
         """
         decides = self._postprocessor
         search, up = self._retriever.retrieve, decides.higher_is_better
@@ -187,11 +168,11 @@ class ParetoCutRetriever(_Whole):
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         nodes = self._retriever.retrieve(query_bundle)
-        return self._postprocessor.kept(nodes, query_bundle, self._fetch_k)
+        return _kept(self._postprocessor, nodes, query_bundle, self._fetch_k)
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         nodes = await self._retriever.aretrieve(query_bundle)
-        return self._postprocessor.kept(nodes, query_bundle, self._fetch_k)
+        return _kept(self._postprocessor, nodes, query_bundle, self._fetch_k)
 
 
 class ParetoCutFusionRetriever(_Whole):

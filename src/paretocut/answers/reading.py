@@ -375,6 +375,8 @@ def _of_columns(answer: Mapping[str, Any], name: str, who: str) -> Answer:
 
 
 def _is_number(value: Any) -> bool:
+    if type(value) is float:
+        return True
     if isinstance(value, (bool, np.generic)):
         return isinstance(value, np.number)
     return isinstance(value, NUMBERS) or getattr(value, "shape", None) == ()  # a scalar tensor

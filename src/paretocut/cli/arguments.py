@@ -14,12 +14,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from types import ModuleType
-from typing import IO, Any, TypeVar, get_args
-
-import numpy as np
+from typing import Any, get_args
 
 import paretocut as pc
-from paretocut.cli.terminal import note, noted_warnings, progress, report_warnings, warn
+from paretocut.cli.terminal import note, noted_warnings, report_warnings, warn, with_progress
 from paretocut.decisions import Cuts
 from paretocut.decisions.options import FITTING, OPTIONS, RULES, Option
 from paretocut.errors import InvalidParameterError, InvalidScoresError, NotFittedError
@@ -32,7 +30,6 @@ from paretocut.tail import limited_threads
 from paretocut.truncators import Truncator, from_text, names, read_settings
 from paretocut.truncators.choose import GATE_ALPHA, Chosen
 
-T = TypeVar("T")
 RESULTS_PER_BLOCK = 1_000_000
 _MOST_NAMED = 50
 DECISION = ("model", "background", "gate_alpha", *OPTIONS)
@@ -203,7 +200,7 @@ def in_blocks(
         try:
             first = list(islice(groups, 2))  # finds most runs that are not grouped
             begun = True
-            return work(_moving(args, files, chain(first, groups)))
+            return work(with_progress(files, chain(first, groups), quiet=args.quiet))
         except NotInBlocks as reason:
             if begun and (args.output in (None, "-") or args.json):
                 raise InvalidScoresError(
@@ -232,22 +229,6 @@ def _together(runs: list[tuple[str, Iterator[RankedLists]]]) -> Iterator[list[Ra
         if not all(map(len, held)):
             break
     raise NotInBlocks("the runs do not have the same queries in the same order")
-
-
-def _moving(args: Namespace, files: Sequence[IO[bytes]], groups: Iterator[T]) -> Iterator[T]:
-    """Yield what comes, and show how much of the files has been read."""
-    total = 0
-    for file in files:
-        start = file.tell()
-        total += file.seek(0, os.SEEK_END)
-        file.seek(start)
-    with progress(total, quiet=args.quiet, unit="B", unit_scale=True) as move_on:
-        before = 0
-        for group in groups:
-            yield group
-            now = sum(file.tell() for file in files)
-            move_on(now - before)
-            before = now
 
 
 def write_run(
@@ -493,11 +474,5 @@ def decisions(
 
 
 def blocks(lists: RankedLists) -> Iterator[RankedLists]:
-    """Yield the lists in blocks of about a million results, for memory."""
-    offsets = lists.scores.offsets
-    start = 0
-    while start < len(lists):
-        reach = np.searchsorted(offsets, offsets[start] + RESULTS_PER_BLOCK, side="right")
-        stop = max(start + 1, int(reach) - 1)
-        yield lists[start:stop]
-        start = stop
+    """Return an iterator over blocks of about a million results, for memory."""
+    return (lists[start:stop] for start, stop in lists.scores.blocks(RESULTS_PER_BLOCK))

@@ -9,7 +9,7 @@ from typing import Any
 import paretocut as pc
 from paretocut.cli import arguments
 from paretocut.cli.arguments import option
-from paretocut.cli.terminal import note, print_json, waiting, warn
+from paretocut.cli.terminal import note, print_json, warn
 from paretocut.errors import InvalidParameterError
 from paretocut.truncators import Accept, Conformal, Consensus, Gated, Oracle, Truncator
 
@@ -37,8 +37,9 @@ def run(args: Namespace) -> None:
     method = _method(args)
     lists = arguments.read(args) if args.qrels is None else arguments.read_judged(args)
     unanswered = None if args.unanswered is None else arguments.read(args, args.unanswered)
-    with waiting(f"learning from {len(lists):,} queries", quiet=args.quiet):
-        method.fit(lists)
+    if method.learns_slowly and not args.quiet:
+        note(f"learning from {len(lists):,} queries, which takes minutes")
+    method.fit(lists)
     if isinstance(method, Conformal) and method.threshold_ == -math.inf and not args.quiet:
         warn(
             f"--keep-recall {args.keep_recall:g} cannot be promised from {len(lists)} queries, so "

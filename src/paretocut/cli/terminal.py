@@ -6,11 +6,10 @@ import contextlib
 import importlib.util
 import os
 import sys
-import threading
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from paretocut.decisions import WARNINGS
 from paretocut.io.jsonl import json_line
@@ -19,6 +18,7 @@ from paretocut.io.streams import open_target
 if TYPE_CHECKING:
     from paretocut.show.picture import Picture
 
+T = TypeVar("T")
 _SHOWN = 70  # results drawn; with the axis and the cut they fill 78 columns
 _HEIGHT = 5
 
@@ -65,44 +65,18 @@ def report_warnings(found: Iterable[Sequence[str]], queries: int) -> None:
             warn(f"{name} in {counts[name]} of {queries} queries: {WARNINGS[name]}")
 
 
-@contextlib.contextmanager
-def progress(
-    total: int, *, quiet: bool, unit: str = "query", unit_scale: bool = False
-) -> Iterator[Callable[[int], object]]:
-    """Yield a function that moves a progress bar on; without a terminal or tqdm there is no bar."""
+def with_progress(files: Sequence[IO[bytes]], groups: Iterable[T], *, quiet: bool) -> Iterator[T]:
+    """Yield the groups; on a terminal with tqdm, a bar shows how much of the files was read."""
     if quiet or not sys.stderr.isatty() or importlib.util.find_spec("tqdm") is None:
-        yield lambda n: None
+        yield from groups
         return
     from tqdm import tqdm
 
-    with tqdm(total=total, unit=unit, unit_scale=unit_scale, delay=1, leave=False) as bar:
-        yield bar.update
-
-
-@contextlib.contextmanager
-def waiting(what: str, *, quiet: bool) -> Iterator[None]:
-    """Show on a terminal for how long the block has been at work, once it takes a second."""
-    if quiet or not sys.stderr.isatty():
-        yield
-        return
-    done = threading.Event()
-
-    def tick() -> None:
-        seconds = 0
-        while not done.wait(1):
-            seconds += 1
-            sys.stderr.write(f"\r{what} ... {seconds} s ")
-            sys.stderr.flush()
-        if seconds:
-            sys.stderr.write("\r\033[K")
-
-    thread = threading.Thread(target=tick)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
+    total = sum(os.fstat(file.fileno()).st_size for file in files)
+    with tqdm(total=total, unit="B", unit_scale=True, delay=1, leave=False) as bar:
+        for group in groups:
+            yield group
+            bar.update(sum(file.tell() for file in files) - bar.n)
 
 
 def print_json(row: Mapping[str, Any]) -> None:

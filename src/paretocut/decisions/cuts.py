@@ -1,6 +1,6 @@
 """The decision: how many results to keep, and why, for one list (`Cut`) or many (`Cuts`).
 
-A truncator decides once, and returns the numbers with the evidence: what it looked at. Reasons,
+A truncator decides once, and returns the numbers with the evidence for them. Reasons,
 warnings, surprise, p-values and E-values are slices of that evidence.
 """
 
@@ -41,7 +41,7 @@ class Tails(Protocol):
 
 
 class Evidence(Protocol):
-    """What a truncator looked at when it decided on some lists.
+    """The evidence of a decision: everything that its reasons need.
 
     That of a gate also has ``chance``, one number per list; see `Cuts.chance`.
     """
@@ -72,7 +72,7 @@ class Decider(Protocol):
 
 
 class Limit(NamedTuple):
-    """What a limit leaves of one list: the places, the limit in words, the decisions before it."""
+    """One list under a limit: the places left, the limit in words, the decisions before it."""
 
     places: IntArray
     why: str
@@ -374,28 +374,6 @@ class Cut(Drawn):
         """One sentence that explains the decision."""
         return self._cuts._reason(self._i)
 
-    def limited(self, places: IntArray, why: str) -> Cut:
-        """Return the same decision with fewer results, for a limit applied later.
-
-        Parameters
-        ----------
-        places
-            What is left of `indices`, best first.
-        why
-            The limit, in words: "all that fit into 500 tokens".
-        """
-        return self._cuts.limited({self._i: (places, why)})[self._i]
-
-    def noted(self, note: str) -> Cut:
-        """Return the same decision with something more to say at the end of its reason.
-
-        Parameters
-        ----------
-        note
-            The words: "distances, as their order shows".
-        """
-        return self._cuts.noted(note)[self._i]
-
     @property
     def warnings(self) -> tuple[str, ...]:
         """Names of warnings, keys of `paretocut.decisions.WARNINGS`."""
@@ -488,7 +466,7 @@ def decided(
     zeros: Literal["trim", "keep"] = "trim",
     order: Ragged | None = None,
 ) -> Cuts:
-    """Return what ``decider`` says of the lists, within bounds and without padded results.
+    """Return the decisions of ``decider`` on the lists, within bounds and without padded results.
 
     ``zeros="trim"`` hides results padded with score 0 from the decision; ``order`` says where the
     results are in the caller's lists.

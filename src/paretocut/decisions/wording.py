@@ -57,7 +57,7 @@ def sentence(k: int, n: int, unbounded: int, matches: int, why: str) -> str:
 
 
 def edge(lists: RankedLists, i: int, k: int) -> str:
-    """Return what each retriever said of the results on both sides of a cut through a fused list.
+    """Return score and rank from each retriever for the last result kept and the first dropped.
 
     The text is empty for a list that was not fused.
     """

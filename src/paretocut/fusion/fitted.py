@@ -25,14 +25,10 @@ from paretocut.fusion.options import FUSING
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
 from paretocut.relevance.logistic import ridge_logistic, sigmoid
 from paretocut.schema.files import register, save_model
-from paretocut.schema.kinds import Flag, Items, Kind, Real, Text, Whole, checked
-from paretocut.schema.parameters import check_int
+from paretocut.schema.kinds import Flag, Items, Kind, Real, Text, checked
 
 # Content of a file: one value for each retriever, and the odds where lists were judged.
-_GIVEN: dict[str, Kind] = {
-    **{name: FUSING[name].kind for name in ("weights", "depth")},
-    "seed": Whole(),
-}
+_GIVEN: dict[str, Kind] = {name: FUSING[name].kind for name in ("weights", "depth")}
 _STATE: dict[str, Kind] = {
     "names_": Items(Text(), size="retrievers"),
     "higher_is_better_": Items(Flag(), size="retrievers"),
@@ -63,8 +59,6 @@ class Fusion:
         are judged.
     depth
         Number of results of each list to use; all by default. Use the same as in `fit`.
-    seed
-        Of the bootstrap behind learned weights.
 
     Attributes
     ----------
@@ -123,12 +117,9 @@ class Fusion:
     slope_: float
     rank_slope_: float
 
-    def __init__(
-        self, *, weights: ArrayLike | None = None, depth: int | None = None, seed: int = 0
-    ) -> None:
+    def __init__(self, *, weights: ArrayLike | None = None, depth: int | None = None) -> None:
         self.weights = weights
         self.depth = depth
-        self.seed = seed
 
     def fit(self, lists: FuseLike | Any, **about: Unpack[About]) -> Fusion:
         """Return the fusion itself, fitted to lists of its retrievers.
@@ -138,7 +129,7 @@ class Fusion:
         lists, **about
             As for `paretocut.fuse`. Judgements are used if one of the lists has ``relevance``.
         """
-        learner = Fusion(weights=self.weights, depth=self.depth, seed=self.seed)
+        learner = Fusion(weights=self.weights, depth=self.depth)
         learner._fit(matched(as_ranked(lists, "Fusion", about), self.depth, "Fusion"))
         self.__dict__ = learner.__dict__  # in one step: others may be fusing
         return self
@@ -147,7 +138,6 @@ class Fusion:
         parts = retrievers.lists
         count = len(parts)
         given = None if self.weights is None else checked_weights(self.weights, count, "Fusion")
-        check_int(self.seed, who="Fusion", name="seed")
         self.names_ = retrievers.names
         self.higher_is_better_ = _directions(retrievers)
         powers = [one.ranged[1] for one in parts]
@@ -231,7 +221,7 @@ class Fusion:
             if name.endswith("_")
         }
         given = None if self.weights is None else np.asarray(self.weights, dtype=float).tolist()
-        return {"weights": given, "depth": self.depth, "seed": self.seed, "learned": learned}
+        return {"weights": given, "depth": self.depth, "learned": learned}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Fusion:
@@ -293,7 +283,7 @@ class Fusion:
             ]
         )
         if learn_weights and len(columns) > 1:
-            self.weights_ = _learned_weights(columns, fused, self.seed)
+            self.weights_ = _learned_weights(columns, fused)
         score = self.weights_ @ columns / len(columns)
         order = np.lexsort((-score, rows))
         rank = np.empty(score.size)
@@ -329,7 +319,7 @@ def _typical(sd: FloatArray) -> float:
     return float(np.exp(np.mean(np.log(spread)))) if spread.size else 1.0
 
 
-def _learned_weights(columns: FloatArray, fused: RankedLists, seed: int) -> FloatArray:
+def _learned_weights(columns: FloatArray, fused: RankedLists) -> FloatArray:
     """Return weights with a mean of 1, drawn towards equal ones."""
     count = len(columns)
     logs = np.zeros(count)
@@ -340,14 +330,14 @@ def _learned_weights(columns: FloatArray, fused: RankedLists, seed: int) -> Floa
             [_average_precision(np.exp(ratio * direction) @ columns, fused) for ratio in _RATIOS],
             axis=1,
         )
-        logs += _ratio(values, seed) * direction * (count - 1) / count
+        logs += _ratio(values) * direction * (count - 1) / count
     weights = np.exp(logs)
     return np.asarray(weights / weights.mean())
 
 
-def _ratio(values: FloatArray, seed: int) -> float:
+def _ratio(values: FloatArray) -> float:
     """Return the log ratio of weights, from the value of each query (rows) at each candidate."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     draws = rng.exponential(size=(_DRAWS, len(values))) @ values
     draws -= _PSEUDO_QUERIES * values.mean() * _BEND * _RATIOS**2
     votes = _RATIOS[np.argmax(draws, axis=1)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from math import lgamma
 from typing import Any
@@ -9,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from paretocut.errors import InvalidScoresError
-from paretocut.lists.ragged import Ragged, RaggedLike, as_array, refuse_not_finite
+from paretocut.errors import InvalidParameterError, InvalidScoresError
+from paretocut.lists.ragged import IntArray, Ragged, RaggedLike, as_array, refuse_not_finite
 from paretocut.schema.parameters import shown
 
 _UNSORTED = 10  # so many scores stand worst first by accident once in 3.6 million times
@@ -167,6 +168,20 @@ def matrix(vectors: ArrayLike | None, rows: int, name: str, what: str) -> NDArra
             f"got shape {array.shape}"
         )
     return array
+
+
+def check_cuts(k: ArrayLike, n: int, *, who: str) -> IntArray:
+    """Return the cuts of ``n`` lists, from one number for all of them or one for each."""
+    try:
+        cuts = np.asarray(k)
+    except ValueError:  # lists of unequal length
+        cuts = np.empty(0)
+    if cuts.dtype.kind not in "iu" or cuts.shape not in ((), (n,)) or np.any(cuts < 0):
+        raise InvalidParameterError(
+            f"k must be one integer or {n} of them, 0 or more, got {shown(k)}", who=who
+        )
+    one_each: IntArray = np.minimum(np.broadcast_to(cuts, (n,)), sys.maxsize).astype(np.int64)
+    return one_each
 
 
 def refuse_worst_first(scores: Ragged, higher_is_better: bool, *, who: str) -> None:

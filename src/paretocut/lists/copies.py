@@ -33,6 +33,7 @@ def nearly_same(
     offsets = offsets_of(np.minimum(scores.lengths, _FIRST))
     documents = None if doc_ids is None else Ragged(doc_ids.values[first], offsets)
     part, power = np.frexp(scores.values[first])
+    power = np.minimum(power, 1023 - _BITS)  # no number on a grid is infinite
     # Two grids, so that no two close numbers are on both sides of a line in both.
     grids = (np.ldexp(np.floor(np.ldexp(part, _BITS) + shift), power) for shift in (0.0, 0.5))
     near = (_same_content(Ragged(values, offsets), documents) for values in grids)

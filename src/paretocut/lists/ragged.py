@@ -191,6 +191,15 @@ class Ragged:
         shift = np.repeat(self.offsets[:-1][index] - offsets[:-1], lengths)
         return Ragged.unchecked(np.arange(offsets[-1]) + shift, offsets)
 
+    def blocks(self, most: int) -> Iterator[tuple[int, int]]:
+        """Yield ranges of lists that hold at most so many values together, or one list each."""
+        start = 0
+        while start < len(self):
+            reach = np.searchsorted(self.offsets, self.offsets[start] + most, side="right")
+            stop = max(start + 1, int(reach) - 1)
+            yield start, stop
+            start = stop
+
     def tolist(self) -> list[list[Any]]:
         """Return the lists as lists of plain Python values."""
         values, offsets = self.values.tolist(), self.offsets.tolist()
@@ -249,12 +258,9 @@ def best_first(
     if found >= 0:
         refuse_not_finite(scores, who, query_ids=query_ids)
     order = np.empty(values.size, dtype=np.int64)
-    first, offsets = 0, scores.offsets
-    while first < len(scores):  # in pieces, between which Python looks for Ctrl-C
-        reach = np.searchsorted(offsets, offsets[first] + _SORTED_AT_ONCE, side="right")
-        last = max(int(reach) - 1, first + 1)
-        _kernel.sort_lists(values, offsets[first : last + 1], bool(higher_is_better), order)
-        first = last
+    for first, last in scores.blocks(_SORTED_AT_ONCE):  # Python looks for Ctrl-C between them
+        own = scores.offsets[first : last + 1]
+        _kernel.sort_lists(values, own, bool(higher_is_better), order)
     return order
 
 

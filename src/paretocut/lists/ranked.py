@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists.columns import (
     aligned,
+    check_cuts,
     grades,
     matrix,
     query_names,
@@ -527,18 +528,7 @@ class RankedLists(Drawn):
             One number for all lists or one per list, or the `Cuts` of the lists. A number larger
             than the list keeps all of it.
         """
-        try:
-            wanted = np.asarray(k)
-        except ValueError:  # lists of unequal length
-            wanted = np.empty(0)
-        if wanted.dtype.kind not in "iu" or wanted.shape not in ((), (len(self),)):
-            raise InvalidParameterError(
-                f"RankedLists: k must be one integer or {len(self)} of them, "
-                f"got shape {wanted.shape} of {wanted.dtype}"
-            )
-        if np.any(wanted < 0):
-            raise InvalidParameterError(f"RankedLists: k must be 0 or more, got {wanted.min()}")
-        lengths = np.minimum(np.broadcast_to(wanted, (len(self),)), self.scores.lengths)
+        lengths = np.minimum(check_cuts(k, len(self), who="RankedLists"), self.scores.lengths)
         kept = np.flatnonzero(self.scores.ranks < self.scores.spread(lengths))
         return self._picked(Ragged.unchecked(kept, offsets_of(lengths)))
 
@@ -561,25 +551,21 @@ class RankedLists(Drawn):
                     f"RankedLists: concat needs one {name} in all parts, got {sorted(values)}"
                 )
         offsets = offsets_of(np.concatenate([item.scores.lengths for item in items]))
-        columns: dict[str, Any] = {}
-        for name in vars(items[0]):
-            column = [getattr(item, name) for item in items]
-            if name == "_query_ids" and any(part is not None for part in column):
-                column = [item.query_ids for item in items]
-            if name in ("min_grade", "higher_is_better"):
+        columns: dict[str, Any] = {"_query_ids": np.concatenate([x.query_ids for x in items])}
+        for name in ("scores", *_BARE):
+            if name in ("min_grade", "_query_ids"):
                 continue
-            if any(part is None for part in column):
-                if not all(part is None for part in column):
-                    raise InvalidParameterError(
-                        f"RankedLists: concat needs {name.lstrip('_')} in all parts or in none, "
-                        f"got it in {sum(part is not None for part in column)} of {len(column)}"
-                    )
-                columns[name] = None
-            elif name == "parts":
+            column = [part for item in items if (part := getattr(item, name)) is not None]
+            if 0 < len(column) < len(items):
+                raise InvalidParameterError(
+                    f"RankedLists: concat needs {name.lstrip('_')} in all parts or in none, "
+                    f"got it in {len(column)} of {len(items)}"
+                )
+            if column and name == "parts":
                 columns[name] = column[0].concat(column, offsets)
-            elif isinstance(column[0], Ragged):
+            elif column and isinstance(column[0], Ragged):
                 columns[name] = Ragged(np.concatenate([part.values for part in column]), offsets)
-            else:
+            elif column:
                 columns[name] = np.concatenate(column)
         return items[0].like(**columns)
 

@@ -16,7 +16,6 @@ from paretocut.metrics.curves import (
     precision,
     recall,
     reranked_ndcg,
-    settings_of,
     utility,
 )
 
@@ -33,6 +32,5 @@ __all__ = [
     "precision",
     "recall",
     "reranked_ndcg",
-    "settings_of",
     "utility",
 ]

@@ -16,7 +16,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -24,6 +23,7 @@ from numpy.typing import ArrayLike
 
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists import BoolArray, FloatArray, Ragged, RankedLists
+from paretocut.lists.columns import check_cuts
 from paretocut.metrics.reranking import Reranking, scores_by_document
 from paretocut.schema.parameters import (
     check_choice,
@@ -33,7 +33,7 @@ from paretocut.schema.parameters import (
     shown,
 )
 
-CurveFunction: TypeAlias = Callable[[BoolArray, int], ArrayLike]
+CurveFunction: TypeAlias = Callable[..., ArrayLike]
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,8 +46,10 @@ class Metric:
         Its name in `get` and in tables.
     function
         Takes the relevance of a list's results (booleans, best first) and the number of relevant
-        documents in the collection; returns the values at ``k = 0..n``. Two metrics are equal if
-        their functions and settings are equal.
+        documents in the collection; returns the values at ``k = 0..n``.
+    settings
+        Keywords of the function, such as ``beta``. Two metrics are equal if their functions and
+        settings are equal.
 
     Examples
     --------
@@ -61,12 +63,7 @@ class Metric:
 
     name: str = field(compare=False)
     function: CurveFunction
-
-    def __post_init__(self) -> None:
-        if isinstance(self.function, partial):
-            func, args, keywords = self.function.func, self.function.args, self.function.keywords
-            made = _Partial(func, args, tuple(sorted(keywords.items())))
-            object.__setattr__(self, "function", made)
+    settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def curve(self, relevant: ArrayLike, num_relevant: int | None = None) -> FloatArray:
         """Return the value of every cut ``k = 0..n`` of one list.
@@ -82,7 +79,7 @@ class Metric:
         total = int(flags.sum())
         if num_relevant is not None:
             total = check_int(num_relevant, who="Metric", name="num_relevant")
-        given = self.function(flags, total)
+        given = self.function(flags, total, **self.settings)
         try:
             values = np.asarray(given, dtype=np.float64)
         except (TypeError, ValueError, OverflowError):
@@ -115,7 +112,7 @@ class Metric:
             One cut for all lists or one per list; more than a list has means all of it.
         """
         curves = self.curves(lists)
-        cuts = np.minimum(_cuts(k, len(lists)), lists.scores.lengths)
+        cuts = np.minimum(check_cuts(k, len(lists), who="Metric"), lists.scores.lengths)
         values: FloatArray = curves.values[curves.offsets[:-1] + cuts]
         return values
 
@@ -123,32 +120,8 @@ class Metric:
         return f"Metric({self.name!r})"
 
 
-@dataclass(frozen=True)
-class _Partial:
-    """A function with settled arguments that equals another one made alike."""
-
-    function: Callable[..., ArrayLike]
-    args: tuple[Any, ...]
-    keywords: tuple[tuple[str, Any], ...]
-
-    def __call__(self, *args: Any) -> ArrayLike:
-        return self.function(*self.args, *args, **dict(self.keywords))
-
-
 MetricLike: TypeAlias = str | Metric | CurveFunction
 """A metric, its name, or a function that makes one."""
-
-
-def _cuts(k: ArrayLike, n: int) -> Any:
-    try:
-        cuts = np.asarray(k)
-    except ValueError:  # lists of unequal length
-        cuts = np.empty(0)
-    if cuts.dtype.kind not in "iu" or cuts.shape not in ((), (n,)) or np.any(cuts < 0):
-        raise InvalidParameterError(
-            f"Metric: k must be one integer or {n} of them, 0 or more, got {shown(k)}"
-        )
-    return np.minimum(cuts, np.iinfo(np.int64).max).astype(np.int64)
 
 
 def _flags(relevant: ArrayLike) -> BoolArray:
@@ -232,7 +205,7 @@ def f_beta(beta: float, *, recall_base: Literal["retrieved", "collection"] = "re
     weight = check_real(beta, who="f_beta", name="beta", low=0, high=1e100)
     base = check_choice(recall_base, ("retrieved", "collection"), who="f_beta", name="recall_base")
     name = f"f{weight:.17g}" + ("/collection" if base == "collection" else "")
-    return Metric(name, partial(_f_beta, beta=weight, recall_base=base))
+    return Metric(name, _f_beta, {"beta": weight, "recall_base": base})
 
 
 def utility(gain: float = 1.0, cost: float = 1.0) -> Metric:
@@ -253,7 +226,7 @@ def utility(gain: float = 1.0, cost: float = 1.0) -> Metric:
     # Sums over a list must stay finite.
     worth = check_real(gain, who="utility", name="gain", low=0, high=1e100, closed="low")
     price = check_real(cost, who="utility", name="cost", low=0, high=1e100, closed="low")
-    return Metric(f"utility({worth:.17g},{price:.17g})", partial(_utility, gain=worth, cost=price))
+    return Metric(f"utility({worth:.17g},{price:.17g})", _utility, {"gain": worth, "cost": price})
 
 
 def reranked_ndcg(
@@ -298,28 +271,14 @@ def reranked_ndcg(
     return Metric(name, Reranking(depth, price, scores, grades))
 
 
-def settings_of(metric: Metric) -> dict[str, Any]:
-    """Return the settings of a built-in F-beta or utility; none of any other metric.
-
-    Parameters
-    ----------
-    metric
-        Any metric.
-    """
-    made = metric.function
-    if isinstance(made, _Partial) and made.function in (_f_beta, _utility):
-        return dict(made.keywords)
-    return {}
-
-
 f1 = f_beta(1)
 """Harmonic mean of precision and recall, recall over the relevant results in the list."""
-dcg = Metric("dcg", partial(_dcg, other=0.0))
+dcg = Metric("dcg", _dcg, {"other": 0.0})
 """Sum of ``1 / log2(i + 1)`` over the relevant results kept, all grades alike.
 
 It never falls as more is kept, so it compares rankings and cannot choose a cut.
 """
-penalized_dcg = Metric("penalized_dcg", partial(_dcg, other=-1.0))
+penalized_dcg = Metric("penalized_dcg", _dcg, {"other": -1.0})
 """Sum of ``+1 / log2(i + 1)`` for relevant and ``-1 / log2(i + 1)`` for other results kept.
 
 The DCG of the papers on truncation: results that are not relevant count against a cut.

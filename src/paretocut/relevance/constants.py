@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.resources
-import json
 from dataclasses import dataclass
-from typing import Any
 
 
 @dataclass(frozen=True)
@@ -70,10 +67,3 @@ class Constants:
 
 
 CONSTANTS = Constants()
-
-
-def shipped(name: str) -> dict[str, Any]:
-    """Return the content of a JSON file of the package's data."""
-    source = importlib.resources.files("paretocut").joinpath("data", name)
-    content: dict[str, Any] = json.loads(source.read_text(encoding="utf-8"))
-    return content

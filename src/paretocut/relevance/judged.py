@@ -14,9 +14,10 @@ from paretocut.decisions.options import EXPECT
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
 from paretocut.relevance.beliefs import beliefs_about, believed_cuts, levels_for, stated, upper_part
-from paretocut.relevance.constants import CONSTANTS, shipped
+from paretocut.relevance.constants import CONSTANTS
 from paretocut.relevance.logistic import climb, sigmoid
 from paretocut.relevance.scale import Scale
+from paretocut.schema.files import shipped
 from paretocut.schema.kinds import Array, Real, checked
 from paretocut.schema.parameters import check_real
 
@@ -173,7 +174,7 @@ def learn(
     errors: tuple[float, float] | None = None,
     known: Mapping[str, Any] | None = None,
 ) -> Relevance:
-    """Return the model that judged results teach.
+    """Return the model of the relevance of judged results.
 
     The log-odds are linear in `shape`, with the same coefficients in all lists. A judge says yes
     with probability ``false + (found - false) p``. The coefficients have a normal prior, the
@@ -215,12 +216,10 @@ def learn(
 def learn_from(
     lists: RankedLists, *, errors: tuple[float, float] | None = None
 ) -> tuple[Scale, Ragged, Relevance]:
-    """Return the scale of the system, the lists on it, and the model their judgements teach."""
+    """Return the scale of the system, the lists on it, and the model of their judgements."""
     judged = lists.judged.values
     assert lists.relevance is not None
-    grades = lists.relevance.values
-    # True counts as relevant whatever min_grade was meant for in a graded run.
-    relevant = grades if grades.dtype == np.bool_ else grades >= lists.min_grade
+    relevant = lists.is_relevant(lists.relevance.values)
     scale = Scale.of(lists.merit)
     merit = scale.apply(lists.merit)
     return scale, merit, learn(merit, judged, relevant, errors=errors)

@@ -186,6 +186,14 @@ def read_whole(path: str | os.PathLike[str]) -> bytes:
         return file.read()
 
 
+def shipped(name: str) -> dict[str, Any]:
+    """Return the content of a JSON file of the package's data."""
+    from importlib.resources import files  # costs as much to import as all of the package
+
+    content: dict[str, Any] = json.loads((files("paretocut") / "data" / name).read_bytes())
+    return content
+
+
 def _refuse(constant: str) -> float:
     raise ValueError(f"{constant} is no number in JSON")
 

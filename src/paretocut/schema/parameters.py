@@ -1,7 +1,7 @@
 """Checks of arguments.
 
 Each check returns the value in its plain type, or raises an error in four parts: who refused,
-which argument, what is allowed, what came.
+which argument, the allowed values, the value given.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def check_numbers(
 
 
 def _brief(value: Any) -> str:
-    """Return what was given, in few words; None among numbers is named with its place."""
+    """Return the value in few words; None among numbers is named with its place."""
     if isinstance(value, (list, tuple)):
         for i, item in enumerate(value):
             if item is None:

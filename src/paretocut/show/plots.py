@@ -21,7 +21,7 @@ from paretocut.show.drawing import KEPT, NULL, RELEVANT
 from paretocut.show.picture import tail_histogram
 from paretocut.tail import SurpriseFit
 from paretocut.truncators import Accept, ScoreThreshold, Surprise
-from paretocut.truncators.search import Sweep
+from paretocut.truncators.search import best_threshold, sweep
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -105,9 +105,9 @@ def metric_against_threshold(
     axes = _axes(ax)
     parts = {"training" if test is not None else "all": lists}
     parts |= {} if test is None else {"test": test}
-    best = Sweep(truncator.result_values(lists), measure.curves(lists)).best().threshold
+    best = best_threshold(truncator.result_values(lists), measure.curves(lists))
     for i, (name, part) in enumerate(parts.items()):
-        points, totals = Sweep(truncator.result_values(part), measure.curves(part)).totals()
+        points, totals = sweep(truncator.result_values(part), measure.curves(part))
         # The first point is infinity, "keep nothing": drawn a little beyond the last finite one.
         x, y = points[1:], totals[1:] / len(part)
         edge = x[0] + 0.03 * (x[0] - x[-1]) if x.size else 1.0

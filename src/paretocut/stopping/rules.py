@@ -17,8 +17,7 @@ from numpy.typing import ArrayLike
 from paretocut.decisions.wording import percent
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists import IntArray, RankedLists
-from paretocut.relevance.constants import shipped
-from paretocut.schema.files import register, save_model
+from paretocut.schema.files import register, save_model, shipped
 from paretocut.schema.kinds import Items, Kind, Real, Whole, checked
 from paretocut.stopping.review import PROBABILITY, RECALL, Recall, Review, Rule, as_finds
 from paretocut.stopping.runs import long_enough, most_relevant

@@ -1,4 +1,4 @@
-"""The tail of each list and the Surprise scores of its results: the fit, and what it can tell."""
+"""The tail of each list and the Surprise scores of its results: one or many fits."""
 
 from __future__ import annotations
 
@@ -404,7 +404,7 @@ def fit_tails(
     threads: int | None = None,
     **options: Unpack[FitOptions],
 ) -> SurpriseFits:
-    """Return the tails of many lists; each is exactly what `fit_tail` gives for that list.
+    """Return the tails of many lists; each is exactly that of `fit_tail`.
 
     Parameters
     ----------

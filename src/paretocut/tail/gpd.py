@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from paretocut import _kernel
 from paretocut.errors import InvalidScoresError
 from paretocut.lists import FloatArray
+from paretocut.schema.files import shipped
 from paretocut.schema.parameters import check_numbers, check_real
 
 __all__ = ["GOF_LEVEL", "GpdFit", "fit_gpd", "gof_pvalue", "gpd_survival"]
@@ -153,11 +154,7 @@ class _Surface:
 
 @functools.cache
 def _surface() -> _Surface:
-    import importlib.resources  # these two cost as much to import as all of the package
-    import json
-
-    source = importlib.resources.files("paretocut").joinpath("data/gof_surface.json")
-    raw: dict[str, Any] = json.loads(source.read_text(encoding="utf-8"))
+    raw = shipped("gof_surface.json")
     return _Surface(
         shapes=np.array(raw["shapes"]),
         inverse_sizes=1.0 / np.array(raw["sizes"], dtype=np.float64)[::-1],

@@ -62,8 +62,7 @@ __all__ = [
 
 _NEURAL = ("AttnCut", "BiCut", "Choppy", "Training")
 
-# Short name -> class and the parameters that make it what the name says. Neural classes are
-# named, not imported: they load with their first use.
+# Short name -> class and preset parameters. Neural classes load with their first use.
 _REGISTRY: dict[str, tuple[str, dict[str, Any]]] = {
     "surprise": ("Surprise", {}),
     "surprise_local": ("Surprise", {"neighbors": 10}),

@@ -55,11 +55,11 @@ class Truncator(Drawn, ABC):
     """
 
     parameters: ClassVar[Mapping[str, Kind]] = {}
-    """What each argument of the constructor may be."""
+    """Kinds of the constructor's arguments."""
     instead_of_fit: ClassVar[tuple[str, ...]] = ()
     """Parameters of which any one makes learning unnecessary."""
     reads_scores: ClassVar[bool] = True
-    """Whether what was learned from similarities means nothing for distances."""
+    """Whether a model learned from similarities is refused for distances."""
     needs_relevance: ClassVar[bool] = False
     """Whether `decide` looks at the judgements of the lists, as only a ceiling does."""
     learns_slowly: ClassVar[bool] = False
@@ -76,7 +76,7 @@ class Truncator(Drawn, ABC):
         super().__init_subclass__(**kwargs)
         refuse_impostor(cls)
 
-    # What a subclass writes.
+    # Written by a subclass.
 
     @abstractmethod
     def decide(self, lists: RankedLists) -> Decided:
@@ -106,10 +106,10 @@ class Truncator(Drawn, ABC):
 
     @property
     def state(self) -> Mapping[str, Kind]:
-        """What each attribute set by `learn` may be, which a saved file is checked against."""
+        """Kinds of the attributes set by `learn`; a saved file is checked against them."""
         return {}
 
-    # What anybody may ask.
+    # Asked by anybody.
 
     @property
     def label(self) -> str:
@@ -149,7 +149,7 @@ class Truncator(Drawn, ABC):
         return False
 
     def check(self) -> None:
-        """Raise InvalidParameterError for a parameter outside what is allowed."""
+        """Raise InvalidParameterError for a parameter that is not allowed."""
         who = type(self).__name__
         for name, kind in self.parameters.items():
             check(kind, getattr(self, name), who=who, name=name)
@@ -165,10 +165,10 @@ class Truncator(Drawn, ABC):
                 "before it decides, got lists to cut first"
             )
 
-    # What decisions ask for.
+    # Called by decisions.
 
     def decision(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
-        """Return what `decide` returns, checked, and with evidence in any case.
+        """Return the checked numbers of `decide`, always with evidence.
 
         Parameters
         ----------
@@ -233,11 +233,11 @@ class Truncator(Drawn, ABC):
 
     @property
     def taught(self) -> Taught:
-        """What it learned from."""
+        """How many queries it learned from, judged or not."""
         return Taught(self.queries_)
 
     def result_values(self, lists: RankedLists) -> Ragged:
-        """Return one number per result, never rising down a list: what `Conformal` thresholds.
+        """Return one number per result, never rising down a list, for `Conformal`.
 
         Keeping the results whose number is at least ``t`` gives a nested family of cuts. By default
         it is the predicted cut, stretched or shrunk by a common factor; ``t = 1`` is the cut
@@ -257,7 +257,7 @@ class Truncator(Drawn, ABC):
         """Whether `fit` must come before `result_values`."""
         return self.learns
 
-    # What is the same for all.
+    # The same for all.
 
     def fit(self, lists: RankedLists) -> Self:
         """Return the truncator itself, after learning from judged lists.
@@ -270,7 +270,10 @@ class Truncator(Drawn, ABC):
         lists
             Training lists. Methods that learn nothing accept lists without judgements.
         """
-        ranked = _ranked(lists, "fit")
+        ranked = lists
+        if not isinstance(lists, RankedLists):
+            bare = Ragged.from_any(lists, dtype=np.float64)
+            ranked, _ = RankedLists.of_scores(bare, True, who="fit")
         self.check()
         learner = self._copy()
         for name in self._learned():
@@ -318,11 +321,10 @@ class Truncator(Drawn, ABC):
         if isinstance(scores, RankedList):
             higher_is_better = _own_direction(scores, higher_is_better, "cut")
             scores = scores.scores
-        up = self._up(higher_is_better, "cut")
         values = as_scores(scores, who="cut")
         bare = Ragged.unchecked(values, np.array([0, values.size]))
         queries = None if query is None else [query]
-        cuts = self._cut_bare(bare, up, bounds, queries, "cut")
+        cuts = self._cut_bare(bare, higher_is_better, bounds, queries, "cut")
         return Cut(int(cuts.k[0]), values.size, cuts, 0)
 
     def cut_batch(
@@ -352,10 +354,9 @@ class Truncator(Drawn, ABC):
         bounds = check_bounds("cut_batch", min_k, max_k)
         if isinstance(lists, RankedLists):
             _own_direction(lists, higher_is_better, "cut_batch")
-            return self._cuts(lists, bounds, queries=queries)
+            return self._cuts(lists, bounds, queries)
         bare = Ragged.from_any(lists, dtype=np.float64)
-        up = self._up(higher_is_better, "cut_batch")
-        return self._cut_bare(bare, up, bounds, queries, "cut_batch")
+        return self._cut_bare(bare, higher_is_better, bounds, queries, "cut_batch")
 
     def predict(self, lists: RankedLists | RaggedLike) -> IntArray:
         """Return how many results of each list to keep: ``cut_batch(lists).k``.
@@ -366,17 +367,6 @@ class Truncator(Drawn, ABC):
             As for `cut_batch`.
         """
         return self.cut_batch(lists).k
-
-    def truncate(self, lists: RankedLists | RaggedLike) -> RankedLists:
-        """Return the lists cut where `predict` says.
-
-        Parameters
-        ----------
-        lists
-            As for `cut_batch`.
-        """
-        ranked = _ranked(lists, "truncate")
-        return ranked.truncate(self.predict(ranked))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the constructor's arguments by name.
@@ -433,31 +423,31 @@ class Truncator(Drawn, ABC):
         save_model(path, "truncator", self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return class, parameters and what was learned as plain data."""
-        who = type(self).__name__
+        """Return class, parameters and learned attributes as plain data."""
         params = self.get_params(deep=False)
-        if unknown := params.keys() - self.parameters.keys():
-            raise InvalidParameterError(
-                "parameters must say what each argument may be before it can be saved, "
-                f"got nothing for {', '.join(sorted(unknown))}",
-                who=who,
-            )
         learned = {
             name: getattr(self, name)
             for name in self._learned()
             if self.learns or name in self._kept  # others are from before a parameter changed
         }
-        if unknown := learned.keys() - self._kinds_of_learned().keys() - {*self._kept}:
+        declared = {**self._kinds_of_learned(), **dict.fromkeys(self._kept)}
+        return {
+            "class": name_of(type(self)),
+            "params": self._encoded(params, self.parameters, "parameters", "argument"),
+            "learned": self._encoded(learned, declared, "state", "learned attribute"),
+        }
+
+    def _encoded(
+        self, values: Mapping[str, Any], declared: Mapping[str, Any], where: str, what: str
+    ) -> dict[str, Any]:
+        who = type(self).__name__
+        if unknown := values.keys() - declared.keys():
             raise InvalidParameterError(
-                "state must say what each learned attribute may be before it can be saved, "
+                f"{where} must say what each {what} may be before it can be saved, "
                 f"got nothing for {', '.join(sorted(unknown))}",
                 who=who,
             )
-        return {
-            "class": name_of(type(self)),
-            "params": {name: encode(value, who=who, name=name) for name, value in params.items()},
-            "learned": {name: encode(value, who=who, name=name) for name, value in learned.items()},
-        }
+        return {name: encode(value, who=who, name=name) for name, value in values.items()}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Self:
@@ -491,31 +481,29 @@ class Truncator(Drawn, ABC):
         """Whether higher was better where it was fitted; None if it has learned no scores."""
         return getattr(self, "higher_is_better_", None)
 
-    def _up(self, given: bool | None, who: str) -> bool:
-        if given is None:
-            return self.direction is not False
-        return check_bool(given, who=who, name="higher_is_better")
-
     def _cut_bare(
         self,
         bare: Ragged,
-        up: bool,
+        up: bool | None,
         bounds: tuple[int, int],
         queries: Sequence[str] | None,
         who: str,
     ) -> Cuts:
+        if up is None:
+            up = self.direction is not False
+        elif not isinstance(up, bool):
+            up = check_bool(up, who=who, name="higher_is_better")
         lists, order = RankedLists.of_scores(bare, up, who=who)
-        return self._cuts(lists, bounds, order=positions(bare, order), queries=queries)
+        return self._cuts(lists, bounds, queries, positions(bare, order))
 
     def _cuts(
         self,
         lists: RankedLists,
         bounds: tuple[int, int],
-        *,
+        queries: Sequence[str] | None,
         order: Ragged | None = None,
-        queries: Sequence[str] | None = None,
     ) -> Cuts:
-        decider = self._copy()  # what is learned or set later changes nothing
+        decider = self._copy()  # later changes do not reach this decision
         if not decider.trusted:
             decider.check()
             decider.require_fitted()
@@ -532,7 +520,7 @@ class Truncator(Drawn, ABC):
             )
 
     @classmethod
-    @cache  # every decision tells what decided, with its parameters
+    @cache  # every decision names its truncator with its parameters
     def _defaults(cls) -> dict[str, Any]:
         parameters = inspect.signature(cls).parameters.values()
         return {parameter.name: parameter.default for parameter in parameters}
@@ -544,7 +532,7 @@ class Truncator(Drawn, ABC):
         return copied
 
     def _kinds_of_learned(self) -> dict[str, Kind]:
-        """Return what each learned value may be: `state`, and what `fit` sets itself."""
+        """Return the kinds of the learned attributes: `state`, and those that `fit` sets."""
         if not self.learns:
             return {}
         common: dict[str, Kind] = {"queries_": Whole(1, size="queries")}
@@ -554,13 +542,6 @@ class Truncator(Drawn, ABC):
 
     def _learned(self) -> list[str]:
         return [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]
-
-
-def _ranked(lists: RankedLists | RaggedLike, who: str) -> RankedLists:
-    """Return ranked lists; bare ones must not stand worst first."""
-    if isinstance(lists, RankedLists):
-        return lists
-    return RankedLists.of_scores(Ragged.from_any(lists, dtype=np.float64), True, who=who)[0]
 
 
 def _own_direction(lists: RankedList | RankedLists, given: bool | None, who: str) -> bool:
@@ -595,28 +576,25 @@ def _checked_numbers(numbers: Any, scores: Ragged, who: str) -> IntArray:
     try:
         counts = np.asarray(numbers)
     except ValueError:  # lists of unequal length
-        raise _refused(who, shown(numbers)[:60]) from None
-    whole = counts.dtype.kind in "iu"
-    if whole and counts.shape == (1,) == (len(scores),) and 0 <= counts[0] <= scores.values.size:
-        return counts.astype(np.int64, copy=False)  # the common case, without a vector
+        counts = np.zeros(())
+    if counts.shape == (1,) == (len(scores),) and counts.dtype == np.int64:
+        if 0 <= counts[0] <= scores.values.size:
+            return counts  # the common case, without a vector
     lengths = scores.lengths
     if counts.shape != lengths.shape:
         shape = f"an array of shape {counts.shape}" if counts.ndim else f"{shown(numbers):.60}"
-        raise _refused(who, f"{shape} for {lengths.size} lists")
-    if not whole and counts.size:
+        got = f"{shape} for {lengths.size} lists"
+    elif counts.dtype.kind not in "iu" and counts.size:
         given = counts.tolist()
         odd = next((i for i, x in enumerate(given) if not (isinstance(x, float) and x % 1 == 0)), 0)
-        raise _refused(who, f"{given[odd]!r:.60} ({counts.dtype}) for list {odd}")
-    wrong = (counts < 0) | (counts > lengths)
-    if wrong.any():
+        got = f"{given[odd]!r:.60} ({counts.dtype}) for list {odd}"
+    elif (wrong := (counts < 0) | (counts > lengths)).any():
         i = int(np.argmax(wrong))
-        raise _refused(who, f"{counts[i]} for list {i}, which has {lengths[i]} results")
-    return counts.astype(np.int64, copy=False)
-
-
-def _refused(who: str, got: str) -> InvalidParameterError:
+        got = f"{counts[i]} for list {i}, which has {lengths[i]} results"
+    else:
+        return counts.astype(np.int64, copy=False)
     allowed = "decide must return one whole number for each list, from 0 to its length"
-    return InvalidParameterError(f"{allowed}, got {got}", who=who)
+    raise InvalidParameterError(f"{allowed}, got {got}", who=who)
 
 
 class Wrapper(Truncator):

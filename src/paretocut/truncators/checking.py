@@ -208,7 +208,11 @@ def bounds_hold(truncator: Truncator) -> None:
 
 @_promise
 def distances_are_cut_like_scores(truncator: Truncator) -> None:
-    train, test = made_lists(1), made_lists(2)
+    train, test, only = made_lists(1), made_lists(2), truncator.direction
+    if only is not None:  # that of a background
+        told, other = "lists of the other direction must be refused", _moved(test, up=not only)
+        _expect_refused(told, lambda: _fitted(truncator).predict(other), InvalidScoresError)
+        return
     ours = _fitted(truncator, _moved(train, up=True)).predict(_moved(test, up=True))
     theirs = _fitted(truncator, _moved(train, up=False))
     found = theirs.predict(_moved(test, up=False))

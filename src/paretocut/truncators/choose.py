@@ -135,7 +135,7 @@ def _chosen(
 
 
 def _model(who: str, name: str, given: Any, spelt: Callable[[str], str]) -> Truncator | Background:
-    """Return what an option names: a truncator, or a background."""
+    """Return the truncator or the background that an option names."""
     kinds: tuple[type[Truncator] | type[Background], ...] = (Truncator, Background)
     wanted, found = "a truncator, a background", given
     if name == "background":
@@ -183,7 +183,7 @@ def cut(
 
     By default the scores alone decide, through an untrained `paretocut.truncators.Consensus`.
     ``expect`` improves on that. A rule keeps the results that are unlikely to be chance. A
-    truncator uses what it has learned.
+    truncator decides as it has learned to.
 
     Parameters
     ----------

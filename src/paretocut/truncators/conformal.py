@@ -15,7 +15,7 @@ from paretocut.metrics import Metric
 from paretocut.schema.kinds import Kind, Real, Sizes, Text, Whole
 from paretocut.truncators.base import TRUNCATOR, Fitted, Truncator, Wrapper
 from paretocut.truncators.evidence import Clause
-from paretocut.truncators.search import Sweep, count_kept
+from paretocut.truncators.search import count_kept, sweep
 
 
 def _fnr(relevant: BoolArray, num_relevant: int) -> FloatArray:
@@ -156,7 +156,7 @@ class Conformal(Wrapper):
             train, lists = lists.split(self.train, seed=self.seed)
             base.fit(train)
         losses = self._losses(lists)
-        points, totals = Sweep(base.result_values(lists), losses).totals()
+        points, totals = sweep(base.result_values(lists), losses)
         self.threshold_ = _calibrated(
             points, totals, len(lists), self._keep_all_is_safe(losses), self.level
         )

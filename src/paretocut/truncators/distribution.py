@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
-from typing import ClassVar
+from functools import partial
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from paretocut.decisions.cuts import Evidence
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
 from paretocut.schema.kinds import Flag, Whole
 from paretocut.truncators.base import Truncator
+from paretocut.truncators.evidence import Clause
 
 # EM starts with these shares of each list's head taken for relevant.
 _STARTS = (0.02, 0.1, 0.4)
@@ -39,18 +40,14 @@ class ScoreDistribution(Truncator):
     Notes
     -----
     Scores, scaled to [0, 1] within the list, are drawn from ``g N(mu, sd) + (1 - g) Exp(rate)``;
-    the normal models the relevant ones. EM has known problems. The remedies here are three starts,
-    of which the likeliest continues; a minimum ``sd`` of 0.02; and ``mu`` kept between the mean of
-    the exponential and the best score, so that the two cannot swap. The exponential has the heavier
-    tail, which would make the very best results less likely to be relevant, so the probability of
-    relevance stays at its maximum from there up. The cut is ``argmax_k 2 P_k / (k + P_n)`` with
-    ``P_k`` the sum of the first ``k`` probabilities. With ``truncated`` the denominator's ``P_n``
-    is divided by the share of the normal above the lowest score, and the M step allows for what is
-    not seen (an exponential has no memory, so it needs no change).
-
-    It makes about 100 passes over the scores and always keeps something. It fails if the relevant
-    scores form no bump of their own, as in short lists. Lists of fewer than 5 results and constant
-    lists are kept whole.
+    the normal models the relevant ones. EM runs from three starts, of which the likeliest
+    continues; ``sd`` is at least 0.02, and ``mu`` stays between the mean of the exponential and the
+    best score, so that the two cannot swap. The exponential has the heavier tail, so the
+    probability of relevance stays at its maximum from there up. The cut is ``argmax_k 2 P_k / (k +
+    P_n)`` with ``P_k`` the sum of the first ``k`` probabilities. With ``truncated`` the ``P_n`` of
+    the denominator is divided by the share of the normal above the lowest score, and the M step
+    allows for the results not seen. Lists of fewer than 5 results and constant lists are kept
+    whole.
 
     References
     ----------
@@ -81,7 +78,7 @@ class ScoreDistribution(Truncator):
             np.argmax(np.cumsum(part) / (np.arange(1, part.size + 1) + part.sum() / share)) + 1
             for part, share in zip(chances, seen, strict=True)
         ]
-        return cuts, _Fitted(usable)
+        return cuts, Clause(partial(_because, usable))
 
     def result_values(self, lists: RankedLists) -> Ragged:
         """Return the probability of relevance of each result; see `Truncator.result_values`."""
@@ -116,17 +113,10 @@ class ScoreDistribution(Truncator):
         return chances, best.seen() if self.truncated else np.ones(len(scores))
 
 
-@dataclass(frozen=True)
-class _Fitted:
-    """Which lists a mixture was fitted to."""
-
-    usable: BoolArray
-    tails: None = None
-
-    def because(self, i: int, k: int) -> str:
-        if self.usable[i]:
-            return "the expected F1 is highest there under a mixture fitted to its scores"
-        return "too few results, or equal scores, for a mixture"
+def _because(usable: BoolArray, i: int, k: int) -> str:
+    if usable[i]:
+        return "the expected F1 is highest there under a mixture fitted to its scores"
+    return "too few results, or equal scores, for a mixture"
 
 
 def _usable(scores: Ragged) -> BoolArray:
@@ -137,8 +127,7 @@ def _usable(scores: Ragged) -> BoolArray:
     return enough
 
 
-@dataclass
-class _Mixture:
+class _Mixture(NamedTuple):
     """Parameters of the mixture, one of each per list."""
 
     weight: FloatArray
@@ -152,21 +141,20 @@ class _Mixture:
         return np.array([0.5 * math.erfc(value) for value in below])
 
     def take(self, index: IntArray | BoolArray) -> _Mixture:
-        return _Mixture(*(getattr(self, field.name)[index] for field in fields(self)))
+        return _Mixture(*(values[index] for values in self))
 
     def put(self, index: BoolArray, other: _Mixture) -> None:
-        for field in fields(self):
-            getattr(self, field.name)[index] = getattr(other, field.name)
+        for values, new in zip(self, other, strict=True):
+            values[index] = new
 
 
 def _pick(runs: list[_Mixture], choice: IntArray) -> _Mixture:
     columns = np.arange(len(choice))
-    stacked = (np.stack([getattr(run, f.name) for run in runs]) for f in fields(_Mixture))
-    return _Mixture(*(values[choice, columns] for values in stacked))
+    return _Mixture(*(np.stack(values)[choice, columns] for values in zip(*runs, strict=True)))
 
 
 def _sums(scores: Ragged, values: FloatArray) -> FloatArray:
-    # No list here is empty, which is what reduceat asks for.
+    # No list here is empty, as reduceat requires.
     return np.add.reduceat(values, scores.offsets[:-1])
 
 

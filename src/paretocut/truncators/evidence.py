@@ -1,8 +1,8 @@
-"""What truncators look at, in the forms that several of them share."""
+"""Evidence of a decision, in the forms that several truncators share."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,12 +16,14 @@ from paretocut.lists import Ragged
 
 @dataclass(frozen=True)
 class Clause:
-    """The same clause for every list, or one for each."""
+    """The same clause for every list, one for each, or a function of list and number kept."""
 
-    text: str | Sequence[str]
+    text: str | Sequence[str] | Callable[[int, int], str]
     tails: Tails | None = None
 
     def because(self, i: int, k: int) -> str:
+        if callable(self.text):
+            return self.text(i, k)
         return self.text if isinstance(self.text, str) else self.text[i]
 
 

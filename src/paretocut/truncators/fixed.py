@@ -14,7 +14,7 @@ from paretocut.metrics import MetricLike
 from paretocut.schema.kinds import Kind, Whole
 from paretocut.truncators.base import METRIC, Truncator
 from paretocut.truncators.evidence import Clause
-from paretocut.truncators.neighbors import EMBEDDINGS, Lists, embeddings_of, nearest
+from paretocut.truncators.neighbors import LOCAL, embeddings_of, nearest
 from paretocut.truncators.search import best_cut
 
 
@@ -25,11 +25,6 @@ class FixedK(Truncator):
     ----------
     k
         How many, 0 or more; a shorter list is kept whole.
-
-    Notes
-    -----
-    Most systems do this today (``top_k``). It costs nothing, and fails if queries differ in how
-    much there is to find.
 
     Examples
     --------
@@ -53,7 +48,7 @@ class GlobalK(Truncator):
     Parameters
     ----------
     metric
-        What "best" means: a name, a `Metric` or a function; see `paretocut.metrics.get`.
+        Metric to maximise: a name, a `Metric` or a function; see `paretocut.metrics.get`.
 
     Attributes
     ----------
@@ -62,8 +57,7 @@ class GlobalK(Truncator):
 
     Notes
     -----
-    ``k_ = argmax_k mean_q metric(q, min(k, n_q))``, found exactly in one pass over the training
-    results. It ignores the scores, and is hard to beat if queries are alike.
+    ``k_ = argmax_k mean_q metric(q, min(k, n_q))``, found exactly.
 
     References
     ----------
@@ -101,7 +95,7 @@ class LocalK(Truncator):
     Parameters
     ----------
     metric
-        What "best" means: a name, a `Metric` or a function; see `paretocut.metrics.get`.
+        Metric to maximise: a name, a `Metric` or a function; see `paretocut.metrics.get`.
     neighbors
         How many training queries to use; all of them if there are fewer.
 
@@ -115,8 +109,7 @@ class LocalK(Truncator):
     Notes
     -----
     This is `GlobalK` on the neighbourhood, with exact neighbours by Euclidean distance (for cosine,
-    normalise the embeddings first). It needs ``query_embeddings`` in both fit and predict. It fails
-    if nearby queries do not have similar numbers of relevant results.
+    normalise the embeddings first). It needs ``query_embeddings`` in both fit and predict.
 
     References
     ----------
@@ -133,10 +126,7 @@ class LocalK(Truncator):
     """
 
     parameters: ClassVar = {"metric": METRIC, "neighbors": Whole(1)}
-    state: Mapping[str, Kind] = {
-        "embeddings_": EMBEDDINGS,
-        "curves_": Lists("queries", "results", longer=1),
-    }
+    state: Mapping[str, Kind] = {name: LOCAL[name] for name in ("embeddings_", "curves_")}
     reads_scores = False
     needs_embeddings = True
 
@@ -162,12 +152,11 @@ class Oracle(Truncator):
     Parameters
     ----------
     metric
-        What "best" means: a name, a `Metric` or a function; see `paretocut.metrics.get`.
+        Metric to maximise: a name, a `Metric` or a function; see `paretocut.metrics.get`.
 
     Notes
     -----
     ``argmax_k metric(q, k)`` with the list's own judgements; the smallest ``k`` in case of a tie.
-    No real system can do this; it is the ceiling for all methods.
 
     References
     ----------

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from abc import abstractmethod
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -13,50 +14,38 @@ from paretocut.errors import InvalidParameterError, require
 from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
 from paretocut.schema.kinds import Real, Whole
 from paretocut.truncators.base import Truncator
+from paretocut.truncators.evidence import Clause
 
 _ROUNDING = 1e-12
 
 
 class ShapeRule(Truncator):
-    """Base of the rules that learn nothing and look at one list at a time."""
+    """Base of the rules that learn nothing and look at one list at a time.
+
+    In a constant list, and in one of a single result, there is no shape to read: it is kept whole.
+    """
 
     def decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
-        cuts = np.array([self._cut(merit) for merit in lists.merit], dtype=np.int64)
-        return cuts, _Shapes(self, lists.scores)
-
-    def _clause(self, k: int, scores: FloatArray) -> str:
-        """Return why ``k`` results of a list with these scores are kept."""
-        if scores[0] == scores[-1]:
-            return "its scores have no shape to read"
-        return self._shape_clause(k, scores)
-
-    def _shape_clause(self, k: int, scores: FloatArray) -> str:
-        """Return why ``k`` results of a list with these scores are kept."""
-        raise NotImplementedError
-
-    def _cut(self, scores: FloatArray) -> int:
-        # In a constant list, and in one of a single result, there is no shape to read.
-        if scores.size == 0 or scores[0] == scores[-1]:
-            return scores.size
         # No digit changes, but differences of very large scores would overflow.
-        size = max(abs(scores[0]), abs(scores[-1]))
-        return self._shape_cut(np.ldexp(scores, -np.frexp(size)[1]))
+        merit, _ = lists.merit.within_range()
+        cuts = [
+            self._cut(scores) if scores.size and scores[0] != scores[-1] else scores.size
+            for scores in merit
+        ]
+        return np.array(cuts, dtype=np.int64), Clause(partial(self._because, lists.scores))
 
-    def _shape_cut(self, scores: FloatArray) -> int:
+    def _because(self, scores: Ragged, i: int, k: int) -> str:
+        values = scores[i]
+        constant = values[0] == values[-1]
+        return "its scores have no shape to read" if constant else self._reason(k, values)
+
+    @abstractmethod
+    def _cut(self, scores: FloatArray) -> int:
         """Return the cut of a list of at least two results, not all equal."""
-        raise NotImplementedError
 
-
-@dataclass(frozen=True)
-class _Shapes:
-    """The curves that a rule looked at."""
-
-    rule: ShapeRule
-    scores: Ragged
-    tails: None = None
-
-    def because(self, i: int, k: int) -> str:
-        return self.rule._clause(k, self.scores[i])
+    @abstractmethod
+    def _reason(self, k: int, scores: FloatArray) -> str:
+        """Return why ``k`` results of a list with these scores are kept."""
 
 
 class LargestGap(ShapeRule):
@@ -71,9 +60,7 @@ class LargestGap(ShapeRule):
 
     Notes
     -----
-    ``k = argmax_i (s_i - s_{i+1}) + extra``, the first gap on a tie; linear time. It never returns
-    nothing. On noise the largest gap is at the very top, so it keeps 1 or 2 results. A constant
-    list is kept whole.
+    ``k = argmax_i (s_i - s_{i+1}) + extra``, the first gap on a tie. A constant list is kept whole.
 
     References
     ----------
@@ -107,13 +94,13 @@ class LargestGap(ShapeRule):
                 f"LargestGap: ignore_head + ignore_tail must be below 1, got {ignored}"
             )
 
-    def _shape_cut(self, scores: FloatArray) -> int:
+    def _cut(self, scores: FloatArray) -> int:
         gaps = scores[:-1] - scores[1:]
         start = int(gaps.size * self.ignore_head)
         stop = gaps.size - int(gaps.size * self.ignore_tail)
         return min(start + int(np.argmax(gaps[start:stop])) + 1 + self.extra, scores.size)
 
-    def _shape_clause(self, k: int, scores: FloatArray) -> str:
+    def _reason(self, k: int, scores: FloatArray) -> str:
         at = max(k - self.extra, 1)
         if at >= scores.size:
             return "the largest drop in score comes at the very end"
@@ -133,8 +120,8 @@ class Autocut(ShapeRule):
     Notes
     -----
     With the curve scaled to rise from (0, 0) to (1, 1), a jump is a strict local maximum of "curve
-    minus diagonal". It takes linear time. Lists with fewer jumps and constant lists are kept whole.
-    The first result is always kept. The cut depends on the depth fetched.
+    minus diagonal". Lists with fewer jumps and constant lists are kept whole. The first result is
+    always kept.
 
     References
     ----------
@@ -151,7 +138,7 @@ class Autocut(ShapeRule):
     def __init__(self, jumps: int = 1) -> None:
         self.jumps = jumps
 
-    def _shape_cut(self, scores: FloatArray) -> int:
+    def _cut(self, scores: FloatArray) -> int:
         curve = (scores - scores[0]) / (scores[-1] - scores[0])
         over = curve - np.linspace(0.0, 1.0, scores.size)
         # On a straight stretch all points are equally far over the diagonal, but for rounding.
@@ -163,7 +150,7 @@ class Autocut(ShapeRule):
         found = np.flatnonzero(jump)
         return int(found[self.jumps - 1]) if found.size >= self.jumps else scores.size
 
-    def _shape_clause(self, k: int, scores: FloatArray) -> str:
+    def _reason(self, k: int, scores: FloatArray) -> str:
         if k == scores.size:
             return f"the curve of its scores has fewer than {self.jumps} jumps"
         return f"the curve of its scores jumps before the {ordinal(k + 1)}"
@@ -180,9 +167,8 @@ class Knee(ShapeRule):
     Notes
     -----
     Kneedle takes the first maximum of the scaled curve's distance from its chord after which the
-    distance falls by ``S`` mean steps. The result at the knee is the last one kept. It makes one
-    pass per list in Python. If kneed finds no knee (a straight line, a constant list), the list is
-    kept whole.
+    distance falls by ``S`` mean steps. The result at the knee is the last one kept. A list without
+    a knee (a straight line, a constant list) is kept whole.
 
     References
     ----------
@@ -200,7 +186,7 @@ class Knee(ShapeRule):
     def __init__(self, sensitivity: float = 1.0) -> None:
         self.sensitivity = sensitivity
 
-    def _shape_cut(self, scores: FloatArray) -> int:
+    def _cut(self, scores: FloatArray) -> int:
         kneed = require("kneed", feature="Knee", extra="knee")
         ranks = np.arange(1, scores.size + 1)
         found = kneed.KneeLocator(
@@ -208,13 +194,13 @@ class Knee(ShapeRule):
         )
         return int(scores.size if found.knee is None else found.knee)
 
-    def _shape_clause(self, k: int, scores: FloatArray) -> str:
+    def _reason(self, k: int, scores: FloatArray) -> str:
         if k == scores.size:
             return "the curve of its scores has no knee"
         return f"the curve of its scores bends at the {ordinal(k)}"
 
 
-class TopP(ShapeRule):
+class TopP(Truncator):
     """Keep the first results, as long as their share of the softmax mass stays within ``p``.
 
     Parameters
@@ -222,14 +208,13 @@ class TopP(ShapeRule):
     p
         Largest cumulative probability, in (0, 1].
     temperature
-        What scores are divided by before the softmax.
+        Divisor of the scores before the softmax.
 
     Notes
     -----
     It keeps ``i`` while ``sum_{j <= i} softmax(s / temperature)_j <= p``, and always the first
-    result, in linear time. The softmax of cosines is almost flat, so about a share ``p`` of any
-    list is kept; give a temperature that suits the scale. Of a constant list it keeps ``floor(p
-    n)`` results.
+    result. The softmax of cosines is almost flat, so about a share ``p`` of any list is kept; give
+    a temperature that suits the scale.
 
     References
     ----------
@@ -248,14 +233,14 @@ class TopP(ShapeRule):
         self.p = p
         self.temperature = temperature
 
-    def _clause(self, k: int, scores: FloatArray) -> str:
-        return f"one more would hold over {100 * self.p:g} % of the softmax mass"
+    def decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
+        cuts = np.array([self._count(scores) for scores in lists.merit], dtype=np.int64)
+        return cuts, Clause(f"one more would hold over {100 * self.p:g} % of the softmax mass")
 
-    def _cut(self, scores: FloatArray) -> int:
+    def _count(self, scores: FloatArray) -> int:
         if scores.size == 0:
             return 0
         with np.errstate(over="ignore"):  # infinitely far below the best is no mass
             mass = np.cumsum(np.exp((scores - scores[0]) / self.temperature))
         # The same tolerance as in Haystack: 0.95 of 20 equal results is 19 of them.
-        kept = np.count_nonzero(mass / mass[-1] <= self.p + 1e-6)
-        return max(int(kept), 1)
+        return max(int(np.count_nonzero(mass / mass[-1] <= self.p + 1e-6)), 1)

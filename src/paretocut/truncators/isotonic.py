@@ -14,7 +14,7 @@ from paretocut.metrics import MetricLike
 from paretocut.schema.kinds import Array, Either, Kind, Real, Text, Whole
 from paretocut.truncators.base import METRIC, Truncator
 from paretocut.truncators.evidence import AgainstLimit, Clause
-from paretocut.truncators.neighbors import EMBEDDINGS, Lists, embeddings_of, nearest
+from paretocut.truncators.neighbors import LOCAL, Lists, embeddings_of, nearest
 from paretocut.truncators.search import best_threshold, count_kept
 from paretocut.truncators.threshold import NORMALIZATIONS, normalize_scores
 
@@ -25,7 +25,7 @@ class Isotonic(Truncator):
     Parameters
     ----------
     metric
-        What the threshold maximises: a name, a `Metric` or a function.
+        Metric that the threshold maximises: a name, a `Metric` or a function.
     normalize
         "raw", "max", "minmax" or "z"; see `ScoreThreshold`. The paper uses "max" on Robust04.
     neighbors
@@ -39,15 +39,14 @@ class Isotonic(Truncator):
     scores_, relevance_
         Knots of the calibration, straight lines between them (global setting).
     values_, relevant_, curves_, embeddings_
-        What the local setting needs from the training lists.
+        Training lists of the local setting.
 
     Notes
     -----
     Relevance is fitted by least squares as a non-decreasing function of the score, over the pooled
-    results of all lists; then the threshold maximises the metric on the same lists. This takes one
-    sort of the training results (one per query in the local setting). Because the fit is monotone,
-    it can be no better on its training lists than `ScoreThreshold` with the same normalisation; it
-    only merges some of the thresholds.
+    results of all lists; then the threshold maximises the metric on the same lists. Because the fit
+    is monotone, it can be no better on its training lists than `ScoreThreshold` with the same
+    normalisation.
 
     References
     ----------
@@ -92,12 +91,7 @@ class Isotonic(Truncator):
         if self.neighbors is None:
             knots = Array(("knots",), rising=True)
             return {"threshold_": Real(infinite=True), "scores_": knots, "relevance_": knots}
-        return {
-            "embeddings_": EMBEDDINGS,
-            "values_": Lists("queries", "results"),
-            "relevant_": Lists("queries", "results", kind="b"),
-            "curves_": Lists("queries", "results", longer=1),
-        }
+        return {**LOCAL, "relevant_": Lists("queries", "results", kind="b")}
 
     def learn(self, lists: RankedLists) -> None:
         keys = normalize_scores(lists.merit, self.normalize)
@@ -105,7 +99,7 @@ class Isotonic(Truncator):
         if self.neighbors is None:
             self.scores_, self.relevance_ = _calibrate(keys, lists.relevant)
             calibrated = _calibrated(keys, self.scores_, self.relevance_)
-            self.threshold_ = best_threshold(calibrated, curves).threshold
+            self.threshold_ = best_threshold(calibrated, curves)
         else:
             self.embeddings_ = embeddings_of(lists, who="Isotonic")
             self.values_, self.relevant_, self.curves_ = keys, lists.relevant, curves
@@ -122,7 +116,7 @@ class Isotonic(Truncator):
             near = self.values_.take(rows)
             knots = _calibrate(near, self.relevant_.take(rows))
             best = best_threshold(_calibrated(near, *knots), self.curves_.take(rows))
-            cuts[i] = np.count_nonzero(np.interp(keys[i], *knots) >= best.threshold)
+            cuts[i] = np.count_nonzero(np.interp(keys[i], *knots) >= best)
         nearby = min(self.neighbors, self.queries_)
         return cuts, Clause(f"calibrated on the {nearby} nearest queries, {self.taught}")
 

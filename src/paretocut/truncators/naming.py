@@ -1,38 +1,24 @@
-"""The names that files give to classes of truncators: a table for ours, import names for others."""
+"""Names of truncator classes in files: bare names for ours, full import names for others."""
 
 from __future__ import annotations
 
+import inspect
 import sys
-from importlib import import_module
+from functools import cache
 from typing import Any
 
 from paretocut.errors import InvalidParameterError
 
-OURS = {
-    "Accept": "accept",
-    "AttnCut": "neural.attncut",
-    "Autocut": "gaps",
-    "BiCut": "neural.bicut",
-    "Calibrated": "calibrated",
-    "Choppy": "neural.choppy",
-    "Conformal": "conformal",
-    "Consensus": "consensus.consensus",
-    "FixedK": "fixed",
-    "Gated": "gated",
-    "GlobalK": "fixed",
-    "Isotonic": "isotonic",
-    "Knee": "gaps",
-    "LargestGap": "gaps",
-    "LocalK": "fixed",
-    "Oracle": "fixed",
-    "ScoreDistribution": "distribution",
-    "ScoreThreshold": "threshold",
-    "Surprise": "surprise",
-    "TopP": "gaps",
-}
-"""The classes that files name by a bare name, and the modules here that define them."""
-
 _PACKAGE = __package__.partition(".")[0]
+
+
+@cache
+def ours() -> dict[str, type]:
+    """Return the classes that `paretocut.truncators` lists in its ``__all__``, by name."""
+    room = sys.modules[__package__]
+    found = {name: getattr(room, name) for name in room.__all__}
+    deciding = {name: kind for name, kind in found.items() if hasattr(kind, "decide")}
+    return {name: kind for name, kind in deciding.items() if not inspect.isabstract(kind)}
 
 
 def refuse_impostor(kind: type) -> None:
@@ -47,10 +33,9 @@ def refuse_impostor(kind: type) -> None:
 
 def name_of(kind: type) -> str:
     """Return the name of a class in files; `class_named` finds the class again."""
-    full = f"{kind.__module__}.{kind.__qualname__}"
-    where = OURS.get(kind.__name__)
-    if where is not None and kind.__module__ == f"{__package__}.{where}":
+    if ours().get(kind.__name__) is kind:
         return kind.__name__
+    full = f"{kind.__module__}.{kind.__qualname__}"
     if _lookup(kind.__module__, kind.__qualname__) is not kind:
         why = "is defined inside a function" if "<locals>" in full else "is another class by now"
         raise InvalidParameterError(
@@ -61,22 +46,21 @@ def name_of(kind: type) -> str:
     return full
 
 
-def class_named(name: Any) -> Any:
-    """Return what a name in a file stands for; nothing is imported or run for it but our own."""
-    if isinstance(name, str) and name in OURS:
-        return getattr(import_module(f".{OURS[name]}", __package__), name)
-    parts = name.split(".") if isinstance(name, str) else [""]
-    if len(parts) < 2 or _is_ours(name):
-        known = ", ".join(OURS)
+def class_named(name: Any) -> type:
+    """Return the class that a file names; only our own modules are imported for it."""
+    if isinstance(name, str) and name in ours():
+        return ours()[name]
+    module = name.rpartition(".")[0] if isinstance(name, str) else ""
+    if not module or _is_ours(name):
         raise ValueError(
-            f"class must be one of {known}, or the full name of a class of yours, got {name!r:.60}"
+            f"class must be one of {', '.join(ours())}, or the full name of a class of yours, "
+            f"got {name!r:.60}"
         )
-    for i in range(len(parts) - 1, 0, -1):
-        module = ".".join(parts[:i])
-        found = _lookup(module, ".".join(parts[i:]))
+    parts = name.split(".")
+    for i in range(len(parts) - 1, 0, -1):  # a class may be inside a class
+        found = _lookup(".".join(parts[:i]), ".".join(parts[i:]))
         if found is not None:
             return found
-    module = ".".join(parts[:-1])
     if module == "__main__":
         remedy = "define it in this program before you load"
     elif module in sys.modules:
@@ -90,7 +74,7 @@ def _is_ours(module: str) -> bool:
     return module == _PACKAGE or module.startswith(f"{_PACKAGE}.")
 
 
-def _lookup(module: str, qualname: str) -> Any:
+def _lookup(module: str, qualname: str) -> type | None:
     """Return the class of this name in a module that has been imported, or None."""
     found: Any = sys.modules.get(module)
     for part in qualname.split("."):

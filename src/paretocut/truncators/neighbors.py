@@ -12,9 +12,6 @@ from paretocut.errors import InvalidScoresError, require
 from paretocut.lists import IntArray, Ragged, RankedLists
 from paretocut.schema.kinds import Array, Kind, Sizes, match_sizes
 
-EMBEDDINGS = Array(("queries", "dimensions"))
-"""What a saved model holds of the training queries."""
-
 
 @dataclass(frozen=True)
 class Lists(Kind):
@@ -36,6 +33,14 @@ class Lists(Kind):
             more = f", {self.longer} longer" if self.longer else ""
             raise ValueError(f"lists as long as the others{more}")
         return value
+
+
+LOCAL: dict[str, Kind] = {
+    "embeddings_": Array(("queries", "dimensions")),
+    "values_": Lists("queries", "results"),
+    "curves_": Lists("queries", "results", longer=1),
+}
+"""Kinds of the training lists that a local setting saves."""
 
 
 def embeddings_of(lists: RankedLists, *, who: str) -> NDArray[Any]:

@@ -21,16 +21,15 @@ _DEPTH: ContextVar[int] = ContextVar("_DEPTH", default=0)
 
 def restore(content: Any) -> Truncator:
     """Return the truncator that `Truncator.to_dict` described."""
+    kind = class_named(content["class"])
+    if not issubclass(kind, Truncator) or inspect.isabstract(kind):
+        raise ValueError(f"class must be a truncator that decides, got {content['class']:.90}")
     depth = _DEPTH.get()
     if depth > _DEEPEST:
         raise ValueError(f"truncators must be at most {_DEEPEST} deep in each other, got more")
     token = _DEPTH.set(depth + 1)
     try:
-        kind = class_named(content["class"])
-        if not issubclass(kind, Truncator) or inspect.isabstract(kind):
-            raise ValueError(f"class must be a truncator that decides, got {content['class']:.90}")
-        made: Truncator = kind.from_dict(content)
-        return made
+        return kind.from_dict(content)
     finally:
         _DEPTH.reset(token)
 

@@ -18,7 +18,7 @@ from paretocut.tail import SurpriseFits, fit_lists
 from paretocut.tail.rules import RuleEvidence, rule_counts
 from paretocut.truncators.base import METRIC, Truncator
 from paretocut.truncators.evidence import AgainstLimit
-from paretocut.truncators.neighbors import EMBEDDINGS, Lists, embeddings_of, nearest
+from paretocut.truncators.neighbors import LOCAL, embeddings_of, nearest
 from paretocut.truncators.search import best_threshold, count_kept
 
 _UNTRAINED = 0.05  # the paper's alpha, until a threshold is learned
@@ -30,14 +30,14 @@ class Surprise(Truncator):
     Parameters
     ----------
     metric
-        What a learned threshold maximises: a name, a `Metric` or a function.
+        Metric that a learned threshold maximises: a name, a `Metric` or a function.
     alpha, evalue, fdr, min_surprise
         A rule, at most one of them. With a rule there is nothing to fit. Without one,
         ``alpha=0.05`` applies until ``fit`` has learned a threshold. See
         `paretocut.tail.SurpriseFit.cut`.
     if_unsure
-        What a rule does if it would keep nothing of a list of fewer than 50 results, or of equal
-        scores: ``"keep"`` all of it, or ``"drop"`` it.
+        For a list of fewer than 50 results, or of equal scores, of which a rule would keep nothing:
+        ``"keep"`` all of it, or ``"drop"`` it.
     neighbors
         None: one threshold from all training lists; a number: a threshold for each query from
         its nearest training queries, which needs ``query_embeddings``.
@@ -51,15 +51,14 @@ class Surprise(Truncator):
     threshold_
         The learned threshold on the Surprise score (global setting); ``inf`` keeps nothing.
     values_, curves_, embeddings_
-        What the local setting needs from the training lists.
+        Training lists of the local setting.
 
     Notes
     -----
     The surprise of a result is ``-log P(excess >= observed)`` under a generalized Pareto tail
     fitted to the part of its own list that looks irrelevant; results with surprise ``t`` or more
-    are kept. Learning is exact: it compares every possible ``t``. The fit needs no labels, so
-    thresholds transfer between queries and systems better than raw scores. It fails if scores only
-    encode the rank (reciprocal rank fusion) or if most of the list is relevant.
+    are kept. Learning is exact: it compares every possible ``t``. It fails if scores only encode
+    the rank (reciprocal rank fusion) or if most of the list is relevant.
 
     References
     ----------
@@ -136,17 +135,13 @@ class Surprise(Truncator):
     def state(self) -> dict[str, Kind]:
         if self.neighbors is None:
             return {"threshold_": Real(infinite=True)}
-        return {
-            "embeddings_": EMBEDDINGS,
-            "values_": Lists("queries", "results"),
-            "curves_": Lists("queries", "results", longer=1),
-        }
+        return LOCAL
 
     def learn(self, lists: RankedLists) -> None:
         curves = metrics.get(self.metric).curves(lists)
         keys = self.result_values(lists)
         if self.neighbors is None:
-            self.threshold_ = best_threshold(keys, curves, self.bounds).threshold
+            self.threshold_ = best_threshold(keys, curves, self.bounds)
         else:
             self.embeddings_ = embeddings_of(lists, who="Surprise")
             self.values_, self.curves_ = keys, curves
@@ -182,7 +177,7 @@ class Surprise(Truncator):
             return np.full(len(lists), self.threshold_)
         found = nearest(self.embeddings_, lists, self.neighbors, who="Surprise")
         near = ((self.values_.take(rows), self.curves_.take(rows)) for rows in found)
-        return np.array([best_threshold(*part, self.bounds).threshold for part in near])
+        return np.array([best_threshold(*part, self.bounds) for part in near])
 
     def tails_of(self, lists: RankedLists) -> SurpriseFits:
         fitting: FitOptions = {

@@ -59,7 +59,7 @@ class ScoreThreshold(Truncator):
         A given threshold needs no fit; None learns the best one. For raw distances it is the
         largest distance kept.
     metric
-        What "best" means: a name, a `Metric` or a function; see `paretocut.metrics.get`.
+        Metric to maximise: a name, a `Metric` or a function; see `paretocut.metrics.get`.
 
     Attributes
     ----------
@@ -69,10 +69,8 @@ class ScoreThreshold(Truncator):
     Notes
     -----
     Keeps ``x`` when ``norm(x) >= t``. Learning is exact: it compares every possible ``t`` on the
-    training lists, in one sort of their scores. Raw thresholds do not transfer between queries,
-    models or stores; "max" and "minmax" always keep the best result when ``t <= 1``, so they cannot
-    return nothing, and "minmax" and "z" depend on the depth fetched. In a constant list "minmax" is
-    1 and "z" is 0 for every result.
+    training lists. "max" and "minmax" always keep the best result when ``t <= 1``; "minmax" and "z"
+    depend on the depth fetched. In a constant list "minmax" is 1 and "z" is 0 for every result.
 
     References
     ----------
@@ -109,7 +107,7 @@ class ScoreThreshold(Truncator):
 
     def learn(self, lists: RankedLists) -> None:
         curves = metrics.get(self.metric).curves(lists)
-        self.threshold_ = best_threshold(self.result_values(lists), curves).threshold
+        self.threshold_ = best_threshold(self.result_values(lists), curves)
 
     def decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
         keys, limit = self.result_values(lists), self._limit(lists)

@@ -24,7 +24,7 @@ from paretocut.web.limits import Limits
 from paretocut.web.openapi import VERSION, description
 from paretocut.web.pages import pages
 from paretocut.web.scoring import score
-from paretocut.web.service import Service
+from paretocut.web.service import Handler, Service
 
 
 def create_app(
@@ -62,10 +62,10 @@ def create_app(
 
     router = Router(
         [
-            Route("/v1/cut", service.handler(cut, quick=True), methods=["POST"]),
-            Route("/v1/score", service.handler(score, quick=True), methods=["POST"]),
-            Route("/v1/fuse", service.handler(fuse_lists), methods=["POST"]),
-            Route("/v1/evaluate", service.handler(compare), methods=["POST"]),
+            Route("/v1/cut", Handler(service, cut, quick=True), methods=["POST"]),
+            Route("/v1/score", Handler(service, score, quick=True), methods=["POST"]),
+            Route("/v1/fuse", Handler(service, fuse_lists), methods=["POST"]),
+            Route("/v1/evaluate", Handler(service, compare), methods=["POST"]),
             Route("/healthz", healthz),
             Route("/metrics", metrics),
             Route("/openapi.json", openapi),

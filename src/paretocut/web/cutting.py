@@ -116,11 +116,8 @@ def in_blocks(
         yield 0, lists
         return
     RankedLists.of_scores(lists, higher_is_better, who=who)  # errors name the list of the request
-    offsets, start = lists.offsets, 0
-    while start < len(lists):
+    offsets = lists.offsets
+    for start, stop in lists.blocks(_BLOCK):
         deadline.check()
-        reach = int(np.searchsorted(offsets, offsets[start] + _BLOCK, side="right"))
-        stop = max(start + 1, reach - 1)
         values = lists.values[offsets[start] : offsets[stop]]
         yield start, Ragged.unchecked(values, offsets[start : stop + 1] - offsets[start])
-        start = stop

@@ -24,21 +24,27 @@ _NAME = re.compile(r"\w[\w.-]{0,199}")  # no path: the file is in the folder its
 class Models:
     """Truncators, backgrounds and fusions by name; a request can name no other.
 
-    Those of ``truncators`` and ``fusions`` are there from the start. ``folder`` holds more
-    truncators and backgrounds, NAME.json each, which are read when a request names them; the
-    ``most`` used last are kept, until their file changes.
+    The files of ``truncators`` and ``fusions`` are read at once. ``folder`` holds more truncators
+    and backgrounds, NAME.json each, which are read when a request names them; the ``most`` used
+    last are kept, until their file changes.
     """
 
     def __init__(
         self,
-        truncators: Mapping[str, Truncator | Background] | None = None,
-        fusions: Mapping[str, Fusion] | None = None,
+        truncators: Mapping[str, str] | None = None,
+        fusions: Mapping[str, str] | None = None,
         folder: str | None = None,
         most: int = 1000,
     ) -> None:
-        self._truncators, self._fusions = dict(truncators or {}), dict(fusions or {})
+        if folder is not None and not Path(folder).is_dir():
+            raise InvalidParameterError(f"--models must name a folder, got {folder}")
         self._folder = None if folder is None else Path(folder)
         self._kept = lru_cache(most)(_read)
+        self._truncators = {name: _ready(path) for name, path in (truncators or {}).items()}
+        self._fusions: dict[str, Fusion] = {
+            name: load_as(Fusion, "a saved fusion", path, "--fusion")
+            for name, path in (fusions or {}).items()
+        }
 
     @property
     def names(self) -> list[str]:
@@ -89,23 +95,6 @@ def _ready(path: str) -> Truncator | Background:
     truncator.check()
     truncator.require_fitted()
     return model
-
-
-def load_models(
-    truncators: Mapping[str, str],
-    fusions: Mapping[str, str],
-    folder: str | None = None,
-    most: int = 1000,
-) -> Models:
-    """Return the models of these files, by name; each must be ready to decide."""
-    if folder is not None and not Path(folder).is_dir():
-        raise InvalidParameterError(f"--models must name a folder, got {folder}")
-    return Models(
-        {name: _ready(path) for name, path in truncators.items()},
-        {n: load_as(Fusion, "a saved fusion", path, "--fusion") for n, path in fusions.items()},
-        folder,
-        most,
-    )
 
 
 @cache

@@ -38,27 +38,13 @@ class Deadline:
 
 @dataclass(frozen=True)
 class Limits:
-    """What one request may cost.
-
-    Attributes
-    ----------
-    max_body_bytes
-        Bytes of a request's body.
-    max_lists
-        Lists, or queries, of one request.
-    max_list_length
-        Results of one list.
-    max_concurrency
-        Requests under way at once, in each worker; more are answered 429.
-    max_seconds
-        Time for a request, from its first byte to its answer.
-    """
+    """What one request may cost."""
 
     max_body_bytes: int = 32 << 20
-    max_lists: int = 10_000
+    max_lists: int = 10_000  # or queries
     max_list_length: int = 100_000
-    max_concurrency: int = 64
-    max_seconds: float = 30.0
+    max_concurrency: int = 64  # requests under way at once, in each worker
+    max_seconds: float = 30.0  # from the first byte of a request to its answer
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import sys
 import time
 from functools import lru_cache
 from typing import Any
@@ -13,10 +15,15 @@ LOGGER = logging.getLogger("paretocut.web")
 
 
 def note(event: str, level: int = logging.INFO, **noted: Any) -> None:
-    """Log an event with what is known about it, without the search for the line that logs it."""
+    """Log an event of the service with what is known about it.
+
+    The line goes straight to standard error: a record of `logging` takes longer than a decision.
+    """
     if LOGGER.isEnabledFor(level):
-        more = {"noted": noted}
-        LOGGER.handle(LOGGER.makeRecord(LOGGER.name, level, "", 0, event, (), None, extra=more))
+        try:
+            sys.stderr.write(_line(time.time(), level, LOGGER.name, event, noted) + "\n")
+        except (OSError, ValueError, AttributeError):  # nobody reads it any more
+            pass
 
 
 class Lines(logging.Formatter):
@@ -24,17 +31,19 @@ class Lines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
-        line: dict[str, Any] = {
-            "time": f"{_second(int(record.created))}.{int(record.msecs):03d}",
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "event": record.getMessage(),
-            "process": record.process,
-        }
-        line |= getattr(record, "noted", {})
+        noted = {}
         if record.exc_info and record.exc_info[0] is not None:
-            line["error"] = record.exc_info[0].__name__  # its message may quote the request
-        return msgspec.json.encode(line).decode()
+            noted["error"] = record.exc_info[0].__name__  # its message may quote the request
+        return _line(record.created, record.levelno, record.name, record.getMessage(), noted)
+
+
+def _line(at: float, level: int, logger: str, event: str, noted: dict[str, Any]) -> str:
+    line = {
+        "time": f"{_second(int(at))}.{int(at % 1 * 1000):03d}",
+        "level": logging.getLevelName(level).lower(),
+        **{"logger": logger, "event": event, "process": os.getpid(), **noted},
+    }
+    return msgspec.json.encode(line).decode()
 
 
 @lru_cache(1)

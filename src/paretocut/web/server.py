@@ -25,7 +25,7 @@ from prometheus_client.multiprocess import mark_process_dead
 from paretocut.errors import InvalidParameterError
 from paretocut.schema.parameters import check_port
 from paretocut.web.app import create_app
-from paretocut.web.deciders import Models, load_models
+from paretocut.web.deciders import Models
 from paretocut.web.limits import Limits
 from paretocut.web.logs import LOGGER, configuration
 
@@ -88,7 +88,7 @@ class Settings:
 
     def loaded(self) -> Models:
         """Return the models, those named one by one already loaded."""
-        return load_models(self.models, self.fusions, self.folder, self.max_models)
+        return Models(self.models, self.fusions, self.folder, self.max_models)
 
 
 def _is_loopback(host: str) -> bool:
@@ -175,14 +175,20 @@ def _supervise(settings: Settings, own: socket.socket) -> int:
         # Workers bind sockets of their own. Of a shared one, the first worker to wake takes nearly
         # all connections. This one never listens; it keeps the port.
         own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-    spawn = multiprocessing.get_context("spawn")
+    known = "forkserver" in multiprocessing.get_all_start_methods()
+    start_method: Any = multiprocessing.get_context("forkserver" if known else "spawn")
+    if known:
+        # It has everything imported, so that a dead worker is replaced in no time.
+        start_method.set_forkserver_preload(["__main__", __name__])
     workers: list[Any] = []
     code: int | None = None  # known as soon as all are to end
 
     def start() -> None:
-        worker = spawn.Process(target=_worker, args=(settings, address if each else own))
+        worker = start_method.Process(target=_worker, args=(settings, address if each else own))
         worker.start()
         workers.append(worker)
+        if code is not None:  # a signal came meanwhile
+            worker.terminate()
 
     def end(_: object = None, __: object = None) -> None:
         nonlocal code
@@ -208,8 +214,6 @@ def _supervise(settings: Settings, own: socket.socket) -> int:
                 elif code is None:
                     LOGGER.error("worker %d died", worker.pid)
                     start()
-            if code is not None:
-                end()  # also the one that was started meanwhile
     return code or 0
 
 

@@ -11,6 +11,7 @@ from typing import Any, cast
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from paretocut.tail import limited_threads
 from paretocut.web.deciders import Models
@@ -50,40 +51,51 @@ class Service:
     threads: ThreadPoolExecutor
     telemetry: Telemetry = field(default_factory=Telemetry)
 
-    def handler(self, work: Work, *, quick: bool = False) -> Callable[[Request], Any]:
-        """Return the handler that answers a request with what ``work`` makes of it.
 
-        ``quick`` work on a small body is done at once, all other work in a thread. A request that
-        takes too long is answered 503. Work that still waits for a thread is dropped then, and
-        work that has begun stops at its next look at the deadline.
-        """
+@dataclass(frozen=True)
+class Handler:
+    """Answers a request with what ``work`` makes of it, as a small ASGI application.
 
-        async def handle(request: Request) -> Response:
-            asked = Asked.of(request)
-            if quick and len(asked.body) <= _SMALL and not self.models.may_load(asked.body):
-                return _response(work(self, asked))
-            loop = asyncio.get_running_loop()
-            future = loop.run_in_executor(self.threads, self._in_thread, work, asked)
-            try:
-                done, _ = await asyncio.wait({future}, timeout=asked.deadline.left())
-            except asyncio.CancelledError:  # the server ends
-                done = set()
-            if not done:
-                future.cancel()
-                future.add_done_callback(_forget)
-                raise asked.deadline.missed()
-            try:
-                return future.result()
-            finally:
-                # The exception refers to this frame and the future to the exception: a circle
-                # that would keep the whole body until the next garbage collection.
-                del future, done
+    ``quick`` work on a small body is done at once, all other work in a thread. A request that
+    takes too long is answered 503. Work that still waits for a thread is dropped then, and work
+    that has begun stops at its next look at the deadline.
+    """
 
-        return handle
+    service: Service
+    work: Work
+    quick: bool = False
 
-    def _in_thread(self, work: Work, asked: Asked) -> Response:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request."""
+        asked: Asked = scope["paretocut.asked"]
+        small = self.quick and len(asked.body) <= _SMALL
+        if small and not self.service.models.may_load(asked.body):
+            response = _response(self.work(self.service, asked))
+        else:
+            response = await self._in_thread(asked)
+        await response(scope, receive, send)
+
+    async def _in_thread(self, asked: Asked) -> Response:
+        loop = asyncio.get_running_loop()
+        future = loop.run_in_executor(self.service.threads, self._alone, asked)
+        try:
+            done, _ = await asyncio.wait({future}, timeout=asked.deadline.left())
+        except asyncio.CancelledError:  # the server ends
+            done = set()
+        if not done:
+            future.cancel()
+            future.add_done_callback(_forget)
+            raise asked.deadline.missed()
+        try:
+            return future.result()
+        finally:
+            # The exception refers to this frame and the future to the exception: a circle that
+            # would keep the whole body until the next garbage collection.
+            del future, done
+
+    def _alone(self, asked: Asked) -> Response:
         with limited_threads(1):
-            return _response(work(self, asked))
+            return _response(self.work(self.service, asked))
 
 
 def _response(found: Any) -> Response:

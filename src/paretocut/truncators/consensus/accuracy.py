@@ -24,7 +24,7 @@ _KNOTS = 21
 _NORMAL = np.array([NormalDist().inv_cdf((i + 0.5) / _KNOTS) for i in range(_KNOTS)])
 # Log-odds per standard deviation of the best score that few lists are drawn towards.
 _SLOPE = 1.0
-# What a file may hold; the knots are the scores at eight ranks, and the log of their range.
+# Kinds of the saved values; the knots are the scores at eight ranks, and the log of their range.
 _STATE: dict[str, Kind] = {
     "knots": Items(Items(Real(), size=_KNOTS), size=_RANKS.size + 1),
     "least": Real(above=0),
@@ -88,7 +88,7 @@ class AnswerModel:
             return cls(knots.tolist(), least, prior, [0.0] * _SIZES[-1])
         table = _table(columns, knots)
         center, spread = table.mean(axis=0), table.std(axis=0)
-        spread[spread <= 1e-12 * np.abs(center)] = 1.0
+        spread[spread <= np.maximum(1e-12 * np.abs(center), 1e-150)] = 1.0
         coef = _stacked((table - center) / spread, truth, prior)
         coef[1:] /= spread
         return cls(knots.tolist(), least, float(coef[0] - coef[1:] @ center), coef[1:].tolist())
@@ -104,14 +104,15 @@ class AnswerModel:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> AnswerModel:
-        """Return the model that `to_dict` gave."""
+        """Return the model that a file describes."""
         return cls(**checked(_STATE, content))
 
 
 def _levels(scores: Ragged) -> FloatArray:
     """Return the scores at the ranks looked at, the last one where a list is shorter."""
     places = np.minimum(_RANKS, scores.lengths[:, None]) - 1
-    return np.asarray(scores.values[scores.offsets[:-1, None] + places], dtype=np.float64)
+    levels = np.clip(scores.values[scores.offsets[:-1, None] + places], -1e150, 1e150)
+    return np.where(np.abs(levels) < 1e-150, 0.0, levels)  # squares overflow, or vanish
 
 
 def _columns(levels: FloatArray, least: float) -> FloatArray:
@@ -120,7 +121,7 @@ def _columns(levels: FloatArray, least: float) -> FloatArray:
 
 
 def _table(columns: FloatArray, knots: FloatArray) -> FloatArray:
-    """Return what is regressed on: the columns within their knots, and their normal scores."""
+    """Return the regressors: the columns within their knots, and their normal scores."""
     raw = np.clip(columns, knots[:, 0], knots[:, -1])
     pairs = zip(columns[:, : _RANKS.size].T, knots[: _RANKS.size], strict=True)
     normal = [np.interp(column, own, _NORMAL) for column, own in pairs]

@@ -1,4 +1,4 @@
-"""The truncator that does what suits the metric and what is known."""
+"""The default truncator, which chooses a strategy by the metric and the knowledge it has."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class _ErrorsKind(Kind):
 
 
 class Consensus(Truncator):
-    """Cut where the metric should be best, given what is known: judgements, a word or nothing.
+    """Cut where the metric should be best, given judgements, a word or nothing.
 
     Parameters
     ----------
     metric
-        What "best" means: a name, a `Metric` or a function; see `paretocut.metrics.get`.
+        Metric to maximise: a name, a `Metric` or a function; see `paretocut.metrics.get`.
     expect
         How many relevant results a list holds on average: ``"one"`` (a fact: one or two), ``"few"``
         (a how-to: three to ten), ``"dozens"`` (a literature search), ``"hundreds"`` (a category),
@@ -65,7 +65,7 @@ class Consensus(Truncator):
     Attributes
     ----------
     strategy_
-        What was learned: ``"vote"``, ``"regression"``, ``"answer"``, ``"partly_judged"``,
+        The strategy learned: ``"vote"``, ``"regression"``, ``"answer"``, ``"partly_judged"``,
         ``"number"`` (``expect`` and unjudged lists) or ``"estimate"`` (unjudged lists alone).
     learned_
         The numbers of that strategy: the rules elected, the coefficients of the log-odds of
@@ -73,7 +73,7 @@ class Consensus(Truncator):
 
     Notes
     -----
-    What is learned from judged lists depends on the metric. For F1 (and any metric not named here)
+    The strategy for judged lists depends on the metric. For F1 (and any metric not named here)
     it is a vote of some 1,100 simple rules in a Bayesian bootstrap; for DCG and utilities, the cut
     with the highest expected metric under `predict_proba`, or nothing if such cuts lose; for
     accuracy, a model of whether a list holds an answer. Lists judged in part, unjudged lists, and
@@ -93,7 +93,7 @@ class Consensus(Truncator):
     """
 
     constants: ClassVar[Constants] = CONSTANTS
-    """Numbers that no user need know; a subclass may have others, to measure what they give."""
+    """Constants that no user needs to know; a subclass may have others, to measure their effect."""
 
     learned_: Strategy
 
@@ -124,7 +124,7 @@ class Consensus(Truncator):
 
     @property
     def strategy_(self) -> str:
-        """What was learned."""
+        """Name of the strategy learned."""
         return self.learned_.name
 
     @property

@@ -41,7 +41,7 @@ def expected_curve(
     chosen = metrics.get(metric)
     hits = np.concatenate([[0.0], np.cumsum(p)])
     kept = np.arange(p.size + 1.0)
-    options = metrics.settings_of(chosen)
+    options = chosen.settings
     if chosen == metrics.penalized_dcg:
         gains = (2 * p - 1) / np.log2(np.arange(2, p.size + 2))
         return np.concatenate([[0.0], np.cumsum(gains)])
@@ -71,9 +71,9 @@ def best_expected(probabilities: Ragged, metric: MetricLike, seed: int = 0) -> I
 
 def is_f_beta(metric: Metric) -> bool:
     """Return whether the metric is F1 or another F-beta."""
-    return "beta" in metrics.settings_of(metric)
+    return "beta" in metric.settings
 
 
 def is_linear(metric: Metric) -> bool:
     """Return whether each result adds a part of its own to the metric: DCG and utilities."""
-    return metric == metrics.penalized_dcg or "gain" in metrics.settings_of(metric)
+    return metric == metrics.penalized_dcg or "gain" in metric.settings

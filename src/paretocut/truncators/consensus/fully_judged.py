@@ -1,10 +1,11 @@
-"""Cuts that judged lists teach: a vote for F1, a regression for DCG, a model of answers."""
+"""Strategies for judged lists: a vote for F1, a regression for DCG, a model of answers."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -52,7 +53,7 @@ class Lesson(NamedTuple):
 
 @dataclass(frozen=True)
 class Judged(Strategy):
-    """What all judged lists teach: the log-odds of relevance.
+    """Base of the strategies for judged lists: the log-odds of relevance.
 
     ``coef`` are the coefficients of the standardised features; ``covariance`` says how uncertain
     they are.
@@ -84,7 +85,7 @@ class Judged(Strategy):
     @classmethod
     @abstractmethod
     def learn(cls, setting: Setting, seen: Lesson) -> dict[str, Any]:
-        """Return what this strategy learns beside the coefficients."""
+        """Return the fields of this strategy beside the coefficients."""
 
     def probabilities(self, setting: Setting, lists: RankedLists) -> Ragged:
         merit = self.scale.apply(lists.merit)
@@ -139,15 +140,9 @@ class Regression(Judged):
 
     @classmethod
     def learn(cls, setting: Setting, seen: Lesson) -> dict[str, Any]:
-        towards = np.array(setting.elsewhere().coef)
+        towards, protocol = np.array(setting.elsewhere().coef), (setting.seed, setting.constants)
         gain, error = cross_validated(
-            seen.lists,
-            setting.metric,
-            seen.design,
-            seen.weight,
-            towards,
-            setting.seed,
-            setting.constants,
+            seen.lists, setting.metric, seen.design, seen.weight, towards, *protocol
         )
         return {"gain": gain, "error": error}
 
@@ -192,21 +187,14 @@ class Accuracy(Judged):
         within, inner = lists.scores.lengths, None
         if self.base is not None:
             within, inner = self.base.decision(lists)
+        why = partial(_why_answered, chances, setting.taught, inner)
+        return np.where(chances >= 0.5, within, 0), Clause(why)
 
-        return np.where(chances >= 0.5, within, 0), _Answers(chances, setting.taught, inner)
 
-
-@dataclass(frozen=True)
-class _Answers:
-    """How likely each list holds an answer, and what the base looked at."""
-
-    chances: FloatArray
-    taught: Taught | None
-    inner: Evidence | None
-    tails: None = None
-
-    def because(self, i: int, k: int) -> str:
-        clause = f"it holds an answer with probability {self.chances[i]:.2g}, {self.taught}"
-        if self.inner is not None and self.chances[i] >= 0.5:
-            return f"{self.inner.because(i, k)} ({clause})"
-        return clause
+def _why_answered(
+    chances: FloatArray, taught: Taught | None, inner: Evidence | None, i: int, k: int
+) -> str:
+    clause = f"it holds an answer with probability {chances[i]:.2g}, {taught}"
+    if inner is not None and chances[i] >= 0.5:
+        return f"{inner.because(i, k)} ({clause})"
+    return clause

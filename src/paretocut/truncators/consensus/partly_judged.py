@@ -1,4 +1,4 @@
-"""Cuts that lists judged in part teach."""
+"""The strategy for lists judged in part."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from paretocut.truncators.evidence import Clause
 
 @dataclass(frozen=True)
 class PartlyJudged(Strategy):
-    """By the model of relevance that the judged results teach."""
+    """By a model of relevance, learned from the judged results."""
 
     relevance: Relevance
 

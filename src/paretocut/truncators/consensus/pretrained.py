@@ -1,4 +1,4 @@
-"""What `Consensus` knows from other collections."""
+"""Knowledge of `Consensus` from other collections."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from functools import cache
 import numpy as np
 
 from paretocut.lists import FloatArray, Ragged
-from paretocut.relevance import constants
 from paretocut.relevance.constants import CONSTANTS
 from paretocut.relevance.scale import Scale
+from paretocut.schema import files
 from paretocut.schema.parameters import check_choice
 from paretocut.truncators.consensus.features import design_of
 from paretocut.truncators.consensus.vote import LEARNED, drawn, where
@@ -53,7 +53,7 @@ class Pretrained:
             One of those in ``values["f1"]``.
         """
         check_choice(collection, tuple(self.values["f1"]), who="Pretrained", name="collection")
-        for known in constants.shipped("zero_shot_without.json")["corpora"]:
+        for known in files.shipped("zero_shot_without.json")["corpora"]:
             if collection in known["collections"]:
                 left_out = known["collections"]
                 break
@@ -71,7 +71,7 @@ class Pretrained:
 @cache
 def shipped() -> Pretrained:
     """Return the knowledge that ships; ``python -m experiments.compare --ship`` writes it."""
-    return Pretrained(**constants.shipped("zero_shot.json"))
+    return Pretrained(**files.shipped("zero_shot.json"))
 
 
 def values_elsewhere(

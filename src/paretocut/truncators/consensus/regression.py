@@ -17,9 +17,9 @@ from paretocut.truncators.consensus.features import DESIGN
 
 # Features are standardised, so no coefficient is anywhere near these bounds.
 COEF = Array((len(DESIGN),), low=-1e6, high=1e6)
-"""What a saved model holds of the coefficients."""
+"""Kind of the saved coefficients."""
 COVARIANCE = Array((len(DESIGN), len(DESIGN)), low=-1e12, high=1e12, covariance=True)
-"""What a saved model holds of their covariance."""
+"""Kind of their saved covariance."""
 
 
 def regress(
@@ -56,7 +56,7 @@ def cross_validated(
     seed: int,
     constants: Constants = CONSTANTS,
 ) -> tuple[float, float]:
-    """Return the mean metric of lists cut by what other folds taught, and its standard error."""
+    """Return the cross-validated mean metric, and its standard error."""
     relevant, rows = lists.relevant.values, lists.scores.rows
     folds = min(constants.folds, len(lists))
     fold = lists.fold_numbers(folds, seed=seed)

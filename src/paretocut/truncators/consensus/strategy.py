@@ -1,4 +1,4 @@
-"""What every strategy of `Consensus` is: learned numbers that decide on lists."""
+"""Base of the strategies of `Consensus`: learned numbers that decide on lists."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from paretocut import metrics
 from paretocut.decisions.cuts import Evidence
 from paretocut.decisions.options import EXPECT
 from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
@@ -40,7 +39,7 @@ class Setting(NamedTuple):
 
     @property
     def beta(self) -> float:
-        return float(metrics.settings_of(self.metric)["beta"])
+        return float(self.metric.settings["beta"])
 
     @property
     def number(self) -> float:
@@ -51,13 +50,13 @@ class Setting(NamedTuple):
 
 @dataclass(frozen=True)
 class Strategy(ABC):
-    """How lists are cut, with what was learned for it."""
+    """A way to cut lists, with the numbers learned for it."""
 
     scale: Scale
 
     name: ClassVar[str]
     kinds: ClassVar[Mapping[str, Kind]] = {}
-    """What a file may hold of it, beside the scale."""
+    """Kinds of the saved values, beside the scale."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -66,10 +65,10 @@ class Strategy(ABC):
 
     @abstractmethod
     def decide(self, setting: Setting, lists: RankedLists) -> tuple[IntArray, Evidence]:
-        """Return how many results of each list to keep, and what was looked at."""
+        """Return how many results of each list to keep, and the evidence."""
 
     def probabilities(self, setting: Setting, lists: RankedLists) -> Ragged:
-        """Return the probability that each result is relevant, by what other collections taught.
+        """Return the probability that each result is relevant, as learned from other collections.
 
         Before any list of the system was seen, its raw scores say nothing.
         """
@@ -96,7 +95,7 @@ class Strategy(ABC):
 
 
 def _shift(logits: Ragged, expected: float) -> FloatArray:
-    """Return what to add to the log-odds of each list so that they sum to this number."""
+    """Return the shift of the log-odds of each list that makes them sum to this number."""
     low, high = np.full(len(logits), -60.0), np.full(len(logits), 60.0)
     # A list cannot hold more relevant results than results, nor surely all of them.
     target = np.minimum(expected, 0.9 * logits.lengths)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,18 +14,19 @@ from paretocut.decisions.cuts import Evidence
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
 from paretocut.relevance.beliefs import beliefs_about, believed_cuts
-from paretocut.relevance.constants import CONSTANTS, shipped
+from paretocut.relevance.constants import CONSTANTS
 from paretocut.relevance.scale import Scale
+from paretocut.schema.files import shipped
 from paretocut.schema.kinds import Kind, Real
 from paretocut.truncators.consensus.strategy import Setting, Strategy
-from paretocut.truncators.evidence import Taught
+from paretocut.truncators.evidence import Clause
 
 
 @dataclass(frozen=True)
 class Estimated(Strategy):
     """By the number of relevant results that unjudged lists suggest.
 
-    ``typical`` is what they say about the logarithm of that number.
+    ``typical`` is the estimated logarithm of that number.
     """
 
     typical: float
@@ -48,24 +49,16 @@ class Estimated(Strategy):
         beliefs = estimated(merit, self.typical)
         cuts = believed_cuts(merit, beliefs, setting.beta, setting.constants)
         assert setting.taught is not None
-        return cuts, _Numbers(np.exp(beliefs[:, 1]), setting.metric.name, setting.taught)
+        about = np.exp(beliefs[:, 1]), setting.metric.name, setting.taught.source
+        return cuts, Clause(partial(_because, *about))
 
 
-@dataclass(frozen=True)
-class _Numbers:
-    """The number of relevant results expected in each list."""
-
-    numbers: FloatArray
-    metric: str
-    taught: Taught
-    tails: None = None
-
-    def because(self, i: int, k: int) -> str:
-        number = float(self.numbers[i])
-        return (
-            f"highest expected {self.metric} if the list holds about {max(number, 1.0):.2g} "
-            f"relevant result{'s' if number > 1 else ''}, as {self.taught.source} suggest"
-        )
+def _because(numbers: FloatArray, metric: str, source: str, i: int, k: int) -> str:
+    number = float(numbers[i])
+    return (
+        f"highest expected {metric} if the list holds about {max(number, 1.0):.2g} "
+        f"relevant result{'s' if number > 1 else ''}, as {source} suggest"
+    )
 
 
 def crowd(merit: Ragged) -> float:

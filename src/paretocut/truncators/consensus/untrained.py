@@ -1,9 +1,9 @@
-"""Cuts without a judgement: by the list alone, by a word about it, by what others taught."""
+"""Cuts without a judgement: by the list alone, by a word about it, by other collections."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import ClassVar
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from paretocut import metrics
 from paretocut.decisions.cuts import Evidence
 from paretocut.decisions.wording import distinct, ordinal
-from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
+from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
 from paretocut.relevance.beliefs import believed_cuts, stated, upper_part
 from paretocut.relevance.constants import CONSTANTS, Constants
 from paretocut.relevance.scale import Scale
@@ -24,7 +24,7 @@ from paretocut.truncators.evidence import Clause
 
 @dataclass(frozen=True)
 class Untrained(Strategy):
-    """Before any list was seen: the upper third of the range for F1, other collections else."""
+    """Before any list was seen: the upper third of the range for F1, else other collections."""
 
     def decide(self, setting: Setting, lists: RankedLists) -> tuple[IntArray, Evidence]:
         if setting.metric == metrics.f1:
@@ -34,8 +34,7 @@ class Untrained(Strategy):
         if setting.metric == metrics.penalized_dcg:
             merit = self.scale.apply(lists.merit)
             known, seed = setting.elsewhere(), setting.seed
-            ours = known is shipped()
-            rules = _shipped_dcg_rules(seed) if ours else _dcg_rules(known, seed)
+            rules = _shipped_rules(seed) if known is shipped() else _dcg_rules(known, seed)
             counts = rules.counts(merit, Scale())
             return winner(counts, rules.votes, setting.constants.unsure), taught
         return best_expected(
@@ -63,19 +62,8 @@ class Stated(Strategy):
         why = f"highest expected {setting.metric.name} if the list holds {said}"
         best, last = lists.scores.ends()
         equal = (best == last) & (lists.scores.lengths > 1)  # nothing tells one from another
-        return np.where(equal, lists.scores.lengths, cuts), _UnlessEqual(why, equal)
-
-
-@dataclass(frozen=True)
-class _UnlessEqual:
-    """The same clause for every list whose scores differ."""
-
-    text: str
-    equal: BoolArray
-    tails: None = None
-
-    def because(self, i: int, k: int) -> str:
-        return "all scores are equal" if self.equal[i] else self.text
+        reasons = ["all scores are equal" if same else why for same in equal.tolist()]
+        return np.where(equal, lists.scores.lengths, cuts), Clause(reasons)
 
 
 def upper_third(
@@ -84,36 +72,30 @@ def upper_third(
     """Return the number of results in the upper third of each list's range."""
     merit = (scale or Scale()).apply(lists.merit)
     cuts, lows = upper_part(merit, constants.share, constants)
-    return cuts, _Ranges(merit, lows, 1 if lists.higher_is_better else -1, constants)
+    sign = 1 if lists.higher_is_better else -1
+    return cuts, Clause(partial(_why_third, merit, lows, sign, constants))
 
 
-@dataclass(frozen=True)
-class _Ranges:
-    """Where the range of each list begins, on the scale that scores were compared on."""
-
-    merit: Ragged
-    lows: FloatArray
-    sign: int
-    constants: Constants
-    tails: None = None
-
-    def because(self, i: int, k: int) -> str:
-        values = self.merit[i]
-        n, top, low = values.size, float(values[0]), float(self.lows[i])
-        if top == values[-1]:
-            return "all scores are equal" if n > 1 else "it is the only result"
-        share, at = self.constants.share, min(k, n - 1)
-        if abs(low) < 1e-12 * abs(top) and low != values[-1]:
-            low = 0.0  # a difference of rounding errors
-        numbers = (float(values[at]), top - (share * top - share * low), top, low)
-        score, least, best, last = distinct(*(self.sign * number for number in numbers))
-        side = "above" if (k == n) == (self.sign > 0) else "below"
-        expected = f", expected at rank {self.constants.depth:g}" if low < values[-1] else ""
-        more = "; for more than a handful say expect='dozens'" if k < n else ""
-        return (
-            f"the {ordinal(at + 1)} has score {score}, {side} {least}, where the upper third of "
-            f"the range ends ({best} to {last}{expected}){more}"
-        )
+def _why_third(
+    merit: Ragged, lows: FloatArray, sign: int, constants: Constants, i: int, k: int
+) -> str:
+    """Return the clause for list ``i``, whose range begins at ``lows[i]``."""
+    values = merit[i]
+    n, top, low = values.size, float(values[0]), float(lows[i])
+    if top == values[-1]:
+        return "all scores are equal" if n > 1 else "it is the only result"
+    share, at = constants.share, min(k, n - 1)
+    if abs(low) < 1e-12 * abs(top) and low != values[-1]:
+        low = 0.0  # a difference of rounding errors
+    numbers = (float(values[at]), top - (share * top - share * low), top, low)
+    score, least, best, last = distinct(*(sign * number for number in numbers))
+    side = "above" if (k == n) == (sign > 0) else "below"
+    expected = f", expected at rank {constants.depth:g}" if low < values[-1] else ""
+    more = "; for more than a handful say expect='dozens'" if k < n else ""
+    return (
+        f"the {ordinal(at + 1)} has score {score}, {side} {least}, where the upper third of "
+        f"the range ends ({best} to {last}{expected}){more}"
+    )
 
 
 def _dcg_rules(known: Pretrained, seed: int) -> Rules:
@@ -121,5 +103,5 @@ def _dcg_rules(known: Pretrained, seed: int) -> Rules:
 
 
 @cache
-def _shipped_dcg_rules(seed: int) -> Rules:
+def _shipped_rules(seed: int) -> Rules:
     return _dcg_rules(shipped(), seed)

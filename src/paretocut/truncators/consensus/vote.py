@@ -14,7 +14,7 @@ from paretocut.relevance.constants import CONSTANTS
 from paretocut.relevance.scale import Scale
 from paretocut.schema.kinds import Array, Kind
 
-_THRESHOLDS = 100  # tried on each key; what is shipped holds the values of these very rules
+_THRESHOLDS = 100  # tried on each key; the file that ships holds the values of these very rules
 _COLUMNS = ("rank", "log_rank", "minmax", "top", "z", "raw")  # the order of the kernel
 
 # The keys of rules: weights of columns, and the range of thresholds.
@@ -46,7 +46,7 @@ ELECTED: dict[str, Kind] = {
     "thresholds": Array(("rules",), infinite=True),
     "votes": Array(("rules",), "i", low=1, high=2**31),
 }
-"""What a saved model holds of the rules elected."""
+"""Kinds of the elected rules in a saved model."""
 
 
 class Rules(NamedTuple):
@@ -55,7 +55,7 @@ class Rules(NamedTuple):
     Attributes
     ----------
     weights
-        What the key is made of: one row per rule, one entry per column.
+        Weights of the columns in the key: one row per rule.
     thresholds, votes
         One of each per rule.
     """

@@ -22,7 +22,7 @@ class Batch:
     """Judged lists, padded with zeros."""
 
     features: Tensor
-    """What the network sees: (lists, steps, features)."""
+    """Inputs of the network: (lists, steps, features)."""
     lengths: Tensor
     """Steps of each list: (lists,)."""
     relevant: Tensor

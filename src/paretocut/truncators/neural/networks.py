@@ -2,7 +2,7 @@
 
 The only module that imports torch at its top; it is loaded by the first fit or predict.
 Everything is built in float32 whatever torch's default is. Padding never reaches a result: the
-recurrent layers read each list from its own ends, and attention masks what lies beyond.
+recurrent layers read each list from its own ends, and attention masks the padding.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class BiLSTM(nn.Module):
     """Stacked bidirectional LSTM over padded lists, ``2 * width`` outputs per position.
 
     Each direction is an LSTM of its own, and the backward one reads every list reversed within
-    its own length. That is what packed sequences do, at a seventh of their time on a CPU.
+    its own length. The result is that of packed sequences, at a seventh of their time on a CPU.
     """
 
     def __init__(self, inputs: int, width: int, layers: int, dropout: float) -> None:
@@ -76,8 +76,8 @@ class Encoder(nn.Module):
 class CutNetwork(nn.Module):
     """Base of the networks that give one number to each cut ``k = 0..n``.
 
-    A learned row stands before the first result; what the network makes of it is the number of
-    "keep nothing", and what it makes of result ``k`` is that of keeping ``k``.
+    A learned row stands before the first result. Its output is the number of "keep nothing"; the
+    output at result ``k`` is the number of keeping ``k``.
     """
 
     def __init__(self, inputs: int) -> None:

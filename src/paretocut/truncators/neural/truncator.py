@@ -1,4 +1,4 @@
-"""What the neural truncators share: parameters, training, prediction and saved weights."""
+"""Base of the neural truncators: parameters, training, prediction and saved weights."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class NeuralTruncator(Truncator):
         self.dropout = dropout
         self.training = training
 
-    # What subclasses write or change.
+    # Written or changed by subclasses.
 
     def _network(self, settings: Mapping[str, Any]) -> nn.Module:
         from paretocut.truncators.neural import networks
@@ -117,7 +117,7 @@ class NeuralTruncator(Truncator):
         return {**sizes, "dropout": self.dropout}
 
     def _prepare(self, lists: RankedLists) -> None:
-        """Note what the loss needs to know about the training lists."""
+        """Set the attributes that the loss takes from the training lists."""
 
     def _outputs(self) -> int:
         """Return in how many ways the output can be read."""
@@ -209,7 +209,7 @@ class NeuralTruncator(Truncator):
             if array.dtype != np.float32:
                 raise ValueError(f"{name} is float32, not {array.dtype}")
 
-    # What the network sees.
+    # Inputs of the network.
 
     def _columns(self, lists: RankedLists) -> FloatArray:
         """Return the normalised score of each result, and its encoding if that is used."""
