@@ -5,9 +5,9 @@ the same queries (at most 300, with a relevant document). Learned rows are fitte
 and tested on the other half, twice both ways. All rows are tuned for F1 with the recall of the
 list; F1 with the recall of the collection and the gain are measured on the same cuts.
 
-Gain, in the style of nDCG: the DCG of the kept results (1 / log2(rank + 1) for each relevant one) over
-that of a perfect list as long as the longer of two, the kept results and the relevant ones. It is 1
-only if exactly the relevant results are kept.
+Gain, in the style of nDCG: the DCG of the kept results (1 / log2(rank + 1) for each relevant one)
+over that of a perfect list as long as the longer of two, the kept results and the relevant ones. It
+is 1 only if exactly the relevant results are kept.
 """
 
 from __future__ import annotations
