@@ -6,6 +6,7 @@
 PYTHON ?= python3
 WORKERS ?= auto
 SECONDS ?= 60
+SEED ?= 1
 
 VENV := .venv
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
@@ -61,9 +62,11 @@ bench: $(VENV)/.bench ## Measure speed against the project's own targets
 	$(BIN)/python -m benchmarks --json benchmarks/results.json
 
 .PHONY: fuzz
-fuzz: $(VENV)/.heavy ## Fuzz readers, ids, fusion and the fit, guided by coverage, for SECONDS each
+fuzz: $(VENV)/.heavy ## Fuzz cuts, fits, files, fusion, readers and adapters, for SECONDS each, from SEED
+	FUZZ_SECONDS=$(SECONDS) FUZZ_SEED=$(SEED) $(PYTEST) -m slow tests/fuzz/test_fuzz_truncators.py \
+		tests/fuzz/test_fuzz_models.py
 	set -e; for target in trec fit ids fusion answers arrow parquet; do \
-		$(BIN)/python tests/fuzz/atheris_target.py $$target -max_total_time=$(SECONDS); done
+		$(BIN)/python tests/fuzz/atheris_target.py $$target -max_total_time=$(SECONDS) -seed=$(SEED); done
 
 # Experiments: `make X` is `python -m experiments.X`, which measures, keeps the numbers in its folder and
 # writes docs/evidence/X.md. ARGS=--pages only writes the page, from the numbers that are kept. ARGS=--quick

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.calibrate import lengths, number, scripts, searches, small, whether
+from experiments.calibrate import doubts, lengths, number, scripts, searches, small, whether
 from experiments.command import say
 from paretocut.decisions.options import EXPECT
 
@@ -41,4 +41,5 @@ def measure() -> dict[str, Any]:
     content["small"] = small.measure()
     say("small indexes measured")
     content["scripts"] = scripts.measure()
+    content["doubts"] = doubts.measure()
     return content

@@ -57,6 +57,7 @@ def pages() -> dict[str, str]:
         "scripts": _scripts(content["scripts"]),
         **_strange(content["strange"]),
         **_noticed(content["noticed"]),
+        **_doubts(content["doubts"]),
     }
     tables = {name: facts.pop(name) for name in ("alphas", "confidence", "small_all")}
     folder = Path(__file__).parent
@@ -229,6 +230,84 @@ def _noticed(noticed: Mapping[str, Mapping[str, bool]]) -> dict[str, int]:
         "noticed_minilm": sum(noticed["MiniLM"].values()),
         "noticed_of": len(noticed["BM25"]),
     }
+
+
+def _doubts(doubts: Mapping[str, Any]) -> dict[str, str]:
+    few = {kind: _few(rows) for kind, rows in doubts["few"].items()}
+    rows = [
+        [number, *(cell for kind in few.values() for cell in kind[number])]
+        for number in few["dense"]
+    ]
+    head = ["texts", "dense", "worst", "BM25", "worst"]
+    return {
+        "few_texts": table(head, rows),
+        "few_dense": _least(few["dense"]),
+        "few_lexical": _least(few["lexical"]),
+        "intervals": _intervals(doubts["intervals"]),
+        "leads": _leads(doubts["leads"]),
+        "filters": _filters(doubts["filters"]),
+        "changed_article": share(doubts["filters"]["article"]["changed"]),
+        "changed_random": share(doubts["filters"]["random"]["changed"]),
+    }
+
+
+def _few(few: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the cells of each number of texts: the mean, and the worst loss."""
+    cells = {}
+    for number in max(few.values(), key=len):
+        known = {name: own for name, own in few.items() if number in own}
+        good, other = np.mean([own[number] for own in known.values()], axis=0)
+        lost = {name: own[number][0] - list(own.values())[-1][0] for name, own in known.items()}
+        worst = min(lost, key=lambda name: lost[name])
+        loss = f"{100 * lost[worst]:+.0f} ({worst})" if lost[worst] < 0 else "0"
+        cells[number] = [f"{100 * good:.0f} / {100 * other:.0f}", loss]
+    return cells
+
+
+def _least(cells: Mapping[str, list[str]]) -> str:
+    """Return the worst loss from ten texts on."""
+    worst = min(int(cell[1].split()[0]) for number, cell in cells.items() if int(number) >= 10)
+    return f"{-worst} points"
+
+
+def _intervals(rows: Mapping[str, Mapping[str, list[float]]]) -> str:
+    body = [
+        [name, size, *(share(value) for value in row)]
+        for name, sizes in rows.items()
+        for size, row in sizes.items()
+    ]
+    head = ["index", "log", "interval held", "left empty", "of the log"]
+    return table(head, body)
+
+
+def _leads(rows: Mapping[str, Mapping[str, list[float]]]) -> str:
+    labels = {
+        "8": "eight words, as shipped",
+        **{str(n): f"{n} words" for n in (3, 5, 12, 16, 24)},
+        "as long as the questions": "as long as the questions",
+        "all lengths": "3 to 24 words",
+        "second": "lower quarter of second-best hits",
+        "halfway": "halfway between the medians of those and of nonsense",
+    }
+    body = []
+    for kind, label in labels.items():
+        mean = np.mean([row[kind] for row in rows.values()])
+        body.append([label, f"{mean:.3f}", f"{np.mean(rows['nfcorpus'][kind]):.3f}"])
+    return table(["threshold from", "error", "NFCorpus"], body)
+
+
+def _filters(rows: Mapping[str, Mapping[str, float]]) -> str:
+    names = ("inside", "outside", "off topic")
+    body = [
+        [f"{gate}, {kind}", *(share(row[f"{name}, {key}"]) for name in names)]
+        for kind, row in rows.items()
+        for key, gate in (("whole", "gate of the whole"), ("own", "gate of the tenth"))
+    ]
+    body += [
+        [f"grown, {kind}", share(row["grown, good"]), "", share(row["grown, off topic"])]
+        for kind, row in rows.items()
+    ]
+    return table(["gate, tenth by", *names], body)
 
 
 def _alphas(whether: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ from experiments.texts import TEXTS, documents, encode, queries
 from paretocut.background import Background
 from paretocut.calibration.nonsense import as_query, drawn_words, own_words
 
-__all__ = ["MIXTURES", "SIZES", "measure"]
+__all__ = ["MIXTURES", "SIZES", "measure", "questions"]
 
 SIZES = (5, 10, 20, 50, 100, 300, 1000)
 MIXTURES = (1, 2, 3, 4, 6, 8)
@@ -79,10 +79,10 @@ def _rates(name: str) -> dict[str, dict[str, list[float]]]:
 
 def _measured(name: str) -> dict[str, dict[str, list[float]]]:
     texts, vectors = list(documents(name).values()), encode(name, list(documents(name).values()))
-    asked, relevant = _questions(name)
+    asked, relevant = questions(name)
     good = encode(f"good {name}", asked)
     other = np.concatenate(
-        [encode(f"good {n}", _questions(n)[0])[:_OTHER] for n in _NAMES if n != name]
+        [encode(f"good {n}", questions(n)[0])[:_OTHER] for n in _NAMES if n != name]
     )
     found: dict[str, dict[str, list[float]]] = {}
     for size in (size for size in SIZES if size <= len(texts)):
@@ -127,7 +127,7 @@ def _draw(
 
 
 @cache
-def _questions(name: str) -> tuple[list[str], list[list[int]]]:
+def questions(name: str) -> tuple[list[str], list[list[int]]]:
     """Return some answerable questions, and the relevant documents of each."""
     grades: dict[str, set[str]] = {}
     with gzip.open(data_dir() / name / "qrels.txt.gz", "rt", encoding="utf-8") as file:

@@ -129,3 +129,10 @@ def test_metadata_has_surprise_only_where_tails_decided() -> None:
         json.dumps(marks)
     fit = pc.fit_tail(SCORES)
     assert [mark["surprise"] for mark in marks] == fit.surprise[:3].tolist()
+
+
+def test_unsorted_results_are_never_taken_for_the_other_direction_by_a_fitted_truncator() -> None:
+    rng = np.random.default_rng(0)
+    gate = pc.truncators.Gated(pc.truncators.FixedK(2), pc.Background.fit(rng.random(50) - 1))
+    for scores in rng.random((2000, 5)):  # about 17 of them rise from first to last
+        assert len(pc.keep(pairs(scores.tolist()), truncator=gate)) == 2

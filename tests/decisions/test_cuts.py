@@ -495,9 +495,9 @@ def test_the_nearest_are_the_best_three_that_were_not_kept(up: bool) -> None:
         assert cut.nearest.tolist() == nearest.tolist() == best.tolist()
     nothing = FixedK(0).cut([0.1, 0.9, 0.3, 0.5])
     assert nothing.nearest.tolist() == [1, 3, 2]
-    first = FixedK(3).cut([0.9, 0.5, 0.2, 0.1])
-    assert first.limited(np.array([0]), "a limit").nearest.tolist() == [1, 2, 3]
-    assert first.limited(np.array([1]), "a limit").nearest.tolist() == [0, 2, 3]
+    first = FixedK(3).cut_batch([[0.9, 0.5, 0.2, 0.1]])
+    assert first.limited({0: (np.array([0]), "a limit")})[0].nearest.tolist() == [1, 2, 3]
+    assert first.limited({0: (np.array([1]), "a limit")})[0].nearest.tolist() == [0, 2, 3]
 
 
 def test_padding_is_never_near() -> None:

@@ -14,11 +14,13 @@ import pytest
 from samples import planted
 from support import importorskip
 
+import paretocut as pc
 from paretocut import metrics
+from paretocut.background import Background
 from paretocut.errors import InvalidParameterError, InvalidScoresError, ParetocutError
 from paretocut.evaluation import Evaluation, evaluate
 from paretocut.io import read_trec
-from paretocut.lists import RankedLists
+from paretocut.lists import FloatArray, RankedLists
 from paretocut.metrics.significance import bootstrap_interval, holm, sign_flip_test
 from paretocut.truncators import Conformal, FixedK, GlobalK, Oracle, ScoreThreshold, Surprise
 
@@ -435,3 +437,111 @@ def test_a_plain_function_is_a_method() -> None:
     np.testing.assert_array_equal(
         named.per_query("f1", "mine"), found.per_query("f1", "FixedK(k=1)")
     )
+
+
+# The verdict.
+
+
+def compared(f1: dict[str, Any], **fields: Any) -> Evaluation:
+    """Return an evaluation with these values of F1, one for each query."""
+    values = np.array(list(f1.values()))[None]
+    n = values.shape[-1]
+    known: dict[str, Any] = {
+        "truncators": tuple(f1), "metrics": ("f1",), "ceiling": (), "protocol": "as given",
+        "baseline": "default" if "default" in f1 else None, "confidence": 0.95, "resamples": 2000,
+        "seed": 0, "query_ids": tuple(f"q{i}" for i in range(n)), "query": np.arange(n),
+        "split": np.zeros(n, dtype=np.int64), "k": np.ones(values.shape, dtype=np.int64),
+        "values": values,
+    }  # fmt: skip
+    return Evaluation(**(known | fields))
+
+
+def values(mean: float, n: int = 100, seed: int = 0) -> FloatArray:
+    return np.clip(np.random.default_rng(seed).normal(mean, 0.2, n), 0, 1)
+
+
+def test_the_verdict_never_compares_the_default_with_itself() -> None:
+    """It once said that Consensus is best with 0.565, and that the default gives as much."""
+    own = values(0.5)
+    said = compared({"default": own, "same": own, "worse": own - 0.1}).verdict()
+    assert said.startswith("No method here is better than the default, which has a mean F1 of 0.5")
+    assert f"; same comes next with {own.mean():.3f}." in said
+    alone = compared({"default": own}).verdict()
+    assert alone.startswith(f"The default has a mean F1 of {own.mean():.3f} (95 % interval ")
+
+
+def test_the_verdict_names_no_winner_that_few_queries_cannot_show() -> None:
+    few = {"default": np.array([0.2, 0.9, 0.4]), "gap": np.array([0.9, 0.95, 0.3])}
+    said = compared(few).verdict()
+    assert said == (
+        "No method here is shown to be better than the default, which has a mean F1 of 0.500 "
+        "(95 % interval 0.200 to 0.900); gap has the highest, 0.717, but 3 queries are too few to "
+        "tell."
+    )
+    nothing = {"default": np.zeros(9), "gap": np.zeros(9)}
+    assert compared(nothing).verdict() == "Every method here has a mean F1 of 0."
+
+
+def test_the_verdict_prefers_the_simpler_of_methods_that_cannot_be_told_apart() -> None:
+    own = values(0.4)
+    better = np.clip(own + 0.1, 0, 1)
+    noise = np.random.default_rng(1).normal(0.006, 0.05, own.size)
+    found = {"default": own, "worse": own - 0.1, "simple": better, "complex": better + noise}
+    said = compared(found).verdict()
+    gain = (better - own).mean()
+    assert said.startswith(f"simple has a mean F1 of {better.mean():.3f} (95 % interval ")
+    assert (
+        f", {gain:.3f} more than the default; 100 queries are too few to tell it from com" in said
+    )
+    del found["complex"]
+    assert compared(found).verdict().startswith("simple has the highest mean F1, ")
+    del found["default"]
+    assert compared(found).verdict().startswith("simple has the highest mean F1, ")
+
+
+def test_a_method_that_saw_the_judgements_wins_nothing() -> None:
+    own = values(0.4)
+    found = compared({"default": own, "gap": own - 0.1, "mine": own + 0.2}, fitted=("mine",))
+    said = found.verdict(labels={"mine": "My model"})
+    assert said.startswith("No method here is better than the default")
+    assert f"My model was fitted on judgements of these queries: its {own.mean() + 0.2:.3f}" in said
+    assert "| **default** |" in found.to_markdown()
+    assert "mine (fitted on these judgements)" in found.to_markdown()
+    assert found["f1", "mine"].pvalue is None
+
+
+def test_the_verdict_counts_queries_without_an_answer() -> None:
+    own = values(0.4, 10)
+    k = np.array([[[1] * 10, [0, 0, 0, *[1] * 7]]])
+    none = np.arange(10) < 4
+    said = compared({"default": own, "gate": own}, k=k, unanswered=none).verdict()
+    assert said.endswith(
+        " 4 of the 10 queries have no relevant result: the default keeps nothing for 0 of them, "
+        "gate for 3."
+    )
+
+
+def test_the_verdict_on_estimates_goes_by_their_intervals() -> None:
+    found = {"default": values(0.2), "better": values(0.6, seed=1)}
+    sure = compared(found, baseline=None, unknown=np.full((1, 2), 0.01)).verdict()
+    assert sure.startswith("better has the highest estimated mean F1, ")
+    unsure = compared(found, baseline=None, unknown=np.full((1, 2), 0.3)).verdict()
+    assert "better has the highest, " in unsure
+    assert unsure.endswith("but 100 queries are too few to tell.")
+
+
+def test_a_model_knows_the_judgements_it_was_fitted_on(tmp_path: Path) -> None:
+    lists, other = planted(30), planted(30, seed=1)
+    renamed = RankedLists(
+        other.scores, other.relevance, query_ids=[f"x{i}" for i in range(30)], doc_ids=other.doc_ids
+    )
+    pc.truncators.Consensus().fit(lists[:20]).save(tmp_path / "model.json")
+    model = pc.load(tmp_path / "model.json")
+    assert model.learned_from(lists)
+    assert model.learned_from(lists[10:])  # half of them
+    assert not model.learned_from(lists[20:])
+    assert not model.learned_from(renamed)
+    assert not model.clone().learned_from(lists)
+    gated = pc.truncators.Gated(model, Background.fit(np.linspace(0.1, 0.5, 50)))
+    assert gated.learned_from(lists)
+    assert not pc.truncators.FixedK(3).fit(lists).learned_from(lists)

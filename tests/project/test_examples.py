@@ -38,8 +38,8 @@ def output(name: str, *arguments: str, data: Path) -> str:
     return done.stdout
 
 
-def test_there_are_five_examples_and_each_is_tested() -> None:
-    assert len(PROGRAMS) == 5
+def test_there_are_six_examples_and_each_is_tested() -> None:
+    assert len(PROGRAMS) == 6
     assert all(f'output("{name}"' in Path(__file__).read_text("utf-8") for name in PROGRAMS)
 
 
@@ -74,6 +74,27 @@ def test_the_page_shows_what_rag_measured() -> None:
             shares = [f"{100 * row[column]:.0f}%" for column in ("empty good", "empty others")]
             cells = [name, f"{row['kept']:g}", shares[0], f"{row['F1']:.2f}", shares[1]]
             assert f"| {' | '.join(cells)} |" in page
+
+
+def test_mistakes_do_no_harm_or_are_noticed(shared_data: Path, tmp_path: Path) -> None:
+    numbers = tmp_path / "rates.json"
+    small = ["--documents", "110", "--questions", "60", "--json", str(numbers)]
+    printed = output("what_goes_wrong", *small, data=shared_data)
+    rows = json.loads(numbers.read_text("utf-8"))
+    assert all(f"| {name} | " in printed for name in rows)
+    assert rows["a log with repeats"] == rows["the same, each once"]
+    noticed = ("passages as a log", "3 texts", "min-max scores", "softmax scores", "another unit")
+    assert [rows[f"{name}: warned"] for name in noticed] == [1.0] * 5
+    assert rows["fused ranks: warned"] >= 0.95
+    assert rows["plain scores: warned"] == rows["10 texts: warned"] == 0
+    assert rows["distances, not said: refused"] == 1
+
+
+def test_the_page_shows_what_went_wrong() -> None:
+    page = (ROOT / "docs" / "examples.md").read_text("utf-8")
+    kept = (ROOT / "examples" / "what_goes_wrong.json").read_text("utf-8")
+    for name, share in json.loads(kept).items():
+        assert f"| {name} | {100 * share:.0f}% |" in page
 
 
 def test_fused_scores_are_seen_through(shared_data: Path) -> None:

@@ -467,7 +467,11 @@ def test_truncators_show_their_parameters_and_what_they_learned() -> None:
 
 
 def test_limits_set_afterwards_are_shown() -> None:
-    cut = FixedK(5).cut(planted()).limited(np.arange(2), "all that fit into 500 tokens")
+    cut = (
+        FixedK(5)
+        .cut_batch([planted()])
+        .limited({0: (np.arange(2), "all that fit into 500 tokens")})[0]
+    )
     root = drawn(cut)
     assert len(dots(root, KEPT)) == 2
     assert "all that fit into 500 tokens" in words(root)

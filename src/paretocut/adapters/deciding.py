@@ -30,7 +30,7 @@ T = TypeVar("T")
 FETCH_K = 200
 """How many results to ask for by default: a decision needs far more than what is shown."""
 
-_UNSORTED = 5  # fewer results may be in the wrong order by accident
+_UNSORTED = 10  # fewer results may be in the wrong order by accident
 _THREADS = 4  # searches of a calibration; frameworks call their stores from threads anyway
 
 
@@ -160,7 +160,6 @@ class Keeping:
             raise InvalidParameterError(
                 f"query must be one text for each list, {len(values)}, got {len(texts)}", who=who
             )
-        cuts: Cuts | None = None
         with speaking_for(who, "cut", "cut_batch", who):
             if found.lists is not None:
                 cuts = self.chosen.cut_batch(found.lists, queries=texts)
@@ -170,16 +169,14 @@ class Keeping:
                 if any(positions is not None for _, positions in there):
                     _refuse_infinite(found.scores, up, who)
                 if found.single:
-                    cut = self.chosen.cut(values[0], query=texts and texts[0], higher_is_better=up)
-                    decided = [cut.noted(note) if note else cut]
+                    together = Ragged.unchecked(values[0], np.array([0, len(values[0])]))
                 else:
                     together = Ragged.from_any(values, dtype=np.float64)
-                    cuts = self.chosen.cut_batch(together, queries=texts, higher_is_better=up)
-                    cuts = cuts.noted(note)
-        decided = decided if cuts is None else list(cuts)
+                cuts = self.chosen.cut_batch(together, queries=texts, higher_is_better=up)
+                cuts = cuts.noted(note)
         if self.max_tokens is not None:
             limits = {}
-            for i, cut in enumerate(decided):
+            for i, cut in enumerate(cuts):
                 own = there[i][1]
 
                 def text_of(at: int, i: int = i, own: IntArray | None = own) -> str:
@@ -188,15 +185,13 @@ class Keeping:
                 limit = within_tokens(cut, self.max_tokens, text_of, self.count_tokens)
                 if limit is not None:
                     limits[i] = limit
-            if cuts is not None:
-                cuts = cuts.limited(limits)
-                decided = list(cuts)
-            elif limits:
-                decided = [decided[0].limited(*limits[0])]
-        if cuts is not None:
+            cuts = cuts.limited(limits)
+        if len(cuts) > 1:
             cuts.warnings  # noqa: B018  # of all lists at once
+        decided = list(cuts)
         report(decided, who)
-        return [Decision(cut, *one) for cut, one in zip(decided, there, strict=True)], cuts
+        decisions = [Decision(cut, *one) for cut, one in zip(decided, there, strict=True)]
+        return decisions, None if found.single and found.lists is None else cuts
 
     def marked(
         self, found: Answer, mark: Callable[[Any, dict[str, Any]], Any], **how: Any

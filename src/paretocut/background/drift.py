@@ -91,6 +91,7 @@ def gaps(merit: Ragged) -> FloatArray:
 
     It is a share of the range of the first 100 results; 0 where that range is 0.
     """
+    merit, _ = merit.within_range()
     top, low = score_at(merit, 1), score_at(merit, _FIRST)
     wide = top > low
     return np.where(wide, (top - score_at(merit, 2)) / np.where(wide, top - low, 1.0), 0.0)
@@ -98,6 +99,7 @@ def gaps(merit: Ragged) -> FloatArray:
 
 def halves(merit: Ragged) -> FloatArray:
     """Return the logarithm of the number of results in the upper half of the first 100."""
+    merit, _ = merit.within_range()
     between = 0.5 * (score_at(merit, 1) + score_at(merit, _FIRST))
     inside = (merit.ranks < _FIRST) & (merit.values >= merit.spread(between))
     return np.log(np.maximum(merit.count(inside), 1))

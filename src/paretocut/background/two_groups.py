@@ -13,6 +13,7 @@ from paretocut.errors import InvalidScoresError
 from paretocut.lists import FloatArray
 from paretocut.schema.kinds import Kind, Real, checked
 
+_SMALLEST = 1e-150  # squares of smaller numbers vanish
 _FEWEST = 10
 # Weights, in queries: of the believed share without an answer, of the mean and the spread of
 # nonsense in the first group, and of that spread in the second.
@@ -27,8 +28,6 @@ _STATE: dict[str, Kind] = {
     "mean": Real(),
     "spread": Real(above=0),
     "threshold": Real(),
-    "lost": Real(0, 1),
-    "passed": Real(0, 1),
 }
 
 
@@ -38,8 +37,7 @@ class Groups:
 
     ``share`` of the queries have no answer; their best scores have ``null_mean`` and
     ``null_spread``, those of the others ``mean`` and ``spread``. Best scores from ``threshold`` on
-    count as answers; then ``lost`` of the answerable queries get nothing, and ``passed`` of the
-    others get results.
+    count as answers.
 
     This is Efron's model of two groups with an empirical null. Questions off the topic of the
     index score a little below or above nonsense, so nonsense is only a first guess at the first
@@ -59,8 +57,6 @@ class Groups:
     mean: float
     spread: float
     threshold: float
-    lost: float
-    passed: float
 
     @classmethod
     def fit(cls, tops: FloatArray, nonsense: FloatArray, *, unanswered: float = 0.05) -> Groups:
@@ -72,6 +68,11 @@ class Groups:
                 f"got {log.size}"
             )
         center, spread = float(nonsense.mean()), float(nonsense.std())
+        if spread < _SMALLEST:
+            raise InvalidScoresError(
+                "Background.fit: best scores of queries without an answer must have a standard "
+                f"deviation of at least {_SMALLEST:g}, got {spread:g}"
+            )
         prior = (1 + _STRENGTH * unanswered, 1 + _STRENGTH * (1 - unanswered))
         best: tuple[float, FloatArray, FloatArray] | None = None
         for share in (0.05, 0.3, 0.6):
@@ -94,12 +95,9 @@ class Groups:
         grid = np.linspace(law[1], law[3] + law[4], 500)
         errors = _above(grid, law[1], law[2]) + 1 - _above(grid, law[3], law[4])
         threshold = float(grid[np.argmin(errors)])
-        answered = 1 - null
         if law[0] < _CLEAN:
-            threshold = min(threshold, _quantile(log, answered, _LOST))
-        lost = float((answered * (log < threshold)).sum() / answered.sum())
-        passed = float(_above(np.array([threshold]), law[1], law[2])[0])
-        return cls(*map(float, (*law, threshold, lost, passed)))
+            threshold = min(threshold, _quantile(log, 1 - null, _LOST))
+        return cls(*map(float, (*law, threshold)))
 
     def posterior(self, tops: FloatArray) -> FloatArray:
         """Return the probability that queries with these best scores have no answer."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from paretocut.errors import DataFormatError, InvalidParameterError
 from paretocut.schema.files import naming
@@ -18,6 +20,33 @@ def stamp(reviewer: str | None) -> dict[str, Any]:
     """Return when, by whom and by which version of the package a line is written."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return {"date": now, "reviewer": reviewer, "paretocut": version("paretocut")}
+
+
+def lock(path: str | os.PathLike[str], *, name: str) -> IO[bytes]:
+    """Return the file, open and locked until it is closed or the process ends, however it ends.
+
+    Raises InvalidParameterError if another process holds it; ``name`` is the option that names it.
+    """
+    file = open(path, "ab")
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            file.seek(1 << 30)  # a byte that nobody reads, because others cannot read a locked one
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        file.close()
+        if error.errno not in (errno.EACCES, errno.EAGAIN, errno.EDEADLK):
+            raise
+        raise InvalidParameterError(
+            f"{name} must name a file that no other program writes to, got {os.fspath(path)!r}, "
+            "which another paretocut has open"
+        ) from None
+    return file
 
 
 class Journal:

@@ -8,7 +8,7 @@ import re
 import sys
 import warnings
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,8 +19,9 @@ from paretocut.cli.arguments import option, positive_int
 from paretocut.cli.terminal import note
 from paretocut.errors import InvalidParameterError
 from paretocut.evaluation import Evaluation, evaluate
+from paretocut.evaluation.verdict import DEFAULT
 from paretocut.fusion import Fusion, QueryCoverageWarning
-from paretocut.lists import FloatArray, RankedLists
+from paretocut.lists import RankedLists
 from paretocut.truncators import Consensus, Truncator
 from paretocut.truncators.consensus.pretrained import shipped
 
@@ -28,19 +29,19 @@ SUMMARY = "find the best cut-off method for a run with judgements"
 DESCRIPTION = """Learns each method from one part of the queries and cuts the others. Prints, for
 each method: the mean of the metric over the test queries, its standard deviation over the splits,
 its interval, the difference from the baseline and its p-value, the mean number of results kept, and
-the share of queries left empty. The last line says which method is best, and what the default
-loses."""
+the share of queries left empty. The method `default` is what `cut` does without options. The last
+line says whether any method is shown to be better than it."""
 
 _METHODS = (
-    *("global_k", "fixed_k", "raw", "minmax", "z", "consensus", "surprise", "surprise:refit=all"),
-    *("surprise:alpha=0.05", "surprise:evalue=0.05", "distribution", "largest_gap", "autocut"),
-    "top_p",
+    *("default", "fixed_k", "largest_gap", "autocut", "top_p", "surprise:alpha=0.05"),
+    *("surprise:evalue=0.05", "distribution", "global_k", "raw", "minmax", "z", "surprise"),
+    *("surprise:refit=all", "consensus"),
 )
-"""The default methods: one of each kind that needs no extra and no embeddings."""
+"""The default methods, simple ones first: one of each kind that needs no extra, no embeddings."""
 
 _IN_PART = (
-    *("consensus", "fixed_k", "minmax:threshold=0.5", "surprise:alpha=0.05"),
-    *("distribution", "largest_gap", "autocut", "top_p"),
+    *("default", "fixed_k", "largest_gap", "autocut", "top_p", "minmax:threshold=0.5"),
+    *("surprise:alpha=0.05", "distribution", "consensus"),
 )
 """The default methods for lists judged in part: only `Consensus` learns from such lists."""
 
@@ -61,10 +62,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         "metrics to train for and to report (default: f1 penalized_dcg; f1/collection with --fuse)"
     )
     option(parser, "--metrics METRIC", text, nargs="+")
-    option(parser, "--baseline METHOD", "method to test against (default: the first)")
-    option(parser, "--splits N", "random splits", positive_int, default=5)
-    option(parser, "--train SHARE", "share of the queries to learn from", float, default=0.8)
-    option(parser, "--folds N", "cross-validation instead of random splits", positive_int)
+    option(parser, "--baseline METHOD", "method to test against (default: `default`)")
+    text = "folds of the cross-validation: each query is cut by what the other folds taught"
+    option(parser, "--folds N", f"{text} (default: 5)", positive_int)
+    text = "random splits instead of folds; with --folds, repeated cross-validations"
+    option(parser, "--splits N", text, positive_int)
+    option(parser, "--train SHARE", "share of the queries that random splits learn from", float)
     option(parser, "--seed N", "seed of the splits", int, default=0)
     option(parser, "--jobs N", "processes", positive_int, default=1)
     option(
@@ -97,7 +100,10 @@ def run(args: Namespace) -> None:
     metrics = [pc.metrics.get(metric) for metric in named]
     usual = _DEPTHS if args.reranked else _IN_PART if args.unjudged == "unknown" else _METHODS
     texts = args.methods or usual
-    methods = {text: arguments.method_of(text, "--methods", named[0]) for text in texts}
+    methods: dict[str, Truncator | str] = {} if args.reranked else {DEFAULT: DEFAULT}
+    for text in texts:
+        if text not in methods:
+            methods[text] = arguments.method_of(text, "--methods", named[0])
     _check_reranked(args)
     _check_fused(args)
     names = arguments.short_names([args.run, *args.fuse])
@@ -106,12 +112,13 @@ def run(args: Namespace) -> None:
     lists = next(iter(runs.values()))
     if args.reranked:
         metrics = [_reranked(args)]
+    folded = args.folds is not None or (args.splits, args.train) == (None, None)
     protocol: dict[str, Any] = {
-        "splits": args.splits,
-        "train": args.train,
-        "folds": args.folds,
+        "splits": args.splits or (1 if folded else 5),
+        "train": 0.8 if args.train is None else args.train,
+        "folds": (args.folds or min(5, max(len(lists), 2))) if folded else None,
         # The values of lists judged in part are estimates, and no test compares them.
-        "baseline": args.baseline or (texts[0] if lists.fully_judged else None),
+        "baseline": args.baseline or (next(iter(methods)) if lists.fully_judged else None),
         "seed": args.seed,
         "n_jobs": args.jobs,
         "progress": not args.quiet,
@@ -131,8 +138,7 @@ def run(args: Namespace) -> None:
     if spelling is not None:
         text = getattr(result, f"to_{spelling}")()
     else:
-        default = _default(args, lists, metrics[0], result.query_ids)
-        text = f"{result}\n\n{result.verdict(result.metrics[0], default)}"
+        text = f"{result}\n\n{result.verdict()}"
     sys.stdout.write(f"{text}\n")
 
 
@@ -142,16 +148,6 @@ def _write_values(path: str, result: Evaluation) -> None:
         writer = csv.DictWriter(file, rows[0])
         writer.writeheader()
         writer.writerows(rows)
-
-
-def _default(
-    args: Namespace, lists: RankedLists, metric: pc.metrics.Metric, tested: Sequence[str]
-) -> FloatArray | None:
-    """Return what the default reaches on each test query, where that is known."""
-    if args.reranked or not lists.fully_judged:
-        return None
-    own = lists[np.isin(lists.query_ids, tested)]
-    return metric(own, Consensus(metric).predict(own))
 
 
 def _check_reranked(args: Namespace) -> None:
@@ -184,7 +180,7 @@ def _reranked(args: Namespace) -> pc.metrics.Metric:
 
 def _evaluate_fused(
     runs: Mapping[str, RankedLists],
-    methods: Mapping[str, Truncator],
+    methods: Mapping[str, Truncator | str],
     metrics: Any,
     protocol: Mapping[str, Any],
 ) -> Evaluation:

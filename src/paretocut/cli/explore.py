@@ -6,10 +6,12 @@ import errno
 import sys
 import webbrowser
 from argparse import ArgumentParser, Namespace
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import paretocut as pc
+from paretocut.callbacks.journal import lock
 from paretocut.cli import arguments
 from paretocut.cli.arguments import option
 from paretocut.cli.stop import add_rule, rule_given
@@ -35,6 +37,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     option(parser, "--open", "open the page in the browser")
     text = "file that keeps each judgement made on the page, as `judge` keeps them in FILE.jsonl"
     option(parser, "--answers FILE", text)
+    text = "another run of the same queries: the page shows which queries win and lose"
+    option(parser, "--against RUN", text)
     add_rule(parser)
 
 
@@ -48,6 +52,8 @@ def add_explored(parser: ArgumentParser, *, needed: bool = True) -> None:
     arguments.add_imports(parser)
     text = "more runs of the same queries, to be fused with RUN; the page shows the scores of each"
     option(parser, "--fuse RUN", text, nargs="+", default=[])
+    text = "metric that methods are measured and learned by"
+    option(parser, "--metric METRIC", f"{text} (default: f1; f1/collection with --fuse)")
     arguments.add_query_texts(parser, "the page shows them")
     option(parser, "--corpus FILE", "texts of the documents, in the same form")
 
@@ -55,13 +61,33 @@ def add_explored(parser: ArgumentParser, *, needed: bool = True) -> None:
 def run(args: Namespace) -> None:
     for package in ("starlette", "msgspec", "httptools", "uvicorn", "prometheus_client"):
         require(package, feature="paretocut explore", extra="serve")
-    from paretocut.web.explorer.server import serve
-
     rule = rule_given(args)
-    extras = (args.model, args.fuse, args.query_texts, args.corpus, args.answers, rule)
-    if args.run is None and any(extras):
+    extras = (
+        args.model,
+        args.fuse,
+        args.query_texts,
+        args.corpus,
+        args.answers,
+        args.against,
+        rule,
+    )
+    if args.run is None and any((*extras, rule)):
         raise InvalidParameterError("options of a run must come with RUN, got none")
-    explored = None if args.run is None else exploration(args, args.answers, rule)
+    if args.against is not None and args.qrels is None:
+        raise InvalidParameterError("--against must come with QRELS, got none")
+    with nullcontext() if args.answers is None else lock(args.answers, name="--answers"):
+        explored = None if args.run is None else exploration(args, args.answers, rule)
+        other = None if args.against is None else exploration(_against(args))
+        _serve(args, explored, other)
+
+
+def _against(args: Namespace) -> Namespace:
+    """Return the arguments of the run that RUN is compared with."""
+    return Namespace(**{**vars(args), "run": args.against, "fuse": []})
+
+
+def _serve(args: Namespace, explored: Exploration | None, other: Exploration | None) -> None:
+    from paretocut.web.explorer.server import serve
 
     def ready(address: str) -> None:
         sys.stdout.write(f"paretocut explorer: {address}  (Ctrl-C ends it)\n")
@@ -70,7 +96,7 @@ def run(args: Namespace) -> None:
             webbrowser.open(address)
 
     try:
-        serve(explored, port=args.port, ready=ready)
+        serve(explored, other, port=args.port, ready=ready)
     except KeyboardInterrupt:
         pass  # the way to end it
     except OSError as error:
@@ -91,6 +117,8 @@ def exploration(
 
     if args.unanswered and args.qrels is None:
         raise InvalidParameterError("--unanswered must come with QRELS, got none")
+    # A run gains nothing from relevant documents that it did not find, as in `evaluate --fuse`.
+    metric = pc.metrics.get(args.metric or ("f1/collection" if args.fuse else "f1")).name
     saved = arguments.named_files("--model", args.model)
     models = {name: load_decider(path) for name, path in saved.items()}
     files = arguments.short_names([args.run, *args.fuse])
@@ -120,6 +148,7 @@ def exploration(
         ),
         answers=answers,
         rule=rule,
+        metric=metric,
     )
     for key in found.methods:
         found.cuts(key)  # a model that does not suit the lists is refused before the page opens

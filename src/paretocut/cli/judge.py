@@ -8,8 +8,9 @@ import shutil
 import sys
 import textwrap
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
+from paretocut.callbacks.journal import lock
 from paretocut.cli import arguments
 from paretocut.cli.arguments import option, positive_int
 from paretocut.cli.asked_program import AskedProgram
@@ -18,7 +19,8 @@ from paretocut.cli.terminal import note, one_key
 from paretocut.errors import InvalidParameterError
 from paretocut.io import write_qrels
 from paretocut.judging import JudgingSession, Question
-from paretocut.judging.reading import Reading
+from paretocut.judging.reading import Reading, StoppingRule
+from paretocut.lists import RankedLists
 
 _KEYS = {"y": "yes", "n": "no", "u": "unsure", "z": "undo", "s": "skip this query", "q": "stop"}
 _DECIDED = "ynzq"  # the keys where a rule says stop: it needs to know of every document
@@ -78,6 +80,17 @@ def run(args: Namespace) -> None:
         )
     queries = arguments.texts_of("--query-texts", args.query_texts, lists.query_ids.tolist())
     documents = arguments.texts_of("--corpus", [args.corpus], lists.doc_ids.values.tolist())
+    with lock(f"{args.output}.jsonl", name="--output"):
+        _judge(args, lists, rule, queries, documents)
+
+
+def _judge(
+    args: Namespace,
+    lists: RankedLists,
+    rule: StoppingRule | None,
+    queries: Mapping[str, str],
+    documents: Mapping[str, str],
+) -> None:
     session = JudgingSession(
         lists,
         200 if args.budget is None else args.budget,

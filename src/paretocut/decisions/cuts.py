@@ -374,28 +374,6 @@ class Cut(Drawn):
         """One sentence that explains the decision."""
         return self._cuts._reason(self._i)
 
-    def limited(self, places: IntArray, why: str) -> Cut:
-        """Return the same decision with fewer results, for a limit applied later.
-
-        Parameters
-        ----------
-        places
-            What is left of `indices`, best first.
-        why
-            The limit, in words: "all that fit into 500 tokens".
-        """
-        return self._cuts.limited({self._i: (places, why)})[self._i]
-
-    def noted(self, note: str) -> Cut:
-        """Return the same decision with something more to say at the end of its reason.
-
-        Parameters
-        ----------
-        note
-            The words: "distances, as their order shows".
-        """
-        return self._cuts.noted(note)[self._i]
-
     @property
     def warnings(self) -> tuple[str, ...]:
         """Names of warnings, keys of `paretocut.decisions.WARNINGS`."""

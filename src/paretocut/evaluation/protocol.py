@@ -21,11 +21,12 @@ from paretocut.errors import (
 )
 from paretocut.evaluation.result import Evaluation
 from paretocut.evaluation.values import Guess, values_of
+from paretocut.evaluation.verdict import DEFAULT
 from paretocut.lists import IntArray, Ragged, RankedLists
 from paretocut.metrics import Metric, MetricLike
 from paretocut.schema.kinds import Kind, Sizes
 from paretocut.schema.parameters import check_int, check_positive_int, check_probability, shown
-from paretocut.truncators import Oracle, Truncator
+from paretocut.truncators import Consensus, Oracle, Truncator
 
 Rule: TypeAlias = Callable[[RankedLists], Any]
 """A function that returns how many results of each list to keep."""
@@ -81,7 +82,7 @@ def evaluate(
     truncators
         Truncators by name, or a sequence of truncators (named by their repr), of short names that
         `truncators.make` knows, and of functions of `RankedLists` that return how many results of
-        each list to keep.
+        each list to keep. "default" is `paretocut.cut_batch` without options, which learns nothing.
     lists
         Judged lists. The values of lists judged in part are estimates: the relevance of unjudged
         results is drawn from a model, which widens the intervals. There is then no ceiling and no
@@ -216,6 +217,7 @@ def measured(
     seed: int,
     guess: Guess | None = None,
     elsewhere: IntArray | None = None,
+    fitted: tuple[str, ...] = (),
 ) -> Evaluation:
     """Return the values of these cuts: one number for each test list, or one row per metric.
 
@@ -244,6 +246,8 @@ def measured(
         k=k,
         values=values,
         unknown=unknown,
+        fitted=fitted,
+        unanswered=lists.num_relevant[tested] == 0 if lists.fully_judged else None,
     )
 
 
@@ -358,7 +362,8 @@ def _named(truncators: TruncatorsLike, *, ceiling: bool) -> dict[str, Truncator]
             raise InvalidParameterError(
                 f"truncators must have different names, got {name!r} twice", who="evaluate"
             )
-        made = registry.make(item) if isinstance(item, str) else item
+        made = _default if item == DEFAULT else item
+        made = registry.make(made) if isinstance(made, str) else made
         if callable(made) and not isinstance(made, type):
             made = Function(made)
         if not isinstance(made, Truncator):
@@ -373,6 +378,11 @@ def _named(truncators: TruncatorsLike, *, ceiling: bool) -> dict[str, Truncator]
     if ceiling and not any(isinstance(item, Oracle) for item in named.values()):
         named.setdefault("oracle", Oracle())
     return named
+
+
+def _default(lists: RankedLists) -> IntArray:
+    """Return the cuts that lists get without options; nothing is learned for them."""
+    return Consensus().predict(lists)
 
 
 def _name(item: Truncator | str | Rule) -> str:

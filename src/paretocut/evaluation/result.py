@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from statistics import NormalDist
 from typing import Any
@@ -12,48 +12,12 @@ from typing import Any
 import numpy as np
 
 from paretocut import metrics
-from paretocut.lists import FloatArray, IntArray
+from paretocut.evaluation.verdict import Summary, verdict_of
+from paretocut.lists import BoolArray, FloatArray, IntArray
 from paretocut.metrics.curves import is_share
 from paretocut.metrics.significance import bootstrap_interval, holm, sign_flip_test
 from paretocut.schema.drawn import Drawn
 from paretocut.schema.parameters import check_choice
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """One line of the table: a truncator under a metric.
-
-    Attributes
-    ----------
-    metric, truncator
-        Their names.
-    mean
-        Mean over queries; the value of a query is the mean over its splits.
-    std
-        Standard deviation of the means of the splits; None with a single split.
-    low, high
-        Bootstrap interval of the mean, over queries.
-    gain
-        Mean minus that of the baseline; None without one.
-    pvalue
-        Of a paired sign-flip test against the baseline, Holm-corrected over the truncators of
-        the metric; None for the baseline itself and the ceiling.
-    mean_k
-        Mean number of results kept.
-    empty
-        Share of the lists with nothing kept.
-    """
-
-    metric: str
-    truncator: str
-    mean: float
-    std: float | None
-    low: float
-    high: float
-    gain: float | None
-    pvalue: float | None
-    mean_k: float
-    empty: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -81,6 +45,11 @@ class Evaluation(Drawn):
     unknown
         For lists judged in part: the standard errors of the means caused by unjudged results, by
         metric and truncator; the intervals include them. Otherwise None.
+    fitted
+        Names of the truncators that learned from judgements of the test lists before; they are
+        shown, but not compared.
+    unanswered
+        Which of ``query_ids`` have no relevant document; None if that is not known.
     """
 
     truncators: tuple[str, ...]
@@ -97,6 +66,8 @@ class Evaluation(Drawn):
     k: IntArray = field(repr=False)
     values: FloatArray = field(repr=False)
     unknown: FloatArray | None = field(default=None, repr=False)
+    fitted: tuple[str, ...] = ()
+    unanswered: BoolArray | None = field(default=None, repr=False)
 
     def __getitem__(self, key: tuple[str, str]) -> Summary:
         metric, truncator = key
@@ -123,41 +94,28 @@ class Evaluation(Drawn):
             self.__dict__["_summary"] = known
         return known
 
-    def verdict(self, metric: str, default: FloatArray | None = None) -> str:
-        """Return a sentence: the best truncator, the ceiling, and the default beside them.
+    @property
+    def rivals(self) -> tuple[str, ...]:
+        """The truncators that are compared, without `ceiling` and `fitted`."""
+        apart = {*self.ceiling, *self.fitted}
+        return tuple(name for name in self.truncators if name not in apart)
+
+    def verdict(self, metric: str | None = None, labels: Mapping[str, str] | None = None) -> str:
+        """Return which truncator is best, or that the queries are too few to tell.
+
+        A truncator is called better than the baseline (without one, than "default", if that is
+        among them) only if the paired test says so, and for lists judged in part only if the
+        intervals do not overlap. Of several that cannot be told apart, the first is preferred.
 
         Parameters
         ----------
         metric
-            One of the metrics.
-        default
-            Values of the cuts of `paretocut.cut_batch` without judgements, one for each of
-            ``query_ids``; None leaves it out.
+            One of the metrics; by default the first.
+        labels
+            Other words for the names of truncators.
         """
-        i, _ = self._at(metric, self.truncators[0])
-        lines = list(self._summaries(i))
-        possible = [line.mean for line in lines if line.truncator in self.ceiling]
-        found = [(x.truncator, x.mean, x.low, x.high) for x in lines]
-        found = [line for line in found if line[0] not in self.ceiling]
-        if default is not None:
-            low, high = self._interval(default[:, None])
-            usual = "the default (Consensus without judgements)"
-            found.append((usual, float(default.mean()), float(low[0]), float(high[0])))
-        best, *others = sorted(found, key=lambda line: -line[1])
-        kind = "a mean" if self.unknown is None else "an estimated"
-        said = (
-            f"The best method here is {best[0]}, with {kind} "
-            f"{'F1' if self.metrics[i] == 'f1' else self.metrics[i]} of {best[1]:.3f} "
-            f"({100 * self.confidence:g} % interval {best[2]:.3f} to {best[3]:.3f})"
-        )
-        if possible:
-            said += f"; the best cut of every list would give {max(possible):.3f}"
-        if default is not None:
-            other = others[0] if best is found[-1] else found[-1]
-            lost = f"{best[1] - other[1]:.3f} less"
-            lost = "as much" if lost == "0.000 less" else lost
-            said += f"; {other[0]} gives {other[1]:.3f}, {lost}"
-        return said + "."
+        i, _ = self._at(self.metrics[0] if metric is None else metric, self.truncators[0])
+        return verdict_of(self, self.metrics[i], labels or {})
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return every value as a dict: query_id, split, truncator, metric, k, value."""
@@ -265,12 +223,13 @@ class Evaluation(Drawn):
             )
             header[4:4] = ["gain", "p"]
         lines = [line for line in self.summary if line.metric == metric]
-        usable = [line.mean for line in lines if line.truncator not in self.ceiling]
+        usable = [line.mean for line in lines if line.truncator in self.rivals]
         rows = []
         for line in lines:
-            ceiling = line.truncator in self.ceiling
+            apart = " (ceiling)" if line.truncator in self.ceiling else ""
+            apart = " (fitted on these judgements)" if line.truncator in self.fitted else apart
             cells = [
-                line.truncator + (" (ceiling)" if ceiling else ""),
+                line.truncator + apart,
                 f"{line.mean:.3f}",
                 "" if line.std is None else f"{line.std:.3f}",
                 f"{line.low:.3f} to {line.high:.3f}",
@@ -280,7 +239,7 @@ class Evaluation(Drawn):
             if line.gain is not None:
                 cells[4:4] = [f"{line.gain:+.3f}", _pvalue(line.pvalue)]
             cells = [escape(cell) for cell in cells]
-            if not ceiling and line.mean == max(usable):
+            if not apart and line.mean == max(usable):
                 cells[:2] = [f"{bold[0]}{cell}{bold[1]}" for cell in cells[:2]]
             rows.append(cells)
         return caption, [escape(cell) for cell in header], rows
@@ -313,7 +272,7 @@ class Evaluation(Drawn):
         base = None if self.baseline is None else self.truncators.index(self.baseline)
         if base is not None:
             others = enumerate(self.truncators)
-            rivals = [j for j, name in others if j != base and name not in self.ceiling]
+            rivals = [j for j, name in others if j != base and name in self.rivals]
             raw = sign_flip_test(
                 values[:, rivals] - values[:, [base]], resamples=self.resamples, seed=self.seed
             )

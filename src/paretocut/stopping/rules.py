@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from paretocut.decisions.wording import percent
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists import IntArray, RankedLists
+from paretocut.lists.copies import check_groups
 from paretocut.schema.files import register, save_model, shipped
 from paretocut.schema.kinds import Items, Kind, Real, Whole, checked
 from paretocut.stopping.review import PROBABILITY, RECALL, Recall, Review, Rule, as_finds
@@ -208,13 +209,9 @@ class Earlier:
         seen: set[tuple[int, bytes]] = set()
         facts: list[tuple[int, float, float]] = []
         given = [as_finds(relevances, "Quantile") for relevances in reviews]
-        names = list(range(len(given)) if groups is None else groups)
-        if len(names) != len(given):
-            raise InvalidParameterError(
-                f"groups must name the group of each review, got {len(names)} names for "
-                f"{len(given)} reviews",
-                who="Quantile",
-            )
+        names = range(len(given))
+        if groups is not None:
+            names = check_groups(groups, len(given), "Quantile").tolist()
         for i, (finds, total) in enumerate(given):
             if not finds.size:
                 raise InvalidScoresError(

@@ -26,6 +26,7 @@ from paretocut.schema.kinds import Flag, Instance, Kind, Sizes, Whole, checked
 from paretocut.schema.parameters import check, check_bool, shown
 from paretocut.tail import SurpriseFits, fit_lists
 from paretocut.truncators.evidence import Clause, Taught
+from paretocut.truncators.judgements import MARKS, kept_marks, marks
 from paretocut.truncators.naming import name_of, refuse_impostor
 
 
@@ -71,6 +72,8 @@ class Truncator(Drawn, ABC):
 
     higher_is_better_: bool
     queries_: int
+    marks_: Sequence[int] = ()
+    """Marks of the judged queries that it learned from, which its file keeps."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -132,6 +135,18 @@ class Truncator(Drawn, ABC):
     def is_fitted(self) -> bool:
         """Whether it has learned anything."""
         return bool(self._learned())
+
+    def learned_from(self, lists: RankedLists) -> bool:
+        """Return whether it learned from judgements of these queries.
+
+        Its values on them are then no estimate of its values on new queries.
+
+        Parameters
+        ----------
+        lists
+            Judged lists.
+        """
+        return not marks(lists).isdisjoint(self.marks_)
 
     @property
     def needs_full_judgements(self) -> bool:
@@ -291,6 +306,7 @@ class Truncator(Drawn, ABC):
                 learner.queries_ = len(ranked)
             if self.reads_scores:
                 learner.higher_is_better_ = ranked.higher_is_better
+            learner.marks_ = kept_marks(ranked)
         self.__dict__ = learner.__dict__
         return self
 
@@ -435,6 +451,7 @@ class Truncator(Drawn, ABC):
             "class": name_of(type(self)),
             "params": self._encoded(params, self.parameters, "parameters", "argument"),
             "learned": self._encoded(learned, declared, "state", "learned attribute"),
+            **({"judgements": [*self.marks_]} if self.marks_ else {}),
         }
 
     def _encoded(
@@ -466,6 +483,9 @@ class Truncator(Drawn, ABC):
         made = cls(**params)
         made.check()
         made.__dict__ |= checked(made._kinds_of_learned(), learned) if learned else {}
+        if "judgements" in content:
+            given = {"judgements": content["judgements"]}
+            made.marks_ = checked({"judgements": MARKS}, given)["judgements"]
         return made
 
     def __repr__(self) -> str:
@@ -541,7 +561,8 @@ class Truncator(Drawn, ABC):
         return common | dict(self.state)
 
     def _learned(self) -> list[str]:
-        return [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]
+        names = [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]
+        return [name for name in names if name != "marks_"]
 
 
 def _own_direction(lists: RankedList | RankedLists, given: bool | None, who: str) -> bool:
@@ -607,6 +628,9 @@ class Wrapper(Truncator):
     def inner(self) -> Truncator:
         """The truncator inside: fitted with this one, or as it was given."""
         return getattr(self, "base_", self.base)
+
+    def learned_from(self, lists: RankedLists) -> bool:
+        return super().learned_from(lists) or self.inner.learned_from(lists)
 
     def check(self) -> None:
         super().check()

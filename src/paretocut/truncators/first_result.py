@@ -35,7 +35,7 @@ def signals_of(lists: RankedLists) -> FloatArray:
 
 def features(signals: FloatArray, scale: float) -> FloatArray:
     """Return top score, margin, and how close the second result is: 1 for a tie."""
-    with np.errstate(under="ignore"):
+    with np.errstate(under="ignore", over="ignore"):
         return np.column_stack([signals, np.exp(-signals[:, 1] / scale)])
 
 

@@ -43,8 +43,10 @@ def normalize_scores(scores: Ragged, how: str) -> Ragged:
 
 
 def _scaled(scores: Ragged, center: FloatArray, scale: FloatArray) -> Ragged:
-    rows = scores.rows
-    return scores.with_values((scores.values - center[rows]) / scale[rows])
+    rows, most = scores.rows, np.finfo(np.float64).max
+    with np.errstate(over="ignore"):  # a result far below a tiny best one
+        scaled = (scores.values - center[rows]) / scale[rows]
+    return scores.with_values(np.clip(scaled, -most, most))
 
 
 class ScoreThreshold(Truncator):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import math
 import re
@@ -22,7 +23,9 @@ from paretocut.cli._main import build_parser
 from paretocut.cli.explore import exploration
 from paretocut.truncators import Gated, ScoreThreshold
 from paretocut.web.explorer import report, views
+from paretocut.web.explorer.compared import compared_view
 from paretocut.web.explorer.copied import Source
+from paretocut.web.explorer.example import example_run
 from paretocut.web.explorer.exploration import Exploration
 from paretocut.web.explorer.gate import gate_code
 from paretocut.web.explorer.pasted import pasted_lists, unpacked
@@ -54,11 +57,11 @@ def test_every_number_of_a_query_is_the_librarys(sign: float) -> None:
     np.testing.assert_allclose(view["curves"]["recall"], hits / ranked.num_relevant, rtol=1e-6)
     np.testing.assert_allclose(view["curves"]["precision"], hits / np.maximum(k, 1), rtol=1e-6)
     np.testing.assert_allclose(
-        view["curves"]["f1"], 2 * hits / (k + ranked.relevant.sum()), rtol=1e-6
+        view["curves"]["value"], 2 * hits / (k + ranked.relevant.sum()), rtol=1e-6
     )
     assert view["picture"]["judgements"] == ranked.relevant.astype(int).tolist()
     own = pc.cut(ranked.scores, higher_is_better=sign > 0)
-    assert (view["methods"]["consensus"]["k"], view["methods"]["consensus"]["reason"]) == (
+    assert (view["methods"]["default"]["k"], view["methods"]["default"]["reason"]) == (
         own.k,
         own.reason,
     )
@@ -110,11 +113,11 @@ def test_the_run_in_numbers() -> None:
     session = Exploration(lists)
     run = plain(views.run_view(session))
     k = {key: np.array(values) for key, values in run["queries"]["k"].items()}
-    np.testing.assert_array_equal(k["consensus"], pc.cut_batch(lists).k)
+    np.testing.assert_array_equal(k["default"], pc.cut_batch(lists).k)
     for method in run["methods"]:
         assert sum(method["histogram"]) == len(lists)
         assert method["kept"] == pytest.approx(k[method["key"]].mean())
-        assert method["f1"] == pytest.approx(pc.metrics.f1(lists, k[method["key"]]).mean())
+        assert method["value"] == pytest.approx(pc.metrics.f1(lists, k[method["key"]]).mean())
         assert method["recall"] == pytest.approx(pc.metrics.recall(lists, k[method["key"]]).mean())
     for i in range(len(lists)):
         of_list = [int(values[i]) for values in k.values()]
@@ -137,15 +140,15 @@ def test_lists_judged_in_part_are_estimated_as_evaluate_does() -> None:
     first = {"first": pc.truncators.FixedK(10)}
     expected = pc.evaluate(first, known, ["f1"], test=known)["f1", "first"]
     row = next(m for m in run["methods"] if m["key"] == "first10")
-    assert row["f1"] == pytest.approx(expected.mean, abs=1e-9)
+    assert row["value"] == pytest.approx(expected.mean, abs=1e-9)
     assert session.evaluation is not None
     own = session.evaluation["f1", "first10"]
     assert (own.low, own.high) == pytest.approx((expected.low, expected.high), abs=0.01)
-    assert row["f1"] == pytest.approx(pc.metrics.f1(truth[:11], 10).mean(), abs=0.1)
+    assert row["value"] == pytest.approx(pc.metrics.f1(truth[:11], 10).mean(), abs=0.1)
     view = plain(views.query_view(session, 0))
     assert view["picture"]["judgements"][:9] == [None if np.isnan(x) else x for x in grades[0][:9]]
-    low, high = np.array(view["ends"]["f1"])
-    middle = np.array(view["curves"]["f1"])
+    low, high = np.array(view["ends"]["value"])
+    middle = np.array(view["curves"]["value"])
     assert ((low <= middle + 1e-3) & (middle <= high + 1e-3)).all()
     assert (high - low).max() > 0.02
     assert plain(views.query_view(session, 11))["curves"] is None
@@ -219,7 +222,8 @@ def test_a_model_of_word_scores_needs_the_texts() -> None:
 
 def run_command(command: str) -> list[int]:
     """Return the cuts that a copied command makes."""
-    shell = f"{sys.executable} -m {command.strip()} --json -q"
+    own = f"{sys.executable} -m paretocut "
+    shell = re.sub("^paretocut ", lambda _: own, command.strip(), flags=re.M) + " --json -q"
     done = subprocess.run(shell, shell=True, capture_output=True, text=True, check=True)
     return [json.loads(line)["k"] for line in done.stdout.splitlines()]
 
@@ -305,7 +309,7 @@ def test_a_gate_chosen_by_eye_is_copied_with_its_threshold(
     kept, refused = np.mean(sign * best[:16] >= t), np.mean(sign * best[16:] < t)
     every = [np.mean(sign * best[:16] >= x) + np.mean(sign * best[16:] < x) for x in sign * best]
     assert kept + refused == pytest.approx(max(every))
-    for key, threshold in (("consensus", 0.61), ("first10", 0.75), ("learned", 0.61)):
+    for key, threshold in (("default", 0.61), ("first10", 0.75), ("learned", 0.61)):
         code = gate_code(session, key, sign * threshold)
         Path("model.json").write_text(json.dumps(code["model"]), encoding="utf-8")
         model = pc.load("model.json")
@@ -319,7 +323,7 @@ def test_a_gate_chosen_by_eye_is_copied_with_its_threshold(
         gate_code(session, "nobody", 0.6)
     few = Exploration(lists[:20], unanswered={f"n{i}" for i in range(4)})
     with pytest.raises(pc.errors.InvalidParameterError, match="at least 10, got 4"):
-        gate_code(few, "consensus", 0.6)
+        gate_code(few, "default", 0.6)
 
 
 def test_copied_code_of_lexical_models_and_pasted_scores_runs(
@@ -470,7 +474,7 @@ def test_what_is_learned_is_measured_on_queries_that_it_has_not_seen() -> None:
     lists = planted(23)
     session = Exploration(lists)
     cuts = session.cuts("learned")
-    values = session.values("f1", "learned")
+    values = session.values("learned")
     np.testing.assert_allclose(values, pc.metrics.f1(lists, cuts.k))
     # What a query's own judgements say changes nothing about its own cut.
     for i in (0, 7, 22):
@@ -484,7 +488,7 @@ def test_what_is_learned_is_measured_on_queries_that_it_has_not_seen() -> None:
     taken = session.methods["learned"].truncator
     np.testing.assert_array_equal(taken.predict(lists), whole.predict(lists))
     few = plain(views.run_view(Exploration(lists[:4])))["methods"]
-    assert "f1" not in next(m for m in few if m["key"] == "learned")  # too few to divide
+    assert "value" not in next(m for m in few if m["key"] == "learned")  # too few to divide
 
 
 @pytest.mark.parametrize("judged", ["all", "in part"])
@@ -496,7 +500,7 @@ def test_the_numbers_of_the_page_are_those_of_evaluate(judged: str) -> None:
         grades[:6, 5::2] = np.nan
         lists = lists.with_relevance(grades)
     session = Exploration(lists)
-    methods = {"learned": pc.truncators.Consensus(), "first10": pc.truncators.FixedK(10)}
+    methods = {"default": "default", "learned": "consensus", "first10": pc.truncators.FixedK(10)}
     expected = pc.evaluate(methods, lists, ["f1"], splits=1, folds=5)
     run = plain(views.run_view(session))
     assert run["protocol"] == expected.protocol
@@ -509,7 +513,7 @@ def test_the_numbers_of_the_page_are_those_of_evaluate(judged: str) -> None:
         assert (missed > 0).all()
     rows = {row["key"]: row for row in run["methods"]}
     for key in methods:
-        assert rows[key]["f1"] == pytest.approx(expected["f1", key].mean, abs=1e-12)
+        assert rows[key]["value"] == pytest.approx(expected["f1", key].mean, abs=1e-12)
     few = Exploration(lists[6:10])
     assert plain(views.run_view(few))["protocol"] == "no method learned"
     assert views.run_view(Exploration(planted(6, judged=False)))["protocol"] is None
@@ -527,11 +531,11 @@ def test_a_judgement_of_a_judged_run_changes_that_query_and_no_other() -> None:
     """One click once hid the metrics of the whole run, and the next one changed its recall."""
     lists = planted()  # one more relevant document than was retrieved
     session = Exploration(lists)
-    before = {name: session.values(name, "first10") for name in ("f1", "recall")}
+    before = {name: session.values("first10", name) for name in ("f1", "recall")}
     place = int(np.flatnonzero(lists.relevant[1])[0])
     session.judge(1, place, None)
     session.learn(session.learned(session.lists))
-    after = session.values("recall", "first10")
+    after = session.values("first10", "recall")
     np.testing.assert_array_equal(np.delete(after, 1), np.delete(before["recall"], 1))
     assert after[1] == pytest.approx(before["recall"][1], abs=0.2)  # estimated
     assert plain(views.run_view(session))["queries"]["state"][1] == "judged in part"
@@ -540,12 +544,12 @@ def test_a_judgement_of_a_judged_run_changes_that_query_and_no_other() -> None:
     session.judge(1, place, True)
     session.learn(session.learned(session.lists))
     for name, known in before.items():
-        np.testing.assert_array_equal(session.values(name, "first10"), known)
+        np.testing.assert_array_equal(session.values("first10", name), known)
     session.judge(1, place, False)
     session.learn(session.learned(session.lists))
     number = int(lists.num_relevant[1]) - 1
     expected = pc.metrics.get("recall").curve(session.lists.relevant[1], number)[10]
-    assert session.values("recall", "first10")[1] == pytest.approx(expected)
+    assert session.values("first10", "recall")[1] == pytest.approx(expected)
     with pytest.raises(pc.errors.InvalidParameterError, match=r"rank must be .* at most 119, got"):
         session.judge(1, 120, True)
 
@@ -556,9 +560,9 @@ def test_what_learned_on_the_page_is_not_measured_there() -> None:
         session.judge(0, rank, rank < 2)
     session.learn(session.learned(session.lists))
     rows = {m["key"]: m for m in plain(views.run_view(session))["methods"]}
-    assert "f1" in rows["consensus"]
-    assert "f1" not in rows["learned"]
-    assert "f1" not in plain(views.query_view(session, 0))["methods"]["learned"]
+    assert "value" in rows["default"]
+    assert "value" not in rows["learned"]
+    assert "value" not in plain(views.query_view(session, 0))["methods"]["learned"]
 
 
 def test_a_click_costs_the_same_in_a_large_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -604,29 +608,139 @@ def test_queries_without_judgements_stay(unanswered: bool, tmp_path: Path) -> No
     assert view["queries"]["state"] == [""] * 6 + [word] * 4
     rows = {m["key"]: m for m in view["methods"]}
     if unanswered:
-        assert (rows["model-gate"]["answered"], rows["first10"]["refused"]) == (1, 0)
-        assert rows["model-gate"]["refused"] >= 0.75
+        assert (rows["model-gate"]["answered"], rows["first10"]["refused"]) == (6, 0)
+        assert rows["model-gate"]["refused"] >= 3
+        assert "4 of the 10 queries have no relevant result: the default keeps" in view["verdict"]
     else:
         assert "refused" not in rows["model-gate"]
     known = np.mean([curve[10] for curve in pc.metrics.get("f1").curves(judged)])
-    assert rows["first10"]["f1"] == pytest.approx(known)  # as `evaluate` says
+    assert rows["first10"]["value"] == pytest.approx(known)  # as `evaluate` says
 
 
-def test_the_verdict_names_the_best_method_and_the_ceiling() -> None:
+def test_the_verdict_of_the_page_is_that_of_evaluate() -> None:
     lists = planted(20)
     session = Exploration(lists)
+    found = session.evaluation
+    assert found is not None
+    labels = {key: method.label for key, method in session.methods.items() if key != "default"}
+    assert views.verdict(session) == found.verdict("f1", labels)
+    ceiling = np.mean([curve.max() for curve in pc.metrics.get("f1").curves(lists)])
+    assert f"would give {ceiling:.3f}" in found.verdict()
+    assert views.verdict(Exploration(planted(2, judged=False))) is None
+
+
+def test_a_model_fitted_on_these_judgements_is_shown_apart_and_wins_nothing(tmp_path: Path) -> None:
+    """It was once declared the best, by its value on the queries that had taught it."""
+    run, qrels, model = (str(tmp_path / name) for name in ("run.txt", "qrels.txt", "mine.json"))
+    lists = planted(20)
+    pc.io.write_trec(run, lists)
+    pc.io.write_qrels(qrels, lists)
+    assert main(["fit", run, qrels, "-o", model]) == 0
+    given = ["explore", run, qrels, f"--model=mine={model}", "-q"]
+    session = exploration(build_parser().parse_args(given))
+    assert session.evaluation is not None
+    assert session.evaluation.fitted == ("model-mine",)
     said = views.verdict(session)
     assert said is not None
-    means = {m: session.values("f1", m).mean() for m in session.methods}
-    best = max(means, key=lambda m: float(means[m]))
-    ceiling = np.mean([curve.max() for curve in pc.metrics.get("f1").curves(lists)])
-    assert said.startswith(f"The best method here is {session.methods[best].label}, with a mean F1")
-    assert f"of {means[best]:.3f} (95 %" in said
-    assert f"would give {ceiling:.3f}" in said
-    default = means["consensus"]
-    assert f"gives {default:.3f}, " in said
-    assert said.count(". ") == 0  # one sentence
-    assert views.verdict(Exploration(planted(2, judged=False))) is None
+    assert " mine was fitted on judgements of these queries: " in said
+    row = next(m for m in plain(views.run_view(session))["methods"] if m["key"] == "model-mine")
+    assert row["fitted"]
+    unjudged = exploration(build_parser().parse_args(["explore", run, given[3], "-q"]))
+    assert not unjudged.methods["model-mine"].fitted
+
+
+@pytest.mark.parametrize("metric", ["penalized_dcg", "f2"])
+def test_another_metric_is_measured_and_learned_for(metric: str) -> None:
+    lists = planted(12, 60)
+    session = Exploration(lists)
+    session.measure_by(metric)
+    assert session.unlearned
+    session.learn(session.learned(lists))
+    expected = pc.evaluate(["default", "consensus"], lists, [metric], splits=1, folds=5)
+    run = plain(views.run_view(session))
+    assert run["metric"]["name"] == metric
+    rows = {row["key"]: row for row in run["methods"]}
+    for key, name in (("default", "default"), ("learned", "consensus")):
+        assert rows[key]["value"] == pytest.approx(expected[metric, name].mean)
+    curve = pc.metrics.get(metric).curve(lists[3].relevant, lists[3].num_relevant)
+    np.testing.assert_allclose(plain(views.query_view(session, 3))["curves"]["value"], curve, 1e-5)
+    with pytest.raises(pc.errors.InvalidParameterError, match="ndcg"):
+        session.measure_by("ndcg")
+
+
+def test_fused_runs_have_the_numbers_of_evaluate(tmp_path: Path) -> None:
+    """`evaluate --fuse` once compared with the default on the first run alone."""
+    runs, qrels = [str(tmp_path / name) for name in ("a.txt", "b.txt")], str(tmp_path / "qrels.txt")
+    for seed, file in enumerate(runs):
+        pc.io.write_trec(file, planted(12, seed=seed))
+    pc.io.write_qrels(qrels, planted(12))
+    words = [runs[0], qrels, "--fuse", runs[1], "-q"]
+    session = exploration(build_parser().parse_args(["explore", *words]))
+    out = tmp_path / "table.json"
+    with out.open("w") as file, contextlib.redirect_stdout(file):
+        assert main(["evaluate", *words, "--json"]) == 0
+    lines = json.loads(out.read_text())["summary"]
+    means = {line["truncator"]: line["mean"] for line in lines}
+    row = next(m for m in views.run_view(session)["methods"] if m["key"] == "default")
+    assert row["value"] == pytest.approx(means["fused, z: default"])
+
+
+def test_two_runs_are_compared_query_by_query() -> None:
+    lists, worse = planted(30), planted(30, seed=3)
+    grades = np.array(worse.relevance.values).reshape(30, -1)[:, ::-1]
+    other = worse.with_relevance(grades, worse.num_relevant)
+    found = plain(compared_view(Exploration(lists), Exploration(other), "first10"))
+    metric = pc.metrics.get("f1/collection")
+    a, b = (metric(one, np.full(30, 10)) for one in (lists, other))
+    np.testing.assert_allclose(found["values"], [a, b], atol=1e-4)
+    wins, losses = np.sum(a - b > 5e-4), np.sum(a - b < -5e-4)
+    assert f"The first wins on {wins} queries and loses on {losses};" in found["verdict"]
+    assert f"The mean difference is {(a - b).mean():+.3f} (95 % interval" in found["verdict"]
+    same = compared_view(Exploration(lists), Exploration(lists), "default")["verdict"]
+    assert same.endswith("p = 1.000): 30 queries are too few to tell them apart.")
+    with pytest.raises(pc.errors.InvalidParameterError, match="one that cuts both runs alike"):
+        compared_view(Exploration(lists), Exploration(lists), "learned")
+    with pytest.raises(pc.errors.InvalidParameterError, match="queries in common, got none"):
+        compared_view(Exploration(lists), Exploration(planted(3, judged=False)), "default")
+
+
+def test_what_was_learned_is_copied_whole_and_says_how_it_differs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The code once loaded a model.json that nobody had saved."""
+    monkeypatch.chdir(tmp_path)
+    lists = planted(24, 80, seed=2)
+    pc.io.write_trec("run.txt", lists)
+    session = Exploration(lists)
+    code = views.copy_view(session, "learned", 0, 0)
+    whole = pc.truncators.Consensus().fit(lists).predict(lists)
+    scope: dict[str, Any] = {}
+    exec(code["python"], scope)
+    np.testing.assert_array_equal(scope["cuts"].k, whole)
+    assert run_command(code["command"]) == whole.tolist()
+    different = int(np.sum(whole != session.cuts("learned").k))
+    assert different
+    assert f"keeps another number for {different} of these queries" in code["note"]
+    assert code["python"].startswith("# On the page, each judged query is cut by a model")
+
+
+def test_warnings_are_those_of_the_method_that_decides() -> None:
+    """`poor_fit` once stood beside cuts of the default, which fits no tail."""
+    rng = np.random.default_rng(0)
+    lists = pc.RankedLists([np.sort(rng.integers(0, 5, 60) / 4)[::-1] for _ in range(8)])
+    run = plain(views.run_view(Exploration(lists)))
+    rows = {row["key"]: row["warnings"] for row in run["methods"]}
+    assert rows["surprise"]
+    for key, counts in rows.items():
+        cuts = Exploration(lists).cuts(key)
+        assert sum(counts.values()) == sum(map(len, cuts.warnings))
+    assert not {"poor_fit", "tied_scores"} & rows["default"].keys()
+
+
+def test_the_example_opens_without_a_file() -> None:
+    run = plain(views.run_view(example_run()))
+    assert (run["lists"], run["measured"], run["queries_without"]) == (74, 50, 24)
+    assert "24 of the 74 queries have no relevant result" in run["verdict"]
 
 
 def test_saved_judgements_are_qrels(tmp_path: Path) -> None:
@@ -675,9 +789,9 @@ def test_the_report_says_what_was_found_and_shows_it_on_three_queries() -> None:
     ids = [example["id"] for example in summary["examples"]]
     order = [np.argmax(f1), np.argmax(best - f1), np.argsort(f1, kind="stable")[4]]
     assert ids == list(dict.fromkeys(f"q{i}" for i in order))
-    assert "The best method here is" in summary["finding"]
-    assert f"Consensus keeps {k.mean():.3g} of 60 results on average" in summary["finding"]
-    assert summary["chart"]["f1"]["consensus"][0] == pytest.approx(f1.mean(), abs=1e-4)
+    assert "the best cut of every list would give" in summary["finding"]
+    assert f"Default keeps {k.mean():.3g} of 60 results on average" in summary["finding"]
+    assert summary["chart"]["value"]["default"][0] == pytest.approx(f1.mean(), abs=1e-4)
     assert summary["chart"]["ceiling"] == pytest.approx(best.mean(), abs=1e-4)
     first = summary["examples"][0]
     assert f"F1 is {f1[int(first['id'][1:])]:.3f}" in first["said"]

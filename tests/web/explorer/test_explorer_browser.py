@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,10 +16,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pytest
-from browsers import chromium, explored, faults, keep
+from browsers import SHOTS, chromium, explored, faults, keep
 from samples import planted
+from support import missing
 
 import paretocut as pc
+from paretocut.cli import main
+from paretocut.web.explorer.example import example_run
 from paretocut.web.explorer.exploration import Exploration
 from paretocut.web.explorer.report import render
 from paretocut.web.explorer.views import verdict
@@ -136,7 +142,7 @@ def test_dragging_moves_every_number_to_the_engines(address: str, files: Path, o
     i = lists.query_ids.tolist().index("q4")
     ranked, cut = lists[i], pc.cut(lists[i].scores)
     assert shown_k(page) == cut.k
-    assert page.locator("#reason").inner_text() == f"Consensus: {cut.reason}"
+    assert page.locator("#reason").inner_text() == f"Default: {cut.reason}"
 
     box = page.locator(".grip rect").bounding_box()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
@@ -144,9 +150,10 @@ def test_dragging_moves_every_number_to_the_engines(address: str, files: Path, o
     seen = set()
     fit = pc.fit_tail(ranked.scores)
     assert ranked.relevant is not None
+    shown = {"value": "f1", "precision": "precision", "recall": "recall"}
     curves = {
-        name: pc.metrics.get(name).curve(ranked.relevant, ranked.num_relevant)
-        for name in ("f1", "precision", "recall")
+        name: pc.metrics.get(metric).curve(ranked.relevant, ranked.num_relevant)
+        for name, metric in shown.items()
     }
     for step in range(12):
         page.mouse.move(box["x"] + 40 + 30 * step, box["y"] + 10)
@@ -183,7 +190,7 @@ def test_every_method_cuts_where_the_library_does(address: str, files: Path, ope
     page.wait_for_selector(".method-list")
     scores = judged(files)[5].scores
     wanted = {
-        "consensus": pc.cut(scores).k,
+        "default": pc.cut(scores).k,
         "surprise": pc.cut(scores, alpha=0.05).k,
         "first10": 10,
         "upper-half": pc.truncators.ScoreThreshold("minmax", 0.5).cut(scores).k,
@@ -391,7 +398,7 @@ def test_five_judgements_teach_the_cut_off_while_one_looks_on(files: Path, opene
     with explored(files / "run.txt") as address:
         page = opened(f"{address}#view=query&q=q9")
         page.wait_for_selector(".judge")
-        assert page.locator("#reason").inner_text().startswith("Consensus: ")
+        assert page.locator("#reason").inner_text().startswith("Default: ")
         shown = []
         for count, rank in enumerate((0, 2, 5, 9, 20), start=1):
             assert truth[i].relevant is not None
@@ -461,7 +468,10 @@ def test_one_result_after_another_is_judged_with_a_key(
             assert asked is not None
             query, text = page.locator("#judge-view h1"), page.locator(".asked-text")
             assert query.inner_text() == f"question {asked.query_id} {BAD}"
-            assert text.inner_text().startswith(f"This answers question {asked.doc_id}. word")
+            assert text.locator(".asked-doc b").inner_text() == asked.doc_id
+            assert text.locator(".asked-doc span").inner_text() == f"query {asked.query_id}"
+            said = text.locator("div").inner_text()
+            assert said.startswith(f"This answers question {asked.doc_id}. word")
             assert text.inner_text().endswith("end")
             assert text.locator("mark").first.inner_text() == "question"
             relevant = truth[asked.list_index].relevant
@@ -469,13 +479,18 @@ def test_one_result_after_another_is_judged_with_a_key(
             given[asked.query_id, str(asked.doc_id)] = bool(relevant[asked.rank])
             plan.answer(bool(relevant[asked.rank]))
             press("y" if relevant[asked.rank] else "n")
-            assert state() == f"{plan.answers} of 200 answers; {plan.summary()}."
+            hits = sum(given.values())
+            begun = len({query for query, _ in given})
+            assert state() == (
+                f"{plan.answers} of 200 answers · {plan.answers} results judged, {hits} of them "
+                f"relevant, in {begun} of 30 queries"
+            )
         for key, act in (("u", lambda: plan.answer(None)), ("s", plan.skip_query)):
             act()
             press(key)
             press("z")
             plan.undo()
-            assert state().startswith("12 of 200 answers; 12 judged")
+            assert state().startswith("12 of 200 answers · 12 results judged, ")
         # The query and the answers stay in sight while the text scrolls; nothing gives away a rank.
         text.evaluate("node => node.scrollTo(0, node.scrollHeight)")
         assert text.evaluate("node => node.scrollTop") > 100
@@ -493,7 +508,7 @@ def test_one_result_after_another_is_judged_with_a_key(
         asked = plan.next()
         assert asked is not None
         assert query.inner_text() == f"question {asked.query_id} {BAD}"
-        assert state() == f"{plan.answers} of 200 answers; {plan.summary()}."
+        assert state().startswith(f"{plan.answers} of 200 answers · {plan.answers} results judged")
         with page.expect_download() as saved:
             page.get_by_role("button", name="Save the judgements").click()
         lines = Path(saved.value.path()).read_text(encoding="utf-8").splitlines()
@@ -530,7 +545,7 @@ def test_a_rule_reads_down_the_lists_and_says_when_to_stop(files: Path, opened: 
                 page.locator("#judging-state", has_text=line).wait_for()
             assert line.startswith(f"{ranked.query_id}: stop: ")
         said = page.locator(".asked-text").inner_text()
-        assert "every list may be left" in said
+        assert "Every list may be left." in said
         assert line in said
         assert faults(page) == []
         page.keyboard.press("z")
@@ -557,8 +572,11 @@ def test_an_answer_from_another_window_is_not_overwritten(files: Path, opened: A
 
 def test_judging_ends_when_there_is_nothing_to_ask(address: str, opened: Any) -> None:
     page = opened(f"{address}#view=judge")
-    assert "there is no result left to ask about" in page.locator(".asked-text").inner_text()
+    assert "start with --unjudged unknown" in page.locator(".asked-text").inner_text()
+    assert page.locator(".answers").count() == 0  # there is nothing to undo either
     assert faults(page) == []
+    page.get_by_role("button", name="See the run").click()
+    page.wait_for_selector("#run-view:not([hidden])")
 
 
 def test_pressing_what_is_pressed_changes_nothing(address: str, opened: Any) -> None:
@@ -569,10 +587,10 @@ def test_pressing_what_is_pressed_changes_nothing(address: str, opened: Any) -> 
     group = page.get_by_role("group", name="Judgement of rank 9", exact=True)
     pressed = group.get_by_role("button", name="not relevant")
     assert pressed.get_attribute("aria-pressed") == "true"
-    f1 = page.locator("#f1").inner_text()
+    f1 = page.locator("#value").inner_text()
     pressed.click()
     assert pressed.get_attribute("aria-pressed") == "true"
-    assert (page.locator("#f1").inner_text(), asked) == (f1, [])
+    assert (page.locator("#value").inner_text(), asked) == (f1, [])
 
 
 def test_a_judged_run_opens_with_an_answer(address: str, files: Path, opened: Any) -> None:
@@ -584,28 +602,28 @@ def test_a_judged_run_opens_with_an_answer(address: str, files: Path, opened: An
     f1 = [float(cell) for cell in rows.locator("td:nth-child(5)").all_inner_texts()]
     assert f1 == sorted(f1, reverse=True)
     assert page.locator(".methods td.best").inner_text() == f"{f1[0]:.3f}"
-    assert page.locator(".methods tr", has_text="default").count() == 1
+    assert page.locator(".methods tr", has_text="Default").count() == 1
     learned = page.locator(".methods tr", has_text="Learned Consensus").locator("td").nth(3)
-    assert learned.inner_text() == f"{session.values('f1', 'learned').mean():.3f}"
+    assert learned.inner_text() == f"{session.values('learned').mean():.3f}"
     page.goto(f"{address}#view=query&q=q3&m=learned")
     page.locator("#reason", has_text="Learned Consensus").wait_for()
     i = judged(files).query_ids.tolist().index("q3")
     assert shown_k(page) == session.cuts("learned").k[i]
-    assert page.locator("#f1").inner_text() == f"{session.values('f1', 'learned')[i]:.3f}"
+    assert page.locator("#value").inner_text() == f"{session.values('learned')[i]:.3f}"
 
 
 def test_an_unknown_result_leaves_an_estimate(address: str, opened: Any) -> None:
     """It once took F1 of the query away, and the query out of the mean."""
     page = opened(f"{address}#view=query&q=q5")
-    f1, recall = (page.locator(f"#{name}").inner_text() for name in ("f1", "recall"))
+    f1, recall = (page.locator(f"#{name}").inner_text() for name in ("value", "recall"))
     group = page.get_by_role("group", name="Judgement of rank 30", exact=True)
     for _ in range(2):
         page.get_by_role("button", name="Show more results").click()
     group.get_by_role("button", name="unknown").click()
     page.locator(".metrics .ends", has_text="estimated").first.wait_for()
-    assert float(page.locator("#f1").inner_text()) == pytest.approx(float(f1), abs=0.1)
+    assert float(page.locator("#value").inner_text()) == pytest.approx(float(f1), abs=0.1)
     low, high = re.findall(r"[\d.]+", page.locator(".metrics .ends").first.inner_text())
-    assert float(low) - 0.01 <= float(page.locator("#f1").inner_text()) <= float(high) + 0.01
+    assert float(low) - 0.01 <= float(page.locator("#value").inner_text()) <= float(high) + 0.01
     assert page.locator(".metric-band").count() == 1
     # What is unknown does not look like what is not relevant.
     looks = [
@@ -622,7 +640,7 @@ def test_an_unknown_result_leaves_an_estimate(address: str, opened: Any) -> None
     page.get_by_role("button", name="Show more results").click()
     group.get_by_role("button", name="not relevant").click()
     page.locator(".metrics .ends").first.wait_for(state="detached")
-    assert [page.locator(f"#{name}").inner_text() for name in ("f1", "recall")] == [f1, recall]
+    assert [page.locator(f"#{name}").inner_text() for name in ("value", "recall")] == [f1, recall]
     page.get_by_role("button", name="Run", exact=True).click()
     page.locator(".tile small", has_text="estimated").wait_for(state="detached")
 
@@ -829,7 +847,10 @@ def test_the_report_works_from_a_file_and_on_paper(
     assert page.title() == "How many results to return: planted, judged by us"
     head = page.locator("#report-view header").inner_text()
     assert re.search(r"planted, judged by us · 250 queries · \d\d \w+ 20\d\d", head)
-    assert "The best method here is" in page.locator("#report-view .verdict").inner_text()
+    assert (
+        "the best cut of every list would give"
+        in page.locator("#report-view .verdict").inner_text()
+    )
     assert "harmonic mean" in page.locator("#report-view .verdict").inner_text()
     assert page.locator("#report-view .picture svg").count() == 1
     assert page.locator("#report-view .interval").count() == len(run.methods)
@@ -855,7 +876,7 @@ def test_the_report_works_from_a_file_and_on_paper(
     k = shown_k(page)
     assert ranked.relevant is not None
     curve = pc.metrics.f1.curve(ranked.relevant, ranked.num_relevant)
-    assert page.locator("#f1").inner_text() == f"{curve[k]:.3f}"
+    assert page.locator("#value").inner_text() == f"{curve[k]:.3f}"
     assert faults(page) == []
     settled(page)
     keep(page, "report-query")
@@ -891,3 +912,176 @@ def test_a_run_of_a_million_results_opens(opened: Any, tmp_path: Path) -> None:
         name = page.locator("h1 .name").inner_text()
         ranked = lists[lists.query_ids.tolist().index(name)]
         assert shown_k(page) == pc.cut(ranked.scores).k
+
+
+# The page says what is so.
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of `paretocut example`, with a model fitted on its judgements."""
+    folder = tmp_path_factory.mktemp("example") / "notes"
+    assert main(["example", str(folder), "-q"]) == 0
+    run, qrels = str(folder / "run.txt"), str(folder / "qrels.txt")
+    assert main(["fit", run, qrels, "-o", str(folder / "mine.json")]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def notes(example: Path) -> Iterator[str]:
+    with explored(
+        example / "run.txt", example / "qrels.txt", "--query-texts", example / "queries.tsv",
+        "--corpus", example / "corpus.jsonl", "--model", f"mine={example / 'mine.json'}",
+        "--against", example / "words.txt",
+    ) as found:  # fmt: skip
+        yield found
+
+
+def test_the_headline_compares_the_default_with_others_and_no_model_that_saw_the_judgements(
+    notes: str, example: Path, opened: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = opened(notes)
+    said = page.locator("#verdict").inner_text()
+    lists = pc.io.read_trec(example / "run.txt", example / "qrels.txt")
+    mean = pc.metrics.f1(lists, pc.cut_batch(lists).k).mean()
+    assert said.startswith(
+        "No method here is better than the default, which has a mean F1 of 0.565"
+    )
+    assert "mine was fitted on judgements of these queries" in said
+    # Tile, table and `evaluate` have the same number, and say of which queries.
+    tile = page.locator(".tile").last.inner_text().split("\n")
+    assert tile[:2] == [f"{mean:.3f}", "mean F1 of Default"]
+    assert "over all 50 queries" in tile[-1]
+    rows = page.locator(".methods tbody tr")
+    assert rows.first.locator("td.best").inner_text() == f"{mean:.3f}"
+    assert "fitted on these" in rows.last.inner_text()
+    assert page.locator("td.best").count() == 1
+    assert main(["evaluate", str(example / "run.txt"), str(example / "qrels.txt"), "-q"]) == 0
+    assert f"than the default, which has a mean F1 of {mean:.3f}" in capsys.readouterr().out
+    colours = page.locator(".methods .swatch").evaluate_all(
+        "all => all.map(x => getComputedStyle(x).backgroundColor)"
+    )
+    assert len(set(colours)) == len(colours) == 8
+    assert faults(page) == []
+
+
+def test_another_metric_can_be_chosen_and_stays_in_the_address(notes: str, opened: Any) -> None:
+    page = opened(notes)
+    page.get_by_label("Measured by").select_option("penalized_dcg")
+    page.locator(".tile", has_text="mean penalized dcg of Default").wait_for()
+    assert "penalized_dcg" in page.locator("#verdict").inner_text()
+    assert "metric=penalized_dcg" in page.url
+    page.goto(f"{page.url}&view=query&q=q01")
+    page.wait_for_selector(".cut-chart svg")
+    assert page.locator(".metrics dt").first.inner_text() == "penalized dcg"
+    page.get_by_role("button", name="Run", exact=True).click()
+    page.get_by_label("Measured by").select_option("f1")
+    page.locator(".tile", has_text="mean F1 of Default").wait_for()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])
+def test_two_runs_stand_side_by_side(
+    width: int, scheme: str, notes: str, example: Path, opened: Any
+) -> None:
+    page = opened(notes, width=width, scheme=scheme)
+    page.get_by_role("button", name="Compare").click()
+    page.wait_for_selector("#comparison")
+    first, second = (
+        pc.io.read_trec(example / name, example / "qrels.txt") for name in ("run.txt", "words.txt")
+    )
+    metric = pc.metrics.get("f1/collection")
+    gain = metric(first, pc.cut_batch(first).k) - metric(second, pc.cut_batch(second).k)
+    assert page.locator(".compared tr.won").count() == np.sum(gain > 5e-4)
+    assert page.locator(".compared tr.lost").count() == np.sum(gain < -5e-4)
+    assert f"The mean difference is {gain.mean():+.3f}" in page.locator("#comparison").inner_text()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert faults(page) == []
+    keep(page, f"compare-{scheme}")
+
+
+def test_an_unjudged_run_invites_to_judge_and_the_start_has_an_example(
+    example: Path, opened: Any
+) -> None:
+    with explored(example / "run.txt") as address:
+        page = opened(address)
+        page.locator("#verdict").get_by_role("button", name="Judge some results").click()
+        page.wait_for_selector(".answers")
+    with explored() as address:
+        page = opened(address)
+        assert faults(page) == []
+        page.get_by_role("button", name="Try the example").click()
+        page.locator("#verdict", has_text="24 of the 74 queries have no relevant result").wait_for()
+        cells = page.locator(".refusals tbody tr").first.locator("td").all_inner_texts()
+        assert cells == ["50 (100 %)", "0 (0 %)"]
+
+
+def test_rows_are_one_line_high_on_a_phone_and_tables_show_that_they_scroll(
+    notes: str, opened: Any
+) -> None:
+    page = opened(f"{notes}#view=query&q=q01", width=390, height=844)
+    heights = page.locator(".results tbody tr").evaluate_all("all => all.map(x => x.offsetHeight)")
+    assert max(heights) <= 48, heights
+    page.get_by_role("button", name="Run", exact=True).click()
+    page.wait_for_selector(".queries tbody tr")
+    heights = page.locator(".queries tbody tr").evaluate_all("all => all.map(x => x.offsetHeight)")
+    assert max(heights) <= 48, heights
+    table = page.get_by_role("region", name="Methods")
+    assert table.evaluate("x => x.scrollWidth > x.clientWidth")
+    assert "gradient" in table.evaluate("x => getComputedStyle(x).backgroundImage")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_extreme_numbers_stay_in_their_place(opened: Any, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    scores = np.sort(np.append(rng.exponential(0.01, 200), [9.0, 9.5]))[::-1]
+    names = [f"d{i}" for i in range(202)]
+    pc.io.write_trec(tmp_path / "run.txt", pc.RankedLists([scores, scores], doc_ids=[names] * 2))
+    with explored(tmp_path / "run.txt") as address:
+        page = opened(f"{address}#view=query&k=2")
+        page.wait_for_selector(".edge tbody tr")
+        assert "< 1e-300" in page.locator(".edge").inner_text()
+        inside = "x => x.getBoundingClientRect().right"
+        card = page.locator(".readout").evaluate(inside)
+        assert page.locator(".edge").evaluate(inside) <= card
+
+
+def test_two_programs_do_not_write_to_one_file_of_answers(example: Path, tmp_path: Path) -> None:
+    """They once asked the same questions twice, and the undo of one took back the other's."""
+    answers = str(tmp_path / "answers.jsonl")
+    words = ["explore", str(example / "run.txt"), "--answers", answers, "--port", "0"]
+    command = [sys.executable, "-u", "-m", "paretocut", *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as first:
+        assert first.stdout is not None
+        first.stdout.readline()
+        second = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        assert second.returncode == 2
+        assert "--answers must name a file that no other program writes to" in second.stderr
+        first.kill()
+    with explored(example / "run.txt", "--answers", answers):
+        pass  # the lock went with the process
+
+
+def test_the_report_is_for_paper(example: Path, opened: Any, tmp_path: Path) -> None:
+    """It once had labels of 4 pt, words about a mouse, and tables without headings."""
+    pdftotext = shutil.which("pdftotext")
+    if pdftotext is None:
+        missing("pdftotext is not installed: apt-get install poppler-utils")
+    run = example_run()
+    path = tmp_path / "report.html"
+    path.write_bytes(render(run))
+    page = opened(path.as_uri(), width=1440)
+    (SHOTS / "report.pdf").parent.mkdir(parents=True, exist_ok=True)
+    page.pdf(path=SHOTS / "report.pdf", format="A4")
+    done = subprocess.run(
+        [pdftotext, "-layout", SHOTS / "report.pdf", "-"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    pages = done.stdout.rstrip("\f").split("\f")
+    for word in ("Drag", "Escape", "arrow keys", "Show more"):
+        assert word not in done.stdout
+    assert len(pages) <= 8
+    heads = [at for at, text in enumerate(pages) if "fewest to most" in text]
+    assert len(heads) >= 2, "a table that goes on has its headings again"
+    assert "The first 30 of 74 queries" in done.stdout

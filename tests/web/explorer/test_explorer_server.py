@@ -52,7 +52,9 @@ def message(answer: Any) -> str:
 
 
 def test_views_are_sent_as_they_are(client: TestClient, session: Exploration) -> None:
-    assert client.get("/api/run/run").json() == as_sent(run_view(session))
+    sent = client.get("/api/run/run").json()
+    assert sent.pop("open") == {"run": session.name}
+    assert sent == as_sent(run_view(session))
     assert client.get("/api/run/query/3").json() == as_sent(query_view(session, 3))
     assert len(client.get("/api/run/frontier").json()["kept"]) == 41
 
@@ -166,15 +168,15 @@ def test_code_can_be_copied(client: TestClient) -> None:
     assert found["model"]["class"] == "ScoreThreshold"
     answer = client.get("/api/run/copy", params={"i": 1, "k": 3, "method": "none"})
     assert answer.status_code == 422
-    assert "method must be one of consensus" in message(answer)
+    assert "method must be one of default" in message(answer)
 
 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"method": "consensus", "threshold": "nan"}, "threshold must be"),
-        ({"method": "nobody", "threshold": 0.5}, "method must be one of consensus"),
-        ({"method": "consensus", "threshold": 0.5}, "at least 10"),  # queries without an answer
+        ({"method": "default", "threshold": "nan"}, "threshold must be"),
+        ({"method": "nobody", "threshold": 0.5}, "method must be one of default"),
+        ({"method": "default", "threshold": 0.5}, "at least 10"),  # queries without an answer
     ],
 )
 def test_a_gate_that_cannot_be_is_refused(

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import shlex
 import tempfile
+import textwrap
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from pprint import pformat
 from typing import Any
 
 from paretocut.lists import RankedLists
@@ -33,13 +35,17 @@ class Source:
 class Code:
     """A decision in code: an expression that cuts `lists`, and options of ``paretocut cut``.
 
-    `method` stands for ``--method``; `lexical` decisions need the texts of the queries.
+    `method` stands for ``--method``; `lexical` decisions need the texts of the queries. With
+    `model`, the code holds the model itself, and the command writes it into a file of this name.
+    `note` is a comment above it.
     """
 
-    python: str
+    python: str = ""
     options: tuple[str, ...] = ()
     method: str | None = None
     lexical: bool = False
+    model: str | None = None
+    note: str = ""
 
 
 def as_python(source: Source, lists: RankedLists, code: Code) -> str:
@@ -86,12 +92,24 @@ def as_command(source: Source, code: Code) -> str | None:
 
 
 def as_code(source: Source, lists: RankedLists, code: Code, truncator: Truncator) -> dict[str, Any]:
-    """Return a decision in all forms in which it can be taken away."""
+    """Return a decision in all forms in which it can be taken away, each complete in itself."""
+    model, before, step = json.loads(saved(truncator.save)), _comment(code.note), ""
+    if code.model is not None:
+        own = {key: value for key, value in model.items() if key not in ("format", "version")}
+        made = f"pc.truncators.{type(truncator).__name__}.from_dict({pformat(own, width=100)})"
+        code = replace(code, python=f"{made}.cut_batch(lists)", options=("--model", code.model))
+        step = f"cat > {code.model} <<'END'\n{json.dumps(model)}\nEND\n"
+    command = as_command(source, code)
     return {
-        "python": as_python(source, lists, code),
-        "command": as_command(source, code),
-        "model": json.loads(saved(truncator.save)),
+        "python": before + as_python(source, lists, code),
+        "command": None if command is None else before + step + command,
+        "model": model,
+        "note": code.note,
     }
+
+
+def _comment(note: str) -> str:
+    return "".join(f"# {line}\n" for line in textwrap.wrap(note, 96))
 
 
 def saved(save: Callable[[Path], Any]) -> str:

@@ -12,11 +12,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from paretocut import metrics
 from paretocut.background import Background
 from paretocut.decisions import Cuts
 from paretocut.errors import InvalidParameterError
 from paretocut.evaluation import Evaluation
 from paretocut.evaluation.values import Guess
+from paretocut.evaluation.verdict import DEFAULT
 from paretocut.io.trec import CoverageWarning, Qrels, with_qrels
 from paretocut.judging import JudgingSession
 from paretocut.judging.reading import Reading, StoppingRule
@@ -44,13 +46,14 @@ class Method:
     truncator: Truncator
     kind: Literal["ours", "rival", "model", "learned"]
     code: Code
+    fitted: bool = False  # on judgements of these lists, so that its values prove nothing
 
 
 def _standard_methods() -> list[Method]:
     """Return the methods that need nothing: the default, the paper's rule and their rivals."""
     rule = Code("pc.cut_batch(lists, alpha=0.05)", ("--alpha", "0.05"))
     found = [
-        Method("consensus", "Consensus", Consensus(), "ours", Code("pc.cut_batch(lists)")),
+        Method(DEFAULT, "Default", Consensus(), "ours", Code("pc.cut_batch(lists)")),
         Method("surprise", "Surprise, p ≤ 0.05", Surprise(alpha=0.05), "ours", rule),
     ]
     for key, label, words in (
@@ -65,7 +68,7 @@ def _standard_methods() -> list[Method]:
     return found
 
 
-def _model(label: str, model: Truncator | Background, file: str) -> Method:
+def _model(label: str, model: Truncator | Background, file: str, lists: RankedLists) -> Method:
     """Return the method of a saved model; a background gates the default."""
     truncator = Chosen.of("explore", {"model": model}, models=("model",)).truncator
     lexical = truncator.needs_queries
@@ -73,7 +76,8 @@ def _model(label: str, model: Truncator | Background, file: str) -> Method:
     if lexical:
         python = f"pc.load({file!r}).cut_batch(lists, queries=queries)"
     code = Code(python, ("--model", file), lexical=lexical)
-    return Method(f"model-{label}", label, truncator, "model", code)
+    fitted = truncator.learned_from(lists)
+    return Method(f"model-{label}", label, truncator, "model", code, fitted)
 
 
 @dataclass(eq=False)
@@ -93,6 +97,7 @@ class Exploration:
     source: Source = field(default_factory=Source)
     answers: str | os.PathLike[str] | None = None  # file that keeps the judgements
     rule: StoppingRule | None = None  # lists are read from the top until it says stop
+    metric: str = "f1"  # that methods are measured and learned by
     lock: Any = field(default_factory=Lock)  # judgements come while views are made
     unlearned: bool = False  # whether there are judgements to learn from
     _decided: dict[str, Cuts | HeldOutCuts] = field(default_factory=dict)
@@ -101,7 +106,7 @@ class Exploration:
     def __post_init__(self, models: Mapping[str, Truncator | Background] | None) -> None:
         found = _standard_methods()
         for label, model in (models or {}).items():
-            method = _model(label, model, self.source.model(label))
+            method = _model(label, model, self.source.model(label), self.lists)
             found.append(method)
             unknown = [name for name in self.lists.query_ids if name not in self.query_texts]
             if method.truncator.needs_queries and unknown:
@@ -149,14 +154,6 @@ class Exploration:
         """The tails of the lists."""
         return fit_tails(self.lists)
 
-    @cached_property
-    def warnings(self) -> list[tuple[str, ...]]:
-        """Warnings about each list, from the tail and from the default method."""
-        default = self.cuts("consensus")
-        assert isinstance(default, Cuts)
-        both = zip(self.fits.warnings, default.warnings, strict=True)
-        return [tuple(dict.fromkeys((*tail, *cut))) for tail, cut in both]
-
     @property
     def measured(self) -> IntArray:
         """Positions of the lists with judgements."""
@@ -174,14 +171,20 @@ class Exploration:
             return {}
         if self._guess is None and known_share(one)[0] < 1:
             self._guess = Guess.learned_from(one)
-        return curves_of(one, int(self._elsewhere[i]), self._guess)
+        return curves_of(one, int(self._elsewhere[i]), self._guess, self.metric)
 
-    def values(self, metric: str, key: str) -> FloatArray:
-        """Return a metric of a method on each list; NaN where it cannot or must not be measured."""
+    def values(self, key: str, metric: str | None = None) -> FloatArray:
+        """Return a metric of a method on each list, NaN where it is not measured."""
         found = np.full(len(self.lists), np.nan)
         if self.evaluation is not None and key in self.evaluation.truncators:
-            found[self.measured] = self.evaluation.per_query(metric, key)
+            found[self.measured] = self.evaluation.per_query(metric or self.metric, key)
         return found
+
+    def measure_by(self, metric: str) -> None:
+        """Measure by another metric from the next `learn` on."""
+        name = metrics.get(metric).name
+        if name != self.metric:
+            self.metric, self.unlearned = name, True
 
     @cached_property
     def disagreement(self) -> FloatArray:
@@ -224,7 +227,8 @@ class Exploration:
     def learned(self, lists: RankedLists) -> Learned | None:
         """Return a model learned from the judgements of the lists, if there are any."""
         own = {key: self.cuts(key).k for key in self.methods if key != LEARNED}
-        return learned(lists, self._elsewhere, own)
+        fitted = tuple(key for key, method in self.methods.items() if method.fitted)
+        return learned(lists, self._elsewhere, own, self.metric, fitted)
 
     def learn(self, found: Learned | None) -> None:
         """Take in a model learned from the judgements; None forgets it."""
@@ -235,10 +239,20 @@ class Exploration:
         self._decided.pop(LEARNED, None)
         self.__dict__.pop("disagreement", None)
         if found is not None:
-            code = Code('pc.load("model.json").cut_batch(lists)', ("--model", "model.json"))
+            code = Code(model="paretocut-learned.json", note=_saved_note(found.cuts.different))
             label = "Learned Consensus"
             self.methods[LEARNED] = Method(LEARNED, label, found.truncator, "learned", code)
             self._decided[LEARNED] = found.cuts
+
+
+def _saved_note(different: int) -> str:
+    """Return how the saved model differs from the cuts on the page."""
+    if not different:
+        return ""
+    return (
+        "On the page, each judged query is cut by a model that learned from the others. This model "
+        f"learned from all of them, so it keeps another number for {different} of these queries."
+    )
 
 
 def with_all_queries(lists: RankedLists, qrels: Qrels, **how: Any) -> RankedLists:

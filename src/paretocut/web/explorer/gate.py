@@ -53,18 +53,13 @@ def gate_code(run: Exploration, key: str, threshold: float) -> dict[str, Any]:
         mean=float(answered.mean()),
         spread=max(float(answered.std()), 1e-9),
         threshold=sign * threshold,
-        lost=float(np.mean(answered < sign * threshold)),
-        passed=float(np.mean(none >= sign * threshold)),
     )
     background = Background(*law, higher_is_better=sign > 0, groups=groups)
     base = Consensus() if isinstance(method.truncator, Gated) else method.truncator
-    python = 'pc.load("model.json").cut_batch(lists)'
-    if method.kind in ("ours", "rival"):
-        law_code = f"pc.Background.from_dict({background.to_dict()!r})"
-        python = f"pc.truncators.Gated(\n    pc.truncators.{base!r},\n    {law_code},\n"
-        python += "    alpha=None,\n).cut_batch(lists)"
-    code = Code(python, ("--model", "model.json"))
-    return as_code(run.source, run.lists, code, Gated(base, background, alpha=None))
+    gated = Gated(base, background, alpha=None)
+    return as_code(
+        run.source, run.lists, Code(model="paretocut-gate.json", note=method.code.note), gated
+    )
 
 
 def _sign(run: Exploration) -> float:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from paretocut.errors import InvalidParameterError
+from paretocut.evaluation.verdict import DEFAULT
 from paretocut.web.explorer.exploration import Exploration
 from paretocut.web.explorer.summary import summary_view
 from paretocut.web.explorer.views import frontier_view, query_view, run_view
@@ -32,7 +33,7 @@ def render(run: Exploration, *, max_size: int = 1_900_000) -> bytes:
     with their lists, as many as fit. Means are over all queries.
     """
     shell = _page("", style := _static("style.css"), code := _bundle("main.js"))
-    whole, summary = run_view(run), summary_view(run)
+    whole, summary = run_view(run) | {"open": {}}, summary_view(run)
     ids = run.lists.query_ids.tolist()
     examples = [ids.index(example["id"]) for example in summary["examples"]]
     order = list(dict.fromkeys([*examples, *_interesting(run)]))
@@ -87,7 +88,7 @@ def _interesting(run: Exploration) -> list[int]:
     by_spread: list[int] = np.argsort(-run.disagreement, kind="stable").tolist()
     if not run.measured.size:
         return by_spread
-    gain = np.abs(run.values("f1", "consensus") - run.values("f1", "first10"))
+    gain = np.abs(run.values(DEFAULT) - run.values("first10"))
     by_gain = np.argsort(-np.nan_to_num(gain), kind="stable").tolist()
     turns = [i for pair in zip(by_spread, by_gain, strict=True) for i in pair]
     return list(dict.fromkeys(turns))

@@ -22,7 +22,9 @@ from starlette.routing import Route
 from paretocut.io import read_texts
 from paretocut.web.bodies import Body, read
 from paretocut.web.explorer import views
+from paretocut.web.explorer.compared import compared_view
 from paretocut.web.explorer.copied import Source
+from paretocut.web.explorer.example import example_run
 from paretocut.web.explorer.exploration import Exploration
 from paretocut.web.explorer.gate import gate_code
 from paretocut.web.explorer.judging import Key, press, question_view
@@ -78,11 +80,21 @@ class _Gate(Body):
     threshold: float
 
 
+class _Compared(Body):
+    other: str
+    method: str
+
+
+class _Measured(Body):
+    metric: str | None = None
+
+
 class _OpenRuns:
     """The runs that are open; of those uploaded, the oldest is closed first."""
 
-    def __init__(self, first: Exploration | None) -> None:
-        self._first = first
+    def __init__(self, first: Exploration | None, other: Exploration | None) -> None:
+        given = {"run": first, "other": other}
+        self._given = {name: run for name, run in given.items() if run is not None}
         self._uploaded: OrderedDict[str, Exploration] = OrderedDict()
 
     def add(self, run: Exploration) -> str:
@@ -95,10 +107,15 @@ class _OpenRuns:
 
     def get(self, name: str) -> Exploration:
         """Return an open run."""
-        found = self._first if name == "run" else self._uploaded.get(name)
+        found = self._given.get(name) or self._uploaded.get(name)
         if found is None:
             raise Refused(404, message="this run is not open any more: open it again")
         return found
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The open runs, as the page calls them."""
+        return {key: run.name for key, run in (self._given | self._uploaded).items()}
 
     def view(self, request: Request, view: Callable[[Exploration], Any]) -> Response:
         """Answer with a view of an open run."""
@@ -107,12 +124,13 @@ class _OpenRuns:
             return _answer(view(found))
 
 
-def explorer_routes(first: Exploration | None) -> list[Route]:
+def explorer_routes(first: Exploration | None, other: Exploration | None = None) -> list[Route]:
     """Return the data of the explorer, below ``/api``.
 
-    Without a first run, the page shows the box to upload or paste one.
+    Without a first run, the page shows the box to upload or paste one. The other run is one that
+    the first is compared with.
     """
-    runs = _OpenRuns(first)
+    runs = _OpenRuns(first, other)
 
     def copy(request: Request) -> Response:
         given = _options(_Copied, request)
@@ -120,6 +138,11 @@ def explorer_routes(first: Exploration | None) -> list[Route]:
             request,
             lambda run: views.copy_view(run, given.method, _checked(run, given.i), given.k),
         )
+
+    def compare(request: Request) -> Response:
+        given = _options(_Compared, request)
+        other = runs.get(given.other)
+        return runs.view(request, lambda run: compared_view(run, other, given.method))
 
     def gate(request: Request) -> Response:
         given = _options(_Gate, request)
@@ -132,7 +155,11 @@ def explorer_routes(first: Exploration | None) -> list[Route]:
         if (name, view) == ("run", "run") and first is None:
             return _answer(None)
         if view == "run":
+            metric = _options(_Measured, request).metric
+            if metric is not None:
+                runs.get(name).measure_by(metric)
             _learn(runs.get(name))
+            return runs.view(request, lambda run: views.run_view(run) | {"open": runs.names})
         return runs.view(request, _VIEWS[view])
 
     def query(request: Request) -> Response:
@@ -202,14 +229,20 @@ def explorer_routes(first: Exploration | None) -> list[Route]:
         notes = [str(warning.message) for warning in caught]
         return _answer({"session": runs.add(run), "notes": notes})
 
+    def example(request: Request) -> Response:
+        _body(Body, request)
+        return _answer({"session": runs.add(example_run())})
+
     return [
         Route("/api/upload", upload, methods=["POST"]),
+        Route("/api/example", example, methods=["POST"]),
         *(
             Route(f"/api/{{name}}/{handler.__name__}", handler, methods=["POST"])
             for handler in (judge, answer, learn)
         ),
         Route("/api/{name}/copy", copy),
         Route("/api/{name}/gate", gate),
+        Route("/api/{name}/compare", compare),
         Route("/api/{name}/{view}", whole),
         Route("/api/{name}/query/{i:int}", query),
         Route("/api/{name}/judging/{i:int}", judging),

@@ -18,17 +18,23 @@ from paretocut.web.server import LOOPBACK, bound
 _HOST = "127.0.0.1"
 
 
-def explorer_app(first: Exploration | None) -> Admission:
+def explorer_app(first: Exploration | None, other: Exploration | None = None) -> Admission:
     """Return the service with the explorer at its root; without a run, the page asks for one."""
     limits = Limits(max_body_bytes=MAX_BYTES, max_seconds=600.0)
-    return create_app(limits=limits, routes=explorer_routes(first), hosts=LOOPBACK)
+    return create_app(limits=limits, routes=explorer_routes(first, other), hosts=LOOPBACK)
 
 
-def serve(first: Exploration | None, *, port: int, ready: Callable[[str], None]) -> None:
+def serve(
+    first: Exploration | None,
+    other: Exploration | None = None,
+    *,
+    port: int,
+    ready: Callable[[str], None],
+) -> None:
     """Serve the explorer on the loopback until interrupted; ``ready`` gets the address."""
     with bound(_HOST, check_port(port, who="explore")) as listening:
         config = uvicorn.Config(
-            explorer_app(first),
+            explorer_app(first, other),
             log_config=configuration("warning"),
             http="paretocut.web.connection:Connection",
             access_log=False,

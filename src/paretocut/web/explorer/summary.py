@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from paretocut.evaluation.verdict import DEFAULT
 from paretocut.show.drawing import by_rank, svg
 from paretocut.show.picture import of_cut
 from paretocut.web.explorer.exploration import Exploration, Method
-from paretocut.web.explorer.views import result_rows, verdict
+from paretocut.web.explorer.views import metric_label, result_rows, verdict
 
 MEASURE = (
     "F1 combines precision, the share of the kept results that are relevant, and recall, the share "
@@ -27,7 +28,7 @@ def summary_view(run: Exploration) -> dict[str, Any]:
     return {
         "date": f"{datetime.date.today():%d %B %Y}",
         "finding": _finding(run, method),
-        "measure": MEASURE if run.measured.size else None,
+        "measure": MEASURE if run.measured.size and run.metric == "f1" else None,
         "chart": _chart(run),
         "method": method.label,
         "examples": [_example(run, method, *chosen) for chosen in _examples(run, method)],
@@ -37,7 +38,7 @@ def summary_view(run: Exploration) -> dict[str, Any]:
 def _shown_method(run: Exploration) -> Method:
     """Return the first model that was given, or else the default."""
     models = [method for method in run.methods.values() if method.kind == "model"]
-    return [*models, run.methods["consensus"]][0]
+    return [*models, run.methods[DEFAULT]][0]
 
 
 def _finding(run: Exploration, method: Method) -> str:
@@ -63,28 +64,29 @@ def _chart(run: Exploration) -> dict[str, Any] | None:
     """Return mean F1 of each method with its interval, and that of the best cuts."""
     if run.evaluation is None:
         return None
-    lines = {line.truncator: line for line in run.evaluation.summary if line.metric == "f1"}
+    lines = {line.truncator: line for line in run.evaluation.summary if line.metric == run.metric}
     ceiling = lines.pop("oracle", None)
     return {
         "ceiling": None if ceiling is None else round(ceiling.mean, 4),
-        "f1": {key: [round(x, 4) for x in (y.mean, y.low, y.high)] for key, y in lines.items()},
+        "value": {key: [round(x, 4) for x in (y.mean, y.low, y.high)] for key, y in lines.items()},
     }
 
 
 def _examples(run: Exploration, method: Method) -> Iterator[tuple[int, str, str]]:
     """Yield up to three lists, each with a title and the rule that chose it."""
-    k = run.cuts(method.key).k
+    k, unit = run.cuts(method.key).k, metric_label(run.metric)
     if not k.size:
         return
     if run.evaluation is not None and run.evaluation.ceiling:
-        f1 = run.evaluation.per_query("f1", method.key)
-        loss = run.evaluation.per_query("f1", "oracle") - f1
+        own = run.evaluation.per_query(run.metric, method.key)
+        loss = run.evaluation.per_query(run.metric, "oracle") - own
         chosen = [
-            (run.measured[np.argmax(f1)], "The cut does well", "The highest F1."),
-            (run.measured[np.argmax(loss)], "The cut is far off", "The largest loss of F1 against "
-             "the best cut of the list."),
+            (run.measured[np.argmax(own)], "The cut does well", f"The highest {unit}."),
+            (run.measured[np.argmax(loss)], "The cut is far off", f"The largest loss of {unit} "
+             "against the best cut of the list."),
         ]  # fmt: skip
-        typical = run.measured[np.argsort(f1, kind="stable")[f1.size // 2]], "The median F1."
+        middle = run.measured[np.argsort(own, kind="stable")[own.size // 2]]
+        typical = middle, f"The median {unit}."
     else:
         spread = np.where(k > 0, run.disagreement, np.inf)
         chosen = [
@@ -110,9 +112,11 @@ def _example(run: Exploration, method: Method, i: int, title: str, rule: str) ->
     cut, ranked = run.cuts(method.key)[i], run.lists[i]
     said = f"{method.label}: {cut.reason}."
     if i in run.measured and run.lists[i : i + 1].fully_judged:
-        curve = run.curves_of(i)["f1"][0]
+        curve, unit = run.curves_of(i)["value"][0], metric_label(run.metric)
         best = int(np.argmax(curve))
-        said += f" F1 is {curve[cut.k]:.3f}; the best cut keeps {best:,} and has {curve[best]:.3f}."
+        said += (
+            f" {unit} is {curve[cut.k]:.3f}; the best cut keeps {best:,} and has {curve[best]:.3f}."
+        )
     ranks = {*range(_TOP), *range(cut.k - _AROUND, cut.k + _AROUND)}
     text, drawn = run.query_texts.get(ranked.query_id, ""), by_rank(of_cut(cut))
     return {

@@ -7,6 +7,7 @@ that are sent, and every column of a view has one value for each of them.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from dataclasses import replace
 from typing import Any
@@ -17,8 +18,10 @@ from numpy.typing import NDArray
 from paretocut.background import gev_log_cdf
 from paretocut.decisions.warnings import WARNINGS
 from paretocut.errors import InvalidParameterError
+from paretocut.evaluation.verdict import DEFAULT, without_answer
 from paretocut.io import write_qrels
 from paretocut.lists import FloatArray, IntArray, RankedList
+from paretocut.metrics.curves import is_share
 from paretocut.show.picture import Picture, of_fit, tail_histogram
 from paretocut.show.plots import frontier_points
 from paretocut.tail import SurpriseFit
@@ -26,7 +29,7 @@ from paretocut.truncators import Calibrated, Gated, ScoreThreshold
 from paretocut.web.explorer.copied import Code, as_code, saved
 from paretocut.web.explorer.exploration import Exploration, Method
 from paretocut.web.explorer.gate import gate_view
-from paretocut.web.explorer.measuring import LEARNED, METRICS, known_share
+from paretocut.web.explorer.measuring import CHOICES, LEARNED, known_share, shown_metrics
 
 _TEXT = 300  # characters of a text
 _QUICK = 20_000  # judged results; what more of them teach is learned when the run is looked at
@@ -37,7 +40,6 @@ def run_view(run: Exploration) -> dict[str, Any]:
     lists = run.lists
     lengths = lists.scores.lengths
     first, _ = lists.scores.ends()
-    counted = Counter(name for names in run.warnings for name in names)
     ids = lists.query_ids.tolist()
     k = {key: run.cuts(key).k for key in run.methods}
     bins = _bins(int(lengths.max(initial=0)))
@@ -50,27 +52,34 @@ def run_view(run: Exploration) -> dict[str, Any]:
         "higher_is_better": lists.higher_is_better,
         "measured": int(run.measured.size),
         "estimated": int(np.count_nonzero(known_share(lists)[run.measured] < 1)),
+        "metric": {
+            "name": run.metric,
+            "label": metric_label(run.metric),
+            "share": is_share(run.metric),
+            "choices": {name: metric_label(name) for name in dict.fromkeys((*CHOICES, run.metric))},
+        },
         "protocol": None if run.evaluation is None else run.evaluation.protocol,
         "learns": int(run.judged.sum()) <= _QUICK,
         "verdict": verdict(run),
         "gate": gate_view(run),
+        "queries_without": int(run.none.sum()),
         "retrievers": [] if lists.parts is None else list(lists.parts.names),
         "methods": [_method_row(run, method, k[key], bins) for key, method in run.methods.items()],
         "bins": bins.tolist(),
-        "warnings": [
-            {"name": name, "lists": counted[name], "meaning": meaning}
-            for name, meaning in WARNINGS.items()
-            if counted[name]
-        ],
+        "meanings": dict(WARNINGS),
         "queries": {
             "id": ids,
             "text": [texts.get(name, "")[:_TEXT] for name in ids] if texts else None,
             "n": lengths.tolist(),
             "best": _numbers(np.where(lists.scores.filled, first, np.nan)),
             "disagreement": _numbers(run.disagreement, 3),
-            "warnings": [list(names) for names in run.warnings],
+            "warnings": {
+                key: [list(names) for names in run.cuts(key).warnings]
+                for key in k
+                if any(run.cuts(key).warnings)
+            },
             "k": {key: column.tolist() for key, column in k.items()},
-            "f1": {key: _numbers(run.values("f1", key), 4) for key in k}
+            "value": {key: _numbers(run.values(key), 4) for key in k}
             if run.measured.size
             else None,
             "state": _states(run),
@@ -78,32 +87,47 @@ def run_view(run: Exploration) -> dict[str, Any]:
     }
 
 
+def metric_label(name: str) -> str:
+    """Return the name of a metric as the page writes it."""
+    return name.replace("f", "F", 1) if re.match(r"f\d", name) else name.replace("_", " ")
+
+
 def verdict(run: Exploration) -> str | None:
-    """Return in a sentence which method is best here, and what the default loses."""
+    """Return whether any method is better than the default here, in words."""
     found = run.evaluation
     if found is None:
         return None
-    labels = {key: method.label for key, method in run.methods.items()}
-    named = replace(found, truncators=tuple(labels.get(key, key) for key in found.truncators))
-    return named.verdict("f1", found.per_query("f1", "consensus"))
+    labels = {key: method.label for key, method in run.methods.items() if key != DEFAULT}
+    said = [replace(found, unanswered=None).verdict(run.metric, labels)]
+    if run.none.any() and not run.none.all():
+        nothing = {key: run.cuts(key).k[run.none] == 0 for key in run.methods}
+        named = {labels.get(key, "the default"): empty for key, empty in nothing.items()}
+        said.append(without_answer(named, len(run.lists)))
+    return " ".join(said)
 
 
 def _method_row(run: Exploration, method: Method, k: IntArray, bins: IntArray) -> dict[str, Any]:
+    """Return a method in numbers: those of the measured queries, if there are any, and of all."""
+    own = k[run.measured] if run.measured.size else k
     row: dict[str, Any] = {
         "key": method.key,
         "label": method.label,
         "kind": method.kind,
+        "fitted": method.fitted,
         "method": method.truncator.label,
-        "kept": float(k.mean()) if k.size else 0.0,
-        "quantiles": np.quantile(k, [0.05, 0.25, 0.5, 0.75, 0.95]).tolist() if k.size else None,
-        "empty": float(np.mean(k == 0)) if k.size else 0.0,
+        "kept": float(own.mean()) if own.size else 0.0,
+        "empty": float(np.mean(own == 0)) if own.size else 0.0,
+        "all": {"kept": float(k.mean()), "empty": float(np.mean(k == 0))} if k.size else None,
         "histogram": np.histogram(k, bins)[0].tolist(),
+        "warnings": Counter(name for names in run.cuts(method.key).warnings for name in names),
     }
-    if run.evaluation is not None and method.key in run.evaluation.truncators:
-        row |= {name: float(run.evaluation.per_query(name, method.key).mean()) for name in METRICS}
+    found = run.evaluation
+    if found is not None and method.key in found.truncators:
+        shown = shown_metrics(run.metric).items()
+        row |= {name: float(found.per_query(of, method.key).mean()) for name, of in shown}
     none = run.none
     if none.any() and not none.all():
-        row |= {"answered": float(np.mean(k[~none] > 0)), "refused": float(np.mean(k[none] == 0))}
+        row |= {"answered": int(np.sum(k[~none] > 0)), "refused": int(np.sum(k[none] == 0))}
     return row
 
 
@@ -319,20 +343,24 @@ def _judged(judgements: FloatArray | None, ranks: IntArray | list[int]) -> list[
     return [None if np.isnan(known) else int(known) for known in judgements[ranks]]
 
 
-def judging_view(run: Exploration, i: int) -> dict[str, Any]:
-    """Return how much is judged, and what was learned from it."""
-    lists = run.lists
-    known = run.judged
+def judged_counts(run: Exploration) -> dict[str, int]:
+    """Return how many results and lists are judged, and how many results are relevant."""
+    lists, known = run.lists, run.judged
     hits = known if lists.relevance is None else known & lists.is_relevant(lists.relevance.values)
-    view: dict[str, Any] = {
+    return {
         "judged": int(known.sum()),
         "whole": int(np.count_nonzero(known_share(lists) == 1)),
         "relevant": int(hits.sum()),
         "lists": int(np.count_nonzero(lists.scores.count(known))),
-        "learned": None,
     }
+
+
+def judging_view(run: Exploration, i: int) -> dict[str, Any]:
+    """Return how much is judged, and what was learned from it."""
+    held_out = run.evaluation is not None and LEARNED in run.evaluation.truncators
+    view: dict[str, Any] = {**judged_counts(run), "held_out": held_out, "learned": None}
     if LEARNED in run.methods:
-        before, after = run.cuts("consensus").k, run.cuts(LEARNED).k
+        before, after = run.cuts(DEFAULT).k, run.cuts(LEARNED).k
         view["learned"] = {
             "kept": [float(before.mean()), float(after.mean())],
             "changed": int(np.count_nonzero(before != after)),

@@ -3,7 +3,7 @@
 import { number, svg, whole } from "./dom.js";
 import { axisX, axisY, canvas, dots, draggable, line, linear, logarithmic, picture } from "./scale.js";
 
-const CURVES = [["f1", "F1"], ["precision", "precision"], ["recall", "recall"]];
+const CURVES = ["value", "precision", "recall"];
 
 // Where in the list's columns a cut is; of a thinned list, the nearest that is there.
 export function placeOf(ks, k) {
@@ -15,7 +15,7 @@ export function placeOf(ks, k) {
   return low > 0 && k - ks[low - 1] < ks[low] - k ? low - 1 : low;
 }
 
-export function cutChart({ view, methods, up, zoom, current, onCut, onReset }) {
+export function cutChart({ view, metric, methods, up, zoom, current, onCut, onReset }) {
   const { ks, n } = view;
   let place = 0, move = () => {};
 
@@ -92,26 +92,33 @@ export function cutChart({ view, methods, up, zoom, current, onCut, onReset }) {
     if (view.curves) {
       top3 = bottom2 + 46;
       floor = top3 + (narrow ? 84 : 104);
-      const y3 = linear([0, 1], [floor, top3]);
-      const words = view.ends ? "F1, precision, recall: estimated, the band is the 95 % interval of F1" : "F1, precision, recall";
-      parts.push(axisY(y3, [0, 0.5, 1], { left, right, label: { text: words, y: top3 - 26 } }));
+      const { label: unit, share: bounded } = metric();
       const cuts = ks.filter((k) => k <= reach);
+      // A metric that is no share has the axis for itself.
+      const drawn = bounded ? CURVES : ["value"];
+      const own = view.curves.value.slice(0, cuts.length);
+      const y3 = linear(bounded ? [0, 1] : [Math.min(0, ...own), Math.max(1e-9, ...own)], [floor, top3]);
+      const names = bounded ? `${unit}, precision, recall` : unit;
+      const words = view.ends ? `${names}: estimated, the band is the 95 % interval of ${unit}` : names;
+      parts.push(axisY(y3, bounded ? [0, 0.5, 1] : y3.ticks(3), { left, right, label: { text: words, y: top3 - 26 } }));
       if (view.ends) {
-        const [lows, highs] = view.ends.f1.map((end) => end.slice(0, cuts.length).map(y3));
+        const [lows, highs] = view.ends.value.map((end) => end.slice(0, cuts.length).map(y3));
         parts.push(svg("path", { class: "metric-band", d: `${line(cuts.map(at), highs)}${line(cuts.map(at).reverse(), lows.reverse()).replace("M", "L")}Z` }));
       }
       const ends = [];
-      for (const [name, label] of CURVES) {
+      for (const name of drawn) {
         const values = cuts.map((_, i) => view.curves[name][i]);
         parts.push(svg("path", { class: `metric ${name}`, d: line(cuts.map(at), values.map(y3)) }));
         const dot = svg("circle", { class: `metric-dot ${name}`, r: 3.5 });
         parts.push(dot);
         follow.push((i) => { dot.setAttribute("cx", at(ks[i])); dot.setAttribute("cy", y3(view.curves[name][i])); });
-        ends.push({ name, label, y: y3(values.at(-1)) });
+        ends.push({ name, label: name === "value" ? unit : name, y: y3(values.at(-1)) });
       }
-      const best = cuts.reduce((top, _, i) => (view.curves.f1[i] > view.curves.f1[top] ? i : top), 0);
-      parts.push(svg("path", { class: "peak", d: `M${at(cuts[best])} ${y3(view.curves.f1[best]) - 5}l-5 -8h10Z` }),
-        svg("text", { class: "side", x: at(cuts[best]) + 8, y: y3(view.curves.f1[best]) - 6 }, `best F1: ${whole(cuts[best])}`));
+      const best = own.reduce((top, value, i) => (value > own[top] ? i : top), 0);
+      const peak = at(cuts[best]), side = peak > (left + right) / 2;
+      // The name stands above all curves, beside its mark.
+      parts.push(svg("path", { class: "peak", d: `M${peak} ${y3(own[best]) - 5}l-5 -8h10Z` }),
+        svg("text", { class: "side best-cut", x: side ? peak - 8 : peak + 8, y: top3 - 10, "text-anchor": side ? "end" : "start" }, `best ${unit}: ${whole(cuts[best])}`));
       if (!narrow) {
         // Names stand apart, and above the axis.
         ends.sort((a, b) => b.y - a.y).forEach((end, i) => { end.y = Math.min(end.y, i ? ends[i - 1].y - 12 : floor - 3); });
@@ -187,7 +194,7 @@ function drawFlags(methods, view, at, left, right, narrow, reach, chosen) {
     flags.push({ m, px, text, row, end: from < px });
   }
   const step = 17, height = rows.length * step + 4;
-  const kind = (m) => `flag c${m.i % 8}${m.key === chosen ? " chosen" : ""}`;
+  const kind = (m) => `flag c${m.i % 9}${m.key === chosen ? " chosen" : ""}`;
   const y = (row) => row * step + 8;
   // Names stand on all lines, not only on those drawn before them.
   const drawn = [

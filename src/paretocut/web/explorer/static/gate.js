@@ -71,7 +71,7 @@ export function gateChoice(run) {
   }, { class: "picture cut-chart" });
   paint();
   return [
-    el("p", { class: "lead" }, `Drag the threshold: a question whose ${best} lies to the left of it gets no results. Escape gives the best division back.`),
+    !inReport && el("p", { class: "hint" }, `Drag the threshold: a question whose ${best} lies to the left of it gets no results. Escape gives the best division back.`),
     chart, words,
     !inReport && takeAway(() => loadGate(state.m, at())),
   ];

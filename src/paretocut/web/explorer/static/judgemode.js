@@ -39,22 +39,27 @@ export async function showJudging(run) {
   }
   const button = ([letter, key, label]) => el("button", {
     type: "button", "aria-keyshortcuts": letter, "data-key": key, onclick: () => press(key),
-    disabled: present.stopped && key !== "undo",
+    disabled: key === "undo" ? present.answers === 0 : Boolean(present.stopped),
   }, label, " ", el("kbd", {}, letter));
 
   function paintQuestion() {
     const focused = document.activeElement?.closest("#judge-view button")?.dataset.key;
-    const { stopped, answers, budget, planned, more, said, summary } = present;
+    const { stopped, answers, budget, planned, more, said, summary, far } = present;
+    const step = stopped && present.next;
     replace(view,
       el("h1", { class: "asked-query", tabindex: 0 }, stopped ? "Nothing more to judge" : present.query),
       el("article", { class: "card asked-text", tabindex: 0, "aria-label": "Result", "aria-live": "polite" },
-        stopped ? [el("p", {}, stopped), said?.map((line) => el("p", { class: "lead" }, line)), more && el("button", { type: "button", onclick: () => press("more") }, "Go on judging")]
-          : present.text === null ? [el("b", {}, present.doc), el("p", { class: "lead" }, "There is no text of this document. Start the explorer with --corpus FILE to read it here.")]
-          : markedText(present.text, present.query)),
-      answers !== undefined && el("div", { class: "answers", role: "group", "aria-label": "Is it relevant?" }, KEYS.filter(([, key]) => planned || !["unsure", "skip"].includes(key)).map(button)),
+        stopped ? [el("p", {}, step || `${stopped[0].toUpperCase()}${stopped.slice(1)}.`), said?.map((line) => el("p", { class: "lead" }, line)),
+          el("p", { class: "buttons" }, more && el("button", { type: "button", onclick: () => press("more") }, "Go on judging"),
+            el("button", { type: "button", onclick: () => byId("show-run").click() }, "See the run"))]
+          : [el("p", { class: "asked-doc" }, el("b", {}, present.doc), present.query !== present.query_id && el("span", { class: "state" }, `query ${present.query_id}`)),
+            present.text === null ? el("p", { class: "lead" }, "There is no text of this document. Start the explorer with --corpus FILE to read it here.")
+              : el("div", {}, markedText(present.text, present.query))]),
+      answers !== undefined && !(stopped && answers === 0) && el("div", { class: "answers", role: "group", "aria-label": "Is it relevant?" }, KEYS.filter(([, key]) => planned || !["unsure", "skip"].includes(key)).map(button)),
       answers !== undefined && el("div", { class: "judging-foot" },
         el("progress", { max: budget, value: answers, "aria-label": "Answers" }),
-        el("p", { id: "judging-state" }, planned ? `${whole(answers)} of ${plural(budget, "answer")}; ${summary}.` : summary),
+        el("p", { id: "judging-state" }, planned ? `${whole(answers)} of ${plural(budget, "answer")} · ${far}` : summary),
+        planned && answers > 0 && el("details", {}, el("summary", {}, "What they show"), summary),
         answers > 0 && qrelsButton()));
     view.querySelector(`[data-key="${focused}"]`)?.focus();
   }

@@ -3,20 +3,20 @@
 import { byId, download, el, number, plural, replace, toast, whole } from "./dom.js";
 import { learnAgain, loadCode, loadJudging, loadQrels, sendJudgement } from "./source.js";
 
-const CHOICES = [[true, "yes", "relevant", 1], [false, "no", "not", 0], [null, "open", "unknown", null]];
+const CHOICES = [[true, "yes", "relevant", "✓", 1], [false, "no", "not", "✗", 0], [null, "open", "unknown", "?", null]];
 
 // What a result is: exactly one of three.
 export function judgeButtons(rank, known, onJudge) {
   return el("span", { class: "judge", role: "group", "aria-label": `Judgement of rank ${rank + 1}` },
-    CHOICES.map(([value, kind, label, own]) => el("button", {
-      type: "button", class: kind, "aria-pressed": String((known ?? null) === own), "data-rank": rank, "aria-label": kind === "no" ? "not relevant" : null,
+    CHOICES.map(([value, kind, label, sign, own]) => el("button", {
+      type: "button", class: kind, "aria-pressed": String((known ?? null) === own), "data-rank": rank, "aria-label": kind === "no" ? "not relevant" : label,
       onclick: ({ currentTarget }) => {
         if (currentTarget.getAttribute("aria-pressed") === "true") return;
         // Seen at once; the answer of the engine follows.
         for (const each of currentTarget.parentNode.children) each.setAttribute("aria-pressed", String(each === currentTarget));
         onJudge(rank, value);
       },
-    }, label)));
+    }, el("span", { class: "long" }, label), el("span", { class: "short", "aria-hidden": "true" }, sign))));
 }
 
 export const qrelsButton = () => el("button", { type: "button", class: "quiet", onclick: async () => {
@@ -37,7 +37,7 @@ export function judgePanel(run, view, refresh) {
     const learned = found.learned;
     replace(text,
       el("p", {}, found.whole > 0
-        ? `${plural(found.whole, "query is", "queries are")} judged in full: results that the judgements do not name count as not relevant. Each of these queries is cut by what the others teach.`
+        ? `${plural(found.whole, "query is", "queries are")} judged in full: results that the judgements do not name count as not relevant. ${found.held_out ? "Learned Consensus cuts each of them by what the others teach." : "Learned Consensus has learned from all of them; it is measured once five queries are judged."}`
         : found.judged === 0
         ? "Say of some results whether they are relevant. The cut-off learns while you judge. Unknown results are not taken for irrelevant."
         : [el("b", {}, plural(found.judged, "result")), ` judged in ${plural(found.lists, "query", "queries")}, `, el("b", {}, whole(found.relevant)), " relevant."]),

@@ -1,5 +1,6 @@
 // The page: which view is shown, and what is in the address.
 
+import { showComparison } from "./compareview.js";
 import { byId, copyText, plural, toast, whole } from "./dom.js";
 import { showJudging } from "./judgemode.js";
 import { showQuery } from "./queryview.js";
@@ -9,12 +10,12 @@ import { hasQuery, inReport, loadQuery, loadRun } from "./source.js";
 import { link, readAddress, state, update } from "./state.js";
 import { showStart } from "./upload.js";
 
-const PAGES = ["note", "start", "report-view", "run-view", "query-view", "judge-view"];
+const PAGES = ["note", "start", "report-view", "run-view", "query-view", "judge-view", "compare-view"];
 let run = null, loaded = null, lastQuery = null;
 
 function only(name) {
   for (const page of PAGES) byId(page).hidden = page !== name;
-  for (const view of ["report", "run", "query", "judge"]) byId(`show-${view}`).setAttribute("aria-pressed", String(name === `${view}-view`));
+  for (const view of ["report", "run", "query", "judge", "compare"]) byId(`show-${view}`).setAttribute("aria-pressed", String(name === `${view}-view`));
 }
 
 function tell(message) {
@@ -71,6 +72,11 @@ async function show() {
     showRun(run, openQuery); // on paper it follows
     return showReport(run, openQuery);
   }
+  byId("show-compare").hidden = inReport || Object.keys(run.open).length < 2;
+  if (state.view === "compare" && !inReport) {
+    only("compare-view");
+    return showComparison(run, show);
+  }
   if (state.view === "judge") {
     only("judge-view");
     return showJudging(run);
@@ -103,6 +109,7 @@ byId("show-run").addEventListener("click", () => { update({ view: "run" }, { ste
 byId("show-query").addEventListener("click", () => { update({ view: "query", q: state.q ?? lastQuery }, { step: true }); show(); });
 byId("show-judge").addEventListener("click", () => { update({ view: "judge" }, { step: true }); show(); });
 byId("show-judge").hidden = inReport;
+byId("show-compare").addEventListener("click", () => { update({ view: "compare" }, { step: true }); show(); });
 byId("open-run").addEventListener("click", () => { update({ view: "open" }, { step: true }); show(); });
 byId("open-run").hidden = inReport;
 byId("copy-link").addEventListener("click", () => copyText(link(), "The link"));
@@ -117,10 +124,14 @@ addEventListener("popstate", () => { readAddress(); show(); });
 addEventListener("hashchange", () => { readAddress(); show(); });
 // On paper the views stand one after the other, with the first rows of the table.
 addEventListener("beforeprint", () => {
+  document.documentElement.classList.add("printing"); // as wide as the paper, so that pictures are drawn for it
   for (const page of ["report-view", "run-view", "query-view"]) byId(page).hidden = byId(page).firstChild === null;
   for (const drawn of document.querySelectorAll(".picture")) drawn.redraw();
 });
-addEventListener("afterprint", show);
+addEventListener("afterprint", () => {
+  document.documentElement.classList.remove("printing");
+  show();
+});
 
 readAddress();
 show();

@@ -1,7 +1,7 @@
 // One query: its list, the cut, and everything that moves with it.
 
 import { cutChart, placeOf } from "./cutchart.js";
-import { byId, el, fraction, number, plural, replace, share, whole } from "./dom.js";
+import { brief, byId, el, fraction, number, plural, replace, scrolled, share, whole } from "./dom.js";
 import { judgeButtons, judgePanel } from "./judging.js";
 import { gateChart, qqChart, tailChart } from "./smallcharts.js";
 import { inReport, loadCode } from "./source.js";
@@ -16,7 +16,7 @@ export function showQuery(run, view, { open, order }) {
   const method = () => (state.m in view.methods ? state.m : run.methods[0].key);
   const kOf = () => (state.k === null ? view.methods[method()].k : Math.min(state.k, view.n));
   const chart = cutChart({
-    view, methods: () => run.methods, up, zoom: () => state.zoom,
+    view, metric: () => run.metric, methods: () => run.methods, up, zoom: () => state.zoom,
     current: () => ({ k: kOf(), method: method() }),
     onCut: (k) => setCut(k), onReset: () => setCut(null),
   });
@@ -37,7 +37,7 @@ export function showQuery(run, view, { open, order }) {
     const first = !("learned" in view.methods);
     Object.assign(run, newRun);
     Object.assign(view, newView);
-    if (first && state.m === "consensus" && state.k === null && "learned" in view.methods) update({ m: "learned" });
+    if (first && state.m === "default" && state.k === null && "learned" in view.methods) update({ m: "learned" });
     methodsCard.paint();
     results.paint();
     show(true);
@@ -73,7 +73,7 @@ export function showQuery(run, view, { open, order }) {
       step(1, "Next →")),
     el("div", { class: "query-grid" },
       el("section", { class: "card chart-card" },
-        el("div", { class: "card-head" }, el("h2", {}, "Drag the cut"),
+        el("div", { class: "card-head" }, el("h2", {}, el("span", { class: "screen" }, "Drag the cut"), el("span", { class: "paper" }, "Scores by rank")),
           el("div", { class: "segments", role: "group", "aria-label": "Ranks shown" }, zooms.map(([key, label]) => el("button", {
             type: "button", "aria-pressed": String(state.zoom === key),
             onclick: (event) => {
@@ -145,7 +145,7 @@ function readout(run, view) {
     const found = named(view.ks[i] - 1);
     return [
       el("tr", { "data-row": label }, el("th", { scope: "row" }, whole(view.ks[i]), el("small", {}, label)),
-        cell(view.picture.values[i - 1], digits), cell(view.surprise[i - 1]), cell(view.pvalue[i - 1]), cell(view.evalue[i - 1])),
+        cell(view.picture.values[i - 1], digits), cell(view.surprise[i - 1]), el("td", {}, brief(view.pvalue[i - 1])), el("td", {}, brief(view.evalue[i - 1]))),
       found?.id && el("tr", { "data-doc": label }, el("td", { colspan: 5 }, el("b", {}, found.id), found.text && ` ${found.text.slice(0, 120)}`)),
     ];
   };
@@ -157,8 +157,8 @@ function readout(run, view) {
       kept.textContent = whole(k);
       of.textContent = ` of ${whole(view.n)} kept`;
       reason.textContent = byEye ? `Your cut. ${label}: ${own.reason}` : `${label}: ${own.reason}`;
-      metrics.replaceChildren(...(view.curves ? ["f1", "precision", "recall"].map((name) => el("div", {},
-        el("dt", {}, name === "f1" ? "F1" : name), el("dd", { id: name }, fraction(view.curves[name][place])),
+      metrics.replaceChildren(...(view.curves ? ["value", "precision", "recall"].map((name) => el("div", {},
+        el("dt", {}, name === "value" ? run.metric.label : name), el("dd", { id: name }, fraction(view.curves[name][place])),
         view.ends && el("dd", { class: "ends" }, `${view.ends[name].map((end) => end[place].toFixed(2)).join(" to ")}, estimated`))) : []));
       const digits = digitsOf([view.picture.values[place - 1], view.picture.values[place]], 3);
       const next = view.ks[place + 1] === k + 1 ? edge("first left out", place + 1, digits) : null;
@@ -171,11 +171,11 @@ function methodList(run, view, method, choose) {
   const list = el("ul", { class: "method-list" });
   const paint = () => list.replaceChildren(...run.methods.map((m, j) => {
     const own = view.methods[m.key];
-    return el("li", { class: `c${j % 8}` }, el("button", {
+    return el("li", { class: `c${j % 9}` }, el("button", {
       type: "button", "aria-pressed": String(m.key === method()), "data-method": m.key, title: own.reason,
       onclick: () => { choose(m.key); paint(); list.querySelector(`[data-method="${CSS.escape(m.key)}"]`).focus(); },
     }, el("span", { class: "swatch" }, j + 1), el("span", { class: "label" }, m.label),
-      (own.f1 ?? null) !== null && el("span", { class: "f1" }, `F1 ${own.f1.toFixed(2)}`), el("b", {}, whole(own.k))));
+      m.fitted && el("span", { class: "value" }, "fitted on these"), !m.fitted && (own.value ?? null) !== null && el("span", { class: "value" }, `${run.metric.label} ${own.value.toFixed(2)}`), el("b", {}, whole(own.k))));
   }));
   paint();
   return { host: el("section", { class: "card" }, el("h2", {}, "Methods on this list"), list), paint };
@@ -221,7 +221,7 @@ function resultList(run, view, panel) {
   more.addEventListener("click", () => { shown += 50; paint(); });
   paint();
   return {
-    host: el("div", {}, el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Results" }, el("table", { class: "results" },
+    host: el("div", {}, scrolled("Results", el("table", { class: "results" },
       el("thead", {}, el("tr", {}, head.map((name) => el("th", { scope: "col" }, name)))), body)), el("div", { class: "foot" }, note, more)),
     paint,
     set(k) { cut = k; mark(); },

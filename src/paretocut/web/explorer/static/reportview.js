@@ -1,6 +1,6 @@
 // The first pages of a report, for readers: what was found, one table, one chart, three queries.
 
-import { byId, el, fraction, number, plural, replace, share, still, svg, whole } from "./dom.js";
+import { byId, el, fraction, methodName, number, plural, ranked, replace, scrolled, share, still, svg, whole } from "./dom.js";
 import { axisX, canvas, linear, picture } from "./scale.js";
 import { keptChart } from "./smallcharts.js";
 import { reportSummary } from "./source.js";
@@ -14,8 +14,8 @@ export function showReport(run, open) {
     el("section", { class: "card verdict" }, el("h2", {}, "Finding"), el("p", {}, summary.finding),
       summary.measure && el("p", { class: "lead" }, summary.measure)),
     el("section", { class: "card" }, el("h2", {}, "Methods"), readersTable(run)),
-    el("section", { class: "card" }, el("h2", {}, summary.chart ? "Mean F1, with 95 % intervals" : "How many results are kept"),
-      summary.chart ? f1Chart(run, summary.chart) : keptChart(run)),
+    el("section", { class: "card" }, el("h2", {}, summary.chart ? `Mean ${run.metric.label}, with 95 % intervals` : "How many results are kept"),
+      summary.chart ? valueChart(run, summary.chart) : keptChart(run)),
     summary.examples.length > 0 && el("h2", {}, `${plural(summary.examples.length, "query", "queries")}, cut by ${summary.method}`),
     summary.examples.map((example) => exampleCard(run, example, open)),
     el("p", { class: "lead" }, "The appendix has more queries: see Run and Query above, or the last pages on paper."));
@@ -23,26 +23,27 @@ export function showReport(run, open) {
 
 function readersTable(run) {
   const measured = run.measured > 0;
-  const row = (m) => el("tr", {}, el("th", { scope: "row" }, m.label), el("td", {}, number(m.kept, 3)), el("td", {}, share(m.empty)),
-    measured && ["f1", "precision", "recall"].map((name) => el("td", {}, fraction(m[name]))));
-  return el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Methods" }, el("table", {},
-    el("thead", {}, el("tr", {}, ["method", "results kept", "queries left empty", ...(measured ? ["F1", "precision", "recall"] : [])].map((name) => el("th", { scope: "col" }, name)))),
-    el("tbody", {}, [...run.methods].sort((a, b) => (b.f1 ?? -1) - (a.f1 ?? -1)).map(row))));
+  const row = (m) => el("tr", {}, el("th", { scope: "row" }, methodName(m)), el("td", {}, number(m.kept, 3)), el("td", {}, share(m.empty)),
+    measured && ["value", "precision", "recall"].map((name) => el("td", {}, fraction(m[name]))));
+  return scrolled("Methods", el("table", {},
+    el("thead", {}, el("tr", {}, ["method", "results kept", "queries left empty", ...(measured ? [run.metric.label, "precision", "recall"] : [])].map((name) => el("th", { scope: "col" }, name)))),
+    el("tbody", {}, ranked(run.methods).map(row))));
 }
 
-// Mean F1 of each method, the best first, and what the best cut of every list would give.
-function f1Chart(run, chart) {
-  const rows = run.methods.map((m, j) => [m.label, j, chart.f1[m.key]]).filter(([, , f1]) => f1).sort((a, b) => b[2][0] - a[2][0]);
-  return picture("Mean F1 of each method, and of the best cut of every list", (width) => {
+// The mean of each method, the best first, and what the best cut of every list would give.
+function valueChart(run, chart) {
+  const unit = run.metric.label;
+  const rows = run.methods.map((m, j) => [methodName(m), j, chart.value[m.key]]).filter(([, , own]) => own).sort((a, b) => b[2][0] - a[2][0]);
+  return picture(`Mean ${unit} of each method, and of the best cut of every list`, (width) => {
     const step = 30, left = Math.min(150, width * 0.4), right = width - 16, bottom = 22 + rows.length * step, height = bottom + 38;
-    const x = linear([0, Math.max(chart.ceiling, ...rows.map(([, , f1]) => f1[2])) * 1.05], [left, right]);
+    const x = linear([Math.min(0, ...rows.map(([, , own]) => own[1])), Math.max(chart.ceiling, ...rows.map(([, , own]) => own[2])) * 1.05], [left, right]);
     return canvas(width, height,
-      axisX(x, x.ticks(5), { top: 18, bottom, label: { text: "mean F1", x: right, anchor: "end" } }),
+      axisX(x, x.ticks(5), { top: 18, bottom, label: { text: `mean ${unit}`, x: right, anchor: "end" } }),
       chart.ceiling !== null && svg("g", { class: "gate-limit" }, svg("line", { x1: x(chart.ceiling), x2: x(chart.ceiling), y1: 18, y2: bottom }),
         svg("text", { x: x(chart.ceiling), y: 12, "text-anchor": "end" }, "best cut of every list")),
       rows.map(([label, j, [mean, low, high]], at) => {
         const y = 18 + (at + 0.5) * step;
-        return svg("g", { class: `c${j % 8} interval` },
+        return svg("g", { class: `c${j % 9} interval` },
           svg("text", { class: "row-name", x: left - 12, y: y + 4, "text-anchor": "end" }, label),
           svg("line", { x1: x(low), x2: x(high), y1: y, y2: y }), svg("circle", { cx: x(mean), cy: y, r: 6 }));
       }));

@@ -95,14 +95,14 @@ export function keptChart(run) {
     return canvas(width, height,
       run.methods.map((m, j) => {
         const floor = (j + 1) * row, most = Math.max(...m.histogram, 1);
-        return svg("g", { class: `c${j % 8}` },
+        return svg("g", { class: `c${j % 9}` },
           svg("text", { class: "row-name", x: narrow ? left : left - 12, y: narrow ? floor - row + 12 : floor - 8, "text-anchor": narrow ? "start" : "end" }, m.label),
           svg("line", { class: "base", x1: left, x2: right, y1: floor, y2: floor }),
           m.histogram.map((count, i) => count > 0 && svg("rect", {
             class: `hist${i === 0 ? " none" : ""}`, x: left + i * step + 1, width: Math.max(step - 2, 1),
             y: floor - (count / most) * (row - (narrow ? 22 : 14)), height: (count / most) * (row - (narrow ? 22 : 14)),
           }, svg("title", {}, `${m.label} keeps ${names[i]}: ${whole(count)} queries`))),
-          svg("text", { class: "row-value", x: right + 8, y: floor - 8 }, number(m.kept, 3)));
+          svg("text", { class: "row-value", x: right + 8, y: floor - 8 }, number(m.all?.kept ?? 0, 3)));
       }),
       svg("g", { class: "axis" },
         names.map((name, i) => i % every === 0 && svg("text", { x: left + (i + 0.5) * step, y: height - 20, "text-anchor": "middle" }, every > 1 ? name.split("–").at(-1) : name)),
@@ -122,7 +122,7 @@ export function frontierChart(run, frontier, name) {
       axisY(y, y.ticks(5), { left, right, label: { text: `mean ${name}`, y: top - 6 } }),
       axisX(x, x.ticks(), { top, bottom, label: { text: "mean results kept", x: right, anchor: "end" } }),
       svg("path", { class: "frontier", d: line(frontier.kept.map(x), frontier[name].map(y)) }),
-      run.methods.map((m, j) => m.kept > 0 && m[name] !== undefined && svg("g", { class: `c${j % 8} point` },
+      run.methods.map((m, j) => m.kept > 0 && m[name] !== undefined && svg("g", { class: `c${j % 9} point` },
         svg("circle", { cx: x(m.kept), cy: y(m[name]), r: 6 }),
         svg("text", { x: x(m.kept), y: y(m[name]) + 3.5, "text-anchor": "middle" }, j + 1),
         svg("title", {}, `${m.label}: keeps ${number(m.kept, 3)}, ${name} ${m[name].toFixed(3)}`))));
@@ -136,5 +136,5 @@ export function stripChart(ks, longest) {
   const at = (k) => x(Math.log2(1 + k));
   return svg("svg", { class: "strip", width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" },
     svg("line", { class: "base", x1: 4, x2: width - 4, y1: 9, y2: 9 }),
-    ks.map((k, j) => svg("circle", { class: `c${j % 8}`, cx: at(k), cy: 9, r: 4 })).reverse());
+    ks.map((k, j) => svg("circle", { class: `c${j % 9}`, cx: at(k), cy: 9, r: 4 })).reverse());
 }

@@ -23,7 +23,10 @@ const sent = (content) => ({
 
 const here = () => encodeURIComponent(state.run);
 
-export const loadRun = async () => (inReport ? report.run : asked(`${here()}/run`));
+export const loadRun = async () => (inReport ? report.run
+  : asked(`${here()}/run${state.metric === null ? "" : `?${new URLSearchParams({ metric: state.metric })}`}`));
+export const loadComparison = (other, method) => asked(`${here()}/compare?${new URLSearchParams({ other, method })}`);
+export const openExample = () => asked("example", sent({}));
 export const loadFrontier = async () => (inReport ? report.frontier : asked(`${here()}/frontier`));
 export const hasQuery = (i) => !inReport || i in report.queries;
 export async function loadQuery(i) {

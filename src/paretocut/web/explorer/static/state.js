@@ -2,11 +2,13 @@
 
 const DEFAULTS = {
   run: "run", // which run is open
-  view: document.getElementById("report") ? "report" : "run", // or query, judge
+  view: document.getElementById("report") ? "report" : "run", // or query, judge, compare
   q: null, // name of the query
   k: null, // a cut by eye; null is the method's own
-  m: "consensus", // the method that decides
+  m: "default", // the method that decides
   base: "first10", // what gains are measured against
+  metric: null, // that methods are measured by; null is the one the explorer was started with
+  other: null, // the run to compare with
   sort: "disagreement",
   find: "",
   zoom: "head", // head, all or log

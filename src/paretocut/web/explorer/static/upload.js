@@ -1,7 +1,7 @@
 // A run from a file or the clipboard.
 
 import { byId, el, toast } from "./dom.js";
-import { upload } from "./source.js";
+import { openExample, upload } from "./source.js";
 
 const EXAMPLE = "0.91 0.88 0.86 0.52 0.51 0.49 0.48 0.46 …   or [0.9, 0.4] [0.8, 0.7], or lines of a TREC run, JSONL or CSV";
 
@@ -44,8 +44,13 @@ export function showStart(opened) {
       Object.entries(more).map(([key, label]) => el("label", {}, `${label}, if there are any`, inputs[key]))),
     el("label", { class: "check" }, distances, " the scores are distances: lower is better"),
     problem, button);
+  const example = el("button", { type: "button", onclick: async () => {
+    example.disabled = true;
+    try { opened((await openExample()).session); } catch (error) { problem.textContent = error.message; } finally { example.disabled = false; }
+  } }, "Try the example");
   byId("start").replaceChildren(
     el("div", { class: "welcome" }, el("h1", {}, "How many results should a search return?"),
       el("p", { class: "lead" }, "Open a ranked list, drag the cut, and see what each choice means. Nothing leaves this machine."),
+      el("p", {}, example, el("span", { class: "lead" }, " Judged questions about Python's functions, and some without an answer.")),
       el("section", { class: "card" }, form)));
 }
