@@ -186,6 +186,9 @@ def test_measured_scores_are_not_taken_for_fused_or_rescaled_ones(shared_data: P
             found = diagnose(scores)
             assert not found["rank_only_scores"].any(), (folder, name)
             assert not found["rescaled_scores"].any(), (folder, name)
+    # Saturated scores crowd around the reciprocals of a few integers; one list was taken for ranks.
+    run = pc.io.read_trec(shared_data / "robust04" / "runs" / "drmm-sigmoid-trec8.run.gz")
+    assert not diagnose(run.scores)["rank_only_scores"].any()
 
 
 def test_scores_on_a_scale_of_their_own_list_are_noticed() -> None:

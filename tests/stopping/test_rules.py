@@ -253,7 +253,7 @@ def test_a_group_counts_once_by_its_hardest_review() -> None:
     rule = Quantile(0.9, 0.9).fit(reviews, groups=groups)
     each = [Quantile(0.9, 0.5).fit([one]).earlier_.least[0] for one in reviews]
     assert rule.earlier_.least == sorted(np.minimum(each[::2], each[1::2]).tolist())
-    with pytest.raises(InvalidParameterError, match="got 2 names for 18 reviews"):
+    with pytest.raises(InvalidParameterError, match="the group of each of 18, got 2 names"):
         Quantile().fit(reviews, groups=[1, 2])
 
 

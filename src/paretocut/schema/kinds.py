@@ -243,24 +243,22 @@ class Instance(Kind):
 
 @dataclass(frozen=True)
 class Made(Kind):
-    """A value that a function makes of plain data, or with ``keep`` the data it has checked.
+    """A value that a function makes of plain data.
 
     The function raises ValueError, TypeError or KeyError for data that it does not take.
     """
 
     make: Callable[[Any], Any]
-    keep: bool = False
 
     def check(self, value: Any, sizes: Sizes) -> Any:
         if not isinstance(value, Mapping):
             raise ValueError("values by name")
         try:
-            made = self.make(value)
+            return self.make(value)
         except (TypeError, KeyError) as error:
             raise ValueError(f"complete ({error})") from None
         except ValueError as error:
             raise ValueError(f"such that {error}") from None
-        return value if self.keep else made
 
 
 @dataclass(frozen=True)

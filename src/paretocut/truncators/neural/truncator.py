@@ -345,9 +345,8 @@ class _Sized(Kind):
     fits: Callable[[Mapping[str, Any], int], None]
 
     def check(self, value: Any, sizes: Sizes) -> Any:
-        return Made(lambda given: self.fits(given, sizes["columns"] + 1), keep=True).check(
-            value, sizes
-        )
+        Made(lambda given: self.fits(given, sizes["columns"] + 1)).check(value, sizes)
+        return value
 
 
 @contextmanager
