@@ -70,7 +70,10 @@ def _judgements(path: Path) -> Iterator[tuple[str, str, float]]:
 def accept(pairs: Array, right: Array, budget: float) -> Rule:
     """Return the rule that `Accept` learns."""
     relevance = np.column_stack([right, np.zeros(right.size)])
-    fitted = Accept(budget, CONFIDENCE).fit(pc.RankedLists(pairs, relevance))
+    # A query that was drawn twice counts twice: the draws are the sample.
+    fitted = Accept(budget, CONFIDENCE).fit(
+        pc.RankedLists(pairs, relevance), groups=range(right.size)
+    )
     return lambda new: fitted.predict(pc.RankedLists(new)) > 0
 
 

@@ -5,8 +5,9 @@ the same queries (at most 300, with a relevant document). Learned rows are fitte
 and tested on the other half, twice both ways. All rows are tuned for F1 with the recall of the
 list; F1 with the recall of the collection and the gain are measured on the same cuts.
 
-Gain, in the style of nDCG: each kept result counts 1 / log2(rank + 1) if relevant and minus that if
-not, over the sum for a list with all its relevant results on top.
+Gain, in the style of nDCG: the DCG of the kept results (1 / log2(rank + 1) for each relevant one)
+over that of a perfect list as long as the longer of two, the kept results and the relevant ones. It
+is 1 only if exactly the relevant results are kept.
 """
 
 from __future__ import annotations
@@ -107,9 +108,9 @@ def gain(lists: RankedLists, k: NDArray[np.int64]) -> Array:
     values = np.zeros(len(lists))
     for i, (relevant, kept) in enumerate(zip(lists.relevant, k, strict=True)):
         weight = 1 / np.log2(np.arange(2, relevant.size + 2))
-        best = weight[: int(relevant.sum())].sum()
-        if best > 0:
-            values[i] = np.where(relevant, weight, -weight)[:kept].sum() / best
+        longer = max(int(relevant.sum()), int(kept))
+        if longer > 0:
+            values[i] = weight[:kept][relevant[:kept]].sum() / weight[:longer].sum()
     return values
 
 

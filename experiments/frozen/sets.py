@@ -102,11 +102,9 @@ FROZEN = (
     _frozen("askubuntu", runs=(("bm25", BM25),), text=False),
 )
 REHEARSAL = (
-    Collection("squad2", "squad2", first_hit=True),
-    Collection("clinc150", "clinc150", first_hit=True),
     Collection("abt_buy", "abt_buy", first_hit=True, blind=True),
     Collection("med", "med"),
-    Collection("time", "time", blind=True),
+    Collection("adi", "adi", blind=True),
     Collection("tar2017", "tar2017", runs=(("amc", OTHER),), text=False),
 )
 """Shared collections, on which much was chosen: only to see that the code runs."""

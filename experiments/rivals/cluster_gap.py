@@ -53,14 +53,14 @@ class ClusterGap(ShapeRule):
         self.position_weight = position_weight
         self.max_clusters = max_clusters
 
-    def _shape_cut(self, scores: FloatArray) -> int:
+    def _cut(self, scores: FloatArray) -> int:
         values = scaled(scores)
         borders = _borders(values, self.max_clusters)
         gaps = values[borders - 1] - values[borders]
         worth = gaps / gaps.max() + self.position_weight * borders / values.size
         return int(borders[np.argmax(worth)])
 
-    def _shape_clause(self, k: int, scores: FloatArray) -> str:
+    def _reason(self, k: int, scores: FloatArray) -> str:
         ends = f"{scores[k - 1]:.3g} to {scores[k]:.3g}"
         return f"two groups of scores part after the {ordinal(k)}, with a gap of {ends}"
 

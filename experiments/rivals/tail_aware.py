@@ -59,7 +59,7 @@ class TailAware(ShapeRule):
     def __init__(self, level: float = 0.1) -> None:
         self.level = level
 
-    def _shape_cut(self, scores: FloatArray) -> int:
+    def _cut(self, scores: FloatArray) -> int:
         above = scaled(scores)[::-1]
         knee = _knee(scores)
         half = math.ceil(math.sqrt(scores.size * math.log(scores.size)) / 2)
@@ -79,7 +79,7 @@ class TailAware(ShapeRule):
         chosen = np.argmax(passed) if passed.any() else np.argmin(statistic)
         return int(candidates[chosen])
 
-    def _shape_clause(self, k: int, scores: FloatArray) -> str:
+    def _reason(self, k: int, scores: FloatArray) -> str:
         if k == scores.size:
             return "its scores are too few for a tail to be tested"
         knee = _knee(scores if scores[0] > scores[-1] else -scores)

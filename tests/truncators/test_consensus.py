@@ -18,6 +18,7 @@ from paretocut.lists import RankedLists
 from paretocut.relevance.constants import Constants
 from paretocut.truncators import Consensus, GlobalK, ScoreThreshold
 from paretocut.truncators.consensus.expected import expected_curve
+from paretocut.truncators.consensus.pretrained import Pretrained, shipped
 
 
 def simulated(queries: int, seed: int, *, depth: int = 100) -> RankedLists:
@@ -258,3 +259,26 @@ def test_every_metric_has_an_untrained_cut(metric: str, expect: float | None) ->
 def test_bad_parameters_are_named() -> None:
     with pytest.raises(InvalidParameterError, match=r"expect must be in \(0, inf\), got -1"):
         Consensus(expect=-1).predict([[1.0]])
+
+
+def test_a_collection_can_be_left_out_of_the_prior() -> None:
+    class Elsewhere(Consensus):
+        def prior(self) -> Pretrained:
+            return shipped().without("Reuters titles")
+
+    known, without = shipped(), Elsewhere().prior()
+    # Both searches in Reuters go, and the values of all others stay.
+    assert set(known.values["f1"]) - set(without.values["f1"]) == {
+        "Reuters titles",
+        "Reuters topics",
+    }
+    for metric, values in without.values.items():
+        assert values == {name: known.values[metric][name] for name in values}
+    assert len(without.coef) == len(known.coef)
+    assert without.coef != known.coef
+    for name in known.values["f1"]:
+        assert name not in known.without(name).values["f1"]
+    lists = simulated(40, 0)
+    assert Elsewhere("penalized_dcg").fit(lists).predict(lists).size == len(lists)
+    with pytest.raises(InvalidParameterError, match="collection must be one of 'Robust04'"):
+        known.without("nope")

@@ -30,6 +30,7 @@ from paretocut.truncators.consensus.pretrained import Pretrained, shipped
 from paretocut.truncators.consensus.vote import LEARNED, rule_values, unit, where
 
 TARGET = ROOT / "src" / "paretocut" / "data" / "zero_shot.json"
+WITHOUT = TARGET.with_name("zero_shot_without.json")
 
 
 class Taught(Consensus):
@@ -156,3 +157,10 @@ def ship() -> None:
     """Learn from every list, and write what ships."""
     content = learned((run.family, lists) for run, lists in all_lists().items())
     TARGET.write_text(json.dumps(asdict(content), separators=(",", ":")) + "\n", encoding="utf-8")
+    rows = []
+    for name, known in elsewhere(all_lists()).items():
+        left_out = [one for one in content.values["f1"] if corpus(one) == name]
+        regression = {key: value for key, value in asdict(known).items() if key != "values"}
+        rows.append(json.dumps({"collections": sorted(left_out), **regression}))
+    text = ",\n".join(rows)
+    WITHOUT.write_text(f'{{"corpora": [\n{text}\n]}}\n', encoding="utf-8")

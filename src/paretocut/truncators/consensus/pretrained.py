@@ -12,8 +12,11 @@ from paretocut.lists import FloatArray, Ragged
 from paretocut.relevance.constants import CONSTANTS
 from paretocut.relevance.scale import Scale
 from paretocut.schema import files
+from paretocut.schema.parameters import check_choice
 from paretocut.truncators.consensus.features import design_of
 from paretocut.truncators.consensus.vote import LEARNED, drawn, where
+
+_REGRESSION = ("coef", "coef_without_raw", "center", "spread")
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,6 +43,25 @@ class Pretrained:
     def standardised(self, merit: Ragged, scale: Scale) -> FloatArray:
         """Return the features of lists in falling order, on the scale of their system."""
         return np.asarray((design_of(merit, scale) - self.center) / self.spread)
+
+    def without(self, collection: str) -> Pretrained:
+        """Return the knowledge that ships, learned without a collection and all of its corpus.
+
+        Parameters
+        ----------
+        collection
+            One of those in ``values["f1"]``.
+        """
+        check_choice(collection, tuple(self.values["f1"]), who="Pretrained", name="collection")
+        for known in files.shipped("zero_shot_without.json")["corpora"]:
+            if collection in known["collections"]:
+                left_out = known["collections"]
+                break
+        values = {
+            metric: {name: own for name, own in by_name.items() if name not in left_out}
+            for metric, by_name in self.values.items()
+        }
+        return Pretrained(**{key: known[key] for key in _REGRESSION}, values=values)
 
     def __repr__(self) -> str:
         # Its thousands of numbers would hide the truncator that it belongs to.
