@@ -21,14 +21,15 @@ from playwright.sync_api import sync_playwright
 
 import paretocut as pc
 from experiments.compare.consensus.answers import search_digits
+from paretocut.background import Background
 from paretocut.cli import main as command
 from paretocut.web.explorer.exploration import Exploration
 from paretocut.web.explorer.server import explorer_app
 
 PICTURES = {
-    "explorer-light": ("light", "#view=query&q=28&m=consensus"),
-    "explorer-dark": ("dark", "#view=query&q=28&m=consensus"),
-    "explorer-run": ("light", "#view=run&m=consensus"),
+    "explorer-light": ("light", "#view=query&q=28&m=default"),
+    "explorer-dark": ("dark", "#view=query&q=28&m=default"),
+    "explorer-run": ("light", "#view=run&m=default"),
     "explorer-judge": ("light", "#view=judge"),
 }
 HEIGHTS = {"explorer-run": 1280, "explorer-judge": 560}
@@ -44,7 +45,7 @@ def main() -> None:
 
 def digits() -> Exploration:
     tune, test = search_digits()
-    background = pc.Background.fit(tune[tune.num_relevant == 0])
+    background = Background.fit(tune[tune.num_relevant == 0])
     return Exploration(test, name="digits", models={"Gated": background})
 
 
@@ -52,9 +53,9 @@ def judged(answers: int) -> Exploration:
     """Return the search of `paretocut example` with its first questions answered."""
     with tempfile.TemporaryDirectory() as name:
         command(["example", name, "-q"])
-        truth = pc.read_trec(f"{name}/run.txt", f"{name}/qrels.txt")
+        truth = pc.io.read_trec(f"{name}/run.txt", f"{name}/qrels.txt")
         run = Exploration(
-            pc.read_trec(f"{name}/run.txt"),
+            pc.io.read_trec(f"{name}/run.txt"),
             name="run.txt",
             query_texts=pc.io.read_texts(f"{name}/queries.tsv"),
             doc_texts=pc.io.read_texts(f"{name}/corpus.jsonl"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from samples import planted as judged_lists
 from support import ROOT
 
 import paretocut as pc
@@ -486,3 +488,12 @@ def test_the_page_shows_what_is_drawn() -> None:
         file = f"images/notebook-{name}.html"
         assert file in page
         assert (ROOT / "docs" / file).read_text("utf-8") == thing._repr_html_() + "\n"
+
+
+def test_an_evaluation_says_what_it_shows_and_a_model_what_it_learned_from() -> None:
+    lists = judged_lists(20)
+    found = pc.evaluate(["default", "minmax"], lists, ["f1"])
+    assert found.verdict() in html.unescape(found._repr_html_())
+    fitted = pc.truncators.Consensus().fit(lists)
+    assert "Consensus()</b>, learned from 20 judged queries" in fitted._repr_html_()
+    assert "learned from" not in pc.truncators.Consensus()._repr_html_()

@@ -208,7 +208,8 @@ def _truncator(truncator: Truncator) -> str:
         for name, value in learned.items()
         if isinstance(value, (int, float, str))
     }
-    return card(f"<b>{text(repr(truncator))}</b><div>{facts(plain)}</div>")
+    taught = f", {truncator.taught}" if truncator.is_fitted and truncator.learns else ""
+    return card(f"<b>{text(repr(truncator))}</b>{text(taught)}<div>{facts(plain)}</div>")
 
 
 @html.register
@@ -230,7 +231,7 @@ def _evaluation(evaluation: Evaluation) -> str:
             drawn = svg(title, one.truncator, [interval, mean], "100 14", "100")
             body.append(_row([*cells, drawn], "td"))
         tables.append(
-            f"<div>{text(caption)}</div>"
+            f"<div><b>{text(evaluation.verdict(metric))}</b></div><div>{text(caption)}</div>"
             '<table style="border-collapse:collapse;font:inherit;color:inherit">'
             f"{''.join(body)}</table>"
         )

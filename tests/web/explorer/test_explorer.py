@@ -680,9 +680,10 @@ def test_fused_runs_have_the_numbers_of_evaluate(tmp_path: Path) -> None:
     with out.open("w") as file, contextlib.redirect_stdout(file):
         assert main(["evaluate", *words, "--json"]) == 0
     lines = json.loads(out.read_text())["summary"]
-    means = {line["truncator"]: line["mean"] for line in lines}
-    row = next(m for m in views.run_view(session)["methods"] if m["key"] == "default")
-    assert row["value"] == pytest.approx(means["fused, z: default"])
+    means = {line["truncator"]: line["mean"] for line in lines if line["metric"] == session.metric}
+    rows = {row["key"]: row["value"] for row in views.run_view(session)["methods"]}
+    for key, name in (("default", "default"), ("first10", "fixed_k"), ("learned", "consensus")):
+        assert rows[key] == pytest.approx(means[f"fused, z: {name}"])
 
 
 def test_two_runs_are_compared_query_by_query() -> None:
@@ -888,3 +889,10 @@ def test_a_model_for_scores_is_refused_for_distances_before_anything_is_shown(
     options = ["--model", f"mine={model}", "-o", str(tmp_path / "out.html")]
     assert main(["report", run, "--distances", *options]) == 1
     assert "lists must hold scores" in capsys.readouterr().err
+
+
+def test_decimal_commas_are_read_as_they_are_meant() -> None:
+    """`0,9 0,8 0,2` was once six scores."""
+    assert pasted_lists("0,9 0,8 0,2")[0].scores.tolist() == [0.9, 0.8, 0.2]
+    assert pasted_lists("0.9,0.8,0.2")[0].scores.tolist() == [0.9, 0.8, 0.2]
+    assert pasted_lists("9,8")[0].scores.tolist() == [9.0, 8.0]

@@ -15,6 +15,7 @@ from paretocut.lists import RankedLists
 from paretocut.web.explorer.exploration import with_all_queries
 
 _SCORES = re.compile(r"[\s,;\[\]]*(?:[+-]?[\d.][\d.eE+-]*[\s,;\[\]]*)+")
+_COMMAS = re.compile(r"\s*(?:[+-]?\d+,\d+[\s;]+)+[+-]?\d+,\d+[\s;]*")  # 0,9 0,8: one number each
 _SEVERAL = re.compile(r"[\s,;\[]*(?:\[[^\[\]]*\][\s,;\]]*){2,}")  # nothing but lists in brackets
 
 
@@ -41,6 +42,8 @@ def pasted_lists(
     """
     if not run.strip():
         raise InvalidParameterError("upload: the run must have at least one score, got no text")
+    if isinstance(run, str) and _COMMAS.fullmatch(run):
+        run = run.replace(",", ".")
     if isinstance(run, str) and _SCORES.fullmatch(run):
         own = re.findall(r"\[([^\[\]]*)\]", run) if _SEVERAL.fullmatch(run) else [run]
         scores = [_numbers(text) for text in own]
