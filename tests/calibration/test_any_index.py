@@ -161,7 +161,7 @@ def test_scripts_without_spaces_are_cut_into_pairs() -> None:
     [
         (lambda query: [], "different best scores to different queries, got results for only 0"),
         (lambda query: [0.5, 0.4], "different best scores to different queries, got 0.5 for all"),
-        (lambda query: None, "calibrate: search: answer must hold results with scores.*NoneType"),
+        (lambda query: None, "calibrate: search: answer must hold results with scores.*got None"),
         (lambda query: (["a", "b"], [0.9, 0.5]), "different best scores .* got 0.9 for all"),
         (lambda query: (np.array([3, 1]), np.array([0.9, 0.5])), "got 0.9 for all"),
         (lambda query: {"score": "x"}, "search: answer must hold results with scores"),

@@ -204,7 +204,7 @@ def open_target(target: Target) -> Iterator[IO[bytes]]:
 
 def pass_on(out: IO[bytes]) -> None:
     """Flush standard output, so that results leave as they are made; files wait for their end."""
-    if sys.stdout is not None and out is sys.stdout.buffer:
+    if out is getattr(sys.stdout, "buffer", None):  # a notebook has none
         out.flush()
 
 
