@@ -120,8 +120,10 @@ bool reciprocal(const double* x, std::int64_t n) {
         const double inverse = 1.0 / x[i], nearest = std::nearbyint(inverse);
         ++counted;
         // Each integer counts once: saturated scores crowd around a few of them.
-        whole += std::fabs(inverse - nearest) < 0.02 && nearest != last;
-        last = nearest;
+        if (std::fabs(inverse - nearest) < 0.02 && nearest != last) {
+            ++whole;
+            last = nearest;
+        }
     }
     const double chance = 0.04 * static_cast<double>(counted);
     return counted >= 20 && static_cast<double>(whole) > chance + 6.0 * std::sqrt(chance);

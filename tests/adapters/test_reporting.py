@@ -168,7 +168,7 @@ def test_a_list_emptied_by_the_budget_is_not_one_without_an_answer() -> None:
     assert kept.cut.reason.startswith(
         "kept none of 2, because not one of the best 1 fits into 3 tokens; otherwise kept 1 of 2"
     )
-    ends = np.random.default_rng(0).normal(50, 1, 60)
+    ends = np.random.default_rng(0).uniform(0.5, 2, 60)
     shut = pc.truncators.Gated(pc.truncators.FixedK(1), pc.Background.fit(ends))
     nothing = pc.keep(hits, max_tokens=3, count_tokens=len, truncator=shut)
     assert nothing == []

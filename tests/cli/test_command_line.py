@@ -81,7 +81,7 @@ def test_a_broken_line_is_named(folder: Path, capsys: pytest.CaptureFixture[str]
         (
             ["calibrate", "--background", "run.txt", "-o", "bg.json"],
             1,
-            "at least 10 finite numbers",
+            "at least 10 queries with a result",
         ),
         (["fit", "run.txt", "-o", "m.json"], 2, "QRELS) or --expect must be given"),
         (["fit", "run.txt", "-o", "m", "--expect", "2", "--keep-recall", "0.9"], 2, "with QRELS"),

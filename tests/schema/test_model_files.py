@@ -34,6 +34,7 @@ def test_the_file_is_json_that_a_person_can_read(lists: RankedLists, tmp_path: P
     truncator = GlobalK("penalized_dcg").fit(lists)
     truncator.save(tmp_path / "model.json")
     content = json.loads((tmp_path / "model.json").read_text())
+    assert content.pop("judgements") == truncator.to_dict()["judgements"]
     assert content == {
         "format": "paretocut-truncator",
         "version": 1,

@@ -102,7 +102,7 @@ def refused(answer: Any, *statuses: int) -> dict[str, Any]:
         (b'{"scores": [1], "method": "minmax:save=x"}', 422),
         (b'{"scores": [1], "method": "fixed_k:k=1e400"}', 422),
         (b'{"scores": [1], "method": "global_k"}', 422),
-        (b'{"scores": [1, 2, 3, 4, 5, 6, 7, 8, 9]}', 422),
+        (b'{"scores": [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]}', 422),
         (b'{"lists": [[1], [2, "x"]]}', 422),
         (b'{"lists": [[0.5, NaN]]}', 400),
         (b"[" * 100_000, 422),
