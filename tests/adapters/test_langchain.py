@@ -146,7 +146,7 @@ def test_async_retrieval_gives_the_same(name: str, store: Any) -> None:
 
 def test_the_wrong_direction_is_refused(name: str, store: Any) -> None:
     retriever = retriever_over(store, higher_is_better=not higher_is_better(name))
-    with pytest.raises(InvalidScoresError, match="ParetoCutRetriever: scores must not come worst"):
+    with pytest.raises(InvalidScoresError, match=r"ParetoCutRetriever: .* must not come worst"):
         retriever.invoke("?")
     said = retriever_over(store, higher_is_better=higher_is_better(name)).invoke("?")
     shown = retriever_over(store).invoke("?")

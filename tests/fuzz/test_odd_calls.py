@@ -295,7 +295,8 @@ def _fuse(draw: Draw) -> Any:
         return getattr(fused, "lists", fused).scores.values  # plain numbers are an answer
     pools.pop("method")
     fusion = pc.fusion.Fusion(**some(draw, **pools))
-    return fusion.fit(given).fuse(given).scores.values
+    fused = fusion.fit(given).fuse(given)
+    return getattr(fused, "lists", fused).scores.values
 
 
 def _read(draw: Draw) -> Any:

@@ -155,7 +155,7 @@ class ParetoCutJoiner(_Component):
         By name of a list, False if its scores are distances.
     **options
         How the lists are fused, as in `paretocut.fuse` (or ``fusion``, a fitted
-        `paretocut.Fusion` or the path of a saved one); the rest as in `ParetoCut`.
+        `paretocut.fusion.Fusion` or the path of a saved one); the rest as in `ParetoCut`.
     """
 
     def __init__(
@@ -184,7 +184,7 @@ class ParetoCutJoiner(_Component):
     ) -> ParetoCutJoiner:
         """Return a component that knows your stores, learned without judgements.
 
-        It fits a `paretocut.Fusion`, unless it has one, and then treats the fused scores as
+        It fits a `paretocut.fusion.Fusion`, unless it has one, and then treats the fused scores as
         `ParetoCut.calibrate` does.
 
         Parameters

@@ -155,8 +155,8 @@ class ParetoCutFusionRetriever(_Retriever):
         Key of the metadata that identifies a document: equal values mean the same document. By
         default the text identifies it, because stores make up ids of their own.
     method, weights, fusion
-        As in `paretocut.fuse`; ``fusion`` is a fitted `paretocut.Fusion`, or the path of a saved
-        one, instead.
+        As in `paretocut.fuse`; ``fusion`` is a fitted `paretocut.fusion.Fusion`, or the path of a
+        saved one, instead.
     truncator, max_tokens, count_tokens
         As in `ParetoCutRetriever`.
     """
@@ -194,7 +194,7 @@ class ParetoCutFusionRetriever(_Retriever):
     def calibrate(self, texts: Iterable[Any], **options: Any) -> ParetoCutFusionRetriever:
         """Return a retriever that knows its stores, learned without judgements.
 
-        It fits a `paretocut.Fusion`, unless it has one, and then treats the fused scores as
+        It fits a `paretocut.fusion.Fusion`, unless it has one, and then treats the fused scores as
         `ParetoCutRetriever.calibrate` does.
 
         Parameters

@@ -190,7 +190,7 @@ class ParetoCutFusionRetriever(_Whole):
         By name of a retriever, False if its scores are distances.
     **options
         How the answers are fused, as in `paretocut.fuse` (or ``fusion``, a fitted
-        `paretocut.Fusion` or the path of a saved one); who decides, as in `paretocut.cut`;
+        `paretocut.fusion.Fusion` or the path of a saved one); who decides, as in `paretocut.cut`;
         ``max_tokens`` and ``count_tokens`` as in `ParetoCutPostprocessor`.
     """
 
@@ -209,7 +209,7 @@ class ParetoCutFusionRetriever(_Whole):
     def calibrate(self, texts: Iterable[Any], **options: Any) -> ParetoCutFusionRetriever:
         """Return a retriever that knows its indexes, learned without judgements.
 
-        It fits a `paretocut.Fusion`, unless it has one, and then treats the fused scores as
+        It fits a `paretocut.fusion.Fusion`, unless it has one, and then treats the fused scores as
         `ParetoCutRetriever.calibrate` does.
 
         Parameters

@@ -108,7 +108,7 @@ class ParetoFuse(pt.Transformer):
         Two or more retrievers.
     **options
         ``method``, ``weights`` and ``depth`` as in `paretocut.fuse`; or ``fusion``, a fitted
-        `paretocut.Fusion` or the path of a saved one.
+        `paretocut.fusion.Fusion` or the path of a saved one.
     """
 
     def __init__(self, *transformers: Any, **options: Unpack[FusionOptions]) -> None:

@@ -96,7 +96,7 @@ class Evaluation(Drawn):
 
     @property
     def rivals(self) -> tuple[str, ...]:
-        """The truncators that are compared, without `ceiling` and `fitted`."""
+        """The truncators that are compared, without ``ceiling`` and ``fitted``."""
         apart = {*self.ceiling, *self.fitted}
         return tuple(name for name in self.truncators if name not in apart)
 

@@ -31,25 +31,26 @@ def rows_of_batches(source: OpenSource, batches: Callable[[Any], Iterator[Any]])
     """Yield the rows of a file that ``batches`` opens and reads as Arrow record batches."""
     pyarrow = require("pyarrow", feature="reading Parquet and Arrow", extra="arrow")
     file: Any = source.stream
-    # Both formats are read from their end, which a pipe or a compressed stream cannot do.
-    if not (isinstance(file, (io.BufferedReader, io.BytesIO)) and file.seekable()):
-        file = TemporaryFile()
-        shutil.copyfileobj(source.stream, file)
-        file.seek(0)
-    try:
-        for batch in batches(file):
-            batch.validate(full=True)  # or offsets could point anywhere
-            known = [name for name in COLUMNS if name in batch.schema.names]
-            columns = [_objects(batch.column(name)) for name in known]
-            for values in zip(*columns, strict=True):
-                source.line += 1
-                yield source.line, dict(zip(known, values, strict=True))
-    except (pyarrow.ArrowException, LookupError, OSError, TypeError, ValueError) as error:
-        if isinstance(error, DataFormatError):
-            raise
-        raise DataFormatError(
-            source.name, source.line + 1, f"expected a readable table, got {error}"
-        ) from None
+    with ExitStack() as stack:
+        # Both formats are read from their end, which a pipe or a compressed stream cannot do.
+        if not (isinstance(file, (io.BufferedReader, io.BytesIO)) and file.seekable()):
+            file = stack.enter_context(TemporaryFile())
+            shutil.copyfileobj(source.stream, file)
+            file.seek(0)
+        try:
+            for batch in batches(file):
+                batch.validate(full=True)  # or offsets could point anywhere
+                known = [name for name in COLUMNS if name in batch.schema.names]
+                columns = [_objects(batch.column(name)) for name in known]
+                for values in zip(*columns, strict=True):
+                    source.line += 1
+                    yield source.line, dict(zip(known, values, strict=True))
+        except (pyarrow.ArrowException, LookupError, OSError, TypeError, ValueError) as error:
+            if isinstance(error, DataFormatError):
+                raise
+            raise DataFormatError(
+                source.name, source.line + 1, f"expected a readable table, got {error}"
+            ) from None
 
 
 def _objects(column: Any) -> Sequence[Any]:

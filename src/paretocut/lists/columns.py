@@ -180,8 +180,8 @@ def check_cuts(k: ArrayLike, n: int, *, who: str) -> IntArray:
         raise InvalidParameterError(
             f"k must be one integer or {n} of them, 0 or more, got {shown(k)}", who=who
         )
-    one_each: IntArray = np.minimum(np.broadcast_to(cuts, (n,)), sys.maxsize).astype(np.int64)
-    return one_each
+    bounded = np.minimum(cuts.astype(np.uint64), np.uint64(sys.maxsize)).astype(np.int64)
+    return np.broadcast_to(bounded, (n,)).copy()
 
 
 def refuse_worst_first(scores: Ragged, higher_is_better: bool, *, who: str) -> None:

@@ -94,7 +94,7 @@ class Truncator(Drawn, ABC):
         -------
         numbers or (numbers, evidence)
             The evidence says why: a text, one text for each list, or an object with
-            ``because(i, k)``; see `paretocut.truncators.evidence`.
+            ``because(i, k)``; see ``paretocut.truncators.evidence``.
         """
 
     def learn(self, lists: RankedLists) -> None:

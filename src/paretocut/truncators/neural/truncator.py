@@ -73,7 +73,7 @@ class NeuralTruncator(Truncator):
     }
     learns_slowly = True
     network: ClassVar[str]
-    """Name of the class in `paretocut.truncators.neural.networks`."""
+    """Name of the class in ``paretocut.truncators.neural.networks``."""
 
     def __init__(
         self,
