@@ -375,7 +375,7 @@ def _of_columns(answer: Mapping[str, Any], name: str, who: str) -> Answer:
 
 
 def _is_number(value: Any) -> bool:
-    if type(value) is float:
+    if type(value) in (float, int):
         return True
     if isinstance(value, (bool, np.generic)):
         return isinstance(value, np.number)
