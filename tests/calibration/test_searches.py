@@ -146,6 +146,7 @@ async def search(query):
 
 def interrupt():
     begun.wait()
+    time.sleep(1)  # all threads wait for their searches
     global sent
     sent = time.monotonic()
     os.kill(os.getpid(), signal.SIGINT)

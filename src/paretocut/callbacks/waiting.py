@@ -22,6 +22,7 @@ class Waiter:
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._lock = Lock()
+        self._given_up = False
 
     def __call__(self, given: Any) -> Any:
         if not inspect.isawaitable(given):
@@ -36,7 +37,10 @@ class Waiter:
                 self._loop = asyncio.new_event_loop()
                 self._thread = Thread(target=self._loop.run_forever, daemon=True)
                 self._thread.start()
-        return asyncio.run_coroutine_threadsafe(finished(given), self._loop).result()
+            future = asyncio.run_coroutine_threadsafe(finished(given), self._loop)
+            if self._given_up:  # by another thread, while this one was on its way here
+                future.cancel()
+        return future.result()
 
     def cancel(self) -> None:
         """Give up everything that is waited for, in all threads."""
@@ -46,8 +50,10 @@ class Waiter:
             for task in asyncio.all_tasks(loop):
                 task.cancel()
 
-        if self._loop is not None:
-            self._loop.call_soon_threadsafe(cancel_all, self._loop)
+        with self._lock:
+            self._given_up = True
+            if self._loop is not None:
+                self._loop.call_soon_threadsafe(cancel_all, self._loop)
 
     def close(self) -> None:
         """End the loop and its thread."""
