@@ -436,6 +436,7 @@ class Reading:
     def __init__(self, session: JudgingSession, rule: StoppingRule) -> None:
         self.session, self.rule = session, rule
         self.stopped: str | None = None
+        self._last: int | None = None  # list that was read last
         self._begin()
 
     def next(self) -> Question | None:
@@ -495,7 +496,7 @@ class Reading:
         self._lists = self.session.lists
         assert self._lists.relevance is not None
         self._reviews: dict[int, Any] = {}
-        self._last: int | None = None  # list that was read last
+        self._last = None
         for i in np.flatnonzero(self._lists.scores.lengths).tolist():
             grades = self._lists.relevance[i]
             self._reviews[i] = self.rule.review(total=grades.size)
