@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from math import floor
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -74,13 +74,9 @@ class State:
         )
 
 
-@dataclass(frozen=True)
-class Recall:
-    """Lower bound, estimate and interval of the recall; see `State`."""
-
-    at_least: float = 0.0
-    expected: float | None = None
-    interval: tuple[float, float] = (0.0, 1.0)
+Recall: TypeAlias = tuple[float, float | None, tuple[float, float]]
+"""Lower bound, estimate and interval of the recall; see `State`."""
+UNKNOWN: Recall = (0.0, None, (0.0, 1.0))
 
 
 class Rule(ABC):
@@ -88,13 +84,13 @@ class Rule(ABC):
 
     confidence: float
     parameters: ClassVar[Mapping[str, Kind]]
+    follows: ClassVar[type[Review]]
 
     def __post_init__(self) -> None:
         for name, kind in self.parameters.items():
             value = check(kind, getattr(self, name), who=type(self).__name__, name=name)
             object.__setattr__(self, name, value)
 
-    @abstractmethod
     def replay(self, relevances: ArrayLike) -> int:
         """Return how many documents of a finished review the rule would have read.
 
@@ -103,23 +99,28 @@ class Rule(ABC):
         relevances
             True or False for each document of the review, in the order of the ranking.
         """
+        return self.first_stop(*as_finds(relevances, type(self).__name__))
 
     @abstractmethod
+    def first_stop(self, finds: IntArray, total: int) -> int:
+        """Return how many of ``total`` documents are read, given the places of all ``finds``."""
+
     def review(self, *, total: int) -> Review:
-        """Return a running review that this rule watches.
+        """Return a running review that this rule watches; its state says whether to stop.
 
         Parameters
         ----------
         total
             Number of documents, read or not.
         """
+        return self.follows(self, total)
 
     @abstractmethod
     def promise(self) -> str:
         """Return what the rule promises, in a sentence."""
 
     def warnings(self, total: int, depth: float, share: float | None) -> tuple[str, ...]:
-        """Return what speaks against the rule.
+        """Return how the review differs from those that the rule is for.
 
         ``depth`` is the mean place of the finds as a share of the ``total``; the ``share`` of
         relevant documents may not be known yet.
@@ -261,7 +262,9 @@ class Review(ABC):
     def state(self) -> State:
         """Where the review stands now."""
         read, found, stop = len(self._judged), len(self._finds), self._stops()
-        recall = Recall(1.0, 1.0, (1.0, 1.0)) if read == self.total else self._recall()
+        at_least, expected, interval = (
+            (1.0, 1.0, (1.0, 1.0)) if read == self.total else self._recall()
+        )
         done = f"{read:,} of {self.total:,} documents read, {found:,} of them relevant"
         without, more = (0, 0) if stop else self._ahead()
         if read == self.total:
@@ -278,11 +281,11 @@ class Review(ABC):
                 f"go on: {done}. {without:,} more to read if nothing is found, {more:,} if "
                 "relevant documents keep coming at the present rate"
             )
-        share = found / self.total / recall.expected if stop and recall.expected else None
+        share = found / self.total / expected if stop and expected else None
         depth = float(np.mean(self._finds) + 1) / self.total if found else 0.0
         warnings = self.rule.warnings(self.total, depth, share)
         return State(
-            *(stop, read, found, self.total, recall.at_least, recall.expected, recall.interval),
+            *(stop, read, found, self.total, at_least, expected, interval),
             *(without, more, reason, warnings, self.rule.confidence),
         )
 

@@ -20,9 +20,15 @@ from paretocut.lists import IntArray, RankedLists
 from paretocut.lists.copies import check_groups
 from paretocut.schema.files import register, save_model, shipped
 from paretocut.schema.kinds import Items, Kind, Real, Whole, checked
-from paretocut.stopping.review import PROBABILITY, RECALL, Recall, Review, Rule, as_finds
-from paretocut.stopping.runs import long_enough, most_relevant
-from paretocut.stopping.urns import fatal_miss, least_pvalue, most_missed, needed
+from paretocut.stopping.review import PROBABILITY, RECALL, UNKNOWN, Recall, Review, Rule, as_finds
+from paretocut.stopping.urns import (
+    fatal_miss,
+    least_pvalue,
+    long_enough,
+    most_missed,
+    most_relevant,
+    needed,
+)
 
 _HAIR = 1e-9  # p-values that should equal the level may be a little lower
 # Levels at which the number of unread relevant documents is right in 95, about 50 and 3 % of
@@ -32,39 +38,6 @@ _INTERVAL, _BEST_GUESS = (0.2, 0.99), 0.8
 # that of few, so large reviews would stop too early; a stricter test holds them back.
 _LOSS_TESTED = 0.5
 _RATE = 10  # finds that the present rate is taken from
-
-
-class RankedRule(Rule):
-    """A rule that reads down the ranking; between two finds it only comes closer to a stop."""
-
-    recall: float
-    confidence: float = 0.95
-
-    @abstractmethod
-    def stops(self, finds: IntArray, read: int, total: int) -> bool:
-        """Return whether it stops after ``read`` of ``total``, with ``finds`` at these places."""
-
-    def replay(self, relevances: ArrayLike) -> int:
-        """Return the number of documents read before the rule stops."""
-        return self.first_stop(*as_finds(relevances, type(self).__name__))
-
-    def review(self, *, total: int) -> Review:
-        """Return a running review, whose state says whether to stop."""
-        return _RankedReview(self, total)
-
-    def first_stop(self, finds: IntArray, total: int, *, known: int = 1) -> int:
-        """Return the number of ``total`` read at the stop, looking from the ``known``-th find on.
-
-        It is enough to look right before each of the ``finds``.
-        """
-        for found in range(known, len(finds) + 1):
-            so_far = finds[:found]
-            end = int(finds[found]) if found < len(finds) else total
-            if self.stops(so_far, end, total):
-                gap = range(int(finds[found - 1]) + 1, end)
-                stops = partial(self.stops, so_far, total=total)
-                return gap.start + bisect_left(gap, True, key=stops)
-        return total
 
 
 class _RankedReview(Review):
@@ -79,7 +52,7 @@ class _RankedReview(Review):
     def _recall(self) -> Recall:
         found, read, places = len(self._finds), len(self._judged), self._places
         if not found:
-            return Recall()
+            return UNKNOWN
 
         def at(level: float) -> float:
             return found / (found + most_missed(places, read, self.total, level))
@@ -87,7 +60,7 @@ class _RankedReview(Review):
         doubt = 1 - self.rule.confidence
         lower = found / most_relevant(places, read, self.total, self.rule.recall, doubt)
         low, guess, high = at(_INTERVAL[0]), at(_BEST_GUESS), at(_INTERVAL[1])
-        return Recall(lower, max(guess, lower), (low, max(high, lower)))
+        return lower, max(guess, lower), (low, max(high, lower))
 
     def _ahead(self) -> tuple[int, int]:
         read, recent = len(self._judged), self._finds[-_RATE:]
@@ -116,14 +89,39 @@ class _RankedReview(Review):
         return np.array(self._finds, dtype=np.int64)
 
 
+class RankedRule(Rule):
+    """A rule that reads down the ranking; between two finds it only comes closer to a stop."""
+
+    recall: float
+    confidence: float = 0.95
+    follows = _RankedReview
+
+    @abstractmethod
+    def stops(self, finds: IntArray, read: int, total: int) -> bool:
+        """Return whether it stops after ``read`` of ``total``, with ``finds`` at these places."""
+
+    def first_stop(self, finds: IntArray, total: int, *, known: int = 1) -> int:
+        """Return the number of ``total`` read at the stop, looking from the ``known``-th find on.
+
+        It is enough to look right before each of the ``finds``.
+        """
+        for found in range(known, len(finds) + 1):
+            so_far = finds[:found]
+            end = int(finds[found]) if found < len(finds) else total
+            if self.stops(so_far, end, total):
+                gap = range(int(finds[found - 1]) + 1, end)
+                stops = partial(self.stops, so_far, total=total)
+                return gap.start + bisect_left(gap, True, key=stops)
+        return total
+
+
 @dataclass(frozen=True)
 class Certificate(RankedRule):
     """Stop after a run of irrelevant documents that is too long for a review short of the recall.
 
     It needs a ranking that is at least as good as a random order: each document read is relevant
     at least as often as one drawn from the unread ones. Then the promise holds, however often you
-    look and however you reorder the rest. On 58 rankings of 43 finished reviews it read 73, 84 and
-    91 % of the documents for a recall of 0.8, 0.9 and 0.95.
+    look and however you reorder the rest.
 
     Parameters
     ----------
@@ -137,19 +135,14 @@ class Certificate(RankedRule):
     After a find, N documents are unread. Let m be the fewest relevant documents among them that put
     the recall below the target. The rule stops after n irrelevant documents in a row, when drawing
     n of N documents misses all m with a probability of at most ``z ** m``, where ``z ** m = 0.9 *
-    (1 - confidence) * (1 - z)``. Summed over all finds at which it could stop too early, these
-    probabilities stay below ``0.9 * (1 - confidence)``; the last tenth of the doubt is kept for the
-    lower bound along the way. The head of ``stopping/runs.py`` has the proof.
-
-    A ranking worse than random breaks the promise: one with a group of relevant documents at its
-    very end, for example. `Target` holds for any ranking.
+    (1 - confidence) * (1 - z)``. A ranking worse than random breaks the promise: one with a group
+    of relevant documents at its very end, for example. `Target` holds for any ranking.
 
     References
     ----------
-    The idea of testing the documents since some point as a draw from an urn: M. W. Callaghan, F.
-    Mueller-Hansen, "Statistical stopping criteria for automated screening in systematic reviews",
-    Systematic Reviews 9, 2020. Their test takes the best of many urns at each look. In a random
-    order it stops too early in up to half of the reviews, so this rule does not use it.
+    M. W. Callaghan, F. Mueller-Hansen, "Statistical stopping criteria for automated screening in
+    systematic reviews", Systematic Reviews 9, 2020. Their test takes the best of many urns at each
+    look, and stops too early in up to half of the reviews in a random order; this one does not.
 
     Examples
     --------
@@ -163,14 +156,11 @@ class Certificate(RankedRule):
     parameters: ClassVar[Mapping[str, Kind]] = {"recall": RECALL, "confidence": PROBABILITY}
 
     def stops(self, finds: IntArray, read: int, total: int) -> bool:
-        """Return whether the run of ``read`` documents since the last of ``finds`` is long enough.
-
-        It depends on how many of the ``total`` were unread at that find.
-        """
+        """Return whether the run since the last of ``finds`` is long enough."""
         return long_enough(finds, read, total, self.recall, 1 - self.confidence)
 
     def promise(self) -> str:
-        """Return the promise in a sentence."""
+        """Return what the rule promises, in a sentence."""
         return (
             f"With {percent(self.confidence, exact=True)} confidence at least "
             f"{percent(self.recall, exact=True)} of the relevant documents were found, if the "
@@ -180,25 +170,14 @@ class Certificate(RankedRule):
 
 @dataclass(frozen=True)
 class Earlier:
-    """What was learned from finished reviews.
+    """What was learned from finished reviews."""
 
-    Attributes
-    ----------
-    least
-        For each review (or group of reviews), the least p-value before the recall was reached;
-        rising.
-    totals, shares, depths
-        The smallest and the largest number of documents, share of relevant ones, and mean depth of
-        the finds up to the recall, as a share of the list.
-    copies
-        Reviews that were left out because an equal one was there.
-    """
-
-    least: list[float]
-    totals: list[int]
-    shares: list[float]
-    depths: list[float]
-    copies: int = 0
+    least: list[float]  # p-values before the recall was reached, one per review or group; rising
+    # The smallest and the largest of the reviews.
+    totals: list[int]  # documents
+    shares: list[float]  # of relevant ones
+    depths: list[float]  # mean depth of the finds up to the recall, as a share of the list
+    copies: int = 0  # reviews that were left out because an equal one was there
 
     @classmethod
     def of(
@@ -275,15 +254,12 @@ class Quantile(RankedRule):
     Notes
     -----
     The promise is about reviews like the earlier ones, with rankings as good as theirs, and about
-    all of them together: a single review may fall short. A review that is longer or shorter than
-    all earlier ones, richer or poorer in relevant documents, or whose finds lie deeper in the
-    list, gets a warning while it is read: the promise does not cover it. That of `Certificate`
-    does.
+    all of them together: a single review may fall short. A review unlike them in length, share of
+    relevant documents or depth of the finds gets a warning: the promise does not cover it.
 
     Earlier reviews must be independent of each other. Copies, with the same relevance in the same
-    order, count once; ``earlier_.copies`` says how many were left out. Reviews that belong
-    together, such as two rankings of one collection, are named by ``groups``: a group counts once,
-    by the review of it that needed most, and the promise is then about groups.
+    order, count once; ``earlier_.copies`` says how many were left out. A group counts once, by the
+    review of it that needed most, and the promise is then about groups.
 
     Examples
     --------
@@ -315,7 +291,8 @@ class Quantile(RankedRule):
             For each review, True or False for each of its documents in the order of reading; or
             `paretocut.RankedLists` with a judgement of every document.
         groups
-            For each review, the group that it belongs to. By default each is independent.
+            For each review, the group that it belongs to, such as two rankings of one collection.
+            By default each is independent.
         """
         reviews: Iterable[Any] = earlier_reviews
         if isinstance(earlier_reviews, RankedLists):
@@ -343,10 +320,7 @@ class Quantile(RankedRule):
         return self._level(self._known())
 
     def stops(self, finds: IntArray, read: int, total: int) -> bool:
-        """Return whether the least p-value of "the recall is not reached" is below the level.
-
-        ``finds`` are places among the ``read`` of ``total`` documents.
-        """
+        """Return whether the p-value of ``finds`` in ``read`` of ``total`` is below the level."""
         missed, level = fatal_miss(len(finds), self.tested), self.level
         return least_pvalue(finds, read, total, missed, below=level) < level
 
@@ -387,7 +361,7 @@ class Quantile(RankedRule):
         return earlier.least[rank - 1] * (1 - _HAIR)
 
     def promise(self) -> str:
-        """Return the promise in a sentence."""
+        """Return what the rule promises, in a sentence."""
         count = len(self._known().least)
         whose = f"{count} rankings of finished reviews"
         if self.earlier_ is None:
@@ -398,13 +372,7 @@ class Quantile(RankedRule):
         )
 
     def warnings(self, total: int, depth: float, share: float | None) -> tuple[str, ...]:
-        """Return how a review differs from the earlier ones.
-
-        Parameters
-        ----------
-        total, depth, share
-            How many documents it has, the share read, and the share of finds among those, if any.
-        """
+        """Return how the review differs from the earlier ones; see `Rule.warnings`."""
         known, found = self._known(), []
 
         def differs(here: str, low: str, high: str) -> None:

@@ -9,135 +9,15 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from paretocut.decisions.wording import percent
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import IntArray
 from paretocut.metrics.binomial import binomial_cdf, exact_interval
 from paretocut.schema.kinds import Either, Kind, Whole
-from paretocut.stopping.review import PROBABILITY, Recall, Review, Rule, as_finds
+from paretocut.stopping.review import PROBABILITY, UNKNOWN, Recall, Review, Rule
 
 _INTERVAL = 0.9  # confidence of the interval of the recall
-
-
-@dataclass(frozen=True)
-class Target(Rule):
-    """Read a random sample until it has enough relevant documents, then the ranking down to most.
-
-    The relevant documents in a random sample are a random draw of all relevant documents, whatever
-    the ranking. Once the ranking has reached enough of them, it has reached the recall.
-
-    Parameters
-    ----------
-    recall
-        Share of the relevant documents to find.
-    confidence
-        Confidence that the recall is reached. It holds for any ranking, however often you look,
-        and for any new order of the rest that was made without the labels of the sample.
-    finds
-        Relevant documents that the sample must hold; by default the fewest that support the
-        promise: 14, 29 and 59 for a recall of 0.8, 0.9 and 0.95. With more, a few of them may be
-        missed, and less of the ranking needs to be read.
-    seed
-        Of the sample.
-
-    Notes
-    -----
-    With r finds in the sample the ranking is read until it has reached j of them: the smallest j
-    for which a binomial of r trials with probability ``recall`` stays below j with this confidence.
-    This is the quantile bound of QBCB. A collection with fewer relevant documents than the sample
-    needs is read completely.
-
-    A model may reorder the rest, if it learns only from ``review.trainable``: documents that the
-    ranking has passed. Given those, the sample's other finds are a random part of the other
-    relevant documents, so the bound holds as before.
-
-    References
-    ----------
-    D. D. Lewis, E. Yang, O. Frieder, "Certifying one-phase technology-assisted reviews", CIKM 2021.
-
-    Examples
-    --------
-    >>> relevant = ([True, False] * 200) + [False] * 4600
-    >>> Target(recall=0.8).replay(relevant)
-    675
-    """
-
-    recall: float = 0.95
-    confidence: float = 0.95
-    finds: int | None = None
-    seed: int = 0
-    parameters: ClassVar[Mapping[str, Kind]] = {
-        "recall": PROBABILITY,
-        "confidence": PROBABILITY,
-        "finds": Either(Whole(1)),
-        "seed": Whole(),
-    }
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.finds is not None and self.finds < self._fewest:
-            raise InvalidParameterError(
-                f"Target: finds must be at least {self._fewest} for a recall of {self.recall:g} "
-                f"with confidence {self.confidence:g}, got {self.finds}"
-            )
-
-    @property
-    def _fewest(self) -> int:
-        """Sampled finds of which all must be reached."""
-        return math.ceil(math.log(1 - self.confidence) / math.log(self.recall))
-
-    @cached_property
-    def sampled(self) -> int:
-        """Relevant documents that the sample must hold."""
-        return self.finds or self._fewest
-
-    @cached_property
-    def reached(self) -> int:
-        """How many of them the ranking must reach."""
-        fewer = binomial_cdf(np.arange(self.sampled - 1), self.sampled, self.recall)
-        return 1 + int(np.searchsorted(fewer, self.confidence))
-
-    def replay(self, relevances: ArrayLike) -> int:
-        """Return how many documents of a finished review the rule would have read.
-
-        Parameters
-        ----------
-        relevances
-            True or False for each document of the review, in the order of the ranking.
-        """
-        finds, total = as_finds(relevances, "Target")
-        if finds.size < self.sampled:
-            return total
-        order = self.draw(total)
-        drawn = int(np.flatnonzero(np.isin(order, finds))[self.sampled - 1]) + 1
-        sample = order[:drawn]
-        depth = int(np.sort(sample[np.isin(sample, finds)])[self.reached - 1]) + 1
-        return depth + int(np.count_nonzero(sample >= depth))
-
-    def review(self, *, total: int) -> Review:
-        """Return a running review that this rule watches; its state says whether to stop.
-
-        Parameters
-        ----------
-        total
-            Number of documents, read or not.
-        """
-        return _SampledReview(self, total)
-
-    def draw(self, total: int) -> IntArray:
-        """Return all of ``total`` documents in the order in which the sample is drawn."""
-        return np.random.default_rng(self.seed).permutation(total)
-
-    def promise(self) -> str:
-        """Return the promise in a sentence."""
-        return (
-            f"With {percent(self.confidence, exact=True)} confidence at least "
-            f"{percent(self.recall, exact=True)} of the "
-            f"relevant documents were found: the ranking has reached {self.reached} of the "
-            f"{self.sampled} in a random sample (QBCB of Lewis, Yang and Frieder 2021)"
-        )
 
 
 class _SampledReview(Review):
@@ -149,7 +29,6 @@ class _SampledReview(Review):
         self._sample: set[int] = set()  # relevant documents of the sample
 
     def add(self, relevant: bool, document: int | None = None) -> None:
-        """Take the judgement of a document; see `Review.add`."""
         super().add(relevant, self._next() if document is None else document)
         while not self._sample_is_full and self._to_draw and self._to_draw[-1] in self._judged:
             if self._judged[drawn := self._to_draw.pop()]:
@@ -170,11 +49,9 @@ class _SampledReview(Review):
 
     @property
     def trainable(self) -> dict[int, bool]:
-        """Documents from which a model may learn: those that the ranking has passed.
-
-        The sample's finds must be placed like all other relevant documents. A model that has seen
-        their labels puts them first, and the ranking then reaches them long before the others.
-        """
+        """Documents from which a model may learn: those that the ranking has passed."""
+        # A model that has seen the sample's finds would put them first, and the ranking would reach
+        # them long before the other relevant documents.
         self._next()
         return {document: self._judged[document] for document in sorted(self._passed)}
 
@@ -202,14 +79,14 @@ class _SampledReview(Review):
 
     def _recall(self) -> Recall:
         if not self._finds:
-            return Recall()
+            return UNKNOWN
         if not self._sample_is_full:
-            return Recall(expected=len(self._judged) / self.total)  # a random part of everything
+            return 0.0, len(self._judged) / self.total, (0.0, 1.0)  # a random part of everything
         j, r = self._reached(), self.rule.sampled
         # The lower end of a two-sided interval is a bound with half the error.
         bound, _ = exact_interval(j, r, 2 * self.rule.confidence - 1)
         low, high = exact_interval(j, r, _INTERVAL)
-        return Recall(round(float(bound), 9), j / r, (round(float(low), 9), round(float(high), 9)))
+        return round(float(bound), 9), j / r, (round(float(low), 9), round(float(high), 9))
 
     def _ahead(self) -> tuple[int, int]:
         if not self._sample_is_full:
@@ -224,3 +101,102 @@ class _SampledReview(Review):
             if not wanted:
                 break
         return unread, unread
+
+
+@dataclass(frozen=True)
+class Target(Rule):
+    """Read a random sample until it has enough relevant documents, then the ranking down to most.
+
+    The relevant documents in a random sample are a random draw of all relevant documents. Once the
+    ranking has reached enough of them, it has reached the recall, whatever the ranking.
+
+    Parameters
+    ----------
+    recall
+        Share of the relevant documents to find.
+    confidence
+        Confidence that the recall is reached. It holds for any ranking, however often you look,
+        and for any new order of the rest that was made without the labels of the sample.
+    finds
+        Relevant documents that the sample must hold; by default the fewest that support the
+        promise: 14, 29 and 59 for a recall of 0.8, 0.9 and 0.95. With more, a few of them may be
+        missed, and less of the ranking needs to be read.
+    seed
+        Of the sample.
+
+    Notes
+    -----
+    With r finds in the sample the ranking is read until it has reached j of them: the smallest j
+    for which a binomial of r trials with probability ``recall`` stays below j with this confidence,
+    the quantile bound of QBCB. If the collection has fewer than r relevant documents, all is read.
+    A model may reorder the rest if it learns only from ``review.trainable``.
+
+    References
+    ----------
+    D. D. Lewis, E. Yang, O. Frieder, "Certifying one-phase technology-assisted reviews", CIKM 2021.
+
+    Examples
+    --------
+    >>> relevant = ([True, False] * 200) + [False] * 4600
+    >>> Target(recall=0.8).replay(relevant)
+    675
+    """
+
+    recall: float = 0.95
+    confidence: float = 0.95
+    finds: int | None = None
+    seed: int = 0
+    parameters: ClassVar[Mapping[str, Kind]] = {
+        "recall": PROBABILITY,
+        "confidence": PROBABILITY,
+        "finds": Either(Whole(1)),
+        "seed": Whole(),
+    }
+    follows = _SampledReview
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.finds is not None and self.finds < self._fewest:
+            raise InvalidParameterError(
+                f"Target: finds must be at least {self._fewest} for a recall of {self.recall:g} "
+                f"with confidence {self.confidence:g}, got {self.finds}"
+            )
+
+    @property
+    def _fewest(self) -> int:
+        """Sampled finds of which all must be reached."""
+        return math.ceil(math.log(1 - self.confidence) / math.log(self.recall))
+
+    @cached_property
+    def sampled(self) -> int:
+        """Relevant documents that the sample must hold."""
+        return self.finds or self._fewest
+
+    @cached_property
+    def reached(self) -> int:
+        """How many of them the ranking must reach."""
+        fewer = binomial_cdf(np.arange(self.sampled - 1), self.sampled, self.recall)
+        return 1 + int(np.searchsorted(fewer, self.confidence))
+
+    def first_stop(self, finds: IntArray, total: int) -> int:
+        """Return how many of ``total`` documents are read, given the places of all ``finds``."""
+        if finds.size < self.sampled:
+            return total
+        order = self.draw(total)
+        drawn = int(np.flatnonzero(np.isin(order, finds))[self.sampled - 1]) + 1
+        sample = order[:drawn]
+        depth = int(np.sort(sample[np.isin(sample, finds)])[self.reached - 1]) + 1
+        return depth + int(np.count_nonzero(sample >= depth))
+
+    def draw(self, total: int) -> IntArray:
+        """Return all of ``total`` documents in the order in which the sample is drawn."""
+        return np.random.default_rng(self.seed).permutation(total)
+
+    def promise(self) -> str:
+        """Return what the rule promises, in a sentence."""
+        return (
+            f"With {percent(self.confidence, exact=True)} confidence at least "
+            f"{percent(self.recall, exact=True)} of the "
+            f"relevant documents were found: the ranking has reached {self.reached} of the "
+            f"{self.sampled} in a random sample (QBCB of Lewis, Yang and Frieder 2021)"
+        )
