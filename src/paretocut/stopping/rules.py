@@ -156,7 +156,7 @@ class Certificate(RankedRule):
     parameters: ClassVar[Mapping[str, Kind]] = {"recall": RECALL, "confidence": PROBABILITY}
 
     def stops(self, finds: IntArray, read: int, total: int) -> bool:
-        """Return whether the run since the last of ``finds`` is long enough."""
+        """Return whether the last run is long enough; see `RankedRule.stops`."""
         return long_enough(finds, read, total, self.recall, 1 - self.confidence)
 
     def promise(self) -> str:
