@@ -1,19 +1,13 @@
 """Metrics of a cut, each a curve over every possible cut ``k = 0..n`` of a list.
 
-A metric sees which results of a list are relevant, and how many relevant documents the collection
-holds. It returns the value of keeping the first ``k`` results, for every ``k``. So the best ``k``
-is an argmax, and the value of a prediction is a lookup.
-
-Recall in `f1` and `f_beta` counts what was *retrieved*: the relevant results in the list, as in the
-papers on truncation, because no cut recovers what the retriever missed. With ``f_beta(beta,
-recall_base="collection")``, by name "f1/collection", it is all relevant documents that
-``RankedLists.num_relevant`` counts, as in trec_eval; `recall` is trec_eval's too. If a fraction
-would be 0/0 (nothing kept, nothing relevant), the value is 0, as in trec_eval.
+So the best ``k`` is an argmax, and the value of a prediction is a lookup. If a fraction would be
+0/0 (nothing kept, nothing relevant), the value is 0, as in trec_eval.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
@@ -24,7 +18,6 @@ from numpy.typing import ArrayLike
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists import BoolArray, FloatArray, Ragged, RankedLists
 from paretocut.lists.columns import check_cuts
-from paretocut.metrics.reranking import Reranking, scores_by_document
 from paretocut.schema.parameters import (
     check_choice,
     check_int,
@@ -93,8 +86,8 @@ class Metric:
 
     def curves(self, lists: RankedLists) -> Ragged:
         """Return the value of every cut of ``lists``: ``n + 1`` values for each list."""
-        if isinstance(self.function, Reranking):
-            return self.function.curves(lists)
+        if self.function is _reranked_ndcg:
+            return _reranked_curves(lists, **self.settings)
         parts = [
             self.curve(relevant, total)
             for relevant, total in zip(lists.relevant, lists.num_relevant, strict=True)
@@ -185,6 +178,95 @@ def _utility(relevant: BoolArray, num_relevant: int, *, gain: float, cost: float
     return gain * hits - cost * (np.arange(hits.size) - hits)
 
 
+def _reranked_ndcg(
+    relevant: BoolArray, num_relevant: int, *, at: int, cost: float, scores: Any, grades: Any
+) -> FloatArray:
+    if scores is not None or grades is not None:
+        raise InvalidParameterError(
+            "reranked_ndcg: the curve of one list needs its query and documents; give curves "
+            "the lists, got relevance alone"
+        )
+    gains = relevant.astype(np.float64)
+    return _after_reranking(gains, gains, gains, at, cost)
+
+
+def _reranked_curves(
+    lists: RankedLists,
+    *,
+    at: int,
+    cost: float,
+    scores: Mapping[str, Mapping[str, float]] | None,
+    grades: Mapping[str, tuple[float, ...]] | None,
+) -> Ragged:
+    relevant = lists.relevant  # refuses lists with unknown grades
+    assert lists.relevance is not None
+    given = lists.relevance if lists.relevance.values.dtype.kind != "b" else relevant
+    parts = []
+    for i, (query, own) in enumerate(zip(lists.query_ids.tolist(), given, strict=True)):
+        merit = ideal = gains = np.maximum(own.astype(np.float64), 0.0)
+        if scores is not None:
+            merit = _reranked_merit(lists, i, query, scores)
+        if grades is not None:
+            if query not in grades:
+                raise InvalidParameterError(
+                    f"reranked_ndcg: grades must have every query, got none for {query!r}"
+                )
+            ideal = np.maximum(np.asarray(grades[query]), 0.0)
+        parts.append(_after_reranking(gains, merit, ideal, at, cost))
+    return Ragged.from_any(parts, dtype=np.float64)
+
+
+def _reranked_merit(
+    lists: RankedLists, i: int, query: str, scores: Mapping[str, Mapping[str, float]]
+) -> FloatArray:
+    """Return the re-ranker's score of each result of a list."""
+    if lists.doc_ids is None:
+        raise InvalidScoresError(
+            "reranked_ndcg: lists must have doc_ids, to find them in the re-ranked lists; got none"
+        )
+    if query not in scores:
+        raise InvalidScoresError(
+            f"reranked_ndcg: the re-ranked lists must have every query, got none for {query!r}"
+        )
+    known, documents = scores[query], lists.doc_ids[i].tolist()
+    missing = [document for document in documents if document not in known]
+    if missing:
+        raise InvalidScoresError(
+            f"reranked_ndcg: query {query!r}: the re-ranked list must have every result, "
+            f"got no score for {missing[0]!r} and {len(missing) - 1} others"
+        )
+    return np.array([known[document] for document in documents], dtype=np.float64)
+
+
+def _after_reranking(
+    gains: FloatArray, merit: FloatArray, ideal: FloatArray, at: int, price: float
+) -> FloatArray:
+    """Return nDCG after re-ranking the first k results by ``merit``, minus the price of k calls."""
+    discount = 1 / np.log2(np.arange(2, at + 2))
+    best = -np.sort(-ideal)[:at]
+    most = float(best @ discount[: best.size])
+    cost = price * np.arange(gains.size + 1)
+    if most == 0:
+        return np.asarray(-cost, dtype=np.float64)
+    # The first ``at`` of the re-ranked results; a new one moves the lower ones down. Equal
+    # scores keep the order of the list, so a new result goes after its equals.
+    keys: list[float] = []
+    kept: list[float] = []
+    table = np.zeros((gains.size + 1, at))
+    table[0, : min(at, gains.size)] = gains[:at]
+    for k, (key, gain) in enumerate(zip((-merit).tolist(), gains.tolist(), strict=True), 1):
+        place = bisect_right(keys, key)
+        if place < at:
+            keys.insert(place, key)
+            kept.insert(place, gain)
+            del keys[at:], kept[at:]
+        table[k, : len(kept)] = kept
+        # Below them stand the results that were not re-ranked, as they stood.
+        rest = gains[k : k + at - len(kept)]
+        table[k, len(kept) : len(kept) + rest.size] = rest
+    return table @ discount / most - cost
+
+
 def f_beta(beta: float, *, recall_base: Literal["retrieved", "collection"] = "retrieved") -> Metric:
     """Return the F-beta metric: recall counts ``beta`` times as much as precision.
 
@@ -193,8 +275,8 @@ def f_beta(beta: float, *, recall_base: Literal["retrieved", "collection"] = "re
     beta
         Positive weight; 1 is F1.
     recall_base
-        "retrieved": recall is a share of the relevant results in the list; "collection": of
-        all relevant documents.
+        "retrieved": recall is a share of the relevant results in the list, because no cut recovers
+        what the retriever missed; "collection": of all relevant documents, as in trec_eval.
 
     Examples
     --------
@@ -266,9 +348,23 @@ def reranked_ndcg(
     """
     depth = check_positive_int(at, who="reranked_ndcg", name="at")
     price = check_real(cost, who="reranked_ndcg", name="cost", low=0, closed="low")
-    scores = None if reranked is None else scores_by_document(reranked)
-    name = f"reranked_ndcg@{depth}({price:.17g})"
-    return Metric(name, Reranking(depth, price, scores, grades))
+    settings: dict[str, Any] = {"at": depth, "cost": price, "scores": None, "grades": None}
+    if reranked is not None:
+        if not isinstance(reranked, RankedLists) or reranked.doc_ids is None:
+            got = "none" if isinstance(reranked, RankedLists) else type(reranked).__name__
+            raise InvalidScoresError(
+                f"reranked_ndcg: reranked must be RankedLists with doc_ids, got {got}"
+            )
+        rows = zip(reranked.query_ids.tolist(), reranked.doc_ids, reranked.merit, strict=True)
+        settings["scores"] = {
+            query: dict(zip(documents.tolist(), merit.tolist(), strict=True))
+            for query, documents, merit in rows
+        }
+    if grades is not None:
+        settings["grades"] = {
+            query: tuple(np.asarray(own, dtype=np.float64)) for query, own in grades.items()
+        }
+    return Metric(f"reranked_ndcg@{depth}({price:.17g})", _reranked_ndcg, settings)
 
 
 f1 = f_beta(1)

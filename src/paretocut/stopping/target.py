@@ -13,7 +13,7 @@ import numpy as np
 from paretocut.decisions.wording import percent
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import IntArray
-from paretocut.metrics.binomial import binomial_cdf, exact_interval
+from paretocut.metrics.significance import binomial_cdf, exact_interval
 from paretocut.schema.kinds import Either, Kind, Whole
 from paretocut.stopping.review import PROBABILITY, UNKNOWN, Recall, Review, Rule
 
