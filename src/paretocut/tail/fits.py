@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Unpack
@@ -29,11 +32,9 @@ from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists import FloatArray, IntArray, Ragged, RaggedLike, RankedLists
 from paretocut.lists.ragged import refuse_not_finite
 from paretocut.schema.drawn import Drawn
-from paretocut.schema.parameters import check_bool
-from paretocut.tail.gpd import GOF_LEVEL, gof_pvalue, kernel_gof
+from paretocut.schema.parameters import check_bool, check_positive_int
+from paretocut.tail.gpd import GOF_LEVEL, allowed, apply, gof_pvalue, kernel_gof
 from paretocut.tail.rules import RuleEvidence, rule_counts
-from paretocut.tail.threads import threads_of
-from paretocut.tail.transforms import allowed, apply
 
 _FLAGS = {1: "too_few_results", 2: "constant_scores", 4: "tied_threshold", 8: "search_limited"}
 _POOR_FIT = 0.01
@@ -45,6 +46,7 @@ _NUMBERS = {
 _ROW = np.dtype([*_NUMBERS.items(), ("transform", "<U8")])
 _SCORES_PER_THREAD = 20_000  # a thread costs about as much to start as this many scores to fit
 _DEFAULT = check_fitting("fit_tail", {})
+_LIMIT: ContextVar[int | None] = ContextVar("_LIMIT", default=None)
 
 
 class _RuleCutOptions(RuleOptions, Bounds, total=False):
@@ -248,11 +250,6 @@ class SurpriseFits(Drawn):
         return size
 
     @property
-    def misfit(self) -> FloatArray:
-        """W2 per result, the mean squared distance of the fitted distribution to the results'."""
-        return self.cvm / np.maximum(self.fitted_on, 1)
-
-    @property
     def best(self) -> FloatArray:
         """Largest surprise of each list; 0 for an empty one."""
         best = np.zeros(len(self))
@@ -290,7 +287,7 @@ class SurpriseFits(Drawn):
             raise InvalidParameterError("cut: a rule must be given, such as evalue=0.05, got none")
         bounds = check_bounds("cut", options.get("min_k", 0), options.get("max_k"))
         lists, order, tails = self._ranked
-        decider = _RuleDecider(rule, self if tails is None else tails)
+        decider = _RuleDecider(str(rule), rule, self if tails is None else tails)
         return decided(decider, lists, bounds, order=order)
 
     @cached_property
@@ -328,12 +325,9 @@ class SurpriseFits(Drawn):
 class _RuleDecider:
     """Cuts lists, whose tails are known, by one rule on their Surprise scores."""
 
+    label: str
     rule: Rule
     tails: SurpriseFits
-
-    @property
-    def label(self) -> str:
-        return str(self.rule)
 
     def decision(self, lists: RankedLists) -> tuple[IntArray, RuleEvidence]:
         return rule_counts(self.rule, self.tails), RuleEvidence(self.rule, self.tails)
@@ -386,7 +380,7 @@ def fit_tail(
     if fitting["transform"] != "identity":
         lists = Ragged.unchecked(values, np.array([0, values.size]))
         refuse_not_finite(lists, "fit_tail")
-        return _fit(lists, up, fitting, 1, who="fit_tail")[0]
+        return _fit(lists, up, fitting, who="fit_tail")[0]
     surprise = np.empty(values.size)
     numbers: Any = _kernel.fit_list(values, *_how(up, fitting), surprise)
     if isinstance(numbers, int):  # the index of a score that is not finite
@@ -441,12 +435,16 @@ def fit_tails(
 
 def fit_lists(lists: RankedLists, fitting: FitOptions = _DEFAULT) -> SurpriseFits:
     """Return the tails of ranked lists; distances are treated as distances."""
-    few = lists.scores.values.size < _SCORES_PER_THREAD
-    return _fit(lists.scores, lists.higher_is_better, fitting, 1 if few else threads_of())
+    return _fit(lists.scores, lists.higher_is_better, fitting)
 
 
 def _fit(
-    scores: Ragged, up: bool, fitting: FitOptions, threads: int, *, who: str = "fit_tails"
+    scores: Ragged,
+    up: bool,
+    fitting: FitOptions,
+    threads: int | None = None,
+    *,
+    who: str = "fit_tails",
 ) -> SurpriseFits:
     """Return the tails of scores that are finite."""
     transform = fitting["transform"]
@@ -459,8 +457,10 @@ def _fit(
         if open_.size:
             other = _fit_on_scale(scores.take(open_), candidate, up, fitting, threads, who)
             now, before = other.gof_pvalue, chosen.gof_pvalue[open_]
-            # P-values end at 0.0005. A list that fits no scale takes the one with the least misfit.
-            closer = other.misfit < chosen.misfit[open_]
+            # P-values end at 0.0005. A list that fits no scale takes the one with the least W2 per
+            # result.
+            misfit, least = (fits.cvm / np.maximum(fits.fitted_on, 1) for fits in (other, chosen))
+            closer = misfit < least[open_]
             better = (now > before) | ((now == before) & closer)
             for i, j in zip(open_[better].tolist(), np.flatnonzero(better).tolist(), strict=True):
                 chosen.surprise[i][:] = other.surprise[j]
@@ -469,7 +469,7 @@ def _fit(
 
 
 def _fit_on_scale(
-    scores: Ragged, transform: str, up: bool, fitting: FitOptions, threads: int, who: str
+    scores: Ragged, transform: str, up: bool, fitting: FitOptions, threads: int | None, who: str
 ) -> SurpriseFits:
     values = np.ascontiguousarray(scores.values, dtype=np.float64)
     if values is not scores.values:
@@ -481,14 +481,10 @@ def _fit_on_scale(
         table[0] = (*numbers, transform)
     else:
         columns = {name: np.empty(len(table), dtype=_ROW[name]) for name in _NUMBERS}
-        _kernel.fit_batch(
-            scaled.values,
-            scores.offsets,
-            *_how(up, fitting),
-            min(threads, values.size // _SCORES_PER_THREAD + 1),
-            surprise,
-            *columns.values(),
-        )
+        most = values.size // _SCORES_PER_THREAD + 1
+        threads = 1 if most == 1 else min(threads_of(threads), most)
+        how = *_how(up, fitting), threads
+        _kernel.fit_batch(scaled.values, scores.offsets, *how, surprise, *columns.values())
         for name, column in columns.items():
             table[name] = column
         table["transform"] = transform
@@ -506,3 +502,25 @@ def _how(up: bool, fitting: FitOptions) -> tuple[float, int, bool, _kernel.Gof |
     """Return the options of a fit as the kernel takes them."""
     gof = kernel_gof() if fitting["selection"] == "gof" else None
     return 1.0 if up else -1.0, fitting["min_window"], fitting["refit"] == "all", gof
+
+
+@contextmanager
+def limited_threads(threads: int | None) -> Iterator[None]:
+    """Let fits inside the block use at most so many threads; None means one per processor."""
+    if threads is not None:
+        check_positive_int(threads, who="threads", name="threads")
+    token = _LIMIT.set(threads)
+    try:
+        yield
+    finally:
+        _LIMIT.reset(token)
+
+
+def threads_of(threads: int | None = None) -> int:
+    """Return how many threads a fit uses."""
+    threads = _LIMIT.get() if threads is None else threads
+    if threads is None:
+        if hasattr(os, "sched_getaffinity"):
+            return len(os.sched_getaffinity(0))
+        return os.cpu_count() or 1
+    return check_positive_int(threads, who="fit_tails", name="threads")
