@@ -1,8 +1,4 @@
-"""The options of a decision, each spelt once: its type, what it may be, its default, its help.
-
-`paretocut.cut`, the truncators, the command line, the service and the adapters take their options
-from `OPTIONS`.
-"""
+"""The options of a decision, each spelt once for all who take them: `OPTIONS`."""
 
 import inspect
 import os
