@@ -27,17 +27,10 @@ _RULES: dict[str, type[Rule]] = {rule.__name__: rule for rule in (Certificate, Q
 
 @dataclass(frozen=True)
 class Price:
-    """The cost of one rule.
+    """The documents to ``read`` under a ``rule`` with a ranking of medium quality.
 
-    Attributes
-    ----------
-    rule
-        The rule.
-    read
-        Documents to read with a ranking of medium quality.
-    interval
-        The same with a good and with a poor ranking: the better and the worse quarter of the
-        rankings that the package has seen.
+    The ``interval`` has the same for a good and a poor ranking: the better and the worse quarter of
+    those that the package has seen.
     """
 
     rule: Rule
@@ -50,9 +43,8 @@ def plan(
 ) -> list[Price]:
     """Return the cost of each promise, in documents to read.
 
-    Reviews are simulated, with as many relevant documents as guessed, spread over the ranking as in
-    58 rankings of 43 medical reviews. With more than 500 relevant documents a smaller review is
-    simulated instead, which makes the prices a little too high.
+    Reviews are simulated, with as many relevant documents as guessed (but at most 500), spread over
+    the ranking as in 58 rankings of 43 medical reviews.
 
     Parameters
     ----------
@@ -74,7 +66,7 @@ def plan(
     3935 with Quantile(recall=0.9, reliability=0.95)
     3435 with Quantile(recall=0.9, reliability=0.9)
     3203 with Quantile(recall=0.9, reliability=0.8)
-    3697 with Target(recall=0.9, confidence=0.95, finds=None, seed=0)
+    3697 with Target(recall=0.9, confidence=0.95, seed=0)
     """
     count = check_positive_int(total, who="plan", name="total")
     share = check_probability(prevalence, who="plan", name="prevalence")
@@ -109,18 +101,15 @@ def _draws(total: int, share: float, curve: list[float]) -> list[IntArray]:
 
 def described(rule: Rule) -> dict[str, Any]:
     """Return the name of a rule and its numbers, and a hash of what it learned."""
-    numbers = {name: getattr(rule, name) for name in rule.parameters}
-    learned = getattr(rule, "earlier_", None)
-    if learned is None:
-        return {"rule": type(rule).__name__, **numbers}
-    state = hashlib.sha256(json.dumps(asdict(learned)).encode())
-    return {"rule": type(rule).__name__, **numbers, "learned": f"sha256:{state.hexdigest()}"}
+    known = {"rule": type(rule).__name__, **{name: getattr(rule, name) for name in rule.parameters}}
+    if learned := getattr(rule, "earlier_", None):
+        state = hashlib.sha256(json.dumps(asdict(learned)).encode())
+        known["learned"] = f"sha256:{state.hexdigest()}"
+    return known
 
 
 class Protocol:
     """The file of a review: a rule and a number of documents, fixed before the first look.
-
-    Another rule or number needs an amendment with a reason. Everything stays on record.
 
     Parameters
     ----------
@@ -134,15 +123,11 @@ class Protocol:
 
     Examples
     --------
-    >>> import tempfile, paretocut as pc
-    >>> folder = tempfile.mkdtemp()
-    >>> protocol = Protocol(f"{folder}/review.jsonl")
-    >>> protocol.fix(pc.stopping.Certificate(0.9), total=500, reviewer="A. Reader")
+    >>> import tempfile
+    >>> protocol = Protocol(f"{tempfile.mkdtemp()}/review.jsonl")
+    >>> protocol.fix(Certificate(0.9), total=500, reviewer="A. Reader")
     >>> protocol.rule(), protocol.total
     (Certificate(recall=0.9, confidence=0.95), 500)
-    >>> protocol.fix(pc.stopping.Certificate(0.5), total=500)
-    Traceback (most recent call last):
-    paretocut.errors.InvalidParameterError: protocol: reason must be given for an amendment: ...
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -158,8 +143,7 @@ class Protocol:
     @property
     def total(self) -> int:
         """Number of documents of the review."""
-        total: int = self._in_force()["total"]
-        return total
+        return int(self._in_force()["total"])
 
     def rule(self, learned: Quantile | None = None) -> Rule:
         """Return the rule in force.
@@ -183,18 +167,14 @@ class Protocol:
     def fix(
         self, rule: Rule, *, total: int, reviewer: str | None = None, reason: str | None = None
     ) -> None:
-        """Write down a rule, before the first look or as an amendment.
+        """Write down a rule before the first look, or as an amendment, which needs a reason.
 
         Parameters
         ----------
-        rule
-            Any rule of `paretocut.stopping`.
-        total
-            Number of documents.
-        reviewer
-            Who fixes it.
-        reason
-            Why it is changed; the first one needs none.
+        rule, total
+            Any rule of `paretocut.stopping`, and the number of documents.
+        reviewer, reason
+            Who fixes it, and why it is changed.
         """
         plan = {**described(rule), "total": rule.review(total=total).total}
         if self.plans and not reason:
@@ -211,12 +191,8 @@ class Protocol:
 
         Parameters
         ----------
-        state
-            The state of the review.
-        reviewer
-            Who looked.
-        source
-            A hash of the judgements that were looked at.
+        state, reviewer, source
+            The state of the review, who looked, and a hash of the judgements.
         """
         self._in_force()
         found = asdict(state)

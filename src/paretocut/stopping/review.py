@@ -210,11 +210,10 @@ class Review(ABC):
         Parameters
         ----------
         documents
-            Numbers of documents, best first. Those left out follow in their old order, and those
-            that were reached before stay where they are.
+            Numbers of documents, best first; those left out follow in their old order.
         only_from_trainable
-            Your word that the order was made from the judgements in `trainable` and no others.
-            `Target` refuses an order without it; the other rules do not need it.
+            Your word that the order was made from the judgements in `trainable` and no others,
+            which `Target` needs.
         """
         given = np.array(list(documents))
         numbers = given.ndim == 1 and given.dtype.kind in "iu"
@@ -246,13 +245,7 @@ class Review(ABC):
         return list(self._rest)
 
     def upcoming(self, count: int) -> list[int]:
-        """Return the documents to read next, if the rule does not stop before.
-
-        Parameters
-        ----------
-        count
-            How many, at most.
-        """
+        """Return at most ``count`` documents to read next, if the rule does not stop before."""
         return list(islice((one for one in self._queue() if one not in self._judged), count))
 
     def _queue(self) -> Iterable[int]:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from paretocut.decisions.wording import percent
 from paretocut.errors import InvalidParameterError, InvalidScoresError
-from paretocut.lists import IntArray, RankedLists
+from paretocut.lists import IntArray
 from paretocut.lists.copies import check_groups
 from paretocut.schema.files import register, save_model, shipped
 from paretocut.schema.kinds import Items, Kind, Real, Whole, checked
@@ -130,14 +130,6 @@ class Certificate(RankedRule):
     confidence
         Confidence that the recall is reached when the rule stops.
 
-    Notes
-    -----
-    After a find, N documents are unread. Let m be the fewest relevant documents among them that put
-    the recall below the target. The rule stops after n irrelevant documents in a row, when drawing
-    n of N documents misses all m with a probability of at most ``z ** m``, where ``z ** m = 0.9 *
-    (1 - confidence) * (1 - z)``. A ranking worse than random breaks the promise: one with a group
-    of relevant documents at its very end, for example. `Target` holds for any ranking.
-
     References
     ----------
     M. W. Callaghan, F. Mueller-Hansen, "Statistical stopping criteria for automated screening in
@@ -232,11 +224,12 @@ def learned() -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Quantile(RankedRule):
-    """Stop where earlier reviews had found enough.
+    """Stop where earlier reviews had found enough: fewer documents than `Certificate` needs.
 
-    `Certificate` is cautious, because most rankings are far better than chance. This rule stops at
-    the p-value of an urn test whose level is a conformal quantile of what finished reviews would
-    have needed, so that at least a share ``reliability`` of similar reviews reaches the recall.
+    It stops at the p-value of an urn test whose level is a conformal quantile of what finished
+    reviews would have needed, so that a share ``reliability`` of similar ones reaches the recall. A
+    single review may fall short. One unlike the earlier ones in length, share of relevant
+    documents or depth of the finds gets a warning: the promise does not cover it.
 
     Parameters
     ----------
@@ -250,16 +243,6 @@ class Quantile(RankedRule):
     ----------
     earlier_
         Learned by `fit`; None before, when the shipped levels are used.
-
-    Notes
-    -----
-    The promise is about reviews like the earlier ones, with rankings as good as theirs, and about
-    all of them together: a single review may fall short. A review unlike them in length, share of
-    relevant documents or depth of the finds gets a warning: the promise does not cover it.
-
-    Earlier reviews must be independent of each other. Copies, with the same relevance in the same
-    order, count once; ``earlier_.copies`` says how many were left out. A group counts once, by the
-    review of it that needed most, and the promise is then about groups.
 
     Examples
     --------
@@ -279,7 +262,7 @@ class Quantile(RankedRule):
 
     def fit(
         self,
-        earlier_reviews: RankedLists | Iterable[ArrayLike],
+        earlier_reviews: Iterable[ArrayLike],
         *,
         groups: Iterable[Hashable] | None = None,
     ) -> Self:
@@ -288,21 +271,13 @@ class Quantile(RankedRule):
         Parameters
         ----------
         earlier_reviews
-            For each review, True or False for each of its documents in the order of reading; or
-            `paretocut.RankedLists` with a judgement of every document.
+            For each review, True or False for each of its documents in the order of reading. Copies
+            count once; ``earlier_.copies`` says how many were left out.
         groups
             For each review, the group that it belongs to, such as two rankings of one collection.
-            By default each is independent.
+            A group counts once, by the review of it that needed most. By default each is alone.
         """
-        reviews: Iterable[Any] = earlier_reviews
-        if isinstance(earlier_reviews, RankedLists):
-            if earlier_reviews.relevance is None or not earlier_reviews.judged.values.all():
-                raise InvalidScoresError(
-                    "Quantile: earlier_reviews must have a judgement of every document, got "
-                    "documents without"
-                )
-            reviews = earlier_reviews.relevant
-        self._learn(Earlier.of(reviews, groups, self.recall, self.tested))
+        self._learn(Earlier.of(earlier_reviews, groups, self.recall, self.tested))
         return self
 
     def _learn(self, earlier: Earlier) -> None:
@@ -325,13 +300,7 @@ class Quantile(RankedRule):
         return least_pvalue(finds, read, total, missed, below=level) < level
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the rule and its learned state as one JSON file; `paretocut.load` reads it.
-
-        Parameters
-        ----------
-        path
-            The file. It is replaced in one step: a reader sees the old one or the new one.
-        """
+        """Write the rule and its learned state as one JSON file, ``path``; `pc.load` reads it."""
         save_model(path, "stopping", self)
 
     def _known(self) -> Earlier:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -13,8 +12,8 @@ import numpy as np
 from paretocut.decisions.wording import percent
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import IntArray
-from paretocut.metrics.significance import binomial_cdf, exact_interval
-from paretocut.schema.kinds import Either, Kind, Whole
+from paretocut.metrics.significance import exact_interval
+from paretocut.schema.kinds import Kind, Whole
 from paretocut.stopping.review import PROBABILITY, UNKNOWN, Recall, Review, Rule
 
 _INTERVAL = 0.9  # confidence of the interval of the recall
@@ -74,7 +73,7 @@ class _SampledReview(Review):
         return len(self._sample & self._passed)
 
     def _stops(self) -> bool:
-        enough = self._sample_is_full and self._reached() >= self.rule.reached
+        enough = self._sample_is_full and self._reached() >= self.rule.sampled
         return enough or len(self._judged) == self.total
 
     def _recall(self) -> Recall:
@@ -94,7 +93,7 @@ class _SampledReview(Review):
             wanted, unread = self.rule.sampled - done, self.total - len(self._judged)
             return unread, min(round(wanted * drawn / done), unread) if done else unread
         # The ranking says where the sample's finds stand.
-        wanted, unread = self.rule.reached - self._reached(), 0
+        wanted, unread = self.rule.sampled - self._reached(), 0
         for document in self._rest:
             wanted -= document in self._sample
             unread += document not in self._judged
@@ -108,28 +107,18 @@ class Target(Rule):
     """Read a random sample until it has enough relevant documents, then the ranking down to most.
 
     The relevant documents in a random sample are a random draw of all relevant documents. Once the
-    ranking has reached enough of them, it has reached the recall, whatever the ranking.
+    ranking has reached all that the sample must hold, it has reached the recall, for any ranking.
 
     Parameters
     ----------
     recall
-        Share of the relevant documents to find.
+        Share of the relevant documents to find. The sample must hold 14, 29 or 59 relevant
+        documents for a recall of 0.8, 0.9 or 0.95; where there are fewer, everything is read.
     confidence
-        Confidence that the recall is reached. It holds for any ranking, however often you look,
-        and for any new order of the rest that was made without the labels of the sample.
-    finds
-        Relevant documents that the sample must hold; by default the fewest that support the
-        promise: 14, 29 and 59 for a recall of 0.8, 0.9 and 0.95. With more, a few of them may be
-        missed, and less of the ranking needs to be read.
+        Confidence that the recall is reached, however often you look. It holds for any new order of
+        the rest that a model made which learned from ``review.trainable`` alone.
     seed
         Of the sample.
-
-    Notes
-    -----
-    With r finds in the sample the ranking is read until it has reached j of them: the smallest j
-    for which a binomial of r trials with probability ``recall`` stays below j with this confidence,
-    the quantile bound of QBCB. If the collection has fewer than r relevant documents, all is read.
-    A model may reorder the rest if it learns only from ``review.trainable``.
 
     References
     ----------
@@ -144,49 +133,27 @@ class Target(Rule):
 
     recall: float = 0.95
     confidence: float = 0.95
-    finds: int | None = None
     seed: int = 0
     parameters: ClassVar[Mapping[str, Kind]] = {
         "recall": PROBABILITY,
         "confidence": PROBABILITY,
-        "finds": Either(Whole(1)),
         "seed": Whole(),
     }
     follows = _SampledReview
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.finds is not None and self.finds < self._fewest:
-            raise InvalidParameterError(
-                f"Target: finds must be at least {self._fewest} for a recall of {self.recall:g} "
-                f"with confidence {self.confidence:g}, got {self.finds}"
-            )
-
     @property
-    def _fewest(self) -> int:
-        """Sampled finds of which all must be reached."""
-        return math.ceil(math.log(1 - self.confidence) / math.log(self.recall))
-
-    @cached_property
     def sampled(self) -> int:
-        """Relevant documents that the sample must hold."""
-        return self.finds or self._fewest
-
-    @cached_property
-    def reached(self) -> int:
-        """How many of them the ranking must reach."""
-        fewer = binomial_cdf(np.arange(self.sampled - 1), self.sampled, self.recall)
-        return 1 + int(np.searchsorted(fewer, self.confidence))
+        """The fewest relevant documents in a sample that support the promise if all are reached."""
+        return math.ceil(math.log(1 - self.confidence) / math.log(self.recall))
 
     def first_stop(self, finds: IntArray, total: int) -> int:
         """Return how many of ``total`` documents are read, given the places of all ``finds``."""
         if finds.size < self.sampled:
             return total
         order = self.draw(total)
-        drawn = int(np.flatnonzero(np.isin(order, finds))[self.sampled - 1]) + 1
-        sample = order[:drawn]
-        depth = int(np.sort(sample[np.isin(sample, finds)])[self.reached - 1]) + 1
-        return depth + int(np.count_nonzero(sample >= depth))
+        found = np.flatnonzero(np.isin(order, finds))[: self.sampled]
+        depth = int(order[found].max()) + 1
+        return depth + int(np.count_nonzero(order[: found[-1] + 1] >= depth))
 
     def draw(self, total: int) -> IntArray:
         """Return all of ``total`` documents in the order in which the sample is drawn."""
@@ -197,6 +164,6 @@ class Target(Rule):
         return (
             f"With {percent(self.confidence, exact=True)} confidence at least "
             f"{percent(self.recall, exact=True)} of the "
-            f"relevant documents were found: the ranking has reached {self.reached} of the "
+            f"relevant documents were found: the ranking has reached {self.sampled} of the "
             f"{self.sampled} in a random sample (QBCB of Lewis, Yang and Frieder 2021)"
         )

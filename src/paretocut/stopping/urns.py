@@ -1,21 +1,15 @@
 """How many relevant documents can still be unread: the urn test, and long runs without a find.
 
-**The urn test.** An urn holds all documents that were unread at some point. What was read from
-there on is seen as a random draw from it. If ``missed`` relevant documents of the urn are still
-unread, the probability of so few finds is the tail of a hypergeometric law. The least p-value of
-many urns is no p-value, so nothing is promised on it alone: `Quantile` learns from finished reviews
-how low it must be, and the best guess of the recall is read off at levels right on average.
+An urn holds all documents that were unread at some point. What was read from there on is seen as a
+random draw from it. If ``missed`` relevant documents of the urn are still unread, the probability
+of so few finds is the tail of a hypergeometric law. The least p-value of many urns is no p-value,
+so nothing is promised on it alone: `Quantile` learns from finished reviews how low it must be.
 
-**Runs.** A review is short of its recall if ``relevant`` documents exist and too few of them are
-found. Such a number is excluded after the k-th find by a run of irrelevant documents whose
-probability, with ``relevant - k`` relevant ones unread, is at most ``z ** (relevant - k)``, or at
-most a tenth of the doubt divided by ``k (k + 1)``. Here ``z ** missed = 0.9 * doubt * (1 - z)``;
-``missed`` is the number unread after the last find that is still too few. When all such numbers are
-excluded, the review may stop. After the last find that is too few, at least ``missed`` relevant
-documents are unread, after the one before one more, and so on. So the probabilities of all runs
-that exclude the true number sum to at most ``z ** missed / (1 - z) = 0.9 * doubt``, and a tenth of
-the doubt times ``1/2 + 1/6 + 1/12 + ... = 1``, however often one looks. If a number is excluded,
-all larger ones are.
+A run of irrelevant documents after the k-th find excludes a number of relevant documents if its
+probability is at most ``z ** (relevant - k)``, or at most a tenth of the doubt over ``k (k + 1)``.
+Here ``z ** missed = 0.9 * doubt * (1 - z)``; ``missed`` is the number unread after the last find
+that is still too few. docs/promises.md has the proof; the tenths sum to one, since ``1/2 + 1/6 +
+1/12 + ... = 1``. If a number is excluded, all larger ones are.
 """
 
 from __future__ import annotations
