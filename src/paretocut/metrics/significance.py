@@ -32,12 +32,8 @@ def bootstrap_interval(
     ----------
     values
         One row per query, one column per truncator.
-    confidence
-        Coverage, in (0, 1).
-    resamples
-        Number of draws.
-    seed
-        Seed of the draws; the same rows are drawn for every column.
+    confidence, resamples, seed
+        Coverage, number of draws, and their seed; every column gets the same rows.
 
     Examples
     --------
@@ -70,10 +66,8 @@ def sign_flip_test(
     ----------
     differences
         One row per query, one column per comparison.
-    resamples
-        Number of random sign patterns.
-    seed
-        Seed of the patterns.
+    resamples, seed
+        Number of random sign patterns, and their seed.
 
     Examples
     --------
@@ -137,7 +131,7 @@ def _in_blocks(draw: Callable[[int], FloatArray], width: int, total: int) -> Flo
 def binomial_cdf(k: ArrayLike, n: ArrayLike, p: ArrayLike) -> FloatArray:
     """Return the probability of at most ``k`` successes in ``n`` trials, each of probability ``p``.
 
-    It is an incomplete beta function, so that ``k`` may be a fraction; ``p`` is in (0, 1).
+    It is an incomplete beta function; ``p`` is in (0, 1).
     """
     k, n, p = np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in (k, n, p)))
     a, b = np.where(k < n, n - k, 1.0), np.maximum(k, 0.0) + 1.0
