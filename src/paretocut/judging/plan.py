@@ -19,19 +19,15 @@ def plan_judgements(
     """Return which results to judge next, in order, as pairs of list and rank, both from 0.
 
     Stopping early is fine. The plan visits one list after another, those with the fewest judgements
-    first, otherwise in random order. A visit asks about five results of one list. Their log ranks
-    are spread evenly, so the first result, the third and the three hundredth all get their turn.
-    Once 50 results are judged, every other visit asks about results that are as likely relevant as
-    not.
+    first. A visit asks about five results, with evenly spread log ranks. Once 50 results are
+    judged, every other visit asks about results that are as likely relevant as not.
 
     Parameters
     ----------
     lists
         The lists. Judgements that they hold are taken into account and never asked for again.
-    budget
-        Number of results; fewer if the lists hold fewer.
-    seed
-        Of the random choices.
+    budget, seed
+        Number of results, and the seed of the random choices.
 
     Examples
     --------

@@ -8,8 +8,8 @@ import math
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from paretocut.callbacks.waiting import waiting
 from paretocut.decisions.wording import rounded
 from paretocut.errors import DataFormatError, InvalidParameterError
 from paretocut.judging.plan import ENOUGH, known_relevance, planned
-from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
+from paretocut.lists import IntArray, Ragged, RankedLists
 from paretocut.relevance.judged import Relevance
 from paretocut.schema.kinds import Either, Real, Whole
 from paretocut.schema.parameters import check, check_int
@@ -49,25 +49,6 @@ class Question:
     doc_id: str | None
 
 
-_Pair: TypeAlias = tuple[int, int]  # a list and a rank
-
-
-@dataclass
-class _State:
-    """State after the events so far; an undo builds it again."""
-
-    grades: FloatArray
-    closed: BoolArray
-    asked_about: BoolArray  # lists
-    queue: list[_Pair] = field(default_factory=list)
-    rounds: int = 0
-    answers: int = 0
-    # Computed when asked for: until another list is asked about, or until the next event.
-    pool: tuple[RankedLists, IntArray, IntArray] | None = None
-    model: tuple[Ragged, Relevance] | None = None
-    loss: float | None = None
-
-
 class JudgingSession:
     """A judge's answers to planned questions, saved in a file if you want.
 
@@ -84,6 +65,8 @@ class JudgingSession:
     ----------
     stopped
         Why there is no next question; None while there is one.
+    answers
+        How many were given so far, including unsure ones.
 
     Examples
     --------
@@ -115,8 +98,7 @@ class JudgingSession:
         self.tolerance = check(_TOLERANCE, tolerance, who="judge", name="tolerance")
         self.stopped: str | None = None
         self._all = lists
-        self._events: list[dict[str, Any]] = []
-        self._state = self._new_state()
+        self._begin()
         head: dict[str, Any] = {"seed": self.seed}
         if path is not None:
             head = {"lists": _fingerprint(lists), **head, **({"rule": rule} if rule else {})}
@@ -130,13 +112,34 @@ class JudgingSession:
             except (KeyError, TypeError, ValueError, IndexError) as error:
                 raise DataFormatError(str(path), number, f"not a judgement: {error}") from None
 
+    def _begin(self) -> None:
+        """Set everything to what it was before the first event."""
+        scores, given = self._all.scores, self._all.relevance
+        self._grades = np.full(scores.values.size, np.nan)
+        if given is not None:
+            yes = self._grade(True) if given.values.dtype == np.bool_ else 1.0
+            self._grades = given.values.astype(np.float64) * yes
+        self._closed = ~np.isnan(self._grades)
+        # All lists are asked about, or some where there are very many: judged ones first.
+        drawn = np.random.default_rng([self.seed, 0]).permutation(len(self._all))
+        self._asked_about = scores.count(self._closed) > 0
+        first = np.argsort(~self._asked_about[drawn], kind="stable")[:_POOL]
+        self._asked_about[drawn[first]] = True
+        self._events: list[dict[str, Any]] = []
+        self._queue: list[tuple[int, int]] = []  # lists and ranks
+        self._rounds = self.answers = 0
+        # Computed when asked for: until another list is asked about, or until the next event.
+        self._asked: tuple[RankedLists, IntArray, IntArray] | None = None
+        self._model: tuple[Ragged, Relevance] | None = None
+        self._loss: float | None = None
+
     def next(self) -> Question | None:
         """Return the question to ask, the same until it is answered; None when there are enough."""
         self._plan()
         self.stopped = self._enough()
         if self.stopped is not None:
             return None
-        pair = self._state.queue[0]
+        pair = self._queue[0]
         names = self._names(*pair)
         return Question(*pair, names["query"], names["doc"])
 
@@ -161,10 +164,8 @@ class JudgingSession:
 
         Parameters
         ----------
-        list_index, rank
-            Which list, and which of its results, from 0.
-        value
-            As for `answer`.
+        list_index, rank, value
+            Which list, and which of its results, from 0; the value as for `answer`.
         """
         self._add(self._event(list_index, rank, value))
 
@@ -186,14 +187,9 @@ class JudgingSession:
         return self.next()
 
     @property
-    def answers(self) -> int:
-        """Answers so far, including unsure ones."""
-        return self._state.answers
-
-    @property
     def lists(self) -> RankedLists:
         """The lists with all judgements so far; NaN where there is none."""
-        return self._all.with_relevance(self._all.scores.with_values(self._state.grades.copy()))
+        return self._all.with_relevance(self._all.scores.with_values(self._grades.copy()))
 
     @property
     def loss(self) -> float | None:
@@ -202,18 +198,17 @@ class JudgingSession:
         They are compared with cuts that know the mean number of relevant results exactly.
         """
         found = self._known()
-        if found is not None and self._state.loss is None:
+        if found is not None and self._loss is None:
             merit, model = found
-            some = merit.take(np.flatnonzero(merit.filled)[:_SAMPLE])
-            self._state.loss = model.loss(some)
-        return self._state.loss
+            self._loss = model.loss(merit.take(np.flatnonzero(merit.filled)[:_SAMPLE]))
+        return self._loss
 
     def summary(self) -> str:
         """Return one line on the model so far."""
         found = self._known()
         if found is None:
             return "nothing judged yet"
-        grades, model = self._state.grades[self._pool[2]], found[1]
+        grades, model = self._grades[self._pool[2]], found[1]
         known = np.count_nonzero(~np.isnan(grades))
         yes = np.count_nonzero(grades >= self._all.min_grade)
         low, high = model.interval
@@ -225,31 +220,18 @@ class JudgingSession:
     @property
     def _pool(self) -> tuple[RankedLists, IntArray, IntArray]:
         """The lists that are asked about, their numbers, and the places of their results."""
-        if self._state.pool is None:
-            numbers = np.flatnonzero(self._state.asked_about)
+        if self._asked is None:
+            numbers = np.flatnonzero(self._asked_about)
             places = self._all.scores.places(numbers).values
-            self._state.pool = self._all[numbers], numbers, places
-        return self._state.pool
+            self._asked = self._all[numbers], numbers, places
+        return self._asked
 
     def _known(self) -> tuple[Ragged, Relevance] | None:
-        if self._state.model is None:
+        if self._model is None:
             lists, _, places = self._pool
-            grades = lists.scores.with_values(self._state.grades[places])
-            self._state.model = known_relevance(lists.with_relevance(grades), 1)
-        return self._state.model
-
-    def _new_state(self) -> _State:
-        scores, given = self._all.scores, self._all.relevance
-        grades = np.full(scores.values.size, np.nan)
-        if given is not None:
-            yes = self._grade(True) if given.values.dtype == np.bool_ else 1.0
-            grades = given.values.astype(np.float64) * yes
-        closed = ~np.isnan(grades)
-        # All lists are asked about, or some where there are very many: judged ones first.
-        drawn = np.random.default_rng([self.seed, 0]).permutation(len(self._all))
-        asked_about = scores.count(closed) > 0
-        asked_about[drawn[np.argsort(~asked_about[drawn], kind="stable")][:_POOL]] = True
-        return _State(grades, closed, asked_about)
+            grades = lists.scores.with_values(self._grades[places])
+            self._model = known_relevance(lists.with_relevance(grades), 1)
+        return self._model
 
     def _names(self, i: int, rank: int) -> dict[str, Any]:
         docs = self._all.doc_ids
@@ -286,47 +268,48 @@ class JudgingSession:
     def _take(self, event: dict[str, Any]) -> None:
         """Apply one event to the state."""
         if "undo" in event:
-            events, self._events, self._state = self._events[:-1], [], self._new_state()
+            events = self._events[:-1]
+            self._begin()
             for earlier in events:
                 self._take(earlier)
             return
         self._plan()  # it must be where it was when the answer was given
-        state, i, offsets = self._state, event["list"], self._all.scores.offsets
-        if not state.asked_about[i]:
-            state.asked_about[i], state.pool = True, None  # from now on it is
-        state.model = state.loss = None
+        i, offsets = event["list"], self._all.scores.offsets
+        if not self._asked_about[i]:
+            self._asked_about[i], self._asked = True, None  # from now on it is
+        self._model = self._loss = None
         if "skip" in event:
-            state.closed[offsets[i] : offsets[i + 1]] = True
-            state.queue = [pair for pair in state.queue if pair[0] != i]
+            self._closed[offsets[i] : offsets[i + 1]] = True
+            self._queue = [pair for pair in self._queue if pair[0] != i]
         else:
             rank, at = event["rank"], offsets[i] + event["rank"]
-            state.grades[at] = math.nan if event["answer"] is None else float(event["answer"])
-            state.closed[at] = True
-            state.queue = [pair for pair in state.queue if pair != (i, rank)]
-            state.answers += 1
+            self._grades[at] = math.nan if event["answer"] is None else float(event["answer"])
+            self._closed[at] = True
+            self._queue = [pair for pair in self._queue if pair != (i, rank)]
+            self.answers += 1
         self._events.append(event)
 
     def _plan(self) -> None:
         """Plan the next round of questions, if none is left of the last one."""
-        if (state := self._state).queue:
+        if self._queue:
             return
         lists, numbers, places = self._pool
-        judged, closed = ~np.isnan(state.grades[places]), state.closed[places]
+        judged, closed = ~np.isnan(self._grades[places]), self._closed[places]
         if closed.all():
             return
-        rng = np.random.default_rng([self.seed, 1, state.rounds])
-        enough = state.rounds and np.count_nonzero(judged) >= ENOUGH
+        rng = np.random.default_rng([self.seed, 1, self._rounds])
+        enough = self._rounds and np.count_nonzero(judged) >= ENOUGH
         known = self._known() if enough else None
         plan = planned(lists.scores, judged, closed, _ROUND, rng, known)
-        state.queue = [(int(numbers[i]), rank) for i, rank in plan]
-        state.rounds += 1
+        self._queue = [(int(numbers[i]), rank) for i, rank in plan]
+        self._rounds += 1
 
     def _enough(self) -> str | None:
         """Return why to stop, or None."""
         answers = self.answers
         if answers >= self.budget:
             return f"{self.budget} answers were given"
-        if not self._state.queue:
+        if not self._queue:
             return "there is no result left to ask about"
         if self.tolerance is not None and answers >= ENOUGH and not answers % _CHECK:
             loss = self.loss
@@ -370,8 +353,7 @@ def judge(
 ) -> RankedLists:
     """Return the lists with a judge's answers about some results; all others stay unknown (NaN).
 
-    ``Consensus().fit`` learns from such lists. The questions are those of `plan_judgements`,
-    planned again after every 50 answers.
+    ``Consensus().fit`` learns from such lists. `plan_judgements` says which questions are asked.
 
     Parameters
     ----------
