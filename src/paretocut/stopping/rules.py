@@ -261,10 +261,7 @@ class Quantile(RankedRule):
     earlier_: Earlier | None = field(default=None, init=False, repr=False)
 
     def fit(
-        self,
-        earlier_reviews: Iterable[ArrayLike],
-        *,
-        groups: Iterable[Hashable] | None = None,
+        self, earlier_reviews: Iterable[ArrayLike], *, groups: Iterable[Hashable] | None = None
     ) -> Self:
         """Return the rule itself, with its level learned from finished reviews.
 

@@ -63,7 +63,7 @@ class SurpriseFit(Drawn):
     ----------
     surprise
         ``-log P(excess >= observed)`` under the fitted tail; 0 below the threshold.
-    shape, scale
+    shape, scale, transform
         Parameters of the tail (SciPy's sign of the shape), on the transformed scores; scale 0
         means that nothing was fitted.
     threshold
@@ -72,8 +72,6 @@ class SurpriseFit(Drawn):
         The window of ascending scores that the null was fitted to, ``[lower, upper)``.
     cvm
         Cramer-von-Mises statistic W2 of the fit.
-    transform
-        Scale on which the tail was fitted.
     scores, higher_is_better
         The scores, and False if they are distances.
     """
@@ -111,8 +109,7 @@ class SurpriseFit(Drawn):
     @property
     def pvalues(self) -> FloatArray:
         """Probability of a score at least this high under the fitted tail, ``exp(-surprise)``."""
-        pvalues: FloatArray = np.exp(-self.surprise)
-        return pvalues
+        return np.asarray(np.exp(-self.surprise))
 
     @property
     def evalues(self) -> FloatArray:
@@ -151,8 +148,7 @@ class SurpriseFit(Drawn):
         Parameters
         ----------
         **options
-            One of ``alpha``, ``evalue``, ``fdr`` and ``min_surprise``, optionally with
-            ``if_unsure``, ``min_k`` and ``max_k``. They mean the same as in `paretocut.cut`.
+            A rule, ``if_unsure``, ``min_k`` and ``max_k``, as in `paretocut.cut`.
         """
         return self._many.cut(**options)[0]
 
@@ -234,8 +230,7 @@ class SurpriseFits(Drawn):
     @property
     def tests(self) -> IntArray:
         """Number of results of each list at or above its threshold."""
-        tests: IntArray = self.n - self.lower
-        return tests
+        return np.asarray(self.n - self.lower)
 
     @property
     def gof_pvalue(self) -> FloatArray:
@@ -246,8 +241,7 @@ class SurpriseFits(Drawn):
     def fitted_on(self) -> IntArray:
         """Number of scores that each final tail was fitted to."""
         end = self.n if self._fitting["refit"] == "all" else self.upper
-        size: IntArray = end - self.lower
-        return size
+        return np.asarray(end - self.lower)
 
     @property
     def best(self) -> FloatArray:
@@ -275,13 +269,7 @@ class SurpriseFits(Drawn):
         return tuple(named(found, len(scores)))
 
     def cut(self, **options: Unpack[_RuleCutOptions]) -> Cuts:
-        """Return how many results of each list to keep; the rules are those of `SurpriseFit.cut`.
-
-        Parameters
-        ----------
-        **options
-            As in `SurpriseFit.cut`.
-        """
+        """Return how many results of each list to keep; see `SurpriseFit.cut`."""
         rule = chosen_rule("cut", options)
         if rule is None:
             raise InvalidParameterError("cut: a rule must be given, such as evalue=0.05, got none")
@@ -341,10 +329,7 @@ class _RuleDecider:
 
 @spelt_out(*FITTING)
 def fit_tail(
-    scores: ArrayLike,
-    *,
-    higher_is_better: bool = True,
-    **options: Unpack[FitOptions],
+    scores: ArrayLike, *, higher_is_better: bool = True, **options: Unpack[FitOptions]
 ) -> SurpriseFit:
     """Return the tail of one list and the Surprise score of each of its results.
 
@@ -422,12 +407,12 @@ def fit_tails(
     fitting = check_fitting("fit_tails", options)
     up = check_bool(higher_is_better, who="fit_tails", name="higher_is_better")
     if isinstance(lists, RankedLists):
-        if not up:
-            raise InvalidScoresError(
-                "fit_tails: higher_is_better must be left out for RankedLists, which know their "
-                "direction; got False"
-            )
-        return _fit(lists.scores, lists.higher_is_better, fitting, threads_of(threads))
+        if up:
+            return _fit(lists.scores, lists.higher_is_better, fitting, threads_of(threads))
+        raise InvalidScoresError(
+            "fit_tails: higher_is_better must be left out for RankedLists, which know their "
+            "direction; got False"
+        )
     ragged = Ragged.from_any(lists, dtype=np.float64)
     refuse_not_finite(ragged, "fit_tails")
     return _fit(ragged, up, fitting, threads_of(threads))
@@ -443,7 +428,6 @@ def _fit(
     up: bool,
     fitting: FitOptions,
     threads: int | None = None,
-    *,
     who: str = "fit_tails",
 ) -> SurpriseFits:
     """Return the tails of scores that are finite."""
