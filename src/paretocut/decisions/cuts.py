@@ -7,6 +7,7 @@ import operator
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from types import NoneType
 from typing import Any, Literal, Protocol, TypeVar
 
@@ -93,10 +94,7 @@ class Cuts(Drawn):
     _decider: Decider = field(repr=False)
     _matches: IntArray | None = field(default=None, repr=False)
     _order: Ragged | None = field(default=None, repr=False)  # places in the caller's lists
-    _fits: Tails | None = field(default=None, repr=False)
     _fits_of: dict[int, Tails] = field(default_factory=dict, repr=False)
-    _reasons: tuple[str, ...] | None = field(default=None, repr=False)
-    _warnings: tuple[tuple[str, ...], ...] | None = field(default=None, repr=False)
     # By list: the places that a limit left, the limit in words, and the decisions before it.
     _limits: dict[int, tuple[IntArray, str, Cuts]] = field(default_factory=dict, repr=False)
     _note: str = field(default="", repr=False)
@@ -106,12 +104,10 @@ class Cuts(Drawn):
         """The truncator with its parameters, or the rule with its level, that decided."""
         return self._decider.label
 
-    @property
+    @cached_property
     def reasons(self) -> tuple[str, ...]:
         """One sentence for each list that explains the decision."""
-        if self._reasons is None:
-            self._reasons = tuple(self._reason(i) for i in range(len(self)))
-        return self._reasons
+        return tuple(self._reason(i) for i in range(len(self)))
 
     def _reason(self, i: int) -> str:
         if i in self._limits:
@@ -135,23 +131,20 @@ class Cuts(Drawn):
         for i, (left, _) in limits.items():
             k[i] = len(left)
         own = {i: (left, why, self) for i, (left, why) in limits.items()}
-        return replace(self, k=k, _limits={**self._limits, **own}, _reasons=None, _warnings=None)
+        return replace(self, k=k, _limits={**self._limits, **own})
 
     def noted(self, note: str) -> Cuts:
         """Return the same decisions with a note at the end of each reason."""
-        return replace(self, _note=note, _reasons=None) if note else self
+        return replace(self, _note=note) if note else self
 
-    @property
+    @cached_property
     def warnings(self) -> tuple[tuple[str, ...], ...]:
         """Names of warnings about each list, keys of `paretocut.decisions.WARNINGS`."""
-        if self._warnings is None:
-            found = self._decider.notices(self.lists, lambda: self.fits)
-            self._warnings = tuple(self._also(i, names) for i, names in enumerate(found))
-        return self._warnings
+        found = self._decider.notices(self.lists, lambda: self.fits)
+        return tuple(self._also(i, names) for i, names in enumerate(found))
 
     def _warnings_of(self, i: int) -> tuple[str, ...]:
-        known = self._fits is not None or self._evidence.tails is not None
-        if self._warnings is not None or known or len(self) == 1:
+        if "warnings" in vars(self) or self._fitted:
             return self.warnings[i]
         (names,) = self._decider.notices(self.lists[i : i + 1], lambda: self._tails_of(i)[0])
         return self._also(i, names)
@@ -222,13 +215,16 @@ class Cuts(Drawn):
             columns |= {"reason": self.reasons, "warnings": map(list, self.warnings)}
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
-    @property
+    @cached_property
     def fits(self) -> Tails:
         """The tails of `lists` (`paretocut.tail.SurpriseFits`), with surprise and E-values."""
-        if self._fits is None:
-            known = self._evidence.tails
-            self._fits = self._decider.tails_of(self.lists) if known is None else known
-        return self._fits
+        known = self._evidence.tails
+        return self._decider.tails_of(self.lists) if known is None else known
+
+    @property
+    def _fitted(self) -> bool:
+        """Whether the tails of all lists cost no more than that of one."""
+        return "fits" in vars(self) or self._evidence.tails is not None or len(self) == 1
 
     @property
     def surprise(self) -> Ragged:
@@ -245,7 +241,7 @@ class Cuts(Drawn):
 
     def _tails_of(self, i: int) -> tuple[Tails, int]:
         """Return tails that hold list ``i``, and its place among them; the list is fitted once."""
-        if self._fits is not None or self._evidence.tails is not None or len(self) == 1:
+        if self._fitted:
             return self.fits, i
         if i not in self._fits_of:
             self._fits_of[i] = self._decider.tails_of(self.lists[i : i + 1])
