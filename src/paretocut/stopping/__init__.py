@@ -8,7 +8,6 @@ each beforehand, and `Protocol` keeps the rule and every look in a file.
 
 from paretocut.stopping.planning import Price, Protocol, plan
 from paretocut.stopping.review import Review, State
-from paretocut.stopping.rules import Certificate, Quantile
-from paretocut.stopping.target import Target
+from paretocut.stopping.rules import Certificate, Quantile, Target
 
 __all__ = ["Certificate", "Price", "Protocol", "Quantile", "Review", "State", "Target", "plan"]

@@ -17,8 +17,7 @@ from paretocut.errors import DataFormatError, InvalidParameterError
 from paretocut.lists import IntArray
 from paretocut.schema.parameters import check_positive_int, check_probability
 from paretocut.stopping.review import Rule, State
-from paretocut.stopping.rules import Certificate, Quantile, learned
-from paretocut.stopping.target import Target
+from paretocut.stopping.rules import Certificate, Quantile, Target, learned
 
 _DRAWS = 3
 _MOST = 500  # relevant documents of a simulated review
