@@ -207,11 +207,15 @@ def _reranked_curves(
     relevant = lists.relevant  # refuses lists with unknown grades
     assert lists.relevance is not None
     given = lists.relevance if lists.relevance.values.dtype.kind != "b" else relevant
+    if scores is not None and lists.doc_ids is None:
+        raise InvalidScoresError(
+            "reranked_ndcg: lists must have doc_ids, to find them in the re-ranked lists; got none"
+        )
     parts = []
     for i, (query, own) in enumerate(zip(lists.query_ids.tolist(), given, strict=True)):
         merit = ideal = gains = np.maximum(own.astype(np.float64), 0.0)
-        if scores is not None:
-            merit = _reranked_merit(lists, i, query, scores)
+        if scores is not None and lists.doc_ids is not None:
+            merit = _reranked_merit(query, lists.doc_ids[i].tolist(), scores)
         if grades is not None:
             if query not in grades:
                 raise InvalidParameterError(
@@ -223,20 +227,14 @@ def _reranked_curves(
 
 
 def _reranked_merit(
-    lists: RankedLists, i: int, query: str, scores: Mapping[str, Mapping[str, float]]
+    query: str, documents: list[str], scores: Mapping[str, Mapping[str, float]]
 ) -> FloatArray:
-    """Return the re-ranker's score of each result of a list."""
-    if lists.doc_ids is None:
-        raise InvalidScoresError(
-            "reranked_ndcg: lists must have doc_ids, to find them in the re-ranked lists; got none"
-        )
     if query not in scores:
         raise InvalidScoresError(
             f"reranked_ndcg: the re-ranked lists must have every query, got none for {query!r}"
         )
-    known, documents = scores[query], lists.doc_ids[i].tolist()
-    missing = [document for document in documents if document not in known]
-    if missing:
+    known = scores[query]
+    if missing := [document for document in documents if document not in known]:
         raise InvalidScoresError(
             f"reranked_ndcg: query {query!r}: the re-ranked list must have every result, "
             f"got no score for {missing[0]!r} and {len(missing) - 1} others"

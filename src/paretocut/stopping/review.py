@@ -45,7 +45,7 @@ class State:
     expected
         The best guess of the recall; None before the first relevant document.
     interval
-        Contains the true recall in about nine reviews out of ten; see `paretocut.stopping`.
+        Contains the true recall in about nine reviews out of ten.
     to_read_if_none, to_read
         Documents still to read until the rule stops: if nothing more is found, and if relevant
         documents keep coming at the present rate.
@@ -338,20 +338,14 @@ class Review:
         start = self._finds[-_RATE - 1] + 1 if len(self._finds) > _RATE else 0
         every = max(round((read - start) / len(recent)), 1)
         steady = np.concatenate([self._places, np.arange(read + every - 1, self.total, every)])
-        without, rated = (
-            self.rule.first_stop(finds, self.total, known=known)
-            for finds, known in ((self._places, len(self._finds)), (steady, self._gap(steady)))
-        )
-        return without - read, rated - read
+        found = len(self._finds)
+        without = self.rule.first_stop(self._places, self.total, known=found)
 
-    def _gap(self, finds: IntArray) -> int:
-        """Return the finds after which the rule stops, if each brings the stop closer."""
+        def stops(known: int) -> bool:  # each find brings the stop closer
+            return self.rule.stops(steady[:known], int(steady[known]), self.total)
 
-        def stops(found: int) -> bool:
-            return self.rule.stops(finds[:found], int(finds[found]), self.total)
-
-        known = range(len(self._finds), len(finds))
-        return known.start + bisect_left(known, True, key=stops)
+        known = found + bisect_left(range(found, len(steady)), True, key=stops)
+        return without - read, self.rule.first_stop(steady, self.total, known=known) - read
 
     @property
     def _places(self) -> IntArray:

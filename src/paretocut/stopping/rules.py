@@ -94,9 +94,8 @@ class Earlier:
         seen: set[tuple[int, bytes]] = set()
         facts: list[tuple[int, float, float]] = []
         given = [as_finds(relevances, "Quantile") for relevances in reviews]
-        names = range(len(given))
-        if groups is not None:
-            names = check_groups(groups, len(given), "Quantile").tolist()
+        some = range(len(given)) if groups is None else groups
+        names = check_groups(some, len(given), "Quantile").tolist()
         for i, (finds, total) in enumerate(given):
             if not finds.size:
                 raise InvalidScoresError(

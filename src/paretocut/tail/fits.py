@@ -92,11 +92,6 @@ class SurpriseFit(Drawn):
     _evaluations: int
 
     @property
-    def search(self) -> tuple[int, int]:
-        """Windows fitted, and passes over a window to find its shape."""
-        return self._windows, self._evaluations
-
-    @property
     def n(self) -> int:
         """Number of results."""
         return len(self.surprise)
