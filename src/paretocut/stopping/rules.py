@@ -417,7 +417,7 @@ class Target(Rule):
         return math.ceil(math.log(1 - self.confidence) / math.log(self.recall))
 
     def first_stop(self, finds: IntArray, total: int, *, known: int = 1) -> int:
-        """Return how many of ``total`` documents are read, given the places of all ``finds``."""
+        """Return how many documents are read, given all finds; see `Rule.first_stop`."""
         if finds.size < self.sampled:
             return total
         order = self.draw(total)
