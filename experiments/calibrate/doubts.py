@@ -18,7 +18,7 @@ from experiments.texts import documents, encode, queries
 from paretocut.background import Background
 from paretocut.background.two_groups import Groups
 from paretocut.calibration import nonsense_queries
-from paretocut.metrics.binomial import exact_interval
+from paretocut.metrics.significance import exact_interval
 from paretocut.truncators import Calibrated
 
 __all__ = ["TEXTS", "few", "filters", "intervals", "leads", "measure"]

@@ -28,7 +28,6 @@ BUDGETS = (25, 50, 100, 200, 500)
 JUDGES = {"clean": (1.0, 0.0), "80 %, 3 %": (0.8, 0.03), "95 %, 1 %": (0.95, 0.01)}
 """Share of the relevant results that each judge finds, and of irrelevant ones he calls relevant."""
 LENIENT = (0.98, 0.15)
-REPEATS = 0.1
 _MOST = 200  # queries of one run
 _DIVISIONS = 1
 _USUAL = 200  # judgements of the rows that have no curve
@@ -96,20 +95,16 @@ def said_by(truth: Bools, judge: tuple[float, float], seed: int) -> Bools:
     return np.where(truth, luck < found, luck < false)
 
 
-def answered(
-    part: Part, judge: tuple[float, float], most: int, repeats: float = 0.0
-) -> tuple[JudgingSession, list[int], Bools]:
-    """Return the session of a simulated judge, the places asked about in order, and his answers."""
-    truth = part.judge.relevant.values
-    first, second = (said_by(truth, judge, 2 * part.seed + k) for k in (10, 11))
-    session = JudgingSession(RankedLists(part.judge.scores), most, repeats=repeats, seed=part.seed)
+def answered(part: Part, judge: tuple[float, float], most: int) -> tuple[list[int], Bools]:
+    """Return the places that a simulated judge is asked about, in order, and his answers."""
+    said = said_by(part.judge.relevant.values, judge, 2 * part.seed + 10)
+    session = JudgingSession(RankedLists(part.judge.scores), most, seed=part.seed)
     places = []
     while (question := session.next()) is not None:
         place = int(part.judge.scores.offsets[question.list_index]) + question.rank
-        session.answer(bool((second if question.repeated else first)[place]))
-        if not question.repeated:
-            places.append(place)
-    return session, places, first
+        session.answer(bool(said[place]))
+        places.append(place)
+    return places, said
 
 
 def model_of(
@@ -176,16 +171,14 @@ def _measured(part: Part, known: Any) -> dict[str, Any]:
         "judges": {},
     }
     for name, judge in JUDGES.items():
-        _, places, said = answered(part, judge, max(BUDGETS))
+        places, said = answered(part, judge, max(BUDGETS))
         row["judges"][name] = {
             str(budget): _taught(part, places[:budget], said, known, word) for budget in BUDGETS
         }
         plain = plain_number(part.judge, places[:_USUAL], said)
         cuts = Consensus(expect=max(plain, 0.3)).fit(RankedLists(part.judge.scores))
         row["judges"][name]["plain"] = part.cut(cuts)
-    session, places, said = answered(part, JUDGES["80 %, 3 %"], _USUAL, REPEATS)
-    row["repeated"] = part.by(model_of(part, places, said, known, session.errors))
-    _, places, said = answered(part, LENIENT, _USUAL)
+    places, said = answered(part, LENIENT, _USUAL)
     missed = (1 - LENIENT[0], LENIENT[1])
     row["lenient"] = part.by(model_of(part, places, said, known, None))
     row["lenient, stated"] = part.by(model_of(part, places, said, known, missed))

@@ -122,8 +122,6 @@ def _facts(content: Content) -> dict[str, Any]:
         ),
         "lenient_f1": at("lenient"),
         "stated_f1": at("lenient, stated"),
-        "repeated_f1": at("repeated"),
-        "unrepeated_f1": mean_f1(content, "80 %, 3 %", _USUAL),
     }
 
 

@@ -21,10 +21,9 @@ from experiments.results import commit
 from experiments.rivals.cluster_gap import ClusterGap
 from experiments.rivals.confidence import Confidence
 from experiments.rivals.mtcut import MtCut
-from experiments.rivals.tail_aware import TailAware
+from experiments.rivals.tail_aware import TailAware, fitted
 from paretocut import metrics
 from paretocut.io import CoverageWarning
-from paretocut.tail.gpd import fit_gpd
 from paretocut.truncators import (
     AttnCut,
     Autocut,
@@ -159,10 +158,10 @@ def _readings(lists: pc.RankedLists) -> dict[str, float]:
         knee = 1 + int(np.argmax(np.linspace(scores[0], scores[-1], n) - scores))
         half = int(np.ceil(np.sqrt(n * np.log(n)) / 2))
         candidates = range(max(1, knee - half), min(n - 5, knee + half) + 1)
-        fits = [fit_gpd(scores[k:] - scores[-1]) for k in candidates]
-        cvm = [fit.cvm for fit in fits]
+        statistic, pvalues = fitted([(scores[k:] - scores[-1])[::-1] for k in candidates])
+        cvm = statistic.tolist()
         around = [min(cvm[max(i - 3, 0) : i + 4]) for i in range(len(cvm))]
-        passed = [fit.gof_pvalue >= 0.05 for fit in fits]
+        passed = (pvalues >= 0.05).tolist()
         smallest = int(np.argmin(cvm))
         kept["first minimum"].append(
             candidates[next(i for i, low in enumerate(around) if cvm[i] == low)]

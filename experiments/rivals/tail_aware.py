@@ -15,7 +15,7 @@ from paretocut.schema.kinds import Real
 from paretocut.tail.gpd import gof_pvalue
 from paretocut.truncators.gaps import ShapeRule
 
-__all__ = ["TailAware"]
+__all__ = ["TailAware", "fitted"]
 
 _LEAST = 5  # results that a tail must have to be tested
 
@@ -69,13 +69,8 @@ class TailAware(ShapeRule):
         if last < 1:
             return scores.size
         candidates = np.arange(min(first, last), last + 1)
-        statistic, shape, scale = np.empty((3, candidates.size))
-        for i, k in enumerate(candidates.tolist()):
-            # `fit_gpd` does the same with checks that cost five times as much.
-            tail = above[: scores.size - k]
-            at = slice(i, i + 1)
-            _kernel.cvm_rows((tail / tail[-1])[None, :], 1, statistic[at], shape[at], scale[at])
-        passed = gof_pvalue(statistic, shape, scores.size - candidates) >= self.level
+        statistic, pvalues = fitted([above[: scores.size - k] for k in candidates.tolist()])
+        passed = pvalues >= self.level
         chosen = np.argmax(passed) if passed.any() else np.argmin(statistic)
         return int(candidates[chosen])
 
@@ -87,6 +82,15 @@ class TailAware(ShapeRule):
             f"the curve of its scores bends at the {ordinal(knee)}, and near it the results from "
             f"the {ordinal(k + 1)} on are the first that look like one tail"
         )
+
+
+def fitted(excesses: list[FloatArray]) -> tuple[FloatArray, FloatArray]:
+    """Return W2, and its p-value, of the tail fitted to each of these rising excesses."""
+    statistic, shape, scale = np.empty((3, len(excesses)))
+    for i, excess in enumerate(excesses):
+        at = slice(i, i + 1)
+        _kernel.cvm_rows((excess / excess[-1])[None, :], 1, statistic[at], shape[at], scale[at])
+    return statistic, gof_pvalue(statistic, shape, [excess.size for excess in excesses])
 
 
 def _knee(scores: FloatArray) -> int:

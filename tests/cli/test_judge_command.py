@@ -87,7 +87,7 @@ def test_a_rule_says_when_to_stop_reading(folder: Path, capsys: pytest.CaptureFi
         assert line in said
     options = ["--recall", "0.8", "--budget", "9"]
     assert main(["judge", *FILES, *program, *options]) == 2
-    assert "--budget, --tolerance and --repeats must be left out" in capsys.readouterr().err
+    assert "--budget and --tolerance must be left out" in capsys.readouterr().err
     (folder / "unsure.py").write_text("for _ in open(0): print('{\"relevant\": null}', flush=True)")
     files = [*FILES[:-1], "other.txt"]
     assert main(["judge", *files, *asked("unsure.py"), "--recall", "0.8"]) == 2

@@ -54,7 +54,7 @@ def test_a_session_asks_the_half_that_is_judged() -> None:
     first, second, *_ = measure.halves(lists)
     assert set(first.judge.query_ids) == set(second.test.query_ids)
     assert not set(first.judge.query_ids) & set(first.test.query_ids)
-    _, places, said = measure.answered(first, (1.0, 0.0), 60)
+    places, said = measure.answered(first, (1.0, 0.0), 60)
     assert len(places) == len(set(places)) == 60
     np.testing.assert_array_equal(said, first.judge.relevant.values)
 

@@ -60,7 +60,7 @@ cut = fit.cut(evalue=0.05)
 seconds = time.process_time() - start
 assert np.isfinite(fit.surprise).all()
 print(json.dumps(dict(seconds=seconds, extra=(peak() - before) / scores.nbytes, k=cut.k,
-                      search=fit.search)))
+                      search=[fit._windows, fit._evaluations])))
 """
 
 

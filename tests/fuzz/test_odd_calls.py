@@ -328,16 +328,6 @@ def _ragged(draw: Draw) -> Any:
     return pc.lists.Ragged(odd_array(draw), odd_array(draw)).lengths
 
 
-def _gpd(draw: Draw) -> Any:
-    what = draw.randrange(3)
-    if what == 0:
-        return pc.tail.gpd.gpd_survival(odd_array(draw), shape=number(draw), scale=number(draw))
-    if what == 1:
-        found = pc.tail.gpd.fit_gpd(odd_array(draw))
-        return [found.shape, found.scale]
-    return pc.tail.gpd.gof_pvalue(odd_array(draw), odd_array(draw), odd_array(draw))
-
-
 def _words(draw: Draw) -> Any:
     texts: Any = ["a cat sat on one mat", "the dog and the bird ran far away", "", "x y z"]
     if draw.random() < 0.3:
@@ -372,7 +362,7 @@ def _evaluate(draw: Draw) -> Any:
 
 CALLABLES: dict[Callable[[Draw], Any], int] = {
     _decide: 30, _cut: 20, _fit: 15, _fit_batch: 10, _ranked: 10, _use_lists: 10, _metric: 10,
-    _background: 8, _fuse: 5, _read: 10, _ragged: 10, _gpd: 5, _words: 3, _statistics: 3,
+    _background: 8, _fuse: 5, _read: 10, _ragged: 10, _words: 3, _statistics: 3,
     _evaluate: 1,
 }  # fmt: skip
 

@@ -94,7 +94,7 @@ def climb(n: int, cost: object, steps: int, seed: int) -> tuple[float, Array]:
 def test_no_list_takes_many_evaluations_for_its_length(n: int) -> None:
     # It was 700 for every score of the exponential of a line.
     def evaluations(scores: Array) -> float:
-        return pc.fit_tail(scores).search[1] / n
+        return float(pc.fit_tails([scores]).search[0, 1]) / n
 
     worst, _ = climb(n, evaluations, steps=20_000 // n, seed=n)
     print(f"{n}: {worst:.1f} evaluations a score")  # noqa: T201 - shown by pytest -s

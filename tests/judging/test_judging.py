@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import paretocut as pc
 from paretocut.errors import DataFormatError, InvalidParameterError
-from paretocut.judging import JudgingSession
+from paretocut.judging import JudgingSession, session
 from paretocut.truncators import Consensus
 
 
@@ -197,8 +197,6 @@ def test_lists_without_names_and_judges_that_are_none_are_refused() -> None:
         pc.judge(pc.RankedLists([[1.0]]), truth)
     with pytest.raises(InvalidParameterError, match="ask must be a function, got 'x'"):
         pc.judge(LISTS, "x")  # type: ignore[arg-type]
-    with pytest.raises(InvalidParameterError, match=r"repeats must be in \[0, 1\), got 1"):
-        pc.judge(LISTS, truth, repeats=1)
 
 
 def test_it_stops_when_the_loss_is_small_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
@@ -232,12 +230,9 @@ def test_the_unit_of_the_scores_says_nothing(unit: float) -> None:
 # --- files ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("repeats", [0.0, 0.15])
-def test_a_judge_who_gives_up_again_and_again_leaves_the_same_file(
-    tmp_path: Path, repeats: float
-) -> None:
+def test_a_judge_who_gives_up_again_and_again_leaves_the_same_file(tmp_path: Path) -> None:
     whole, parts = tmp_path / "whole.jsonl", tmp_path / "parts.jsonl"
-    expected = pc.judge(LISTS, truth, 130, path=whole, repeats=repeats)
+    expected = pc.judge(LISTS, truth, 130, path=whole)
     left = 0
 
     def ask(query: str, doc: str) -> bool:
@@ -250,7 +245,7 @@ def test_a_judge_who_gives_up_again_and_again_leaves_the_same_file(
     while True:
         left = 17
         try:
-            found = pc.judge(LISTS, ask, 130, path=parts, repeats=repeats)
+            found = pc.judge(LISTS, ask, 130, path=parts)
             break
         except KeyboardInterrupt:
             pass
@@ -368,7 +363,7 @@ def test_judgements_nobody_asked_for_are_kept_and_taken_back(tmp_path: Path) -> 
     lists = pc.RankedLists(scores, doc_ids=[[f"{i}a", f"{i}b", f"{i}c"] for i in range(700)])
     session = JudgingSession(lists, path=path)
     session.answer(True)
-    outside = min(set(range(700)) - set(session._pool.numbers.tolist()))
+    outside = min(set(range(700)) - set(session._pool[1].tolist()))
     session.judge(outside, 1, True)
     session.judge(outside, 1, False)
     session.judge(outside, 2, None)
@@ -429,32 +424,12 @@ def test_the_summary_tells_number_interval_and_loss() -> None:
     while (question := session.next()) is not None:
         session.answer(truth(question.query_id, str(question.doc_id)))
     number = RELEVANT.sum(axis=1).mean()
-    low, high = session.relevance.interval
+    low, high = Consensus().fit(session.lists).interval_
     assert low < number < high
     assert session.summary().startswith("100 judged, ")
     assert f"(95 %: {low:.2g} to {high:.2g})" in session.summary()
     with pytest.raises(InvalidParameterError, match="answer must follow a question"):
         session.answer(True)
-
-
-def test_repeated_questions_measure_the_errors_of_the_judge() -> None:
-    errors = []
-    for seed in range(4):
-        rng = np.random.default_rng(seed)
-        session = JudgingSession(LISTS, 1500, repeats=0.4)
-        repeated = 0
-        while (question := session.next()) is not None:
-            repeated += question.repeated
-            yes = RELEVANT[question.list_index, question.rank]
-            session.answer(bool(rng.random() < (0.8 if yes else 0.05)))
-        assert repeated == pytest.approx(600, abs=1)
-        assert "repeated answers agree" in session.summary()
-        errors.append(session.errors)
-    # 600 pairs each, half of them relevant: standard errors of 0.02 and 0.01 a session.
-    missed, false = np.mean(errors, axis=0)
-    assert missed == pytest.approx(0.2, abs=0.06)
-    assert false == pytest.approx(0.05, abs=0.025)
-    assert JudgingSession(LISTS, 10).errors is None
 
 
 def test_of_very_many_lists_some_hundred_are_asked_about() -> None:
@@ -482,17 +457,17 @@ def test_what_was_judged_before_is_kept() -> None:
     assert judged.judged.values.sum() == 15
 
 
-def test_each_question_is_planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_round_is_planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
     planned: list[int] = []
-    plan = JudgingSession._repetition
 
-    def counted(session: JudgingSession) -> Any:
-        planned.append(session.answers)
-        return plan(session)
+    def counted(*args: Any) -> Any:
+        planned.append(args[3])
+        return plan(*args)
 
-    monkeypatch.setattr(JudgingSession, "_repetition", counted)
-    pc.judge(LISTS, truth, 120, repeats=0.2)
-    assert planned == list(range(121))
+    plan = session.planned
+    monkeypatch.setattr(session, "planned", counted)
+    pc.judge(LISTS, truth, 120)
+    assert planned == [50, 50, 50]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from paretocut.metrics.binomial import allowed_errors, binomial_cdf, exact_interval
+from paretocut.metrics.significance import allowed_errors, binomial_cdf, exact_interval
 
 stats = pytest.importorskip("scipy.stats")
 special = pytest.importorskip("scipy.special")

@@ -70,7 +70,7 @@ def test_the_lower_bound_holds_at_all_looks_together() -> None:
         for i, answer in enumerate(review):
             running.add(bool(answer))
             if i % 20 == 19 and running._finds:
-                broken |= running._recall().at_least > len(running._finds) / 20 + 1e-9
+                broken |= running._recall()[0] > len(running._finds) / 20 + 1e-9
         wrong += broken
     assert wrong <= most_short(200)
 

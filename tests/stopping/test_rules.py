@@ -13,7 +13,7 @@ import paretocut as pc
 from paretocut.errors import DataFormatError, InvalidParameterError, InvalidScoresError
 from paretocut.stopping import Certificate, Quantile, Review, Target, plan
 
-RULES = [Certificate(0.8, 0.9), Quantile(0.8, 0.9), Target(0.8), Target(0.7, finds=20, seed=3)]
+RULES = [Certificate(0.8, 0.9), Quantile(0.8, 0.9), Target(0.8), Target(0.7, seed=3)]
 
 
 def made_up(count: int, total: int = 600, seed: int = 0) -> list[np.ndarray]:
@@ -201,7 +201,6 @@ def test_a_replay_refuses_what_is_no_review(bad: Any) -> None:
         (lambda: Certificate(1.1), r"Certificate: recall must be in \(0, 1\], got 1.1"),
         (lambda: Certificate(confidence=1), r"Certificate: confidence must be in \(0, 1\)"),
         (lambda: Quantile(reliability=0), r"Quantile: reliability must be in \(0, 1\), got 0"),
-        (lambda: Target(0.95, finds=58), "finds must be at least 59 for a recall of 0.95"),
         (lambda: Quantile(0.93).level, "recall must be one of 0.7, .* without fit, got 0.93"),
         (lambda: Quantile().fit(made_up(8)), "0.9 needs at least 9 earlier reviews, got 8"),
         (lambda: Quantile().fit([]), "earlier_reviews must hold reviews, got none"),
@@ -217,15 +216,6 @@ def test_parameters_are_checked(make: Any, message: str) -> None:
 def test_an_earlier_review_without_a_find_is_refused() -> None:
     with pytest.raises(InvalidScoresError, match="a relevant document, got none in number 9"):
         Quantile().fit([*made_up(9), np.zeros(5)])
-    lists = pc.RankedLists([[3.0, 2.0, 1.0]] * 12, relevance=[[1.0, np.nan, 0.0]] * 12)
-    with pytest.raises(InvalidScoresError, match="judgement of every document, got documents with"):
-        Quantile().fit(lists)
-
-
-def test_ranked_lists_are_reviews_too() -> None:
-    reviews = made_up(12)
-    lists = pc.RankedLists(np.tile(np.arange(600.0)[::-1], (12, 1)), relevance=np.array(reviews))
-    assert Quantile(0.9).fit(lists).level == Quantile(0.9).fit(reviews).level
 
 
 def test_the_level_is_the_kth_lowest_that_earlier_reviews_needed() -> None:
@@ -305,13 +295,12 @@ def test_a_learned_rule_comes_back_from_its_file(tmp_path: Path) -> None:
         pc.load(path)
 
 
-def test_the_sample_gives_the_binomial_bound() -> None:
+def test_the_sample_is_the_smallest_that_gives_the_binomial_bound() -> None:
     for recall, finds in ((0.8, 14), (0.9, 29), (0.95, 59)):
-        assert (Target(recall).sampled, Target(recall).reached) == (finds, finds)
-    # Lewis, Yang and Frieder: the smallest j whose binomial tail is small enough.
-    many = Target(0.8, finds=100)
-    assert stats.binom.cdf(many.reached - 1, 100, 0.8) >= 0.95
-    assert stats.binom.cdf(many.reached - 2, 100, 0.8) < 0.95
+        assert Target(recall).sampled == finds
+        # Lewis, Yang and Frieder: all of them are reached by chance in at most 5 % of samples.
+        assert stats.binom.cdf(finds - 1, finds, recall) >= 0.95
+        assert stats.binom.cdf(finds - 2, finds - 1, recall) < 0.95
 
 
 def test_a_sample_keeps_its_promise_in_any_order() -> None:

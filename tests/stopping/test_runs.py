@@ -8,8 +8,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from paretocut.stopping.runs import _log_level, log_chance, long_enough, most_relevant
-from paretocut.stopping.urns import fatal_miss, needed
+from paretocut.stopping.urns import (
+    _log_level,
+    fatal_miss,
+    log_chance,
+    long_enough,
+    most_relevant,
+    needed,
+)
 
 
 def test_the_chance_of_a_run_is_hypergeometric() -> None:

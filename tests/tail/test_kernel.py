@@ -177,6 +177,12 @@ def test_rows_do_not_depend_on_threads() -> None:
         assert a.tobytes() == b.tobytes()
 
 
+def fitted(excess: Array) -> tuple[float, float]:
+    rising = np.sort(excess)
+    _, shape, scale = cvm_rows(rising[None, :] / rising[-1])
+    return float(shape[0]), float(scale[0] * rising[-1])
+
+
 def log_likelihood(excess: Array, shape: float, scale: float) -> float:
     return float(stats.genpareto.logpdf(excess, shape, scale=scale).sum())
 
@@ -187,8 +193,7 @@ def test_likelihood_is_never_below_that_of_scipys_fit(m: int, tail: float) -> No
     rng = np.random.default_rng(int(1000 * tail) + m)
     for _ in range(10):
         excess = stats.genpareto.rvs(tail, scale=rng.uniform(0.1, 10), size=m, random_state=rng)
-        ours = pc.tail.gpd.fit_gpd(excess)
-        best = log_likelihood(excess, ours.shape, ours.scale)
+        best = log_likelihood(excess, *fitted(excess))
         shape, _, scale = stats.genpareto.fit(excess, floc=0)
         if shape < 0:  # outside the constraint, whose optimum is then the exponential
             shape, scale = 0.0, excess.mean()
@@ -202,23 +207,17 @@ def test_likelihood_is_never_below_that_of_scipys_fit(m: int, tail: float) -> No
 )
 def test_no_nearby_parameters_are_more_likely(excess: list[float], a: float, b: float) -> None:
     x = np.array(excess)
-    fit = pc.tail.gpd.fit_gpd(x)
-    best = log_likelihood(x, fit.shape, fit.scale)
+    xi, sigma = fitted(x)
+    best = log_likelihood(x, xi, sigma)
     for step in (1e-3, 0.05):
-        shape = fit.shape * a**step if fit.shape > 0 else step * 1e-2 * a
-        nearby = log_likelihood(x, shape, fit.scale * b**step)
+        shape = xi * a**step if xi > 0 else step * 1e-2 * a
+        nearby = log_likelihood(x, shape, sigma * b**step)
         assert best >= nearby - 1e-9 * (1 + abs(best))
 
 
-def test_excesses_that_cannot_be_fitted_are_refused() -> None:
-    for excess in ([], [1.0], [2.0, 2.0], [-1.0, 2.0], [1.0, np.nan], [1.0, np.inf]):
-        with pytest.raises(pc.errors.InvalidScoresError, match="fit_gpd: excess must be"):
-            pc.tail.gpd.fit_gpd(excess)
-
-
-@pytest.mark.parametrize("shape", [-0.3, 0.0, 0.2, 1.5])
+@pytest.mark.parametrize("shape", [0.0, 0.2, 1.5])
 def test_survival_agrees_with_scipy(shape: float) -> None:
-    excess = np.array([-1.0, 0.0, 0.1, 1.0, 5.0, 50.0])
+    excess = np.array([0.0, 0.1, 1.0, 5.0, 50.0])
     ours = pc.tail.gpd.gpd_survival(excess, shape=shape, scale=2.0)
     expected = stats.genpareto.sf(excess, shape, scale=2.0)
     np.testing.assert_allclose(ours, expected, rtol=1e-12, atol=1e-300)

@@ -18,7 +18,7 @@ from paretocut.cli.stop import add_rule, rule_given
 from paretocut.cli.terminal import noted_warnings
 from paretocut.errors import InvalidParameterError, require
 from paretocut.io import read_qrels, read_texts
-from paretocut.judging.reading import StoppingRule
+from paretocut.judging.session import StoppingRule
 from paretocut.loading import load_decider
 
 if TYPE_CHECKING:

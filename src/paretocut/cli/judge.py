@@ -19,7 +19,7 @@ from paretocut.cli.terminal import note, one_key
 from paretocut.errors import InvalidParameterError
 from paretocut.io import write_qrels
 from paretocut.judging import JudgingSession, Question
-from paretocut.judging.reading import Reading, StoppingRule
+from paretocut.judging.session import Reading, StoppingRule
 from paretocut.lists import RankedLists
 
 _KEYS = {"y": "yes", "n": "no", "u": "unsure", "z": "undo", "s": "skip this query", "q": "stop"}
@@ -56,8 +56,6 @@ def add_arguments(parser: ArgumentParser) -> None:
     option(parser, "--budget N", "number of answers (default: 200)", positive_int)
     text = "stop early, once the cuts lose at most this much F1 with 95 %% confidence"
     option(parser, "--tolerance LOSS", text, float)
-    text = "share of the questions to ask twice, to see how often the judge agrees with itself"
-    option(parser, "--repeats SHARE", text, float, default=0.0)
     option(parser, "--seed N", "random seed for the choice of results", int, default=0)
     option(parser, "--reviewer NAME", "who judges, for the record in FILE.jsonl")
     add_rule(parser)
@@ -74,9 +72,9 @@ def run(args: Namespace) -> None:
             f"RUN must name the documents to ask about, got none in {args.run}"
         )
     rule = rule_given(args)
-    if rule is not None and (args.budget or args.repeats or args.tolerance is not None):
+    if rule is not None and (args.budget or args.tolerance is not None):
         raise InvalidParameterError(
-            "--budget, --tolerance and --repeats must be left out where a rule says when to stop"
+            "--budget and --tolerance must be left out where a rule says when to stop"
         )
     queries = arguments.texts_of("--query-texts", args.query_texts, lists.query_ids.tolist())
     documents = arguments.texts_of("--corpus", [args.corpus], lists.doc_ids.values.tolist())
@@ -95,7 +93,6 @@ def _judge(
         lists,
         200 if args.budget is None else args.budget,
         path=f"{args.output}.jsonl",
-        repeats=args.repeats,
         tolerance=args.tolerance,
         seed=args.seed,
         reviewer=args.reviewer,

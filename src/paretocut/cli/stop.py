@@ -19,7 +19,7 @@ from paretocut.io.streams import open_target
 from paretocut.loading import load_as
 from paretocut.show.review import review_page
 from paretocut.stopping import Certificate, Protocol, Quantile, Review, Target, plan
-from paretocut.stopping.protocol import described
+from paretocut.stopping.planning import described
 from paretocut.stopping.review import Rule
 
 SUMMARY = "say whether a review that reads down a ranking can stop"

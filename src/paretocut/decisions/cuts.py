@@ -1,8 +1,4 @@
-"""The decision: how many results to keep, and why, for one list (`Cut`) or many (`Cuts`).
-
-A truncator decides once, and returns the numbers with the evidence for them. Reasons,
-warnings, surprise, p-values and E-values are slices of that evidence.
-"""
+"""The decision: numbers and the evidence for them, for one list (`Cut`) or many (`Cuts`)."""
 
 from __future__ import annotations
 
@@ -11,8 +7,9 @@ import operator
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from types import NoneType
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -41,10 +38,7 @@ class Tails(Protocol):
 
 
 class Evidence(Protocol):
-    """The evidence of a decision: everything that its reasons need.
-
-    That of a gate also has ``chance``, one number per list; see `Cuts.chance`.
-    """
+    """Everything that reasons need; that of a gate also has ``chance``, see `Cuts.chance`."""
 
     def because(self, i: int, k: int) -> str:
         """Return the clause that explains why ``k`` results of list ``i`` are kept."""
@@ -58,25 +52,12 @@ class Decider(Protocol):
     """A truncator or a rule, as decisions see it."""
 
     @property
-    def label(self) -> str:
-        """A short name: a class with its parameters, or a rule with its level."""
-
-    def decision(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
-        """Return how many results of each list to keep, and the evidence."""
-
-    def notices(self, lists: RankedLists, tails: Callable[[], Tails]) -> Sequence[tuple[str, ...]]:
-        """Return, for each list, the names of the warnings that matter to this decision."""
-
-    def tails_of(self, lists: RankedLists) -> Tails:
-        """Return the tails of the lists, as this decider fits them."""
-
-
-class Limit(NamedTuple):
-    """One list under a limit: the places left, the limit in words, the decisions before it."""
-
-    places: IntArray
-    why: str
-    of: Cuts
+    def label(self) -> str: ...
+    def decision(self, lists: RankedLists) -> tuple[IntArray, Evidence]: ...
+    def notices(
+        self, lists: RankedLists, tails: Callable[[], Tails]
+    ) -> Sequence[tuple[str, ...]]: ...
+    def tails_of(self, lists: RankedLists) -> Tails: ...
 
 
 @dataclass(eq=False)
@@ -113,11 +94,9 @@ class Cuts(Drawn):
     _decider: Decider = field(repr=False)
     _matches: IntArray | None = field(default=None, repr=False)
     _order: Ragged | None = field(default=None, repr=False)  # places in the caller's lists
-    _fits: Tails | None = field(default=None, repr=False)
     _fits_of: dict[int, Tails] = field(default_factory=dict, repr=False)
-    _reasons: tuple[str, ...] | None = field(default=None, repr=False)
-    _warnings: tuple[tuple[str, ...], ...] | None = field(default=None, repr=False)
-    _limits: dict[int, Limit] = field(default_factory=dict, repr=False)
+    # By list: the places that a limit left, the limit in words, and the decisions before it.
+    _limits: dict[int, tuple[IntArray, str, Cuts]] = field(default_factory=dict, repr=False)
     _note: str = field(default="", repr=False)
 
     @property
@@ -125,18 +104,15 @@ class Cuts(Drawn):
         """The truncator with its parameters, or the rule with its level, that decided."""
         return self._decider.label
 
-    @property
+    @cached_property
     def reasons(self) -> tuple[str, ...]:
         """One sentence for each list that explains the decision."""
-        if self._reasons is None:
-            self._reasons = tuple(self._reason(i) for i in range(len(self)))
-        return self._reasons
+        return tuple(self._reason(i) for i in range(len(self)))
 
     def _reason(self, i: int) -> str:
         if i in self._limits:
-            limit = self._limits[i]
-            kept = amount(len(limit.places), int(self.n[i]))
-            return f"{kept}, {limit.why}; otherwise {limit.of._reason(i)}"
+            left, limit, before = self._limits[i]
+            return f"{amount(len(left), int(self.n[i]))}, {limit}; otherwise {before._reason(i)}"
         k, n, unbounded = int(self.k[i]), int(self.n[i]), int(self.unbounded[i])
         matches = n if self._matches is None else int(self._matches[i])
         why = "" if n == 0 else self._evidence.because(i, unbounded)
@@ -144,43 +120,31 @@ class Cuts(Drawn):
         return sentence(k, n, unbounded, matches, why) + edge(self.lists, i, k) + note
 
     def limited(self, limits: Mapping[int, tuple[IntArray, str]]) -> Cuts:
-        """Return the same decisions with fewer results in some lists, for a limit applied later.
+        """Return the same decisions with fewer results in some lists.
 
-        Parameters
-        ----------
-        limits
-            By number of a list, the places that are left of its `indices`, best first, and the
-            limit in words: "all that fit into 500 tokens".
+        ``limits`` has, by list, the places left, best first, and why: "all that fit into 500
+        tokens".
         """
         if not limits:
             return self
         k = self.k.copy()
         for i, (left, _) in limits.items():
             k[i] = len(left)
-        own = {i: Limit(left, why, self) for i, (left, why) in limits.items()}
-        return replace(self, k=k, _limits={**self._limits, **own}, _reasons=None, _warnings=None)
+        own = {i: (left, why, self) for i, (left, why) in limits.items()}
+        return replace(self, k=k, _limits={**self._limits, **own})
 
     def noted(self, note: str) -> Cuts:
-        """Return the same decisions with something more to say at the end of each reason.
+        """Return the same decisions with a note at the end of each reason."""
+        return replace(self, _note=note) if note else self
 
-        Parameters
-        ----------
-        note
-            The words: "distances, as their order shows".
-        """
-        return replace(self, _note=note, _reasons=None) if note else self
-
-    @property
+    @cached_property
     def warnings(self) -> tuple[tuple[str, ...], ...]:
         """Names of warnings about each list, keys of `paretocut.decisions.WARNINGS`."""
-        if self._warnings is None:
-            found = self._decider.notices(self.lists, lambda: self.fits)
-            self._warnings = tuple(self._also(i, names) for i, names in enumerate(found))
-        return self._warnings
+        found = self._decider.notices(self.lists, lambda: self.fits)
+        return tuple(self._also(i, names) for i, names in enumerate(found))
 
     def _warnings_of(self, i: int) -> tuple[str, ...]:
-        known = self._fits is not None or self._evidence.tails is not None
-        if self._warnings is not None or known or len(self) == 1:
+        if "warnings" in vars(self) or self._fitted:
             return self.warnings[i]
         (names,) = self._decider.notices(self.lists[i : i + 1], lambda: self._tails_of(i)[0])
         return self._also(i, names)
@@ -192,7 +156,7 @@ class Cuts(Drawn):
             names = (*own, "zero_scores")
         if self._order is not None and self._came_worst_first(i):
             names = (*names, "worst_first")
-        if i in self._limits and self.k[i] == 0 < self._limits[i].of.k[i]:
+        if i in self._limits and self.k[i] == 0 < self._limits[i][2].k[i]:
             names = (*names, "over_budget")
         return names
 
@@ -235,13 +199,7 @@ class Cuts(Drawn):
         return getattr(self._evidence, "chance", None)
 
     def to_dicts(self, *, explain: bool = True) -> list[dict[str, Any]]:
-        """Return the decisions as plain values, ready for JSON.
-
-        Parameters
-        ----------
-        explain
-            Whether to add reason and warnings, which take most of the time.
-        """
+        """Return the decisions as plain values, ready for JSON; see `Cut.to_dict`."""
         if len(self) == 1:  # without a vector in sight
             return [self[0].to_dict(explain=explain)]
         chance = self.chance
@@ -257,13 +215,16 @@ class Cuts(Drawn):
             columns |= {"reason": self.reasons, "warnings": map(list, self.warnings)}
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
-    @property
+    @cached_property
     def fits(self) -> Tails:
         """The tails of `lists` (`paretocut.tail.SurpriseFits`), with surprise and E-values."""
-        if self._fits is None:
-            known = self._evidence.tails
-            self._fits = self._decider.tails_of(self.lists) if known is None else known
-        return self._fits
+        known = self._evidence.tails
+        return self._decider.tails_of(self.lists) if known is None else known
+
+    @property
+    def _fitted(self) -> bool:
+        """Whether the tails of all lists cost no more than that of one."""
+        return "fits" in vars(self) or self._evidence.tails is not None or len(self) == 1
 
     @property
     def surprise(self) -> Ragged:
@@ -280,7 +241,7 @@ class Cuts(Drawn):
 
     def _tails_of(self, i: int) -> tuple[Tails, int]:
         """Return tails that hold list ``i``, and its place among them; the list is fitted once."""
-        if self._fits is not None or self._evidence.tails is not None or len(self) == 1:
+        if self._fitted:
             return self.fits, i
         if i not in self._fits_of:
             self._fits_of[i] = self._decider.tails_of(self.lists[i : i + 1])
@@ -306,7 +267,7 @@ class Cuts(Drawn):
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Cut(Drawn):
-    """How many results to keep, and why: one list of `Cuts`.
+    """How many results to keep, and why, for one list.
 
     If the scores came best first, ``results[:cut]`` are the results to return; `of` works for any
     order. ``int(cut)`` is the number; a cut that keeps nothing is false.
@@ -338,7 +299,7 @@ class Cut(Drawn):
     def indices(self) -> IntArray:
         """Positions of the kept results in the caller's list, best first."""
         if self._i in self._cuts._limits:
-            return self._cuts._limits[self._i].places
+            return self._cuts._limits[self._i][0]
         order = self._order
         return np.arange(self.k) if order is None else order[: self.k]
 
@@ -466,10 +427,9 @@ def decided(
     zeros: Literal["trim", "keep"] = "trim",
     order: Ragged | None = None,
 ) -> Cuts:
-    """Return the decisions of ``decider`` on the lists, within bounds and without padded results.
+    """Return the decisions of ``decider`` on the lists, within bounds.
 
-    ``zeros="trim"`` hides results padded with score 0 from the decision; ``order`` says where the
-    results are in the caller's lists.
+    ``zeros="trim"`` hides padding from it; ``order`` has the places in the caller's lists.
     """
     n, matches = lists.scores.lengths, None
     if zeros == "trim":
@@ -490,10 +450,8 @@ def evalues(surprise: FloatArray, tests: int | IntArray) -> FloatArray:
 
 def positions(given: Ragged, order: IntArray | None) -> Ragged | None:
     """Return where the results of each sorted list are in the list as it was given."""
-    if order is None:
-        return None
-    if len(given) == 1:
-        return given.with_values(order)
+    if order is None or len(given) == 1:
+        return None if order is None else given.with_values(order)
     return given.with_values(order - given.spread(given.offsets[:-1]))
 
 
@@ -524,13 +482,11 @@ def _remedy(given: Any) -> str:
 
 
 def trim(lists: RankedLists) -> tuple[RankedLists, IntArray | None]:
-    """Return the lists without their padding, and `matching`.
-
-    One zero stays in a padded list, because the scale of such scores begins there.
-    """
+    """Return the lists without their padding, and `matching`."""
     matches = matching(lists)
     if matches is None:
         return lists, None
+    # One zero stays in a padded list, because the scale of such scores begins there.
     return lists.truncate(np.minimum(matches + 1, lists.scores.lengths)), matches
 
 

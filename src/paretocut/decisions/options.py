@@ -1,8 +1,4 @@
-"""The options of a decision, each spelt once: its type, what it may be, its default, its help.
-
-`paretocut.cut`, the truncators, the command line, the service and the adapters take their options
-from `OPTIONS`.
-"""
+"""The options of a decision, each spelt once for all who take them: `OPTIONS`."""
 
 import inspect
 import os
@@ -46,97 +42,86 @@ class Option(NamedTuple):
 _SHARE = Real(above=0, below=1)
 
 
+OPTIONS: Mapping[str, Option] = {
+    "expect": Option(
+        _Expected(),
+        None,
+        f"how many relevant results a list holds: {', '.join(EXPECT)}, or a number",
+    ),
+    "alpha": Option(_SHARE, None, "keep results whose p-value is at most this"),
+    "evalue": Option(
+        Real(above=0),
+        None,
+        "keep results that chance alone would put into the list at most this many times",
+    ),
+    "fdr": Option(
+        _SHARE,
+        None,
+        "keep as many results as possible, with at most this share of chance results expected "
+        "among them (Benjamini-Hochberg)",
+    ),
+    "min_surprise": Option(Real(0), None, "keep results whose surprise is at least this"),
+    "if_unsure": Option(
+        Text(("keep", "drop")),
+        "keep",
+        "what a rule does if it would keep nothing of fewer than 50 results, or of equal scores: "
+        "keep them all, because such a list cannot show that nothing stands out, or drop them",
+    ),
+    "transform": Option(
+        Text(TRANSFORMS),
+        "identity",
+        "scale on which the tail is fitted: identity, log, logit (for probabilities), or auto "
+        "(identity if it fits, otherwise whatever fits best)",
+    ),
+    "selection": Option(
+        Text(("greedy", "gof")),
+        "greedy",
+        "how the lower end of the window is found: greedy (the paper's search), or gof (raise the "
+        "threshold until the fit is acceptable)",
+    ),
+    "refit": Option(
+        Text(("window", "all")),
+        "window",
+        "what the final tail is fitted to: window (the scores that look irrelevant), or all "
+        "(everything from the threshold up)",
+    ),
+    "min_window": Option(Whole(3), 5, "smallest number of scores a window may have, 3 or more"),
+    "min_k": Option(Whole(), 0, "smallest number of results to keep"),
+    "max_k": Option(Either(Whole()), None, "largest number of results to keep"),
+}
+"""Every option of a decision but the truncator, by name."""
+
+
 class FitOptions(TypedDict, total=False):
     """How the tail of a list is fitted; see `paretocut.fit_tail`."""
 
-    transform: Annotated[
-        str,
-        Option(
-            Text(TRANSFORMS),
-            "identity",
-            "scale on which the tail is fitted: identity, log, logit (for probabilities), or auto "
-            "(identity if it fits, otherwise whatever fits best)",
-        ),
-    ]
-    selection: Annotated[
-        str,
-        Option(
-            Text(("greedy", "gof")),
-            "greedy",
-            "how the lower end of the window is found: greedy (the paper's search), or gof (raise "
-            "the threshold until the fit is acceptable)",
-        ),
-    ]
-    refit: Annotated[
-        str,
-        Option(
-            Text(("window", "all")),
-            "window",
-            "what the final tail is fitted to: window (the scores that look irrelevant), or "
-            "all (everything from the threshold up)",
-        ),
-    ]
-    min_window: Annotated[
-        int, Option(Whole(3), 5, "smallest number of scores a window may have, 3 or more")
-    ]
+    transform: Annotated[str, OPTIONS["transform"]]
+    selection: Annotated[str, OPTIONS["selection"]]
+    refit: Annotated[str, OPTIONS["refit"]]
+    min_window: Annotated[int, OPTIONS["min_window"]]
 
 
 class RuleOptions(TypedDict, total=False):
     """One rule on Surprise scores."""
 
-    alpha: Annotated[
-        float | None, Option(_SHARE, None, "keep results whose p-value is at most this")
-    ]
-    evalue: Annotated[
-        float | None,
-        Option(
-            Real(above=0),
-            None,
-            "keep results that chance alone would put into the list at most this many times",
-        ),
-    ]
-    fdr: Annotated[
-        float | None,
-        Option(
-            _SHARE,
-            None,
-            "keep as many results as possible, with at most this share of chance results expected "
-            "among them (Benjamini-Hochberg)",
-        ),
-    ]
-    min_surprise: Annotated[
-        float | None, Option(Real(0), None, "keep results whose surprise is at least this")
-    ]
-    if_unsure: Annotated[
-        str,
-        Option(
-            Text(("keep", "drop")),
-            "keep",
-            "what a rule does if it would keep nothing of fewer than 50 results, or of equal "
-            "scores: keep them all, because such a list cannot show that nothing stands out, or "
-            "drop them",
-        ),
-    ]
+    alpha: Annotated[float | None, OPTIONS["alpha"]]
+    evalue: Annotated[float | None, OPTIONS["evalue"]]
+    fdr: Annotated[float | None, OPTIONS["fdr"]]
+    min_surprise: Annotated[float | None, OPTIONS["min_surprise"]]
+    if_unsure: Annotated[str, OPTIONS["if_unsure"]]
 
 
 class Bounds(TypedDict, total=False):
     """Bounds on the number of results kept, whatever is decided."""
 
-    min_k: Annotated[int, Option(Whole(), 0, "smallest number of results to keep")]
-    max_k: Annotated[int | None, Option(Either(Whole()), None, "largest number of results to keep")]
+    min_k: Annotated[int, OPTIONS["min_k"]]
+    max_k: Annotated[int | None, OPTIONS["max_k"]]
 
 
 class PlainOptions(RuleOptions, FitOptions, Bounds, total=False):
     """Every option of a decision but the truncator."""
 
-    expect: Annotated[
-        str | float | None,
-        Option(
-            _Expected(),
-            None,
-            f"how many relevant results a list holds: {', '.join(EXPECT)}, or a number",
-        ),
-    ]
+    expect: Annotated[str | float | None, OPTIONS["expect"]]
 
 
 class DecisionOptions(PlainOptions, total=False):
@@ -157,12 +142,6 @@ def declared(*groups: type) -> dict[str, Option]:
 
 FITTING = declared(FitOptions)
 """The options of a fit."""
-OPTIONS: Mapping[str, Option] = {
-    "expect": get_args(PlainOptions.__annotations__["expect"])[1],
-    **declared(RuleOptions, FitOptions, Bounds),
-}
-"""Every option of a decision but the truncator, by name."""
-
 DECIDING = ("truncator", *(name for name in OPTIONS if name not in Bounds.__annotations__))
 """The options that say who decides and how, in contrast to bounds."""
 

@@ -14,7 +14,7 @@ import numpy as np
 from paretocut import metrics
 from paretocut.evaluation.verdict import Summary, verdict_of
 from paretocut.lists import BoolArray, FloatArray, IntArray
-from paretocut.metrics.curves import is_share
+from paretocut.metrics import is_share
 from paretocut.metrics.significance import bootstrap_interval, holm, sign_flip_test
 from paretocut.schema.drawn import Drawn
 from paretocut.schema.parameters import check_choice

@@ -9,9 +9,8 @@ from paretocut.lists import BoolArray, FloatArray, Ragged, RankedLists
 from paretocut.relevance.judged import Relevance, learn_from
 from paretocut.schema.parameters import check_int
 
-VISIT = 5
-"""Results of one list that are asked about in a row."""
-_ENOUGH = 50  # judgements before the plan looks where relevance is uncertain
+_VISIT = 5  # results of one list that are asked about in a row
+ENOUGH = 50  # judgements before the plan looks where relevance is uncertain
 
 
 def plan_judgements(
@@ -20,19 +19,15 @@ def plan_judgements(
     """Return which results to judge next, in order, as pairs of list and rank, both from 0.
 
     Stopping early is fine. The plan visits one list after another, those with the fewest judgements
-    first, otherwise in random order. A visit asks about five results of one list. Their log ranks
-    are spread evenly, so the first result, the third and the three hundredth all get their turn.
-    Once 50 results are judged, every other visit asks about results that are as likely relevant as
-    not.
+    first. A visit asks about five results, with evenly spread log ranks. Once 50 results are
+    judged, every other visit asks about results that are as likely relevant as not.
 
     Parameters
     ----------
     lists
         The lists. Judgements that they hold are taken into account and never asked for again.
-    budget
-        Number of results; fewer if the lists hold fewer.
-    seed
-        Of the random choices.
+    budget, seed
+        Number of results, and the seed of the random choices.
 
     Examples
     --------
@@ -53,7 +48,7 @@ def plan_judgements(
     return planned(lists.scores, judged, judged, budget, rng, known_relevance(lists))
 
 
-def known_relevance(lists: RankedLists, least: int = _ENOUGH) -> tuple[Ragged, Relevance] | None:
+def known_relevance(lists: RankedLists, least: int = ENOUGH) -> tuple[Ragged, Relevance] | None:
     """Return the lists on their scale and the model of their judgements; None if too few."""
     if lists.relevance is None or np.count_nonzero(lists.judged.values) < least:
         return None
@@ -73,7 +68,7 @@ def planned(
     Closed results are not asked about: judged ones, unsure ones, those of a skipped query.
     """
     free = ~closed
-    left, visits = scores.count(free), scores.count(judged) // VISIT
+    left, visits = scores.count(free), scores.count(judged) // _VISIT
     even = np.log((scores.ranks + 2) / (scores.ranks + 1))
     unsure = None
     if known is not None:
@@ -104,7 +99,7 @@ def _drawn(weight: FloatArray, free: BoolArray, rng: np.random.Generator) -> lis
     A fifth whose results are all taken gives its turn to the nearest free result.
     """
     reached = np.cumsum(weight)
-    points = (np.arange(VISIT) + rng.random(VISIT)) / VISIT * reached[-1]
+    points = (np.arange(_VISIT) + rng.random(_VISIT)) / _VISIT * reached[-1]
     open_ = free.copy()
     found: list[int] = []
     for place in np.searchsorted(reached, points, side="right").tolist():

@@ -1,4 +1,4 @@
-"""The answers of one judge, question by question: `judge` and the terminal share it."""
+"""Questions to a judge: `judge`, the session that it shares with the terminal, and `Reading`."""
 
 from __future__ import annotations
 
@@ -6,31 +6,29 @@ import hashlib
 import json
 import math
 import os
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 
 from paretocut.callbacks.journal import Journal, stamp
+from paretocut.callbacks.waiting import waiting
 from paretocut.decisions.wording import rounded
 from paretocut.errors import DataFormatError, InvalidParameterError
-from paretocut.judging.plan import known_relevance, planned
-from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
-from paretocut.relevance.judged import Relevance, learn_from
+from paretocut.judging.plan import ENOUGH, known_relevance, planned
+from paretocut.lists import IntArray, Ragged, RankedLists
+from paretocut.relevance.judged import Relevance
 from paretocut.schema.kinds import Either, Real, Whole
-from paretocut.schema.parameters import check, check_int, check_real
+from paretocut.schema.parameters import check, check_int
 
 _ROUND = 50  # results that are planned at once
 _POOL = 500  # lists that are asked about at most
 _SAMPLE = 50  # lists that the expected loss is computed on
 _CHECK = 10  # answers between two checks of the expected loss
-_FIRST = 50  # answers before the first check
 _HIGHEST = 1e9  # grade
-_APART = 10  # answers between a question and its repetition
 _TOLERANCE = Either(Real(0))
-# Error rates that a judge may have: relevant results missed, irrelevant ones called relevant.
-_MISSED = np.array([0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4])
-_FALSE = np.array([0.001, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.065, 0.08, 0.1, 0.15, 0.2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,46 +41,12 @@ class Question:
         Which list, and which of its results, from 0.
     query_id, doc_id
         Their names; ``doc_id`` is None in lists without document ids.
-    repeated
-        Whether it was asked before, to see how often the answers agree.
     """
 
     list_index: int
     rank: int
     query_id: str
     doc_id: str | None
-    repeated: bool = False
-
-
-_Pair: TypeAlias = tuple[int, int]  # a list and a rank
-
-
-class _Pool(NamedTuple):
-    """The lists that are asked about, their numbers, and the places of their results."""
-
-    lists: RankedLists
-    numbers: IntArray
-    places: IntArray
-
-
-@dataclass
-class _State:
-    """State after the events so far; an undo builds it again."""
-
-    grades: FloatArray
-    closed: BoolArray
-    asked_about: BoolArray  # lists
-    queue: list[_Pair] = field(default_factory=list)
-    asked: list[_Pair] = field(default_factory=list)
-    pairs: dict[_Pair, tuple[float, float]] = field(default_factory=dict)
-    skipped: set[int] = field(default_factory=set)
-    rounds: int = 0
-    answers: int = 0
-    pool: _Pool | None = None  # computed when asked for, until another list is asked about
-    # Computed when asked for, until the next event.
-    pending: tuple[_Pair | None, bool] | None = None
-    model: tuple[Ragged, Relevance] | None = None
-    loss: float | None = None
 
 
 class JudgingSession:
@@ -90,7 +54,7 @@ class JudgingSession:
 
     Parameters
     ----------
-    lists, budget, path, repeats, tolerance, seed
+    lists, budget, path, tolerance, seed
         As for `paretocut.judge`; lists without document ids are allowed here.
     reviewer
         Who answers; the file names them beside every answer.
@@ -101,6 +65,8 @@ class JudgingSession:
     ----------
     stopped
         Why there is no next question; None while there is one.
+    answers
+        How many were given so far, including unsure ones.
 
     Examples
     --------
@@ -118,7 +84,6 @@ class JudgingSession:
         budget: int = 200,
         *,
         path: str | os.PathLike[str] | None = None,
-        repeats: float = 0.0,
         tolerance: float | None = None,
         seed: int = 0,
         reviewer: str | None = None,
@@ -130,13 +95,11 @@ class JudgingSession:
             )
         self.budget = check_int(budget, who="judge", name="budget")
         self.seed = check_int(seed, who="judge", name="seed")
-        self.repeats = check_real(repeats, who="judge", name="repeats", low=0, high=1, closed="low")
         self.tolerance = check(_TOLERANCE, tolerance, who="judge", name="tolerance")
         self.stopped: str | None = None
         self._all = lists
-        self._events: list[dict[str, Any]] = []
-        self._state = self._new_state()
-        head: dict[str, Any] = {"seed": self.seed, "repeats": self.repeats}
+        self._begin()
+        head: dict[str, Any] = {"seed": self.seed}
         if path is not None:
             head = {"lists": _fingerprint(lists), **head, **({"rule": rule} if rule else {})}
         self._reviewer = reviewer
@@ -149,15 +112,36 @@ class JudgingSession:
             except (KeyError, TypeError, ValueError, IndexError) as error:
                 raise DataFormatError(str(path), number, f"not a judgement: {error}") from None
 
+    def _begin(self) -> None:
+        """Set everything to what it was before the first event."""
+        scores, given = self._all.scores, self._all.relevance
+        self._grades = np.full(scores.values.size, np.nan)
+        if given is not None:
+            yes = self._grade(True) if given.values.dtype == np.bool_ else 1.0
+            self._grades = given.values.astype(np.float64) * yes
+        self._closed = ~np.isnan(self._grades)
+        # All lists are asked about, or some where there are very many: judged ones first.
+        drawn = np.random.default_rng([self.seed, 0]).permutation(len(self._all))
+        self._asked_about = scores.count(self._closed) > 0
+        first = np.argsort(~self._asked_about[drawn], kind="stable")[:_POOL]
+        self._asked_about[drawn[first]] = True
+        self._events: list[dict[str, Any]] = []
+        self._queue: list[tuple[int, int]] = []  # lists and ranks
+        self._rounds = self.answers = 0
+        # Computed when asked for: until another list is asked about, or until the next event.
+        self._asked: tuple[RankedLists, IntArray, IntArray] | None = None
+        self._model: tuple[Ragged, Relevance] | None = None
+        self._loss: float | None = None
+
     def next(self) -> Question | None:
         """Return the question to ask, the same until it is answered; None when there are enough."""
-        pair, repeated = self._next()
-        self.stopped = self._enough(pair)
+        self._plan()
+        self.stopped = self._enough()
         if self.stopped is not None:
             return None
-        assert pair is not None
+        pair = self._queue[0]
         names = self._names(*pair)
-        return Question(*pair, names["query"], names["doc"], repeated)
+        return Question(*pair, names["query"], names["doc"])
 
     def answer(self, value: bool | float | None) -> None:
         """Take the answer to the question of `next`.
@@ -173,18 +157,15 @@ class JudgingSession:
             raise InvalidParameterError(
                 f"answer must follow a question, got {value!r} after the last one", who="judge"
             )
-        event = self._event(question.list_index, question.rank, value)
-        self._add(event | {"repeated": True} if question.repeated else event)
+        self.judge(question.list_index, question.rank, value)
 
     def judge(self, list_index: int, rank: int, value: bool | float | None) -> None:
         """Take a judgement that was not asked for, or a new one in place of an old one.
 
         Parameters
         ----------
-        list_index, rank
-            Which list, and which of its results, from 0.
-        value
-            As for `answer`.
+        list_index, rank, value
+            Which list, and which of its results, from 0; the value as for `answer`.
         """
         self._add(self._event(list_index, rank, value))
 
@@ -206,20 +187,9 @@ class JudgingSession:
         return self.next()
 
     @property
-    def answers(self) -> int:
-        """Answers so far, including unsure ones and those to repeated questions."""
-        return self._state.answers
-
-    @property
     def lists(self) -> RankedLists:
         """The lists with all judgements so far; NaN where there is none."""
-        return self._all.with_relevance(self._all.scores.with_values(self._state.grades.copy()))
-
-    @property
-    def relevance(self) -> Relevance | None:
-        """The model of relevance so far; None before the first judgement."""
-        found = self._known()
-        return None if found is None else found[1]
+        return self._all.with_relevance(self._all.scores.with_values(self._grades.copy()))
 
     @property
     def loss(self) -> float | None:
@@ -228,91 +198,40 @@ class JudgingSession:
         They are compared with cuts that know the mean number of relevant results exactly.
         """
         found = self._known()
-        if found is not None and self._state.loss is None:
+        if found is not None and self._loss is None:
             merit, model = found
-            some = merit.take(np.flatnonzero(merit.filled)[:_SAMPLE])
-            self._state.loss = model.loss(some)
-        return self._state.loss
-
-    @property
-    def errors(self) -> tuple[float, float] | None:
-        """Shares of relevant results missed and of irrelevant ones called relevant.
-
-        They are estimated from questions that were asked twice, for
-        ``Consensus(judge_errors=...)``; None without any. Twenty pairs say little, so both shares
-        are pulled towards likely values. A judge who always makes the same errors goes unnoticed.
-        """
-        pairs, found = self._known_pairs(), self._known()
-        if not pairs or found is None:
-            return None
-        merit, model = found
-        numbers = self._pool.numbers
-        at = [merit.offsets[np.searchsorted(numbers, i)] + rank for i, rank in pairs]
-        yes = np.array(list(pairs.values())).sum(axis=1)
-        rates = _rates(model.probabilities(merit).values[at], yes)
-        for _ in range(3):  # how likely results are relevant depends on the errors in turn
-            _, _, model = learn_from(self._judged_pool(), errors=rates)
-            rates = _rates(model.probabilities(merit).values[at], yes)
-        return rates
+            self._loss = model.loss(merit.take(np.flatnonzero(merit.filled)[:_SAMPLE]))
+        return self._loss
 
     def summary(self) -> str:
         """Return one line on the model so far."""
-        grades, model = self._state.grades[self._pool.places], self.relevance
-        if model is None:
+        found = self._known()
+        if found is None:
             return "nothing judged yet"
+        grades, model = self._grades[self._pool[2]], found[1]
         known = np.count_nonzero(~np.isnan(grades))
         yes = np.count_nonzero(grades >= self._all.min_grade)
         low, high = model.interval
-        line = (
+        return (
             f"{known} judged, {yes} relevant: about {rounded(model.number)} relevant results per "
             f"list (95 %: {rounded(low)} to {rounded(high)}), loss of F1 at most {self.loss:.3f}"
         )
-        pairs = self._known_pairs()
-        if pairs:
-            same = sum(first == second for first, second in pairs.values())
-            line += f", {same} of {len(pairs)} repeated answers agree"
-        return line
-
-    def _asked_about(self) -> BoolArray:
-        """Return which lists are asked about: all, or some where there are very many."""
-        count = len(self._all)
-        known = np.zeros(count, dtype=bool)
-        if self._all.relevance is not None:
-            known = self._all.scores.count(self._all.judged.values) > 0
-        drawn = np.random.default_rng([self.seed, 0]).permutation(count)
-        first = drawn[np.argsort(~known[drawn], kind="stable")]
-        known[first[:_POOL]] = True
-        return known
 
     @property
-    def _pool(self) -> _Pool:
-        if self._state.pool is None:
-            numbers = np.flatnonzero(self._state.asked_about)
+    def _pool(self) -> tuple[RankedLists, IntArray, IntArray]:
+        """The lists that are asked about, their numbers, and the places of their results."""
+        if self._asked is None:
+            numbers = np.flatnonzero(self._asked_about)
             places = self._all.scores.places(numbers).values
-            self._state.pool = _Pool(self._all[numbers], numbers, places)
-        return self._state.pool
+            self._asked = self._all[numbers], numbers, places
+        return self._asked
 
-    def _judged_pool(self) -> RankedLists:
-        """Return the lists that are asked about, with the judgements so far."""
-        lists, _, places = self._pool
-        return lists.with_relevance(lists.scores.with_values(self._state.grades[places]))
-
-    def _known_pairs(self) -> dict[_Pair, tuple[bool, bool]]:
-        """Return both answers, relevant or not, to each question that was answered twice."""
-        least = self._all.min_grade
-        return {
-            pair: (first >= least, second >= least)
-            for pair, (first, second) in self._state.pairs.items()
-            if not math.isnan(second)
-        }
-
-    def _new_state(self) -> _State:
-        grades = np.full(self._all.scores.values.size, np.nan)
-        if self._all.relevance is not None:
-            given = self._all.relevance.values
-            yes = self._grade(True) if given.dtype == np.bool_ else 1.0
-            grades = given.astype(np.float64) * yes
-        return _State(grades, ~np.isnan(grades), self._asked_about())
+    def _known(self) -> tuple[Ragged, Relevance] | None:
+        if self._model is None:
+            lists, _, places = self._pool
+            grades = lists.scores.with_values(self._grades[places])
+            self._model = known_relevance(lists.with_relevance(grades), 1)
+        return self._model
 
     def _names(self, i: int, rank: int) -> dict[str, Any]:
         docs = self._all.doc_ids
@@ -349,84 +268,50 @@ class JudgingSession:
     def _take(self, event: dict[str, Any]) -> None:
         """Apply one event to the state."""
         if "undo" in event:
-            self._replay(self._events[:-1])
+            events = self._events[:-1]
+            self._begin()
+            for earlier in events:
+                self._take(earlier)
             return
-        state, i, offsets = self._state, event["list"], self._all.scores.offsets
-        self._next()  # the plan must be where it was when the answer was given
-        if not state.asked_about[i]:
-            state.asked_about[i], state.pool = True, None  # from now on it is
-        state.pending = state.model = state.loss = None
+        self._plan()  # it must be where it was when the answer was given
+        i, offsets = event["list"], self._all.scores.offsets
+        if not self._asked_about[i]:
+            self._asked_about[i], self._asked = True, None  # from now on it is
+        self._model = self._loss = None
         if "skip" in event:
-            state.skipped.add(i)
-            state.closed[offsets[i] : offsets[i + 1]] = True
-            state.queue = [pair for pair in state.queue if pair[0] != i]
+            self._closed[offsets[i] : offsets[i + 1]] = True
+            self._queue = [pair for pair in self._queue if pair[0] != i]
         else:
             rank, at = event["rank"], offsets[i] + event["rank"]
-            value = math.nan if event["answer"] is None else float(event["answer"])
-            if event.get("repeated"):
-                state.pairs[i, rank] = (float(state.grades[at]), value)
-            else:
-                state.grades[at] = value
-                state.closed[at] = True
-                state.asked.append((i, rank))
-                state.queue = [pair for pair in state.queue if pair != (i, rank)]
-            state.answers += 1
+            self._grades[at] = math.nan if event["answer"] is None else float(event["answer"])
+            self._closed[at] = True
+            self._queue = [pair for pair in self._queue if pair != (i, rank)]
+            self.answers += 1
         self._events.append(event)
 
-    def _replay(self, events: list[dict[str, Any]]) -> None:
-        self._events, self._state = [], self._new_state()
-        for event in events:
-            self._take(event)
+    def _plan(self) -> None:
+        """Plan the next round of questions, if none is left of the last one."""
+        if self._queue:
+            return
+        lists, numbers, places = self._pool
+        judged, closed = ~np.isnan(self._grades[places]), self._closed[places]
+        if closed.all():
+            return
+        rng = np.random.default_rng([self.seed, 1, self._rounds])
+        enough = self._rounds and np.count_nonzero(judged) >= ENOUGH
+        known = self._known() if enough else None
+        plan = planned(lists.scores, judged, closed, _ROUND, rng, known)
+        self._queue = [(int(numbers[i]), rank) for i, rank in plan]
+        self._rounds += 1
 
-    def _next(self) -> tuple[_Pair | None, bool]:
-        """Return the next pair of list and rank, and whether it is a repetition."""
-        state = self._state
-        if state.pending is None:
-            again = self._repetition()
-            if again is None and not state.queue:
-                rng = np.random.default_rng([self.seed, 1, state.rounds])
-                lists, numbers, places = self._pool
-                judged, closed = ~np.isnan(state.grades[places]), state.closed[places]
-                enough = state.rounds and np.count_nonzero(judged) >= _FIRST
-                known = self._known() if enough and not closed.all() else None
-                plan = planned(lists.scores, judged, closed, _ROUND, rng, known)
-                state.queue = [(int(numbers[i]), rank) for i, rank in plan]
-                state.rounds += 1
-            first = state.queue[0] if state.queue else None
-            state.pending = (first, False) if again is None else (again, True)
-        return state.pending
-
-    def _repetition(self) -> _Pair | None:
-        """Return the result to ask about a second time now, or None."""
-        state = self._state
-        due = math.floor((state.answers + 1) * self.repeats)
-        if due <= len(state.pairs) or len(state.asked) <= _APART:
-            return None
-        grades, offsets = state.grades, self._all.scores.offsets
-        old = [
-            (i, rank)
-            for i, rank in state.asked[:-_APART]
-            if (i, rank) not in state.pairs
-            and i not in state.skipped
-            and not np.isnan(grades[offsets[i] + rank])
-        ]
-        if not old:
-            return None
-        return old[np.random.default_rng([self.seed, 2, state.answers]).integers(len(old))]
-
-    def _known(self) -> tuple[Ragged, Relevance] | None:
-        if self._state.model is None:
-            self._state.model = known_relevance(self._judged_pool(), 1)
-        return self._state.model
-
-    def _enough(self, pair: _Pair | None) -> str | None:
-        """Return why to stop, or None; ``pair`` is the next question."""
+    def _enough(self) -> str | None:
+        """Return why to stop, or None."""
         answers = self.answers
         if answers >= self.budget:
             return f"{self.budget} answers were given"
-        if pair is None:
+        if not self._queue:
             return "there is no result left to ask about"
-        if self.tolerance is not None and answers >= _FIRST and not answers % _CHECK:
+        if self.tolerance is not None and answers >= ENOUGH and not answers % _CHECK:
             loss = self.loss
             if loss is not None and loss <= self.tolerance:
                 return (
@@ -454,6 +339,164 @@ class JudgingSession:
         return grade
 
 
+def judge(
+    lists: RankedLists,
+    ask: Callable[[str, str], Any],
+    budget: int = 200,
+    *,
+    texts: Mapping[str, str] | None = None,
+    queries: Mapping[str, str] | None = None,
+    path: str | os.PathLike[str] | None = None,
+    tolerance: float | None = None,
+    progress: bool | None = None,
+    seed: int = 0,
+) -> RankedLists:
+    """Return the lists with a judge's answers about some results; all others stay unknown (NaN).
+
+    ``Consensus().fit`` learns from such lists. `plan_judgements` says which questions are asked.
+
+    Parameters
+    ----------
+    lists
+        Lists with document ids. Judgements that they hold are kept and not asked for again.
+    ask
+        The judge: a person, a language model, a click log. It takes query and document; it
+        returns True or False, a grade, or None if unsure. It may be asynchronous.
+    budget
+        Number of answers to collect, including those of earlier runs in the file.
+    texts, queries
+        Texts of the documents and of the queries, by id; ``ask`` gets them instead of the ids.
+    path
+        File in which each answer is saved at once. A second call with the same lists and ``seed``
+        continues where the first one stopped.
+    tolerance
+        Stop when the cuts lose at most this much F1, with 95 % confidence; None asks for the
+        whole budget.
+    progress
+        Whether to show progress on standard error, and at the end why it stopped; None does so on a
+        terminal.
+    seed
+        Of the plan.
+
+    Examples
+    --------
+    >>> lists = RankedLists([[0.9, 0.5, 0.1], [0.8, 0.3]], doc_ids=[["a", "b", "c"], ["d", "e"]])
+    >>> judge(lists, lambda query, doc: doc in "ad", budget=4)
+    RankedLists(2 lists, 5 results, 4 judged)
+    """
+    if not callable(ask):
+        raise InvalidParameterError(f"ask must be a function, got {ask!r}", who="judge")
+    session = JudgingSession(lists, budget, path=path, tolerance=tolerance, seed=seed)
+    if lists.doc_ids is None:
+        raise InvalidParameterError("lists must have doc_ids to ask about, got none", who="judge")
+    shown = sys.stderr.isatty() if progress is None else progress
+    with waiting() as wait:
+        while (question := session.next()) is not None:
+            assert question.doc_id is not None
+            query = _text(queries, question.query_id, "queries")
+            session.answer(wait(ask(query, _text(texts, question.doc_id, "texts"))))
+            if shown:
+                sys.stderr.write(f"\rjudge: {session.answers} of {budget} answers")
+                sys.stderr.flush()
+    if shown:
+        sys.stderr.write(f"\njudge: {session.stopped}; {session.summary()}\n")
+    return session.lists
+
+
+class StoppingRule(Protocol):
+    """The part of a rule of `paretocut.stopping` that reading needs."""
+
+    def review(self, *, total: int) -> Any: ...
+
+
+class Reading:
+    """Every list read from the top, until a stopping rule says stop; asks as a session does.
+
+    The session keeps the answers, so that a second call goes on where the first one stopped.
+    """
+
+    def __init__(self, session: JudgingSession, rule: StoppingRule) -> None:
+        self.session, self.rule = session, rule
+        self.stopped: str | None = None
+        self._last: int | None = None  # list that was read last
+        self._begin()
+
+    def next(self) -> Question | None:
+        """Return the next document to read; None when every list may be left."""
+        self.stopped = None
+        for i, review in self._reviews.items():
+            for document in review.to_read():
+                self._present = i
+                docs = self._lists.doc_ids
+                name = None if docs is None else str(docs[i][document])
+                return Question(i, document, str(self._lists.query_ids[i]), name)
+        self.stopped = "every list may be left"
+        return None
+
+    def answer(self, value: bool | float | None) -> None:
+        """Take the answer to the question of `next`."""
+        question = self.next()
+        if value is None or question is None:
+            raise InvalidParameterError(
+                f"an answer must be relevant or not where a rule says stop, got {value!r}",
+                who="judge",
+            )
+        self.session.judge(question.list_index, question.rank, value)
+        relevant = value if isinstance(value, bool) else value >= self._lists.min_grade
+        self._reviews[self._present].add(relevant, question.rank)
+        self._last = self._present
+
+    def undo(self) -> None:
+        """Take back the last answer."""
+        self.session.undo()
+        self._begin()
+
+    @property
+    def answers(self) -> int:
+        """Documents of the present list that were read."""
+        return int(self._reviews[self._present].state.read)
+
+    @property
+    def budget(self) -> int:
+        """Documents of the present list."""
+        return int(self._reviews[self._present].total)
+
+    def summary(self) -> str:
+        """Return the state of the list that was read last."""
+        return "nothing judged yet" if self._last is None else self._said(self._last)
+
+    def summaries(self) -> list[str]:
+        """Return the state of every list that was begun."""
+        return [self._said(i) for i, review in self._reviews.items() if review.state.read]
+
+    def _said(self, i: int) -> str:
+        state = self._reviews[i].state
+        return " ".join([f"{self._lists.query_ids[i]}: {state}", *state.warnings])
+
+    def _begin(self) -> None:
+        """Replay the judgements so far."""
+        self._lists = self.session.lists
+        assert self._lists.relevance is not None
+        self._reviews: dict[int, Any] = {}
+        self._last = None
+        for i in np.flatnonzero(self._lists.scores.lengths).tolist():
+            grades = self._lists.relevance[i]
+            self._reviews[i] = self.rule.review(total=grades.size)
+            for document in np.flatnonzero(~np.isnan(grades)).tolist():
+                self._reviews[i].add(bool(self._lists.is_relevant(grades[document])), document)
+                self._last = i
+
+
+def _text(texts: Mapping[str, str] | None, name: str, argument: str) -> str:
+    if texts is None:
+        return name
+    if name not in texts:
+        raise InvalidParameterError(
+            f"{argument} must hold every id that is asked about, got none for {name!r}", who="judge"
+        )
+    return texts[name]
+
+
 def _fingerprint(lists: RankedLists) -> str:
     """Return a digest of the names of queries and documents; without these, of the scores."""
     digest = hashlib.sha256(json.dumps(lists.query_ids.tolist()).encode())
@@ -463,18 +506,3 @@ def _fingerprint(lists: RankedLists) -> str:
     else:
         digest.update(json.dumps(lists.doc_ids.values.tolist()).encode())
     return digest.hexdigest()
-
-
-def _rates(chances: FloatArray, yes: IntArray) -> tuple[float, float]:
-    """Return the error rates of a judge, from results that were asked about twice.
-
-    `chances` say how likely each is relevant, `yes` how often it was called so.
-    """
-    likely = -_FALSE[:, None] / 0.05 - 0.5 * (_MISSED / 0.15) ** 2
-    for chance, ones in zip(chances.tolist(), yes.tolist(), strict=True):
-        hit = (1 - _MISSED) ** ones * _MISSED ** (2 - ones)
-        noise = _FALSE[:, None] ** ones * (1 - _FALSE[:, None]) ** (2 - ones)
-        likely += np.log(chance * hit + (1 - chance) * noise)
-    weight = np.exp(likely - likely.max())
-    weight /= weight.sum()
-    return float(weight.sum(axis=0) @ _MISSED), float(weight.sum(axis=1) @ _FALSE)

@@ -15,8 +15,7 @@ import numpy as np
 from paretocut.decisions import Cut
 from paretocut.lists import FloatArray, IntArray, Ragged, RankedList
 from paretocut.tail import SurpriseFit
-from paretocut.tail.gpd import gpd_survival
-from paretocut.tail.transforms import apply
+from paretocut.tail.gpd import apply, gpd_survival
 
 
 @dataclass(frozen=True)

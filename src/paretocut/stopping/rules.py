@@ -1,14 +1,12 @@
-"""Rules that read down a ranking: by a run without a find, or as earlier reviews needed it."""
+"""The rules: by a run without a find, as earlier reviews needed it, or by a random sample."""
 
 from __future__ import annotations
 
 import math
 import os
-from abc import abstractmethod
-from bisect import bisect_left
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from functools import cache, partial
+from functools import cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,114 +14,28 @@ from numpy.typing import ArrayLike
 
 from paretocut.decisions.wording import percent
 from paretocut.errors import InvalidParameterError, InvalidScoresError
-from paretocut.lists import IntArray, RankedLists
+from paretocut.lists import IntArray
 from paretocut.lists.copies import check_groups
+from paretocut.metrics.significance import exact_interval
 from paretocut.schema.files import register, save_model, shipped
 from paretocut.schema.kinds import Items, Kind, Real, Whole, checked
-from paretocut.stopping.review import PROBABILITY, RECALL, Recall, Review, Rule, as_finds
-from paretocut.stopping.runs import long_enough, most_relevant
-from paretocut.stopping.urns import fatal_miss, least_pvalue, most_missed, needed
+from paretocut.stopping.review import PROBABILITY, RECALL, UNKNOWN, Recall, Review, Rule, as_finds
+from paretocut.stopping.urns import fatal_miss, least_pvalue, long_enough, needed
 
+_SAMPLE_INTERVAL = 0.9  # confidence of the interval of the recall
 _HAIR = 1e-9  # p-values that should equal the level may be a little lower
-# Levels at which the number of unread relevant documents is right in 95, about 50 and 3 % of
-# cases, on the shared reviews from 5 to 90 % of the reading: `make stop` measures them.
-_INTERVAL, _BEST_GUESS = (0.2, 0.99), 0.8
 # `Quantile` tests for this share of the loss allowed. The least p-value of many urns is lower than
 # that of few, so large reviews would stop too early; a stricter test holds them back.
 _LOSS_TESTED = 0.5
-_RATE = 10  # finds that the present rate is taken from
-
-
-class RankedRule(Rule):
-    """A rule that reads down the ranking; between two finds it only comes closer to a stop."""
-
-    recall: float
-    confidence: float = 0.95
-
-    @abstractmethod
-    def stops(self, finds: IntArray, read: int, total: int) -> bool:
-        """Return whether it stops after ``read`` of ``total``, with ``finds`` at these places."""
-
-    def replay(self, relevances: ArrayLike) -> int:
-        """Return the number of documents read before the rule stops."""
-        return self.first_stop(*as_finds(relevances, type(self).__name__))
-
-    def review(self, *, total: int) -> Review:
-        """Return a running review, whose state says whether to stop."""
-        return _RankedReview(self, total)
-
-    def first_stop(self, finds: IntArray, total: int, *, known: int = 1) -> int:
-        """Return the number of ``total`` read at the stop, looking from the ``known``-th find on.
-
-        It is enough to look right before each of the ``finds``.
-        """
-        for found in range(known, len(finds) + 1):
-            so_far = finds[:found]
-            end = int(finds[found]) if found < len(finds) else total
-            if self.stops(so_far, end, total):
-                gap = range(int(finds[found - 1]) + 1, end)
-                stops = partial(self.stops, so_far, total=total)
-                return gap.start + bisect_left(gap, True, key=stops)
-        return total
-
-
-class _RankedReview(Review):
-    rule: RankedRule
-
-    def _stops(self) -> bool:
-        read = len(self._judged)
-        if read == self.total or not self._finds:
-            return read == self.total
-        return self.rule.stops(self._places, read, self.total)
-
-    def _recall(self) -> Recall:
-        found, read, places = len(self._finds), len(self._judged), self._places
-        if not found:
-            return Recall()
-
-        def at(level: float) -> float:
-            return found / (found + most_missed(places, read, self.total, level))
-
-        doubt = 1 - self.rule.confidence
-        lower = found / most_relevant(places, read, self.total, self.rule.recall, doubt)
-        low, guess, high = at(_INTERVAL[0]), at(_BEST_GUESS), at(_INTERVAL[1])
-        return Recall(lower, max(guess, lower), (low, max(high, lower)))
-
-    def _ahead(self) -> tuple[int, int]:
-        read, recent = len(self._judged), self._finds[-_RATE:]
-        if not recent:
-            return self.total - read, self.total - read
-        start = self._finds[-_RATE - 1] + 1 if len(self._finds) > _RATE else 0
-        every = max(round((read - start) / len(recent)), 1)
-        steady = np.concatenate([self._places, np.arange(read + every - 1, self.total, every)])
-        without, rated = (
-            self.rule.first_stop(finds, self.total, known=known)
-            for finds, known in ((self._places, len(self._finds)), (steady, self._gap(steady)))
-        )
-        return without - read, rated - read
-
-    def _gap(self, finds: IntArray) -> int:
-        """Return the finds after which the rule stops, if each brings the stop closer."""
-
-        def stops(found: int) -> bool:
-            return self.rule.stops(finds[:found], int(finds[found]), self.total)
-
-        known = range(len(self._finds), len(finds))
-        return known.start + bisect_left(known, True, key=stops)
-
-    @property
-    def _places(self) -> IntArray:
-        return np.array(self._finds, dtype=np.int64)
 
 
 @dataclass(frozen=True)
-class Certificate(RankedRule):
+class Certificate(Rule):
     """Stop after a run of irrelevant documents that is too long for a review short of the recall.
 
     It needs a ranking that is at least as good as a random order: each document read is relevant
     at least as often as one drawn from the unread ones. Then the promise holds, however often you
-    look and however you reorder the rest. On 58 rankings of 43 finished reviews it read 73, 84 and
-    91 % of the documents for a recall of 0.8, 0.9 and 0.95.
+    look and however you reorder the rest.
 
     Parameters
     ----------
@@ -132,24 +44,11 @@ class Certificate(RankedRule):
     confidence
         Confidence that the recall is reached when the rule stops.
 
-    Notes
-    -----
-    After a find, N documents are unread. Let m be the fewest relevant documents among them that put
-    the recall below the target. The rule stops after n irrelevant documents in a row, when drawing
-    n of N documents misses all m with a probability of at most ``z ** m``, where ``z ** m = 0.9 *
-    (1 - confidence) * (1 - z)``. Summed over all finds at which it could stop too early, these
-    probabilities stay below ``0.9 * (1 - confidence)``; the last tenth of the doubt is kept for the
-    lower bound along the way. The head of ``stopping/runs.py`` has the proof.
-
-    A ranking worse than random breaks the promise: one with a group of relevant documents at its
-    very end, for example. `Target` holds for any ranking.
-
     References
     ----------
-    The idea of testing the documents since some point as a draw from an urn: M. W. Callaghan, F.
-    Mueller-Hansen, "Statistical stopping criteria for automated screening in systematic reviews",
-    Systematic Reviews 9, 2020. Their test takes the best of many urns at each look. In a random
-    order it stops too early in up to half of the reviews, so this rule does not use it.
+    M. W. Callaghan, F. Mueller-Hansen, "Statistical stopping criteria for automated screening in
+    systematic reviews", Systematic Reviews 9, 2020. Their test takes the best of many urns at each
+    look, and stops too early in up to half of the reviews in a random order; this one does not.
 
     Examples
     --------
@@ -163,14 +62,11 @@ class Certificate(RankedRule):
     parameters: ClassVar[Mapping[str, Kind]] = {"recall": RECALL, "confidence": PROBABILITY}
 
     def stops(self, finds: IntArray, read: int, total: int) -> bool:
-        """Return whether the run of ``read`` documents since the last of ``finds`` is long enough.
-
-        It depends on how many of the ``total`` were unread at that find.
-        """
+        """Return whether the last run is long enough; see `Rule.stops`."""
         return long_enough(finds, read, total, self.recall, 1 - self.confidence)
 
     def promise(self) -> str:
-        """Return the promise in a sentence."""
+        """Return what the rule promises, in a sentence."""
         return (
             f"With {percent(self.confidence, exact=True)} confidence at least "
             f"{percent(self.recall, exact=True)} of the relevant documents were found, if the "
@@ -180,25 +76,14 @@ class Certificate(RankedRule):
 
 @dataclass(frozen=True)
 class Earlier:
-    """What was learned from finished reviews.
+    """What was learned from finished reviews."""
 
-    Attributes
-    ----------
-    least
-        For each review (or group of reviews), the least p-value before the recall was reached;
-        rising.
-    totals, shares, depths
-        The smallest and the largest number of documents, share of relevant ones, and mean depth of
-        the finds up to the recall, as a share of the list.
-    copies
-        Reviews that were left out because an equal one was there.
-    """
-
-    least: list[float]
-    totals: list[int]
-    shares: list[float]
-    depths: list[float]
-    copies: int = 0
+    least: list[float]  # p-values before the recall was reached, one per review or group; rising
+    # The smallest and the largest of the reviews.
+    totals: list[int]  # documents
+    shares: list[float]  # of relevant ones
+    depths: list[float]  # mean depth of the finds up to the recall, as a share of the list
+    copies: int = 0  # reviews that were left out because an equal one was there
 
     @classmethod
     def of(
@@ -209,9 +94,8 @@ class Earlier:
         seen: set[tuple[int, bytes]] = set()
         facts: list[tuple[int, float, float]] = []
         given = [as_finds(relevances, "Quantile") for relevances in reviews]
-        names = range(len(given))
-        if groups is not None:
-            names = check_groups(groups, len(given), "Quantile").tolist()
+        some = range(len(given)) if groups is None else groups
+        names = check_groups(some, len(given), "Quantile").tolist()
         for i, (finds, total) in enumerate(given):
             if not finds.size:
                 raise InvalidScoresError(
@@ -252,12 +136,13 @@ def learned() -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Quantile(RankedRule):
-    """Stop where earlier reviews had found enough.
+class Quantile(Rule):
+    """Stop where earlier reviews had found enough: fewer documents than `Certificate` needs.
 
-    `Certificate` is cautious, because most rankings are far better than chance. This rule stops at
-    the p-value of an urn test whose level is a conformal quantile of what finished reviews would
-    have needed, so that at least a share ``reliability`` of similar reviews reaches the recall.
+    It stops at the p-value of an urn test whose level is a conformal quantile of what finished
+    reviews would have needed, so that a share ``reliability`` of similar ones reaches the recall. A
+    single review may fall short. One unlike the earlier ones in length, share of relevant
+    documents or depth of the finds gets a warning: the promise does not cover it.
 
     Parameters
     ----------
@@ -271,19 +156,6 @@ class Quantile(RankedRule):
     ----------
     earlier_
         Learned by `fit`; None before, when the shipped levels are used.
-
-    Notes
-    -----
-    The promise is about reviews like the earlier ones, with rankings as good as theirs, and about
-    all of them together: a single review may fall short. A review that is longer or shorter than
-    all earlier ones, richer or poorer in relevant documents, or whose finds lie deeper in the
-    list, gets a warning while it is read: the promise does not cover it. That of `Certificate`
-    does.
-
-    Earlier reviews must be independent of each other. Copies, with the same relevance in the same
-    order, count once; ``earlier_.copies`` says how many were left out. Reviews that belong
-    together, such as two rankings of one collection, are named by ``groups``: a group counts once,
-    by the review of it that needed most, and the promise is then about groups.
 
     Examples
     --------
@@ -302,30 +174,20 @@ class Quantile(RankedRule):
     earlier_: Earlier | None = field(default=None, init=False, repr=False)
 
     def fit(
-        self,
-        earlier_reviews: RankedLists | Iterable[ArrayLike],
-        *,
-        groups: Iterable[Hashable] | None = None,
+        self, earlier_reviews: Iterable[ArrayLike], *, groups: Iterable[Hashable] | None = None
     ) -> Self:
         """Return the rule itself, with its level learned from finished reviews.
 
         Parameters
         ----------
         earlier_reviews
-            For each review, True or False for each of its documents in the order of reading; or
-            `paretocut.RankedLists` with a judgement of every document.
+            For each review, True or False for each of its documents in the order of reading. Copies
+            count once; ``earlier_.copies`` says how many were left out.
         groups
-            For each review, the group that it belongs to. By default each is independent.
+            For each review, the group that it belongs to, such as two rankings of one collection.
+            A group counts once, by the review of it that needed most. By default each is alone.
         """
-        reviews: Iterable[Any] = earlier_reviews
-        if isinstance(earlier_reviews, RankedLists):
-            if earlier_reviews.relevance is None or not earlier_reviews.judged.values.all():
-                raise InvalidScoresError(
-                    "Quantile: earlier_reviews must have a judgement of every document, got "
-                    "documents without"
-                )
-            reviews = earlier_reviews.relevant
-        self._learn(Earlier.of(reviews, groups, self.recall, self.tested))
+        self._learn(Earlier.of(earlier_reviews, groups, self.recall, self.tested))
         return self
 
     def _learn(self, earlier: Earlier) -> None:
@@ -343,21 +205,12 @@ class Quantile(RankedRule):
         return self._level(self._known())
 
     def stops(self, finds: IntArray, read: int, total: int) -> bool:
-        """Return whether the least p-value of "the recall is not reached" is below the level.
-
-        ``finds`` are places among the ``read`` of ``total`` documents.
-        """
+        """Return whether the p-value of ``finds`` in ``read`` of ``total`` is below the level."""
         missed, level = fatal_miss(len(finds), self.tested), self.level
         return least_pvalue(finds, read, total, missed, below=level) < level
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the rule and its learned state as one JSON file; `paretocut.load` reads it.
-
-        Parameters
-        ----------
-        path
-            The file. It is replaced in one step: a reader sees the old one or the new one.
-        """
+        """Write the rule and its learned state as one JSON file, ``path``; `pc.load` reads it."""
         save_model(path, "stopping", self)
 
     def _known(self) -> Earlier:
@@ -387,7 +240,7 @@ class Quantile(RankedRule):
         return earlier.least[rank - 1] * (1 - _HAIR)
 
     def promise(self) -> str:
-        """Return the promise in a sentence."""
+        """Return what the rule promises, in a sentence."""
         count = len(self._known().least)
         whose = f"{count} rankings of finished reviews"
         if self.earlier_ is None:
@@ -398,13 +251,7 @@ class Quantile(RankedRule):
         )
 
     def warnings(self, total: int, depth: float, share: float | None) -> tuple[str, ...]:
-        """Return how a review differs from the earlier ones.
-
-        Parameters
-        ----------
-        total, depth, share
-            How many documents it has, the share read, and the share of finds among those, if any.
-        """
+        """Return how the review differs from the earlier ones; see `Rule.warnings`."""
         known, found = self._known(), []
 
         def differs(here: str, low: str, high: str) -> None:
@@ -441,3 +288,156 @@ def _from_plain(content: Mapping[str, Any]) -> Quantile:
 
 
 register("stopping", Quantile, _to_plain, _from_plain)
+
+
+class _SampledReview(Review):
+    rule: Target
+
+    def __init__(self, rule: Target, total: int) -> None:
+        super().__init__(rule, total)
+        self._to_draw = rule.draw(total).tolist()[::-1]  # the next one is the last
+        self._sample: set[int] = set()  # relevant documents of the sample
+
+    def add(self, relevant: bool, document: int | None = None) -> None:
+        super().add(relevant, self._next() if document is None else document)
+        while not self._sample_is_full and self._to_draw and self._to_draw[-1] in self._judged:
+            if self._judged[drawn := self._to_draw.pop()]:
+                self._sample.add(drawn)
+
+    @property
+    def _sample_is_full(self) -> bool:
+        return len(self._sample) == self.rule.sampled
+
+    def _next(self) -> int | None:
+        # The ranking is not begun before the sample is full: how far it got would tell who is in.
+        if not self._sample_is_full and self._to_draw:
+            return int(self._to_draw[-1])
+        return super()._next()
+
+    def _queue(self) -> Iterable[int]:
+        return self._rest if self._sample_is_full else reversed(self._to_draw)
+
+    @property
+    def trainable(self) -> dict[int, bool]:
+        """Documents from which a model may learn: those that the ranking has passed."""
+        # A model that has seen the sample's finds would put them first, and the ranking would reach
+        # them long before the other relevant documents.
+        self._next()
+        return {document: self._judged[document] for document in sorted(self._passed)}
+
+    def _arrange(self, first: dict[int, None], blind: bool) -> None:
+        if not blind:
+            raise InvalidParameterError(
+                "Target: an order must be made without the labels of the sample, and without "
+                "knowing which documents it holds; learn from review.trainable alone, rank all of "
+                "review.unreached, and say only_from_trainable=True, got no such word"
+            )
+        if missing := [document for document in self.unreached if document not in first]:
+            raise InvalidParameterError(
+                "Target: an order must hold every document of review.unreached, those of the "
+                f"sample too, got one without {len(missing)} of them, such as {missing[0]}"
+            )
+        super()._arrange(first, blind)
+
+    def _reached(self) -> int:
+        self._next()  # moves past documents judged meanwhile
+        return len(self._sample & self._passed)
+
+    def _stops(self) -> bool:
+        enough = self._sample_is_full and self._reached() >= self.rule.sampled
+        return enough or len(self._judged) == self.total
+
+    def _recall(self) -> Recall:
+        if not self._finds:
+            return UNKNOWN
+        if not self._sample_is_full:
+            return 0.0, len(self._judged) / self.total, (0.0, 1.0)  # a random part of everything
+        j, r = self._reached(), self.rule.sampled
+        # The lower end of a two-sided interval is a bound with half the error.
+        bound, _ = exact_interval(j, r, 2 * self.rule.confidence - 1)
+        low, high = exact_interval(j, r, _SAMPLE_INTERVAL)
+        return round(float(bound), 9), j / r, (round(float(low), 9), round(float(high), 9))
+
+    def _ahead(self) -> tuple[int, int]:
+        if not self._sample_is_full:
+            done, drawn = len(self._sample), self.total - len(self._to_draw)
+            wanted, unread = self.rule.sampled - done, self.total - len(self._judged)
+            return unread, min(round(wanted * drawn / done), unread) if done else unread
+        # The ranking says where the sample's finds stand.
+        wanted, unread = self.rule.sampled - self._reached(), 0
+        for document in self._rest:
+            wanted -= document in self._sample
+            unread += document not in self._judged
+            if not wanted:
+                break
+        return unread, unread
+
+
+@dataclass(frozen=True)
+class Target(Rule):
+    """Read a random sample until it has enough relevant documents, then the ranking down to most.
+
+    The relevant documents in a random sample are a random draw of all relevant documents. Once the
+    ranking has reached all that the sample must hold, it has reached the recall, for any ranking.
+
+    Parameters
+    ----------
+    recall
+        Share of the relevant documents to find. The sample must hold 14, 29 or 59 relevant
+        documents for a recall of 0.8, 0.9 or 0.95; where there are fewer, everything is read.
+    confidence
+        Confidence that the recall is reached, however often you look. It holds for any new order of
+        the rest that a model made which learned from ``review.trainable`` alone.
+    seed
+        Of the sample.
+
+    References
+    ----------
+    D. D. Lewis, E. Yang, O. Frieder, "Certifying one-phase technology-assisted reviews", CIKM 2021.
+
+    Examples
+    --------
+    >>> relevant = ([True, False] * 200) + [False] * 4600
+    >>> Target(recall=0.8).replay(relevant)
+    675
+    """
+
+    recall: float = 0.95
+    confidence: float = 0.95
+    seed: int = 0
+    parameters: ClassVar[Mapping[str, Kind]] = {
+        "recall": PROBABILITY,
+        "confidence": PROBABILITY,
+        "seed": Whole(),
+    }
+
+    @property
+    def sampled(self) -> int:
+        """The fewest relevant documents in a sample that support the promise if all are reached."""
+        return math.ceil(math.log(1 - self.confidence) / math.log(self.recall))
+
+    def first_stop(self, finds: IntArray, total: int, *, known: int = 1) -> int:
+        """Return how many documents are read, given all finds; see `Rule.first_stop`."""
+        if finds.size < self.sampled:
+            return total
+        order = self.draw(total)
+        found = np.flatnonzero(np.isin(order, finds))[: self.sampled]
+        depth = int(order[found].max()) + 1
+        return depth + int(np.count_nonzero(order[: found[-1] + 1] >= depth))
+
+    def review(self, *, total: int) -> Review:
+        """Return a running review that this rule watches; see `Rule.review`."""
+        return _SampledReview(self, total)
+
+    def draw(self, total: int) -> IntArray:
+        """Return all of ``total`` documents in the order in which the sample is drawn."""
+        return np.random.default_rng(self.seed).permutation(total)
+
+    def promise(self) -> str:
+        """Return what the rule promises, in a sentence."""
+        return (
+            f"With {percent(self.confidence, exact=True)} confidence at least "
+            f"{percent(self.recall, exact=True)} of the "
+            f"relevant documents were found: the ranking has reached {self.sampled} of the "
+            f"{self.sampled} in a random sample (QBCB of Lewis, Yang and Frieder 2021)"
+        )

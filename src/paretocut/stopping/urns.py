@@ -1,25 +1,29 @@
-"""The urn test, which guesses how many relevant documents can still be unread.
+"""How many relevant documents can still be unread: the urn test, and long runs without a find.
 
 An urn holds all documents that were unread at some point. What was read from there on is seen as a
 random draw from it. If ``missed`` relevant documents of the urn are still unread, the probability
-of so few finds is the tail of a hypergeometric law. A good ranking draws more relevant documents
-than chance would and leaves fewer behind.
+of so few finds is the tail of a hypergeometric law. The least p-value of many urns is no p-value,
+so nothing is promised on it alone: `Quantile` learns from finished reviews how low it must be.
 
-The least p-value of many urns is no p-value: in a random order it is below 5 % in up to half of the
-reviews. So nothing is promised on it alone. `Quantile` learns from finished reviews how low it must
-be, and the best guess of the recall is read off at levels that were right on average.
+A run of irrelevant documents after the k-th find excludes a number of relevant documents if its
+probability is at most ``z ** (relevant - k)``, or at most a tenth of the doubt over ``k (k + 1)``.
+Here ``z ** missed = 0.9 * doubt * (1 - z)``; ``missed`` is the number unread after the last find
+that is still too few. docs/promises.md has the proof; the tenths sum to one, since ``1/2 + 1/6 +
+1/12 + ... = 1``. If a number is excluded, all larger ones are.
 """
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from functools import lru_cache
+from functools import lru_cache, partial
+from math import lgamma
 
 import numpy as np
 
 from paretocut.lists import FloatArray, IntArray
 
+_ALONG = 0.1  # share of the doubt that is kept for the bound along the way
 _HAIR = 1e-9  # a quotient that should be whole may be a little less
 _TINY = 1e-13
 _FIRST_BLOCK, _BLOCK = 8, 64  # terms that are added at once
@@ -100,3 +104,60 @@ def most_missed(finds: IntArray, read: int, total: int, level: float) -> int:
         return least_pvalue(finds, read, total, missed, below=level) < level
 
     return bisect_left(range(1, total - read + 1), True, key=excluded)
+
+
+@lru_cache(maxsize=1 << 16)
+def _log_level(missed: int, doubt: float) -> float:
+    """Return log z, where ``z ** missed = doubt * (1 - z)``."""
+    low, high = math.log(doubt) - 1, 0.0
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        if missed * middle > math.log(doubt) + math.log(-math.expm1(middle)):
+            high = middle
+        else:
+            low = middle
+    return low
+
+
+def log_chance(missed: int, rest: int, run: int) -> float:
+    """Return the log probability that ``run`` documents drawn from ``rest`` miss all relevant."""
+    if missed + run > rest:
+        return -math.inf
+    ways = lgamma(rest - missed + 1) - lgamma(rest - missed - run + 1)
+    return ways - lgamma(rest + 1) + lgamma(rest - run + 1)
+
+
+def _excluded(relevant: int, k: int, rest: int, run: int, recall: float, doubt: float) -> bool:
+    """Return whether a run after the k-th find, with ``rest`` then unread, excludes the number."""
+    missed = fatal_miss(needed(relevant, recall) - 1, recall)
+    level = max(
+        (relevant - k) * _log_level(missed, (1 - _ALONG) * doubt),
+        math.log(_ALONG * doubt / (k * (k + 1))),
+    )
+    return log_chance(relevant - k, rest, run) <= level
+
+
+def long_enough(finds: IntArray, read: int, total: int, recall: float, doubt: float) -> bool:
+    """Return whether the run since the last find is long enough to stop."""
+    found, last = len(finds), int(finds[-1]) + 1
+    short = found + fatal_miss(found, recall)
+    return _excluded(short, found, total - last, read - last, recall, doubt)
+
+
+def most_relevant(finds: IntArray, read: int, total: int, recall: float, doubt: float) -> int:
+    """Return a bound on the number of relevant documents, from all runs so far.
+
+    It holds at all times together, except with probability ``doubt``. It does not go below the
+    largest number for which the recall is reached.
+    """
+    found = len(finds)
+    most = ceiling = total - read + found
+    for k in range(1, found + 1):
+        last, end = int(finds[k - 1]) + 1, int(finds[k]) if k < found else read
+        excluded = partial(
+            _excluded, k=k, rest=total - last, run=end - last, recall=recall, doubt=doubt
+        )
+        possible = range(k + fatal_miss(k, recall), most + 1)
+        if possible and excluded(most):
+            most = possible.start - 1 + bisect_left(possible, True, key=excluded)
+    return most if most >= found else ceiling

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Unpack
@@ -29,11 +32,9 @@ from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists import FloatArray, IntArray, Ragged, RaggedLike, RankedLists
 from paretocut.lists.ragged import refuse_not_finite
 from paretocut.schema.drawn import Drawn
-from paretocut.schema.parameters import check_bool
-from paretocut.tail.gpd import GOF_LEVEL, gof_pvalue, kernel_gof
+from paretocut.schema.parameters import check_bool, check_positive_int
+from paretocut.tail.gpd import GOF_LEVEL, allowed, apply, gof_pvalue, kernel_gof
 from paretocut.tail.rules import RuleEvidence, rule_counts
-from paretocut.tail.threads import threads_of
-from paretocut.tail.transforms import allowed, apply
 
 _FLAGS = {1: "too_few_results", 2: "constant_scores", 4: "tied_threshold", 8: "search_limited"}
 _POOR_FIT = 0.01
@@ -45,6 +46,7 @@ _NUMBERS = {
 _ROW = np.dtype([*_NUMBERS.items(), ("transform", "<U8")])
 _SCORES_PER_THREAD = 20_000  # a thread costs about as much to start as this many scores to fit
 _DEFAULT = check_fitting("fit_tail", {})
+_LIMIT: ContextVar[int | None] = ContextVar("_LIMIT", default=None)
 
 
 class _RuleCutOptions(RuleOptions, Bounds, total=False):
@@ -61,7 +63,7 @@ class SurpriseFit(Drawn):
     ----------
     surprise
         ``-log P(excess >= observed)`` under the fitted tail; 0 below the threshold.
-    shape, scale
+    shape, scale, transform
         Parameters of the tail (SciPy's sign of the shape), on the transformed scores; scale 0
         means that nothing was fitted.
     threshold
@@ -70,8 +72,6 @@ class SurpriseFit(Drawn):
         The window of ascending scores that the null was fitted to, ``[lower, upper)``.
     cvm
         Cramer-von-Mises statistic W2 of the fit.
-    transform
-        Scale on which the tail was fitted.
     scores, higher_is_better
         The scores, and False if they are distances.
     """
@@ -92,11 +92,6 @@ class SurpriseFit(Drawn):
     _evaluations: int
 
     @property
-    def search(self) -> tuple[int, int]:
-        """Windows fitted, and passes over a window to find its shape."""
-        return self._windows, self._evaluations
-
-    @property
     def n(self) -> int:
         """Number of results."""
         return len(self.surprise)
@@ -109,8 +104,7 @@ class SurpriseFit(Drawn):
     @property
     def pvalues(self) -> FloatArray:
         """Probability of a score at least this high under the fitted tail, ``exp(-surprise)``."""
-        pvalues: FloatArray = np.exp(-self.surprise)
-        return pvalues
+        return np.asarray(np.exp(-self.surprise))
 
     @property
     def evalues(self) -> FloatArray:
@@ -149,8 +143,7 @@ class SurpriseFit(Drawn):
         Parameters
         ----------
         **options
-            One of ``alpha``, ``evalue``, ``fdr`` and ``min_surprise``, optionally with
-            ``if_unsure``, ``min_k`` and ``max_k``. They mean the same as in `paretocut.cut`.
+            A rule, ``if_unsure``, ``min_k`` and ``max_k``, as in `paretocut.cut`.
         """
         return self._many.cut(**options)[0]
 
@@ -232,8 +225,7 @@ class SurpriseFits(Drawn):
     @property
     def tests(self) -> IntArray:
         """Number of results of each list at or above its threshold."""
-        tests: IntArray = self.n - self.lower
-        return tests
+        return np.asarray(self.n - self.lower)
 
     @property
     def gof_pvalue(self) -> FloatArray:
@@ -244,13 +236,7 @@ class SurpriseFits(Drawn):
     def fitted_on(self) -> IntArray:
         """Number of scores that each final tail was fitted to."""
         end = self.n if self._fitting["refit"] == "all" else self.upper
-        size: IntArray = end - self.lower
-        return size
-
-    @property
-    def misfit(self) -> FloatArray:
-        """W2 per result, the mean squared distance of the fitted distribution to the results'."""
-        return self.cvm / np.maximum(self.fitted_on, 1)
+        return np.asarray(end - self.lower)
 
     @property
     def best(self) -> FloatArray:
@@ -278,19 +264,13 @@ class SurpriseFits(Drawn):
         return tuple(named(found, len(scores)))
 
     def cut(self, **options: Unpack[_RuleCutOptions]) -> Cuts:
-        """Return how many results of each list to keep; the rules are those of `SurpriseFit.cut`.
-
-        Parameters
-        ----------
-        **options
-            As in `SurpriseFit.cut`.
-        """
+        """Return how many results of each list to keep; see `SurpriseFit.cut`."""
         rule = chosen_rule("cut", options)
         if rule is None:
             raise InvalidParameterError("cut: a rule must be given, such as evalue=0.05, got none")
         bounds = check_bounds("cut", options.get("min_k", 0), options.get("max_k"))
         lists, order, tails = self._ranked
-        decider = _RuleDecider(rule, self if tails is None else tails)
+        decider = _RuleDecider(str(rule), rule, self if tails is None else tails)
         return decided(decider, lists, bounds, order=order)
 
     @cached_property
@@ -328,12 +308,9 @@ class SurpriseFits(Drawn):
 class _RuleDecider:
     """Cuts lists, whose tails are known, by one rule on their Surprise scores."""
 
+    label: str
     rule: Rule
     tails: SurpriseFits
-
-    @property
-    def label(self) -> str:
-        return str(self.rule)
 
     def decision(self, lists: RankedLists) -> tuple[IntArray, RuleEvidence]:
         return rule_counts(self.rule, self.tails), RuleEvidence(self.rule, self.tails)
@@ -347,10 +324,7 @@ class _RuleDecider:
 
 @spelt_out(*FITTING)
 def fit_tail(
-    scores: ArrayLike,
-    *,
-    higher_is_better: bool = True,
-    **options: Unpack[FitOptions],
+    scores: ArrayLike, *, higher_is_better: bool = True, **options: Unpack[FitOptions]
 ) -> SurpriseFit:
     """Return the tail of one list and the Surprise score of each of its results.
 
@@ -386,7 +360,7 @@ def fit_tail(
     if fitting["transform"] != "identity":
         lists = Ragged.unchecked(values, np.array([0, values.size]))
         refuse_not_finite(lists, "fit_tail")
-        return _fit(lists, up, fitting, 1, who="fit_tail")[0]
+        return _fit(lists, up, fitting, who="fit_tail")[0]
     surprise = np.empty(values.size)
     numbers: Any = _kernel.fit_list(values, *_how(up, fitting), surprise)
     if isinstance(numbers, int):  # the index of a score that is not finite
@@ -428,12 +402,12 @@ def fit_tails(
     fitting = check_fitting("fit_tails", options)
     up = check_bool(higher_is_better, who="fit_tails", name="higher_is_better")
     if isinstance(lists, RankedLists):
-        if not up:
-            raise InvalidScoresError(
-                "fit_tails: higher_is_better must be left out for RankedLists, which know their "
-                "direction; got False"
-            )
-        return _fit(lists.scores, lists.higher_is_better, fitting, threads_of(threads))
+        if up:
+            return _fit(lists.scores, lists.higher_is_better, fitting, threads_of(threads))
+        raise InvalidScoresError(
+            "fit_tails: higher_is_better must be left out for RankedLists, which know their "
+            "direction; got False"
+        )
     ragged = Ragged.from_any(lists, dtype=np.float64)
     refuse_not_finite(ragged, "fit_tails")
     return _fit(ragged, up, fitting, threads_of(threads))
@@ -441,12 +415,15 @@ def fit_tails(
 
 def fit_lists(lists: RankedLists, fitting: FitOptions = _DEFAULT) -> SurpriseFits:
     """Return the tails of ranked lists; distances are treated as distances."""
-    few = lists.scores.values.size < _SCORES_PER_THREAD
-    return _fit(lists.scores, lists.higher_is_better, fitting, 1 if few else threads_of())
+    return _fit(lists.scores, lists.higher_is_better, fitting)
 
 
 def _fit(
-    scores: Ragged, up: bool, fitting: FitOptions, threads: int, *, who: str = "fit_tails"
+    scores: Ragged,
+    up: bool,
+    fitting: FitOptions,
+    threads: int | None = None,
+    who: str = "fit_tails",
 ) -> SurpriseFits:
     """Return the tails of scores that are finite."""
     transform = fitting["transform"]
@@ -459,8 +436,10 @@ def _fit(
         if open_.size:
             other = _fit_on_scale(scores.take(open_), candidate, up, fitting, threads, who)
             now, before = other.gof_pvalue, chosen.gof_pvalue[open_]
-            # P-values end at 0.0005. A list that fits no scale takes the one with the least misfit.
-            closer = other.misfit < chosen.misfit[open_]
+            # P-values end at 0.0005. A list that fits no scale takes the one with the least W2 per
+            # result.
+            misfit, least = (fits.cvm / np.maximum(fits.fitted_on, 1) for fits in (other, chosen))
+            closer = misfit < least[open_]
             better = (now > before) | ((now == before) & closer)
             for i, j in zip(open_[better].tolist(), np.flatnonzero(better).tolist(), strict=True):
                 chosen.surprise[i][:] = other.surprise[j]
@@ -469,7 +448,7 @@ def _fit(
 
 
 def _fit_on_scale(
-    scores: Ragged, transform: str, up: bool, fitting: FitOptions, threads: int, who: str
+    scores: Ragged, transform: str, up: bool, fitting: FitOptions, threads: int | None, who: str
 ) -> SurpriseFits:
     values = np.ascontiguousarray(scores.values, dtype=np.float64)
     if values is not scores.values:
@@ -481,14 +460,10 @@ def _fit_on_scale(
         table[0] = (*numbers, transform)
     else:
         columns = {name: np.empty(len(table), dtype=_ROW[name]) for name in _NUMBERS}
-        _kernel.fit_batch(
-            scaled.values,
-            scores.offsets,
-            *_how(up, fitting),
-            min(threads, values.size // _SCORES_PER_THREAD + 1),
-            surprise,
-            *columns.values(),
-        )
+        most = values.size // _SCORES_PER_THREAD + 1
+        threads = 1 if most == 1 else min(threads_of(threads), most)
+        how = *_how(up, fitting), threads
+        _kernel.fit_batch(scaled.values, scores.offsets, *how, surprise, *columns.values())
         for name, column in columns.items():
             table[name] = column
         table["transform"] = transform
@@ -506,3 +481,25 @@ def _how(up: bool, fitting: FitOptions) -> tuple[float, int, bool, _kernel.Gof |
     """Return the options of a fit as the kernel takes them."""
     gof = kernel_gof() if fitting["selection"] == "gof" else None
     return 1.0 if up else -1.0, fitting["min_window"], fitting["refit"] == "all", gof
+
+
+@contextmanager
+def limited_threads(threads: int | None) -> Iterator[None]:
+    """Let fits inside the block use at most so many threads; None means one per processor."""
+    if threads is not None:
+        check_positive_int(threads, who="threads", name="threads")
+    token = _LIMIT.set(threads)
+    try:
+        yield
+    finally:
+        _LIMIT.reset(token)
+
+
+def threads_of(threads: int | None = None) -> int:
+    """Return how many threads a fit uses."""
+    threads = _LIMIT.get() if threads is None else threads
+    if threads is None:
+        if hasattr(os, "sched_getaffinity"):
+            return len(os.sched_getaffinity(0))
+        return os.cpu_count() or 1
+    return check_positive_int(threads, who="fit_tails", name="threads")

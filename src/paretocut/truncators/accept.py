@@ -18,7 +18,7 @@ from paretocut.decisions.wording import percent
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import BoolArray, FloatArray, IntArray, RaggedLike, RankedLists
 from paretocut.lists.copies import check_groups
-from paretocut.metrics.binomial import exact_interval
+from paretocut.metrics.significance import exact_interval
 from paretocut.relevance.logistic import sigmoid
 from paretocut.schema.kinds import Array, Either, Instance, Kind, Real, Text
 from paretocut.truncators.base import Truncator

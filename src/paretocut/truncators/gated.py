@@ -16,7 +16,7 @@ from paretocut.decisions.cuts import Evidence, Tails
 from paretocut.decisions.wording import percent
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RaggedLike, RankedLists
-from paretocut.metrics.binomial import exact_interval
+from paretocut.metrics.significance import exact_interval
 from paretocut.schema.kinds import Either, Instance, Kind, Real
 from paretocut.schema.parameters import shown
 from paretocut.truncators.base import TRUNCATOR, Fitted, Truncator, Wrapper

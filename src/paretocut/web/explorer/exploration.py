@@ -21,7 +21,7 @@ from paretocut.evaluation.values import Guess
 from paretocut.evaluation.verdict import DEFAULT
 from paretocut.io.trec import CoverageWarning, Qrels, with_qrels
 from paretocut.judging import JudgingSession
-from paretocut.judging.reading import Reading, StoppingRule
+from paretocut.judging.session import Reading, StoppingRule
 from paretocut.lists import BoolArray, FloatArray, IntArray, RankedLists
 from paretocut.tail import SurpriseFits, fit_tails
 from paretocut.truncators import Consensus, Surprise, Truncator, from_text

@@ -21,7 +21,7 @@ from paretocut.errors import InvalidParameterError
 from paretocut.evaluation.verdict import DEFAULT, without_answer
 from paretocut.io import write_qrels
 from paretocut.lists import FloatArray, IntArray, RankedList
-from paretocut.metrics.curves import is_share
+from paretocut.metrics import is_share
 from paretocut.show.picture import Picture, of_fit, tail_histogram
 from paretocut.show.plots import frontier_points
 from paretocut.tail import SurpriseFit
