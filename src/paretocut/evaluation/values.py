@@ -9,8 +9,8 @@ import numpy as np
 
 from paretocut.lists import BoolArray, FloatArray, IntArray, RankedLists
 from paretocut.metrics import Metric
+from paretocut.relevance.beliefs import Scale
 from paretocut.relevance.judged import Relevance, learn_from
-from paretocut.relevance.scale import Scale
 
 DRAWS = 64
 

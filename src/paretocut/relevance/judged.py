@@ -10,16 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from paretocut.decisions.options import EXPECT
-from paretocut.errors import InvalidParameterError
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
-from paretocut.relevance.beliefs import beliefs_about, believed_cuts, levels_for, stated, upper_part
+from paretocut.relevance.beliefs import (
+    Scale,
+    beliefs_about,
+    believed_cuts,
+    expected_number,
+    levels_for,
+    stated,
+    upper_part,
+)
 from paretocut.relevance.constants import CONSTANTS
-from paretocut.relevance.logistic import climb, sigmoid
-from paretocut.relevance.scale import Scale
+from paretocut.relevance.logistic import cautious, climb, sigmoid
 from paretocut.schema.files import shipped
 from paretocut.schema.kinds import Array, Real, checked
-from paretocut.schema.parameters import check_real
 
 _Z = 1.959964  # 95 % of a normal law lie within this many standard deviations
 _NODES, _SHARES = np.polynomial.hermite_e.hermegauss(5)
@@ -52,39 +56,23 @@ def shape(merit: Ragged) -> FloatArray:
 
 @cache
 def shipped_judged() -> dict[str, Any]:
-    """Return mean and covariance of the coefficients of other systems.
-
-    ``experiments.judge.prior`` learned them, one vector of coefficients for each judged run.
-    """
+    """Return mean and covariance of the coefficients of other systems: `experiments.judge`."""
     return shipped("judged.json")
 
 
 @dataclass(frozen=True)
 class Relevance:
-    """How likely each result is relevant, learned from judged results.
+    """How likely each result is relevant, learned from judged results."""
 
-    Attributes
-    ----------
-    coef, covariance
-        Of the log-odds, in the columns of `shape`.
-    false
-        Share of irrelevant results that the judge calls relevant, estimated or stated.
-    log_number, spread
-        Logarithm of the mean number of relevant results of a list, and its standard error.
-    length
-        Mean number of results of a list: no estimate goes beyond it.
-    """
-
-    coef: FloatArray
+    coef: FloatArray  # of the log-odds, in the columns of `shape`
     covariance: FloatArray
-    false: float
-    log_number: float
-    spread: float
-    length: float
+    false: float  # share of irrelevant results that the judge calls relevant, estimated or stated
+    log_number: float  # logarithm of the mean number of relevant results of a list
+    spread: float  # its standard error
+    length: float  # mean number of results of a list: no estimate goes beyond it
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Relevance:
-        """Return the model of these attributes."""
         return cls(**checked(_STATE, content))
 
     @property
@@ -100,12 +88,11 @@ class Relevance:
         return low, high
 
     def expecting(self, expect: str | float) -> Relevance:
-        """Return the model that also takes `expect` into account, a word or a number.
+        """Return the model with `expect` as one more estimate of the number, with its own error.
 
-        It is one more estimate of the number, with a standard error of its own. The log-odds
-        rise or fall by as much as the number does.
+        The log-odds rise or fall by as much as the number does.
         """
-        number = EXPECT[expect] if isinstance(expect, str) else max(float(expect), 1e-3)
+        number = max(expected_number(expect), 1e-3)
         precise, other = max(self.spread, 1e-9) ** -2, CONSTANTS.expect_error**-2
         both = (precise * self.log_number + other * math.log(number)) / (precise + other)
         coef = self.coef.copy()
@@ -114,10 +101,7 @@ class Relevance:
 
     def probabilities(self, merit: Ragged, caution: float = 0.0) -> Ragged:
         """Return the probability that each result is relevant; it never rises down a list."""
-        design = shape(merit)
-        logits = design @ self.coef
-        if caution:
-            logits = logits - caution * np.sqrt(((design @ self.covariance) * design).sum(axis=1))
+        logits = cautious(shape(merit), self.coef, self.covariance, caution)
         return merit.with_values(_falling(merit, sigmoid(logits)))
 
     def draws(self, merit: Ragged, times: int, rng: np.random.Generator) -> Iterator[BoolArray]:
@@ -137,33 +121,15 @@ class Relevance:
     def loss(self, merit: Ragged) -> float:
         """Return how much F1 the cuts may lose because the number is not known exactly.
 
-        It is the larger of two losses of the present cuts against the best ones: with the number
-        at the lower and at the upper end of its interval.
+        It is the larger of the losses with the number at either end of its interval.
         """
         now = believed_cuts(merit, self.beliefs(merit))
         losses = []
         for end in self.interval:
             best = believed_cuts(merit, stated(len(merit), end))
-            value = _expected(merit, math.log(end))
-            losses.append(float(np.mean(value(best) - value(now))))
+            values = _expected(merit, math.log(end), best, now)
+            losses.append(float(np.mean(values[0] - values[1])))
         return max(*losses, 0.0)
-
-
-def check_errors(given: Any, *, who: str, name: str) -> tuple[float, float]:
-    """Return the two error rates of a judge, checked."""
-    try:
-        missed, false = (
-            check_real(value, who=who, name=name, low=0, closed="low") for value in given
-        )
-    except (TypeError, ValueError):
-        missed, false = math.inf, math.inf
-    if missed + false >= 1:
-        raise InvalidParameterError(
-            f"{name} must be two shares that add up to less than 1, of relevant results "
-            f"missed and of irrelevant ones called relevant, got {given!r}",
-            who=who,
-        )
-    return missed, false
 
 
 def learn(
@@ -176,11 +142,10 @@ def learn(
 ) -> Relevance:
     """Return the model of the relevance of judged results.
 
-    The log-odds are linear in `shape`, with the same coefficients in all lists. A judge says yes
-    with probability ``false + (found - false) p``. The coefficients have a normal prior, the
-    rate of false answers a discrete one; the posterior is normal around its mode for each rate,
-    and rates are weighed by their evidence. Which results were judged may depend on ranks, scores
-    and earlier answers: given these, it tells nothing more about relevance and needs no correction.
+    A judge says yes with probability ``false + (found - false) p``. The coefficients have a normal
+    prior, the rate of false answers a discrete one; the posterior is normal around its mode for
+    each rate, and rates are weighed by their evidence. Which results were judged may depend on
+    ranks, scores and earlier answers: given these, it tells nothing more about relevance.
     """
     prior = known or shipped_judged()
     mean = np.asarray(prior["mean"], dtype=np.float64)
@@ -276,22 +241,17 @@ def _falling(merit: Ragged, p: FloatArray) -> FloatArray:
     return p
 
 
-def _expected(merit: Ragged, log_number: float) -> Any:
-    """Return a function from cuts to the expected F1 of each list, for this mean number."""
+def _expected(merit: Ragged, log_number: float, *cuts: IntArray) -> FloatArray:
+    """Return the expected F1 of each list (columns) under each cut (rows), for this mean number."""
     numbers = np.exp(log_number + CONSTANTS.number_spread * _NODES)
     levels = levels_for(merit, np.tile(numbers, (len(merit), 1)))
     base = shape(merit)[:, 1:3] @ [3 * CONSTANTS.rank_weight, CONSTANTS.slope]
     shares = _SHARES / _SHARES.sum()
-    sums = []
+    values = np.zeros((len(cuts), len(merit)))
     for i in range(len(merit)):
         own = base[merit.offsets[i] : merit.offsets[i + 1]]
         p = sigmoid(own[:, None] + levels[i])
-        sums.append(np.concatenate([np.zeros((1, p.shape[1])), np.cumsum(p, axis=0)]))
-
-    def value(cuts: IntArray) -> FloatArray:
-        kept = zip(sums, cuts.tolist(), strict=True)
-        return np.array(
-            [shares @ (2 * hits[k] / np.maximum(k + hits[-1], 1e-9)) for hits, k in kept]
-        )
-
-    return value
+        hits = np.concatenate([np.zeros((1, p.shape[1])), np.cumsum(p, axis=0)])
+        for row, k in zip(values, (some[i] for some in cuts), strict=True):
+            row[i] = shares @ (2 * hits[k] / np.maximum(k + hits[-1], 1e-9))
+    return values

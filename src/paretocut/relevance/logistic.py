@@ -46,7 +46,7 @@ def ridge_logistic(
     """Return the coefficients of a logistic regression, drawn towards given ones.
 
     `penalty` is that of half the square of each coefficient's difference, `weight` says how often
-    each observation counts (once by default), and `start` where to begin (at `towards`).
+    each observation counts, and the search begins at `start`, or at `towards`.
     """
     counts = np.ones(len(design)) if weight is None else weight
 
@@ -72,3 +72,13 @@ def curvature(
     """
     spread = weight * probability * (1 - probability)
     return np.asarray((design * spread[:, None]).T @ design + np.diag(penalty))
+
+
+def cautious(
+    design: FloatArray, coef: FloatArray, covariance: FloatArray, caution: float
+) -> FloatArray:
+    """Return the log-odds, lowered by so many of their standard errors."""
+    logits: FloatArray = design @ coef
+    if caution:
+        logits = logits - caution * np.sqrt(((design @ covariance) * design).sum(axis=1))
+    return logits

@@ -18,7 +18,7 @@ from paretocut.lists import FloatArray, RaggedLike, RankedLists
 from paretocut.schema.files import decode
 from paretocut.schema.kinds import Array, Either, Instance, Kind, checked
 from paretocut.truncators.base import Truncator
-from paretocut.truncators.consensus.unjudged import Estimated, shipped_number
+from paretocut.truncators.consensus.strategies import Estimated, shipped_number
 from paretocut.truncators.gated import Gated, Rate
 
 _BEST = Either(Array(("",)))

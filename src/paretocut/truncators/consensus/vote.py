@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from paretocut import _kernel
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged
+from paretocut.relevance.beliefs import Scale
 from paretocut.relevance.constants import CONSTANTS
-from paretocut.relevance.scale import Scale
 from paretocut.schema.kinds import Array, Kind
+from paretocut.truncators.consensus.pretrained import Pretrained
 
 _THRESHOLDS = 100  # tried on each key; the file that ships holds the values of these very rules
 _COLUMNS = ("rank", "log_rank", "minmax", "top", "z", "raw")  # the order of the kernel
 
 # The keys of rules: weights of columns, and the range of thresholds.
-_KEYS: dict[str, tuple[dict[str, float], float, float]] = {
+KEYS: dict[str, tuple[dict[str, float], float, float]] = {
     "rank": ({"rank": -1.0}, -0.5, -10_000.5),
     "minmax": ({"minmax": 1.0}, 1.0, 0.02),
     "minmax-0.02log": ({"minmax": 1.0, "log_rank": -0.02}, 1.0, -0.3),
@@ -38,8 +39,6 @@ LEARNED: dict[str, Callable[[str], bool]] = {
     "f1": lambda key: True,
     "penalized_dcg": lambda key: key.startswith("z"),
 }
-"""For each metric, which keys are learned from other collections."""
-
 
 ELECTED: dict[str, Kind] = {
     "weights": Array(("rules", len(_COLUMNS)), low=-1e6, high=1e6),
@@ -50,27 +49,11 @@ ELECTED: dict[str, Kind] = {
 
 
 class Rules(NamedTuple):
-    """Rules with their votes: a result is kept when its key reaches the threshold.
+    """Rules with their votes: a result is kept when its key reaches the threshold."""
 
-    Attributes
-    ----------
-    weights
-        Weights of the columns in the key: one row per rule.
-    thresholds, votes
-        One of each per rule.
-    """
-
-    weights: FloatArray
+    weights: FloatArray  # of the columns in the key: one row per rule
     thresholds: FloatArray
     votes: IntArray
-
-    def names(self) -> list[list[Any]]:
-        """Return key, threshold and votes of each rule, for the eye."""
-        known = {tuple(_weights(name).tolist()): name for name in _KEYS}
-        rows = zip(
-            self.weights.tolist(), self.thresholds.tolist(), self.votes.tolist(), strict=True
-        )
-        return [[known.get(tuple(weights), "?"), limit, votes] for weights, limit, votes in rows]
 
     def counts(self, merit: Ragged, scale: Scale) -> IntArray:
         """Return how many results of each list (rows) each rule (columns) keeps."""
@@ -82,14 +65,14 @@ class Rules(NamedTuple):
         return counts
 
 
-def _weights(name: str) -> FloatArray:
-    weights = _KEYS[name][0]
+def weights_of(name: str) -> FloatArray:
+    weights = KEYS[name][0]
     return np.array([weights.get(column, 0.0) for column in _COLUMNS])
 
 
 def _grid(name: str) -> FloatArray:
     """Return the thresholds tried on a key, falling from one that keeps nothing."""
-    _, top, bottom = _KEYS[name]
+    _, top, bottom = KEYS[name]
     if name == "rank":
         steps = np.geomspace(0.5 - top, 0.5 - bottom, _THRESHOLDS)
         return np.concatenate([[top], -0.5 - np.unique(np.round(steps))])
@@ -99,15 +82,15 @@ def _grid(name: str) -> FloatArray:
 @cache
 def all_rules() -> Rules:
     """Return all rules that may be elected, without votes."""
-    grids = {name: _grid(name) for name in _KEYS}
-    weights = np.concatenate([np.tile(_weights(name), (grids[name].size, 1)) for name in _KEYS])
-    thresholds = np.concatenate([grids[name] for name in _KEYS])
+    grids = {name: _grid(name) for name in KEYS}
+    weights = np.concatenate([np.tile(weights_of(name), (grids[name].size, 1)) for name in KEYS])
+    thresholds = np.concatenate([grids[name] for name in KEYS])
     return Rules(weights, thresholds, np.zeros(thresholds.size, dtype=np.int64))
 
 
 def where(chosen: Callable[[str], bool]) -> BoolArray:
     """Return which of `all_rules` are on keys whose names are chosen."""
-    return np.concatenate([np.full(_grid(name).size, chosen(name)) for name in _KEYS])
+    return np.concatenate([np.full(_grid(name).size, chosen(name)) for name in KEYS])
 
 
 def rule_values(merit: Ragged, scale: Scale, curves: Ragged) -> FloatArray:
@@ -127,6 +110,18 @@ def drawn(values: FloatArray, rng: np.random.Generator, draws: int = CONSTANTS.d
     weights = rng.exponential(size=(len(values), draws))
     means: FloatArray = values.T @ (weights / weights.sum(axis=0))
     return means
+
+
+def values_elsewhere(
+    known: Pretrained, metric: str, rng: np.random.Generator, draws: int = CONSTANTS.draws
+) -> FloatArray:
+    """Return the value of each rule (rows) in each draw of other collections (columns)."""
+    values = known.values[metric]
+    learned = where(LEARNED[metric])
+    table = np.full((len(values), learned.size), -1.0)
+    for row, name in zip(table, sorted(values), strict=True):
+        row[learned] = values[name]
+    return drawn(table, rng, draws)
 
 
 def elected(totals: FloatArray) -> Rules:
