@@ -17,7 +17,7 @@ from experiments.compare.consensus.pretrain import Taught, corpus, elsewhere
 from experiments.data import ROOT, RUNS, load
 from experiments.texts import systems
 from paretocut import metrics
-from paretocut.background import drift
+from paretocut.background import seen
 from paretocut.decisions.options import EXPECT
 from paretocut.lists import Ragged, RankedLists
 from paretocut.relevance.beliefs import Scale, beliefs_about, believed_cuts, stated
@@ -56,8 +56,8 @@ class Bench:
         self.relevant = np.concatenate(
             [[part.sum() for part in lists.relevant] for _, _, lists in self.systems]
         )
-        gaps = [drift.gaps(merit) for merit in self.merits]
-        halves = np.concatenate([drift.halves(merit) for merit in self.merits])
+        gaps = [seen.gaps(merit) for merit in self.merits]
+        halves = np.concatenate([seen.halves(merit) for merit in self.merits])
         mean_gap = np.array([part.mean() for part in gaps])[self.system]
         crowds = np.array([strategies.crowd(merit) for merit in self.merits])[self.system]
         self.one = np.stack([np.concatenate(gaps), halves], axis=1)

@@ -20,8 +20,6 @@ from paretocut.schema.files import register, save_model
 from paretocut.schema.kinds import Either, Flag, Items, Kind, Made, Real, Whole, checked
 from paretocut.schema.parameters import check_numbers, check_positive_int, check_probability, shown
 
-__all__ = ["Background", "fit_gev", "gev_log_cdf"]
-
 _FEWEST = 10
 _LARGEST = 1e150  # squares of larger scores overflow
 # Content of a file.
@@ -43,13 +41,8 @@ _STATE: dict[str, Kind] = {
 def fit_gev(maxima: ArrayLike) -> tuple[float, float, float]:
     """Return the shape, location and scale of a generalized extreme value law, by L-moments.
 
-    The shape is that of extreme value theory, ``xi``: positive for heavy tails, negative for
-    bounded ones (SciPy's ``genextreme`` has ``c = -xi``).
-
-    Parameters
-    ----------
-    maxima
-        At least 10 numbers, not all equal.
+    The shape ``xi`` is positive for heavy tails (SciPy's ``genextreme`` has ``c = -xi``). The
+    ``maxima`` are at least 10 numbers, not all equal.
 
     References
     ----------
@@ -87,15 +80,7 @@ def fit_gev(maxima: ArrayLike) -> tuple[float, float, float]:
 
 
 def gev_log_cdf(x: ArrayLike, *, shape: float, loc: float, scale: float) -> FloatArray:
-    """Return the logarithm of the probability of not exceeding ``x``.
-
-    Parameters
-    ----------
-    x
-        Numbers.
-    shape, loc, scale
-        Of the generalized extreme value law, as `fit_gev` gives them.
-    """
+    """Return the log-probability of not exceeding ``x``; `fit_gev` gives shape, loc and scale."""
     with np.errstate(over="ignore"):
         z = (np.asarray(x, dtype=np.float64) - loc) / scale
     if abs(shape) < 1e-9:
@@ -109,26 +94,20 @@ def gev_log_cdf(x: ArrayLike, *, shape: float, loc: float, scale: float) -> Floa
 class Background(Drawn):
     """The law of the best score of queries that have no answer in the index.
 
-    Made by `Background.fit`. Extreme value theory says that the best of many irrelevant scores
-    follows a generalized extreme value law, and how this law changes as the index grows.
+    Made by `Background.fit`. The best of many irrelevant scores follows a generalized extreme value
+    law, which changes in a known way as the index grows.
 
     Attributes
     ----------
     shape, loc, scale
         Of the best score, in the index it was fitted on.
-    size
-        Number of documents in that index; None if it is not known.
-    context
-        Rank of the score that shows the query's own level, or None.
-    intercept, slope
-        Of the regression of the best score on the score at that rank.
-    residual
-        Shape, location and scale of the residuals of the regression.
-    higher_is_better
-        False for distances.
+    size, context, higher_is_better
+        As given to `fit`.
+    intercept, slope, residual
+        The regression of the best score on the score at rank ``context``; shape, location and
+        scale of its residuals.
     groups
-        The queries of a log with and without an answer, if unjudged queries were given;
-        their scores are those of `RankedLists.merit`.
+        The queries of a log with and without an answer, if unjudged queries were given.
     seen
         The range of all scores it was fitted on; `paretocut.truncators.Gated` warns about others.
 
@@ -182,36 +161,43 @@ class Background(Drawn):
         size
             Number of documents in the index; needed to follow its growth.
         context
-            Rank of a score that shows how high irrelevant scores are for this query; the best score
-            is then compared with it. Choose a rank just below the relevant results, such as 2 if a
-            query has at most one match, because a relevant result at that rank hides the answer.
-            This needs whole lists.
+            Rank of a score that the best score is compared with. Choose one just below the relevant
+            results, such as 2 if a query has at most one match; a relevant result at that rank
+            hides the answer. This needs whole lists.
         higher_is_better
             False for distances; `RankedLists` know their direction.
         """
-        if size is not None:
-            check_positive_int(size, who="Background.fit", name="size")
-        if context is not None:
-            check_positive_int(context, who="Background.fit", name="context")
+        for name, given in (("size", size), ("context", context)):
+            if given is not None:
+                check_positive_int(given, who="Background.fit", name=name)
         if isinstance(lists, RankedLists):
             higher_is_better = lists.higher_is_better
         null = _whole(lists, context, higher_is_better)
         top, level = _tops(null, context, higher_is_better)
         filled = np.isfinite(top)
-        _check_fit(top[filled])
-        shape, loc, scale = fit_gev(top[filled])
+        tops = top[filled]
+        wanted = f"Background.fit: lists must be those of at least {_FEWEST} queries"
+        if tops.size < _FEWEST:
+            raise InvalidScoresError(f"{wanted} with a result, got {tops.size}")
+        if tops.min() == tops.max():
+            raise InvalidScoresError(
+                f"{wanted} with different best scores, got {abs(tops[0]):g} for all {tops.size}: "
+                "each list was put on a scale of its own (min-max or softmax), or the search gives "
+                "every query the same score; use the scores from before"
+            )
+        shape, loc, scale = fit_gev(tops)
         groups, merits = None, [null.merit]
         if queries is not None:
             check_probability(unanswered, who="Background.fit", name="unanswered")
             asked = _whole(queries, None, higher_is_better)
             merits.append(asked.merit)
             log, _ = _tops(asked, None, higher_is_better)
-            groups = Groups.fit(log, top[filled], unanswered=unanswered)
+            groups = Groups.fit(log, tops, unanswered=unanswered)
         kept: dict[str, Any] = {"groups": groups, "seen": Seen.of(merits)}
         law = cls(shape, loc, scale, size, higher_is_better=higher_is_better, **kept)
         if context is None:
             return law
-        x, y = level[filled], top[filled]
+        x, y = level[filled], tops
         if np.abs(x).max() > _LARGEST:
             raise InvalidScoresError(
                 f"Background.fit: scores must be within {_LARGEST:g} of 0, got {x.min():g} to "
@@ -229,7 +215,7 @@ class Background(Drawn):
         Parameters
         ----------
         lists
-            As for `pvalue`; the query of an empty list has no answer.
+            As for `pvalue`.
         """
         if self.groups is None:
             raise InvalidParameterError("Background.posterior: fit must be given queries, got none")
@@ -265,10 +251,9 @@ class Background(Drawn):
             As for `fit`; bare scores must have the direction of those it was fitted on. An empty
             list has p-value 1.
         size
-            Number of documents in the index now. If ``F`` is the law in an index of ``size0``
-            documents, it is ``F ** (size / size0)`` in this one. If the law differs between
-            queries, this is an upper bound on the p-value. With a context nothing changes, because
-            the score at that rank grows too, as long as the rank is small compared with the index.
+            Number of documents in the index now: the law ``F`` becomes ``F ** (size / size0)``. If
+            the law differs between queries, this is an upper bound on the p-value. With a context
+            nothing changes, because the score at that rank grows too.
         """
         growth = self._growth(size)
         top, level = _tops(lists, self.context, self.higher_is_better)
@@ -278,8 +263,7 @@ class Background(Drawn):
             law = {"shape": self.shape, "loc": self.loc, "scale": self.scale}
             log_cdf = growth * gev_log_cdf(top[filled], **law)
         else:
-            # The score at rank ``context`` grows with the index as the best one does: in the
-            # limit all upper order statistics share one location and scale.
+            # In the limit all upper order statistics share one location and scale.
             with np.errstate(over="ignore"):
                 near = np.clip(self.slope * level[filled], -_LARGEST, _LARGEST)
             rest = np.clip(top[filled], -_LARGEST, _LARGEST) - self.intercept - near
@@ -309,22 +293,12 @@ class Background(Drawn):
         return top if self.higher_is_better else -top
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the background as JSON; `paretocut.load` reads it.
-
-        Parameters
-        ----------
-        path
-            The file. It is replaced in one step: a reader sees the old or the new one.
-        """
+        """Write the background as JSON to ``path``, in one step; `paretocut.load` reads it."""
         save_model(path, "background", self)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the background as plain data."""
-        return asdict(self)
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Background:
-        """Return the background that `to_dict` described; other entries are ignored."""
+        """Return the background of these attributes in ``content``; others are ignored."""
         known = checked(_STATE, {name: content[name] for name in _STATE if name in content})
         known["residual"] = tuple(known["residual"])
         if known["residual"][2] <= 0:
@@ -347,19 +321,6 @@ def as_lists(given: RankedLists | RaggedLike, higher_is_better: bool, *, who: st
     if isinstance(given, RankedLists):
         return given
     return RankedLists.of_scores(Ragged.from_any(given, dtype=float), higher_is_better, who=who)[0]
-
-
-def _check_fit(tops: FloatArray) -> None:
-    """Raise InvalidScoresError for best scores that no law can be fitted to."""
-    wanted = f"Background.fit: lists must be those of at least {_FEWEST} queries"
-    if tops.size < _FEWEST:
-        raise InvalidScoresError(f"{wanted} with a result, got {tops.size}")
-    if tops.min() == tops.max():
-        raise InvalidScoresError(
-            f"{wanted} with different best scores, got {abs(tops[0]):g} for all {tops.size}: each "
-            "list was put on a scale of its own (min-max or softmax), or the search gives every "
-            "query the same score; use the scores from before"
-        )
 
 
 def _whole(
@@ -391,4 +352,4 @@ def _tops(
     return top, np.zeros(len(merit)) if context is None else score_at(merit, context)
 
 
-register("background", Background, Background.to_dict, Background.from_dict)
+register("background", Background, asdict, Background.from_dict)

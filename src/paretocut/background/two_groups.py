@@ -33,17 +33,13 @@ _STATE: dict[str, Kind] = {
 
 @dataclass(frozen=True)
 class Groups:
-    """The best scores of a log as a mixture of two normal laws.
+    """The best scores of a log as a mixture of two normal laws: Efron's empirical null.
 
     ``share`` of the queries have no answer; their best scores have ``null_mean`` and
-    ``null_spread``, those of the others ``mean`` and ``spread``. Best scores from ``threshold`` on
-    count as answers.
-
-    This is Efron's model of two groups with an empirical null. Questions off the topic of the
-    index score a little below or above nonsense, so nonsense is only a first guess at the first
-    group: its mean weighs as much as 10 queries, its spread as much as 30. The threshold minimises
-    the sum of both error rates. If nearly all of the log seems to have an answer (a share below
-    0.1), at most a tenth of it is left empty.
+    ``null_spread``, those of the others ``mean`` and ``spread``. Questions off the topic of the
+    index score a little below or above nonsense, so nonsense is only a first guess at their law.
+    Best scores from ``threshold`` on count as answers: it minimises the sum of both error rates. If
+    nearly all of the log seems to have an answer, at most a tenth of it is left empty.
 
     References
     ----------

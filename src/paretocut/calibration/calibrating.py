@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-import unicodedata
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from paretocut.answers import direction_of
 from paretocut.background import Background, Origin, QueryScale
-from paretocut.background.drift import shapes_of
 from paretocut.background.law import as_lists
+from paretocut.background.seen import shapes_of
 from paretocut.calibration.nonsense import as_query, drawn_words, nonsense_queries, own_words
 from paretocut.calibration.searches import Search, run_searches
 from paretocut.errors import InvalidParameterError
@@ -70,15 +68,13 @@ def calibrate(
     Parameters
     ----------
     search
-        Your search: it takes the text of a query and returns an answer, as `paretocut.keep` takes
-        it, or bare scores. Return as many results as you will cut later. The function may be
-        asynchronous.
+        Your search, asynchronous or not: it takes the text of a query and returns an answer, as
+        `paretocut.keep` takes it, or bare scores. Return as many results as you will cut later.
     texts
         A few hundred texts of the index, or all of them.
     queries
         Real queries, unjudged, preferably 100 different ones or more; at least 10. Those that
-        differ only in case and spaces, or get the same ten scores, count once. Without queries
-        the gate lets through a share ``alpha`` of the nonsense.
+        differ only in case and spaces, or get the same ten scores, count once.
     groups
         Who asked each query, such as a user or a session: one query of each counts. None counts
         every different query.
@@ -86,24 +82,22 @@ def calibrate(
         Number of nonsense queries, 10 or more. Another 20 searches check the effect of query
         length.
     alpha
-        Share of the nonsense that gets results; used without ``queries``.
+        Share of the nonsense that gets results, without ``queries``.
     unanswered
         Estimated share of ``queries`` without an answer in the index.
     expect
-        How many results are relevant: ``"one"``, ``"few"``, ``"dozens"``,
-        ``"hundreds"`` or a number. None estimates it from ``queries``, or else from each list.
+        How many results are relevant, as for `paretocut.truncators.Consensus`. None estimates it
+        from ``queries``, or else from each list.
     truncator
         Decides how many results to keep, instead of ``expect``: any truncator that is fitted or
         needs no fit. If it has a gate, only the part behind the gate is used.
     lexical
-        Whether scores grow with every matching word, as those of BM25 do. None finds out by
-        lengthening queries from 4 words to 16: more words never lower a lexical score. Such scores
-        are divided by the weight of the query's words (`paretocut.background.QueryScale`), so every
-        later decision needs the query: ``t.cut(scores, query=...)``.
+        Whether scores grow with every matching word, as those of BM25 do. None finds out. Such
+        scores are divided by the weight of the query's words (`paretocut.background.QueryScale`),
+        so every later decision needs the query: ``t.cut(scores, query=...)``.
     size
-        Number of documents in the index. None takes the number of ``texts``, or the number of
-        results of a search if that is larger. In a small index, or with few texts, nonsense also
-        needs other words.
+        Number of documents in the index; by default the number of ``texts``, or of the results of a
+        search if that is larger. In a small index nonsense also needs other words.
     seed
         Of the nonsense.
     higher_is_better
@@ -115,8 +109,8 @@ def calibrate(
     progress
         Whether to show progress on standard error; None does so on a terminal.
     resume
-        A file that saves each answer, so that a second run continues where the first one stopped.
-        Some searches are repeated to check that they still give the same scores.
+        A file that saves each answer, so that a second run continues where the first one stopped,
+        after a check that the search still gives the same scores.
 
     Examples
     --------
@@ -133,11 +127,8 @@ def calibrate(
     given = _checked_texts(search, texts)
     log = [] if queries is None else _checked_queries(queries, groups)
     check_int(n, who="calibrate", name="n", low=_FEWEST)
-    how: dict[str, Any] = {"batch": batch, "threads": threads, "progress": progress}
-
-    def ask(asked: Sequence[str]) -> list[FloatArray]:
-        return run_searches(search, asked, who="calibrate", resume=resume, **how)
-
+    how: Any = {"batch": batch, "threads": threads, "progress": progress, "resume": resume}
+    ask: Any = partial(run_searches, search, who="calibrate", **how)
     own = own_words(len(given), _LONG)
     draws = drawn_words(given, _PROBES, length=_LONG, own=own, others=queries, seed=seed)
     probes = ask([as_query(words[:end]) for end in (_SHORT, _LONG) for words in draws])
@@ -166,10 +157,8 @@ def calibrate(
         higher_is_better=higher_is_better,
         about={
             "search": getattr(search, "__qualname__", type(search).__name__),
-            "texts": len(given),
             "size": size,
             "own_words": own_words(known, lexical=lexical),
-            "script": _script(given),
             "queries": None if queries is None else len(queries),
             "doubts": tuple(name for name, there in doubts.items() if there),
         },
@@ -200,7 +189,7 @@ def calibrated(
     scale, texts
         For lexical scores: the scale, and the texts of the nonsense and then of the queries.
     about
-        Facts about the search: attributes of `paretocut.background.Origin`.
+        Attributes of `paretocut.background.Origin`.
     """
     check_probability(alpha, who="calibrate", name="alpha")
     null = as_lists(nonsense, higher_is_better, who="calibrate")
@@ -336,10 +325,3 @@ def _check_found(answers: Sequence[FloatArray]) -> None:
         raise InvalidParameterError(f"{wanted}, got results for only {best.size} of {len(answers)}")
     if best.min() == best.max():
         raise InvalidParameterError(f"{wanted}, got {best[0]:g} for all {best.size}")
-
-
-def _script(texts: Sequence[str]) -> str:
-    """Return the script of most letters: "latin", "cjk", "thai"."""
-    letters = islice((letter for text in texts for letter in text if letter.isalpha()), 2000)
-    names = Counter(unicodedata.name(letter, "unknown").split()[0].lower() for letter in letters)
-    return names.most_common(1)[0][0] if names else "unknown"

@@ -48,16 +48,14 @@ def nonsense_queries(
         Number of different words in each query. Three are close to a real query; twelve or twenty
         change little, except for BM25.
     size
-        Number of documents in the index. In a small index every document holds a good share of all
-        words, so nonsense made only of them would score like a question. Most words then come from
-        elsewhere. None means a large index.
+        Number of documents in the index; None means many. In a small one, nonsense made only of its
+        words would score like a question, so most words come from elsewhere.
     others
         Texts with words from elsewhere; by default a list of common English words for English
         texts, and none for other languages.
     lexical
-        Draw words in proportion to the square root of the number of texts they are in, because real
-        off-topic questions share common words with any index. Otherwise every word has the same
-        chance.
+        Draw words in proportion to the square root of the number of texts they are in, as real
+        off-topic questions share common words with any index.
     seed
         Of the draws.
 

@@ -10,11 +10,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from paretocut.answers import Answer, read
+from paretocut.answers import read
 from paretocut.callbacks.journal import Journal
 from paretocut.callbacks.waiting import waiting
 from paretocut.errors import DataFormatError, InvalidParameterError
 from paretocut.lists import FloatArray
+from paretocut.schema.kinds import Items, Real, Text, checked
 from paretocut.schema.parameters import check_positive_int, shown
 
 Search: TypeAlias = Callable[[Any], Any]
@@ -22,6 +23,7 @@ Search: TypeAlias = Callable[[Any], Any]
 _BLOCK = 32
 _AT_ONCE = 8  # asynchronous searches at the same time
 _AGAIN, _NEAR = 3, 0.01  # kept queries that are searched again, and how much they may differ
+_SEARCH = {"query": Text(), "scores": Items(Real())}
 
 
 def run_searches(
@@ -101,7 +103,7 @@ def _blocks(search: Search, queries: list[str], who: str) -> Iterable[tuple[str,
         if isinstance(found, (list, np.ndarray)) and len(found) == len(block):
             answers = [scores_of(one, who) for one in found]
         else:
-            answers = [_best(one) for one in _read(found, who).scores]
+            answers = _read(found, who)
         if len(answers) != len(block):
             raise InvalidParameterError(
                 f"search must give one result for each of {len(block)} queries, got {len(answers)}",
@@ -113,39 +115,28 @@ def _blocks(search: Search, queries: list[str], who: str) -> Iterable[tuple[str,
 def scores_of(given: Any, who: str) -> FloatArray:
     """Return the scores in the answer to one query."""
     found = _read(given, who)
-    if len(found.scores) != 1:
+    if len(found) != 1:
         raise InvalidParameterError(
-            f"search must answer one query, got the answers to {len(found.scores)}", who=who
+            f"search must answer one query, got the answers to {len(found)}", who=who
         )
-    return _best(found.scores[0])
+    return found[0]
 
 
-def _read(given: Any, who: str) -> Answer:
-    return read(given, who=f"{who}: search")
-
-
-def _best(scores: FloatArray) -> FloatArray:
-    """Return the scores that are there."""
-    return scores[np.isfinite(scores)]
+def _read(given: Any, who: str) -> list[FloatArray]:
+    """Return the scores of each query, without those that are missing."""
+    found = read(given, who=f"{who}: search").scores
+    return [scores[np.isfinite(scores)] for scores in found]
 
 
 def _kept(journal: Journal) -> dict[str, FloatArray]:
     """Return the answers that an earlier run has saved."""
     found = {}
     for number, row in enumerate(journal.entries, 2):
-        scores = row.get("scores")
-        good = isinstance(scores, list) and all(map(_is_finite, scores))
-        if not good or not isinstance(row.get("query"), str):
-            raise DataFormatError(
-                str(journal.path),
-                number,
-                "expected a search: its query, and scores as a list of finite numbers, "
-                f"got {row!r:.60}",
-            )
-        found[row["query"]] = np.array(scores, dtype=np.float64)
+        try:
+            search = checked(_SEARCH, {name: row.get(name) for name in _SEARCH})
+        except ValueError:
+            wanted = "a search: its query, and scores as a list of finite numbers"
+            message = f"expected {wanted}, got {row!r:.60}"
+            raise DataFormatError(str(journal.path), number, message) from None
+        found[search["query"]] = np.array(search["scores"], dtype=np.float64)
     return found
-
-
-def _is_finite(number: object) -> bool:
-    most = sys.float_info.max
-    return type(number) in (int, float) and -most <= number <= most  # type: ignore[operator]

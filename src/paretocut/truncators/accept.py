@@ -9,9 +9,8 @@ from typing import ClassVar, Self
 import numpy as np
 
 from paretocut.background import Background
-from paretocut.background.drift import Drift, compare
 from paretocut.background.law import as_lists
-from paretocut.background.seen import far_outside, seen_range
+from paretocut.background.seen import Drift, compare, far_outside, seen_range
 from paretocut.decisions.cuts import Evidence, Tails
 from paretocut.decisions.warnings import named
 from paretocut.decisions.wording import percent

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from paretocut.background import Background, Origin, QueryScale
-from paretocut.background.drift import Drift, compare, shapes_of
+from paretocut.background.seen import Drift, compare, shapes_of
 from paretocut.decisions import WARNINGS
 from paretocut.decisions.cuts import Tails
 from paretocut.decisions.wording import percent

@@ -102,9 +102,7 @@ class Consensus(Truncator):
     array([2, 1])
     """
 
-    constants: ClassVar[Constants] = (
-        CONSTANTS  # a subclass may have others
-    )
+    constants: ClassVar[Constants] = CONSTANTS  # a subclass may have others
 
     learned_: Strategy
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from paretocut import metrics
-from paretocut.background.drift import gaps, halves
+from paretocut.background.seen import gaps, halves
 from paretocut.decisions.cuts import Evidence
 from paretocut.decisions.wording import distinct, ordinal, rounded
 from paretocut.errors import InvalidParameterError
