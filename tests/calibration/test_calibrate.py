@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 import paretocut as pc
-from paretocut.background.two_groups import Groups
+from paretocut.background.law import Groups
 from paretocut.calibration import calibrated
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import RankedLists

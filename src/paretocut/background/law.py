@@ -1,4 +1,4 @@
-"""The law of the best score of queries without an answer: a null for the top of a list."""
+"""The law of the best score of queries without an answer, and two groups of a log."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from paretocut.background.seen import Seen, score_at
-from paretocut.background.two_groups import Groups
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists import BoolArray, FloatArray, Ragged, RaggedLike, RankedLists
 from paretocut.schema.drawn import Drawn
@@ -22,6 +21,146 @@ from paretocut.schema.parameters import check_numbers, check_positive_int, check
 
 _FEWEST = 10
 _LARGEST = 1e150  # squares of larger scores overflow
+_SMALLEST = 1e-150  # squares of smaller numbers vanish
+# Weights, in queries: of the believed share without an answer, of the mean and the spread of
+# nonsense in the first group, and of that spread in the second.
+_STRENGTH, _HELD_MEAN, _HELD_SPREAD, _HELD_OTHER = 20.0, 10.0, 30.0, 5.0
+_STEPS = 100
+_CLEAN, _LOST = 0.1, 0.1
+# Content of a file; the share is one that `Groups.fit` can find.
+_GROUPS: dict[str, Kind] = {
+    "share": Real(1e-5, 1 - 1e-5),
+    "null_mean": Real(),
+    "null_spread": Real(above=0),
+    "mean": Real(),
+    "spread": Real(above=0),
+    "threshold": Real(),
+}
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The best scores of a log as a mixture of two normal laws: Efron's empirical null.
+
+    ``share`` of the queries have no answer; their best scores have ``null_mean`` and
+    ``null_spread``, those of the others ``mean`` and ``spread``. Questions off the topic of the
+    index score a little below or above nonsense, so nonsense is only a first guess at their law.
+    Best scores from ``threshold`` on count as answers: it minimises the sum of both error rates. If
+    nearly all of the log seems to have an answer, at most a tenth of it is left empty.
+
+    References
+    ----------
+    B. Efron, "Large-scale simultaneous hypothesis testing: the choice of a null hypothesis",
+    JASA 99, 2004.
+    """
+
+    share: float
+    null_mean: float
+    null_spread: float
+    mean: float
+    spread: float
+    threshold: float
+
+    @classmethod
+    def fit(cls, tops: FloatArray, nonsense: FloatArray, *, unanswered: float = 0.05) -> Groups:
+        log = tops[np.isfinite(tops)]
+        if log.size < _FEWEST:
+            raise InvalidScoresError(
+                f"Background.fit: queries must hold at least {_FEWEST} lists with a result, "
+                f"got {log.size}"
+            )
+        center, spread = float(nonsense.mean()), float(nonsense.std())
+        if spread < _SMALLEST:
+            raise InvalidScoresError(
+                "Background.fit: best scores of queries without an answer must have a standard "
+                f"deviation of at least {_SMALLEST:g}, got {spread:g}"
+            )
+        prior = (1 + _STRENGTH * unanswered, 1 + _STRENGTH * (1 - unanswered))
+        best: tuple[float, FloatArray, FloatArray] | None = None
+        for share in (0.05, 0.3, 0.6):
+            upper = log[log >= np.quantile(log, share)]
+            for start in (center - spread, center, center + spread):
+                other = max(float(upper.mean()), start + 0.5 * spread)
+                first = np.array([share, start, spread, other, upper.std() + 0.1 * spread])
+                found = _climb(log, first, center, spread, prior)
+                # Some queries have an answer, and they score higher: anything else is no fit.
+                upside = found[1][3] > found[1][1] and (1 - found[2]).sum() >= 1
+                if upside and (best is None or found[0] > best[0]):
+                    best = found
+        if best is None:
+            raise InvalidScoresError(
+                "Background.fit: queries must score higher than nonsense does, on the whole; "
+                f"got a mean best score of {log.mean():.3g}, and {center:.3g} for nonsense; "
+                "without queries the gate rests on nonsense alone"
+            )
+        _, law, null = best
+        grid = np.linspace(law[1], law[3] + law[4], 500)
+        errors = _above(grid, law[1], law[2]) + 1 - _above(grid, law[3], law[4])
+        threshold = float(grid[np.argmin(errors)])
+        if law[0] < _CLEAN:
+            threshold = min(threshold, _quantile(log, 1 - null, _LOST))
+        return cls(*map(float, (*law, threshold)))
+
+    def posterior(self, tops: FloatArray) -> FloatArray:
+        # Beyond the middle of a group, the other law may have the longer tail. A better score must
+        # not look worse for that.
+        held = np.clip(tops, self.null_mean, self.mean)
+        null = _log_density(held, self.null_mean, self.null_spread)
+        other = _log_density(held, self.mean, self.spread)
+        odds = np.log(self.share) - np.log1p(-self.share) + null - other
+        return np.asarray(1 / (1 + np.exp(-np.clip(odds, -700, 700))))
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Groups:
+        return cls(**checked(_GROUPS, content))
+
+
+def _climb(
+    log: FloatArray, law: FloatArray, center: float, width: float, prior: tuple[float, float]
+) -> tuple[float, FloatArray, FloatArray]:
+    """Return log-posterior, law and probabilities of the first group, after EM."""
+    share, null_mean, null_spread, mean, spread = law.tolist()
+    n = log.size
+    for _ in range(_STEPS):
+        null = math.log(share) + _log_density(log, null_mean, null_spread)
+        other = math.log1p(-share) + _log_density(log, mean, spread)
+        total = np.logaddexp(null, other)
+        r = np.exp(null - total)
+        count = float(r.sum())
+        share = min(max((count + prior[0] - 1) / (n + sum(prior) - 2), 1e-4), 0.95)
+        null_mean = (r @ log + _HELD_MEAN * center) / (count + _HELD_MEAN)
+        squares = r @ (log - null_mean) ** 2 + _HELD_MEAN * (center - null_mean) ** 2
+        squares += _HELD_SPREAD * width**2
+        null_spread = math.sqrt(squares / (count + _HELD_SPREAD + 1))
+        rest = 1 - r
+        mean = float(rest @ log) / max(n - count, 1e-9)
+        squares = rest @ (log - mean) ** 2 + _HELD_OTHER * width**2
+        spread = math.sqrt(squares / (n - count + _HELD_OTHER))
+    value = float(total.sum())
+    value += (prior[0] - 1) * math.log(share) + (prior[1] - 1) * math.log1p(-share)
+    at_center = np.array([null_mean])
+    value += float(_log_density(at_center, center, null_spread / math.sqrt(_HELD_MEAN))[0])
+    for sd, held in ((null_spread, _HELD_SPREAD), (spread, _HELD_OTHER)):
+        value -= held * (math.log(sd) + 0.5 * (width / sd) ** 2)
+    return value, np.array([share, null_mean, null_spread, mean, spread]), r
+
+
+def _log_density(x: FloatArray, mean: float, spread: float) -> FloatArray:
+    z = (x - mean) / spread
+    return np.asarray(-0.5 * z * z - math.log(spread * math.sqrt(2 * math.pi)))
+
+
+def _above(x: FloatArray, mean: float, spread: float) -> FloatArray:
+    z = (x - mean) / (spread * math.sqrt(2))
+    return np.array([0.5 * math.erfc(value) for value in z.tolist()])
+
+
+def _quantile(values: FloatArray, weight: FloatArray, share: float) -> float:
+    order = np.argsort(values)
+    reached = np.cumsum(weight[order]) / weight.sum()
+    return float(values[order[min(int(np.searchsorted(reached, share)), values.size - 1)]])
+
+
 # Content of a file.
 _STATE: dict[str, Kind] = {
     "shape": Real(-20, 1),
@@ -210,27 +349,16 @@ class Background(Drawn):
         return replace(law, context=context, intercept=intercept, slope=slope, residual=residual)
 
     def posterior(self, lists: RankedLists | RaggedLike) -> FloatArray:
-        """Return the probability that each query has no answer, learned from unjudged queries.
-
-        Parameters
-        ----------
-        lists
-            As for `pvalue`.
-        """
+        """Return the probability that the query of each of ``lists`` has no answer, by the log."""
         if self.groups is None:
             raise InvalidParameterError("Background.posterior: fit must be given queries, got none")
         top, _ = _tops(lists, None, self.higher_is_better)
         return np.where(np.isfinite(top), self.groups.posterior(top), 1.0)
 
     def answers(self, lists: RankedLists | RaggedLike, alpha: float | None = 0.05) -> BoolArray:
-        """Return whether the best score of each list counts as an answer.
+        """Return whether the best score of each of ``lists`` counts as an answer.
 
-        Parameters
-        ----------
-        lists
-            As for `pvalue`.
-        alpha
-            Largest p-value of an answer; None for the threshold learned from unjudged queries.
+        Its p-value is ``alpha`` at most; None stands for the threshold learned from the log.
         """
         if alpha is not None:
             level = check_probability(alpha, who="Background.answers", name="alpha")
@@ -273,15 +401,9 @@ class Background(Drawn):
         return pvalues
 
     def limit(self, alpha: float = 0.05, *, size: int | None = None) -> float:
-        """Return the best score that only this share of the queries without an answer exceeds.
+        """Return the best score that a share ``alpha`` of the queries without an answer exceeds.
 
-        Parameters
-        ----------
-        alpha
-            The share, in (0, 1).
-        size
-            Number of documents in the index now; see `pvalue`. With a context the limit differs
-            between lists; this is the limit for a list with the mean context.
+        With a context it is the limit for a list with the mean context; ``size`` as for `pvalue`.
         """
         check_probability(alpha, who="Background.limit", name="alpha")
         # F ** growth = 1 - alpha, and F = exp(-exp(-z)) on the scale of the law.
@@ -340,7 +462,7 @@ def _whole(
 def _tops(
     given: RankedLists | RaggedLike, context: int | None, higher_is_better: bool
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the best score of each list, -inf of an empty one, and that at rank ``context``."""
+    """Return the best score of each list, -inf of an empty one, and the one at the context."""
     lists = _whole(given, context, higher_is_better)
     if lists.higher_is_better != higher_is_better:
         own, other = ("scores", "distances") if higher_is_better else ("distances", "scores")

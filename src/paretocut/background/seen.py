@@ -42,21 +42,14 @@ _NAMES = ("best score", "gap", "upper half")
 
 @dataclass(frozen=True)
 class Seen:
-    """The range of the scores that a background was fitted on, higher is better.
-
-    Attributes
-    ----------
-    scores
-        Lowest and highest score at any rank.
-    middles
-        Lowest and highest score in the middle of a list.
-    depth
-        Largest number of results of a query; 1 if only best scores were given.
-    """
+    """The lowest and highest scores that a background was fitted on, higher is better."""
 
     scores: tuple[float, float]
+    """At any rank."""
     middles: tuple[float, float]
+    """In the middle of a list."""
     depth: int
+    """Largest number of results of a query; 1 if only best scores were given."""
 
     @classmethod
     def of(cls, merits: Iterable[Ragged]) -> Seen:
@@ -92,7 +85,6 @@ class Seen:
 
 
 def middles(merit: Ragged) -> FloatArray:
-    """Return the score in the middle of each list, 0 of an empty one."""
     return score_at(merit, (merit.lengths + 1) // 2)
 
 
@@ -106,16 +98,11 @@ def score_at(merit: Ragged, rank: int | IntArray) -> FloatArray:
 
 
 def seen_range(tops: FloatArray) -> FloatArray:
-    """Return the lowest and the highest of these best scores."""
     return np.array([tops.min(), tops.max()])
 
 
 def far_outside(tops: FloatArray, seen: FloatArray) -> BoolArray:
-    """Return which best scores lie further outside a range than it is wide.
-
-    A new query may well score a little more than all at fit. Another retriever, another unit or
-    another direction is far off.
-    """
+    """Return which best scores lie further outside a range than it is wide."""
     low, high = 0.5 * seen  # halves do not overflow
     width = high - low
     return np.asarray((0.5 * tops < low - width) | (0.5 * tops > high + width))
@@ -148,7 +135,6 @@ class Origin:
 
     @classmethod
     def today(cls, **about: Any) -> Origin:
-        """Return an origin of today; ``about`` has the other attributes."""
         return cls(time.strftime("%Y-%m-%d"), version("paretocut"), **about)
 
     @classmethod
@@ -167,16 +153,13 @@ class Drift:
 
     Attributes
     ----------
-    verdict
-        ``"same"``, ``"changed"`` or ``"unsure"`` (too few lists to tell).
-    text
-        The verdict in a sentence.
+    verdict, text
+        ``"same"``, ``"changed"`` or ``"unsure"`` (too few lists to tell), and a sentence.
     pvalue
         Probability of a difference this large if nothing has changed, over all tests.
     distance
         Largest difference between the cumulative shares, by name of the statistic: best score, gap
-        to the second result, results in the upper half. For `paretocut.truncators.Accept`: best
-        score, its learned score, share accepted.
+        to the second result, results in the upper half (`paretocut.truncators.Accept` has others).
     lists
         Number of lists compared.
     """
@@ -225,10 +208,7 @@ def shapes_of(lists: RankedLists) -> FloatArray:
 
 
 def gaps(merit: Ragged) -> FloatArray:
-    """Return how far the second result of each list stands behind the best.
-
-    It is a share of the range of the first 100 results; 0 where that range is 0.
-    """
+    """Return how far the second result of each list is behind, in ranges of the first 100."""
     merit, _ = merit.within_range()
     top, low = score_at(merit, 1), score_at(merit, _FIRST)
     wide = top > low
@@ -244,7 +224,6 @@ def halves(merit: Ragged) -> FloatArray:
 
 
 def _distance(one: FloatArray, other: FloatArray) -> float:
-    """Return the largest difference of two empirical distributions (Kolmogorov, Smirnov)."""
     points = np.concatenate([one, other])
     shares = [np.searchsorted(np.sort(x), points, "right") / max(x.size, 1) for x in (one, other)]
     return float(np.abs(shares[0] - shares[1]).max(initial=0.0))
