@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
+import inspect
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from paretocut.answers import direction_of
+from paretocut.answers import direction_of, read
 from paretocut.background import Background, Origin, QueryScale
 from paretocut.background.law import as_lists
 from paretocut.background.seen import shapes_of
 from paretocut.calibration.nonsense import as_query, drawn_words, nonsense_queries, own_words
-from paretocut.calibration.searches import Search, run_searches
-from paretocut.errors import InvalidParameterError
+from paretocut.callbacks.journal import Journal
+from paretocut.callbacks.waiting import waiting
+from paretocut.errors import DataFormatError, InvalidParameterError
 from paretocut.lists import FloatArray, RaggedLike, RankedLists
-from paretocut.lists.copies import check_groups, one_of_each
-from paretocut.schema.parameters import (
-    check_int,
-    check_positive_int,
-    check_probability,
-    shown,
-)
+from paretocut.schema.kinds import Items, Real, Text, checked
+from paretocut.schema.parameters import check_int, check_positive_int, check_probability, shown
 from paretocut.truncators import Consensus, Gated, Truncator
 from paretocut.truncators.calibrated import Calibrated
 from paretocut.truncators.consensus.strategies import Estimated
+
+Search: TypeAlias = Callable[[Any], Any]
+"""Takes the text of a query, or a list of texts, and returns an answer or scores."""
+_BLOCK = 32
+_AT_ONCE = 8  # asynchronous searches at the same time
+_AGAIN, _NEAR = 3, 0.01  # kept queries that are searched again, and how much they may differ
+_SEARCH = {"query": Text(), "scores": Items(Real())}
 
 _FEWEST = 10
 _PROBES, _SHORT, _LONG = 10, 4, 16  # queries that grow from 4 words to 16
@@ -45,7 +50,6 @@ def calibrate(
     texts: Iterable[str],
     *,
     queries: Sequence[str] | None = None,
-    groups: Sequence[Any] | None = None,
     n: int = 100,
     alpha: float = 0.05,
     unanswered: float = 0.05,
@@ -75,9 +79,6 @@ def calibrate(
     queries
         Real queries, unjudged, preferably 100 different ones or more; at least 10. Those that
         differ only in case and spaces, or get the same ten scores, count once.
-    groups
-        Who asked each query, such as a user or a session: one query of each counts. None counts
-        every different query.
     n
         Number of nonsense queries, 10 or more. Another 20 searches check the effect of query
         length.
@@ -125,10 +126,10 @@ def calibrate(
     1
     """
     given = _checked_texts(search, texts)
-    log = [] if queries is None else _checked_queries(queries, groups)
+    log = [] if queries is None else _checked_queries(queries)
     check_int(n, who="calibrate", name="n", low=_FEWEST)
     how: Any = {"batch": batch, "threads": threads, "progress": progress, "resume": resume}
-    ask: Any = partial(run_searches, search, who="calibrate", **how)
+    ask: Any = partial(run_searches, search, **how)
     own = own_words(len(given), _LONG)
     draws = drawn_words(given, _PROBES, length=_LONG, own=own, others=queries, seed=seed)
     probes = ask([as_query(words[:end]) for end in (_SHORT, _LONG) for words in draws])
@@ -197,10 +198,9 @@ def calibrated(
     if scale is not None:
         wanted = len(null) + (0 if log is None else len(log))
         if texts is None or len(texts) != wanted:
-            raise InvalidParameterError(
+            raise _refused(
                 f"with a scale, texts must be those of all {wanted} queries, "
-                f"got {'none' if texts is None else len(texts)}",
-                who="calibrate",
+                f"got {'none' if texts is None else len(texts)}"
             )
         divisors = scale(texts)
         null = null.divided_by(divisors[: len(null)])
@@ -233,10 +233,9 @@ def _distinct(log: RankedLists, given: int) -> RankedLists:
         if row.size
     }
     if len(rows) < _FEWEST:
-        raise InvalidParameterError(
+        raise _refused(
             f"queries must hold at least {_FEWEST} different ones with results, preferably 100, "
-            f"got {len(rows)} among {given}; without queries the gate rests on nonsense alone",
-            who="calibrate",
+            f"got {len(rows)} among {given}; without queries the gate rests on nonsense alone"
         )
     return log[sorted(rows.values())]
 
@@ -259,16 +258,12 @@ def _base(
 ) -> Truncator:
     """Return who decides how many; a `Consensus` that was not judged learns from the log."""
     if expect is not None and truncator is not None:
-        raise InvalidParameterError(
-            f"expect must be left out with a truncator, got {shown(expect)}", who="calibrate"
-        )
+        raise _refused(f"expect must be left out with a truncator, got {shown(expect)}")
     base = Consensus(expect=expect) if truncator is None else truncator  # type: ignore[arg-type]
     if isinstance(base, Gated):
         base = base.inner
     if not isinstance(base, Truncator):
-        raise InvalidParameterError(
-            f"truncator must be a truncator or None, got {shown(base)}", who="calibrate"
-        )
+        raise _refused(f"truncator must be a truncator or None, got {shown(base)}")
     base.check()
     base.require_fitted()
     learned = getattr(base, "learned_", None)
@@ -277,37 +272,31 @@ def _base(
     return base
 
 
+def _refused(message: str) -> InvalidParameterError:
+    return InvalidParameterError(message, who="calibrate")
+
+
 def _checked_texts(search: Any, texts: Any) -> list[str]:
     if callable(texts) and not callable(search):
-        raise InvalidParameterError(
+        raise _refused(
             "search comes first, then texts: calibrate(search, texts); "
-            f"got {shown(search):.60} as search and a function as texts",
-            who="calibrate",
+            f"got {shown(search):.60} as search and a function as texts"
         )
     if isinstance(texts, (str, bytes)) or not np.iterable(texts):
-        raise InvalidParameterError(
-            f"texts must be a list of texts of the index, got {shown(texts):.60}", who="calibrate"
-        )
+        raise _refused(f"texts must be a list of texts of the index, got {shown(texts):.60}")
     given = list(texts)
     strange = [text for text in given if not isinstance(text, str)]
     if strange or not given:
         got = f"{shown(strange[0]):.60} among them" if strange else "none"
-        raise InvalidParameterError(
-            f"texts must be strings, at least one, got {got}", who="calibrate"
-        )
+        raise _refused(f"texts must be strings, at least one, got {got}")
     return given
 
 
-def _checked_queries(queries: Any, groups: Sequence[Any] | None) -> list[str]:
-    """Return the different queries, one of each group."""
+def _checked_queries(queries: Any) -> list[str]:
+    """Return the different queries."""
     if isinstance(queries, (str, bytes)) or not all(isinstance(q, str) for q in queries):
-        raise InvalidParameterError(
-            f"queries must be a list of texts or None, got {shown(queries):.60}", who="calibrate"
-        )
-    asked = list(queries)
-    if groups is not None:
-        asked = [asked[i] for i in one_of_each(check_groups(groups, len(asked), "calibrate"))]
-    return list({_plain(query): query for query in reversed(asked)}.values())[::-1]
+        raise _refused(f"queries must be a list of texts or None, got {shown(queries):.60}")
+    return list({_plain(query): query for query in reversed(list(queries))}.values())[::-1]
 
 
 def is_lexical(short: Sequence[FloatArray], long: Sequence[FloatArray]) -> bool:
@@ -320,8 +309,119 @@ def is_lexical(short: Sequence[FloatArray], long: Sequence[FloatArray]) -> bool:
 def _check_found(answers: Sequence[FloatArray]) -> None:
     """Raise InvalidParameterError where the search gives nothing to learn from."""
     best = np.array([scores.max() for scores in answers if scores.size])
-    wanted = "calibrate: search must give different best scores to different queries"
+    wanted = "search must give different best scores to different queries"
     if best.size < _FEWEST:
-        raise InvalidParameterError(f"{wanted}, got results for only {best.size} of {len(answers)}")
+        raise _refused(f"{wanted}, got results for only {best.size} of {len(answers)}")
     if best.min() == best.max():
-        raise InvalidParameterError(f"{wanted}, got {best[0]:g} for all {best.size}")
+        raise _refused(f"{wanted}, got {best[0]:g} for all {best.size}")
+
+
+def run_searches(
+    search: Search,
+    queries: Sequence[str],
+    *,
+    batch: bool = False,
+    threads: int | None = None,
+    progress: bool | None = None,
+    resume: str | os.PathLike[str] | None = None,
+) -> list[FloatArray]:
+    """Return the scores of each query."""
+    if not callable(search):
+        raise _refused(f"search must be a function, got {shown(search)}")
+    if threads is None:
+        threads = _AT_ONCE if inspect.iscoroutinefunction(search) else 1
+    check_positive_int(threads, who="calibrate", name="threads")
+    journal = Journal(resume, holds="searches", head={}, who="calibrate", name="resume")
+    found = _kept(journal)
+    known = [query for query in dict.fromkeys(queries) if query in found]
+    missing = [query for query in dict.fromkeys(queries) if query not in found]
+    shows = sys.stderr.isatty() if progress is None else progress
+
+    with waiting() as wait:
+
+        def one(query: str) -> tuple[str, FloatArray]:
+            return query, scores_of(wait(search(query)))
+
+        def asked(texts: list[str]) -> Iterable[tuple[str, FloatArray]]:
+            if batch:
+                yield from _blocks(lambda block: wait(search(block)), texts)
+            elif threads == 1:
+                yield from map(one, texts)
+            else:
+                from concurrent.futures import ThreadPoolExecutor
+
+                with ThreadPoolExecutor(threads) as pool:
+                    try:
+                        yield from pool.map(one, texts)
+                    except BaseException:  # Ctrl-C too: nobody waits for searches under way
+                        pool.shutdown(wait=False, cancel_futures=True)
+                        wait.cancel()
+                        raise
+
+        for query, scores in asked(known[:_AGAIN]):
+            _compare(query, found[query], scores, resume)
+        for done, (query, scores) in enumerate(asked(missing), 1):
+            found[query] = scores
+            if journal.path is not None:
+                journal.add({"query": query, "scores": scores.tolist()})
+            if shows:
+                end = "\n" if done == len(missing) else ""
+                sys.stderr.write(f"\rcalibrate: {done} of {len(missing)} searches{end}")
+                sys.stderr.flush()
+    return [found[query] for query in queries]
+
+
+def _compare(query: str, kept: FloatArray, now: FloatArray, resume: Any) -> None:
+    """Refuse to go on when the search no longer gives the scores that were kept."""
+    one, other = (float(scores[0]) if scores.size else 0.0 for scores in (kept, now))
+    if abs(one - other) > _NEAR * max(abs(one), abs(other)):
+        raise _refused(
+            f"resume must name a file of the same search, got {os.fspath(resume)!r}, where "
+            f"{query!r} has a best score of {one:.6g}, and now {other:.6g}: the model or the "
+            "index has changed, so start with a new file"
+        )
+
+
+def _blocks(search: Search, queries: list[str]) -> Iterable[tuple[str, FloatArray]]:
+    for start in range(0, len(queries), _BLOCK):
+        block = queries[start : start + _BLOCK]
+        found = search(block)
+        if hasattr(found, "__next__"):
+            found = list(found)
+        if isinstance(found, (list, np.ndarray)) and len(found) == len(block):
+            answers = [scores_of(one) for one in found]
+        else:
+            answers = _read(found)
+        if len(answers) != len(block):
+            raise _refused(
+                f"search must give one result for each of {len(block)} queries, got {len(answers)}"
+            )
+        yield from zip(block, answers, strict=True)
+
+
+def scores_of(given: Any) -> FloatArray:
+    """Return the scores in the answer to one query."""
+    found = _read(given)
+    if len(found) != 1:
+        raise _refused(f"search must answer one query, got the answers to {len(found)}")
+    return found[0]
+
+
+def _read(given: Any) -> list[FloatArray]:
+    """Return the scores of each query, without those that are missing."""
+    found = read(given, who="calibrate: search").scores
+    return [scores[np.isfinite(scores)] for scores in found]
+
+
+def _kept(journal: Journal) -> dict[str, FloatArray]:
+    """Return the answers that an earlier run has saved."""
+    found = {}
+    for number, row in enumerate(journal.entries, 2):
+        try:
+            search = checked(_SEARCH, {name: row.get(name) for name in _SEARCH})
+        except ValueError:
+            wanted = "a search: its query, and scores as a list of finite numbers"
+            message = f"expected {wanted}, got {row!r:.60}"
+            raise DataFormatError(str(journal.path), number, message) from None
+        found[search["query"]] = np.array(search["scores"], dtype=np.float64)
+    return found
