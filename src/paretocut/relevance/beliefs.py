@@ -18,20 +18,11 @@ _CLIP = 1e-6  # beyond six digits a probability in single precision is noise
 
 @dataclass(frozen=True)
 class Scale:
-    """The scale on which the scores of a system are compared.
+    """The scale on which the scores of a system are compared."""
 
-    Attributes
-    ----------
-    logit
-        Whether scores are compared as logits, as saturated probabilities should be.
-    center, spread
-        Mean and standard deviation of the scores on that scale. Before any list of the system
-        was seen the spread is infinite, so that raw scores count for nothing.
-    """
-
-    logit: bool = False
+    logit: bool = False  # as saturated probabilities should be compared
     center: float = 0.0
-    spread: float = math.inf
+    spread: float = math.inf  # before any list was seen: raw scores count for nothing
 
     @classmethod
     def of(cls, merit: Ragged) -> Scale:
@@ -62,10 +53,7 @@ def _odds(constants: Constants) -> tuple[float, float, float]:
 
 
 def levels_for(merit: Ragged, expected: FloatArray, constants: Constants = CONSTANTS) -> FloatArray:
-    """Return the shifts of the log-odds at which probabilities sum to the expected numbers.
-
-    `expected` has one row per list and one column per possible number of relevant results.
-    """
+    """Return the shifts of the log-odds of each list (rows) that give it the expected numbers."""
     merit, _ = merit.within_range()
     levels = np.empty(expected.shape)
     _kernel.find_levels(merit.values, merit.offsets, *_odds(constants), expected, levels)
@@ -77,8 +65,7 @@ def upper_part(
 ) -> tuple[IntArray, FloatArray]:
     """Return how many results lie in the upper share of each list's range, and where that begins.
 
-    The range runs from the best score down to the last. In a short list it runs on to where the
-    score at rank ``constants.depth`` would stand, so that it hardly matters how many were fetched.
+    In a short list the range runs on to where the score at rank ``constants.depth`` would stand.
     """
     counts, lows = np.empty(len(merit), dtype=np.int64), np.empty(len(merit))
     _kernel.upper_part(merit.values, merit.offsets, constants.depth, share, counts, lows)

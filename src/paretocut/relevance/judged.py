@@ -41,8 +41,8 @@ _STATE = {
 def shape(merit: Ragged) -> FloatArray:
     """Return the features of each result, in which the log-odds of relevance are linear.
 
-    The columns are 1, a third of the log rank, the score within the range of its list (that of
-    untrained cuts), and the square of the second column.
+    They are 1, a third of the log rank, the score within the range of its list, and the square of
+    the second.
     """
     merit, _ = merit.within_range()
     top, _ = merit.ends()
@@ -199,7 +199,7 @@ def _mode(
     false: float,
     start: FloatArray,
 ) -> tuple[FloatArray, FloatArray, float]:
-    """Return mode and covariance of the coefficients, and the logarithm of the evidence."""
+    """Return mode and covariance of the coefficients, and the log-evidence."""
 
     def chance(coef: FloatArray) -> tuple[FloatArray, FloatArray]:
         p = sigmoid(design @ coef)

@@ -61,8 +61,7 @@ class Consensus(Truncator):
     expect
         How many relevant results a list holds on average: ``"one"`` (a fact: one or two), ``"few"``
         (a how-to: three to ten), ``"dozens"`` (a literature search), ``"hundreds"`` (a category),
-        or a number. None, for no idea, suits a handful. Full judgements override it; with lists
-        judged in part it is another estimate.
+        or a number. Full judgements override it; with lists judged in part it is another estimate.
     base
         For accuracy only: the truncator that cuts lists with an answer, fitted with the rest; None
         keeps such a list whole.
@@ -83,18 +82,11 @@ class Consensus(Truncator):
 
     Notes
     -----
-    The strategy for judged lists depends on the metric. For F1 (and any metric not named here)
-    it is a vote of some 1,100 simple rules in a Bayesian bootstrap; for DCG and utilities, the cut
-    with the highest expected metric under `predict_proba`, or nothing if such cuts lose; for
-    accuracy, a model of whether a list holds an answer. Lists judged in part, unjudged lists, and
-    ``expect`` say how many results are relevant; the cut is where the metric is highest on average.
-    With none of these, F1 keeps the upper third of the score range. docs/consensus.md explains
-    each.
-
-    References
-    ----------
-    D. B. Rubin, "The Bayesian bootstrap", Annals of Statistics 9, 1981. L. Breiman, "Bagging
-    predictors", Machine Learning 24, 1996.
+    For judged lists and F1 (or any metric not named here) some 1,100 simple rules vote in a
+    Bayesian bootstrap (Rubin 1981). For DCG and utilities the cut has the highest expected metric
+    under `predict_proba`; for accuracy a model says whether a list holds an answer. Lists judged in
+    part, unjudged lists, and ``expect`` say how many results are relevant. With none of these, F1
+    keeps the upper third of the score range. docs/consensus.md explains each.
 
     Examples
     --------

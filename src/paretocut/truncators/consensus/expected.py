@@ -18,10 +18,9 @@ def expected_curve(
 ) -> FloatArray:
     """Return the expected metric of every cut ``0..n``, if results are relevant independently.
 
-    Exact for DCG, utilities, precision and accuracy. F-beta and recall are ratios of
-    expectations; the expected ratio differs by terms of the order of one over the expected
-    number of relevant results. Any other metric is the mean over 64 drawn lists. Relevant
-    documents that were not retrieved do not count.
+    Exact for DCG, utilities, precision and accuracy. F-beta and recall are ratios of expectations,
+    off by about one over the expected number of relevant results. Any other metric is the mean over
+    64 drawn lists. Relevant documents that were not retrieved do not count.
 
     Parameters
     ----------
@@ -70,7 +69,6 @@ def best_expected(probabilities: Ragged, metric: MetricLike, seed: int = 0) -> I
 
 
 def is_f_beta(metric: Metric) -> bool:
-    """Return whether the metric is F1 or another F-beta."""
     return "beta" in metric.settings
 
 

@@ -23,37 +23,20 @@ DESIGN = tuple(
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Pretrained:
-    """A regression and the value of every rule, learned from other collections.
+    """A regression and the value of every rule, learned from other collections."""
 
-    Attributes
-    ----------
-    coef, coef_without_raw
-        Of the log-odds of relevance: for all standardised features, and for those that need no
-        list of the system.
-    center, spread
-        Mean and deviation that standardise the features.
-    values
-        For each metric and collection, the mean value of each rule.
-    """
-
-    coef: list[float]
-    coef_without_raw: list[float]
-    center: list[float]
+    coef: list[float]  # of the log-odds of relevance
+    coef_without_raw: list[float]  # the same, for features that need no list of the system
+    center: list[float]  # the mean of each feature
     spread: list[float]
-    values: Mapping[str, Mapping[str, list[float]]]
+    values: Mapping[str, Mapping[str, list[float]]]  # of each rule, by metric and collection
 
     def standardised(self, merit: Ragged, scale: Scale) -> FloatArray:
         """Return the features of lists in falling order, on the scale of their system."""
         return np.asarray((design_of(merit, scale) - self.center) / self.spread)
 
     def without(self, collection: str) -> Pretrained:
-        """Return the knowledge that ships, learned without a collection and all of its corpus.
-
-        Parameters
-        ----------
-        collection
-            One of those in ``values["f1"]``.
-        """
+        """Return the knowledge that ships, without a collection and all of its corpus."""
         check_choice(collection, tuple(self.values["f1"]), who="Pretrained", name="collection")
         for known in files.shipped("zero_shot_without.json")["corpora"]:
             if collection in known["collections"]:
@@ -80,8 +63,7 @@ def design_of(merit: Ragged, scale: Scale) -> FloatArray:
     """Return the matrix that relevance is regressed on, a column for each of `DESIGN`.
 
     Beside rank, length and the scaled scores: how far the result is above the level of ranks 21 to
-    120, how far above the next one, and how good the best of its list is. ``merit`` falls, on the
-    scale of the system, which is ``scale``.
+    120, how far above the next one, and how good the best of its list is.
     """
     log_rank = np.log(merit.ranks + 1.0)
     unbounded = normalize_scores(merit, "z").values

@@ -163,7 +163,6 @@ def upper_third(
 def _why_third(
     merit: Ragged, lows: FloatArray, sign: int, constants: Constants, i: int, k: int
 ) -> str:
-    """Return the clause for list ``i``, whose range begins at ``lows[i]``."""
     values = merit[i]
     n, top, low = values.size, float(values[0]), float(lows[i])
     if top == values[-1]:
@@ -210,12 +209,9 @@ class Stated(Strategy):
 
 @dataclass(frozen=True)
 class Estimated(Strategy):
-    """By the number of relevant results that unjudged lists suggest.
+    """By the number of relevant results that unjudged lists suggest."""
 
-    ``typical`` is the estimated logarithm of that number.
-    """
-
-    typical: float
+    typical: float  # logarithm of that number
 
     name: ClassVar[str] = "estimate"
     kinds: ClassVar[Mapping[str, Kind]] = {"typical": Real(-100, 100)}
@@ -317,13 +313,9 @@ class PartlyJudged(Strategy):
 
 @dataclass(frozen=True)
 class Judged(Strategy):
-    """Base of the strategies for judged lists: the log-odds of relevance.
+    """Base of the strategies for judged lists: the log-odds of relevance."""
 
-    ``coef`` are the coefficients of the standardised features; ``covariance`` says how uncertain
-    they are.
-    """
-
-    coef: FloatArray
+    coef: FloatArray  # of the standardised features
     covariance: FloatArray
 
     # Features are standardised, so no coefficient is anywhere near these bounds.
@@ -404,13 +396,10 @@ class Vote(Judged):
 
 @dataclass(frozen=True)
 class Regression(Judged):
-    """The cut with the highest expected metric, or nothing if cuts lose.
+    """The cut with the highest expected metric, or nothing if cuts lose."""
 
-    ``gain`` is the mean metric of judged lists, cross-validated, and ``error`` its standard error.
-    """
-
-    gain: float
-    error: float
+    gain: float  # mean metric of judged lists, cross-validated
+    error: float  # its standard error
 
     name: ClassVar[str] = "regression"
     kinds: ClassVar[Mapping[str, Kind]] = {**Judged.kinds, "gain": Real(), "error": Real(0)}

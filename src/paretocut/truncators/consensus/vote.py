@@ -89,7 +89,7 @@ def all_rules() -> Rules:
 
 
 def where(chosen: Callable[[str], bool]) -> BoolArray:
-    """Return which of `all_rules` are on keys whose names are chosen."""
+    """Return which of `all_rules` are on the chosen keys."""
     return np.concatenate([np.full(_grid(name).size, chosen(name)) for name in KEYS])
 
 
