@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from paretocut.background.seen import Seen, score_at
+from paretocut.background.seen import Seen
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists import BoolArray, FloatArray, Ragged, RaggedLike, RankedLists
 from paretocut.schema.drawn import Drawn
 from paretocut.schema.files import register, save_model
-from paretocut.schema.kinds import Either, Flag, Items, Kind, Made, Real, Whole, checked
+from paretocut.schema.kinds import Either, Flag, Kind, Made, Real, Whole, checked
 from paretocut.schema.parameters import check_numbers, check_positive_int, check_probability, shown
 
 _FEWEST = 10
@@ -167,10 +167,6 @@ _STATE: dict[str, Kind] = {
     "loc": Real(),
     "scale": Real(above=0),
     "size": Either(Whole(1)),
-    "context": Either(Whole(1)),
-    "intercept": Real(),
-    "slope": Real(),
-    "residual": Items(Real(), size=3),
     "higher_is_better": Flag(),
     "groups": Either(Made(Groups.from_dict)),
     "seen": Either(Made(Seen.from_dict)),
@@ -240,11 +236,8 @@ class Background(Drawn):
     ----------
     shape, loc, scale
         Of the best score, in the index it was fitted on.
-    size, context, higher_is_better
+    size, higher_is_better
         As given to `fit`.
-    intercept, slope, residual
-        The regression of the best score on the score at rank ``context``; shape, location and
-        scale of its residuals.
     groups
         The queries of a log with and without an answer, if unjudged queries were given.
     seen
@@ -266,10 +259,6 @@ class Background(Drawn):
     loc: float
     scale: float
     size: int | None = None
-    context: int | None = None
-    intercept: float = 0.0
-    slope: float = 0.0
-    residual: tuple[float, float, float] = (0.0, 0.0, 1.0)
     higher_is_better: bool = True
     groups: Groups | None = None
     seen: Seen | None = None
@@ -282,7 +271,6 @@ class Background(Drawn):
         queries: RankedLists | RaggedLike | None = None,
         unanswered: float = 0.05,
         size: int | None = None,
-        context: int | None = None,
         higher_is_better: bool = True,
     ) -> Background:
         """Return the background of an index, learned from queries without an answer.
@@ -299,22 +287,16 @@ class Background(Drawn):
             Estimated share of ``queries`` without an answer. It weighs as much as 20 queries.
         size
             Number of documents in the index; needed to follow its growth.
-        context
-            Rank of a score that the best score is compared with. Choose one just below the relevant
-            results, such as 2 if a query has at most one match; a relevant result at that rank
-            hides the answer. This needs whole lists.
         higher_is_better
             False for distances; `RankedLists` know their direction.
         """
-        for name, given in (("size", size), ("context", context)):
-            if given is not None:
-                check_positive_int(given, who="Background.fit", name=name)
+        if size is not None:
+            check_positive_int(size, who="Background.fit", name="size")
         if isinstance(lists, RankedLists):
             higher_is_better = lists.higher_is_better
-        null = _whole(lists, context, higher_is_better)
-        top, level = _tops(null, context, higher_is_better)
-        filled = np.isfinite(top)
-        tops = top[filled]
+        null = _whole(lists, higher_is_better)
+        tops = _tops(null, higher_is_better)
+        tops = tops[np.isfinite(tops)]
         wanted = f"Background.fit: lists must be those of at least {_FEWEST} queries"
         if tops.size < _FEWEST:
             raise InvalidScoresError(f"{wanted} with a result, got {tops.size}")
@@ -328,31 +310,16 @@ class Background(Drawn):
         groups, merits = None, [null.merit]
         if queries is not None:
             check_probability(unanswered, who="Background.fit", name="unanswered")
-            asked = _whole(queries, None, higher_is_better)
+            asked = _whole(queries, higher_is_better)
             merits.append(asked.merit)
-            log, _ = _tops(asked, None, higher_is_better)
-            groups = Groups.fit(log, tops, unanswered=unanswered)
-        kept: dict[str, Any] = {"groups": groups, "seen": Seen.of(merits)}
-        law = cls(shape, loc, scale, size, higher_is_better=higher_is_better, **kept)
-        if context is None:
-            return law
-        x, y = level[filled], tops
-        if np.abs(x).max() > _LARGEST:
-            raise InvalidScoresError(
-                f"Background.fit: scores must be within {_LARGEST:g} of 0, got {x.min():g} to "
-                f"{x.max():g} at rank {context}"
-            )
-        spread = x.var()
-        slope = float(np.mean((x - x.mean()) * (y - y.mean())) / spread) if spread > 0 else 0.0
-        intercept = float(y.mean() - slope * x.mean())
-        residual = fit_gev(y - intercept - slope * x)
-        return replace(law, context=context, intercept=intercept, slope=slope, residual=residual)
+            groups = Groups.fit(_tops(asked, higher_is_better), tops, unanswered=unanswered)
+        return cls(shape, loc, scale, size, higher_is_better, groups, Seen.of(merits))
 
     def posterior(self, lists: RankedLists | RaggedLike) -> FloatArray:
         """Return the probability that the query of each of ``lists`` has no answer, by the log."""
         if self.groups is None:
             raise InvalidParameterError("Background.posterior: fit must be given queries, got none")
-        top, _ = _tops(lists, None, self.higher_is_better)
+        top = _tops(lists, self.higher_is_better)
         return np.where(np.isfinite(top), self.groups.posterior(top), 1.0)
 
     def answers(self, lists: RankedLists | RaggedLike, alpha: float | None = 0.05) -> BoolArray:
@@ -367,7 +334,7 @@ class Background(Drawn):
             raise InvalidParameterError(
                 "Background.answers: alpha must be a number when fit was given no queries, got None"
             )
-        top, _ = _tops(lists, None, self.higher_is_better)
+        top = _tops(lists, self.higher_is_better)
         return np.asarray(top >= self.groups.threshold)
 
     def pvalue(self, lists: RankedLists | RaggedLike, *, size: int | None = None) -> FloatArray:
@@ -380,30 +347,20 @@ class Background(Drawn):
             list has p-value 1.
         size
             Number of documents in the index now: the law ``F`` becomes ``F ** (size / size0)``. If
-            the law differs between queries, this is an upper bound on the p-value. With a context
-            nothing changes, because the score at that rank grows too.
+            the law differs between queries, this is an upper bound on the p-value.
         """
         growth = self._growth(size)
-        top, level = _tops(lists, self.context, self.higher_is_better)
+        top = _tops(lists, self.higher_is_better)
         filled = np.isfinite(top)
         pvalues = np.ones(top.size)
-        if self.context is None:
-            law = {"shape": self.shape, "loc": self.loc, "scale": self.scale}
-            log_cdf = growth * gev_log_cdf(top[filled], **law)
-        else:
-            # In the limit all upper order statistics share one location and scale.
-            with np.errstate(over="ignore"):
-                near = np.clip(self.slope * level[filled], -_LARGEST, _LARGEST)
-            rest = np.clip(top[filled], -_LARGEST, _LARGEST) - self.intercept - near
-            shape, loc, scale = self.residual
-            log_cdf = gev_log_cdf(rest, shape=shape, loc=loc, scale=scale)
-        pvalues[filled] = -np.expm1(log_cdf)
+        law = {"shape": self.shape, "loc": self.loc, "scale": self.scale}
+        pvalues[filled] = -np.expm1(growth * gev_log_cdf(top[filled], **law))
         return pvalues
 
     def limit(self, alpha: float = 0.05, *, size: int | None = None) -> float:
         """Return the best score that a share ``alpha`` of the queries without an answer exceeds.
 
-        With a context it is the limit for a list with the mean context; ``size`` as for `pvalue`.
+        ``size`` is that of the index now, as for `pvalue`.
         """
         check_probability(alpha, who="Background.limit", name="alpha")
         # F ** growth = 1 - alpha, and F = exp(-exp(-z)) on the scale of the law.
@@ -421,11 +378,7 @@ class Background(Drawn):
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Background:
         """Return the background of these attributes in ``content``; others are ignored."""
-        known = checked(_STATE, {name: content[name] for name in _STATE if name in content})
-        known["residual"] = tuple(known["residual"])
-        if known["residual"][2] <= 0:
-            raise ValueError(f"the scale of residual must be above 0, got {known['residual'][2]}")
-        return cls(**known)
+        return cls(**checked(_STATE, {name: content[name] for name in _STATE if name in content}))
 
     def _growth(self, size: int | None) -> float:
         if size is None:
@@ -445,33 +398,23 @@ def as_lists(given: RankedLists | RaggedLike, higher_is_better: bool, *, who: st
     return RankedLists.of_scores(Ragged.from_any(given, dtype=float), higher_is_better, who=who)[0]
 
 
-def _whole(
-    given: RankedLists | RaggedLike, context: int | None, higher_is_better: bool
-) -> RankedLists:
+def _whole(given: RankedLists | RaggedLike, higher_is_better: bool) -> RankedLists:
     """Return lists, or best scores as lists of one result."""
     rows: Any = given
     if isinstance(given, (np.ndarray, list)) and len(given) and np.isscalar(given[0]):
-        if context is not None:
-            raise InvalidScoresError(
-                "Background: lists must be whole lists if there is a context, got best scores"
-            )
         rows = check_numbers(given, who="Background", name="best scores", ndim=1)[:, None]
     return as_lists(rows, higher_is_better, who="Background")
 
 
-def _tops(
-    given: RankedLists | RaggedLike, context: int | None, higher_is_better: bool
-) -> tuple[FloatArray, FloatArray]:
-    """Return the best score of each list, -inf of an empty one, and the one at the context."""
-    lists = _whole(given, context, higher_is_better)
+def _tops(given: RankedLists | RaggedLike, higher_is_better: bool) -> FloatArray:
+    """Return the best score of each list, -inf of an empty one."""
+    lists = _whole(given, higher_is_better)
     if lists.higher_is_better != higher_is_better:
         own, other = ("scores", "distances") if higher_is_better else ("distances", "scores")
         raise InvalidScoresError(
             f"Background: lists must hold {own}, as those it was fitted on, got {other}"
         )
-    merit = lists.merit
-    top = np.where(merit.filled, merit.ends()[0], -np.inf)
-    return top, np.zeros(len(merit)) if context is None else score_at(merit, context)
+    return np.where(lists.merit.filled, lists.merit.ends()[0], -np.inf)
 
 
 register("background", Background, asdict, Background.from_dict)
