@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from experiments.data import ROOT
 from experiments.texts import systems
 from paretocut.lists import RankedLists
-from paretocut.relevance.beliefs import Scale
-from paretocut.relevance.judged import shape
+from paretocut.relevance.beliefs import Scale, shape
 from paretocut.relevance.logistic import ridge_logistic
 
 __all__ = ["coefficients", "learn", "prior_of", "runs"]

@@ -35,8 +35,7 @@ from experiments.data import RUNS, Run, load
 from experiments.results import read
 from paretocut import metrics
 from paretocut.truncators import Consensus, Oracle, ScoreThreshold
-from paretocut.truncators.consensus.pretrained import DESIGN
-from paretocut.truncators.consensus.vote import KEYS, weights_of
+from paretocut.truncators.consensus.pretrained import DESIGN, KEYS, weights_of
 
 
 @pytest.fixture(scope="module")

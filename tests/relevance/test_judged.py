@@ -12,8 +12,8 @@ from support import importorskip
 import paretocut as pc
 from paretocut.errors import InvalidParameterError, NotFittedError
 from paretocut.lists import Ragged, RankedLists
-from paretocut.relevance import judged as module
-from paretocut.relevance.judged import Relevance, learn, shape, shipped_judged
+from paretocut.relevance import beliefs as module
+from paretocut.relevance.beliefs import Relevance, learn, shape, shipped_judged
 from paretocut.truncators import Consensus
 
 DEPTH = 200

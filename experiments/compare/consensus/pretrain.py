@@ -24,8 +24,16 @@ from paretocut.relevance.beliefs import Scale
 from paretocut.relevance.logistic import ridge_logistic
 from paretocut.schema.kinds import Either, Instance
 from paretocut.truncators import Consensus
-from paretocut.truncators.consensus.pretrained import DESIGN, Pretrained, design_of, shipped
-from paretocut.truncators.consensus.vote import LEARNED, rule_values, unit, where
+from paretocut.truncators.consensus.pretrained import (
+    DESIGN,
+    LEARNED,
+    Pretrained,
+    design_of,
+    rule_values,
+    shipped,
+    unit,
+    where,
+)
 
 TARGET = ROOT / "src" / "paretocut" / "data" / "zero_shot.json"
 WITHOUT = TARGET.with_name("zero_shot_without.json")

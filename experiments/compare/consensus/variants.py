@@ -21,9 +21,9 @@ from paretocut import metrics
 from paretocut.relevance.beliefs import Scale
 from paretocut.relevance.constants import CONSTANTS, Constants
 from paretocut.truncators import Consensus, Oracle
-from paretocut.truncators.consensus.pretrained import DESIGN, Pretrained
-from paretocut.truncators.consensus.strategies import Vote
-from paretocut.truncators.consensus.vote import (
+from paretocut.truncators.consensus.pretrained import (
+    DESIGN,
+    Pretrained,
     Rules,
     drawn,
     elected,
@@ -32,6 +32,7 @@ from paretocut.truncators.consensus.vote import (
     values_elsewhere,
     where,
 )
+from paretocut.truncators.consensus.strategies import Vote
 
 __all__ = ["FULL", "MOST", "Varied", "drawn_lists", "halves", "measure"]
 

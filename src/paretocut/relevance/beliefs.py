@@ -1,19 +1,36 @@
-"""The scale of scores, beliefs about how many results are relevant, and the cuts that follow."""
+"""The probability of relevance: scale of scores, beliefs about the number, partial judgements."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
 
 import numpy as np
 
 from paretocut import _kernel
 from paretocut.decisions.options import EXPECT
 from paretocut.decisions.warnings import saturated
-from paretocut.lists import FloatArray, IntArray, Ragged
+from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
 from paretocut.relevance.constants import CONSTANTS, Constants
+from paretocut.relevance.logistic import cautious, climb, sigmoid
+from paretocut.schema.files import shipped
+from paretocut.schema.kinds import Array, Real, checked
 
 _CLIP = 1e-6  # beyond six digits a probability in single precision is noise
+_Z = 1.959964  # 95 % of a normal law lie within this many standard deviations
+_NODES, _SHARES = np.polynomial.hermite_e.hermegauss(5)
+_COLUMNS = 4  # of `shape`
+_STATE = {
+    "coef": Array((_COLUMNS,), low=-1e6, high=1e6),
+    "covariance": Array((_COLUMNS, _COLUMNS), low=-1e12, high=1e12, covariance=True),
+    "false": Real(0, 1),
+    "log_number": Real(-50, 50),
+    "spread": Real(0, 50),
+    "length": Real(above=0),
+}
 
 
 @dataclass(frozen=True)
@@ -110,3 +127,222 @@ def beliefs_about(merit: Ragged, mean: FloatArray, spread: float, plain: float) 
     upper = np.log(np.maximum(upper_part(merit, CONSTANTS.share)[0], 1))
     columns = (1 - plain, mean, spread, plain, upper, CONSTANTS.number_spread)
     return np.stack(np.broadcast_arrays(*columns), axis=1)
+
+
+def shape(merit: Ragged) -> FloatArray:
+    """Return the features of each result, in which the log-odds of relevance are linear.
+
+    They are 1, a third of the log rank, the score within the range of its list, and the square of
+    the second.
+    """
+    merit, _ = merit.within_range()
+    top, _ = merit.ends()
+    low = upper_part(merit, CONSTANTS.share)[1]
+    wide = top > low
+    unit = np.where(wide, 1 / np.where(wide, top - low, 1.0), 0.0)
+    within = merit.spread(unit) * (merit.values - merit.spread(low)) + merit.spread(1.0 - wide)
+    log_rank = np.log(merit.ranks + 1.0) / 3
+    return np.stack([np.ones_like(within), log_rank, within, log_rank**2], axis=1)
+
+
+@cache
+def shipped_judged() -> dict[str, Any]:
+    """Return mean and covariance of the coefficients of other systems: `experiments.judge`."""
+    return shipped("judged.json")
+
+
+@dataclass(frozen=True)
+class Relevance:
+    """How likely each result is relevant, learned from judged results."""
+
+    coef: FloatArray  # of the log-odds, in the columns of `shape`
+    covariance: FloatArray
+    false: float  # share of irrelevant results that the judge calls relevant, estimated or stated
+    log_number: float  # logarithm of the mean number of relevant results of a list
+    spread: float  # its standard error
+    length: float  # mean number of results of a list: no estimate goes beyond it
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Relevance:
+        return cls(**checked(_STATE, content))
+
+    @property
+    def number(self) -> float:
+        """The number of relevant results to expect in a list."""
+        return min(math.exp(self.log_number), self.length)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of the mean number of relevant results."""
+        logs = (self.log_number - _Z * self.spread, self.log_number + _Z * self.spread)
+        low, high = (min(math.exp(log), self.length) for log in logs)
+        return low, high
+
+    def expecting(self, expect: str | float) -> Relevance:
+        """Return the model with `expect` as one more estimate of the number, with its own error.
+
+        The log-odds rise or fall by as much as the number does.
+        """
+        number = max(expected_number(expect), 1e-3)
+        precise, other = max(self.spread, 1e-9) ** -2, CONSTANTS.expect_error**-2
+        both = (precise * self.log_number + other * math.log(number)) / (precise + other)
+        coef = self.coef.copy()
+        coef[0] += both - self.log_number
+        return replace(self, coef=coef, log_number=both, spread=(precise + other) ** -0.5)
+
+    def probabilities(self, merit: Ragged, caution: float = 0.0) -> Ragged:
+        """Return the probability that each result is relevant; it never rises down a list."""
+        logits = cautious(shape(merit), self.coef, self.covariance, caution)
+        return merit.with_values(_falling(merit, sigmoid(logits)))
+
+    def draws(self, merit: Ragged, times: int, rng: np.random.Generator) -> Iterator[BoolArray]:
+        """Yield which results are relevant, drawing the coefficients, then each result."""
+        design = shape(merit)
+        for _ in range(times):
+            coef = rng.multivariate_normal(self.coef, self.covariance, method="cholesky")
+            p = _falling(merit, sigmoid(design @ coef))
+            yield np.asarray(rng.random(p.size) < p)
+
+    def beliefs(self, merit: Ragged) -> FloatArray:
+        """Return the belief about the number in each list, for `believed_cuts`."""
+        spread = math.hypot(CONSTANTS.number_spread, self.spread)
+        mean = np.full(len(merit), self.log_number)
+        return beliefs_about(merit, mean, spread, CONSTANTS.judged_plain)
+
+    def loss(self, merit: Ragged) -> float:
+        """Return how much F1 the cuts may lose because the number is not known exactly.
+
+        It is the larger of the losses with the number at either end of its interval.
+        """
+        now = believed_cuts(merit, self.beliefs(merit))
+        losses = []
+        for end in self.interval:
+            best = believed_cuts(merit, stated(len(merit), end))
+            values = _expected(merit, math.log(end), best, now)
+            losses.append(float(np.mean(values[0] - values[1])))
+        return max(*losses, 0.0)
+
+
+def learn(
+    merit: Ragged,
+    judged: BoolArray,
+    relevant: BoolArray,
+    *,
+    errors: tuple[float, float] | None = None,
+    known: Mapping[str, Any] | None = None,
+) -> Relevance:
+    """Return the model of the relevance of judged results.
+
+    A judge says yes with probability ``false + (found - false) p``. The coefficients have a normal
+    prior, the rate of false answers a discrete one; the posterior is normal around its mode for
+    each rate, and rates are weighed by their evidence. Which results were judged may depend on
+    ranks, scores and earlier answers: given these, it tells nothing more about relevance.
+    """
+    prior = known or shipped_judged()
+    mean = np.asarray(prior["mean"], dtype=np.float64)
+    precision = np.linalg.inv(np.asarray(prior["covariance"], dtype=np.float64))
+    found = CONSTANTS.found if errors is None else 1 - errors[0]
+    rates = CONSTANTS.false_rates if errors is None else (errors[1],)
+    shares = CONSTANTS.false_prior if errors is None else (1.0,)
+    design = shape(merit)
+    said, own = relevant[judged].astype(np.float64), design[judged]
+
+    coef = mean
+    logs, coefs, inverses, numbers, variances = [], [], [], [], []
+    for rate, share in zip(rates, shares, strict=True):
+        coef, inverse, evidence = _mode(own, said, mean, precision, found, rate, coef)
+        p = _falling(merit, sigmoid(design @ coef))
+        total = max(float(p.sum()), 1e-9)
+        slope = design.T @ (p * (1 - p)) / total
+        logs.append(math.log(share) + evidence)
+        coefs.append(coef)
+        inverses.append(inverse)
+        numbers.append(math.log(total / max(int(merit.filled.sum()), 1)))
+        variances.append(float(slope @ inverse @ slope))
+    weight = np.exp(np.array(logs) - max(logs))
+    weight /= weight.sum()
+    coef, number = weight @ np.array(coefs), float(weight @ numbers)
+    apart = np.array(coefs) - coef
+    covariance = np.tensordot(weight, inverses, axes=1) + (apart * weight[:, None]).T @ apart
+    variance = float(weight @ (np.array(variances) + (np.array(numbers) - number) ** 2))
+    length = merit.values.size / max(int(merit.filled.sum()), 1)
+    return Relevance(coef, covariance, float(weight @ rates), number, math.sqrt(variance), length)
+
+
+def learn_from(
+    lists: RankedLists, *, errors: tuple[float, float] | None = None
+) -> tuple[Scale, Ragged, Relevance]:
+    """Return the scale of the system, the lists on it, and the model of their judgements."""
+    judged = lists.judged.values
+    assert lists.relevance is not None
+    relevant = lists.is_relevant(lists.relevance.values)
+    scale = Scale.of(lists.merit)
+    merit = scale.apply(lists.merit)
+    return scale, merit, learn(merit, judged, relevant, errors=errors)
+
+
+def _mode(
+    design: FloatArray,
+    said: FloatArray,
+    mean: FloatArray,
+    precision: FloatArray,
+    found: float,
+    false: float,
+    start: FloatArray,
+) -> tuple[FloatArray, FloatArray, float]:
+    """Return mode and covariance of the coefficients, and the log-evidence."""
+
+    def chance(coef: FloatArray) -> tuple[FloatArray, FloatArray]:
+        p = sigmoid(design @ coef)
+        yes = np.clip(false + (found - false) * p, 1e-12, 1 - 1e-12)
+        return yes, (found - false) * p * (1 - p)
+
+    def objective(coef: FloatArray) -> float:
+        yes, _ = chance(coef)
+        away = coef - mean
+        fit = said @ np.log(yes) + (1 - said) @ np.log1p(-yes)
+        return float(fit - 0.5 * away @ precision @ away)
+
+    def information(coef: FloatArray) -> FloatArray:
+        yes, slope = chance(coef)
+        return np.asarray((design * (slope**2 / (yes * (1 - yes)))[:, None]).T @ design + precision)
+
+    def newton(coef: FloatArray) -> FloatArray:
+        yes, slope = chance(coef)
+        gradient = design.T @ ((said - yes) / (yes * (1 - yes)) * slope)
+        away = precision @ (coef - mean)
+        return np.asarray(np.linalg.solve(information(coef), gradient - away))
+
+    coef, value = climb(start, objective, newton)
+    matrix = information(coef)
+    inverse = np.asarray(np.linalg.inv(matrix), dtype=np.float64)
+    return coef, inverse, value - 0.5 * float(np.linalg.slogdet(matrix)[1])
+
+
+def _falling(merit: Ragged, p: FloatArray) -> FloatArray:
+    """Return probabilities that do not rise down a list."""
+    inside = np.diff(p, prepend=0.0) > 0
+    inside[merit.offsets[:-1][merit.filled]] = False
+    if not inside.any():
+        return p
+    p = p.copy()
+    for i in np.unique(merit.rows[inside]).tolist():
+        own = p[merit.offsets[i] : merit.offsets[i + 1]]
+        np.minimum.accumulate(own, out=own)
+    return p
+
+
+def _expected(merit: Ragged, log_number: float, *cuts: IntArray) -> FloatArray:
+    """Return the expected F1 of each list (columns) under each cut (rows), for this mean number."""
+    numbers = np.exp(log_number + CONSTANTS.number_spread * _NODES)
+    levels = levels_for(merit, np.tile(numbers, (len(merit), 1)))
+    base = shape(merit)[:, 1:3] @ [3 * CONSTANTS.rank_weight, CONSTANTS.slope]
+    shares = _SHARES / _SHARES.sum()
+    values = np.zeros((len(cuts), len(merit)))
+    for i in range(len(merit)):
+        own = base[merit.offsets[i] : merit.offsets[i + 1]]
+        p = sigmoid(own[:, None] + levels[i])
+        hits = np.concatenate([np.zeros((1, p.shape[1])), np.cumsum(p, axis=0)])
+        for row, k in zip(values, (some[i] for some in cuts), strict=True):
+            row[i] = shares @ (2 * hits[k] / np.maximum(k + hits[-1], 1e-9))
+    return values

@@ -1,16 +1,20 @@
-"""Knowledge of `Consensus` from other collections."""
+"""What other collections taught, a regression and the value of every rule; rules that vote."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
-from paretocut.lists import FloatArray, Ragged
+from paretocut import _kernel
+from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged
 from paretocut.relevance.beliefs import Scale
+from paretocut.relevance.constants import CONSTANTS
 from paretocut.schema import files
+from paretocut.schema.kinds import Array, Kind
 from paretocut.schema.parameters import check_choice
 from paretocut.truncators.threshold import normalize_scores
 
@@ -106,3 +110,131 @@ def _moments(z: Ragged, start: int, stop: int) -> tuple[FloatArray, FloatArray]:
 
     mean = mean_of(z.values)
     return mean, np.sqrt(mean_of((z.values - z.spread(mean)) ** 2))
+
+
+# The vote of all simple rules that may be the best one.
+
+_THRESHOLDS = 100  # tried on each key; the file that ships holds the values of these very rules
+_COLUMNS = ("rank", "log_rank", "minmax", "top", "z", "raw")  # the order of the kernel
+
+# The keys of rules: weights of columns, and the range of thresholds.
+KEYS: dict[str, tuple[dict[str, float], float, float]] = {
+    "rank": ({"rank": -1.0}, -0.5, -10_000.5),
+    "minmax": ({"minmax": 1.0}, 1.0, 0.02),
+    "minmax-0.02log": ({"minmax": 1.0, "log_rank": -0.02}, 1.0, -0.3),
+    "minmax-0.04log": ({"minmax": 1.0, "log_rank": -0.04}, 1.0, -0.4),
+    "minmax-0.08log": ({"minmax": 1.0, "log_rank": -0.08}, 1.0, -0.6),
+    "top": ({"top": 1.0}, 1.3, 0.02),
+    "z": ({"z": 1.0}, 12.0, 0.0),
+    "z-0.3log": ({"z": 1.0, "log_rank": -0.3}, 12.0, -1.5),
+    "minmax+0.05z": ({"minmax": 1.0, "z": 0.05}, 1.4, 0.1),
+    "minmax+0.15z": ({"minmax": 1.0, "z": 0.15}, 2.2, 0.1),
+    "raw": ({"raw": 1.0}, 6.0, -3.0),
+}
+
+# The keys whose values are learned from other collections. For DCG these cut untrained lists, so
+# rank alone is not among them: a list of a new system should be cut by its scores.
+LEARNED: dict[str, Callable[[str], bool]] = {
+    "f1": lambda key: True,
+    "penalized_dcg": lambda key: key.startswith("z"),
+}
+
+ELECTED: dict[str, Kind] = {
+    "weights": Array(("rules", len(_COLUMNS)), low=-1e6, high=1e6),
+    "thresholds": Array(("rules",), infinite=True),
+    "votes": Array(("rules",), "i", low=1, high=2**31),
+}
+"""Kinds of the elected rules in a saved model."""
+
+
+class Rules(NamedTuple):
+    """Rules with their votes: a result is kept when its key reaches the threshold."""
+
+    weights: FloatArray  # of the columns in the key: one row per rule
+    thresholds: FloatArray
+    votes: IntArray
+
+    def counts(self, merit: Ragged, scale: Scale) -> IntArray:
+        """Return how many results of each list (rows) each rule (columns) keeps."""
+        counts = np.empty((len(merit), len(self.thresholds)), dtype=np.int64)
+        values = np.ascontiguousarray(merit.values)
+        _kernel.count_kept(
+            values, merit.offsets, self.weights, self.thresholds, scale.center, scale.spread, counts
+        )
+        return counts
+
+
+def weights_of(name: str) -> FloatArray:
+    weights = KEYS[name][0]
+    return np.array([weights.get(column, 0.0) for column in _COLUMNS])
+
+
+def _grid(name: str) -> FloatArray:
+    """Return the thresholds tried on a key, falling from one that keeps nothing."""
+    _, top, bottom = KEYS[name]
+    if name == "rank":
+        steps = np.geomspace(0.5 - top, 0.5 - bottom, _THRESHOLDS)
+        return np.concatenate([[top], -0.5 - np.unique(np.round(steps))])
+    return np.concatenate([[np.inf], np.linspace(top, bottom, _THRESHOLDS)])
+
+
+@cache
+def all_rules() -> Rules:
+    """Return all rules that may be elected, without votes."""
+    grids = {name: _grid(name) for name in KEYS}
+    weights = np.concatenate([np.tile(weights_of(name), (grids[name].size, 1)) for name in KEYS])
+    thresholds = np.concatenate([grids[name] for name in KEYS])
+    return Rules(weights, thresholds, np.zeros(thresholds.size, dtype=np.int64))
+
+
+def where(chosen: Callable[[str], bool]) -> BoolArray:
+    """Return which of `all_rules` are on the chosen keys."""
+    return np.concatenate([np.full(_grid(name).size, chosen(name)) for name in KEYS])
+
+
+def rule_values(merit: Ragged, scale: Scale, curves: Ragged) -> FloatArray:
+    """Return the metric of each list (rows) under each of `all_rules` (columns)."""
+    values: FloatArray = curves.values[curves.offsets[:-1, None] + all_rules().counts(merit, scale)]
+    return values
+
+
+def unit(curves: Ragged) -> float:
+    """Return the mean metric of the best cuts, the unit in which collections are compared."""
+    best = float(np.mean([curve.max() for curve in curves]))
+    return best if best > 0 else 1.0
+
+
+def drawn(values: FloatArray, rng: np.random.Generator, draws: int = CONSTANTS.draws) -> FloatArray:
+    """Return the mean of each rule (rows) in each draw of a Bayesian bootstrap (columns)."""
+    weights = rng.exponential(size=(len(values), draws))
+    means: FloatArray = values.T @ (weights / weights.sum(axis=0))
+    return means
+
+
+def values_elsewhere(
+    known: Pretrained, metric: str, rng: np.random.Generator, draws: int = CONSTANTS.draws
+) -> FloatArray:
+    """Return the value of each rule (rows) in each draw of other collections (columns)."""
+    values = known.values[metric]
+    learned = where(LEARNED[metric])
+    table = np.full((len(values), learned.size), -1.0)
+    for row, name in zip(table, sorted(values), strict=True):
+        row[learned] = values[name]
+    return drawn(table, rng, draws)
+
+
+def elected(totals: FloatArray) -> Rules:
+    """Return the rules that are the best in some draw, with the number of draws as votes."""
+    rules = all_rules()
+    votes = np.bincount(np.argmax(totals, axis=0), minlength=len(totals))
+    chosen = np.flatnonzero(votes)
+    return Rules(rules.weights[chosen], rules.thresholds[chosen], votes[chosen])
+
+
+def winner(counts: IntArray, votes: IntArray, quantile: float = 0.5) -> IntArray:
+    """Return the median, or another quantile, of the cuts voted for, in each list."""
+    order = np.argsort(counts, axis=1, kind="stable")
+    reached = np.cumsum(votes[order], axis=1)
+    place = np.argmax(reached >= quantile * reached[:, -1:], axis=1)
+    rows = np.arange(len(counts))
+    return np.asarray(counts[rows, order[rows, place]], dtype=np.int64)

@@ -18,24 +18,26 @@ from paretocut.errors import InvalidParameterError
 from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
 from paretocut.metrics import Metric
 from paretocut.relevance.beliefs import (
+    Relevance,
     Scale,
     beliefs_about,
     believed_cuts,
     expected_number,
+    learn_from,
     stated,
     upper_part,
 )
 from paretocut.relevance.constants import CONSTANTS, Constants
-from paretocut.relevance.judged import Relevance, learn_from
 from paretocut.relevance.logistic import cautious, curvature, ridge_logistic, sigmoid
 from paretocut.schema.files import decode, encode, register, shipped
 from paretocut.schema.kinds import Array, Either, Flag, Kind, Made, Real, checked
 from paretocut.truncators.base import Fitted, Truncator
 from paretocut.truncators.consensus.accuracy import AnswerModel
 from paretocut.truncators.consensus.expected import best_expected, is_f_beta, is_linear
-from paretocut.truncators.consensus.pretrained import DESIGN, Pretrained
-from paretocut.truncators.consensus.vote import (
+from paretocut.truncators.consensus.pretrained import (
+    DESIGN,
     ELECTED,
+    Pretrained,
     Rules,
     drawn,
     elected,
