@@ -29,10 +29,7 @@ _POWER = 0.75
 
 
 def words(text: str) -> set[str]:
-    """Return the different words of a text, in lower case.
-
-    In scripts without spaces, every two neighbouring characters count as a word.
-    """
+    """Return the different words of a text; without spaces, every two characters are one."""
     found: set[str] = set()
     for match in _WORD.finditer(text.lower()):
         run = match[0]
@@ -61,13 +58,7 @@ class QueryScale:
 
     A BM25 score grows with every word that matches. The scale of a query is the sum of the
     inverse document frequencies of its words, to the power 0.75. Unknown words count as the rarest.
-
-    Attributes
-    ----------
-    counts
-        Number of texts that contain each word; words in only one text are left out.
-    size
-        Number of texts.
+    ``counts`` has the number of texts that contain each word, unless it is 1, of ``size`` texts.
 
     Examples
     --------

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -37,7 +35,6 @@ _ORIGIN: dict[str, Kind] = {
 }
 _FIRST = 100  # results of a list that are compared; deeper ones add nothing
 _SURE, _CLEAR = 0.01, 0.2
-_NAMES = ("best score", "gap", "upper half")
 
 
 @dataclass(frozen=True)
@@ -55,16 +52,17 @@ class Seen:
     def of(cls, merits: Iterable[Ragged]) -> Seen:
         """Return the range of the scores of ``merits``, best first, not all empty."""
         filled = [merit for merit in merits if merit.values.size]
-        values = np.concatenate([merit.values for merit in filled])
-        middle = np.concatenate([middles(merit)[merit.filled] for merit in filled])
-        scores, middles_ = ((float(x.min()), float(x.max())) for x in (values, middle))
-        return cls(scores, middles_, max(int(merit.lengths.max()) for merit in filled))
+        values = [merit.values for merit in filled]
+        middle = [score_at(own, (own.lengths + 1) // 2)[own.filled] for own in filled]
+        parts = (np.concatenate(part) for part in (values, middle))
+        scores, middles = ((float(part.min()), float(part.max())) for part in parts)
+        return cls(scores, middles, max(int(merit.lengths.max()) for merit in filled))
 
     def strange(self, merit: Ragged, gate: float) -> BoolArray:
         """Return which of the lists ``merit`` have scores of another kind.
 
         The best is below everything seen, or far above it. Or, in a whole list, the middle is far
-        from where it was, or even the last result would be an answer, from ``gate`` on.
+        from where it was, or even the last result reaches the ``gate``.
         """
         (low, high), (least, most) = self.scores, self.middles
         best, last = merit.ends()
@@ -72,7 +70,8 @@ class Seen:
         deep = self.depth >= _FEWEST
         if not deep:  # the lowest of a few best scores is not the lowest there is
             low -= wide
-        middle, room = middles(merit), max(most - least, _NEAR * wide)
+        middle = score_at(merit, (merit.lengths + 1) // 2)
+        room = max(most - least, _NEAR * wide)
         elsewhere = (middle < least - room) | (middle > most + room) | (last > gate)
         whole = deep & (merit.lengths >= max(_FEWEST, _WHOLE * self.depth))
         beyond = (best < low) | (best > high + _FAR * wide)
@@ -82,10 +81,6 @@ class Seen:
     def from_dict(cls, content: Mapping[str, Any]) -> Seen:
         known: dict[str, Any] = checked(_SEEN, content)
         return cls(tuple(known["scores"]), tuple(known["middles"]), known["depth"])
-
-
-def middles(merit: Ragged) -> FloatArray:
-    return score_at(merit, (merit.lengths + 1) // 2)
 
 
 def score_at(merit: Ragged, rank: int | IntArray) -> FloatArray:
@@ -134,10 +129,6 @@ class Origin:
     doubts: tuple[str, ...] = ()
 
     @classmethod
-    def today(cls, **about: Any) -> Origin:
-        return cls(time.strftime("%Y-%m-%d"), version("paretocut"), **about)
-
-    @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Origin:
         known: dict[str, Any] = checked(_ORIGIN, content)
         known["doubts"] = tuple(known["doubts"])
@@ -178,13 +169,11 @@ def compare(
     old: FloatArray,
     new: FloatArray,
     *,
-    names: Sequence[str] = _NAMES,
+    names: Sequence[str] = ("best score", "gap", "upper half"),
     remedy: str = "Calibrate again.",
 ) -> Drift:
-    """Return whether new lists differ from old ones, each given by a row, such as `shapes_of`.
-
-    One two-sample test (Kolmogorov and Smirnov) per column, corrected for their number.
-    """
+    """Return whether new lists differ from old ones, each given by a row, such as `shapes_of`."""
+    # One two-sample test (Kolmogorov and Smirnov) per column, corrected for their number.
     distance = {name: _distance(old[:, i], new[:, i]) for i, name in enumerate(names)}
     tests = [_chance(d, len(old), len(new)) for d in distance.values()]
     pvalue = min(1.0, len(tests) * min(tests))

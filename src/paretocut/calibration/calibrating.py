@@ -5,8 +5,10 @@ from __future__ import annotations
 import inspect
 import os
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from importlib.metadata import version
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -26,8 +28,7 @@ from paretocut.truncators import Consensus, Gated, Truncator
 from paretocut.truncators.calibrated import Calibrated
 from paretocut.truncators.consensus.strategies import Estimated
 
-Search: TypeAlias = Callable[[Any], Any]
-"""Takes the text of a query, or a list of texts, and returns an answer or scores."""
+Search: TypeAlias = Callable[[Any], Any]  # of a text, or a list of texts: an answer or scores
 _BLOCK = 32
 _AT_ONCE = 8  # asynchronous searches at the same time
 _AGAIN, _NEAR = 3, 0.01  # kept queries that are searched again, and how much they may differ
@@ -87,8 +88,8 @@ def calibrate(
     unanswered
         Estimated share of ``queries`` without an answer in the index.
     expect
-        How many results are relevant, as for `paretocut.truncators.Consensus`. None estimates it
-        from ``queries``, or else from each list.
+        How many results are relevant, as for `paretocut.truncators.Consensus`; by default it is
+        estimated from ``queries``, or else from each list.
     truncator
         Decides how many results to keep, instead of ``expect``: any truncator that is fitted or
         needs no fit. If it has a gate, only the part behind the gate is used.
@@ -218,15 +219,12 @@ def calibrated(
         unjudged=None if shapes is None else shapes[:, 0],
         shapes=shapes,
         scale=scale,
-        origin=Origin.today(**known),
+        origin=Origin(time.strftime("%Y-%m-%d"), version("paretocut"), **known),
     )
 
 
 def _distinct(log: RankedLists, given: int) -> RankedLists:
-    """Return the lists of different queries that got results.
-
-    The same list of scores is the same query, unless it has too few values to tell.
-    """
+    """Return the lists of different queries: those with different, telling, scores."""
     rows = {
         row.tobytes() if np.unique(row).size >= _TELLING else i: i
         for i, row in reversed(list(enumerate(log.scores)))
@@ -241,7 +239,7 @@ def _distinct(log: RankedLists, given: int) -> RankedLists:
 
 
 def _are_copied(log: Sequence[str], texts: Sequence[str]) -> bool:
-    """Return whether many of the queries stand in the texts, word for word."""
+    """Return whether many of the queries are passages of the texts."""
     some = [_plain(query) for query in log[:: max(1, len(log) // _LOOKED_AT)]]
     whole = "\n".join(map(_plain, texts)) if some else ""
     copied = [query for query in some if query.count(" ") >= _PASSAGE - 1 and query in whole]
@@ -249,7 +247,6 @@ def _are_copied(log: Sequence[str], texts: Sequence[str]) -> bool:
 
 
 def _plain(text: str) -> str:
-    """Return a text in small letters, with single spaces."""
     return " ".join(text.casefold().split())
 
 
@@ -293,7 +290,6 @@ def _checked_texts(search: Any, texts: Any) -> list[str]:
 
 
 def _checked_queries(queries: Any) -> list[str]:
-    """Return the different queries."""
     if isinstance(queries, (str, bytes)) or not all(isinstance(q, str) for q in queries):
         raise _refused(f"queries must be a list of texts or None, got {shown(queries):.60}")
     return list({_plain(query): query for query in reversed(list(queries))}.values())[::-1]
@@ -307,7 +303,6 @@ def is_lexical(short: Sequence[FloatArray], long: Sequence[FloatArray]) -> bool:
 
 
 def _check_found(answers: Sequence[FloatArray]) -> None:
-    """Raise InvalidParameterError where the search gives nothing to learn from."""
     best = np.array([scores.max() for scores in answers if scores.size])
     wanted = "search must give different best scores to different queries"
     if best.size < _FEWEST:
@@ -408,13 +403,11 @@ def scores_of(given: Any) -> FloatArray:
 
 
 def _read(given: Any) -> list[FloatArray]:
-    """Return the scores of each query, without those that are missing."""
     found = read(given, who="calibrate: search").scores
-    return [scores[np.isfinite(scores)] for scores in found]
+    return [scores[np.isfinite(scores)] for scores in found]  # the others are missing
 
 
 def _kept(journal: Journal) -> dict[str, FloatArray]:
-    """Return the answers that an earlier run has saved."""
     found = {}
     for number, row in enumerate(journal.entries, 2):
         try:

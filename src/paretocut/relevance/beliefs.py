@@ -108,10 +108,7 @@ def expected_number(expect: str | float) -> float:
 
 
 def stated(count: int, expect: str | float, constants: Constants = CONSTANTS) -> FloatArray:
-    """Return the belief of a user who gave `expect`: one row, repeated for each of `count` lists.
-
-    A number leaves room for lists that differ from the mean; a word leaves more.
-    """
+    """Return the belief of a user who gave `expect`: the same row for each of `count` lists."""
     spread = constants.word_spread if isinstance(expect, str) else constants.number_spread
     # The logarithm of 0 is minus infinity; the kernel then takes the least a list can hold.
     mean = math.log(max(expected_number(expect), 1e-3))
@@ -121,8 +118,7 @@ def stated(count: int, expect: str | float, constants: Constants = CONSTANTS) ->
 def beliefs_about(merit: Ragged, mean: FloatArray, spread: float, plain: float) -> FloatArray:
     """Return the estimate of the logarithm, mixed with the number in the upper third of the range.
 
-    Other collections may be unlike this one. The upper third of the range is never far off, so it
-    keeps the share `plain` of the belief.
+    The upper third is never far off, so it keeps the share `plain` of the belief.
     """
     upper = np.log(np.maximum(upper_part(merit, CONSTANTS.share)[0], 1))
     columns = (1 - plain, mean, spread, plain, upper, CONSTANTS.number_spread)
@@ -147,8 +143,7 @@ def shape(merit: Ragged) -> FloatArray:
 
 @cache
 def shipped_judged() -> dict[str, Any]:
-    """Return mean and covariance of the coefficients of other systems: `experiments.judge`."""
-    return shipped("judged.json")
+    return shipped("judged.json")  # mean and covariance of coefficients: `experiments.judge`
 
 
 @dataclass(frozen=True)
@@ -174,15 +169,12 @@ class Relevance:
     @property
     def interval(self) -> tuple[float, float]:
         """The 95 % interval of the mean number of relevant results."""
-        logs = (self.log_number - _Z * self.spread, self.log_number + _Z * self.spread)
-        low, high = (min(math.exp(log), self.length) for log in logs)
+        ends = (math.exp(self.log_number + z * self.spread) for z in (-_Z, _Z))
+        low, high = (min(end, self.length) for end in ends)
         return low, high
 
     def expecting(self, expect: str | float) -> Relevance:
-        """Return the model with `expect` as one more estimate of the number, with its own error.
-
-        The log-odds rise or fall by as much as the number does.
-        """
+        """Return the model with `expect` as one more estimate; the log-odds follow the number."""
         number = max(expected_number(expect), 1e-3)
         precise, other = max(self.spread, 1e-9) ** -2, CONSTANTS.expect_error**-2
         both = (precise * self.log_number + other * math.log(number)) / (precise + other)
@@ -210,10 +202,7 @@ class Relevance:
         return beliefs_about(merit, mean, spread, CONSTANTS.judged_plain)
 
     def loss(self, merit: Ragged) -> float:
-        """Return how much F1 the cuts may lose because the number is not known exactly.
-
-        It is the larger of the losses with the number at either end of its interval.
-        """
+        """Return how much F1 the cuts may lose with the number at an end of its interval."""
         now = believed_cuts(merit, self.beliefs(merit))
         losses = []
         for end in self.interval:
@@ -247,38 +236,33 @@ def learn(
     design = shape(merit)
     said, own = relevant[judged].astype(np.float64), design[judged]
 
-    coef = mean
-    logs, coefs, inverses, numbers, variances = [], [], [], [], []
+    coef, rows, filled = mean, [], max(int(merit.filled.sum()), 1)
     for rate, share in zip(rates, shares, strict=True):
         coef, inverse, evidence = _mode(own, said, mean, precision, found, rate, coef)
         p = _falling(merit, sigmoid(design @ coef))
         total = max(float(p.sum()), 1e-9)
         slope = design.T @ (p * (1 - p)) / total
-        logs.append(math.log(share) + evidence)
-        coefs.append(coef)
-        inverses.append(inverse)
-        numbers.append(math.log(total / max(int(merit.filled.sum()), 1)))
-        variances.append(float(slope @ inverse @ slope))
-    weight = np.exp(np.array(logs) - max(logs))
+        log, number = math.log(share) + evidence, math.log(total / filled)
+        rows.append((log, coef, inverse, number, slope @ inverse @ slope))
+    logs, coefs, inverses, numbers, variances = map(np.array, zip(*rows, strict=True))
+    weight = np.exp(logs - logs.max())
     weight /= weight.sum()
-    coef, number = weight @ np.array(coefs), float(weight @ numbers)
-    apart = np.array(coefs) - coef
+    coef, number = weight @ coefs, float(weight @ numbers)
+    apart = coefs - coef
     covariance = np.tensordot(weight, inverses, axes=1) + (apart * weight[:, None]).T @ apart
-    variance = float(weight @ (np.array(variances) + (np.array(numbers) - number) ** 2))
-    length = merit.values.size / max(int(merit.filled.sum()), 1)
-    return Relevance(coef, covariance, float(weight @ rates), number, math.sqrt(variance), length)
+    spread = math.sqrt(weight @ (variances + (numbers - number) ** 2))
+    length = merit.values.size / filled
+    return Relevance(coef, covariance, float(weight @ rates), number, spread, length)
 
 
 def learn_from(
     lists: RankedLists, *, errors: tuple[float, float] | None = None
 ) -> tuple[Scale, Ragged, Relevance]:
     """Return the scale of the system, the lists on it, and the model of their judgements."""
-    judged = lists.judged.values
     assert lists.relevance is not None
-    relevant = lists.is_relevant(lists.relevance.values)
-    scale = Scale.of(lists.merit)
+    relevant, scale = lists.is_relevant(lists.relevance.values), Scale.of(lists.merit)
     merit = scale.apply(lists.merit)
-    return scale, merit, learn(merit, judged, relevant, errors=errors)
+    return scale, merit, learn(merit, lists.judged.values, relevant, errors=errors)
 
 
 def _mode(
