@@ -43,10 +43,9 @@ class Groups:
     """The best scores of a log as a mixture of two normal laws: Efron's empirical null.
 
     ``share`` of the queries have no answer; their best scores have ``null_mean`` and
-    ``null_spread``, those of the others ``mean`` and ``spread``. Questions off the topic of the
-    index score a little below or above nonsense, so nonsense is only a first guess at their law.
-    Best scores from ``threshold`` on count as answers: it minimises the sum of both error rates. If
-    nearly all of the log seems to have an answer, at most a tenth of it is left empty.
+    ``null_spread``, those of the others ``mean`` and ``spread``. Nonsense is only a first guess at
+    the first law. Best scores from ``threshold`` on count as answers: it minimises the sum of both
+    error rates. If nearly all of the log has an answer, at most a tenth of it is left empty.
 
     References
     ----------
@@ -278,11 +277,10 @@ class Background(Drawn):
         Parameters
         ----------
         lists
-            Lists of queries that are known or presumed to have no answer, or only their best scores
-            (1-D). A document that is not in the index can serve as such a query.
+            Lists of queries without an answer, or only their best scores (1-D). A document that is
+            not in the index can serve as such a query.
         queries
-            Lists of real queries, unjudged: most have an answer, some may have none. They show
-            where answers begin, so that `answers` can balance both errors.
+            Lists of real queries, unjudged, most with an answer: they show where answers begin.
         unanswered
             Estimated share of ``queries`` without an answer. It weighs as much as 20 queries.
         size
@@ -343,8 +341,7 @@ class Background(Drawn):
         Parameters
         ----------
         lists
-            As for `fit`; bare scores must have the direction of those it was fitted on. An empty
-            list has p-value 1.
+            As for `fit`, in the same direction. An empty list has p-value 1.
         size
             Number of documents in the index now: the law ``F`` becomes ``F ** (size / size0)``. If
             the law differs between queries, this is an upper bound on the p-value.

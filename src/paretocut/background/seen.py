@@ -41,12 +41,9 @@ _SURE, _CLEAR = 0.01, 0.2
 class Seen:
     """The lowest and highest scores that a background was fitted on, higher is better."""
 
-    scores: tuple[float, float]
-    """At any rank."""
-    middles: tuple[float, float]
-    """In the middle of a list."""
-    depth: int
-    """Largest number of results of a query; 1 if only best scores were given."""
+    scores: tuple[float, float]  # at any rank
+    middles: tuple[float, float]  # in the middle of a list
+    depth: int  # largest number of results of a query; 1 if only best scores were given
 
     @classmethod
     def of(cls, merits: Iterable[Ragged]) -> Seen:
@@ -112,8 +109,8 @@ class Origin:
     date, version
         Day of the calibration, and version of paretocut.
     search, size, own_words
-        Name of the search, number of documents in the index as far as known, and how many of the
-        eight words of each nonsense query came from the index. None if only lists were given.
+        Name of the search, documents in the index as far as known, and how many of the eight words
+        of each nonsense query came from it. None if only lists were given.
     queries
         Number of unjudged queries that were given; None if there were none.
     doubts

@@ -68,7 +68,7 @@ def calibrate(
     """Return a truncator that knows your index, learned without judgements.
 
     Nonsense made from the words of the index shows which best scores mean nothing. Unjudged queries
-    from your users show where answers begin and how many results to expect.
+    show where answers begin and how many results to expect.
 
     Parameters
     ----------
@@ -81,8 +81,7 @@ def calibrate(
         Real queries, unjudged, preferably 100 different ones or more; at least 10. Those that
         differ only in case and spaces, or get the same ten scores, count once.
     n
-        Number of nonsense queries, 10 or more. Another 20 searches check the effect of query
-        length.
+        Number of nonsense queries, 10 or more. Another 20 searches check the effect of length.
     alpha
         Share of the nonsense that gets results, without ``queries``.
     unanswered
@@ -111,8 +110,7 @@ def calibrate(
     progress
         Whether to show progress on standard error; None does so on a terminal.
     resume
-        A file that saves each answer, so that a second run continues where the first one stopped,
-        after a check that the search still gives the same scores.
+        A file that saves each answer, so that a second run continues where the first one stopped.
 
     Examples
     --------
@@ -282,10 +280,9 @@ def _checked_texts(search: Any, texts: Any) -> list[str]:
     if isinstance(texts, (str, bytes)) or not np.iterable(texts):
         raise _refused(f"texts must be a list of texts of the index, got {shown(texts):.60}")
     given = list(texts)
-    strange = [text for text in given if not isinstance(text, str)]
+    strange = [f"{shown(text):.60} among them" for text in given if not isinstance(text, str)]
     if strange or not given:
-        got = f"{shown(strange[0]):.60} among them" if strange else "none"
-        raise _refused(f"texts must be strings, at least one, got {got}")
+        raise _refused(f"texts must be strings, at least one, got {[*strange, 'none'][0]}")
     return given
 
 

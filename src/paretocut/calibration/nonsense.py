@@ -39,10 +39,8 @@ def nonsense_queries(
 
     Parameters
     ----------
-    texts
-        Texts of the index.
-    n
-        How many.
+    texts, n
+        Texts of the index; how many queries.
     length
         Number of different words in each query. Three are close to a real query.
     size

@@ -80,7 +80,6 @@ class AnswerModel:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> AnswerModel:
-        """Return the model that a file describes."""
         return cls(**checked(_STATE, content))
 
 

@@ -66,19 +66,16 @@ class Consensus(Truncator):
         For accuracy only: the truncator that cuts lists with an answer, fitted with the rest; None
         keeps such a list whole.
     judge_errors
-        For lists judged in part: the share of relevant results that the judge misses, and the share
-        of irrelevant ones that the judge calls relevant. None estimates the second from the
-        judgements and assumes 5 % for the first.
+        For lists judged in part: the shares of relevant results that the judge misses, 5 % by
+        default, and of irrelevant ones called relevant, by default estimated.
     seed
         Of the bootstrap.
 
     Attributes
     ----------
-    strategy_
-        The strategy learned: ``"vote"``, ``"regression"``, ``"answer"``, ``"partly_judged"``,
-        ``"number"`` (``expect`` and unjudged lists) or ``"estimate"`` (unjudged lists alone).
-    learned_
-        The numbers of that strategy.
+    strategy_, learned_
+        The strategy: ``"vote"``, ``"regression"``, ``"answer"``, ``"partly_judged"``, ``"number"``
+        (``expect`` and unjudged lists) or ``"estimate"`` (unjudged lists alone); its numbers.
 
     Notes
     -----

@@ -14,7 +14,6 @@ from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged
 from paretocut.relevance.beliefs import Scale
 from paretocut.relevance.constants import CONSTANTS
 from paretocut.schema import files
-from paretocut.schema.kinds import Array, Kind
 from paretocut.schema.parameters import check_choice
 from paretocut.truncators.threshold import normalize_scores
 
@@ -64,17 +63,13 @@ def shipped() -> Pretrained:
 
 
 def design_of(merit: Ragged, scale: Scale) -> FloatArray:
-    """Return the matrix that relevance is regressed on, a column for each of `DESIGN`.
-
-    Beside rank, length and the scaled scores: how far the result is above the level of ranks 21 to
-    120, how far above the next one, and how good the best of its list is.
-    """
+    """Return the matrix that relevance is regressed on, a column for each of `DESIGN`."""
     log_rank = np.log(merit.ranks + 1.0)
     unbounded = normalize_scores(merit, "z").values
     z = np.clip(unbounded, -3, 12)
     with np.errstate(over="ignore"):
         raw = np.clip((merit.values - scale.center) / scale.spread, -9, 9)
-    mean, deviation = _moments(merit.with_values(unbounded), 20, 120)
+    mean, deviation = _moments(merit.with_values(unbounded), 20, 120)  # the level of the list
     deviation = np.where(deviation > 1e-6, deviation, 1.0)
     above = (unbounded - merit.spread(mean)) / merit.spread(deviation)
     following = np.append(unbounded[1:], 0.0)
@@ -115,7 +110,7 @@ def _moments(z: Ragged, start: int, stop: int) -> tuple[FloatArray, FloatArray]:
 # The vote of all simple rules that may be the best one.
 
 _THRESHOLDS = 100  # tried on each key; the file that ships holds the values of these very rules
-_COLUMNS = ("rank", "log_rank", "minmax", "top", "z", "raw")  # the order of the kernel
+COLUMNS = ("rank", "log_rank", "minmax", "top", "z", "raw")  # the order of the kernel
 
 # The keys of rules: weights of columns, and the range of thresholds.
 KEYS: dict[str, tuple[dict[str, float], float, float]] = {
@@ -139,13 +134,6 @@ LEARNED: dict[str, Callable[[str], bool]] = {
     "penalized_dcg": lambda key: key.startswith("z"),
 }
 
-ELECTED: dict[str, Kind] = {
-    "weights": Array(("rules", len(_COLUMNS)), low=-1e6, high=1e6),
-    "thresholds": Array(("rules",), infinite=True),
-    "votes": Array(("rules",), "i", low=1, high=2**31),
-}
-"""Kinds of the elected rules in a saved model."""
-
 
 class Rules(NamedTuple):
     """Rules with their votes: a result is kept when its key reaches the threshold."""
@@ -166,7 +154,7 @@ class Rules(NamedTuple):
 
 def weights_of(name: str) -> FloatArray:
     weights = KEYS[name][0]
-    return np.array([weights.get(column, 0.0) for column in _COLUMNS])
+    return np.array([weights.get(column, 0.0) for column in COLUMNS])
 
 
 def _grid(name: str) -> FloatArray:
@@ -194,21 +182,18 @@ def where(chosen: Callable[[str], bool]) -> BoolArray:
 
 def rule_values(merit: Ragged, scale: Scale, curves: Ragged) -> FloatArray:
     """Return the metric of each list (rows) under each of `all_rules` (columns)."""
-    values: FloatArray = curves.values[curves.offsets[:-1, None] + all_rules().counts(merit, scale)]
-    return values
+    return np.asarray(curves.values[curves.offsets[:-1, None] + all_rules().counts(merit, scale)])
 
 
 def unit(curves: Ragged) -> float:
     """Return the mean metric of the best cuts, the unit in which collections are compared."""
-    best = float(np.mean([curve.max() for curve in curves]))
-    return best if best > 0 else 1.0
+    return float(np.mean([curve.max() for curve in curves])) or 1.0
 
 
 def drawn(values: FloatArray, rng: np.random.Generator, draws: int = CONSTANTS.draws) -> FloatArray:
     """Return the mean of each rule (rows) in each draw of a Bayesian bootstrap (columns)."""
     weights = rng.exponential(size=(len(values), draws))
-    means: FloatArray = values.T @ (weights / weights.sum(axis=0))
-    return means
+    return np.asarray(values.T @ (weights / weights.sum(axis=0)))
 
 
 def values_elsewhere(

@@ -35,8 +35,8 @@ from paretocut.truncators.base import Fitted, Truncator
 from paretocut.truncators.consensus.accuracy import AnswerModel
 from paretocut.truncators.consensus.expected import best_expected, is_f_beta, is_linear
 from paretocut.truncators.consensus.pretrained import (
+    COLUMNS,
     DESIGN,
-    ELECTED,
     Pretrained,
     Rules,
     drawn,
@@ -75,8 +75,7 @@ class Strategy(ABC):
     scale: Scale
 
     name: ClassVar[str]
-    kinds: ClassVar[Mapping[str, Kind]] = {}
-    """Kinds of the saved values, beside the scale."""
+    kinds: ClassVar[Mapping[str, Kind]] = {}  # of the saved values, beside the scale
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -88,10 +87,7 @@ class Strategy(ABC):
         """Return how many results of each list to keep, and the evidence."""
 
     def probabilities(self, setting: Setting, lists: RankedLists) -> Ragged:
-        """Return the probability that each result is relevant, as learned from other collections.
-
-        Before any list of the system was seen, its raw scores say nothing.
-        """
+        """Return the probability that each result is relevant, by other collections."""
         known = setting.elsewhere()
         merit = self.scale.apply(lists.merit)
         logits = known.standardised(merit, self.scale) @ np.array(known.coef_without_raw)
@@ -246,10 +242,7 @@ def _why_estimated(numbers: FloatArray, metric: str, source: str, i: int, k: int
 
 
 def crowd(merit: Ragged) -> float:
-    """Return the mean over lists of log(1 + results as good as the weaker of all best results).
-
-    Few results reach the 10 % quantile of the best scores where one is right.
-    """
+    """Return the mean over lists of log(1 + results as good as the weaker of all best results)."""
     filled = merit.take(np.flatnonzero(merit.filled))
     least = np.quantile(filled.ends()[0], CONSTANTS.low_top)
     return float(np.log1p(filled.count(filled.values >= least)).mean())
@@ -271,8 +264,7 @@ def estimated(merit: Ragged, level: float, known: Mapping[str, Any] | None = Non
 
 @cache
 def shipped_number() -> dict[str, Any]:
-    """Return the coefficients that `experiments.calibrate` learned from judged collections."""
-    return shipped("number.json")
+    return shipped("number.json")  # coefficients learned by `experiments.calibrate`
 
 
 # With judgements of some results, or of all.
@@ -374,7 +366,12 @@ class Vote(Judged):
     votes: IntArray
 
     name: ClassVar[str] = "vote"
-    kinds: ClassVar[Mapping[str, Kind]] = {**Judged.kinds, **ELECTED}
+    kinds: ClassVar[Mapping[str, Kind]] = {
+        **Judged.kinds,
+        "weights": Array(("rules", len(COLUMNS)), low=-1e6, high=1e6),
+        "thresholds": Array(("rules",), infinite=True),
+        "votes": Array(("rules",), "i", low=1, high=2**31),
+    }
 
     @classmethod
     def learn(

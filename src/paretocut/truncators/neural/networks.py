@@ -16,11 +16,10 @@ def inside(lengths: Tensor, width: int) -> Tensor:
 
 
 class BiLSTM(nn.Module):
-    """Stacked bidirectional LSTM over padded lists, ``2 * width`` outputs per position.
+    """Stacked bidirectional LSTM over padded lists, ``2 * width`` outputs per position."""
 
-    Each direction is an LSTM of its own, and the backward one reads every list reversed within
-    its own length. The result is that of packed sequences, at a seventh of their time on a CPU.
-    """
+    # The backward LSTM reads every list reversed within its own length. The result is that of
+    # packed sequences, at a seventh of their time on a CPU.
 
     def __init__(self, inputs: int, width: int, layers: int, dropout: float) -> None:
         super().__init__()
@@ -68,11 +67,7 @@ class Encoder(nn.Module):
 
 
 class CutNetwork(nn.Module):
-    """Base of the networks that give one number to each cut ``k = 0..n``.
-
-    A learned row stands before the first result. Its output is the number of "keep nothing"; the
-    output at result ``k`` is the number of keeping ``k``.
-    """
+    """Base of the networks that give one number to each cut; a learned row stands for 0."""
 
     def __init__(self, inputs: int) -> None:
         super().__init__()
@@ -83,7 +78,7 @@ class CutNetwork(nn.Module):
 
 
 class BiCutNetwork(nn.Module):
-    """BiLSTM with a decision at each result; one output per candidate weight of the loss."""
+    """A decision at each result; one output per candidate weight of the loss."""
 
     def __init__(
         self, *, inputs: int, width: int, layers: int, dropout: float, outputs: int

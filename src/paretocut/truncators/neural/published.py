@@ -27,8 +27,8 @@ class BiCut(NeuralTruncator):
     metric
         Chooses the weight of the loss and the epoch; the loss itself uses no metric.
     alpha
-        Weight of non-relevant against relevant results in the loss, in (0, 1): a higher one
-        cuts earlier. None chooses among 0.2, 0.35, 0.5, 0.65, 0.8 and 0.9.
+        Weight of non-relevant results in the loss, in (0, 1): a higher one cuts earlier. None
+        chooses among 0.2, 0.35, 0.5, 0.65, 0.8 and 0.9.
     encodings
         Whether the network also sees ``doc_embeddings``.
     normalize
@@ -38,8 +38,7 @@ class BiCut(NeuralTruncator):
         Largest number of results that the network sees one by one. In longer lists, the ranks of
         the second half of the steps grow by a constant ratio; the list is cut only at a step.
     width, layers, dropout
-        Units of the LSTM in each direction, its layers, and the share of units left out while
-        training.
+        Units of the LSTM in each direction, its layers, and the share left out while training.
     training
         How the network is trained; by default for at most 40 epochs.
 
@@ -57,8 +56,7 @@ class BiCut(NeuralTruncator):
     Result ``i`` gets a probability ``p_i`` to continue; the loss is ``sum_i w_{y_i} |y_i - p_i|``
     with ``w_0 = alpha / (1 - r)`` and ``w_1 = (1 - alpha) / r``, ``r`` being the share of relevant
     results. The cut is before the first ``p_i < 0.5``. All candidate weights are trained at once,
-    as outputs of one network. The published learning rate is 1e-4, with many more epochs, and the
-    weight 0.65 for F1.
+    as outputs of one network. Published: learning rate 1e-4, many more epochs, weight 0.65 for F1.
 
     References
     ----------
@@ -169,15 +167,14 @@ class Choppy(NeuralTruncator):
     Attributes
     ----------
     weights_, network_, center_, spread_, output_, history_, epoch_
-        As in `BiCut`; ``output_`` is 0.
+        As in `BiCut`.
 
     Notes
     -----
     The loss is minus the expected metric, ``-sum_k p_k metric(k)`` over ``k = 0..n``; the cut is
     the most probable ``k``. The published model has no ``k = 0``; here a learned row before the
     list stands for it. Once one cut has all the probability, the loss is flat, so training can get
-    stuck at one cut for all lists. The published batch is 64, with many more epochs; the hidden
-    layers differ too (four times the width), and the vectors of the ranks start small.
+    stuck at one cut for all lists. Published: batches of 64, many more epochs.
 
     References
     ----------
@@ -232,17 +229,13 @@ class AttnCut(NeuralTruncator):
         Metric to maximise: a name, a `Metric` or a function; see `paretocut.metrics.get`.
     tau
         Temperature, in units of the metric: a small one makes the best cut the only target.
-    normalize, max_steps
-        As in `BiCut`.
-    width, layers, heads, dropout
+    normalize, max_steps, width, layers, heads, dropout, training
         As in `BiCut`; the attention heads over the output of the LSTM must divide twice the width.
-    training
-        How the network is trained.
 
     Attributes
     ----------
     weights_, network_, center_, spread_, output_, history_, epoch_
-        As in `BiCut`; ``output_`` is 0.
+        As in `BiCut`.
 
     Notes
     -----
@@ -250,9 +243,8 @@ class AttnCut(NeuralTruncator):
     over ``k = 0..n``, the loss is the cross entropy ``-sum_k q_k log p_k``, the cut is the most
     probable ``k``. Unlike the loss of `Choppy` it has a slope everywhere. With metrics of a wide
     range, such as DCG, ``tau`` should grow with it: at 0.95 the most frequent best cut wins, and
-    that is often "nothing". The published model has no ``k = 0``, also sees statistics of the
-    documents, and learns at a rate of 3e-5, with many more epochs; the hidden layer differs too
-    (four times its input).
+    that is often "nothing". The published model has no ``k = 0`` and also sees statistics of the
+    documents; it learns at a rate of 3e-5, for many more epochs.
 
     References
     ----------
@@ -292,10 +284,8 @@ class AttnCut(NeuralTruncator):
     def check(self) -> None:
         super().check()
         if 2 * self.width % self.heads:
-            raise InvalidParameterError(
-                f"{type(self).__name__}: heads must divide {2 * self.width}, twice the width, "
-                f"got {self.heads}"
-            )
+            wanted = f"heads must divide {2 * self.width}, twice the width"
+            raise InvalidParameterError(f"{type(self).__name__}: {wanted}, got {self.heads}")
 
     def _loss(self, output: Tensor, batch: Batch) -> Tensor:
         beyond = batch.beyond()

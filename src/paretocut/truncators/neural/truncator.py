@@ -40,8 +40,7 @@ if TYPE_CHECKING:
 
 Normalization = Literal["raw", "max", "minmax", "z"]
 
-# An epoch of few training lists still has this many steps of the optimiser.
-_MIN_BATCHES = 8
+_MIN_BATCHES = 8  # of an epoch, however few the training lists
 _NESTED = "training__"
 _TRAINING = {
     "max_epochs": Whole(1),
@@ -104,11 +103,7 @@ register("training", Training, asdict, lambda content: Training(**content))
 
 
 class NeuralTruncator(Truncator):
-    """Base of the truncators that are neural networks.
-
-    A subclass names its network and has its loss. Unless it says otherwise, the output has a
-    number for each cut, and the highest one wins.
-    """
+    """Base of the truncators that are neural networks: a network and a loss."""
 
     weights_: dict[str, NDArray[Any]]
     network_: dict[str, Any]
@@ -128,10 +123,8 @@ class NeuralTruncator(Truncator):
         "training": Instance(Training),
     }
     learns_slowly = True
-    network: ClassVar[str]
-    """Name of the class in ``paretocut.truncators.neural.networks``."""
-    sizes: ClassVar[tuple[str, ...]] = ("width", "layers", "heads", "dropout")
-    """Parameters that are arguments of the network."""
+    network: ClassVar[str]  # the class in `paretocut.truncators.neural.networks`
+    sizes: ClassVar[tuple[str, ...]] = ("width", "layers", "heads", "dropout")  # its arguments
 
     def __init__(
         self,
@@ -159,7 +152,7 @@ class NeuralTruncator(Truncator):
 
     @abstractmethod
     def _loss(self, output: Tensor, batch: Batch) -> Tensor:
-        """Return the mean loss of a batch's lists."""
+        """Return the mean loss of a batch."""
 
     def _steps(self, output: FloatArray, lengths: IntArray) -> IntArray:
         """Return how many steps to keep: a row per list, a column per way to read the output."""
@@ -168,11 +161,9 @@ class NeuralTruncator(Truncator):
         return best
 
     def _settings(self, inputs: int) -> dict[str, Any]:
-        """Return the arguments of the network."""
         return {"inputs": inputs, **{name: getattr(self, name) for name in self.sizes}}
 
     def _columns(self, lists: RankedLists) -> FloatArray:
-        """Return what is known of each result: a row each."""
         return np.column_stack([normalize_scores(lists.merit, self.normalize).values])
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -220,8 +211,7 @@ class NeuralTruncator(Truncator):
         network.load_state_dict(weights, assign=True)
         network.to(self.training.device)
         # One list at a time takes no longer than batches on a CPU, and no other list can then
-        # touch the last digits of an output, and with them the cut. An accelerator, which promises
-        # no digits, is many times faster in batches.
+        # touch the last digits of an output. An accelerator is many times faster in batches.
         size = 1 if self.training.device == "cpu" else self.training.batch_size
         cuts[filled] = self._read(torch, network, lists[filled], size)[:, self.output_]
         return cuts, why
@@ -303,10 +293,8 @@ class NeuralTruncator(Truncator):
         try:
             torch.empty(0, device=self.training.device)
         except (RuntimeError, AssertionError, NotImplementedError) as error:
-            raise InvalidParameterError(
-                f"{type(self).__name__}: device must be one that torch finds here, "
-                f"got {self.training.device!r}"
-            ) from error
+            message = f"device must be one that torch finds here, got {self.training.device!r}"
+            raise InvalidParameterError(message, who=type(self).__name__) from error
         return torch
 
     def _train(self, torch: Any, lists: RankedLists) -> None:
@@ -336,8 +324,7 @@ class NeuralTruncator(Truncator):
             values = curves.values[curves.offsets[:-1, None] + cuts].mean(axis=0)
             value = float(values.max())
             self.history_.append(value)
-            # Of equal epochs the later one counts: it has learned for longer, and with a metric
-            # that punishes, all networks begin by keeping nothing.
+            # Of equal epochs the later one counts: networks begin by keeping nothing.
             if value >= best:
                 best, self.epoch_, self.output_ = value, epoch, int(values.argmax())
                 self.weights_ = {
@@ -406,11 +393,9 @@ class Batch:
 
 
 def steps_of(length: int, limit: int) -> IntArray:
-    """Return the ranks ``0 < ... < length`` at which a list may be cut, ``limit`` after the 0."""
+    """Return the ranks at which a list may be cut, ever fewer after ``limit / 2``."""
     if length <= limit:
         return np.arange(length + 1)
-    # Half of the steps are single results; the rest grow by a constant ratio, since one result
-    # more or less hardly matters far down.
     head = limit // 2
     tail = np.geomspace(head, length, limit - head + 1).round().astype(np.int64)
     return np.unique(np.concatenate([np.arange(head), tail]))
