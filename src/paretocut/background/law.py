@@ -40,17 +40,12 @@ _GROUPS: dict[str, Kind] = {
 
 @dataclass(frozen=True)
 class Groups:
-    """The best scores of a log as a mixture of two normal laws: Efron's empirical null.
+    """The best scores of a log as a mixture of two normal laws, after Efron (JASA 99, 2004).
 
     ``share`` of the queries have no answer; their best scores have ``null_mean`` and
     ``null_spread``, those of the others ``mean`` and ``spread``. Nonsense is only a first guess at
     the first law. Best scores from ``threshold`` on count as answers: it minimises the sum of both
     error rates. If nearly all of the log has an answer, at most a tenth of it is left empty.
-
-    References
-    ----------
-    B. Efron, "Large-scale simultaneous hypothesis testing: the choice of a null hypothesis",
-    JASA 99, 2004.
     """
 
     share: float

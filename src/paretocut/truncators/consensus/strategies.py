@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from dataclasses import asdict, dataclass
 from functools import cache, lru_cache, partial
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -63,10 +63,6 @@ class Setting(NamedTuple):
     constants: Constants
     taught: Taught | None
 
-    @property
-    def beta(self) -> float:
-        return float(self.metric.settings["beta"])
-
 
 @dataclass(frozen=True)
 class Strategy(ABC):
@@ -97,10 +93,7 @@ class Strategy(ABC):
         return merit.with_values(sigmoid(logits))
 
     def to_dict(self) -> dict[str, Any]:
-        own = {field.name: getattr(self, field.name) for field in fields(self)}
-        for name, value in own.items():
-            if is_dataclass(value) and not isinstance(value, type):
-                own[name] = asdict(value)
+        own = asdict(self)
         own |= own.pop("scale")
         plain: dict[str, Any] = encode(own, who="Consensus", name=self.name)
         return plain
@@ -122,9 +115,6 @@ def _shift(logits: Ragged, expected: float) -> FloatArray:
         sums = np.bincount(rows, sigmoid(logits.values + between[rows]), minlength=len(logits))
         low, high = np.where(sums < target, between, low), np.where(sums < target, high, between)
     return np.where(logits.lengths > 0, 0.5 * (low + high), 0.0)
-
-
-# Without a judgement: by the list alone, by a word about it, by unjudged lists.
 
 
 @dataclass(frozen=True)
@@ -191,7 +181,7 @@ class Stated(Strategy):
         if is_f_beta(setting.metric):
             merit = self.scale.apply(lists.merit)
             beliefs = stated(len(merit), expect, setting.constants)
-            cuts = believed_cuts(merit, beliefs, setting.beta, setting.constants)
+            cuts = believed_cuts(merit, beliefs, setting.metric.settings["beta"], setting.constants)
         else:
             cuts = best_expected(self.probabilities(setting, lists), setting.metric, setting.seed)
         number = expected_number(expect)
@@ -227,7 +217,7 @@ class Estimated(Strategy):
     def decide(self, setting: Setting, lists: RankedLists) -> tuple[IntArray, Evidence]:
         merit = self.scale.apply(lists.merit)
         beliefs = estimated(merit, self.typical)
-        cuts = believed_cuts(merit, beliefs, setting.beta, setting.constants)
+        cuts = believed_cuts(merit, beliefs, setting.metric.settings["beta"], setting.constants)
         assert setting.taught is not None
         about = np.exp(beliefs[:, 1]), setting.metric.name, setting.taught.source
         return cuts, Clause(partial(_why_estimated, *about))
@@ -267,9 +257,6 @@ def shipped_number() -> dict[str, Any]:
     return shipped("number.json")  # coefficients learned by `experiments.calibrate`
 
 
-# With judgements of some results, or of all.
-
-
 @dataclass(frozen=True)
 class PartlyJudged(Strategy):
     """By a model of relevance, learned from the judged results."""
@@ -293,7 +280,9 @@ class PartlyJudged(Strategy):
         )
         if is_f_beta(metric):
             beliefs = model.beliefs(merit)
-            return believed_cuts(merit, beliefs, setting.beta, setting.constants), clause
+            return believed_cuts(
+                merit, beliefs, setting.metric.settings["beta"], setting.constants
+            ), clause
         if metric == metrics.accuracy:  # whether there is an answer: all of the list, or nothing
             p = model.probabilities(merit)
             none = np.bincount(merit.rows, np.log1p(-np.minimum(p.values, 1 - 1e-12)), len(merit))

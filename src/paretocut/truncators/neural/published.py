@@ -69,9 +69,6 @@ class BiCut(NeuralTruncator):
     BiCut(metric='penalized_dcg', alpha=0.65)
     """
 
-    alpha_: float
-    balance_: list[list[float]]
-
     parameters: ClassVar = {
         **NeuralTruncator.parameters,
         "alpha": Either(Real(above=0, below=1)),

@@ -17,18 +17,7 @@ from paretocut.errors import InvalidParameterError, require
 from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
 from paretocut.metrics import MetricLike
 from paretocut.schema.files import register
-from paretocut.schema.kinds import (
-    Array,
-    Instance,
-    Items,
-    Kind,
-    Made,
-    Real,
-    Sizes,
-    Text,
-    Whole,
-    checked,
-)
+from paretocut.schema.kinds import Array, Instance, Items, Kind, Made, Real, Text, Whole, checked
 from paretocut.schema.parameters import check
 from paretocut.truncators.base import METRIC, Truncator
 from paretocut.truncators.evidence import Clause
@@ -59,10 +48,9 @@ class Training:
 
     Parameters
     ----------
-    max_epochs
-        Largest number of passes over the training lists.
-    patience
-        Training stops after this many epochs without a better value on the held-out lists.
+    max_epochs, patience
+        Largest number of passes over the training lists, and of passes in a row without a better
+        value on the held-out lists.
     learning_rate
         Step size of Adam.
     batch_size
@@ -105,13 +93,7 @@ register("training", Training, asdict, lambda content: Training(**content))
 class NeuralTruncator(Truncator):
     """Base of the truncators that are neural networks: a network and a loss."""
 
-    weights_: dict[str, NDArray[Any]]
-    network_: dict[str, Any]
-    center_: FloatArray
-    spread_: FloatArray
     history_: list[float]
-    epoch_: int
-    output_: int
 
     parameters: ClassVar[Mapping[str, Kind]] = {
         "metric": METRIC,
@@ -358,7 +340,7 @@ class _Sized(Kind):
 
     fits: Callable[[Mapping[str, Any], int], None]
 
-    def check(self, value: Any, sizes: Sizes) -> Any:
+    def check(self, value: Any, sizes: dict[str, Any]) -> Any:
         Made(lambda given: self.fits(given, sizes["columns"] + 1)).check(value, sizes)
         return value
 
