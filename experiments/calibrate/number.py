@@ -20,7 +20,7 @@ from paretocut import metrics
 from paretocut.background import seen
 from paretocut.decisions.options import EXPECT
 from paretocut.lists import Ragged, RankedLists
-from paretocut.relevance.beliefs import Scale, beliefs_about, believed_cuts, stated
+from paretocut.relevance import Scale, beliefs_about, believed_cuts, stated
 from paretocut.truncators.consensus import strategies
 from paretocut.truncators.consensus.pretrained import Pretrained
 from paretocut.truncators.consensus.strategies import upper_third

@@ -10,10 +10,10 @@ import pytest
 from support import importorskip
 
 import paretocut as pc
+from paretocut import relevance as module
 from paretocut.errors import InvalidParameterError, NotFittedError
 from paretocut.lists import Ragged, RankedLists
-from paretocut.relevance import beliefs as module
-from paretocut.relevance.beliefs import Relevance, learn, shape, shipped_judged
+from paretocut.relevance import Relevance, learn, shape, shipped_judged
 from paretocut.truncators import Consensus
 
 DEPTH = 200

@@ -20,8 +20,7 @@ from experiments.compare.kinds import collection
 from experiments.data import ROOT, RUNS, Run, load
 from paretocut import metrics
 from paretocut.lists import RankedLists
-from paretocut.relevance.beliefs import Scale
-from paretocut.relevance.logistic import ridge_logistic
+from paretocut.relevance import Scale, ridge_logistic
 from paretocut.schema.kinds import Either, Instance
 from paretocut.truncators import Consensus
 from paretocut.truncators.consensus.pretrained import (

@@ -18,8 +18,7 @@ from experiments.compare.consensus.pretrain import Taught, corpus
 from experiments.compare.methods.choice import CEILING
 from experiments.data import Run
 from paretocut import metrics
-from paretocut.relevance.beliefs import Scale
-from paretocut.relevance.constants import CONSTANTS, Constants
+from paretocut.relevance import CONSTANTS, Constants, Scale
 from paretocut.truncators import Consensus, Oracle
 from paretocut.truncators.consensus.pretrained import (
     DESIGN,

@@ -6,7 +6,7 @@ import numpy as np
 
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import BoolArray, FloatArray, Ragged, RankedLists
-from paretocut.relevance.beliefs import Relevance, learn_from
+from paretocut.relevance import Relevance, learn_from
 from paretocut.schema.parameters import check_int
 
 VISIT = 5

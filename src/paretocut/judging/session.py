@@ -16,7 +16,7 @@ from paretocut.decisions.wording import rounded
 from paretocut.errors import DataFormatError, InvalidParameterError
 from paretocut.judging.plan import known_relevance, planned
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
-from paretocut.relevance.beliefs import Relevance, learn_from
+from paretocut.relevance import Relevance, learn_from
 from paretocut.schema.kinds import Either, Real, Whole
 from paretocut.schema.parameters import check, check_int, check_real
 

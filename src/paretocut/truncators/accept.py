@@ -18,7 +18,7 @@ from paretocut.errors import InvalidParameterError
 from paretocut.lists import BoolArray, FloatArray, IntArray, RaggedLike, RankedLists
 from paretocut.lists.copies import check_groups
 from paretocut.metrics.binomial import exact_interval
-from paretocut.relevance.logistic import sigmoid
+from paretocut.relevance import sigmoid
 from paretocut.schema.kinds import Array, Either, Instance, Kind, Real, Text
 from paretocut.truncators.base import Truncator
 from paretocut.truncators.first_result import (

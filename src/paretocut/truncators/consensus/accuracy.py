@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged
-from paretocut.relevance.logistic import ridge_logistic, sigmoid
+from paretocut.relevance import ridge_logistic, sigmoid
 from paretocut.schema.kinds import Items, Kind, Real, checked
 
 _RANKS = np.array([1, 2, 3, 5, 10, 20, 50, 100])

@@ -13,8 +13,7 @@ from paretocut.decisions.options import OPTIONS
 from paretocut.errors import InvalidParameterError, NotFittedError
 from paretocut.lists import IntArray, Ragged, RaggedLike, RankedLists
 from paretocut.metrics import MetricLike
-from paretocut.relevance.beliefs import Scale
-from paretocut.relevance.constants import CONSTANTS, Constants
+from paretocut.relevance import CONSTANTS, Constants, Scale
 from paretocut.schema.kinds import Either, Instance, Kind, Real, Sizes, Whole
 from paretocut.schema.parameters import shown
 from paretocut.truncators.base import METRIC, TRUNCATOR, Truncator

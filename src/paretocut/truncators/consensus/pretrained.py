@@ -11,8 +11,7 @@ import numpy as np
 
 from paretocut import _kernel
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged
-from paretocut.relevance.beliefs import Scale
-from paretocut.relevance.constants import CONSTANTS
+from paretocut.relevance import CONSTANTS, Scale
 from paretocut.schema import files
 from paretocut.schema.parameters import check_choice
 from paretocut.truncators.threshold import normalize_scores

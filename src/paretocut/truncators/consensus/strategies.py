@@ -17,18 +17,22 @@ from paretocut.decisions.wording import distinct, ordinal, rounded
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
 from paretocut.metrics import Metric
-from paretocut.relevance.beliefs import (
+from paretocut.relevance import (
+    CONSTANTS,
+    Constants,
     Relevance,
     Scale,
     beliefs_about,
     believed_cuts,
+    cautious,
+    curvature,
     expected_number,
     learn_from,
+    ridge_logistic,
+    sigmoid,
     stated,
     upper_part,
 )
-from paretocut.relevance.constants import CONSTANTS, Constants
-from paretocut.relevance.logistic import cautious, curvature, ridge_logistic, sigmoid
 from paretocut.schema.files import decode, encode, register, shipped
 from paretocut.schema.kinds import Array, Either, Flag, Kind, Made, Real, checked
 from paretocut.truncators.base import Fitted, Truncator

@@ -1,9 +1,9 @@
-"""The probability of relevance: scale of scores, beliefs about the number, partial judgements."""
+"""The probability of relevance: constants, scale of scores, beliefs, partial judgements."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -14,8 +14,6 @@ from paretocut import _kernel
 from paretocut.decisions.options import EXPECT
 from paretocut.decisions.warnings import saturated
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
-from paretocut.relevance.constants import CONSTANTS, Constants
-from paretocut.relevance.logistic import cautious, climb, sigmoid
 from paretocut.schema.files import shipped
 from paretocut.schema.kinds import Array, Real, checked
 
@@ -31,6 +29,60 @@ _STATE = {
     "spread": Real(0, 50),
     "length": Real(above=0),
 }
+
+
+@dataclass(frozen=True)
+class Constants:
+    """Numbers chosen on judged runs; docs/evidence/compare.md compares them with other choices.
+
+    A truncator takes them from its class attribute ``constants``.
+    """
+
+    # The vote.
+    draws: int = 100  # of the Bayesian bootstrap
+    # Judged queries that all other collections together count for. This steadies the vote of ten
+    # or twenty queries; fifty hardly need it.
+    pseudo_queries: float = 6.0
+    # Quantile of the votes at which untrained lists are cut for DCG: how rare relevant results are
+    # is not known, and every wrong result that is kept costs.
+    unsure: float = 0.25
+
+    # Beliefs about the number of relevant results.
+    # Log-odds of relevance per unit of min-max score inside a list, steeper than those of a
+    # regression over many lists, which mixes easy and hard queries; and per unit of log rank.
+    slope: float = 12.0
+    rank_weight: float = -0.25
+    share: float = 1 / 3  # upper part of a list's range that is kept if nothing is known
+    depth: float = 200.0  # rank to which the range of a shorter list is extended
+    # Standard deviation of the logarithm of the number of relevant results of one list, where the
+    # mean number is known, and where `expect` is a word.
+    number_spread: float = 0.6
+    word_spread: float = 0.8
+    low_top: float = 0.1  # quantile of the best scores of a system that is still typical of one
+
+    # The regression.
+    ridge: float = 20.0  # how strongly it is drawn to the coefficients of other collections
+    # Standard errors that log-odds give away before a cut: the best of many uncertain cuts looks
+    # better than it is.
+    caution: float = 0.5
+    folds: int = 5  # of the cross-validation that says whether cuts pay at all
+    loss: float = 0.5  # standard errors that cuts must lose there before nothing is kept
+
+    # Lists judged in part.
+    # Share of the relevant results that a judge is taken to recognise, if nobody says more. It
+    # hardly matters: a judge who finds 80 % makes the number of relevant results 15 % too small.
+    found: float = 0.95
+    # Shares of the irrelevant results that a judge may call relevant, and the prior of each.
+    false_rates: tuple[float, ...] = (0.001, 0.005, 0.01, 0.02, 0.03, 0.05, 0.08)
+    false_prior: tuple[float, ...] = (0.16, 0.16, 0.16, 0.16, 0.14, 0.12, 0.10)
+    expect_error: float = 0.6  # standard deviation of the logarithm of a stated mean number
+    # Share of the belief that stays with the upper third of the range: lists of one system differ
+    # more than their mean number says.
+    judged_plain: float = 0.1
+    whole: int = 20  # with this many lists judged in full, only those are learned from
+
+
+CONSTANTS = Constants()
 
 
 @dataclass(frozen=True)
@@ -330,3 +382,81 @@ def _expected(merit: Ragged, log_number: float, *cuts: IntArray) -> FloatArray:
         for row, k in zip(values, (some[i] for some in cuts), strict=True):
             row[i] = shares @ (2 * hits[k] / np.maximum(k + hits[-1], 1e-9))
     return values
+
+
+# Logistic regression drawn towards given coefficients.
+
+
+def sigmoid(logits: FloatArray) -> FloatArray:
+    """Return the probability of each log-odds."""
+    return np.asarray(0.5 * (1 + np.tanh(0.5 * logits)))
+
+
+def climb(
+    start: FloatArray,
+    objective: Callable[[FloatArray], float],
+    newton: Callable[[FloatArray], FloatArray],
+) -> tuple[FloatArray, float]:
+    """Return where Newton's steps reach the highest value, and that value."""
+    coef, value = start, objective(start)
+    for _ in range(100):
+        step = newton(coef)
+        # A full step may overshoot where the objective is flat; half of it, or a quarter, gains.
+        while (new := objective(coef + step)) < value and np.abs(step).max() > 1e-9:
+            step = 0.5 * step
+        if new <= value:
+            break
+        gained, coef, value = new - value, coef + step, new
+        if gained < 1e-9 * (1 + abs(value)):
+            break
+    return coef, value
+
+
+def ridge_logistic(
+    design: FloatArray,
+    truth: FloatArray,
+    *,
+    penalty: FloatArray,
+    towards: FloatArray,
+    weight: FloatArray | None = None,
+    start: FloatArray | None = None,
+) -> FloatArray:
+    """Return the coefficients of a logistic regression, drawn towards given ones.
+
+    `penalty` is that of half the square of each coefficient's difference, `weight` says how often
+    each observation counts, and the search begins at `start`, or at `towards`.
+    """
+    counts = np.ones(len(design)) if weight is None else weight
+
+    def objective(coef: FloatArray) -> float:
+        logits = design @ coef
+        fit = counts @ (truth * logits - np.logaddexp(0.0, logits))
+        return float(fit - 0.5 * penalty @ (coef - towards) ** 2)
+
+    def newton(coef: FloatArray) -> FloatArray:
+        p = sigmoid(design @ coef)
+        gradient = design.T @ (counts * (truth - p)) - penalty * (coef - towards)
+        return np.asarray(np.linalg.solve(curvature(design, p, counts, penalty), gradient))
+
+    return climb(towards if start is None else start, objective, newton)[0]
+
+
+def curvature(
+    design: FloatArray, probability: FloatArray, weight: FloatArray, penalty: FloatArray
+) -> FloatArray:
+    """Return minus the second derivative of the objective of `ridge_logistic`.
+
+    Its inverse is the covariance of the coefficients, in the normal approximation.
+    """
+    spread = weight * probability * (1 - probability)
+    return np.asarray((design * spread[:, None]).T @ design + np.diag(penalty))
+
+
+def cautious(
+    design: FloatArray, coef: FloatArray, covariance: FloatArray, caution: float
+) -> FloatArray:
+    """Return the log-odds, lowered by so many of their standard errors."""
+    logits: FloatArray = design @ coef
+    if caution:
+        logits = logits - caution * np.sqrt(((design @ covariance) * design).sum(axis=1))
+    return logits
