@@ -33,10 +33,7 @@ _STATE = {
 
 @dataclass(frozen=True)
 class Constants:
-    """Numbers chosen on judged runs; docs/evidence/compare.md compares them with other choices.
-
-    A truncator takes them from its class attribute ``constants``.
-    """
+    """Numbers chosen on judged runs; docs/evidence/compare.md compares them with other choices."""
 
     # The vote.
     draws: int = 100  # of the Bayesian bootstrap
@@ -178,11 +175,7 @@ def beliefs_about(merit: Ragged, mean: FloatArray, spread: float, plain: float) 
 
 
 def shape(merit: Ragged) -> FloatArray:
-    """Return the features of each result, in which the log-odds of relevance are linear.
-
-    They are 1, a third of the log rank, the score within the range of its list, and the square of
-    the second.
-    """
+    """Return the features of each result, in which the log-odds of relevance are linear."""
     merit, _ = merit.within_range()
     top, _ = merit.ends()
     low = upper_part(merit, CONSTANTS.share)[1]
@@ -276,8 +269,7 @@ def learn(
 
     A judge says yes with probability ``false + (found - false) p``. The coefficients have a normal
     prior, the rate of false answers a discrete one; the posterior is normal around its mode for
-    each rate, and rates are weighed by their evidence. Which results were judged may depend on
-    ranks, scores and earlier answers: given these, it tells nothing more about relevance.
+    each rate, and rates are weighed by their evidence.
     """
     prior = known or shipped_judged()
     mean = np.asarray(prior["mean"], dtype=np.float64)
@@ -384,9 +376,6 @@ def _expected(merit: Ragged, log_number: float, *cuts: IntArray) -> FloatArray:
     return values
 
 
-# Logistic regression drawn towards given coefficients.
-
-
 def sigmoid(logits: FloatArray) -> FloatArray:
     """Return the probability of each log-odds."""
     return np.asarray(0.5 * (1 + np.tanh(0.5 * logits)))
@@ -423,8 +412,7 @@ def ridge_logistic(
 ) -> FloatArray:
     """Return the coefficients of a logistic regression, drawn towards given ones.
 
-    `penalty` is that of half the square of each coefficient's difference, `weight` says how often
-    each observation counts, and the search begins at `start`, or at `towards`.
+    `penalty` is that of half the square of each difference; `weight` counts each observation.
     """
     counts = np.ones(len(design)) if weight is None else weight
 
@@ -444,10 +432,7 @@ def ridge_logistic(
 def curvature(
     design: FloatArray, probability: FloatArray, weight: FloatArray, penalty: FloatArray
 ) -> FloatArray:
-    """Return minus the second derivative of the objective of `ridge_logistic`.
-
-    Its inverse is the covariance of the coefficients, in the normal approximation.
-    """
+    """Return the inverse covariance of the coefficients of `ridge_logistic`, about."""
     spread = weight * probability * (1 - probability)
     return np.asarray((design * spread[:, None]).T @ design + np.diag(penalty))
 

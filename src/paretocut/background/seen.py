@@ -141,15 +141,13 @@ class Drift:
 
     Attributes
     ----------
-    verdict, text
-        ``"same"``, ``"changed"`` or ``"unsure"`` (too few lists to tell), and a sentence.
+    verdict, text, lists
+        ``"same"``, ``"changed"`` or ``"unsure"`` (too few lists), a sentence, and how many lists.
     pvalue
         Probability of a difference this large if nothing has changed, over all tests.
     distance
         Largest difference between the cumulative shares, by name of the statistic: best score, gap
         to the second result, results in the upper half (`paretocut.truncators.Accept` has others).
-    lists
-        Number of lists compared.
     """
 
     verdict: str

@@ -80,12 +80,12 @@ def calibrate(
     queries
         Real queries, unjudged, preferably 100 different ones or more; at least 10. Those that
         differ only in case and spaces, or get the same ten scores, count once.
-    n
-        Number of nonsense queries, 10 or more. Another 20 searches check the effect of length.
-    alpha
-        Share of the nonsense that gets results, without ``queries``.
-    unanswered
-        Estimated share of ``queries`` without an answer in the index.
+    n, seed
+        Number of nonsense queries, 10 or more, and the seed of their draws. Another 20 searches
+        check the effect of length.
+    alpha, unanswered
+        Share of the nonsense that gets results, without ``queries``; estimated share of ``queries``
+        without an answer in the index.
     expect
         How many results are relevant, as for `paretocut.truncators.Consensus`; by default it is
         estimated from ``queries``, or else from each list.
@@ -99,16 +99,13 @@ def calibrate(
     size
         Number of documents in the index; by default the number of ``texts``, or of the results of a
         search if that is larger. In a small index nonsense also needs other words.
-    seed
-        Of the nonsense.
     higher_is_better
         False for distances; by default as the answers show.
     batch
         True if ``search`` takes a list of queries and returns one answer for each, or one to all.
-    threads
-        Number of concurrent searches: 1 by default, 8 for an asynchronous ``search``.
-    progress
-        Whether to show progress on standard error; None does so on a terminal.
+    threads, progress
+        Number of concurrent searches (1 by default, 8 for an asynchronous ``search``), and whether
+        to show progress on standard error (by default on a terminal).
     resume
         A file that saves each answer, so that a second run continues where the first one stopped.
 
@@ -222,7 +219,7 @@ def calibrated(
 
 
 def _distinct(log: RankedLists, given: int) -> RankedLists:
-    """Return the lists of different queries: those with different, telling, scores."""
+    """Return the lists of different queries that got results."""
     rows = {
         row.tobytes() if np.unique(row).size >= _TELLING else i: i
         for i, row in reversed(list(enumerate(log.scores)))

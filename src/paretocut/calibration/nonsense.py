@@ -39,10 +39,8 @@ def nonsense_queries(
 
     Parameters
     ----------
-    texts, n
-        Texts of the index; how many queries.
-    length
-        Number of different words in each query. Three are close to a real query.
+    texts, n, length, seed
+        Texts of the index, how many queries, different words in each, and the seed of the draws.
     size
         Number of documents in the index; None means many. In a small one, nonsense made only of its
         words would score like a question, so most words come from elsewhere.
@@ -52,8 +50,6 @@ def nonsense_queries(
     lexical
         Draw words in proportion to the square root of the number of texts they are in, as real
         off-topic questions share common words with any index.
-    seed
-        Of the draws.
 
     Examples
     --------

@@ -78,11 +78,10 @@ class Consensus(Truncator):
 
     Notes
     -----
-    For judged lists and F1 (or any metric not named here) some 1,100 simple rules vote in a
-    Bayesian bootstrap (Rubin 1981). For DCG and utilities the cut has the highest expected metric
-    under `predict_proba`; for accuracy a model says whether a list holds an answer. Lists judged in
-    part, unjudged lists, and ``expect`` say how many results are relevant. With none of these, F1
-    keeps the upper third of the score range. docs/consensus.md explains each.
+    docs/consensus.md explains each. With judged lists, some 1,100 simple rules vote for F1 (and any
+    metric not named here); for DCG and utilities the cut has the highest expected metric; for
+    accuracy a model says whether a list holds an answer. Other lists and ``expect`` say how many
+    results are relevant. With neither, F1 keeps the upper third of the score range.
 
     Examples
     --------

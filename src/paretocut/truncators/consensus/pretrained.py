@@ -106,8 +106,6 @@ def _moments(z: Ragged, start: int, stop: int) -> tuple[FloatArray, FloatArray]:
     return mean, np.sqrt(mean_of((z.values - z.spread(mean)) ** 2))
 
 
-# The vote of all simple rules that may be the best one.
-
 _THRESHOLDS = 100  # tried on each key; the file that ships holds the values of these very rules
 COLUMNS = ("rank", "log_rank", "minmax", "top", "z", "raw")  # the order of the kernel
 

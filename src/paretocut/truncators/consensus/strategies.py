@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache, lru_cache, partial
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
@@ -52,6 +52,7 @@ from paretocut.truncators.consensus.pretrained import (
 )
 from paretocut.truncators.evidence import Clause, Taught
 
+Fields: TypeAlias = dict[str, Any]
 _SCALE: dict[str, Kind] = {"logit": Flag(), "center": Real(), "spread": Real(above=0)}
 
 
@@ -329,9 +330,7 @@ class Judged(Strategy):
 
     @classmethod
     @abstractmethod
-    def learn(
-        cls, setting: Setting, lists: RankedLists, scale: Scale, known: Pretrained
-    ) -> dict[str, Any]:
+    def learn(cls, setting: Setting, lists: RankedLists, scale: Scale, known: Pretrained) -> Fields:
         """Return the fields of this strategy beside the coefficients."""
 
     def probabilities(self, setting: Setting, lists: RankedLists) -> Ragged:
@@ -367,9 +366,7 @@ class Vote(Judged):
     }
 
     @classmethod
-    def learn(
-        cls, setting: Setting, lists: RankedLists, scale: Scale, known: Pretrained
-    ) -> dict[str, Any]:
+    def learn(cls, setting: Setting, lists: RankedLists, scale: Scale, known: Pretrained) -> Fields:
         constants, rng = setting.constants, np.random.default_rng(setting.seed)
         curves = setting.metric.curves(lists)
         values = rule_values(scale.apply(lists.merit), scale, curves)
@@ -397,9 +394,7 @@ class Regression(Judged):
     kinds: ClassVar[Mapping[str, Kind]] = {**Judged.kinds, "gain": Real(), "error": Real(0)}
 
     @classmethod
-    def learn(
-        cls, setting: Setting, lists: RankedLists, scale: Scale, known: Pretrained
-    ) -> dict[str, Any]:
+    def learn(cls, setting: Setting, lists: RankedLists, scale: Scale, known: Pretrained) -> Fields:
         constants, merit = setting.constants, scale.apply(lists.merit)
         design, relevant = known.standardised(merit, scale), lists.relevant.values
         folds = min(constants.folds, len(lists))
@@ -442,9 +437,7 @@ class Accuracy(Judged):
     }
 
     @classmethod
-    def learn(
-        cls, setting: Setting, lists: RankedLists, scale: Scale, known: Pretrained
-    ) -> dict[str, Any]:
+    def learn(cls, setting: Setting, lists: RankedLists, scale: Scale, known: Pretrained) -> Fields:
         answered = np.array([part.any() for part in lists.relevant], dtype=bool)
         # If the list holds no relevant result, every cut of it is wrong.
         sure = np.flatnonzero(answered | (lists.num_relevant == 0))

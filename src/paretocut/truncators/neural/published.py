@@ -37,10 +37,9 @@ class BiCut(NeuralTruncator):
     max_steps
         Largest number of results that the network sees one by one. In longer lists, the ranks of
         the second half of the steps grow by a constant ratio; the list is cut only at a step.
-    width, layers, dropout
-        Units of the LSTM in each direction, its layers, and the share left out while training.
-    training
-        How the network is trained; by default for at most 40 epochs.
+    width, layers, dropout, training
+        Units of the LSTM in each direction, its layers, the share left out while training, and how
+        it is trained: by default for at most 40 epochs.
 
     Attributes
     ----------
@@ -153,13 +152,10 @@ class Choppy(NeuralTruncator):
     ----------
     metric
         Metric to maximise: a name, a `Metric` or a function; see `paretocut.metrics.get`.
-    normalize, max_steps
-        As in `BiCut`.
-    width, layers, heads, dropout
-        Width of the transformer, its layers, attention heads in each (they must divide the width),
-        and the share of units left out while training.
-    training
-        How the network is trained; by default for at most 20 epochs.
+    normalize, max_steps, dropout, training
+        As in `BiCut`, but for at most 20 epochs.
+    width, layers, heads
+        Width of the transformer, its layers, and attention heads in each, which divide the width.
 
     Attributes
     ----------

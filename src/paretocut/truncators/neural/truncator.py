@@ -51,16 +51,13 @@ class Training:
     max_epochs, patience
         Largest number of passes over the training lists, and of passes in a row without a better
         value on the held-out lists.
-    learning_rate
-        Step size of Adam.
-    batch_size
-        Lists in each step; fewer where an epoch would have less than eight steps.
+    learning_rate, batch_size
+        Step size of Adam, and lists in each step; fewer where an epoch would have less than eight.
     held_out
         Share of the training lists that only check the network.
-    seed
-        Fixes the first weights, the order of the lists and which lists are held out.
-    device
-        Where torch computes. Only "cpu" gives the same weights each time.
+    seed, device
+        The seed fixes the first weights, the order of the lists and which lists are held out. Only
+        the device "cpu" gives the same weights each time.
 
     Examples
     --------
