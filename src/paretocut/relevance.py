@@ -432,7 +432,7 @@ def ridge_logistic(
 def curvature(
     design: FloatArray, probability: FloatArray, weight: FloatArray, penalty: FloatArray
 ) -> FloatArray:
-    """Return the inverse covariance of the coefficients of `ridge_logistic`, about."""
+    """Return the approximate inverse covariance of the coefficients of `ridge_logistic`."""
     spread = weight * probability * (1 - probability)
     return np.asarray((design * spread[:, None]).T @ design + np.diag(penalty))
 
