@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 import paretocut as pc
 from experiments.command import say
 from experiments.data import data_dir, json_rows
-from paretocut.relevance.logistic import sigmoid
+from paretocut.relevance import sigmoid
 from paretocut.truncators import Accept
 from paretocut.truncators.first_result import learned, lowest_threshold
 

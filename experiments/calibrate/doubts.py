@@ -16,7 +16,7 @@ from experiments.command import say
 from experiments.data import json_rows
 from experiments.texts import documents, encode, queries
 from paretocut.background import Background
-from paretocut.background.two_groups import Groups
+from paretocut.background.law import Groups
 from paretocut.calibration import nonsense_queries
 from paretocut.metrics.significance import exact_interval
 from paretocut.truncators import Calibrated

@@ -17,14 +17,13 @@ from experiments.compare.consensus.pretrain import Taught, corpus, elsewhere
 from experiments.data import ROOT, RUNS, load
 from experiments.texts import systems
 from paretocut import metrics
-from paretocut.background import drift
+from paretocut.background import seen
 from paretocut.decisions.options import EXPECT
 from paretocut.lists import Ragged, RankedLists
-from paretocut.relevance.beliefs import beliefs_about, believed_cuts, stated
-from paretocut.relevance.scale import Scale
-from paretocut.truncators.consensus import unjudged
+from paretocut.relevance import Scale, beliefs_about, believed_cuts, stated
+from paretocut.truncators.consensus import strategies
 from paretocut.truncators.consensus.pretrained import Pretrained
-from paretocut.truncators.consensus.untrained import upper_third
+from paretocut.truncators.consensus.strategies import upper_third
 
 __all__ = ["Bench", "learn", "leave_one_out", "priors", "ship", "tuned"]
 
@@ -57,10 +56,10 @@ class Bench:
         self.relevant = np.concatenate(
             [[part.sum() for part in lists.relevant] for _, _, lists in self.systems]
         )
-        gaps = [drift.gaps(merit) for merit in self.merits]
-        halves = np.concatenate([drift.halves(merit) for merit in self.merits])
+        gaps = [seen.gaps(merit) for merit in self.merits]
+        halves = np.concatenate([seen.halves(merit) for merit in self.merits])
         mean_gap = np.array([part.mean() for part in gaps])[self.system]
-        crowds = np.array([unjudged.crowd(merit) for merit in self.merits])[self.system]
+        crowds = np.array([strategies.crowd(merit) for merit in self.merits])[self.system]
         self.one = np.stack([np.concatenate(gaps), halves], axis=1)
         self.many = np.stack([mean_gap, crowds, halves], axis=1)
         size = len(self.system)
@@ -147,7 +146,7 @@ def leave_one_out(bench: Bench) -> dict[str, Array]:
             merit, own = bench.merits[i], bench.system == i
             alone = coef[0] + bench.one[own] @ coef[1:]
             one[own] = beliefs_about(merit, alone, **_ONE)
-            many[own] = unjudged.estimated(merit, unjudged.typical(merit, known), known)
+            many[own] = strategies.estimated(merit, strategies.typical(merit, known), known)
     mean = bench.per_run(bench.relevant.astype(np.float64))
     words = np.array(list(EXPECT))
     logs = np.log(np.array(list(EXPECT.values())))

@@ -13,7 +13,7 @@ from experiments.command import Again
 from experiments.results import read
 from experiments.texts import systems
 from paretocut.decisions.options import EXPECT
-from paretocut.relevance.constants import Constants
+from paretocut.relevance import Constants
 from paretocut.truncators import Consensus, FixedK, LargestGap, ScoreThreshold, Truncator
 
 __all__ = ["DEPTHS", "RULES", "SHARES", "again", "measure"]

@@ -33,7 +33,7 @@ from experiments.rivals.of_best import OfBest
 from paretocut import RankedLists, metrics
 from paretocut.decisions.options import EXPECT
 from paretocut.fusion import Fusion
-from paretocut.relevance.constants import CONSTANTS
+from paretocut.relevance import CONSTANTS
 from paretocut.truncators import Consensus, FixedK, LargestGap, Oracle
 
 __all__ = ["COMPARISONS", "MEASURES", "constants", "measure"]

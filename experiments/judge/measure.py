@@ -17,9 +17,7 @@ from paretocut import metrics
 from paretocut.decisions.options import EXPECT
 from paretocut.judging import JudgingSession
 from paretocut.lists import Ragged, RankedLists
-from paretocut.relevance.beliefs import believed_cuts
-from paretocut.relevance.judged import Relevance, learn
-from paretocut.relevance.scale import Scale
+from paretocut.relevance import Relevance, Scale, believed_cuts, learn
 from paretocut.truncators import Consensus
 
 __all__ = ["BUDGETS", "JUDGES", "Part", "again", "measure", "plain_number"]

@@ -17,9 +17,7 @@ from numpy.typing import NDArray
 from experiments.data import ROOT
 from experiments.texts import systems
 from paretocut.lists import RankedLists
-from paretocut.relevance.judged import shape
-from paretocut.relevance.logistic import ridge_logistic
-from paretocut.relevance.scale import Scale
+from paretocut.relevance import Scale, ridge_logistic, shape
 
 __all__ = ["coefficients", "learn", "prior_of", "runs"]
 

@@ -12,9 +12,8 @@ from paretocut.lists import FloatArray, IntArray
 from paretocut.metrics import MetricLike
 from paretocut.schema.kinds import Real, Whole
 from paretocut.truncators import AttnCut, Training
-from paretocut.truncators.neural.batches import Batch
 from paretocut.truncators.neural.networks import BiLSTM, CutNetwork, Encoder, inside
-from paretocut.truncators.neural.truncator import Normalization
+from paretocut.truncators.neural.truncator import Batch, Normalization
 
 __all__ = ["MtCut", "MtCutNetwork"]
 

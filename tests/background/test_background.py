@@ -47,9 +47,8 @@ def unanswered(queries: int, size: int, seed: int) -> pc.RankedLists:
     return pc.RankedLists(-np.sort(-scores, axis=1)[:, :20])
 
 
-@pytest.mark.parametrize("context", [None, 10])
-def test_pvalues_of_unanswered_queries_are_uniform(context: int | None) -> None:
-    background = Background.fit(unanswered(400, 1000, 0), size=1000, context=context)
+def test_pvalues_of_unanswered_queries_are_uniform() -> None:
+    background = Background.fit(unanswered(400, 1000, 0), size=1000)
     pvalues = background.pvalue(unanswered(1000, 1000, 1))
     # Binomial standard errors 0.007 and 0.016, plus that of the fit on 400 queries.
     assert np.mean(pvalues <= 0.05) == pytest.approx(0.05, abs=0.03)
@@ -62,36 +61,6 @@ def test_pvalues_stay_uniform_when_the_index_grows_tenfold() -> None:
     followed = np.mean(background.pvalue(grown, size=5000) <= 0.05)
     assert followed == pytest.approx(0.05, abs=0.04)
     assert np.mean(background.pvalue(grown) <= 0.05) > 2 * followed
-
-
-def test_with_context_a_larger_index_brings_no_false_answers() -> None:
-    background = Background.fit(unanswered(400, 500, 0), size=500, context=10)
-    grown = unanswered(800, 5000, 1)
-    # Normal tails thin out further up, so the level is kept with room to spare.
-    assert np.mean(background.pvalue(grown, size=5000) <= 0.05) <= 0.05
-
-
-def test_context_finds_answers_that_the_best_score_alone_does_not() -> None:
-    none = unanswered(400, 1000, 0)
-    lists = [scores.copy() for scores in unanswered(400, 1000, 2).scores]
-    for scores in lists:
-        scores[0] += 0.15
-    alone = Background.fit(none).pvalue(lists)
-    given = Background.fit(none, context=10).pvalue(lists)
-    assert np.mean(given <= 0.05) > np.mean(alone <= 0.05) + 0.1
-
-
-def test_a_context_among_the_relevant_results_hides_them() -> None:
-    none = unanswered(400, 1000, 0)
-    lists = [scores.copy() for scores in unanswered(400, 1000, 2).scores]
-    for scores in lists:
-        scores[:5] += 0.2
-    found = {
-        rank: np.mean(Background.fit(none, context=rank).pvalue(lists) <= 0.05)
-        for rank in (2, 5, 6, 10)
-    }
-    assert max(found[2], found[5]) < 0.15
-    assert min(found[6], found[10]) > 0.8
 
 
 def test_lists_that_were_fitted_as_distances_are_asked_as_distances() -> None:
@@ -132,14 +101,14 @@ def test_distances_are_judged_by_the_smallest() -> None:
 
 
 def test_saved_backgrounds_come_back_equal(tmp_path: Path) -> None:
-    background = Background.fit(unanswered(50, 100, 0), size=100, context=5)
+    background = Background.fit(unanswered(50, 100, 0), size=100)
     background.save(tmp_path / "background.json")
     assert pc.load(tmp_path / "background.json") == background
     (tmp_path / "other.json").write_text("{}")
     with pytest.raises(DataFormatError, match=r'expected "format": .*background'):
         pc.load(tmp_path / "other.json")
     content = json.loads((tmp_path / "background.json").read_text())
-    for name, value in (("scale", 0), ("shape", "x"), ("residual", [1]), ("loc", None)):
+    for name, value in (("scale", 0), ("shape", "x"), ("loc", None)):
         (tmp_path / "other.json").write_text(json.dumps(content | {name: value}))
         with pytest.raises(DataFormatError, match="not a background"):
             pc.load(tmp_path / "other.json")
@@ -152,8 +121,6 @@ def test_bad_input_is_named() -> None:
     low, high = raw.min(axis=1, keepdims=True), raw.max(axis=1, keepdims=True)
     with pytest.raises(InvalidScoresError, match="got 1 for all 20: each list was put on a scale"):
         Background.fit((raw - low) / (high - low))
-    with pytest.raises(InvalidScoresError, match="whole lists if there is a context"):
-        Background.fit(np.arange(20.0), context=2)
     with pytest.raises(InvalidParameterError, match="unless fit was given the size"):
         Background.fit(np.arange(20.0)).pvalue([1.0], size=5)
 
@@ -161,11 +128,10 @@ def test_bad_input_is_named() -> None:
 EXTREME = [0.0, 5e-324, 1e-300, 1.0, -1.0, 1e149, -1e149, 1e300, -1e300, 1.7e308, -1.7e308]
 
 
-@pytest.mark.parametrize("context", [None, 3])
 @pytest.mark.parametrize("scale", [1e-320, 1e-300, 1e-3, 1.0, 1e100, 1e149])
-def test_p_values_are_never_nan_whatever_the_scores(context: int | None, scale: float) -> None:
+def test_p_values_are_never_nan_whatever_the_scores(scale: float) -> None:
     rng = np.random.default_rng(0)
-    background = Background.fit(RankedLists(scale * rng.random((40, 12))), context=context, size=9)
+    background = Background.fit(RankedLists(scale * rng.random((40, 12))), size=9)
     lists = RankedLists([sorted(rng.choice(EXTREME, 5), reverse=True) for _ in range(300)])
     for size in (None, 1, 9, 2**62):
         pvalues = background.pvalue(lists, size=size)
@@ -174,11 +140,10 @@ def test_p_values_are_never_nan_whatever_the_scores(context: int | None, scale: 
         assert np.isfinite(background.limit(alpha, size=2**62))
 
 
-@pytest.mark.parametrize("context", [None, 3])
-def test_scores_that_would_overflow_are_not_fitted(context: int | None) -> None:
+def test_scores_that_would_overflow_are_not_fitted() -> None:
     # They gave infinite moments, and p-values that were NaN.
     rng = np.random.default_rng(0)
     for scale in (1e155, 1e300, 1e308):
         lists = RankedLists(scale * rng.random((40, 12)))
         with pytest.raises(InvalidScoresError, match=r"must be within 1e\+150 of 0, got "):
-            Background.fit(lists, context=context)
+            Background.fit(lists)

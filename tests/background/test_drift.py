@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from paretocut.background.drift import _chance, _distance
+from paretocut.background.seen import _chance, _distance
 
 
 def test_distance_and_chance_are_those_of_scipy() -> None:

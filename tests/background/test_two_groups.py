@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from paretocut.background.two_groups import Groups
+from paretocut.background.law import Groups
 from paretocut.errors import InvalidScoresError
 
 

@@ -10,7 +10,7 @@ import pytest
 import paretocut as pc
 from experiments.judge import measure, prior, report
 from experiments.results import read
-from paretocut.relevance.judged import shipped_judged
+from paretocut.relevance import shipped_judged
 
 
 @pytest.fixture(scope="module")

@@ -298,8 +298,8 @@ def test_omniglot_follows_from_its_embeddings(stage: int) -> None:
 
 def test_calibration_follows_from_the_raw_files() -> None:
     """The estimate without knowledge, on TREC Deep Learning, by the library's own upper third."""
-    from paretocut.relevance.scale import Scale
-    from paretocut.truncators.consensus.untrained import upper_third
+    from paretocut.relevance import Scale
+    from paretocut.truncators.consensus.strategies import upper_third
 
     means = []
     for run in RUNS:

@@ -22,8 +22,7 @@ from paretocut.errors import InvalidParameterError, NotFittedError
 from paretocut.lists import FloatArray, RankedLists
 from paretocut.tail.gpd import gof_pvalue
 from paretocut.truncators import AttnCut, Truncator
-from paretocut.truncators.neural.batches import Batch
-from paretocut.truncators.neural.truncator import NeuralTruncator
+from paretocut.truncators.neural.truncator import Batch, NeuralTruncator
 
 RIVALS = [TailAware(0.2), ClusterGap(0.5), MtCut(experts=2, **SMALL)]
 

@@ -35,11 +35,11 @@ def judged(count: int = 24, seed: int = 0) -> pc.RankedLists:
 
 @cache
 def background() -> pc.Background:
-    """Return a background with groups and a context."""
+    """Return a background with groups."""
     rng = np.random.default_rng(1)
     unanswered = -np.sort(-rng.normal(0.3, 0.1, (40, 20)), axis=1)
     queries = -np.sort(-rng.normal(0.9, 0.2, (40, 20)), axis=1)
-    return pc.Background.fit(unanswered, queries=queries, size=1000, context=5)
+    return pc.Background.fit(unanswered, queries=queries, size=1000)
 
 
 def models() -> dict[str, Callable[[], Any]]:

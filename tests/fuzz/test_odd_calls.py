@@ -190,7 +190,7 @@ def background(seed: int) -> pc.Background:
     rng = np.random.default_rng(seed)
     none = -np.sort(-rng.normal(0.3, 0.1, (30, 12)), axis=1)
     real = -np.sort(-rng.normal(0.9, 0.2, (30, 12)), axis=1)
-    options: list[dict[str, Any]] = [{}, {"queries": real}, {"context": 3}, {"size": 100}]
+    options: list[dict[str, Any]] = [{}, {"queries": real}, {"size": 100}]
     return pc.Background.fit(none, **options[seed % 4])
 
 
@@ -271,7 +271,7 @@ def _metric(draw: Draw) -> Any:
 def _background(draw: Draw) -> Any:
     what = draw.randrange(4)
     if what == 0:
-        pools = {"queries": odd_lists, "size": number, "context": of(1, 3), "unanswered": of(0.1),
+        pools = {"queries": odd_lists, "size": number, "unanswered": of(0.1),
                  "higher_is_better": of(True, False)}  # fmt: skip
         made = pc.Background.fit(odd_lists(draw), **some(draw, **pools))
         return [made.shape, made.loc, made.scale, made.pvalue(lists(draw))]

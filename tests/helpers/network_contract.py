@@ -16,8 +16,7 @@ from paretocut import metrics
 from paretocut.errors import InvalidParameterError, MissingExtraError
 from paretocut.lists import RankedLists
 from paretocut.truncators import BiCut, GlobalK, Training
-from paretocut.truncators.neural.batches import Batch, steps_of
-from paretocut.truncators.neural.truncator import NeuralTruncator
+from paretocut.truncators.neural.truncator import Batch, NeuralTruncator, steps_of
 
 torch = importorskip("torch")
 

@@ -10,10 +10,10 @@ import pytest
 from support import importorskip
 
 import paretocut as pc
+from paretocut import relevance as module
 from paretocut.errors import InvalidParameterError, NotFittedError
 from paretocut.lists import Ragged, RankedLists
-from paretocut.relevance import judged as module
-from paretocut.relevance.judged import Relevance, learn, shape, shipped_judged
+from paretocut.relevance import Relevance, learn, shape, shipped_judged
 from paretocut.truncators import Consensus
 
 DEPTH = 200
@@ -219,9 +219,9 @@ def test_the_loss_is_that_of_the_cuts_under_the_number_at_either_end() -> None:
     lists, _ = drawn(4, 11)
     model = Relevance(np.zeros(4), np.eye(4), 0.0, np.log(5.0), 0.4, 1e9)
     now = Consensus(expect=5.0).predict(lists)
-    values = module._expected(lists.merit, np.log(model.interval[1]))
     best = Consensus(expect=model.interval[1]).predict(lists)
-    assert values(best).mean() >= values(now).mean() - 1e-9
+    values = module._expected(lists.merit, np.log(model.interval[1]), best, now)
+    assert values[0].mean() >= values[1].mean() - 1e-9
     assert model.loss(lists.merit) > 0
 
 

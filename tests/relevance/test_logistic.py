@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support import importorskip
 
-from paretocut.relevance.logistic import ridge_logistic
+from paretocut.relevance import ridge_logistic
 
 
 @pytest.mark.parametrize("penalty", [0.1, 1.0, 30.0])

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from paretocut import metrics
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists import RankedLists
-from paretocut.relevance.constants import Constants
+from paretocut.relevance import Constants
 from paretocut.truncators import Consensus, GlobalK, ScoreThreshold
 from paretocut.truncators.consensus.expected import expected_curve
 from paretocut.truncators.consensus.pretrained import Pretrained, shipped

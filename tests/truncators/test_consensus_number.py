@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import paretocut as pc
-from paretocut.background.drift import gaps, halves
+from paretocut.background.seen import gaps, halves
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists import Ragged
-from paretocut.relevance.beliefs import believed_cuts, stated
+from paretocut.relevance import believed_cuts, stated
 from paretocut.truncators import Consensus
 
 RNG = np.random.default_rng(5)

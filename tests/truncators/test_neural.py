@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 from network_contract import *
-from support import importorskip
 
 import paretocut as pc
 from paretocut import metrics
@@ -21,8 +20,7 @@ from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists import RankedLists
 from paretocut.truncators import AttnCut, BiCut, Choppy, Conformal, Training, Truncator
 from paretocut.truncators.neural import networks
-from paretocut.truncators.neural.batches import steps_of
-from paretocut.truncators.neural.truncator import NeuralTruncator
+from paretocut.truncators.neural.truncator import NeuralTruncator, steps_of
 
 
 # One of the three stands for the others in the quick tests.
@@ -208,22 +206,6 @@ def test_a_network_inside_another_truncator_is_saved_with_it(tmp_path: Path) -> 
     assert again.predict(test).tolist() == truncator.predict(test).tolist()
 
 
-def test_a_bar_is_shown_on_request_on_a_terminal_only(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    importorskip("tqdm")
-    lists = step_lists(1, 5)
-    shown = Choppy(**SMALL).set_params(training__progress=True)
-    shown.fit(lists)
-    assert capsys.readouterr().err == ""
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    Choppy(**SMALL).fit(lists)
-    assert capsys.readouterr().err == ""
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    shown.fit(lists)
-    assert "Choppy" in capsys.readouterr().err
-
-
 def test_torch_is_not_imported_before_it_is_needed() -> None:
     code = (
         "import sys, paretocut as pc; pc.truncators.make('bicut', width=8); "
@@ -283,7 +265,6 @@ def test_parameters_out_of_range_are_refused(truncator: Truncator, message: str)
         ({"held_out": 0}, r"^Training: held_out must be in \(0, 1\), got 0"),
         ({"seed": -1}, r"^Training: seed must be an integer of at least 0, got -1"),
         ({"device": 0}, r"^Training: device must be a text, got 0"),
-        ({"progress": "yes"}, r"^Training: progress must be True or False, got 'yes'"),
     ],
 )
 def test_a_training_out_of_range_is_refused_at_once(given: dict[str, Any], message: str) -> None:

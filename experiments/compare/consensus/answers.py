@@ -24,6 +24,8 @@ import paretocut as pc
 from experiments.compare.consensus.homemade import bm25
 from experiments.data import data_dir, query_texts, zip_rows
 from experiments.pages import GREY, picture
+from paretocut.background import fit_gev, gev_log_cdf
+from paretocut.background.seen import score_at
 from paretocut.truncators import Consensus
 from paretocut.truncators.consensus.accuracy import AnswerModel
 
@@ -73,12 +75,33 @@ SIGNALS: dict[str, Method] = {
 }
 
 
+class Given:
+    """The law of the best score, given the score at a rank: a regression and its residuals."""
+
+    def __init__(self, unanswered: pc.RankedLists, rank: int) -> None:
+        self.rank = rank
+        top, level = self._pairs(unanswered)
+        self.slope = np.mean((level - level.mean()) * (top - top.mean())) / level.var()
+        self.intercept = top.mean() - self.slope * level.mean()
+        self.law = fit_gev(top - self.intercept - self.slope * level)
+
+    def pvalue(self, lists: pc.RankedLists) -> Numbers:
+        """Return the probability that chance alone reaches the best score of each list."""
+        top, level = self._pairs(lists)
+        shape, loc, scale = self.law
+        rest = top - self.intercept - self.slope * level
+        return -np.expm1(gev_log_cdf(rest, shape=shape, loc=loc, scale=scale))
+
+    def _pairs(self, lists: pc.RankedLists) -> tuple[Numbers, Numbers]:
+        return lists.merit.ends()[0], score_at(lists.merit, self.rank)
+
+
 def backgrounds(unanswered: pc.RankedLists) -> dict[str, Method]:
-    """Return minus the p-value under the background of these lists, by its context."""
-    fitted = {
+    """Return minus the p-value under the background of these lists, alone or given a score."""
+    fitted: dict[str, Any] = {
         "background": pc.Background.fit(unanswered),
-        "background, given the 2nd score": pc.Background.fit(unanswered, context=2),
-        "background, given the 100th score": pc.Background.fit(unanswered, context=CONTEXT),
+        "background, given the 2nd score": Given(unanswered, 2),
+        "background, given the 100th score": Given(unanswered, CONTEXT),
     }
     return {
         name: lambda lists, own=own: -own.pvalue(lists)  # type: ignore[misc]
@@ -384,7 +407,7 @@ def growth(stage: int = 51) -> dict[str, dict[str, float]]:
     rows["background at 0.05, old size"] = plain.pvalue(test) <= ALPHA
     rows["background at 0.05, size followed"] = plain.pvalue(test, size=large.size) <= ALPHA
     for rank, name in ((10, "10th"), (CONTEXT, "100th")):
-        given = pc.Background.fit(unanswered, context=rank)
+        given = Given(unanswered, rank)
         rows[f"background, given the {name} score, at 0.05"] = given.pvalue(test) <= ALPHA
     return {
         name: {

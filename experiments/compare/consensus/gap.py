@@ -18,10 +18,7 @@ from experiments.compare.consensus.variants import drawn_lists, halves
 from experiments.compare.methods.choice import CEILING
 from experiments.data import Run
 from paretocut import metrics
-from paretocut.relevance.beliefs import levels_for, upper_part
-from paretocut.relevance.constants import CONSTANTS
-from paretocut.relevance.logistic import sigmoid
-from paretocut.relevance.scale import Scale
+from paretocut.relevance import CONSTANTS, Scale, levels_for, sigmoid, upper_part
 from paretocut.truncators.consensus.pretrained import Pretrained
 from paretocut.truncators.threshold import normalize_scores
 

@@ -23,6 +23,7 @@ from experiments.compare.methods.choice import CEILING, METRICS, NEURAL, PROTOCO
 from experiments.data import Run
 from experiments.texts import systems
 from paretocut import metrics
+from paretocut.decisions.options import EXPECT
 from paretocut.truncators import (
     Consensus,
     FixedK,
@@ -32,7 +33,6 @@ from paretocut.truncators import (
     Surprise,
     Truncator,
 )
-from paretocut.truncators.consensus import EXPECT
 from paretocut.truncators.consensus.pretrained import Pretrained, shipped
 
 SIMPLE: dict[str, Truncator] = {

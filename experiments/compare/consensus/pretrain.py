@@ -20,17 +20,24 @@ from experiments.compare.kinds import collection
 from experiments.data import ROOT, RUNS, Run, load
 from paretocut import metrics
 from paretocut.lists import RankedLists
-from paretocut.relevance.constants import CONSTANTS
-from paretocut.relevance.logistic import ridge_logistic
-from paretocut.relevance.scale import Scale
+from paretocut.relevance import Scale, ridge_logistic
 from paretocut.schema.kinds import Either, Instance
 from paretocut.truncators import Consensus
-from paretocut.truncators.consensus.features import DESIGN, design_of
-from paretocut.truncators.consensus.pretrained import Pretrained, shipped
-from paretocut.truncators.consensus.vote import LEARNED, rule_values, unit, where
+from paretocut.truncators.consensus.pretrained import (
+    DESIGN,
+    LEARNED,
+    Pretrained,
+    design_of,
+    rule_values,
+    shipped,
+    unit,
+    where,
+)
 
 TARGET = ROOT / "src" / "paretocut" / "data" / "zero_shot.json"
 WITHOUT = TARGET.with_name("zero_shot_without.json")
+# Deep results are many and much alike: beyond rank 100, every tenth of them is learned from.
+_DENSE, _STEP = 100, 10
 
 
 class Taught(Consensus):
@@ -113,9 +120,9 @@ def pretrain(collections: Mapping[str, Sequence[RankedLists]]) -> Pretrained:
             values[metric][name] = np.round(mean, 4).tolist()
         for run, merit, scale in zip(runs, merits, scales, strict=True):
             rank = merit.ranks + 1
-            dense = rank <= CONSTANTS.dense
-            kept = dense | (rank % CONSTANTS.step == 0)
-            stands_for = np.where(dense, 1, CONSTANTS.step)[kept]  # results like it
+            dense = rank <= _DENSE
+            kept = dense | (rank % _STEP == 0)
+            stands_for = np.where(dense, 1, _STEP)[kept]  # results like it
             designs.append(design_of(merit, scale)[kept])
             relevant.append(run.relevant.values[kept])
             weights.append(100 * stands_for / rank[kept] / (len(runs) * len(run)))

@@ -18,13 +18,20 @@ from experiments.compare.consensus.pretrain import Taught, corpus
 from experiments.compare.methods.choice import CEILING
 from experiments.data import Run
 from paretocut import metrics
-from paretocut.relevance.constants import CONSTANTS, Constants
-from paretocut.relevance.scale import Scale
+from paretocut.relevance import CONSTANTS, Constants, Scale
 from paretocut.truncators import Consensus, Oracle
-from paretocut.truncators.consensus.features import DESIGN
-from paretocut.truncators.consensus.fully_judged import Vote
-from paretocut.truncators.consensus.pretrained import Pretrained, values_elsewhere
-from paretocut.truncators.consensus.vote import Rules, all_rules, drawn, elected, rule_values, unit
+from paretocut.truncators.consensus.pretrained import (
+    DESIGN,
+    Pretrained,
+    Rules,
+    drawn,
+    elected,
+    rule_values,
+    unit,
+    values_elsewhere,
+    where,
+)
+from paretocut.truncators.consensus.strategies import Vote
 
 __all__ = ["FULL", "MOST", "Varied", "drawn_lists", "halves", "measure"]
 
@@ -82,7 +89,7 @@ class Varied(Taught):
         totals = len(curves) * drawn(values, rng, draws or 1)
         elsewhere = values_elsewhere(self.prior(), "f1", rng, draws or 1)
         totals += self.constants.pseudo_queries * unit(curves) * elsewhere
-        left_out = [name in changed.get("without", ()) for name, *_ in all_rules().names()]
+        left_out = where(lambda key: key in changed.get("without", ()))
         totals[left_out] = -np.inf
         return elected(totals)
 

@@ -1,39 +1,166 @@
-"""The law of the best score of queries without an answer: a null for the top of a list."""
+"""The law of the best score of queries without an answer, and two groups of a log."""
 
 from __future__ import annotations
 
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from paretocut.background.seen import Seen, score_at
-from paretocut.background.two_groups import Groups
+from paretocut.background.seen import Seen
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists import BoolArray, FloatArray, Ragged, RaggedLike, RankedLists
 from paretocut.schema.drawn import Drawn
 from paretocut.schema.files import register, save_model
-from paretocut.schema.kinds import Either, Flag, Items, Kind, Made, Real, Whole, checked
+from paretocut.schema.kinds import Either, Flag, Kind, Made, Real, Whole, checked
 from paretocut.schema.parameters import check_numbers, check_positive_int, check_probability, shown
-
-__all__ = ["Background", "fit_gev", "gev_log_cdf"]
 
 _FEWEST = 10
 _LARGEST = 1e150  # squares of larger scores overflow
+_SMALLEST = 1e-150  # squares of smaller numbers vanish
+# Weights, in queries: of the believed share without an answer, of the mean and the spread of
+# nonsense in the first group, and of that spread in the second.
+_STRENGTH, _HELD_MEAN, _HELD_SPREAD, _HELD_OTHER = 20.0, 10.0, 30.0, 5.0
+_STEPS = 100
+_CLEAN, _LOST = 0.1, 0.1
+# Content of a file; the share is one that `Groups.fit` can find.
+_GROUPS: dict[str, Kind] = {
+    "share": Real(1e-5, 1 - 1e-5),
+    "null_mean": Real(),
+    "null_spread": Real(above=0),
+    "mean": Real(),
+    "spread": Real(above=0),
+    "threshold": Real(),
+}
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The best scores of a log as a mixture of two normal laws, after Efron (JASA 99, 2004).
+
+    ``share`` of the queries have no answer; their best scores have ``null_mean`` and
+    ``null_spread``, those of the others ``mean`` and ``spread``. Nonsense is only a first guess at
+    the first law. Best scores from ``threshold`` on count as answers: it minimises the sum of both
+    error rates. If nearly all of the log has an answer, at most a tenth of it is left empty.
+    """
+
+    share: float
+    null_mean: float
+    null_spread: float
+    mean: float
+    spread: float
+    threshold: float
+
+    @classmethod
+    def fit(cls, tops: FloatArray, nonsense: FloatArray, *, unanswered: float = 0.05) -> Groups:
+        log = tops[np.isfinite(tops)]
+        if log.size < _FEWEST:
+            raise InvalidScoresError(
+                f"Background.fit: queries must hold at least {_FEWEST} lists with a result, "
+                f"got {log.size}"
+            )
+        center, spread = float(nonsense.mean()), float(nonsense.std())
+        if spread < _SMALLEST:
+            raise InvalidScoresError(
+                "Background.fit: best scores of queries without an answer must have a standard "
+                f"deviation of at least {_SMALLEST:g}, got {spread:g}"
+            )
+        prior = (1 + _STRENGTH * unanswered, 1 + _STRENGTH * (1 - unanswered))
+        best: tuple[float, FloatArray, FloatArray] | None = None
+        for share in (0.05, 0.3, 0.6):
+            upper = log[log >= np.quantile(log, share)]
+            for start in (center - spread, center, center + spread):
+                other = max(float(upper.mean()), start + 0.5 * spread)
+                first = np.array([share, start, spread, other, upper.std() + 0.1 * spread])
+                found = _climb(log, first, center, spread, prior)
+                # Some queries have an answer, and they score higher: anything else is no fit.
+                upside = found[1][3] > found[1][1] and (1 - found[2]).sum() >= 1
+                if upside and (best is None or found[0] > best[0]):
+                    best = found
+        if best is None:
+            raise InvalidScoresError(
+                "Background.fit: queries must score higher than nonsense does, on the whole; "
+                f"got a mean best score of {log.mean():.3g}, and {center:.3g} for nonsense; "
+                "without queries the gate rests on nonsense alone"
+            )
+        _, law, null = best
+        grid = np.linspace(law[1], law[3] + law[4], 500)
+        errors = _above(grid, law[1], law[2]) + 1 - _above(grid, law[3], law[4])
+        threshold = float(grid[np.argmin(errors)])
+        if law[0] < _CLEAN:
+            threshold = min(threshold, _quantile(log, 1 - null, _LOST))
+        return cls(*map(float, (*law, threshold)))
+
+    def posterior(self, tops: FloatArray) -> FloatArray:
+        # Beyond the middle of a group, the other law may have the longer tail. A better score must
+        # not look worse for that.
+        held = np.clip(tops, self.null_mean, self.mean)
+        null = _log_density(held, self.null_mean, self.null_spread)
+        other = _log_density(held, self.mean, self.spread)
+        odds = np.log(self.share) - np.log1p(-self.share) + null - other
+        return np.asarray(1 / (1 + np.exp(-np.clip(odds, -700, 700))))
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Groups:
+        return cls(**checked(_GROUPS, content))
+
+
+def _climb(
+    log: FloatArray, law: FloatArray, center: float, width: float, prior: tuple[float, float]
+) -> tuple[float, FloatArray, FloatArray]:
+    """Return log-posterior, law and probabilities of the first group, after EM."""
+    share, null_mean, null_spread, mean, spread = law.tolist()
+    n = log.size
+    for _ in range(_STEPS):
+        null = math.log(share) + _log_density(log, null_mean, null_spread)
+        other = math.log1p(-share) + _log_density(log, mean, spread)
+        total = np.logaddexp(null, other)
+        r = np.exp(null - total)
+        count = float(r.sum())
+        share = min(max((count + prior[0] - 1) / (n + sum(prior) - 2), 1e-4), 0.95)
+        null_mean = (r @ log + _HELD_MEAN * center) / (count + _HELD_MEAN)
+        squares = r @ (log - null_mean) ** 2 + _HELD_MEAN * (center - null_mean) ** 2
+        squares += _HELD_SPREAD * width**2
+        null_spread = math.sqrt(squares / (count + _HELD_SPREAD + 1))
+        rest = 1 - r
+        mean = float(rest @ log) / max(n - count, 1e-9)
+        squares = rest @ (log - mean) ** 2 + _HELD_OTHER * width**2
+        spread = math.sqrt(squares / (n - count + _HELD_OTHER))
+    value = float(total.sum())
+    value += (prior[0] - 1) * math.log(share) + (prior[1] - 1) * math.log1p(-share)
+    at_center = np.array([null_mean])
+    value += float(_log_density(at_center, center, null_spread / math.sqrt(_HELD_MEAN))[0])
+    for sd, held in ((null_spread, _HELD_SPREAD), (spread, _HELD_OTHER)):
+        value -= held * (math.log(sd) + 0.5 * (width / sd) ** 2)
+    return value, np.array([share, null_mean, null_spread, mean, spread]), r
+
+
+def _log_density(x: FloatArray, mean: float, spread: float) -> FloatArray:
+    z = (x - mean) / spread
+    return np.asarray(-0.5 * z * z - math.log(spread * math.sqrt(2 * math.pi)))
+
+
+def _above(x: FloatArray, mean: float, spread: float) -> FloatArray:
+    z = (x - mean) / (spread * math.sqrt(2))
+    return np.array([0.5 * math.erfc(value) for value in z.tolist()])
+
+
+def _quantile(values: FloatArray, weight: FloatArray, share: float) -> float:
+    order = np.argsort(values)
+    reached = np.cumsum(weight[order]) / weight.sum()
+    return float(values[order[min(int(np.searchsorted(reached, share)), values.size - 1)]])
+
+
 # Content of a file.
 _STATE: dict[str, Kind] = {
     "shape": Real(-20, 1),
     "loc": Real(),
     "scale": Real(above=0),
     "size": Either(Whole(1)),
-    "context": Either(Whole(1)),
-    "intercept": Real(),
-    "slope": Real(),
-    "residual": Items(Real(), size=3),
     "higher_is_better": Flag(),
     "groups": Either(Made(Groups.from_dict)),
     "seen": Either(Made(Seen.from_dict)),
@@ -43,13 +170,8 @@ _STATE: dict[str, Kind] = {
 def fit_gev(maxima: ArrayLike) -> tuple[float, float, float]:
     """Return the shape, location and scale of a generalized extreme value law, by L-moments.
 
-    The shape is that of extreme value theory, ``xi``: positive for heavy tails, negative for
-    bounded ones (SciPy's ``genextreme`` has ``c = -xi``).
-
-    Parameters
-    ----------
-    maxima
-        At least 10 numbers, not all equal.
+    The shape ``xi`` is positive for heavy tails (SciPy's ``genextreme`` has ``c = -xi``). The
+    ``maxima`` are at least 10 numbers, not all equal.
 
     References
     ----------
@@ -87,15 +209,7 @@ def fit_gev(maxima: ArrayLike) -> tuple[float, float, float]:
 
 
 def gev_log_cdf(x: ArrayLike, *, shape: float, loc: float, scale: float) -> FloatArray:
-    """Return the logarithm of the probability of not exceeding ``x``.
-
-    Parameters
-    ----------
-    x
-        Numbers.
-    shape, loc, scale
-        Of the generalized extreme value law, as `fit_gev` gives them.
-    """
+    """Return the log-probability of not exceeding ``x``; `fit_gev` gives shape, loc and scale."""
     with np.errstate(over="ignore"):
         z = (np.asarray(x, dtype=np.float64) - loc) / scale
     if abs(shape) < 1e-9:
@@ -109,26 +223,17 @@ def gev_log_cdf(x: ArrayLike, *, shape: float, loc: float, scale: float) -> Floa
 class Background(Drawn):
     """The law of the best score of queries that have no answer in the index.
 
-    Made by `Background.fit`. Extreme value theory says that the best of many irrelevant scores
-    follows a generalized extreme value law, and how this law changes as the index grows.
+    Made by `Background.fit`. The best of many irrelevant scores follows a generalized extreme value
+    law, which changes in a known way as the index grows.
 
     Attributes
     ----------
     shape, loc, scale
         Of the best score, in the index it was fitted on.
-    size
-        Number of documents in that index; None if it is not known.
-    context
-        Rank of the score that shows the query's own level, or None.
-    intercept, slope
-        Of the regression of the best score on the score at that rank.
-    residual
-        Shape, location and scale of the residuals of the regression.
-    higher_is_better
-        False for distances.
+    size, higher_is_better
+        As given to `fit`.
     groups
-        The queries of a log with and without an answer, if unjudged queries were given;
-        their scores are those of `RankedLists.merit`.
+        The queries of a log with and without an answer, if unjudged queries were given.
     seen
         The range of all scores it was fitted on; `paretocut.truncators.Gated` warns about others.
 
@@ -148,10 +253,6 @@ class Background(Drawn):
     loc: float
     scale: float
     size: int | None = None
-    context: int | None = None
-    intercept: float = 0.0
-    slope: float = 0.0
-    residual: tuple[float, float, float] = (0.0, 0.0, 1.0)
     higher_is_better: bool = True
     groups: Groups | None = None
     seen: Seen | None = None
@@ -164,7 +265,6 @@ class Background(Drawn):
         queries: RankedLists | RaggedLike | None = None,
         unanswered: float = 0.05,
         size: int | None = None,
-        context: int | None = None,
         higher_is_better: bool = True,
     ) -> Background:
         """Return the background of an index, learned from queries without an answer.
@@ -172,79 +272,53 @@ class Background(Drawn):
         Parameters
         ----------
         lists
-            Lists of queries that are known or presumed to have no answer, or only their best scores
-            (1-D). A document that is not in the index can serve as such a query.
+            Lists of queries without an answer, or only their best scores (1-D). A document that is
+            not in the index can serve as such a query.
         queries
-            Lists of real queries, unjudged: most have an answer, some may have none. They show
-            where answers begin, so that `answers` can balance both errors.
+            Lists of real queries, unjudged, most with an answer: they show where answers begin.
         unanswered
             Estimated share of ``queries`` without an answer. It weighs as much as 20 queries.
         size
             Number of documents in the index; needed to follow its growth.
-        context
-            Rank of a score that shows how high irrelevant scores are for this query; the best score
-            is then compared with it. Choose a rank just below the relevant results, such as 2 if a
-            query has at most one match, because a relevant result at that rank hides the answer.
-            This needs whole lists.
         higher_is_better
             False for distances; `RankedLists` know their direction.
         """
         if size is not None:
             check_positive_int(size, who="Background.fit", name="size")
-        if context is not None:
-            check_positive_int(context, who="Background.fit", name="context")
         if isinstance(lists, RankedLists):
             higher_is_better = lists.higher_is_better
-        null = _whole(lists, context, higher_is_better)
-        top, level = _tops(null, context, higher_is_better)
-        filled = np.isfinite(top)
-        _check_fit(top[filled])
-        shape, loc, scale = fit_gev(top[filled])
+        null = _whole(lists, higher_is_better)
+        tops = _tops(null, higher_is_better)
+        tops = tops[np.isfinite(tops)]
+        wanted = f"Background.fit: lists must be those of at least {_FEWEST} queries"
+        if tops.size < _FEWEST:
+            raise InvalidScoresError(f"{wanted} with a result, got {tops.size}")
+        if tops.min() == tops.max():
+            raise InvalidScoresError(
+                f"{wanted} with different best scores, got {abs(tops[0]):g} for all {tops.size}: "
+                "each list was put on a scale of its own (min-max or softmax), or the search gives "
+                "every query the same score; use the scores from before"
+            )
+        shape, loc, scale = fit_gev(tops)
         groups, merits = None, [null.merit]
         if queries is not None:
             check_probability(unanswered, who="Background.fit", name="unanswered")
-            asked = _whole(queries, None, higher_is_better)
+            asked = _whole(queries, higher_is_better)
             merits.append(asked.merit)
-            log, _ = _tops(asked, None, higher_is_better)
-            groups = Groups.fit(log, top[filled], unanswered=unanswered)
-        kept: dict[str, Any] = {"groups": groups, "seen": Seen.of(merits)}
-        law = cls(shape, loc, scale, size, higher_is_better=higher_is_better, **kept)
-        if context is None:
-            return law
-        x, y = level[filled], top[filled]
-        if np.abs(x).max() > _LARGEST:
-            raise InvalidScoresError(
-                f"Background.fit: scores must be within {_LARGEST:g} of 0, got {x.min():g} to "
-                f"{x.max():g} at rank {context}"
-            )
-        spread = x.var()
-        slope = float(np.mean((x - x.mean()) * (y - y.mean())) / spread) if spread > 0 else 0.0
-        intercept = float(y.mean() - slope * x.mean())
-        residual = fit_gev(y - intercept - slope * x)
-        return replace(law, context=context, intercept=intercept, slope=slope, residual=residual)
+            groups = Groups.fit(_tops(asked, higher_is_better), tops, unanswered=unanswered)
+        return cls(shape, loc, scale, size, higher_is_better, groups, Seen.of(merits))
 
     def posterior(self, lists: RankedLists | RaggedLike) -> FloatArray:
-        """Return the probability that each query has no answer, learned from unjudged queries.
-
-        Parameters
-        ----------
-        lists
-            As for `pvalue`; the query of an empty list has no answer.
-        """
+        """Return the probability that the query of each of ``lists`` has no answer, by the log."""
         if self.groups is None:
             raise InvalidParameterError("Background.posterior: fit must be given queries, got none")
-        top, _ = _tops(lists, None, self.higher_is_better)
+        top = _tops(lists, self.higher_is_better)
         return np.where(np.isfinite(top), self.groups.posterior(top), 1.0)
 
     def answers(self, lists: RankedLists | RaggedLike, alpha: float | None = 0.05) -> BoolArray:
-        """Return whether the best score of each list counts as an answer.
+        """Return whether the best score of each of ``lists`` counts as an answer.
 
-        Parameters
-        ----------
-        lists
-            As for `pvalue`.
-        alpha
-            Largest p-value of an answer; None for the threshold learned from unjudged queries.
+        Its p-value is ``alpha`` at most; None stands for the threshold learned from the log.
         """
         if alpha is not None:
             level = check_probability(alpha, who="Background.answers", name="alpha")
@@ -253,7 +327,7 @@ class Background(Drawn):
             raise InvalidParameterError(
                 "Background.answers: alpha must be a number when fit was given no queries, got None"
             )
-        top, _ = _tops(lists, None, self.higher_is_better)
+        top = _tops(lists, self.higher_is_better)
         return np.asarray(top >= self.groups.threshold)
 
     def pvalue(self, lists: RankedLists | RaggedLike, *, size: int | None = None) -> FloatArray:
@@ -262,42 +336,23 @@ class Background(Drawn):
         Parameters
         ----------
         lists
-            As for `fit`; bare scores must have the direction of those it was fitted on. An empty
-            list has p-value 1.
+            As for `fit`, in the same direction. An empty list has p-value 1.
         size
-            Number of documents in the index now. If ``F`` is the law in an index of ``size0``
-            documents, it is ``F ** (size / size0)`` in this one. If the law differs between
-            queries, this is an upper bound on the p-value. With a context nothing changes, because
-            the score at that rank grows too, as long as the rank is small compared with the index.
+            Number of documents in the index now: the law ``F`` becomes ``F ** (size / size0)``. If
+            the law differs between queries, this is an upper bound on the p-value.
         """
         growth = self._growth(size)
-        top, level = _tops(lists, self.context, self.higher_is_better)
+        top = _tops(lists, self.higher_is_better)
         filled = np.isfinite(top)
         pvalues = np.ones(top.size)
-        if self.context is None:
-            law = {"shape": self.shape, "loc": self.loc, "scale": self.scale}
-            log_cdf = growth * gev_log_cdf(top[filled], **law)
-        else:
-            # The score at rank ``context`` grows with the index as the best one does: in the
-            # limit all upper order statistics share one location and scale.
-            with np.errstate(over="ignore"):
-                near = np.clip(self.slope * level[filled], -_LARGEST, _LARGEST)
-            rest = np.clip(top[filled], -_LARGEST, _LARGEST) - self.intercept - near
-            shape, loc, scale = self.residual
-            log_cdf = gev_log_cdf(rest, shape=shape, loc=loc, scale=scale)
-        pvalues[filled] = -np.expm1(log_cdf)
+        law = {"shape": self.shape, "loc": self.loc, "scale": self.scale}
+        pvalues[filled] = -np.expm1(growth * gev_log_cdf(top[filled], **law))
         return pvalues
 
     def limit(self, alpha: float = 0.05, *, size: int | None = None) -> float:
-        """Return the best score that only this share of the queries without an answer exceeds.
+        """Return the best score that a share ``alpha`` of the queries without an answer exceeds.
 
-        Parameters
-        ----------
-        alpha
-            The share, in (0, 1).
-        size
-            Number of documents in the index now; see `pvalue`. With a context the limit differs
-            between lists; this is the limit for a list with the mean context.
+        ``size`` is that of the index now, as for `pvalue`.
         """
         check_probability(alpha, who="Background.limit", name="alpha")
         # F ** growth = 1 - alpha, and F = exp(-exp(-z)) on the scale of the law.
@@ -309,27 +364,13 @@ class Background(Drawn):
         return top if self.higher_is_better else -top
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the background as JSON; `paretocut.load` reads it.
-
-        Parameters
-        ----------
-        path
-            The file. It is replaced in one step: a reader sees the old or the new one.
-        """
+        """Write the background as JSON to ``path``, in one step; `paretocut.load` reads it."""
         save_model(path, "background", self)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the background as plain data."""
-        return asdict(self)
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Background:
-        """Return the background that `to_dict` described; other entries are ignored."""
-        known = checked(_STATE, {name: content[name] for name in _STATE if name in content})
-        known["residual"] = tuple(known["residual"])
-        if known["residual"][2] <= 0:
-            raise ValueError(f"the scale of residual must be above 0, got {known['residual'][2]}")
-        return cls(**known)
+        """Return the background of these attributes in ``content``; others are ignored."""
+        return cls(**checked(_STATE, {name: content[name] for name in _STATE if name in content}))
 
     def _growth(self, size: int | None) -> float:
         if size is None:
@@ -349,46 +390,23 @@ def as_lists(given: RankedLists | RaggedLike, higher_is_better: bool, *, who: st
     return RankedLists.of_scores(Ragged.from_any(given, dtype=float), higher_is_better, who=who)[0]
 
 
-def _check_fit(tops: FloatArray) -> None:
-    """Raise InvalidScoresError for best scores that no law can be fitted to."""
-    wanted = f"Background.fit: lists must be those of at least {_FEWEST} queries"
-    if tops.size < _FEWEST:
-        raise InvalidScoresError(f"{wanted} with a result, got {tops.size}")
-    if tops.min() == tops.max():
-        raise InvalidScoresError(
-            f"{wanted} with different best scores, got {abs(tops[0]):g} for all {tops.size}: each "
-            "list was put on a scale of its own (min-max or softmax), or the search gives every "
-            "query the same score; use the scores from before"
-        )
-
-
-def _whole(
-    given: RankedLists | RaggedLike, context: int | None, higher_is_better: bool
-) -> RankedLists:
+def _whole(given: RankedLists | RaggedLike, higher_is_better: bool) -> RankedLists:
     """Return lists, or best scores as lists of one result."""
     rows: Any = given
     if isinstance(given, (np.ndarray, list)) and len(given) and np.isscalar(given[0]):
-        if context is not None:
-            raise InvalidScoresError(
-                "Background: lists must be whole lists if there is a context, got best scores"
-            )
         rows = check_numbers(given, who="Background", name="best scores", ndim=1)[:, None]
     return as_lists(rows, higher_is_better, who="Background")
 
 
-def _tops(
-    given: RankedLists | RaggedLike, context: int | None, higher_is_better: bool
-) -> tuple[FloatArray, FloatArray]:
-    """Return the best score of each list, -inf of an empty one, and that at rank ``context``."""
-    lists = _whole(given, context, higher_is_better)
+def _tops(given: RankedLists | RaggedLike, higher_is_better: bool) -> FloatArray:
+    """Return the best score of each list, -inf of an empty one."""
+    lists = _whole(given, higher_is_better)
     if lists.higher_is_better != higher_is_better:
         own, other = ("scores", "distances") if higher_is_better else ("distances", "scores")
         raise InvalidScoresError(
             f"Background: lists must hold {own}, as those it was fitted on, got {other}"
         )
-    merit = lists.merit
-    top = np.where(merit.filled, merit.ends()[0], -np.inf)
-    return top, np.zeros(len(merit)) if context is None else score_at(merit, context)
+    return np.where(lists.merit.filled, lists.merit.ends()[0], -np.inf)
 
 
-register("background", Background, Background.to_dict, Background.from_dict)
+register("background", Background, asdict, Background.from_dict)

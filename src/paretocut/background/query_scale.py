@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -29,19 +29,13 @@ _POWER = 0.75
 
 
 def words(text: str) -> set[str]:
-    """Return the different words of a text, in lower case.
-
-    In scripts without spaces, every two neighbouring characters count as a word.
-    """
+    """Return the different words of a text; without spaces, every two characters are one."""
     found: set[str] = set()
     for match in _WORD.finditer(text.lower()):
-        run = match[1]
-        found.update([match[0]] if run is None else _pairs(run))
+        run = match[0]
+        ends = range(max(len(run) - 1, 1)) if match[1] else ()
+        found.update([run[i : i + 2] for i in ends] or [run])
     return found
-
-
-def _pairs(run: str) -> list[str]:
-    return [run[i : i + 2] for i in range(max(len(run) - 1, 1))]
 
 
 def frequencies(texts: Iterable[str]) -> tuple[Counter[str], int]:
@@ -64,13 +58,7 @@ class QueryScale:
 
     A BM25 score grows with every word that matches. The scale of a query is the sum of the
     inverse document frequencies of its words, to the power 0.75. Unknown words count as the rarest.
-
-    Attributes
-    ----------
-    counts
-        Number of texts that contain each word; words in only one text are left out.
-    size
-        Number of texts.
+    ``counts`` has the number of texts that contain each word, unless it is 1, of ``size`` texts.
 
     Examples
     --------
@@ -84,54 +72,33 @@ class QueryScale:
 
     @classmethod
     def from_texts(cls, texts: Iterable[str]) -> QueryScale:
-        """Return the scale of an index, from a few hundred of its texts.
-
-        Parameters
-        ----------
-        texts
-            Texts of the index; the more, the better.
-        """
+        """Return the scale of an index, from a few hundred of its ``texts`` or more."""
         counts, size = frequencies(texts)
         if size == 0:
             raise InvalidParameterError("QueryScale: texts must hold at least one text, got none")
         return cls({word: count for word, count in sorted(counts.items()) if count > 1}, size)
 
     def __call__(self, queries: Sequence[str]) -> FloatArray:
-        """Return the scale of each query; 1 for a query without a word.
-
-        Parameters
-        ----------
-        queries
-            Texts of the queries.
-        """
+        """Return the scale of each of the ``queries``, given by text; 1 for one without a word."""
         if isinstance(queries, str) or not isinstance(queries, Sequence):
             raise InvalidParameterError(
                 f"QueryScale: queries must be a list of texts, got {shown(queries)}"
             )
-        strange = [query for query in queries if not isinstance(query, str)]
-        if strange:
-            raise InvalidParameterError(
-                f"QueryScale: queries must be texts, got {shown(strange[0])}"
-            )
-        return np.array([self._mass(query) ** _POWER or 1.0 for query in queries])
-
-    def _mass(self, query: str) -> float:
-        counts = np.array([self.counts.get(word, 0) for word in words(query)], dtype=np.float64)
-        return float(np.log1p((self.size - counts + 0.5) / (counts + 0.5)).sum())
+        scales = []
+        for query in queries:
+            if not isinstance(query, str):
+                got = shown(query)
+                raise InvalidParameterError(f"QueryScale: queries must be texts, got {got}")
+            counts = np.array([self.counts.get(word, 0) for word in words(query)], dtype=np.float64)
+            mass = float(np.log1p((self.size - counts + 0.5) / (counts + 0.5)).sum())
+            scales.append(mass**_POWER or 1.0)
+        return np.array(scales)
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> QueryScale:
         known = checked({"size": Whole(1), "counts": Made(dict)}, content)
-        within = Whole(1, known["size"])
-        for word, count in known["counts"].items():
-            checked({"count of a word": within}, {"count of a word": count})
-            if not isinstance(word, str):
-                raise ValueError(f"words must be texts, got {word!r:.60}")
+        checked(dict.fromkeys(known["counts"], Whole(1, known["size"])), known["counts"])
         return cls(**known)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the scale as plain data."""
-        return {"counts": dict(self.counts), "size": self.size}
 
-
-register("query_scale", QueryScale, QueryScale.to_dict, QueryScale.from_dict)
+register("query_scale", QueryScale, asdict, QueryScale.from_dict)

@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
+import inspect
 import os
-import unicodedata
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
-from typing import Any
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from importlib.metadata import version
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from paretocut.answers import direction_of
+from paretocut.answers import direction_of, read
 from paretocut.background import Background, Origin, QueryScale
-from paretocut.background.drift import shapes_of
 from paretocut.background.law import as_lists
+from paretocut.background.seen import shapes_of
 from paretocut.calibration.nonsense import as_query, drawn_words, nonsense_queries, own_words
-from paretocut.calibration.searches import Search, run_searches
-from paretocut.errors import InvalidParameterError
+from paretocut.callbacks.journal import Journal
+from paretocut.callbacks.waiting import waiting
+from paretocut.errors import DataFormatError, InvalidParameterError
 from paretocut.lists import FloatArray, RaggedLike, RankedLists
-from paretocut.lists.copies import check_groups, one_of_each
-from paretocut.schema.parameters import (
-    check_int,
-    check_positive_int,
-    check_probability,
-    shown,
-)
+from paretocut.schema.kinds import Items, Real, Text, checked
+from paretocut.schema.parameters import check_int, check_positive_int, check_probability, shown
 from paretocut.truncators import Consensus, Gated, Truncator
 from paretocut.truncators.calibrated import Calibrated
-from paretocut.truncators.consensus.unjudged import Estimated
+from paretocut.truncators.consensus.strategies import Estimated
+
+Search: TypeAlias = Callable[[Any], Any]  # of a text, or a list of texts: an answer or scores
+_BLOCK = 32
+_AT_ONCE = 8  # asynchronous searches at the same time
+_AGAIN, _NEAR = 3, 0.01  # kept queries that are searched again, and how much they may differ
+_SEARCH = {"query": Text(), "scores": Items(Real())}
 
 _FEWEST = 10
 _PROBES, _SHORT, _LONG = 10, 4, 16  # queries that grow from 4 words to 16
@@ -47,7 +51,6 @@ def calibrate(
     texts: Iterable[str],
     *,
     queries: Sequence[str] | None = None,
-    groups: Sequence[Any] | None = None,
     n: int = 100,
     alpha: float = 0.05,
     unanswered: float = 0.05,
@@ -65,58 +68,46 @@ def calibrate(
     """Return a truncator that knows your index, learned without judgements.
 
     Nonsense made from the words of the index shows which best scores mean nothing. Unjudged queries
-    from your users show where answers begin and how many results to expect.
+    show where answers begin and how many results to expect.
 
     Parameters
     ----------
     search
-        Your search: it takes the text of a query and returns an answer, as `paretocut.keep` takes
-        it, or bare scores. Return as many results as you will cut later. The function may be
-        asynchronous.
+        Your search, asynchronous or not: it takes the text of a query and returns an answer, as
+        `paretocut.keep` takes it, or bare scores. Return as many results as you will cut later.
     texts
         A few hundred texts of the index, or all of them.
     queries
         Real queries, unjudged, preferably 100 different ones or more; at least 10. Those that
-        differ only in case and spaces, or get the same ten scores, count once. Without queries
-        the gate lets through a share ``alpha`` of the nonsense.
-    groups
-        Who asked each query, such as a user or a session: one query of each counts. None counts
-        every different query.
-    n
-        Number of nonsense queries, 10 or more. Another 20 searches check the effect of query
-        length.
-    alpha
-        Share of the nonsense that gets results; used without ``queries``.
-    unanswered
-        Estimated share of ``queries`` without an answer in the index.
+        differ only in case and spaces, or get the same ten scores, count once.
+    n, seed
+        Number of nonsense queries, 10 or more, and the seed of their draws. Another 20 searches
+        check the effect of length.
+    alpha, unanswered
+        Share of the nonsense that gets results, without ``queries``; estimated share of ``queries``
+        without an answer in the index.
     expect
-        How many results are relevant: ``"one"``, ``"few"``, ``"dozens"``,
-        ``"hundreds"`` or a number. None estimates it from ``queries``, or else from each list.
+        How many results are relevant, as for `paretocut.truncators.Consensus`; by default it is
+        estimated from ``queries``, or else from each list.
     truncator
         Decides how many results to keep, instead of ``expect``: any truncator that is fitted or
         needs no fit. If it has a gate, only the part behind the gate is used.
     lexical
-        Whether scores grow with every matching word, as those of BM25 do. None finds out by
-        lengthening queries from 4 words to 16: more words never lower a lexical score. Such scores
-        are divided by the weight of the query's words (`paretocut.background.QueryScale`), so every
-        later decision needs the query: ``t.cut(scores, query=...)``.
+        Whether scores grow with every matching word, as those of BM25 do. None finds out. Such
+        scores are divided by the weight of the query's words (`paretocut.background.QueryScale`),
+        so every later decision needs the query: ``t.cut(scores, query=...)``.
     size
-        Number of documents in the index. None takes the number of ``texts``, or the number of
-        results of a search if that is larger. In a small index, or with few texts, nonsense also
-        needs other words.
-    seed
-        Of the nonsense.
+        Number of documents in the index; by default the number of ``texts``, or of the results of a
+        search if that is larger. In a small index nonsense also needs other words.
     higher_is_better
         False for distances; by default as the answers show.
     batch
         True if ``search`` takes a list of queries and returns one answer for each, or one to all.
-    threads
-        Number of concurrent searches: 1 by default, 8 for an asynchronous ``search``.
-    progress
-        Whether to show progress on standard error; None does so on a terminal.
+    threads, progress
+        Number of concurrent searches (1 by default, 8 for an asynchronous ``search``), and whether
+        to show progress on standard error (by default on a terminal).
     resume
         A file that saves each answer, so that a second run continues where the first one stopped.
-        Some searches are repeated to check that they still give the same scores.
 
     Examples
     --------
@@ -131,13 +122,10 @@ def calibrate(
     1
     """
     given = _checked_texts(search, texts)
-    log = [] if queries is None else _checked_queries(queries, groups)
+    log = [] if queries is None else _checked_queries(queries)
     check_int(n, who="calibrate", name="n", low=_FEWEST)
-    how: dict[str, Any] = {"batch": batch, "threads": threads, "progress": progress}
-
-    def ask(asked: Sequence[str]) -> list[FloatArray]:
-        return run_searches(search, asked, who="calibrate", resume=resume, **how)
-
+    how: Any = {"batch": batch, "threads": threads, "progress": progress, "resume": resume}
+    ask: Any = partial(run_searches, search, **how)
     own = own_words(len(given), _LONG)
     draws = drawn_words(given, _PROBES, length=_LONG, own=own, others=queries, seed=seed)
     probes = ask([as_query(words[:end]) for end in (_SHORT, _LONG) for words in draws])
@@ -166,10 +154,8 @@ def calibrate(
         higher_is_better=higher_is_better,
         about={
             "search": getattr(search, "__qualname__", type(search).__name__),
-            "texts": len(given),
             "size": size,
             "own_words": own_words(known, lexical=lexical),
-            "script": _script(given),
             "queries": None if queries is None else len(queries),
             "doubts": tuple(name for name, there in doubts.items() if there),
         },
@@ -200,7 +186,7 @@ def calibrated(
     scale, texts
         For lexical scores: the scale, and the texts of the nonsense and then of the queries.
     about
-        Facts about the search: attributes of `paretocut.background.Origin`.
+        Attributes of `paretocut.background.Origin`.
     """
     check_probability(alpha, who="calibrate", name="alpha")
     null = as_lists(nonsense, higher_is_better, who="calibrate")
@@ -208,10 +194,9 @@ def calibrated(
     if scale is not None:
         wanted = len(null) + (0 if log is None else len(log))
         if texts is None or len(texts) != wanted:
-            raise InvalidParameterError(
+            raise _refused(
                 f"with a scale, texts must be those of all {wanted} queries, "
-                f"got {'none' if texts is None else len(texts)}",
-                who="calibrate",
+                f"got {'none' if texts is None else len(texts)}"
             )
         divisors = scale(texts)
         null = null.divided_by(divisors[: len(null)])
@@ -229,31 +214,27 @@ def calibrated(
         unjudged=None if shapes is None else shapes[:, 0],
         shapes=shapes,
         scale=scale,
-        origin=Origin.today(**known),
+        origin=Origin(time.strftime("%Y-%m-%d"), version("paretocut"), **known),
     )
 
 
 def _distinct(log: RankedLists, given: int) -> RankedLists:
-    """Return the lists of different queries that got results.
-
-    The same list of scores is the same query, unless it has too few values to tell.
-    """
+    """Return the lists of different queries that got results."""
     rows = {
         row.tobytes() if np.unique(row).size >= _TELLING else i: i
         for i, row in reversed(list(enumerate(log.scores)))
         if row.size
     }
     if len(rows) < _FEWEST:
-        raise InvalidParameterError(
+        raise _refused(
             f"queries must hold at least {_FEWEST} different ones with results, preferably 100, "
-            f"got {len(rows)} among {given}; without queries the gate rests on nonsense alone",
-            who="calibrate",
+            f"got {len(rows)} among {given}; without queries the gate rests on nonsense alone"
         )
     return log[sorted(rows.values())]
 
 
 def _are_copied(log: Sequence[str], texts: Sequence[str]) -> bool:
-    """Return whether many of the queries stand in the texts, word for word."""
+    """Return whether many of the queries are passages of the texts."""
     some = [_plain(query) for query in log[:: max(1, len(log) // _LOOKED_AT)]]
     whole = "\n".join(map(_plain, texts)) if some else ""
     copied = [query for query in some if query.count(" ") >= _PASSAGE - 1 and query in whole]
@@ -261,7 +242,6 @@ def _are_copied(log: Sequence[str], texts: Sequence[str]) -> bool:
 
 
 def _plain(text: str) -> str:
-    """Return a text in small letters, with single spaces."""
     return " ".join(text.casefold().split())
 
 
@@ -270,16 +250,12 @@ def _base(
 ) -> Truncator:
     """Return who decides how many; a `Consensus` that was not judged learns from the log."""
     if expect is not None and truncator is not None:
-        raise InvalidParameterError(
-            f"expect must be left out with a truncator, got {shown(expect)}", who="calibrate"
-        )
+        raise _refused(f"expect must be left out with a truncator, got {shown(expect)}")
     base = Consensus(expect=expect) if truncator is None else truncator  # type: ignore[arg-type]
     if isinstance(base, Gated):
         base = base.inner
     if not isinstance(base, Truncator):
-        raise InvalidParameterError(
-            f"truncator must be a truncator or None, got {shown(base)}", who="calibrate"
-        )
+        raise _refused(f"truncator must be a truncator or None, got {shown(base)}")
     base.check()
     base.require_fitted()
     learned = getattr(base, "learned_", None)
@@ -288,37 +264,29 @@ def _base(
     return base
 
 
+def _refused(message: str) -> InvalidParameterError:
+    return InvalidParameterError(message, who="calibrate")
+
+
 def _checked_texts(search: Any, texts: Any) -> list[str]:
     if callable(texts) and not callable(search):
-        raise InvalidParameterError(
+        raise _refused(
             "search comes first, then texts: calibrate(search, texts); "
-            f"got {shown(search):.60} as search and a function as texts",
-            who="calibrate",
+            f"got {shown(search):.60} as search and a function as texts"
         )
     if isinstance(texts, (str, bytes)) or not np.iterable(texts):
-        raise InvalidParameterError(
-            f"texts must be a list of texts of the index, got {shown(texts):.60}", who="calibrate"
-        )
+        raise _refused(f"texts must be a list of texts of the index, got {shown(texts):.60}")
     given = list(texts)
-    strange = [text for text in given if not isinstance(text, str)]
+    strange = [f"{shown(text):.60} among them" for text in given if not isinstance(text, str)]
     if strange or not given:
-        got = f"{shown(strange[0]):.60} among them" if strange else "none"
-        raise InvalidParameterError(
-            f"texts must be strings, at least one, got {got}", who="calibrate"
-        )
+        raise _refused(f"texts must be strings, at least one, got {[*strange, 'none'][0]}")
     return given
 
 
-def _checked_queries(queries: Any, groups: Sequence[Any] | None) -> list[str]:
-    """Return the different queries, one of each group."""
+def _checked_queries(queries: Any) -> list[str]:
     if isinstance(queries, (str, bytes)) or not all(isinstance(q, str) for q in queries):
-        raise InvalidParameterError(
-            f"queries must be a list of texts or None, got {shown(queries):.60}", who="calibrate"
-        )
-    asked = list(queries)
-    if groups is not None:
-        asked = [asked[i] for i in one_of_each(check_groups(groups, len(asked), "calibrate"))]
-    return list({_plain(query): query for query in reversed(asked)}.values())[::-1]
+        raise _refused(f"queries must be a list of texts or None, got {shown(queries):.60}")
+    return list({_plain(query): query for query in reversed(list(queries))}.values())[::-1]
 
 
 def is_lexical(short: Sequence[FloatArray], long: Sequence[FloatArray]) -> bool:
@@ -329,17 +297,118 @@ def is_lexical(short: Sequence[FloatArray], long: Sequence[FloatArray]) -> bool:
 
 
 def _check_found(answers: Sequence[FloatArray]) -> None:
-    """Raise InvalidParameterError where the search gives nothing to learn from."""
     best = np.array([scores.max() for scores in answers if scores.size])
-    wanted = "calibrate: search must give different best scores to different queries"
+    wanted = "search must give different best scores to different queries"
     if best.size < _FEWEST:
-        raise InvalidParameterError(f"{wanted}, got results for only {best.size} of {len(answers)}")
+        raise _refused(f"{wanted}, got results for only {best.size} of {len(answers)}")
     if best.min() == best.max():
-        raise InvalidParameterError(f"{wanted}, got {best[0]:g} for all {best.size}")
+        raise _refused(f"{wanted}, got {best[0]:g} for all {best.size}")
 
 
-def _script(texts: Sequence[str]) -> str:
-    """Return the script of most letters: "latin", "cjk", "thai"."""
-    letters = islice((letter for text in texts for letter in text if letter.isalpha()), 2000)
-    names = Counter(unicodedata.name(letter, "unknown").split()[0].lower() for letter in letters)
-    return names.most_common(1)[0][0] if names else "unknown"
+def run_searches(
+    search: Search,
+    queries: Sequence[str],
+    *,
+    batch: bool = False,
+    threads: int | None = None,
+    progress: bool | None = None,
+    resume: str | os.PathLike[str] | None = None,
+) -> list[FloatArray]:
+    """Return the scores of each query."""
+    if not callable(search):
+        raise _refused(f"search must be a function, got {shown(search)}")
+    if threads is None:
+        threads = _AT_ONCE if inspect.iscoroutinefunction(search) else 1
+    check_positive_int(threads, who="calibrate", name="threads")
+    journal = Journal(resume, holds="searches", head={}, who="calibrate", name="resume")
+    found = _kept(journal)
+    known = [query for query in dict.fromkeys(queries) if query in found]
+    missing = [query for query in dict.fromkeys(queries) if query not in found]
+    shows = sys.stderr.isatty() if progress is None else progress
+
+    with waiting() as wait:
+
+        def one(query: str) -> tuple[str, FloatArray]:
+            return query, scores_of(wait(search(query)))
+
+        def asked(texts: list[str]) -> Iterable[tuple[str, FloatArray]]:
+            if batch:
+                yield from _blocks(lambda block: wait(search(block)), texts)
+            elif threads == 1:
+                yield from map(one, texts)
+            else:
+                from concurrent.futures import ThreadPoolExecutor
+
+                with ThreadPoolExecutor(threads) as pool:
+                    try:
+                        yield from pool.map(one, texts)
+                    except BaseException:  # Ctrl-C too: nobody waits for searches under way
+                        pool.shutdown(wait=False, cancel_futures=True)
+                        wait.cancel()
+                        raise
+
+        for query, scores in asked(known[:_AGAIN]):
+            _compare(query, found[query], scores, resume)
+        for done, (query, scores) in enumerate(asked(missing), 1):
+            found[query] = scores
+            if journal.path is not None:
+                journal.add({"query": query, "scores": scores.tolist()})
+            if shows:
+                end = "\n" if done == len(missing) else ""
+                sys.stderr.write(f"\rcalibrate: {done} of {len(missing)} searches{end}")
+                sys.stderr.flush()
+    return [found[query] for query in queries]
+
+
+def _compare(query: str, kept: FloatArray, now: FloatArray, resume: Any) -> None:
+    """Refuse to go on when the search no longer gives the scores that were kept."""
+    one, other = (float(scores[0]) if scores.size else 0.0 for scores in (kept, now))
+    if abs(one - other) > _NEAR * max(abs(one), abs(other)):
+        raise _refused(
+            f"resume must name a file of the same search, got {os.fspath(resume)!r}, where "
+            f"{query!r} has a best score of {one:.6g}, and now {other:.6g}: the model or the "
+            "index has changed, so start with a new file"
+        )
+
+
+def _blocks(search: Search, queries: list[str]) -> Iterable[tuple[str, FloatArray]]:
+    for start in range(0, len(queries), _BLOCK):
+        block = queries[start : start + _BLOCK]
+        found = search(block)
+        if hasattr(found, "__next__"):
+            found = list(found)
+        if isinstance(found, (list, np.ndarray)) and len(found) == len(block):
+            answers = [scores_of(one) for one in found]
+        else:
+            answers = _read(found)
+        if len(answers) != len(block):
+            raise _refused(
+                f"search must give one result for each of {len(block)} queries, got {len(answers)}"
+            )
+        yield from zip(block, answers, strict=True)
+
+
+def scores_of(given: Any) -> FloatArray:
+    """Return the scores in the answer to one query."""
+    found = _read(given)
+    if len(found) != 1:
+        raise _refused(f"search must answer one query, got the answers to {len(found)}")
+    return found[0]
+
+
+def _read(given: Any) -> list[FloatArray]:
+    found = read(given, who="calibrate: search").scores
+    return [scores[np.isfinite(scores)] for scores in found]  # the others are missing
+
+
+def _kept(journal: Journal) -> dict[str, FloatArray]:
+    found = {}
+    for number, row in enumerate(journal.entries, 2):
+        try:
+            search = checked(_SEARCH, {name: row.get(name) for name in _SEARCH})
+        except ValueError:
+            wanted = "a search: its query, and scores as a list of finite numbers"
+            message = f"expected {wanted}, got {row!r:.60}"
+            raise DataFormatError(str(journal.path), number, message) from None
+        found[search["query"]] = np.array(search["scores"], dtype=np.float64)
+    return found

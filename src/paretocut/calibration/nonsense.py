@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -40,26 +39,17 @@ def nonsense_queries(
 
     Parameters
     ----------
-    texts
-        Texts of the index.
-    n
-        How many.
-    length
-        Number of different words in each query. Three are close to a real query; twelve or twenty
-        change little, except for BM25.
+    texts, n, length, seed
+        Texts of the index, how many queries, different words in each, and the seed of the draws.
     size
-        Number of documents in the index. In a small index every document holds a good share of all
-        words, so nonsense made only of them would score like a question. Most words then come from
-        elsewhere. None means a large index.
+        Number of documents in the index; None means many. In a small one, nonsense made only of its
+        words would score like a question, so most words come from elsewhere.
     others
         Texts with words from elsewhere; by default a list of common English words for English
         texts, and none for other languages.
     lexical
-        Draw words in proportion to the square root of the number of texts they are in, because real
-        off-topic questions share common words with any index. Otherwise every word has the same
-        chance.
-    seed
-        Of the draws.
+        Draw words in proportion to the square root of the number of texts they are in, as real
+        off-topic questions share common words with any index.
 
     Examples
     --------
@@ -120,19 +110,14 @@ def own_words(size: int, length: int = _LENGTH, *, lexical: bool = False) -> int
 
 def _elsewhere(counts: Mapping[str, int], others: Iterable[str] | None) -> set[str]:
     """Return the words from elsewhere that suit the language of the texts."""
-    common = _common()
+    source = files("paretocut").joinpath("data", "common_words.txt")
+    common = set(source.read_text(encoding="utf-8").split())
     english = sum(counts[word] for word in common if word in counts)
     if english >= _ENGLISH * sum(counts.values()):
-        return set(common)
+        return common
     return set() if others is None else set(_usable(frequencies(others)[0]))
 
 
 def _usable(counts: Iterable[str]) -> list[str]:
-    """Return the words to make nonsense of: numbers and single letters are seldom words."""
+    # Numbers and single letters are seldom words.
     return sorted(w for w in counts if len(w) > 1 and any(letter.isalpha() for letter in w))
-
-
-@cache
-def _common() -> frozenset[str]:
-    source = files("paretocut").joinpath("data", "common_words.txt")
-    return frozenset(source.read_text(encoding="utf-8").split())

@@ -39,7 +39,7 @@ _TAKES = {
         *("alpha", "unanswered", "expect", "output", "check_good", "check_off_topic"),
     ),
     "--check": (*_READING, "check", "query_texts", "imports", "check_good", "check_off_topic"),
-    "--background": (*_READING, "background", "size", "context", "output"),
+    "--background": (*_READING, "background", "size", "output"),
 }
 """The options of each form, beside --json and --quiet."""
 
@@ -73,8 +73,6 @@ def add_arguments(parser: ArgumentParser) -> None:
     arguments.add_imports(check)
     gate = parser.add_argument_group("learn a gate alone: calibrate --background RUN")
     option(gate, "--background", "write a background, to be combined with any method")
-    text = "compare the best score with the score at this rank (default: no comparison)"
-    option(gate, "--context RANK", text, positive_int)
 
 
 def run(args: Namespace) -> None:
@@ -145,7 +143,7 @@ def _learn(args: Namespace) -> None:
 
 def _learn_background(args: Namespace) -> None:
     lists = arguments.read(args)
-    found = Background.fit(lists, size=args.size, context=args.context)
+    found = Background.fit(lists, size=args.size)
     found.save(args.output)
     limit = found.limit(0.05)
     if args.json:

@@ -9,8 +9,7 @@ import numpy as np
 
 from paretocut.lists import BoolArray, FloatArray, IntArray, RankedLists
 from paretocut.metrics import Metric
-from paretocut.relevance.judged import Relevance, learn_from
-from paretocut.relevance.scale import Scale
+from paretocut.relevance import Relevance, Scale, learn_from
 
 DRAWS = 64
 

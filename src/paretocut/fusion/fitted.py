@@ -23,7 +23,7 @@ from paretocut.fusion.joining import (
 )
 from paretocut.fusion.options import FUSING
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
-from paretocut.relevance.logistic import ridge_logistic, sigmoid
+from paretocut.relevance import ridge_logistic, sigmoid
 from paretocut.schema.files import register, save_model
 from paretocut.schema.kinds import Flag, Items, Kind, Real, Text, checked
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import BoolArray, FloatArray, Ragged, RankedLists
-from paretocut.relevance.judged import Relevance, learn_from
+from paretocut.relevance import Relevance, learn_from
 from paretocut.schema.parameters import check_int
 
 _VISIT = 5  # results of one list that are asked about in a row

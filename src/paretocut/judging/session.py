@@ -19,7 +19,7 @@ from paretocut.decisions.wording import rounded
 from paretocut.errors import DataFormatError, InvalidParameterError
 from paretocut.judging.plan import ENOUGH, known_relevance, planned
 from paretocut.lists import IntArray, Ragged, RankedLists
-from paretocut.relevance.judged import Relevance
+from paretocut.relevance import Relevance
 from paretocut.schema.kinds import Either, Real, Whole
 from paretocut.schema.parameters import check, check_int
 

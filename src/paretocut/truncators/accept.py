@@ -9,9 +9,8 @@ from typing import ClassVar, Self
 import numpy as np
 
 from paretocut.background import Background
-from paretocut.background.drift import Drift, compare
 from paretocut.background.law import as_lists
-from paretocut.background.seen import far_outside, seen_range
+from paretocut.background.seen import Drift, compare, far_outside, seen_range
 from paretocut.decisions.cuts import Evidence, Tails
 from paretocut.decisions.warnings import named
 from paretocut.decisions.wording import percent
@@ -19,7 +18,7 @@ from paretocut.errors import InvalidParameterError
 from paretocut.lists import BoolArray, FloatArray, IntArray, RaggedLike, RankedLists
 from paretocut.lists.copies import check_groups
 from paretocut.metrics.significance import exact_interval
-from paretocut.relevance.logistic import sigmoid
+from paretocut.relevance import sigmoid
 from paretocut.schema.kinds import Array, Either, Instance, Kind, Real, Text
 from paretocut.truncators.base import Truncator
 from paretocut.truncators.first_result import (

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from paretocut.background import Background, Origin, QueryScale
-from paretocut.background.drift import Drift, compare, shapes_of
+from paretocut.background.seen import Drift, compare, shapes_of
 from paretocut.decisions import WARNINGS
 from paretocut.decisions.cuts import Tails
 from paretocut.decisions.wording import percent
@@ -18,7 +18,7 @@ from paretocut.lists import FloatArray, RaggedLike, RankedLists
 from paretocut.schema.files import decode
 from paretocut.schema.kinds import Array, Either, Instance, Kind, checked
 from paretocut.truncators.base import Truncator
-from paretocut.truncators.consensus.unjudged import Estimated, shipped_number
+from paretocut.truncators.consensus.strategies import Estimated, shipped_number
 from paretocut.truncators.gated import Gated, Rate
 
 _BEST = Either(Array(("",)))

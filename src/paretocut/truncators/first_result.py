@@ -8,7 +8,7 @@ from paretocut.background.seen import score_at
 from paretocut.lists import BoolArray, FloatArray, Ragged, RankedLists
 from paretocut.lists.copies import nearly_same
 from paretocut.metrics.significance import allowed_errors, binomial_cdf
-from paretocut.relevance.logistic import ridge_logistic, sigmoid
+from paretocut.relevance import ridge_logistic, sigmoid
 
 _FOLDS = 5
 FEWEST = 10  # judged queries to learn a score from

@@ -140,8 +140,7 @@ class Gated(Wrapper):
         found = super().notices(lists, tails)
         if self.background.seen is None or not len(lists):
             return found
-        gate = np.inf if self.background.context else self._limit()
-        strange = self.background.seen.strange(lists.merit, gate)
+        strange = self.background.seen.strange(lists.merit, self._limit())
         return [
             (*names, "unseen_scores") if odd else names
             for names, odd in zip(found, strange.tolist(), strict=True)
@@ -184,7 +183,7 @@ class Gated(Wrapper):
             )
         balanced = _balanced(tops["good"], tops["off_topic"])
         alpha = None
-        if balanced is not None and self.background.context is None:
+        if balanced is not None:
             at = balanced if self.background.higher_is_better else -balanced
             pvalue = float(self.background.pvalue([at])[0])
             alpha = pvalue if 0 < pvalue < 1 else None

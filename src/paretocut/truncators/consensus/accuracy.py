@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged
-from paretocut.relevance.logistic import ridge_logistic, sigmoid
+from paretocut.relevance import ridge_logistic, sigmoid
 from paretocut.schema.kinds import Items, Kind, Real, checked
 
 _RANKS = np.array([1, 2, 3, 5, 10, 20, 50, 100])
@@ -37,43 +37,19 @@ _STATE: dict[str, Kind] = {
 class AnswerModel:
     """A logistic regression of "some result is relevant" on the scores of a list.
 
-    Made by `AnswerModel.fit`. Its numbers do not change when all scores are multiplied by a
-    positive number or shifted.
-
-    ``knots`` are quantiles over the training lists, of the scores at ranks 1, 2, 3, 5, 10, 20, 50
-    and 100 and of the log of their range; ``least`` is the smallest range that counts as more than
-    0; ``intercept`` and ``coef`` are of the log-odds, for the columns within their knots and the
-    normal scores of the first eight.
-
-    Three regressions are averaged: on the best score, on all scores, and on all columns. Each has
-    the penalty with the lowest log loss in cross-validation; each counts one list beforehand, so
-    that few lists do not choose one of many models by chance. Under a strong penalty a regression
-    becomes a fixed slope on the best score: a better score speaks for an answer.
-
-    References
-    ----------
-    D. H. Wolpert, "Stacked generalization", Neural Networks 5, 1992. L. Breiman, "Stacked
-    regressions", Machine Learning 24, 1996.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> answered = np.arange(200) % 2 == 0
-    >>> scores = rng.normal(size=(200, 50))
-    >>> scores[answered, 0] += 4.0
-    >>> model = AnswerModel.fit(Ragged.from_any(-np.sort(-scores)), answered)
-    >>> model.probability(Ragged.from_any([[6.0, 2.0, 1.0], [2.0, 1.9, 1.0], []])) > 0.5
-    array([ True, False, False])
+    Its numbers do not change when all scores are multiplied by a positive number or shifted. Three
+    regressions are averaged (stacked: Wolpert 1992, Breiman 1996): on the best score, on all
+    scores, and on all columns. Each has the penalty with the lowest log loss in cross-validation.
+    Under a strong penalty a regression becomes a fixed slope on the best score.
     """
 
-    knots: list[list[float]]
-    least: float
+    knots: list[list[float]]  # quantiles over the training lists, of each of `_columns`
+    least: float  # the smallest range that counts as more than 0
     intercept: float
-    coef: list[float]
+    coef: list[float]  # of the log-odds, in the columns of `_table`
 
     @classmethod
     def fit(cls, scores: Ragged, answered: BoolArray) -> AnswerModel:
-        """Return the model of judged lists."""
         filled = scores.lengths > 0
         levels = _levels(scores.take(np.flatnonzero(filled)))
         truth = np.asarray(answered, dtype=bool)[filled].astype(np.float64)
@@ -104,7 +80,6 @@ class AnswerModel:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> AnswerModel:
-        """Return the model that a file describes."""
         return cls(**checked(_STATE, content))
 
 
@@ -129,7 +104,7 @@ def _table(columns: FloatArray, knots: FloatArray) -> FloatArray:
 
 
 def _stacked(table: FloatArray, truth: FloatArray, prior: float) -> FloatArray:
-    """Return intercept and coefficients of the average of regressions on more and more columns."""
+    """Return intercept and coefficients of the average of three regressions."""
     fold = _folds(truth)
     best, held_out = [], []
     for size in _SIZES:
@@ -163,11 +138,8 @@ def _path(design: FloatArray, truth: FloatArray, prior: float) -> FloatArray:
 
 
 def _folds(truth: FloatArray) -> IntArray:
-    """Return the fold of each list, both kinds spread evenly over the folds.
-
-    Neighbours share a fold: lists of one topic often stand together, and must not be judged by
-    each other.
-    """
+    """Return the fold of each list, both kinds spread evenly over the folds."""
+    # Neighbours share a fold: lists of one topic often stand together.
     fold = np.zeros(truth.size, dtype=np.int64)
     for kind in (0, 1):
         members = np.flatnonzero(truth == kind)

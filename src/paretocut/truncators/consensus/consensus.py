@@ -13,19 +13,21 @@ from paretocut.decisions.options import OPTIONS
 from paretocut.errors import InvalidParameterError, NotFittedError
 from paretocut.lists import IntArray, Ragged, RaggedLike, RankedLists
 from paretocut.metrics import MetricLike
-from paretocut.relevance.constants import CONSTANTS, Constants
-from paretocut.relevance.judged import Relevance, check_errors
-from paretocut.relevance.scale import Scale
-from paretocut.schema.kinds import Either, Instance, Kind, Sizes, Whole
+from paretocut.relevance import CONSTANTS, Constants, Scale
+from paretocut.schema.kinds import Either, Instance, Kind, Real, Sizes, Whole
 from paretocut.schema.parameters import shown
 from paretocut.truncators.base import METRIC, TRUNCATOR, Truncator
 from paretocut.truncators.consensus.expected import is_f_beta
-from paretocut.truncators.consensus.fully_judged import Judged, Vote
-from paretocut.truncators.consensus.partly_judged import PartlyJudged
 from paretocut.truncators.consensus.pretrained import Pretrained, shipped
-from paretocut.truncators.consensus.strategy import Setting, Strategy
-from paretocut.truncators.consensus.unjudged import Estimated
-from paretocut.truncators.consensus.untrained import Stated, Untrained
+from paretocut.truncators.consensus.strategies import (
+    Estimated,
+    Judged,
+    PartlyJudged,
+    Setting,
+    Stated,
+    Strategy,
+    Untrained,
+)
 from paretocut.truncators.evidence import Taught
 
 _UNTRAINED, _STATED = Untrained(Scale()), Stated(Scale())
@@ -36,7 +38,15 @@ class _ErrorsKind(Kind):
 
     def check(self, value: Any, sizes: Sizes) -> Any:
         if value is not None:
-            check_errors(value, who="Consensus", name="judge_errors")
+            try:
+                missed, false = (Real(0).check(share, sizes) for share in value)
+            except (TypeError, ValueError):
+                missed = false = 1.0
+            if missed + false >= 1:
+                raise ValueError(
+                    "two shares that add up to less than 1, of relevant results missed and of "
+                    "irrelevant ones called relevant"
+                )
         return value
 
 
@@ -50,41 +60,28 @@ class Consensus(Truncator):
     expect
         How many relevant results a list holds on average: ``"one"`` (a fact: one or two), ``"few"``
         (a how-to: three to ten), ``"dozens"`` (a literature search), ``"hundreds"`` (a category),
-        or a number. None, for no idea, suits a handful. Full judgements override it; with lists
-        judged in part it is another estimate.
+        or a number. Full judgements override it; with lists judged in part it is another estimate.
     base
         For accuracy only: the truncator that cuts lists with an answer, fitted with the rest; None
         keeps such a list whole.
     judge_errors
-        For lists judged in part: the share of relevant results that the judge misses, and the share
-        of irrelevant ones that the judge calls relevant. None estimates the second from the
-        judgements and assumes 5 % for the first.
+        For lists judged in part: the shares of relevant results that the judge misses, 5 % by
+        default, and of irrelevant ones called relevant, by default estimated.
     seed
         Of the bootstrap.
 
     Attributes
     ----------
-    strategy_
-        The strategy learned: ``"vote"``, ``"regression"``, ``"answer"``, ``"partly_judged"``,
-        ``"number"`` (``expect`` and unjudged lists) or ``"estimate"`` (unjudged lists alone).
-    learned_
-        The numbers of that strategy: the rules elected, the coefficients of the log-odds of
-        relevance, or the expected number of relevant results.
+    strategy_, learned_
+        The strategy: ``"vote"``, ``"regression"``, ``"answer"``, ``"partly_judged"``, ``"number"``
+        (``expect`` and unjudged lists) or ``"estimate"`` (unjudged lists alone); its numbers.
 
     Notes
     -----
-    The strategy for judged lists depends on the metric. For F1 (and any metric not named here)
-    it is a vote of some 1,100 simple rules in a Bayesian bootstrap; for DCG and utilities, the cut
-    with the highest expected metric under `predict_proba`, or nothing if such cuts lose; for
-    accuracy, a model of whether a list holds an answer. Lists judged in part, unjudged lists, and
-    ``expect`` say how many results are relevant; the cut is where the metric is highest on average.
-    With none of these, F1 keeps the upper third of the score range. docs/consensus.md explains
-    each.
-
-    References
-    ----------
-    D. B. Rubin, "The Bayesian bootstrap", Annals of Statistics 9, 1981. L. Breiman, "Bagging
-    predictors", Machine Learning 24, 1996.
+    docs/consensus.md explains each. With judged lists, some 1,100 simple rules vote for F1 (and any
+    metric not named here); for DCG and utilities the cut has the highest expected metric; for
+    accuracy a model says whether a list holds an answer. Other lists and ``expect`` say how many
+    results are relevant. With neither, F1 keeps the upper third of the score range.
 
     Examples
     --------
@@ -92,8 +89,7 @@ class Consensus(Truncator):
     array([2, 1])
     """
 
-    constants: ClassVar[Constants] = CONSTANTS
-    """Constants that no user needs to know; a subclass may have others, to measure their effect."""
+    constants: ClassVar[Constants] = CONSTANTS  # a subclass may have others
 
     learned_: Strategy
 
@@ -124,33 +120,33 @@ class Consensus(Truncator):
 
     @property
     def strategy_(self) -> str:
-        """Name of the strategy learned."""
+        """Name of the strategy."""
         return self.learned_.name
-
-    @property
-    def rules_(self) -> list[list[Any]]:
-        """Key, threshold and votes of each rule that judged lists elected."""
-        assert isinstance(self.learned_, Vote)
-        return self.learned_.rules.names()
 
     @property
     def number_(self) -> float:
         """Number of relevant results to expect in a list, learned from lists judged in part."""
-        return self._relevance().number
+        learned = getattr(self, "learned_", None)
+        if not isinstance(learned, PartlyJudged):
+            raise NotFittedError(
+                "Consensus: number_ and interval_ come from fit on lists judged in part"
+            )
+        return learned.relevance.number
 
     @property
     def interval_(self) -> tuple[float, float]:
         """The 95 % interval of `number_`."""
-        return self._relevance().interval
+        self.number_  # noqa: B018 - refuses other strategies
+        assert isinstance(self.learned_, PartlyJudged)
+        return self.learned_.relevance.interval
 
     def predict_proba(self, lists: RankedLists | RaggedLike) -> Ragged:
         """Return the probability that each result is relevant.
 
-        After ``fit`` on judged lists it comes from a logistic regression on them, in which rank 1
-        counts as much as ranks 2 and 3 or 4 to 7 together, shrunk towards the regression on other
-        collections. For lists judged in part it comes from the model of the judged results. Before
-        ``fit`` it comes from the regression on other collections; with ``expect`` its log-odds are
-        shifted until the probabilities sum to that number.
+        After ``fit`` on judged lists it comes from a logistic regression on them, shrunk towards
+        the one on other collections; on lists judged in part, from the model of the judged results.
+        Before ``fit`` it comes from other collections; with ``expect`` its log-odds are shifted
+        until the probabilities sum to that number.
 
         Parameters
         ----------
@@ -185,19 +181,18 @@ class Consensus(Truncator):
         if lists.relevance is not None and not lists.fully_judged:
             whole = _judged_in_full(lists, self.constants)
             if whole is None:
-                self.learned_ = self._fit_in_part(setting, lists)
+                self._learn_from_some(setting, lists)
                 return
             lists = lists[whole]
             self.queries_ = len(lists)
-        if lists.relevance is None and is_f_beta(setting.metric):
-            if self.expect is None:
-                self.learned_ = Estimated.fit(lists)
-            else:
-                self.learned_ = Stated(Scale.of(lists.merit))
-        else:
+        if lists.relevance is not None or not is_f_beta(setting.metric):
             self.learned_ = Judged.of(setting.metric).fit(setting, lists)
+        elif self.expect is None:
+            self.learned_ = Estimated.fit(lists)
+        else:
+            self.learned_ = Stated(Scale.of(lists.merit))
 
-    def _fit_in_part(self, setting: Setting, lists: RankedLists) -> PartlyJudged:
+    def _learn_from_some(self, setting: Setting, lists: RankedLists) -> None:
         judged = lists.judged
         if not judged.values.any():
             raise InvalidParameterError(
@@ -209,12 +204,11 @@ class Consensus(Truncator):
                 f"Consensus: lists must be fully judged if there is a base, got {lists!r}"
             )
         self.queries_ = int(np.count_nonzero(judged.count(judged.values)))
-        return PartlyJudged.fit(setting, lists)
+        self.learned_ = PartlyJudged.fit(setting, lists)
 
     @property
     def taught(self) -> Taught:
-        judged = not isinstance(self.learned_, Estimated | Stated)
-        return Taught(self.queries_, judged)
+        return Taught(self.queries_, judged=not isinstance(self.learned_, Estimated | Stated))
 
     def decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
         return self._strategy().decide(self._setting(), lists)
@@ -229,24 +223,11 @@ class Consensus(Truncator):
         return _UNTRAINED if self.expect is None else _STATED
 
     def _setting(self) -> Setting:
-        return Setting(
-            metric=metrics.get(self.metric),
-            expect=self.expect,
-            base=self.base,
-            elsewhere=self.prior,
-            judge_errors=self.judge_errors,
-            seed=self.seed,
-            constants=self.constants,
-            taught=self.taught if hasattr(self, "learned_") else None,
-        )
-
-    def _relevance(self) -> Relevance:
-        if not isinstance(getattr(self, "learned_", None), PartlyJudged):
-            raise NotFittedError(
-                "Consensus: number_ and interval_ come from fit on lists judged in part"
-            )
-        assert isinstance(self.learned_, PartlyJudged)
-        return self.learned_.relevance
+        metric, taught = metrics.get(self.metric), None
+        if hasattr(self, "learned_"):
+            taught = self.taught
+        given = (self.expect, self.base, self.prior, self.judge_errors, self.seed)
+        return Setting(metric, *given, self.constants, taught)
 
 
 def _judged_in_full(lists: RankedLists, constants: Constants) -> Any:
@@ -258,5 +239,4 @@ def _judged_in_full(lists: RankedLists, constants: Constants) -> Any:
         return None
     # Short lists are soon judged in full, and do not stand for the long ones.
     alike = 2 * lengths[whole].mean() >= lengths.mean()
-    most = 2 * counts[whole].sum() >= counts.sum()
-    return whole if alike and most else None
+    return whole if alike and 2 * counts[whole].sum() >= counts.sum() else None

@@ -16,27 +16,8 @@ _TINY = float(np.finfo(np.float64).tiny)
 def expected_curve(
     probabilities: ArrayLike, metric: MetricLike = "f1", *, seed: int = 0
 ) -> FloatArray:
-    """Return the expected metric of every cut ``0..n``, if results are relevant independently.
-
-    Exact for DCG, utilities, precision and accuracy. F-beta and recall are ratios of
-    expectations; the expected ratio differs by terms of the order of one over the expected
-    number of relevant results. Any other metric is the mean over 64 drawn lists. Relevant
-    documents that were not retrieved do not count.
-
-    Parameters
-    ----------
-    probabilities
-        Probability of relevance of each result, best first.
-    metric
-        A name, a `Metric` or a function; see `paretocut.metrics.get`.
-    seed
-        Of the draws.
-
-    Examples
-    --------
-    >>> expected_curve([0.9, 0.5, 0.1], "utility(1,1)").round(2)
-    array([0. , 0.8, 0.8, 0. ])
-    """
+    """Return the expected metric of every cut ``0..n``, if results are relevant independently."""
+    # Exact but for F-beta and recall, which are ratios of expectations, and metrics that are drawn.
     p = np.asarray(probabilities, dtype=np.float64)
     chosen = metrics.get(metric)
     hits = np.concatenate([[0.0], np.cumsum(p)])
@@ -70,7 +51,6 @@ def best_expected(probabilities: Ragged, metric: MetricLike, seed: int = 0) -> I
 
 
 def is_f_beta(metric: Metric) -> bool:
-    """Return whether the metric is F1 or another F-beta."""
     return "beta" in metric.settings
 
 

@@ -1,16 +1,13 @@
-"""The networks of the neural truncators, from padded batches of lists to one row per list.
-
-The only module that imports torch at its top; it is loaded by the first fit or predict.
-Everything is built in float32 whatever torch's default is. Padding never reaches a result: the
-recurrent layers read each list from its own ends, and attention masks the padding.
-"""
+"""The networks, from padded batches of lists to one row per list; imports torch at its top."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-_FLOAT = torch.float32
+_FLOAT = torch.float32  # whatever torch's default is
 
 
 def inside(lengths: Tensor, width: int) -> Tensor:
@@ -19,20 +16,17 @@ def inside(lengths: Tensor, width: int) -> Tensor:
 
 
 class BiLSTM(nn.Module):
-    """Stacked bidirectional LSTM over padded lists, ``2 * width`` outputs per position.
+    """Stacked bidirectional LSTM over padded lists, ``2 * width`` outputs per position."""
 
-    Each direction is an LSTM of its own, and the backward one reads every list reversed within
-    its own length. The result is that of packed sequences, at a seventh of their time on a CPU.
-    """
+    # The backward LSTM reads every list reversed within its own length. The result is that of
+    # packed sequences, at a seventh of their time on a CPU.
 
     def __init__(self, inputs: int, width: int, layers: int, dropout: float) -> None:
         super().__init__()
         sizes = [inputs] + [2 * width] * (layers - 1)
-        self.ahead = nn.ModuleList(
-            nn.LSTM(size, width, batch_first=True, dtype=_FLOAT) for size in sizes
-        )
-        self.back = nn.ModuleList(
-            nn.LSTM(size, width, batch_first=True, dtype=_FLOAT) for size in sizes
+        self.ahead, self.back = (
+            nn.ModuleList(nn.LSTM(size, width, batch_first=True, dtype=_FLOAT) for size in sizes)
+            for _ in range(2)
         )
         self.dropout = nn.Dropout(dropout)
 
@@ -54,17 +48,16 @@ class Encoder(nn.Module):
 
     def __init__(self, width: int, heads: int, layers: int, dropout: float) -> None:
         super().__init__()
-        stack = [
-            nn.TransformerEncoderLayer(
-                width, heads, 4 * width, dropout, batch_first=True, dtype=_FLOAT
-            )
+        shape: dict[str, Any] = {"batch_first": True, "dtype": _FLOAT}
+        self.layers = nn.ModuleList(
+            nn.TransformerEncoderLayer(width, heads, 4 * width, dropout, **shape)
             for _ in range(layers)
-        ]
-        for layer in stack:
+        )
+        layer: Any
+        for layer in self.layers:
             # With dropout on the attention weights torch would write them all out: n * n numbers
             # per head and list. Without it the fused kernel does not.
             layer.self_attn.dropout = 0.0
-        self.layers = nn.ModuleList(stack)
 
     def forward(self, values: Tensor, lengths: Tensor) -> Tensor:
         padding = ~inside(lengths, values.shape[1])
@@ -74,11 +67,7 @@ class Encoder(nn.Module):
 
 
 class CutNetwork(nn.Module):
-    """Base of the networks that give one number to each cut ``k = 0..n``.
-
-    A learned row stands before the first result. Its output is the number of "keep nothing"; the
-    output at result ``k`` is the number of keeping ``k``.
-    """
+    """Base of the networks that give one number to each cut; a learned row stands for 0."""
 
     def __init__(self, inputs: int) -> None:
         super().__init__()
@@ -89,7 +78,7 @@ class CutNetwork(nn.Module):
 
 
 class BiCutNetwork(nn.Module):
-    """BiLSTM with a decision at each result; one output per candidate weight of the loss."""
+    """A decision at each result; one output per candidate weight of the loss."""
 
     def __init__(
         self, *, inputs: int, width: int, layers: int, dropout: float, outputs: int
@@ -111,10 +100,10 @@ class ChoppyNetwork(CutNetwork):
     """Transformer over the results, a learned vector for each rank beside the features."""
 
     def __init__(
-        self, *, inputs: int, width: int, layers: int, heads: int, dropout: float, positions: int
+        self, *, inputs: int, width: int, layers: int, heads: int, dropout: float, max_steps: int
     ) -> None:
         super().__init__(inputs)
-        self.position = nn.Embedding(positions, width - inputs, dtype=_FLOAT)
+        self.position = nn.Embedding(max_steps + 1, width - inputs, dtype=_FLOAT)
         # At torch's size of 1 the ranks would drown the few features, and all lists get one cut.
         nn.init.normal_(self.position.weight, std=0.02)
         self.encoder = Encoder(width, heads, layers, dropout)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -18,22 +16,11 @@ from paretocut.decisions.cuts import Evidence
 from paretocut.errors import InvalidParameterError, require
 from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
 from paretocut.metrics import MetricLike
-from paretocut.schema.kinds import (
-    Array,
-    Instance,
-    Items,
-    Kind,
-    Made,
-    Real,
-    Sizes,
-    Text,
-    Whole,
-    checked,
-)
+from paretocut.schema.files import register
+from paretocut.schema.kinds import Array, Instance, Items, Kind, Made, Real, Text, Whole, checked
+from paretocut.schema.parameters import check
 from paretocut.truncators.base import METRIC, Truncator
 from paretocut.truncators.evidence import Clause
-from paretocut.truncators.neural.batches import Batch, groups, padded, steps_of
-from paretocut.truncators.neural.training import Training
 from paretocut.truncators.threshold import NORMALIZATIONS, normalize_scores
 
 if TYPE_CHECKING:
@@ -42,25 +29,68 @@ if TYPE_CHECKING:
 
 Normalization = Literal["raw", "max", "minmax", "z"]
 
-# An epoch of few training lists still has this many steps of the optimiser.
-_MIN_BATCHES = 8
+_MIN_BATCHES = 8  # of an epoch, however few the training lists
 _NESTED = "training__"
+_TRAINING = {
+    "max_epochs": Whole(1),
+    "patience": Whole(1),
+    "learning_rate": Real(above=0),
+    "batch_size": Whole(1),
+    "held_out": Real(above=0, below=1),
+    "seed": Whole(),
+    "device": Text(),
+}
+
+
+@dataclass(frozen=True, repr=False)
+class Training:
+    """How a network is trained: `BiCut`, `Choppy` and `AttnCut` take it as ``training``.
+
+    Parameters
+    ----------
+    max_epochs, patience
+        Largest number of passes over the training lists, and of passes in a row without a better
+        value on the held-out lists.
+    learning_rate, batch_size
+        Step size of Adam, and lists in each step; fewer where an epoch would have less than eight.
+    held_out
+        Share of the training lists that only check the network.
+    seed, device
+        The seed fixes the first weights, the order of the lists and which lists are held out. Only
+        the device "cpu" gives the same weights each time.
+
+    Examples
+    --------
+    >>> Training(max_epochs=50, patience=10)
+    Training(max_epochs=50)
+    """
+
+    max_epochs: int = 30
+    patience: int = 10
+    learning_rate: float = 1e-3
+    batch_size: int = 20
+    held_out: float = 0.2
+    seed: int = 0
+    device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        for name, kind in _TRAINING.items():
+            value = check(kind, getattr(self, name), who="Training", name=name)
+            object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        own = ((field.name, getattr(self, field.name), field.default) for field in fields(self))
+        changed = [f"{name}={value!r}" for name, value, default in own if value != default]
+        return f"Training({', '.join(changed)})"
+
+
+register("training", Training, asdict, lambda content: Training(**content))
 
 
 class NeuralTruncator(Truncator):
-    """Base of the truncators that are neural networks.
+    """Base of the truncators that are neural networks: a network and a loss."""
 
-    A subclass builds its network and has its loss. Unless it says otherwise, the output has a
-    number for each cut, and the highest one wins.
-    """
-
-    weights_: dict[str, NDArray[Any]]
-    network_: dict[str, Any]
-    center_: FloatArray
-    spread_: FloatArray
     history_: list[float]
-    epoch_: int
-    output_: int
 
     parameters: ClassVar[Mapping[str, Kind]] = {
         "metric": METRIC,
@@ -72,8 +102,8 @@ class NeuralTruncator(Truncator):
         "training": Instance(Training),
     }
     learns_slowly = True
-    network: ClassVar[str]
-    """Name of the class in ``paretocut.truncators.neural.networks``."""
+    network: ClassVar[str]  # the class in `paretocut.truncators.neural.networks`
+    sizes: ClassVar[tuple[str, ...]] = ("width", "layers", "heads", "dropout")  # its arguments
 
     def __init__(
         self,
@@ -93,8 +123,6 @@ class NeuralTruncator(Truncator):
         self.dropout = dropout
         self.training = training
 
-    # Written or changed by subclasses.
-
     def _network(self, settings: Mapping[str, Any]) -> nn.Module:
         from paretocut.truncators.neural import networks
 
@@ -103,7 +131,7 @@ class NeuralTruncator(Truncator):
 
     @abstractmethod
     def _loss(self, output: Tensor, batch: Batch) -> Tensor:
-        """Return the mean loss of a batch's lists."""
+        """Return the mean loss of a batch."""
 
     def _steps(self, output: FloatArray, lengths: IntArray) -> IntArray:
         """Return how many steps to keep: a row per list, a column per way to read the output."""
@@ -112,22 +140,10 @@ class NeuralTruncator(Truncator):
         return best
 
     def _settings(self, inputs: int) -> dict[str, Any]:
-        """Return the arguments of the network."""
-        sizes = {"inputs": inputs, "width": self.width, "layers": self.layers}
-        return {**sizes, "dropout": self.dropout}
+        return {"inputs": inputs, **{name: getattr(self, name) for name in self.sizes}}
 
-    def _prepare(self, lists: RankedLists) -> None:
-        """Set the attributes that the loss takes from the training lists."""
-
-    def _outputs(self) -> int:
-        """Return in how many ways the output can be read."""
-        return 1
-
-    def _encodings(self, lists: RankedLists) -> NDArray[Any] | None:
-        """Return more columns for each result, if the truncator looks at any."""
-        return None
-
-    # The contract of Truncator.
+    def _columns(self, lists: RankedLists) -> FloatArray:
+        return np.column_stack([normalize_scores(lists.merit, self.normalize).values])
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         nested = asdict(self.training) if deep else {}
@@ -157,7 +173,6 @@ class NeuralTruncator(Truncator):
         columns = self._columns(lists)
         spread = columns.std(axis=0)
         self.center_, self.spread_ = columns.mean(axis=0), np.where(spread > 0, spread, 1.0)
-        self._prepare(lists)
         self.network_ = self._settings(columns.shape[1] + 1)
         with _isolated(torch, self.training):
             self._train(torch, lists)
@@ -175,13 +190,10 @@ class NeuralTruncator(Truncator):
         network.load_state_dict(weights, assign=True)
         network.to(self.training.device)
         # One list at a time takes no longer than batches on a CPU, and no other list can then
-        # touch the last digits of an output, and with them the cut. An accelerator, which promises
-        # no digits, is many times faster in batches.
+        # touch the last digits of an output. An accelerator is many times faster in batches.
         size = 1 if self.training.device == "cpu" else self.training.batch_size
         cuts[filled] = self._read(torch, network, lists[filled], size)[:, self.output_]
         return cuts, why
-
-    # Files.
 
     @property
     def state(self) -> dict[str, Kind]:
@@ -192,7 +204,7 @@ class NeuralTruncator(Truncator):
             "weights_": _Sized(self._check_weights),
             "history_": Items(Real()),
             "epoch_": Whole(),
-            "output_": Whole(high=self._outputs() - 1),
+            "output_": Whole(high=0),
         }
 
     def _check_network(self, value: Mapping[str, Any], inputs: int) -> None:
@@ -208,14 +220,6 @@ class NeuralTruncator(Truncator):
         for name, array in value.items():
             if array.dtype != np.float32:
                 raise ValueError(f"{name} is float32, not {array.dtype}")
-
-    # Inputs of the network.
-
-    def _columns(self, lists: RankedLists) -> FloatArray:
-        """Return the normalised score of each result, and its encoding if that is used."""
-        scores = normalize_scores(lists.merit, self.normalize).values
-        encodings = self._encodings(lists)
-        return np.column_stack([scores] if encodings is None else [scores, encodings])
 
     def _seen(self, lists: RankedLists) -> tuple[Ragged, Ragged, NDArray[np.float32]]:
         """Return the ranks where each list may be cut, its rows of features, and all features."""
@@ -246,7 +250,10 @@ class NeuralTruncator(Truncator):
         cuts = stops.with_values(np.arange(worth.size))
 
         def epoch() -> Iterator[Batch]:
-            for group in groups(rows.lengths, size, rng):
+            order = rng.permutation(len(rows))  # then by length, for little padding
+            order = order[np.argsort(rows.lengths[order], kind="stable")]
+            parts = np.split(order, range(size, len(order), size))
+            for group in (parts[i] for i in rng.permutation(len(parts))):
                 steps = rows.take(group)
                 arrays = (
                     padded(steps, features),
@@ -260,17 +267,13 @@ class NeuralTruncator(Truncator):
 
         return epoch
 
-    # Training.
-
     def _torch(self) -> Any:
         torch = require("torch", feature=type(self).__name__, extra="neural")
         try:
             torch.empty(0, device=self.training.device)
         except (RuntimeError, AssertionError, NotImplementedError) as error:
-            raise InvalidParameterError(
-                f"{type(self).__name__}: device must be one that torch finds here, "
-                f"got {self.training.device!r}"
-            ) from error
+            message = f"device must be one that torch finds here, got {self.training.device!r}"
+            raise InvalidParameterError(message, who=type(self).__name__) from error
         return torch
 
     def _train(self, torch: Any, lists: RankedLists) -> None:
@@ -288,7 +291,7 @@ class NeuralTruncator(Truncator):
             torch, train, min(plan.batch_size, -(-len(train) // _MIN_BATCHES)), rng
         )
         self.history_, best = [], -np.inf
-        for epoch in self._epochs():
+        for epoch in range(plan.max_epochs):
             network.train()
             for batch in batches():
                 optimizer.zero_grad()
@@ -300,8 +303,7 @@ class NeuralTruncator(Truncator):
             values = curves.values[curves.offsets[:-1, None] + cuts].mean(axis=0)
             value = float(values.max())
             self.history_.append(value)
-            # Of equal epochs the later one counts: it has learned for longer, and with a metric
-            # that punishes, all networks begin by keeping nothing.
+            # Of equal epochs the later one counts: networks begin by keeping nothing.
             if value >= best:
                 best, self.epoch_, self.output_ = value, epoch, int(values.argmax())
                 self.weights_ = {
@@ -310,15 +312,6 @@ class NeuralTruncator(Truncator):
                 }
             elif epoch - self.epoch_ >= plan.patience:
                 break
-
-    def _epochs(self) -> Iterable[int]:
-        epochs = range(self.training.max_epochs)
-        if not (self.training.progress and sys.stderr.isatty() and find_spec("tqdm")):
-            return epochs
-        from tqdm import tqdm
-
-        bar: Iterable[int] = tqdm(epochs, desc=type(self).__name__, unit="epoch")
-        return bar
 
     def _read(self, torch: Any, network: nn.Module, lists: RankedLists, size: int) -> IntArray:
         """Return the cuts of non-empty lists, a column for each way to read the output."""
@@ -344,7 +337,7 @@ class _Sized(Kind):
 
     fits: Callable[[Mapping[str, Any], int], None]
 
-    def check(self, value: Any, sizes: Sizes) -> Any:
+    def check(self, value: Any, sizes: dict[str, Any]) -> Any:
         Made(lambda given: self.fits(given, sizes["columns"] + 1)).check(value, sizes)
         return value
 
@@ -354,13 +347,42 @@ def _isolated(torch: Any, training: Training) -> Iterator[None]:
     """Seed torch's generators and restore them; other settings of the process do not count."""
     where = torch.device(training.device)
     accelerators = [where.index or 0] if where.type == "cuda" else []
-    with (
-        torch.random.fork_rng(devices=accelerators),
-        torch.device("cpu"),
-        torch.enable_grad(),
-    ):
+    with torch.random.fork_rng(devices=accelerators), torch.device("cpu"), torch.enable_grad():
         # torch.manual_seed would reseed every accelerator of the process as well.
         torch.default_generator.manual_seed(training.seed)
         for index in accelerators:
             torch.cuda.default_generators[index].manual_seed(training.seed)
         yield
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Judged lists, padded with zeros; a step is one result or, far down, a few of them."""
+
+    features: Tensor  # of the network: (lists, steps, features)
+    lengths: Tensor  # steps of each list: (lists,)
+    relevant: Tensor  # relevant results in each step: (lists, steps)
+    other: Tensor  # other results in each step: (lists, steps)
+    worth: Tensor  # the metric after 0, 1, ... steps: (lists, steps + 1)
+
+    def beyond(self) -> Tensor:
+        """Return which entries of ``worth`` are padding."""
+        count = self.lengths.new_tensor(range(self.worth.shape[1]))
+        return count > self.lengths[:, None]
+
+
+def steps_of(length: int, limit: int) -> IntArray:
+    """Return the ranks at which a list may be cut, ever fewer after ``limit / 2``."""
+    if length <= limit:
+        return np.arange(length + 1)
+    head = limit // 2
+    tail = np.geomspace(head, length, limit - head + 1).round().astype(np.int64)
+    return np.unique(np.concatenate([np.arange(head), tail]))
+
+
+def padded(rows: Ragged, values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the values at these rows, one line per list, filled up with zeros."""
+    inside = np.arange(rows.lengths.max()) < rows.lengths[:, None]
+    filled = np.zeros(inside.shape + values.shape[1:], dtype=np.float32)
+    filled[inside] = values[rows.values]
+    return filled

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from paretocut.background import Background, fit_gev
-from paretocut.background.two_groups import Groups
+from paretocut.background.law import Groups
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import FloatArray
 from paretocut.schema.parameters import check_real

@@ -1,1 +1,0 @@
-"""How likely each result is relevant: scale of scores, logistic regression, partial judgements."""
