@@ -24,9 +24,8 @@ from paretocut.truncators.distribution import ScoreDistribution
 from paretocut.truncators.fixed import FixedK, GlobalK, LocalK, Oracle
 from paretocut.truncators.gaps import Autocut, Knee, LargestGap, TopP
 from paretocut.truncators.gated import Gated
-from paretocut.truncators.isotonic import Isotonic
 from paretocut.truncators.surprise import Surprise
-from paretocut.truncators.threshold import ScoreThreshold
+from paretocut.truncators.threshold import Isotonic, ScoreThreshold
 
 if TYPE_CHECKING:
     from paretocut.truncators.neural import AttnCut, BiCut, Choppy, Training

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Self
 
 import numpy as np
@@ -11,52 +11,51 @@ import numpy as np
 from paretocut.background import Background
 from paretocut.background.drift import Drift, compare
 from paretocut.background.law import as_lists
-from paretocut.background.seen import far_outside, seen_range
+from paretocut.background.seen import far_outside, score_at, seen_range
 from paretocut.decisions.cuts import Evidence, Tails
 from paretocut.decisions.warnings import named
 from paretocut.decisions.wording import percent
 from paretocut.errors import InvalidParameterError
-from paretocut.lists import BoolArray, FloatArray, IntArray, RaggedLike, RankedLists
-from paretocut.lists.copies import check_groups
-from paretocut.metrics.binomial import exact_interval
-from paretocut.relevance.logistic import sigmoid
+from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RaggedLike, RankedLists
+from paretocut.lists.copies import check_groups, nearly_same
+from paretocut.metrics.binomial import allowed_errors, binomial_cdf, exact_interval
+from paretocut.relevance.logistic import ridge_logistic, sigmoid
 from paretocut.schema.kinds import Array, Either, Instance, Kind, Real, Text
 from paretocut.truncators.base import Truncator
-from paretocut.truncators.first_result import (
-    FEWEST,
-    SIGNALS,
-    cross_fitted,
-    features,
-    judged_first,
-    learned,
-    lowest_threshold,
-    signals_of,
-    teaches,
-)
+from paretocut.truncators.evidence import Clause
 
 _RISK = 0.75  # share of the risk that the test may use; the rest pays for learning on its queries
 _LADDER = (  # budgets that a report tries
     *(0.001, 0.002, 0.003, 0.005, 0.007, 0.01, 0.015, 0.02, 0.03, 0.04, 0.05),
     *(0.06, 0.08, 0.1, 0.12, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5),
 )
-_DRIFT = ("best score", "score of the first result", "accepted share")
+_FOLDS = 5
+_FEWEST = 10  # judged queries to learn a score from
+_WEIGHT = 0.3  # a wrong result weighs this over the budget
+_LARGEST = 1e150  # squares of larger scores overflow
 
 
 class Accept(Truncator):
     """Keep the first result or none, so that at most a given share of those kept are wrong.
 
+    A logistic regression on top score, margin and closeness of the second result says how sure each
+    first result is; exact binomial tests of the surest queries, then of more, find the threshold.
+
     Parameters
     ----------
     max_error
-        Largest share of wrong results among the accepted ones.
+        Largest share of wrong results among the accepted ones. A result is wrong if it is not
+        relevant, so judge queries without any relevant result too.
     confidence
-        Probability, over the judged queries drawn, that the promise holds.
+        Probability, over the judged queries drawn, that the promise holds. It is a promise about
+        queries like the judged ones.
     name
         Where the scores come from, in your words, such as "e5-small, cosine". Reports and reasons
         mention it.
     background
         For use without judgements: the scores of queries without an answer. A result is accepted if
-        at most the share ``max_error`` of such queries reach its score. There is nothing to fit.
+        at most the share ``max_error`` of such queries reach its score. There is nothing to fit,
+        and no promise about the error, because on-topic near misses score higher.
 
     Attributes
     ----------
@@ -73,32 +72,10 @@ class Accept(Truncator):
         One row per distinct judged query: top score, margin, log-odds learned from other queries,
         and whether the first result is right.
 
-    Notes
-    -----
-    *What counts as wrong.* An accepted result that is not relevant. For a query without any
-    relevant result every result is wrong, so judge such queries too. Only first results matter;
-    queries with an unjudged first result are left out.
-
-    *Learning.* A logistic regression of four numbers. Each judged query is scored by a regression
-    that has not seen it (five folds); the one that decides has seen all.
-
-    *Promise.* Queries are accepted one after the other, the surest first. At each step an exact
-    binomial test asks whether the error of the accepted ones may be above ``max_error``. Testing
-    stops at the first failure, so the number of tests costs nothing (fixed-sequence testing). The
-    tests begin where the learned log-odds give the first one its best chance. For a given score the
-    bound is exact. Here the score is learned from the same queries by cross-fitting, and
-    simulations replace the proof, so the tests use only three quarters of the risk ``1 -
-    confidence``. The promise holds for queries like the judged ones. They must be independent, so
-    each query counts once: see ``groups`` of `fit`.
-
-    With a background there is no promise about the error, because on-topic near misses score higher
-    than queries without an answer.
-
     References
     ----------
-    C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial limits illustrated in the
-    case of the binomial", Biometrika 26, 1934. A. N. Angelopoulos, S. Bates, E. J. Candes, M. I.
-    Jordan and L. Lei, "Learn then Test", 2021 (arXiv 2110.01052).
+    A. N. Angelopoulos, S. Bates, E. J. Candes, M. I. Jordan and L. Lei, "Learn then Test", 2021
+    (arXiv 2110.01052).
 
     Examples
     --------
@@ -165,7 +142,7 @@ class Accept(Truncator):
         return compare(
             self._looks(self.judged_[:, 0], self.judged_[:, 2]),
             self._looks(signals[:, 0], self._log_odds(signals)),
-            names=_DRIFT,
+            names=("best score", "score of the first result", "accepted share"),
             remedy="Judge new queries and fit again.",
         )
 
@@ -188,9 +165,6 @@ class Accept(Truncator):
                 f"At fit {wrong} of {count} accepted were wrong: {percent(wrong / count)} "
                 f"({low} to {high})."
             )
-        if teaches(self.judged_[:, 3]):
-            shares = [f"{name} {percent(share)}" for name, share in self._shares().items()]
-            lines.append(f"Accepted by the same test, by signal: {', '.join(shares)}.")
         if len(self.judged_):
             lines.append(
                 f"{len(self.judged_)} distinct judged queries{self._source()}: "
@@ -207,7 +181,7 @@ class Accept(Truncator):
         """
         self._require_learned("curves")
         found = {}
-        for column, name in enumerate(SIGNALS):
+        for column, name in enumerate(("top score", "margin", "learned score")):
             order = np.argsort(-self.judged_[:, column], kind="stable")
             wrong = np.cumsum(self.judged_[order, 3] == 0)
             count = np.arange(wrong.size, 0, -max(1, wrong.size // 100))[::-1]
@@ -256,12 +230,36 @@ class Accept(Truncator):
         if self.background is not None:
             answers = self.background.answers(lists, self.max_error)
             chance = self.background.pvalue(lists)
-            return answers.astype(np.int64), _Chance(chance, self._source())
+            return answers.astype(np.int64), Clause(partial(self._chance, chance))
         signals, filled = signals_of(lists), lists.scores.filled
-        log_odds = self._log_odds(signals)
-        strange = self._strange(signals[:, 0]) & filled
+        tops, log_odds = signals[:, 0], self._log_odds(signals)
+        strange = far_outside(tops, self.seen_) & filled
         accepted = filled & ~strange & (log_odds > self.threshold_)
-        return accepted.astype(np.int64), _Sure(self, signals[:, 0], log_odds, strange)
+        return accepted.astype(np.int64), Clause(partial(self._sure, tops, log_odds, strange))
+
+    def _chance(self, chance: FloatArray, i: int, k: int) -> str:
+        return (
+            f"{percent(float(chance[i]))} of queries without an answer reach a best score as "
+            f"high{self._source()}; near misses on the topic are not covered"
+        )
+
+    def _sure(
+        self, tops: FloatArray, log_odds: FloatArray, strange: BoolArray, i: int, k: int
+    ) -> str:
+        if np.isposinf(self.threshold_):
+            return f"nothing can be accepted at {percent(self.max_error)}, {self.taught}"
+        if strange[i]:
+            top = tops[i] if self.higher_is_better_ else -tops[i]
+            return (
+                f"its best score, {top:.3g}, is far outside {self._range()}, the range of the "
+                f"scores at fit{self._source()}, {self.taught}"
+            )
+        error, limit = (sigmoid(-np.array(x)) for x in (log_odds[i], self.threshold_))
+        side = "below" if log_odds[i] > self.threshold_ else "not below"
+        return (
+            f"the first result is wrong with an estimated probability of {percent(float(error))}, "
+            f"{side} {percent(float(limit))}, {self.taught}"
+        )
 
     def notices(self, lists: RankedLists, tails: Callable[[], Tails]) -> Sequence[tuple[str, ...]]:
         """Return the names of warnings; see `Truncator.notices`."""
@@ -270,7 +268,7 @@ class Accept(Truncator):
             return usual
         found = {
             "accepts_nothing": np.full(len(lists), np.isposinf(self.threshold_)),
-            "unseen_scores": self._strange(signals_of(lists)[:, 0]) & lists.scores.filled,
+            "unseen_scores": far_outside(signals_of(lists)[:, 0], self.seen_) & lists.scores.filled,
         }
         own = named(found, len(lists))
         return [one + other for one, other in zip(usual, own, strict=True)]
@@ -278,9 +276,6 @@ class Accept(Truncator):
     def _log_odds(self, signals: FloatArray) -> FloatArray:
         table = features(signals, self.scale_)
         return np.asarray(self.coef_[0] + table @ self.coef_[1:])
-
-    def _strange(self, tops: FloatArray) -> BoolArray:
-        return far_outside(tops, self.seen_)
 
     def _looks(self, tops: FloatArray, log_odds: FloatArray) -> FloatArray:
         return np.column_stack([tops, log_odds, log_odds > self.threshold_])
@@ -303,10 +298,10 @@ class Accept(Truncator):
             )
         if not teaches(right):
             what = "right" if right.all() else "wrong"
-            few = f"at least {FEWEST} are needed"
+            few = f"at least {_FEWEST} are needed"
             return (
                 f"Cannot say from {right.size} judged queries what may be accepted: "
-                f"{few if right.size < FEWEST else f'all their first results are {what}'}."
+                f"{few if right.size < _FEWEST else f'all their first results are {what}'}."
             )
         text = f"At {budget} nothing can be accepted from {right.size} judged queries; "
         table = features(self.judged_[:, :2], self.scale_)
@@ -317,15 +312,6 @@ class Accept(Truncator):
                 least = f"{percent(larger)} is the smallest budget tried that accepts anything"
                 return f"{text}{least} ({share} of them)."
         return f"{text}no budget up to {percent(_LADDER[-1])} accepts any."
-
-    def _shares(self) -> dict[str, float]:
-        """Return the share that each signal alone could accept with the same promise."""
-        right, table = self.judged_[:, 3], features(self.judged_[:, :2], self.scale_)
-        counts = {
-            name: self._accepted(table[:, columns], right, self.max_error)[1]
-            for name, columns in SIGNALS.items()
-        }
-        return {name: count / right.size for name, count in counts.items()}
 
     def _accepted(
         self, table: FloatArray, right: FloatArray, budget: float
@@ -343,46 +329,89 @@ class Accept(Truncator):
             )
 
 
-@dataclass(frozen=True)
-class _Sure:
-    """How sure each first result is, and from where on it is accepted."""
-
-    accept: Accept
-    tops: FloatArray
-    log_odds: FloatArray
-    strange: BoolArray
-    tails: None = None
-
-    def because(self, i: int, k: int) -> str:
-        accept = self.accept
-        taught = accept.taught
-        if np.isposinf(accept.threshold_):
-            return f"nothing can be accepted at {percent(accept.max_error)}, {taught}"
-        if self.strange[i]:
-            top = self.tops[i] if accept.higher_is_better_ else -self.tops[i]
-            return (
-                f"its best score, {top:.3g}, is far outside {accept._range()}, the range of the "
-                f"scores at fit{accept._source()}, {taught}"
-            )
-        error, limit = (sigmoid(-np.array(x)) for x in (self.log_odds[i], accept.threshold_))
-        accepted = self.log_odds[i] > accept.threshold_
-        side = "below" if accepted else "not below"
-        return (
-            f"the first result is wrong with an estimated probability of {percent(float(error))}, "
-            f"{side} {percent(float(limit))}, {taught}"
-        )
+def judged_first(lists: RankedLists) -> BoolArray:
+    """Return which lists have a first result that somebody judged."""
+    known = lists.scores.filled
+    known[known] = lists.judged.values[lists.scores.offsets[:-1][known]]
+    return known
 
 
-@dataclass(frozen=True)
-class _Chance:
-    """How many queries without an answer reach the best score of each list."""
+def signals_of(lists: RankedLists) -> FloatArray:
+    """Return top score and margin to the second of each list; the margin of one result is 0."""
+    merit = lists.merit
+    top = np.clip(score_at(merit, 1), -_LARGEST, _LARGEST)
+    second = np.clip(score_at(merit, 2), -_LARGEST, _LARGEST)
+    return np.column_stack([top, top - second])
 
-    chance: FloatArray
-    source: str
-    tails: None = None
 
-    def because(self, i: int, k: int) -> str:
-        return (
-            f"{percent(float(self.chance[i]))} of queries without an answer reach a best score as "
-            f"high{self.source}; near misses on the topic are not covered"
-        )
+def features(signals: FloatArray, scale: float) -> FloatArray:
+    """Return top score, margin, and how close the second result is: 1 for a tie."""
+    with np.errstate(under="ignore", over="ignore"):
+        return np.column_stack([signals, np.exp(-signals[:, 1] / scale)])
+
+
+def teaches(right: FloatArray) -> bool:
+    """Return whether there are enough queries, right and wrong, to learn from."""
+    return right.size >= _FEWEST and 0 < right.mean() < 1
+
+
+def learned(table: FloatArray, right: FloatArray, budget: float) -> FloatArray:
+    """Return intercept and coefficients of the log-odds that a first result is right.
+
+    Wrong results count more the smaller the budget, which moves the steep part of the curve to
+    where the threshold will be; the intercept takes it back.
+    """
+    weight = max(1.0, _WEIGHT / budget)
+    center, spread = table.mean(axis=0), table.std(axis=0)
+    spread[spread <= 1e-9 * np.abs(table).max(axis=0)] = 1.0  # constant but for rounding
+    design = np.column_stack([np.ones(len(table)), (table - center) / spread])
+    counts = np.where(right > 0, 1.0, weight)
+    coef = ridge_logistic(
+        design,
+        right,
+        penalty=np.append(0.01, np.ones(table.shape[1])),
+        towards=np.zeros(design.shape[1]),
+        weight=counts * right.size / counts.sum(),
+    )
+    slopes = coef[1:] / spread
+    return np.append(coef[0] + np.log(weight) - center @ slopes, slopes)
+
+
+def cross_fitted(table: FloatArray, right: FloatArray, budget: float) -> FloatArray:
+    """Return the log-odds of each query, by a regression on the queries of the other folds.
+
+    Near-copies, with the same features to four digits, are in one fold.
+    """
+    query = nearly_same(Ragged.from_any(table))
+    if query.max() < _FEWEST:  # features that tell no queries apart
+        query = np.arange(right.size)
+    fold = (np.random.default_rng(0).permutation(query.max() + 1) % _FOLDS)[query]
+    log_odds = np.empty(right.size)
+    for k in range(_FOLDS):
+        own = fold == k
+        coef = learned(table[~own], right[~own], budget)
+        log_odds[own] = coef[0] + table[own] @ coef[1:]
+    return log_odds
+
+
+def lowest_threshold(
+    log_odds: FloatArray, right: FloatArray, budget: float, level: float
+) -> tuple[int, float]:
+    """Return how many queries are accepted, and the log-odds that they exceed.
+
+    Tests of "the error is above the budget", from the start towards more queries, up to the first
+    that is not refuted at this level. Ties are accepted together.
+    """
+    order = np.argsort(-log_odds, kind="stable")
+    falling = log_odds[order]
+    count = np.flatnonzero(np.append(falling[1:] < falling[:-1], True)) + 1
+    allowed = allowed_errors(right.size, budget, level)[count]
+    expected = np.cumsum(sigmoid(-falling))[count - 1] / count
+    start = int(np.argmax(binomial_cdf(allowed, count, np.clip(expected, 1e-12, 1 - 1e-12))))
+    refuted = np.cumsum(right[order] == 0)[count - 1][start:] <= allowed[start:]
+    steps = refuted.size if refuted.all() else int(np.argmin(refuted))
+    if steps == 0:
+        return 0, np.inf
+    accepted = int(count[start + steps - 1])
+    # The next query's own score, so that the error is that of all above it (not of its equals).
+    return accepted, float(falling[accepted]) if accepted < falling.size else -np.inf

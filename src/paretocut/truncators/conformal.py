@@ -68,28 +68,17 @@ class Conformal(Wrapper):
 
     Notes
     -----
-    *Family.* The cuts are ``#{value >= t}``, nested in ``t``. For `ScoreThreshold` the value of a
-    result is its normalised score, for `Surprise` its surprise, for `Isotonic` its calibrated
-    relevance, for `ScoreDistribution` its probability of relevance: the base's own threshold is
-    not used. For every other base (and the local settings) the value of the result at rank ``r``
-    is ``(k + 1/2) / r`` with ``k`` the base's cut: its cuts are stretched or shrunk together,
-    and ``t = 1`` is the base itself.
-
-    *Guarantee.* Lists of one query count once, see `fit`. With ``n`` calibration lists, ``t`` is
-    the threshold furthest from the safe end (everything for fnr, nothing for fdr) for which ``(n *
-    mean loss + 1) / (n + 1) <= level`` there and everywhere on the safe side. If the calibration
-    lists and the new one are exchangeable and the loss falls with every result kept, as fnr does,
-    the expected loss is at most ``level``, for every ``n`` and any scores. It is an average over
-    queries and calibration draws, not a promise for each query. For losses that are not monotone,
-    such as fdr, looking at the safe side makes the *mean* loss monotone, and the guarantee holds as
-    ``n`` grows, not for every ``n``. If no threshold qualifies (always if ``level < 1 / (n + 1)``),
-    the safe end itself is used. For your own function, the safe end is the one with the lower mean
-    loss.
+    The cuts are ``#{value >= t}``, nested in ``t``, by `Truncator.result_values` of the base. With
+    ``n`` calibration lists, ``t`` is the threshold furthest from the safe end (everything for fnr,
+    nothing for fdr, the lower mean loss for your own function) for which ``(n * mean loss + 1) / (n
+    + 1) <= level`` there and everywhere on the safe side; if there is none, the safe end itself. If
+    the calibration lists and the new one are exchangeable and the loss falls with every result
+    kept, as fnr does, the expected loss is at most ``level``. It is an average over queries and
+    calibration draws. For other losses the guarantee holds as ``n`` grows, not for every ``n``.
 
     References
     ----------
-    A. Angelopoulos, S. Bates, A. Fisch, L. Lei and T. Schuster, "Conformal Risk Control", ICLR
-    2024.
+    A. Angelopoulos et al., "Conformal Risk Control", ICLR 2024.
 
     Examples
     --------
@@ -175,10 +164,7 @@ class Conformal(Wrapper):
     def _keep_all_is_safe(self, losses: Ragged) -> bool:
         if not callable(self.loss):
             return self.loss == "fnr"
-        nothing, everything = (
-            losses.values[losses.offsets[:-1]],
-            losses.values[losses.offsets[1:] - 1],
-        )
+        nothing, everything = losses.ends()
         return bool(everything.sum() <= nothing.sum())
 
     def decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:

@@ -10,14 +10,14 @@ import numpy as np
 
 from paretocut.decisions.cuts import Evidence
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
-from paretocut.schema.kinds import Flag, Whole
+from paretocut.schema.kinds import Flag
 from paretocut.truncators.base import Truncator
 from paretocut.truncators.evidence import Clause
 
 # EM starts with these shares of each list's head taken for relevant.
 _STARTS = (0.02, 0.1, 0.4)
-# All starts run this long; then the likeliest goes on alone.
-_SHORT_RUN = 8
+# All starts run so many steps; then the likeliest goes on alone.
+_SHORT_RUN, _LONG_RUN = 8, 52
 # Smallest standard deviation, as a share of the list's range: a normal that shrinks onto one
 # result has unbounded likelihood.
 _FLOOR = 0.02
@@ -29,25 +29,14 @@ _FEWEST = 5
 class ScoreDistribution(Truncator):
     """Keep the results that maximise the expected F1 under a mixture fitted to the list's scores.
 
+    The mixture is of a normal, which models the relevant results, and an exponential; see
+    docs/methods.md. Lists of fewer than 5 results and constant lists are kept whole.
+
     Parameters
     ----------
     truncated
         Fit a normal that is cut off at the lowest score of the list, and include the relevant
         results below that score in the expected recall.
-    max_iter
-        Maximum number of EM steps per list.
-
-    Notes
-    -----
-    Scores, scaled to [0, 1] within the list, are drawn from ``g N(mu, sd) + (1 - g) Exp(rate)``;
-    the normal models the relevant ones. EM runs from three starts, of which the likeliest
-    continues; ``sd`` is at least 0.02, and ``mu`` stays between the mean of the exponential and the
-    best score, so that the two cannot swap. The exponential has the heavier tail, so the
-    probability of relevance stays at its maximum from there up. The cut is ``argmax_k 2 P_k / (k +
-    P_n)`` with ``P_k`` the sum of the first ``k`` probabilities. With ``truncated`` the ``P_n`` of
-    the denominator is divided by the share of the normal above the lowest score, and the M step
-    allows for the results not seen. Lists of fewer than 5 results and constant lists are kept
-    whole.
 
     References
     ----------
@@ -63,11 +52,10 @@ class ScoreDistribution(Truncator):
     array([10])
     """
 
-    parameters: ClassVar = {"truncated": Flag(), "max_iter": Whole(1)}
+    parameters: ClassVar = {"truncated": Flag()}
 
-    def __init__(self, *, truncated: bool = False, max_iter: int = 60) -> None:
+    def __init__(self, *, truncated: bool = False) -> None:
         self.truncated = truncated
-        self.max_iter = max_iter
 
     def decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
         merit = lists.merit
@@ -104,7 +92,7 @@ class ScoreDistribution(Truncator):
             _run(scaled, run, _SHORT_RUN, self.truncated)
         likelihood = np.stack([_log_likelihood(scaled, run, self.truncated) for run in runs])
         best = _pick(runs, np.argmax(likelihood, axis=0))
-        _run(scaled, best, self.max_iter - _SHORT_RUN, self.truncated)
+        _run(scaled, best, _LONG_RUN, self.truncated)
 
         # Above its maximum the posterior would fall again: it stays there instead.
         peak = best.mu + best.rate * best.sd**2

@@ -14,8 +14,7 @@ from paretocut.metrics import MetricLike
 from paretocut.schema.kinds import Kind, Whole
 from paretocut.truncators.base import METRIC, Truncator
 from paretocut.truncators.evidence import Clause
-from paretocut.truncators.neighbors import LOCAL, embeddings_of, nearest
-from paretocut.truncators.search import best_cut
+from paretocut.truncators.search import LOCAL, best_cut, embeddings_of, nearest
 
 
 class FixedK(Truncator):
@@ -55,15 +54,6 @@ class GlobalK(Truncator):
     k_
         The cut with the highest mean metric; the smallest in case of a tie.
 
-    Notes
-    -----
-    ``k_ = argmax_k mean_q metric(q, min(k, n_q))``, found exactly.
-
-    References
-    ----------
-    "Global-k" in D. Bahri et al., "Surprise: Result List Truncation via Extreme Value Theory",
-    SIGIR 2023.
-
     Examples
     --------
     >>> from paretocut.lists import RankedLists
@@ -92,29 +82,20 @@ class GlobalK(Truncator):
 class LocalK(Truncator):
     """Keep the first ``k`` results, ``k`` being the best for the query's nearest training queries.
 
+    Neighbours are nearest by Euclidean distance (for cosine, normalise the embeddings first). It
+    needs ``query_embeddings`` in both fit and predict.
+
     Parameters
     ----------
     metric
-        Metric to maximise: a name, a `Metric` or a function; see `paretocut.metrics.get`.
+        Metric to maximise, as for `GlobalK`.
     neighbors
         How many training queries to use; all of them if there are fewer.
 
     Attributes
     ----------
-    embeddings_
-        Embeddings of the training queries.
-    curves_
-        Metric of every cut of the training lists.
-
-    Notes
-    -----
-    This is `GlobalK` on the neighbourhood, with exact neighbours by Euclidean distance (for cosine,
-    normalise the embeddings first). It needs ``query_embeddings`` in both fit and predict.
-
-    References
-    ----------
-    "Local-k" in D. Bahri et al., "Surprise: Result List Truncation via Extreme Value Theory",
-    SIGIR 2023.
+    embeddings_, curves_
+        Embeddings of the training queries, and the metric of every cut of their lists.
 
     Examples
     --------
@@ -152,16 +133,7 @@ class Oracle(Truncator):
     Parameters
     ----------
     metric
-        Metric to maximise: a name, a `Metric` or a function; see `paretocut.metrics.get`.
-
-    Notes
-    -----
-    ``argmax_k metric(q, k)`` with the list's own judgements; the smallest ``k`` in case of a tie.
-
-    References
-    ----------
-    "Oracle" in D. Bahri et al., "Surprise: Result List Truncation via Extreme Value Theory",
-    SIGIR 2023.
+        Metric to maximise, as for `GlobalK`; of equally good cuts, the smallest is chosen.
 
     Examples
     --------

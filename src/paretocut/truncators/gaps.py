@@ -10,7 +10,7 @@ import numpy as np
 
 from paretocut.decisions.cuts import Evidence
 from paretocut.decisions.wording import ordinal
-from paretocut.errors import InvalidParameterError, require
+from paretocut.errors import require
 from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
 from paretocut.schema.kinds import Real, Whole
 from paretocut.truncators.base import Truncator
@@ -49,18 +49,14 @@ class ShapeRule(Truncator):
 
 
 class LargestGap(ShapeRule):
-    """Cut where the score drops most from one result to the next.
+    """Cut where the score drops most from one result to the next, or first of several such places.
 
     Parameters
     ----------
-    ignore_head, ignore_tail
-        Shares of the gaps at the start and at the end of the list that may not be chosen.
+    ignore_tail
+        Share of the gaps at the end of the list that may not be chosen.
     extra
         Results to keep beyond the gap.
-
-    Notes
-    -----
-    ``k = argmax_i (s_i - s_{i+1}) + extra``, the first gap on a tie. A constant list is kept whole.
 
     References
     ----------
@@ -73,32 +69,16 @@ class LargestGap(ShapeRule):
     array([2])
     """
 
-    parameters: ClassVar = {
-        "ignore_head": Real(0, below=1),
-        "ignore_tail": Real(0, below=1),
-        "extra": Whole(),
-    }
+    parameters: ClassVar = {"ignore_tail": Real(0, below=1), "extra": Whole()}
 
-    def __init__(
-        self, *, ignore_head: float = 0.0, ignore_tail: float = 0.0, extra: int = 0
-    ) -> None:
-        self.ignore_head = ignore_head
+    def __init__(self, *, ignore_tail: float = 0.0, extra: int = 0) -> None:
         self.ignore_tail = ignore_tail
         self.extra = extra
 
-    def check(self) -> None:
-        super().check()
-        ignored = self.ignore_head + self.ignore_tail
-        if ignored >= 1:
-            raise InvalidParameterError(
-                f"LargestGap: ignore_head + ignore_tail must be below 1, got {ignored}"
-            )
-
     def _cut(self, scores: FloatArray) -> int:
         gaps = scores[:-1] - scores[1:]
-        start = int(gaps.size * self.ignore_head)
         stop = gaps.size - int(gaps.size * self.ignore_tail)
-        return min(start + int(np.argmax(gaps[start:stop])) + 1 + self.extra, scores.size)
+        return min(int(np.argmax(gaps[:stop])) + 1 + self.extra, scores.size)
 
     def _reason(self, k: int, scores: FloatArray) -> str:
         at = max(k - self.extra, 1)
@@ -112,20 +92,13 @@ class LargestGap(ShapeRule):
 class Autocut(ShapeRule):
     """Cut before the first (or a later) jump of the score curve over its own diagonal.
 
+    With the curve scaled to rise from (0, 0) to (1, 1), a jump is a strict local maximum of "curve
+    minus diagonal". Lists with fewer jumps are kept whole. The rule is Weaviate's ``autocut``.
+
     Parameters
     ----------
     jumps
         Number of the jump to cut before: 1 is the first.
-
-    Notes
-    -----
-    With the curve scaled to rise from (0, 0) to (1, 1), a jump is a strict local maximum of "curve
-    minus diagonal". Lists with fewer jumps and constant lists are kept whole. The first result is
-    always kept.
-
-    References
-    ----------
-    Weaviate's ``autocut`` (``auto_limit`` in its Python client).
 
     Examples
     --------
@@ -157,18 +130,14 @@ class Autocut(ShapeRule):
 
 
 class Knee(ShapeRule):
-    """Cut at the knee of the falling, convex score curve.
+    """Cut at the knee of the falling, convex score curve; the result there is the last one kept.
+
+    A list without a knee (a straight line, a constant list) is kept whole.
 
     Parameters
     ----------
     sensitivity
         Kneedle's S: how far the curve must flatten before the knee is declared.
-
-    Notes
-    -----
-    Kneedle takes the first maximum of the scaled curve's distance from its chord after which the
-    distance falls by ``S`` mean steps. The result at the knee is the last one kept. A list without
-    a knee (a straight line, a constant list) is kept whole.
 
     References
     ----------
@@ -203,23 +172,15 @@ class Knee(ShapeRule):
 class TopP(Truncator):
     """Keep the first results, as long as their share of the softmax mass stays within ``p``.
 
+    The first result is always kept, as in Haystack's ``TopPSampler``.
+
     Parameters
     ----------
     p
         Largest cumulative probability, in (0, 1].
     temperature
-        Divisor of the scores before the softmax.
-
-    Notes
-    -----
-    It keeps ``i`` while ``sum_{j <= i} softmax(s / temperature)_j <= p``, and always the first
-    result. The softmax of cosines is almost flat, so about a share ``p`` of any list is kept; give
-    a temperature that suits the scale.
-
-    References
-    ----------
-    Haystack's ``TopPSampler``; nucleus sampling: A. Holtzman et al., "The Curious Case of Neural
-    Text Degeneration", ICLR 2020.
+        Divisor of the scores before the softmax. The softmax of cosines is almost flat, so about a
+        share ``p`` of any list is kept; give a temperature that suits the scale.
 
     Examples
     --------

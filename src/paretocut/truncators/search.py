@@ -1,11 +1,16 @@
-"""Exact searches over all lists at once: the best threshold and the best fixed cut."""
+"""Exact searches over all training lists: the best threshold, the best cut, the nearest queries."""
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike
+from dataclasses import dataclass
+from typing import Any
 
-from paretocut.lists import FloatArray, IntArray, Ragged
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from paretocut.errors import InvalidScoresError, require
+from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
+from paretocut.schema.kinds import Array, Kind, Sizes, match_sizes
 
 # Sums of many metric values differ in the last digits with the order of the lists; cuts whose
 # totals agree to this relative precision are equally good, and the one that keeps less wins.
@@ -74,3 +79,58 @@ def _steps(curves: Ragged) -> FloatArray:
 def _first_best(totals: FloatArray) -> int:
     best = totals.max()
     return int(np.argmax(totals >= best - _PRECISION * max(1.0, abs(best))))
+
+
+@dataclass(frozen=True)
+class Lists(Kind):
+    """Lists of numbers, one per query, as long as those of the same size, or ``longer``."""
+
+    longer: int = 0
+    kind: str = "f"
+
+    def check(self, value: Any, sizes: Sizes) -> Ragged:
+        if not isinstance(value, Ragged):
+            raise ValueError("lists of unequal length")
+        Array(("",), self.kind).check(value.values, sizes)
+        lengths = value.lengths - self.longer
+        match_sizes(("queries",), (len(value),), sizes)
+        known = sizes.setdefault("results", lengths)
+        if lengths.min(initial=0) < 0 or not np.array_equal(known, lengths):
+            more = f", {self.longer} longer" if self.longer else ""
+            raise ValueError(f"lists as long as the others{more}")
+        return value
+
+
+LOCAL: dict[str, Kind] = {
+    "embeddings_": Array(("queries", "dimensions")),
+    "values_": Lists(),
+    "curves_": Lists(longer=1),
+}
+"""Kinds of the training lists that a local setting saves."""
+
+
+def embeddings_of(lists: RankedLists, *, who: str) -> NDArray[Any]:
+    """Return the query embeddings of the lists, or say that they are needed."""
+    if lists.query_embeddings is None:
+        raise InvalidScoresError(
+            "lists must have query_embeddings to find neighbouring queries, got none", who=who
+        )
+    return lists.query_embeddings
+
+
+def nearest(train: NDArray[Any], lists: RankedLists, neighbors: int, *, who: str) -> IntArray:
+    """Return the positions of each list's nearest training queries, one row per list."""
+    queries = embeddings_of(lists, who=who)
+    if queries.shape[1] != train.shape[1]:
+        raise InvalidScoresError(
+            f"query_embeddings must have {train.shape[1]} dimensions, as in training, "
+            f"got {queries.shape[1]}",
+            who=who,
+        )
+    count = min(neighbors, len(train))
+    if len(queries) == 0:
+        return np.empty((0, count), dtype=np.int64)
+    sklearn = require("sklearn.neighbors", feature=f"{who} with neighbours", extra="sklearn")
+    index = sklearn.NearestNeighbors(n_neighbors=count).fit(train)
+    found: IntArray = index.kneighbors(queries, return_distance=False).astype(np.int64)
+    return found

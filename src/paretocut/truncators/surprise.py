@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from paretocut import metrics
 from paretocut.decisions.cuts import Evidence, Tails
-from paretocut.decisions.options import FITTING, OPTIONS, RULES, FitOptions, Rule, chosen_rule
+from paretocut.decisions.options import FITTING, OPTIONS, RULES, Rule, chosen_rule
 from paretocut.errors import InvalidParameterError
-from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
+from paretocut.lists import IntArray, Ragged, RankedLists
 from paretocut.metrics import MetricLike
 from paretocut.schema.kinds import Either, Items, Kind, Real, Whole
 from paretocut.tail import SurpriseFits, fit_lists
 from paretocut.tail.rules import RuleEvidence, rule_counts
 from paretocut.truncators.base import METRIC, Truncator
 from paretocut.truncators.evidence import AgainstLimit
-from paretocut.truncators.neighbors import LOCAL, embeddings_of, nearest
-from paretocut.truncators.search import best_threshold, count_kept
+from paretocut.truncators.search import (
+    LOCAL,
+    best_threshold,
+    count_kept,
+    embeddings_of,
+    nearest,
+)
 
 _UNTRAINED = 0.05  # the paper's alpha, until a threshold is learned
 
@@ -57,8 +62,7 @@ class Surprise(Truncator):
     -----
     The surprise of a result is ``-log P(excess >= observed)`` under a generalized Pareto tail
     fitted to the part of its own list that looks irrelevant; results with surprise ``t`` or more
-    are kept. Learning is exact: it compares every possible ``t``. It fails if scores only encode
-    the rank (reciprocal rank fusion) or if most of the list is relevant.
+    are kept. It fails if scores only encode the rank or if most of the list is relevant.
 
     References
     ----------
@@ -158,7 +162,13 @@ class Surprise(Truncator):
         tails, rule = self.tails_of(lists), self._rule()
         if rule is not None:
             return rule_counts(rule, tails), RuleEvidence(rule, tails)
-        keys, limits = tails.surprise, self._limits(lists)
+        keys = tails.surprise
+        if self.neighbors is None:
+            limits = np.full(len(lists), self.threshold_)
+        else:
+            found = nearest(self.embeddings_, lists, self.neighbors, who="Surprise")
+            near = ((self.values_.take(rows), self.curves_.take(rows)) for rows in found)
+            limits = np.array([best_threshold(*part, self.bounds) for part in near])
         evidence = AgainstLimit(keys, limits, "surprise", self.taught, tails=tails)
         return count_kept(keys, limits), evidence
 
@@ -171,21 +181,8 @@ class Surprise(Truncator):
         rule = self._rule()
         return super().label if rule is None else str(rule)
 
-    def _limits(self, lists: RankedLists) -> FloatArray:
-        """Return the learned threshold of each list."""
-        if self.neighbors is None:
-            return np.full(len(lists), self.threshold_)
-        found = nearest(self.embeddings_, lists, self.neighbors, who="Surprise")
-        near = ((self.values_.take(rows), self.curves_.take(rows)) for rows in found)
-        return np.array([best_threshold(*part, self.bounds) for part in near])
-
     def tails_of(self, lists: RankedLists) -> SurpriseFits:
-        fitting: FitOptions = {
-            "transform": self.transform,
-            "selection": self.selection,
-            "refit": self.refit,
-            "min_window": self.min_window,
-        }
+        fitting: Any = {name: getattr(self, name) for name in FITTING}
         return fit_lists(lists, fitting)
 
     def result_values(self, lists: RankedLists) -> Ragged:
