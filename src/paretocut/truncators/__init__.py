@@ -12,7 +12,6 @@ import json
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-import paretocut.truncators.restoring  # noqa: F401 - lets truncators be loaded
 from paretocut.errors import InvalidParameterError
 from paretocut.truncators.accept import Accept
 from paretocut.truncators.base import Truncator

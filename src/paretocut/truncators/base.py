@@ -6,6 +6,8 @@ import inspect
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Literal, Self, TypeAlias
@@ -21,13 +23,12 @@ from paretocut.errors import InvalidParameterError, InvalidScoresError, NotFitte
 from paretocut.lists import IntArray, Ragged, RaggedLike, RankedList, RankedLists
 from paretocut.metrics import Metric
 from paretocut.schema.drawn import Drawn
-from paretocut.schema.files import decode, encode, save_model
+from paretocut.schema.files import decode, encode, register, save_model
 from paretocut.schema.kinds import Flag, Instance, Kind, Sizes, Whole, checked
 from paretocut.schema.parameters import check, check_bool, shown
 from paretocut.tail import SurpriseFits, fit_lists
-from paretocut.truncators.evidence import Clause, Taught
-from paretocut.truncators.judgements import MARKS, kept_marks, marks
-from paretocut.truncators.naming import name_of, refuse_impostor
+from paretocut.truncators.evidence import MARKS, Clause, Taught, kept_marks, marks
+from paretocut.truncators.naming import class_named, name_of
 
 
 class _MetricKind(Kind):
@@ -75,26 +76,19 @@ class Truncator(Drawn, ABC):
     marks_: Sequence[int] = ()
     """Marks of the judged queries that it learned from, which its file keeps."""
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        refuse_impostor(cls)
-
     # Written by a subclass.
 
     @abstractmethod
     def decide(self, lists: RankedLists) -> Decided:
         """Return how many results of each list to keep: whole numbers from 0 to its length.
 
+        Evidence may come with them, which says why: a text, one text for each list, or an object
+        with ``because(i, k)``.
+
         Parameters
         ----------
         lists
             The lists, best result first; ``lists.merit`` has higher for better. Some may be empty.
-
-        Returns
-        -------
-        numbers or (numbers, evidence)
-            The evidence says why: a text, one text for each list, or an object with
-            ``because(i, k)``; see ``paretocut.truncators.evidence``.
         """
 
     def learn(self, lists: RankedLists) -> None:
@@ -137,14 +131,9 @@ class Truncator(Drawn, ABC):
         return bool(self._learned())
 
     def learned_from(self, lists: RankedLists) -> bool:
-        """Return whether it learned from judgements of these queries.
+        """Return whether it learned from judgements of the queries of these lists.
 
         Its values on them are then no estimate of its values on new queries.
-
-        Parameters
-        ----------
-        lists
-            Judged lists.
         """
         return not marks(lists).isdisjoint(self.marks_)
 
@@ -172,8 +161,7 @@ class Truncator(Drawn, ABC):
     def require_fitted(self) -> None:
         """Raise NotFittedError if `fit` must come first."""
         if self.needs_fit and not self.is_fitted:
-            *others, last = self.instead_of_fit or ("",)
-            either = f"{', '.join(others)} or {last}" if others else last
+            either = " or ".join(", ".join(self.instead_of_fit).rsplit(", ", 1))
             given = f", or with {either} given" if either else ""
             raise NotFittedError(
                 f"{type(self).__name__}: it must be fitted with fit(judged_lists){given} "
@@ -183,13 +171,7 @@ class Truncator(Drawn, ABC):
     # Called by decisions.
 
     def decision(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
-        """Return the checked numbers of `decide`, always with evidence.
-
-        Parameters
-        ----------
-        lists
-            As for `decide`.
-        """
+        """Return the checked numbers of `decide` for these lists, always with evidence."""
         self._check_direction(lists)
         found: Any = self.decide(lists)
         numbers, why = found if _is_pair(found) else (found, None)
@@ -205,37 +187,15 @@ class Truncator(Drawn, ABC):
         return "trim"
 
     def scaled(self, lists: RankedLists, queries: Sequence[str] | None) -> RankedLists:
-        """Return the lists on the scale that the decision is made on.
-
-        Parameters
-        ----------
-        lists
-            The lists, as they were given.
-        queries
-            Texts of the queries, if there are any; see `needs_queries`.
-        """
+        """Return the lists on the scale of the decision, which may need the texts of queries."""
         return lists
 
     def tails_of(self, lists: RankedLists) -> SurpriseFits:
-        """Return the tails of the lists, as this truncator fits them.
-
-        Parameters
-        ----------
-        lists
-            Lists, on the scale that was decided on.
-        """
+        """Return the tails of lists that are `scaled`, as this truncator fits them."""
         return fit_lists(lists)
 
     def notices(self, lists: RankedLists, tails: Callable[[], Tails]) -> Sequence[tuple[str, ...]]:
-        """Return the names of the warnings about each list that matter to this decision.
-
-        Parameters
-        ----------
-        lists
-            The lists that were decided on.
-        tails
-            Returns their tails, which may have to be fitted for it.
-        """
+        """Return names of warnings about each of the lists; ``tails`` returns their tails."""
         scores = lists.scores
         first, last = scores.ends()
         diagnosed = diagnose(scores)
@@ -255,13 +215,8 @@ class Truncator(Drawn, ABC):
         """Return one number per result, never rising down a list, for `Conformal`.
 
         Keeping the results whose number is at least ``t`` gives a nested family of cuts. By default
-        it is the predicted cut, stretched or shrunk by a common factor; ``t = 1`` is the cut
-        itself. Methods that have a value for each result return that instead.
-
-        Parameters
-        ----------
-        lists
-            The lists.
+        it is the predicted cut of these lists, stretched or shrunk by a common factor; ``t = 1`` is
+        the cut itself. Methods that have a value for each result return that instead.
         """
         scores = lists.scores
         cuts = scores.spread(self.predict(lists) + 0.5)
@@ -285,28 +240,27 @@ class Truncator(Drawn, ABC):
         lists
             Training lists. Methods that learn nothing accept lists without judgements.
         """
-        ranked = lists
         if not isinstance(lists, RankedLists):
             bare = Ragged.from_any(lists, dtype=np.float64)
-            ranked, _ = RankedLists.of_scores(bare, True, who="fit")
+            lists, _ = RankedLists.of_scores(bare, True, who="fit")
         self.check()
         learner = self._copy()
         for name in self._learned():
             if name not in self._kept:
                 delattr(learner, name)
         if self.learns:
-            if len(ranked) == 0:
+            if len(lists) == 0:
                 raise InvalidParameterError(
                     f"{type(self).__name__}: lists must hold at least one list to learn from, got 0"
                 )
             if self.needs_full_judgements:
-                ranked.relevant  # noqa: B018 - refuses lists that are not judged in full
-            learner.learn(ranked)
+                lists.relevant  # noqa: B018 - refuses lists that are not judged in full
+            learner.learn(lists)
             if not hasattr(learner, "queries_"):  # some lists may have taught nothing
-                learner.queries_ = len(ranked)
+                learner.queries_ = len(lists)
             if self.reads_scores:
-                learner.higher_is_better_ = ranked.higher_is_better
-            learner.marks_ = kept_marks(ranked)
+                learner.higher_is_better_ = lists.higher_is_better
+            learner.marks_ = kept_marks(lists)
         self.__dict__ = learner.__dict__
         return self
 
@@ -323,20 +277,15 @@ class Truncator(Drawn, ABC):
 
         Parameters
         ----------
-        scores
-            Scores of one list in any order, except that ten or more must not come worst first; or a
-            `RankedList`, which knows its direction.
+        scores, higher_is_better, min_k, max_k
+            As for `paretocut.cut`; by default the direction is that of the lists at fit.
         query
             Text of the query. Truncators calibrated for lexical scores need it; others ignore it.
-        higher_is_better
-            False for distances; by default as in `direction`, and True if that is None.
-        min_k, max_k
-            Bounds on the number kept, whatever is decided.
         """
         bounds = check_bounds("cut", min_k, max_k)
         if isinstance(scores, RankedList):
-            higher_is_better = _own_direction(scores, higher_is_better, "cut")
-            scores = scores.scores
+            _check_own_direction(scores, higher_is_better, "cut")
+            higher_is_better, scores = scores.higher_is_better, scores.scores
         values = as_scores(scores, who="cut")
         bare = Ragged.unchecked(values, np.array([0, values.size]))
         queries = None if query is None else [query]
@@ -356,41 +305,26 @@ class Truncator(Drawn, ABC):
 
         Parameters
         ----------
-        lists
-            `RankedLists`, which know their direction, or bare scores in any layout that they take.
-            The order of the results does not matter, except that bare lists must not as a whole
-            come worst first.
+        lists, higher_is_better, min_k, max_k
+            As for `paretocut.cut_batch`; by default the direction is that of the lists at fit.
         queries
             Texts of the queries, one per list; see `cut`.
-        higher_is_better
-            For bare scores, as in `cut`.
-        min_k, max_k
-            Bounds on the number kept, whatever is decided.
         """
         bounds = check_bounds("cut_batch", min_k, max_k)
         if isinstance(lists, RankedLists):
-            _own_direction(lists, higher_is_better, "cut_batch")
+            _check_own_direction(lists, higher_is_better, "cut_batch")
             return self._cuts(lists, bounds, queries)
         bare = Ragged.from_any(lists, dtype=np.float64)
         return self._cut_bare(bare, higher_is_better, bounds, queries, "cut_batch")
 
     def predict(self, lists: RankedLists | RaggedLike) -> IntArray:
-        """Return how many results of each list to keep: ``cut_batch(lists).k``.
-
-        Parameters
-        ----------
-        lists
-            As for `cut_batch`.
-        """
+        """Return how many results of each of the lists to keep: ``cut_batch(lists).k``."""
         return self.cut_batch(lists).k
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the constructor's arguments by name.
 
-        Parameters
-        ----------
-        deep
-            Whether to include the arguments of nested truncators, as ``name__argument``.
+        With ``deep``, those of nested truncators are among them, as ``name__argument``.
         """
         params = {name: getattr(self, name) for name in self._defaults()}
         if deep:
@@ -428,13 +362,9 @@ class Truncator(Drawn, ABC):
         return cloned
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the truncator as one JSON file.
+        """Write the truncator as one JSON file, which `paretocut.load` reads.
 
-        Parameters
-        ----------
-        path
-            The file. It is replaced in one step: a reader sees the old one or the new one.
-            `paretocut.load` reads it.
+        The file at ``path`` is replaced in one step: a reader sees the old one or the new one.
         """
         save_model(path, "truncator", self)
 
@@ -470,10 +400,7 @@ class Truncator(Drawn, ABC):
     def from_dict(cls, content: Mapping[str, Any]) -> Self:
         """Return the truncator that `to_dict` described, with every value checked.
 
-        Parameters
-        ----------
-        content
-            Plain data, which may come from a stranger.
+        The ``content`` may come from a stranger.
         """
         params, learned = decode(content["params"]), decode(content["learned"])
         if strange := params.keys() - cls.parameters.keys():
@@ -565,15 +492,14 @@ class Truncator(Drawn, ABC):
         return [name for name in names if name != "marks_"]
 
 
-def _own_direction(lists: RankedList | RankedLists, given: bool | None, who: str) -> bool:
-    """Return the direction of ranked lists; another one must not be given."""
+def _check_own_direction(lists: RankedList | RankedLists, given: bool | None, who: str) -> None:
+    """Refuse another direction than that of the ranked lists."""
     if given not in (None, lists.higher_is_better):
         raise InvalidParameterError(
             f"higher_is_better must be left out for {type(lists).__name__}, which knows its "
             f"direction, {lists.higher_is_better}; got {given}",
             who=who,
         )
-    return lists.higher_is_better
 
 
 def _same(value: Any, default: Any) -> bool:
@@ -678,3 +604,41 @@ class Fitted(Kind):
             except NotFittedError:
                 raise ValueError("fitted") from None
         return model
+
+
+_DEEPEST = 8  # truncators inside truncators
+_DEPTH: ContextVar[int] = ContextVar("_DEPTH", default=0)
+
+
+def _restored(content: Any) -> Truncator:
+    """Return the truncator that `Truncator.to_dict` described."""
+    kind = class_named(content["class"])
+    if not issubclass(kind, Truncator) or inspect.isabstract(kind):
+        raise ValueError(f"class must be a truncator that decides, got {content['class']:.90}")
+    depth = _DEPTH.get()
+    if depth > _DEEPEST:
+        raise ValueError(f"truncators must be at most {_DEEPEST} deep in each other, got more")
+    token = _DEPTH.set(depth + 1)
+    try:
+        return kind.from_dict(content)
+    finally:
+        _DEPTH.reset(token)
+
+
+def _metric_name(metric: Metric) -> str:
+    with suppress(InvalidParameterError):
+        if metrics.get(metric.name) == metric:
+            return metric.name
+    raise InvalidParameterError(
+        f"save: metric must be plain data or a metric known by name to be saved, got {metric!r}"
+    )
+
+
+register("metric", Metric, _metric_name, metrics.get)
+register("truncator", Truncator, lambda truncator: truncator.to_dict(), _restored)
+register(
+    "lists",
+    Ragged,
+    lambda lists: encode([lists.values, lists.offsets], who="save", name="lists"),
+    lambda content: Ragged(*map(decode, content)),
+)

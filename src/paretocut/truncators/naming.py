@@ -21,16 +21,6 @@ def ours() -> dict[str, type]:
     return {name: kind for name, kind in deciding.items() if not inspect.isabstract(kind)}
 
 
-def refuse_impostor(kind: type) -> None:
-    """Raise InvalidParameterError for a class that would take the name of one of this package."""
-    if _is_ours(kind.__module__) and _lookup(kind.__module__, kind.__qualname__) is not None:
-        raise InvalidParameterError(
-            "__module__ must be the module that defines the class, got "
-            f"{kind.__module__}, which has one of that name",
-            who=kind.__qualname__,
-        )
-
-
 def name_of(kind: type) -> str:
     """Return the name of a class in files; `class_named` finds the class again."""
     if ours().get(kind.__name__) is kind:
