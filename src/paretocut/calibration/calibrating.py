@@ -27,8 +27,8 @@ from paretocut.schema.parameters import (
     shown,
 )
 from paretocut.truncators import Consensus, Gated, Truncator
-from paretocut.truncators.calibrated import Calibrated
 from paretocut.truncators.consensus.unjudged import Estimated
+from paretocut.truncators.gated import Calibrated
 
 _FEWEST = 10
 _PROBES, _SHORT, _LONG = 10, 4, 16  # queries that grow from 4 words to 16

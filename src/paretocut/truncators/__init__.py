@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any
 from paretocut.errors import InvalidParameterError
 from paretocut.truncators.accept import Accept
 from paretocut.truncators.base import Truncator
-from paretocut.truncators.calibrated import Calibrated
 from paretocut.truncators.checking import check_truncator
 from paretocut.truncators.conformal import Conformal
 from paretocut.truncators.consensus import Consensus
 from paretocut.truncators.distribution import ScoreDistribution
 from paretocut.truncators.fixed import FixedK, GlobalK, LocalK, Oracle
 from paretocut.truncators.gaps import Autocut, Knee, LargestGap, TopP
-from paretocut.truncators.gated import Gated
+from paretocut.truncators.gated import Calibrated, Gated
 from paretocut.truncators.surprise import Surprise
 from paretocut.truncators.threshold import Isotonic, ScoreThreshold
 

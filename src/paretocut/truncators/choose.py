@@ -39,11 +39,7 @@ GATE_ALPHA = Option(
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Who decides and within which bounds: the options of a decision, checked once.
-
-    Everything that cuts lists for somebody (functions, adapters, commands, the service) goes
-    through `cut` or `cut_batch` of this class.
-    """
+    """Who decides and within which bounds: the options of a decision, checked once."""
 
     truncator: Truncator
     min_k: int = 0
@@ -60,12 +56,9 @@ class Chosen:
     ) -> Chosen:
         """Return the choice that the options make; errors speak for ``who``.
 
-        At most one of the models, ``expect`` and the rules decides, or else untrained `Consensus`.
-        A background among the models gates the decision, at ``gate_alpha``.
-
-        ``models`` are the options that hold a truncator, a background or the path of one.
-        ``truncator`` may hold the words for a method too ("fixed_k:k=20"), ``background`` holds
-        nothing else. ``spelt`` turns the name of an option into the caller's word for it.
+        ``models`` are the options that hold a truncator, a background or the path of one, or
+        ``truncator`` the words for a method ("fixed_k:k=20"). ``spelt`` turns the name of an option
+        into the caller's word for it.
         """
         if options.keys().isdisjoint(models):  # a file may have changed
             # 1 and True are equal, but only one of them is a number of results.

@@ -2,24 +2,42 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from paretocut.answers import read
-from paretocut.background import Background
+from paretocut.background import Background, Origin, QueryScale
+from paretocut.background.drift import Drift, compare, shapes_of
 from paretocut.background.law import as_lists
+from paretocut.decisions import WARNINGS
 from paretocut.decisions.cuts import Evidence, Tails
+from paretocut.decisions.warnings import named
 from paretocut.decisions.wording import percent
 from paretocut.errors import InvalidParameterError
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RaggedLike, RankedLists
 from paretocut.metrics.binomial import exact_interval
-from paretocut.schema.kinds import Either, Instance, Kind, Real
+from paretocut.schema.files import decode
+from paretocut.schema.kinds import Array, Either, Instance, Kind, Real, checked
 from paretocut.schema.parameters import shown
 from paretocut.truncators.base import TRUNCATOR, Fitted, Truncator, Wrapper
+from paretocut.truncators.consensus.unjudged import Estimated, shipped_number
+
+_BEST = Either(Array(("",)))
+SEEN = {"dense": (0.01, 0.05, 0.18), "lexical": (0.05, 0.14, 0.46)}
+"""Share of off-topic questions that get results: least, median and most of the collections of
+`make calibrate`, by the kind of scores."""
+_RECORD: dict[str, Kind] = {
+    "nonsense_": _BEST,
+    "unjudged_": _BEST,
+    "shapes_": Either(Array(("", 3))),
+    "scale_": Either(Instance(QueryScale)),
+    "origin_": Either(Instance(Origin)),
+}
 
 
 class Gated(Wrapper):
@@ -38,12 +56,7 @@ class Gated(Wrapper):
     Attributes
     ----------
     base_
-        The base, fitted; only after ``fit``.
-
-    Notes
-    -----
-    A base that is already fitted, or needs no fit, is used as it is. ``fit`` fits a clone of the
-    base to judged lists; the background stays.
+        A clone of the base, fitted by ``fit``. Before, the base is used as it is.
 
     Examples
     --------
@@ -111,7 +124,6 @@ class Gated(Wrapper):
         return self.inner.is_fitted
 
     def require_fitted(self) -> None:
-        """Raise NotFittedError if the base must be fitted first."""
         self.inner.require_fitted()
 
     @property
@@ -130,22 +142,14 @@ class Gated(Wrapper):
         return np.where(answers, within, 0), evidence
 
     def notices(self, lists: RankedLists, tails: Callable[[], Tails]) -> Sequence[tuple[str, ...]]:
-        """Return the names of warnings, also of scores unlike those of the background.
-
-        Parameters
-        ----------
-        lists, tails
-            As for `Truncator.notices`.
-        """
+        """Return the names of warnings, also of strange scores; see `Truncator.notices`."""
         found = super().notices(lists, tails)
         if self.background.seen is None or not len(lists):
             return found
         gate = np.inf if self.background.context else self._limit()
         strange = self.background.seen.strange(lists.merit, gate)
-        return [
-            (*names, "unseen_scores") if odd else names
-            for names, odd in zip(found, strange.tolist(), strict=True)
-        ]
+        own = named({"unseen_scores": strange}, len(lists))
+        return [one + other for one, other in zip(found, own, strict=True)]
 
     def evaluate(
         self,
@@ -156,12 +160,10 @@ class Gated(Wrapper):
 
         Parameters
         ----------
-        good
-            Questions that the index answers: the text of each and the answer of your search, as
-            `paretocut.keep` takes it, or its scores. Lists of scores without texts will do, unless
-            the scores are lexical.
-        off_topic
-            Questions that the index does not answer, in the same form. Give 50 or more of each.
+        good, off_topic
+            Questions that the index answers, and others, 50 or more of each: the text of each and
+            the answer of your search, as `paretocut.keep` takes it, or its scores. Lists of scores
+            without texts will do, unless the scores are lexical.
 
         Examples
         --------
@@ -185,14 +187,13 @@ class Gated(Wrapper):
         balanced = _balanced(tops["good"], tops["off_topic"])
         alpha = None
         if balanced is not None and self.background.context is None:
-            at = balanced if self.background.higher_is_better else -balanced
-            pvalue = float(self.background.pvalue([at])[0])
+            balanced = balanced if self.background.higher_is_better else -balanced
+            pvalue = float(self.background.pvalue([balanced])[0])
             alpha = pvalue if 0 < pvalue < 1 else None
-            balanced = at
-        empty, got = (~passed["good"]).sum(), passed["off_topic"].sum()
+        empty, refused = (Rate(int((~some).sum()), some.size) for some in passed.values())
         return GateCheck(
-            left_empty=Rate(int(empty), passed["good"].size),
-            refused=Rate(passed["off_topic"].size - int(got), passed["off_topic"].size),
+            left_empty=empty,
+            refused=refused,
             threshold=self.threshold(),
             balanced=balanced,
             alpha=alpha,
@@ -218,34 +219,22 @@ class Gated(Wrapper):
         return f"{type(self).__name__}({self.inner.label}{share})"
 
     def result_values(self, lists: RankedLists) -> Ragged:
-        """Return the values of the base, or the lowest if nothing is kept; see `Truncator`."""
+        """Return the values of the base, or the lowest; see `Truncator.result_values`."""
         values = self.inner.result_values(lists)
         shut = ~self.background.answers(lists, self.alpha)
         return values.with_values(np.where(values.spread(shut), -np.inf, values.values))
 
     @property
     def values_need_fit(self) -> bool:
-        """Whether the base must be fitted before `result_values`."""
         return self.base.values_need_fit and not self.base.is_fitted
 
 
 @dataclass(frozen=True)
 class Rate:
-    """A share that was counted: ``count`` of ``total``, with its interval.
-
-    Attributes
-    ----------
-    count, total
-        How many of how many.
-    """
+    """A share that was counted: ``count`` of ``total``, with its interval."""
 
     count: int
     total: int
-
-    @property
-    def share(self) -> float:
-        """The share; NaN of nothing."""
-        return self.count / self.total if self.total else float("nan")
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -264,10 +253,8 @@ class GateCheck:
 
     Attributes
     ----------
-    left_empty
-        Good questions that get nothing (`Rate`).
-    refused
-        Off-topic questions that get nothing (`Rate`).
+    left_empty, refused
+        Good questions and off-topic questions that get nothing (`Rate`).
     threshold
         The best score from which results are returned.
     balanced
@@ -343,3 +330,191 @@ class _Gate:
             return f"a query with such a best score has no answer with probability {share}"
         share = percent(self.chance[i])
         return f"{share} of queries without an answer reach a best score as high"
+
+
+class Calibrated(Gated):
+    """A truncator that knows an index: how high nonsense scores, and how many results to expect.
+
+    `paretocut.calibrate` makes it.
+
+    Parameters
+    ----------
+    base, background, alpha
+        As for `Gated`.
+
+    Attributes
+    ----------
+    nonsense_, unjudged_
+        Best scores of the nonsense and of the unjudged queries, higher is better; None for none.
+    shapes_
+        Best score, gap and upper half of the lists that `drift` compares later lists with.
+    scale_
+        The scale of lexical scores (`paretocut.background.QueryScale`), or None. With it every
+        decision needs the query.
+    origin_
+        What the gate was made for (`paretocut.background.Origin`).
+    """
+
+    nonsense_: FloatArray | None
+    unjudged_: FloatArray | None
+    shapes_: FloatArray | None
+    scale_: QueryScale | None
+    origin_: Origin | None
+
+    _kept: ClassVar = tuple(_RECORD)
+
+    def __init__(
+        self, base: Truncator, background: Background, *, alpha: float | None = 0.05
+    ) -> None:
+        super().__init__(base, background, alpha=alpha)
+        self.record()
+
+    def record(
+        self,
+        nonsense: FloatArray | None = None,
+        unjudged: FloatArray | None = None,
+        shapes: FloatArray | None = None,
+        scale: QueryScale | None = None,
+        origin: Origin | None = None,
+    ) -> Self:
+        """Return the truncator itself, with what calibration measured; see `Calibrated`."""
+        self.nonsense_, self.unjudged_, self.shapes_ = nonsense, unjudged, shapes
+        self.scale_, self.origin_ = scale, origin
+        return self
+
+    def drift(
+        self, lists: RankedLists | RaggedLike, *, queries: Sequence[str] | None = None
+    ) -> Drift:
+        """Return whether lists of real queries still look as they did at calibration.
+
+        Three two-sample tests (Kolmogorov and Smirnov) compare best scores and shapes, corrected
+        for their number. Calibration must have been given queries.
+
+        Parameters
+        ----------
+        lists
+            Lists of the same kind as the unjudged queries at calibration, preferably 50 or more.
+        queries
+            Texts of the queries; needed if calibrated for lexical scores.
+        """
+        return self.drift_of(self.shapes(lists, queries=queries))
+
+    def shapes(
+        self, lists: RankedLists | RaggedLike, *, queries: Sequence[str] | None = None
+    ) -> FloatArray:
+        """Return best score, gap and upper half of each list; for its arguments see `drift`."""
+        if not isinstance(lists, RankedLists):
+            lists = RankedLists(lists, higher_is_better=self.background.higher_is_better)
+        return shapes_of(self.scaled(lists, queries))
+
+    def drift_of(self, shapes: FloatArray) -> Drift:
+        """Return the same as `drift`, for lists whose `shapes` were kept."""
+        if self.shapes_ is None:
+            raise InvalidParameterError(
+                "Calibrated.drift: calibrate must be given queries, got none"
+            )
+        return compare(self.shapes_, shapes)
+
+    def report(self) -> str:
+        """Return what calibration found, in words and numbers."""
+        lines = []
+        if self.nonsense_ is not None:
+            low, middle, high = self._spread(self.nonsense_)
+            lines.append(
+                f"{self.nonsense_.size} nonsense queries have a best score of {middle:.3g} "
+                f"({low:.3g} to {high:.3g} for nine in ten)."
+            )
+        if self.unjudged_ is not None:
+            low, middle, high = self._spread(self.unjudged_)
+            given = self.origin_ and self.origin_.queries
+            among = f" different ones of your {given}" if given != self.unjudged_.size else ""
+            lines.append(
+                f"{self.unjudged_.size}{among or ' of your'} queries have {middle:.3g} "
+                f"({low:.3g} to {high:.3g})."
+            )
+        lines += self.gate_in_words()
+        lines.append(f"How many: {self.inner!r}{self._how_many()}.")
+        if self.origin_ is not None:
+            lines += self._background_in_words(self.origin_)
+        return "\n".join(lines)
+
+    def gate_in_words(self) -> list[str]:
+        """Return when results are returned, and for how many queries, one sentence each."""
+        side = "above" if self.background.higher_is_better else "below"
+        line = f"Results are returned when the best score is {side} {self.threshold():.3g}"
+        if self.alpha is not None:
+            line += f": {percent(self.alpha)} of the nonsense gets that far"
+        lines = [f"{line}."]
+        if self.unjudged_ is not None:
+            empty = Rate(int(np.sum(self.unjudged_ < self._limit())), self.unjudged_.size)
+            lines.append(f"Of your different queries it leaves empty {empty}.")
+        return lines
+
+    def notices(self, lists: RankedLists, tails: Callable[[], Tails]) -> Sequence[tuple[str, ...]]:
+        """Return the names of warnings; see `Truncator.notices`."""
+        found = super().notices(lists, tails)
+        if self.origin_ is None or not len(lists):
+            return found
+        return [(*names, *self.origin_.doubts) for names in found]
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Self:
+        """Return the truncator, with what calibration measured; see `Truncator.from_dict`."""
+        learned = content["learned"]
+        own = {name: value for name, value in learned.items() if name not in _RECORD}
+        made = super().from_dict({**content, "learned": own})
+        record = {name: decode(value) for name, value in learned.items() if name in _RECORD}
+        made.__dict__ |= checked(_RECORD, record)
+        return made
+
+    def _spread(self, tops: FloatArray) -> FloatArray:
+        """Return the 5th, 50th and 95th percentile, as the search gives scores."""
+        sign = 1.0 if self.background.higher_is_better else -1.0
+        return np.asarray(sign * np.quantile(tops, [0.05, 0.5, 0.95]))
+
+    def _background_in_words(self, origin: Origin) -> list[str]:
+        """Return what others saw, what the gate was made for, and doubts."""
+        kind = "dense" if self.scale_ is None else "lexical"
+        low, middle, high = map(percent, SEEN[kind])
+        lines = [
+            f"Off-topic questions are not nonsense: with {kind} scores, {low} to {high} of them "
+            f"got results on test collections, {middle} on the median one."
+        ]
+        if origin.own_words is not None and origin.own_words < 8:
+            lines.append(
+                f"The index was assumed to hold {origin.size} documents (size= changes this), "
+                f"so {origin.own_words} of the 8 words of nonsense come from it."
+            )
+        about = [f"made {origin.date} by version {origin.version}"]
+        if self.background.seen is not None:
+            about.append(f"depth {self.background.seen.depth}")
+        if origin.search is not None:
+            about.insert(0, f"for {origin.search}")
+        lines.append(f"This gate was {', '.join(about)}.")
+        lines += [f"Warning, {name}: {WARNINGS[name]}." for name in origin.doubts]
+        lines.append("Check it on questions of your own: gate.evaluate(good=..., off_topic=...).")
+        return lines
+
+    def _how_many(self) -> str:
+        learned = getattr(self.inner, "learned_", None)
+        if not isinstance(learned, Estimated) or self.shapes_ is None:
+            return ""
+        half = shipped_number()["half"]
+        number = math.exp(learned.typical + half * float(np.median(self.shapes_[:, 2])))
+        return f", about {max(number, 1):.2g} relevant results in a typical list (estimated)"
+
+    @property
+    def needs_queries(self) -> bool:
+        return self.scale_ is not None
+
+    def scaled(self, lists: RankedLists, queries: Sequence[str] | None) -> RankedLists:
+        """Return lexical scores divided by the weight of the query; see `Truncator.scaled`."""
+        if self.scale_ is None:
+            return lists
+        if queries is None or len(queries) != len(lists):
+            got = "none" if queries is None else str(len(queries))
+            raise InvalidParameterError(
+                f"Calibrated: it was calibrated for lexical scores, so the texts of {len(lists)} "
+                f"queries must be given, got {got}"
+            )
+        return lists.divided_by(self.scale_(queries))
