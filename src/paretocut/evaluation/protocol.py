@@ -19,12 +19,12 @@ from paretocut.errors import (
     MissingExtraError,
     ParetocutError,
 )
-from paretocut.evaluation.result import Evaluation
-from paretocut.evaluation.values import Guess, values_of
-from paretocut.evaluation.verdict import DEFAULT
-from paretocut.lists import IntArray, Ragged, RankedLists
+from paretocut.evaluation.result import DEFAULT, Evaluation
+from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
 from paretocut.metrics import Metric, MetricLike
-from paretocut.schema.kinds import Kind, Sizes
+from paretocut.relevance.judged import Relevance, learn_from
+from paretocut.relevance.scale import Scale
+from paretocut.schema.kinds import Instance
 from paretocut.schema.parameters import check_int, check_positive_int, check_probability, shown
 from paretocut.truncators import Consensus, Oracle, Truncator
 
@@ -33,20 +33,13 @@ Rule: TypeAlias = Callable[[RankedLists], Any]
 TruncatorsLike: TypeAlias = Mapping[str, Truncator | str | Rule] | Sequence[Truncator | str | Rule]
 """Truncators by name, or a sequence of truncators, short names of the registry and functions."""
 
-
-class _FunctionKind(Kind):
-    """Any function."""
-
-    def check(self, value: Any, sizes: Sizes) -> Any:
-        if not callable(value):
-            raise ValueError("a function")
-        return value
+_DRAWS = 64
 
 
-class Function(Truncator):
+class _Function(Truncator):
     """A function of lists as a truncator, which learns nothing."""
 
-    parameters: ClassVar = {"function": _FunctionKind()}
+    parameters: ClassVar = {"function": Instance(object)}
 
     def __init__(self, function: Rule) -> None:
         self.function = function
@@ -109,8 +102,8 @@ def evaluate(
         How many processes share the work. The result does not depend on it. Processes are
         spawned, so a script must keep its calls under ``if __name__ == "__main__":``.
     progress
-        Show a progress bar on standard error, if that is a terminal and tqdm is installed. A
-        function is called before each fit instead, and can end the work by raising an exception.
+        Show a progress bar on standard error, if that is a terminal and tqdm is installed; or a
+        function that is called before each fit, and can end the work by raising an exception.
 
     Examples
     --------
@@ -129,15 +122,12 @@ def evaluate(
     _check_lists(lists, chosen, "lists")
     if test is not None:
         _check_lists(test, chosen, "test")
-    if baseline is not None and not whole:
+    if baseline is not None and not (whole and isinstance(baseline, str) and baseline in chosen):
+        allowed = f"one of {', '.join(chosen)}"
+        if not whole:
+            allowed = "None for lists judged in part, because estimates cannot be tested"
         raise InvalidParameterError(
-            "baseline must be None for lists judged in part, because estimates cannot be "
-            f"tested, got {baseline!r}",
-            who="evaluate",
-        )
-    if baseline is not None and not (isinstance(baseline, str) and baseline in chosen):
-        raise InvalidParameterError(
-            f"baseline must be one of {', '.join(chosen)}, got {shown(baseline)}", who="evaluate"
+            f"baseline must be {allowed}, got {shown(baseline)}", who="evaluate"
         )
     check_probability(confidence, who="evaluate", name="confidence")
     check_int(seed, who="evaluate", name="seed")
@@ -147,7 +137,8 @@ def evaluate(
     if test is None:
         division = divided(len(lists), splits=splits, train=train, folds=folds, seed=seed)
     else:
-        division = undivided(len(lists), len(test))
+        pair = np.arange(len(lists)), np.arange(len(test))
+        division = Division([pair], "given test lists")
     pairs = division.pairs
     work = _Work(chosen, measures, lists, judged, pairs)
     tasks = [(split, name) for split in range(len(pairs)) for name in chosen]
@@ -184,11 +175,6 @@ class Division:
         return np.repeat(np.arange(len(self.pairs)), [len(test) for _, test in self.pairs])
 
 
-def undivided(train: int, test: int) -> Division:
-    """Return one split: everything learns from all training lists and cuts all test lists."""
-    return Division([(np.arange(train), np.arange(test))], "given test lists")
-
-
 def divided(n: int, *, splits: int, train: float = 0.8, folds: int | None, seed: int) -> Division:
     """Return random splits of n lists, or with ``folds`` repeated cross-validations."""
     # Empty lists named by position, divided by the same rules as any lists.
@@ -202,6 +188,27 @@ def divided(n: int, *, splits: int, train: float = 0.8, folds: int | None, seed:
         words = f"{splits} x {folds}-fold cross-validation"
     names = [(learn.query_ids, held_out.query_ids) for learn, held_out in parts]
     return Division([(a.astype(np.int64), b.astype(np.int64)) for a, b in names], words)
+
+
+@dataclass(frozen=True)
+class Guess:
+    """A model of the unjudged results, learned from judged results of the same system."""
+
+    scale: Scale
+    model: Relevance
+
+    @classmethod
+    def learned_from(cls, lists: RankedLists) -> Guess:
+        scale, _, model = learn_from(lists)
+        return cls(scale, model)
+
+    def draws(self, lists: RankedLists, seed: int) -> Iterator[BoolArray]:
+        """Yield 64 times which results are relevant: as judged, else drawn from the model."""
+        assert lists.relevance is not None
+        known, hits = lists.judged.values, lists.is_relevant(lists.relevance.values)
+        merit, rng = self.scale.apply(lists.merit), np.random.default_rng([seed, 3])
+        for drawn in self.model.draws(merit, _DRAWS, rng):
+            yield np.where(known, hits, drawn)
 
 
 def measured(
@@ -221,12 +228,13 @@ def measured(
 ) -> Evaluation:
     """Return the values of these cuts: one number for each test list, or one row per metric.
 
-    ``guess`` and ``elsewhere`` are for lists judged in part, as in `values_of`.
+    In lists judged in part, ``elsewhere`` relevant documents were not retrieved (by default none),
+    and the guess is learned from all lists unless it is given.
     """
     query, protocol = division.query, division.words
     rows = [np.broadcast_to(own, (len(metrics), query.size)) for own in cuts.values()]
     k = np.stack(rows, axis=1)
-    values, unknown = values_of(lists, metrics, query, k, seed, guess=guess, elsewhere=elsewhere)
+    values, unknown = _values_of(lists, metrics, query, k, seed, guess, elsewhere)
     if unknown is not None:
         known = lists.judged.values
         protocol += f", estimated from {np.count_nonzero(known)} judged of {known.size} results"
@@ -251,6 +259,70 @@ def measured(
     )
 
 
+def _values_of(
+    lists: RankedLists,
+    metrics: Sequence[Metric],
+    query: IntArray,
+    k: IntArray,
+    seed: int,
+    guess: Guess | None,
+    elsewhere: IntArray | None,
+) -> tuple[FloatArray, FloatArray | None]:
+    """Return the metric of each cut, and the standard errors of the means due to unjudged results.
+
+    ``query`` is the position of the list of each cut; ``k`` has the cuts by metric, truncator and
+    place in ``query``.
+    """
+    if lists.fully_judged:
+        return _at_cuts(lists, metrics, query, k), None
+    part = lists.scores.count(~lists.judged.values) > 0
+    guessed = part[query]
+    place = np.where(part, np.cumsum(part), np.cumsum(~part)) - 1
+    values = np.empty(k.shape)
+    exact = query[~guessed]
+    values[..., ~guessed] = _at_cuts(lists[~part], metrics, place[exact], k[..., ~guessed])
+    values[..., guessed], error = _estimated(
+        lists[part],
+        metrics,
+        place[query[guessed]],
+        k[..., guessed],
+        (guess or Guess.learned_from(lists)).draws(lists[part], seed),
+        0 if elsewhere is None else elsewhere[part],
+    )
+    share = np.unique(query[guessed]).size / np.unique(query).size
+    return values, error * share
+
+
+def _at_cuts(
+    lists: RankedLists, metrics: Sequence[Metric], query: IntArray, k: IntArray
+) -> FloatArray:
+    curves = [metric.curves(lists) for metric in metrics]
+    return np.stack([c.values[c.offsets[query] + k[i]] for i, c in enumerate(curves)])
+
+
+def _estimated(
+    lists: RankedLists,
+    metrics: Sequence[Metric],
+    query: IntArray,
+    k: IntArray,
+    draws: Iterator[BoolArray],
+    elsewhere: IntArray | int,
+) -> tuple[FloatArray, FloatArray]:
+    """Return the expected metric of each cut, and the standard errors of the means over queries."""
+    counts = np.bincount(query, minlength=len(lists))[query]
+    weight = 1 / (counts * np.unique(query).size)  # queries count alike, and so do their splits
+    values, means = np.zeros(k.shape), []
+    assert lists.relevance is not None
+    grade, known, grades = max(1.0, lists.min_grade), lists.judged.values, lists.relevance
+    for hits in draws:
+        drawn = grades.with_values(np.where(known, grades.values, grade * hits))
+        whole = lists.with_relevance(drawn, lists.scores.count(hits) + elsewhere)
+        one = _at_cuts(whole, metrics, query, k)
+        values += one / _DRAWS
+        means.append(one @ weight)
+    return values, np.std(means, axis=0, ddof=1)
+
+
 @dataclass(frozen=True)
 class _Work:
     """One task is a truncator on a split, for all metrics."""
@@ -265,7 +337,7 @@ class _Work:
         """Return the truncator's cuts of the test part: one row per metric."""
         (learn, held_out), truncator = self.pairs[split], self.truncators[name]
         train, test = self.lists[learn], self.judged[held_out]
-        named = [param for param in truncator.get_params() if _last(param) == "metric"]
+        named = [name for name in truncator.get_params() if name.split("__")[-1] == "metric"]
         try:
             rows = []
             for metric in self.metrics if named else [None]:
@@ -328,20 +400,14 @@ def _cuts_of(split: int, name: str) -> IntArray:
 
 def _shown(
     items: Iterable[Any], total: int, progress: bool | Callable[[], object]
-) -> Iterable[Any]:
-    if callable(progress):
-        return _announced(items, progress)
-    if not (progress and sys.stderr.isatty() and find_spec("tqdm")):
-        return items
-    from tqdm import tqdm
+) -> Iterator[Any]:
+    if not callable(progress) and progress and sys.stderr.isatty() and find_spec("tqdm"):
+        from tqdm import tqdm
 
-    bar: Iterable[Any] = tqdm(items, total=total, desc="evaluate", unit="fit")
-    return bar
-
-
-def _announced(items: Iterable[Any], tell: Callable[[], object]) -> Iterator[Any]:
+        items = tqdm(items, total=total, desc="evaluate", unit="fit")
     for item in items:
-        tell()
+        if callable(progress):
+            progress()
         yield item
 
 
@@ -349,7 +415,8 @@ def _named(truncators: TruncatorsLike, *, ceiling: bool) -> dict[str, Truncator]
     if isinstance(truncators, Mapping):
         pairs = list(truncators.items())
     elif isinstance(truncators, Sequence) and not isinstance(truncators, str):
-        pairs = [(_name(item), item) for item in truncators]
+        names = [getattr(item, "__name__", item) for item in truncators]
+        pairs = [(str(name), item) for name, item in zip(names, truncators, strict=True)]
     else:
         raise InvalidParameterError(
             "truncators must be a mapping of names to truncators or a sequence of "
@@ -362,10 +429,10 @@ def _named(truncators: TruncatorsLike, *, ceiling: bool) -> dict[str, Truncator]
             raise InvalidParameterError(
                 f"truncators must have different names, got {name!r} twice", who="evaluate"
             )
-        made = _default if item == DEFAULT else item
+        made: Any = _default if item == DEFAULT else item
         made = registry.make(made) if isinstance(made, str) else made
         if callable(made) and not isinstance(made, type):
-            made = Function(made)
+            made = _Function(made)
         if not isinstance(made, Truncator):
             raise InvalidParameterError(
                 "truncators must be truncators, functions of lists or one of "
@@ -383,10 +450,6 @@ def _named(truncators: TruncatorsLike, *, ceiling: bool) -> dict[str, Truncator]
 def _default(lists: RankedLists) -> IntArray:
     """Return the cuts that lists get without options; nothing is learned for them."""
     return Consensus().predict(lists)
-
-
-def _name(item: Truncator | str | Rule) -> str:
-    return item if isinstance(item, str) else getattr(item, "__name__", repr(item))
 
 
 def _measures(metrics: Sequence[MetricLike]) -> tuple[Metric, ...]:
@@ -423,7 +486,3 @@ def _check_lists(lists: RankedLists, truncators: dict[str, Truncator], argument:
                 "looks at neighbouring queries, got none",
                 who="evaluate",
             )
-
-
-def _last(param: str) -> str:
-    return param.rpartition("__")[2]
