@@ -164,7 +164,7 @@ PARAMS: dict[str, Callable[[Draw], Any]] = {
     "ignore_tail": of(0.3, 0.9), "jumps": of(1, 3), "p": of(0.9, 1e-9),
     "temperature": of(1.0, 1e-300, 1e300), "sensitivity": of(0.0, 1.0), "expect": of("one", 3, 0.1),
     "level": of(0.1, 0.9), "loss": of("fnr", "fdr"), "seed": of(0, 7),
-    "train": of(0.5, 1e-9), "max_error": of(0.3, 1e-9), "confidence": of(0.95, 1e-9),
+    "max_error": of(0.3, 1e-9), "confidence": of(0.95, 1e-9),
     "truncated": of(True, False), "if_unsure": of("keep", "drop"),
     "base": of(None, "minmax", "global_k", "knee"),
     **RULE, **{name: FIT[name] for name in ("transform", "selection", "refit", "min_window")},

@@ -38,20 +38,15 @@ _LARGEST = 1e150  # squares of larger scores overflow
 class Accept(Truncator):
     """Keep the first result or none, so that at most a given share of those kept are wrong.
 
-    A logistic regression on top score, margin and closeness of the second result says how sure each
-    first result is; exact binomial tests of the surest queries, then of more, find the threshold.
-
     Parameters
     ----------
     max_error
         Largest share of wrong results among the accepted ones. A result is wrong if it is not
         relevant, so judge queries without any relevant result too.
     confidence
-        Probability, over the judged queries drawn, that the promise holds. It is a promise about
-        queries like the judged ones.
+        Probability, over the judged queries drawn, that the promise holds for queries like them.
     name
-        Where the scores come from, in your words, such as "e5-small, cosine". Reports and reasons
-        mention it.
+        Where the scores come from, in your words; reports and reasons mention it.
     background
         For use without judgements: the scores of queries without an answer. A result is accepted if
         at most the share ``max_error`` of such queries reach its score. There is nothing to fit,
@@ -59,11 +54,9 @@ class Accept(Truncator):
 
     Attributes
     ----------
-    coef_
+    coef_, scale_
         Intercept and weights of top score, margin and closeness ``exp(-margin / scale_)``: the
         log-odds that the first result is right.
-    scale_
-        Median margin of the judged queries.
     threshold_
         Log-odds that an accepted result exceeds; infinite if nothing can be accepted.
     seen_
@@ -74,8 +67,7 @@ class Accept(Truncator):
 
     References
     ----------
-    A. N. Angelopoulos, S. Bates, E. J. Candes, M. I. Jordan and L. Lei, "Learn then Test", 2021
-    (arXiv 2110.01052).
+    A. N. Angelopoulos et al., "Learn then Test", 2021 (arXiv 2110.01052).
 
     Examples
     --------
@@ -125,10 +117,7 @@ class Accept(Truncator):
         self.background = background
 
     def drift(self, lists: RankedLists | RaggedLike) -> Drift:
-        """Return whether new queries look like those seen at fit.
-
-        Three two-sample tests (Kolmogorov and Smirnov) compare the best score, the learned score
-        and the share accepted, corrected for their number.
+        """Return whether new queries look like those at fit (docs/accept.md).
 
         Parameters
         ----------
@@ -139,9 +128,10 @@ class Accept(Truncator):
         given = as_lists(lists, self.higher_is_better_, who="Accept.drift")
         self._check_direction(given)
         signals = signals_of(given)[given.scores.filled]
+        new = np.column_stack([signals[:, 0], self._log_odds(signals)])
+        looks = [self.judged_[:, [0, 2]], new]
         return compare(
-            self._looks(self.judged_[:, 0], self.judged_[:, 2]),
-            self._looks(signals[:, 0], self._log_odds(signals)),
+            *(np.column_stack([look, look[:, 1] > self.threshold_]) for look in looks),
             names=("best score", "score of the first result", "accepted share"),
             remedy="Judge new queries and fit again.",
         )
@@ -149,10 +139,10 @@ class Accept(Truncator):
     def report(self) -> str:
         """Return what can be accepted, and at which error, in words and numbers."""
         if self.background is not None:
+            limit, source = self.background.limit(self.max_error), self._source()
             return (
                 f"Accepts the first result if at most {percent(self.max_error)} of the queries "
-                f"without an answer reach its score{self._source()}: "
-                f"{self.background.limit(self.max_error):.3g}.\n"
+                f"without an answer reach its score{source}: {limit:.3g}.\n"
                 "Near misses on the topic are not covered: only judged queries show those."
             )
         self.require_fitted()
@@ -174,11 +164,7 @@ class Accept(Truncator):
         return "\n".join(lines)
 
     def curves(self) -> dict[str, tuple[FloatArray, FloatArray, FloatArray, FloatArray]]:
-        """Return accepted share, error and its 95 % interval by signal, surest queries first.
-
-        The signals are top score, margin and learned score; these curves are not corrected for the
-        choice of a point on them.
-        """
+        """Return accepted share, error and its 95 % interval by signal, surest queries first."""
         self._require_learned("curves")
         found = {}
         for column, name in enumerate(("top score", "margin", "learned score")):
@@ -201,9 +187,8 @@ class Accept(Truncator):
         lists
             Lists whose first result is judged; others are left out.
         groups
-            The group of each list, such as its user or a cluster of paraphrases, if lists of one
-            group are alike. A group counts once, by a list chosen at random, and the promise is
-            about new groups. By default copies are one group: see `RankedLists.distinct`.
+            The group of each list, if lists of one group are alike; see `RankedLists.distinct`. A
+            group counts once, and the promise is about new groups.
         """
         if self.learns and isinstance(lists, RankedLists) and lists.relevance is not None:
             own = None if groups is None else check_groups(groups, len(lists), "Accept.fit")
@@ -276,9 +261,6 @@ class Accept(Truncator):
     def _log_odds(self, signals: FloatArray) -> FloatArray:
         table = features(signals, self.scale_)
         return np.asarray(self.coef_[0] + table @ self.coef_[1:])
-
-    def _looks(self, tops: FloatArray, log_odds: FloatArray) -> FloatArray:
-        return np.column_stack([tops, log_odds, log_odds > self.threshold_])
 
     def _range(self) -> str:
         """Return the range of the best scores at fit, as the search gives them."""
@@ -378,10 +360,7 @@ def learned(table: FloatArray, right: FloatArray, budget: float) -> FloatArray:
 
 
 def cross_fitted(table: FloatArray, right: FloatArray, budget: float) -> FloatArray:
-    """Return the log-odds of each query, by a regression on the queries of the other folds.
-
-    Near-copies, with the same features to four digits, are in one fold.
-    """
+    """Return the log-odds of each query, by a regression on other queries, no near-copies."""
     query = nearly_same(Ragged.from_any(table))
     if query.max() < _FEWEST:  # features that tell no queries apart
         query = np.arange(right.size)
@@ -399,8 +378,7 @@ def lowest_threshold(
 ) -> tuple[int, float]:
     """Return how many queries are accepted, and the log-odds that they exceed.
 
-    Tests of "the error is above the budget", from the start towards more queries, up to the first
-    that is not refuted at this level. Ties are accepted together.
+    Tests of "the error is above the budget" go on to more queries until one is not refuted.
     """
     order = np.argsort(-log_odds, kind="stable")
     falling = log_odds[order]

@@ -40,8 +40,8 @@ class _MetricKind(Kind):
 
 METRIC: Kind = _MetricKind()
 
-Numbers: TypeAlias = IntArray | Sequence[int]
-Decided: TypeAlias = Numbers | tuple[Numbers, Evidence | str | Sequence[str]]
+_Numbers: TypeAlias = IntArray | Sequence[int]
+Decided: TypeAlias = _Numbers | tuple[_Numbers, Evidence | str | Sequence[str]]
 """How many results of each list to keep, alone or with the evidence."""
 
 
@@ -83,22 +83,11 @@ class Truncator(Drawn, ABC):
         """Return how many results of each list to keep: whole numbers from 0 to its length.
 
         Evidence may come with them, which says why: a text, one text for each list, or an object
-        with ``because(i, k)``.
-
-        Parameters
-        ----------
-        lists
-            The lists, best result first; ``lists.merit`` has higher for better. Some may be empty.
+        with ``because(i, k)``. The ``lists`` come best result first; some may be empty.
         """
 
     def learn(self, lists: RankedLists) -> None:
-        """Set attributes that end in an underscore; `fit` calls it.
-
-        Parameters
-        ----------
-        lists
-            At least one list. Every result is judged, unless `needs_full_judgements` is False.
-        """
+        """Set attributes that end in an underscore, from one or more ``lists``; `fit` calls it."""
         raise NotImplementedError
 
     @property
@@ -289,7 +278,7 @@ class Truncator(Drawn, ABC):
         values = as_scores(scores, who="cut")
         bare = Ragged.unchecked(values, np.array([0, values.size]))
         queries = None if query is None else [query]
-        cuts = self._cut_bare(bare, higher_is_better, bounds, queries, "cut")
+        cuts = self._cuts(bare, higher_is_better, bounds, queries, "cut")
         return Cut(int(cuts.k[0]), values.size, cuts, 0)
 
     def cut_batch(
@@ -311,11 +300,9 @@ class Truncator(Drawn, ABC):
             Texts of the queries, one per list; see `cut`.
         """
         bounds = check_bounds("cut_batch", min_k, max_k)
-        if isinstance(lists, RankedLists):
-            _check_own_direction(lists, higher_is_better, "cut_batch")
-            return self._cuts(lists, bounds, queries)
-        bare = Ragged.from_any(lists, dtype=np.float64)
-        return self._cut_bare(bare, higher_is_better, bounds, queries, "cut_batch")
+        if not isinstance(lists, RankedLists):
+            lists = Ragged.from_any(lists, dtype=np.float64)
+        return self._cuts(lists, higher_is_better, bounds, queries, "cut_batch")
 
     def predict(self, lists: RankedLists | RaggedLike) -> IntArray:
         """Return how many results of each of the lists to keep: ``cut_batch(lists).k``."""
@@ -327,10 +314,9 @@ class Truncator(Drawn, ABC):
         With ``deep``, those of nested truncators are among them, as ``name__argument``.
         """
         params = {name: getattr(self, name) for name in self._defaults()}
-        if deep:
-            for name, value in list(params.items()):
-                if isinstance(value, Truncator):
-                    params |= {f"{name}__{key}": item for key, item in value.get_params().items()}
+        for name, value in list(params.items()) if deep else ():
+            if isinstance(value, Truncator):
+                params |= {f"{name}__{key}": item for key, item in value.get_params().items()}
         return params
 
     def set_params(self, **params: Any) -> Self:
@@ -352,12 +338,9 @@ class Truncator(Drawn, ABC):
     def clone(self) -> Self:
         """Return a new truncator with the same parameters that has learned nothing."""
         params = self.get_params(deep=False)
-        cloned = type(self)(
-            **{
-                name: value.clone() if isinstance(value, Truncator) else value
-                for name, value in params.items()
-            }
-        )
+        for name, value in params.items():
+            params[name] = value.clone() if isinstance(value, Truncator) else value
+        cloned = type(self)(**params)
         cloned.__dict__ |= {name: vars(self)[name] for name in self._kept}
         return cloned
 
@@ -370,31 +353,23 @@ class Truncator(Drawn, ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """Return class, parameters and learned attributes as plain data."""
-        params = self.get_params(deep=False)
-        learned = {
-            name: getattr(self, name)
-            for name in self._learned()
-            if self.learns or name in self._kept  # others are from before a parameter changed
-        }
-        declared = {**self._kinds_of_learned(), **dict.fromkeys(self._kept)}
-        return {
-            "class": name_of(type(self)),
-            "params": self._encoded(params, self.parameters, "parameters", "argument"),
-            "learned": self._encoded(learned, declared, "state", "learned attribute"),
-            **({"judgements": [*self.marks_]} if self.marks_ else {}),
-        }
-
-    def _encoded(
-        self, values: Mapping[str, Any], declared: Mapping[str, Any], where: str, what: str
-    ) -> dict[str, Any]:
         who = type(self).__name__
-        if unknown := values.keys() - declared.keys():
-            raise InvalidParameterError(
-                f"{where} must say what each {what} may be before it can be saved, "
-                f"got nothing for {', '.join(sorted(unknown))}",
-                who=who,
-            )
-        return {name: encode(value, who=who, name=name) for name, value in values.items()}
+        content: dict[str, Any] = {"class": name_of(type(self))}
+        # Others are from before a parameter changed.
+        learned = [name for name in self._learned() if self.learns or name in self._kept]
+        state = {*self._kinds_of_learned(), *self._kept}
+        for part, names, declared, told in (
+            ("params", self._defaults(), self.parameters, "parameters must say what each argument"),
+            ("learned", learned, state, "state must say what each learned attribute"),
+        ):
+            if unknown := sorted({*names} - {*declared}):
+                raise InvalidParameterError(
+                    f"{told} may be before it can be saved, got nothing for {', '.join(unknown)}",
+                    who=who,
+                )
+            values = {name: getattr(self, name) for name in names}
+            content[part] = {name: encode(values[name], who=who, name=name) for name in values}
+        return content | ({"judgements": [*self.marks_]} if self.marks_ else {})
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Self:
@@ -428,28 +403,24 @@ class Truncator(Drawn, ABC):
         """Whether higher was better where it was fitted; None if it has learned no scores."""
         return getattr(self, "higher_is_better_", None)
 
-    def _cut_bare(
+    def _cuts(
         self,
-        bare: Ragged,
+        given: RankedLists | Ragged,
         up: bool | None,
         bounds: tuple[int, int],
         queries: Sequence[str] | None,
         who: str,
     ) -> Cuts:
-        if up is None:
-            up = self.direction is not False
-        elif not isinstance(up, bool):
-            up = check_bool(up, who=who, name="higher_is_better")
-        lists, order = RankedLists.of_scores(bare, up, who=who)
-        return self._cuts(lists, bounds, queries, positions(bare, order))
-
-    def _cuts(
-        self,
-        lists: RankedLists,
-        bounds: tuple[int, int],
-        queries: Sequence[str] | None,
-        order: Ragged | None = None,
-    ) -> Cuts:
+        if isinstance(given, RankedLists):
+            _check_own_direction(given, up, who)
+            lists, order = given, None
+        else:
+            if up is None:
+                up = self.direction is not False
+            elif not isinstance(up, bool):
+                up = check_bool(up, who=who, name="higher_is_better")
+            lists, moved = RankedLists.of_scores(given, up, who=who)
+            order = positions(given, moved)
         decider = self._copy()  # later changes do not reach this decision
         if not decider.trusted:
             decider.check()
@@ -482,18 +453,15 @@ class Truncator(Drawn, ABC):
         """Return the kinds of the learned attributes: `state`, and those that `fit` sets."""
         if not self.learns:
             return {}
-        common: dict[str, Kind] = {"queries_": Whole(1, size="queries")}
-        if self.reads_scores:
-            common["higher_is_better_"] = Flag()
-        return common | dict(self.state)
+        direction = {"higher_is_better_": Flag()} if self.reads_scores else {}
+        return {"queries_": Whole(1, size="queries"), **direction, **self.state}
 
     def _learned(self) -> list[str]:
-        names = [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]
-        return [name for name in names if name != "marks_"]
+        names = (name for name in vars(self) if name.endswith("_") and name != "marks_")
+        return [name for name in names if not name.startswith("_")]
 
 
 def _check_own_direction(lists: RankedList | RankedLists, given: bool | None, who: str) -> None:
-    """Refuse another direction than that of the ranked lists."""
     if given not in (None, lists.higher_is_better):
         raise InvalidParameterError(
             f"higher_is_better must be left out for {type(lists).__name__}, which knows its "

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 
 from paretocut.decisions.cuts import Evidence
 from paretocut.errors import InvalidParameterError
-from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
+from paretocut.lists import BoolArray, FloatArray, IntArray, RankedLists
 from paretocut.metrics import Metric
-from paretocut.schema.kinds import Kind, Real, Sizes, Text, Whole
+from paretocut.schema.kinds import Kind, Real, Sizes, Text
 from paretocut.truncators.base import TRUNCATOR, Fitted, Truncator, Wrapper
 from paretocut.truncators.evidence import Clause
 from paretocut.truncators.search import count_kept, sweep
@@ -46,18 +46,14 @@ class Conformal(Wrapper):
     Parameters
     ----------
     base
-        The truncator whose family of cuts is calibrated. It is cloned, never changed.
+        The truncator whose family of cuts is calibrated. It is cloned, never changed. If it must
+        learn, half of the lists train it, and the others calibrate.
     loss
         "fnr": the share of the relevant results in the list that the cut loses; "fdr": the
         share of the results kept that are not relevant (0 when nothing is kept); or a function
         of (relevant, num_relevant) that gives the loss, within [0, 1], of every cut ``0..n``.
     level
         Largest expected loss, in (0, 1).
-    train
-        Share of the lists that `fit` uses to train the base, if the base must learn anything; the
-        rest calibrate. Otherwise all lists calibrate.
-    seed
-        Seed of that division.
 
     Attributes
     ----------
@@ -68,13 +64,11 @@ class Conformal(Wrapper):
 
     Notes
     -----
-    The cuts are ``#{value >= t}``, nested in ``t``, by `Truncator.result_values` of the base. With
-    ``n`` calibration lists, ``t`` is the threshold furthest from the safe end (everything for fnr,
-    nothing for fdr, the lower mean loss for your own function) for which ``(n * mean loss + 1) / (n
-    + 1) <= level`` there and everywhere on the safe side; if there is none, the safe end itself. If
-    the calibration lists and the new one are exchangeable and the loss falls with every result
-    kept, as fnr does, the expected loss is at most ``level``. It is an average over queries and
-    calibration draws. For other losses the guarantee holds as ``n`` grows, not for every ``n``.
+    With ``n`` calibration lists, the threshold on `Truncator.result_values` is the furthest from
+    the safe end (everything for fnr, nothing for fdr, the lower mean loss for your own function)
+    for which ``(n * mean loss + 1) / (n + 1) <= level`` there and everywhere on the safe side. If
+    the loss falls with every result kept, as fnr does, the expected loss on a list like those is at
+    most ``level``, on average. For other losses the guarantee holds as ``n`` grows.
 
     References
     ----------
@@ -95,8 +89,6 @@ class Conformal(Wrapper):
         "base": TRUNCATOR,
         "loss": _LossKind(),
         "level": Real(above=0, below=1),
-        "train": Real(above=0, below=1),
-        "seed": Whole(),
     }
     zeros = "keep"  # a relevant result counts for the guarantee, whatever its score
     state: Mapping[str, Kind] = {
@@ -110,14 +102,10 @@ class Conformal(Wrapper):
         *,
         loss: Literal["fnr", "fdr"] | Callable[[BoolArray, int], ArrayLike] = "fnr",
         level: float = 0.1,
-        train: float = 0.5,
-        seed: int = 0,
     ) -> None:
         self.base = base
         self.loss = loss
         self.level = level
-        self.train = train
-        self.seed = seed
 
     def fit(self, lists: RankedLists, *, groups: Iterable[Hashable] | None = None) -> Self:
         """Return the truncator itself, calibrated on judged lists, one of each query.
@@ -127,9 +115,7 @@ class Conformal(Wrapper):
         lists
             Judged lists.
         groups
-            The group of each list, such as its user or session, if lists of one group are alike. A
-            group counts once, and the promise is about a new group. By default copies are one
-            group: see `RankedLists.distinct`.
+            The group of each list, as for `Accept`.
         """
         own = lists.distinct(groups) if isinstance(lists, RankedLists) else lists
         return super().fit(own)
@@ -142,16 +128,8 @@ class Conformal(Wrapper):
                     "Conformal: lists must be at least 2, to train the base and to calibrate, "
                     f"got {len(lists)}"
                 )
-            train, lists = lists.split(self.train, seed=self.seed)
+            train, lists = lists.split(0.5, seed=0)
             base.fit(train)
-        losses = self._losses(lists)
-        points, totals = sweep(base.result_values(lists), losses)
-        self.threshold_ = _calibrated(
-            points, totals, len(lists), self._keep_all_is_safe(losses), self.level
-        )
-        self.base_ = base
-
-    def _losses(self, lists: RankedLists) -> Ragged:
         function: Any = self.loss if callable(self.loss) else _LOSSES[self.loss]
         losses = Metric("loss", function).curves(lists)
         if np.any((losses.values < 0) | (losses.values > 1)):
@@ -159,13 +137,13 @@ class Conformal(Wrapper):
                 "Conformal: loss must stay within [0, 1], "
                 f"got values from {losses.values.min():g} to {losses.values.max():g}"
             )
-        return losses
-
-    def _keep_all_is_safe(self, losses: Ragged) -> bool:
-        if not callable(self.loss):
-            return self.loss == "fnr"
-        nothing, everything = losses.ends()
-        return bool(everything.sum() <= nothing.sum())
+        keep_all_is_safe = self.loss == "fnr"
+        if callable(self.loss):
+            nothing, everything = losses.ends()
+            keep_all_is_safe = bool(everything.sum() <= nothing.sum())
+        points, totals = sweep(base.result_values(lists), losses)
+        self.threshold_ = _calibrated(points, totals, len(lists), keep_all_is_safe, self.level)
+        self.base_ = base
 
     def decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
         loss = getattr(self.loss, "__name__", self.loss)

@@ -82,15 +82,12 @@ class GlobalK(Truncator):
 class LocalK(Truncator):
     """Keep the first ``k`` results, ``k`` being the best for the query's nearest training queries.
 
-    Neighbours are nearest by Euclidean distance (for cosine, normalise the embeddings first). It
-    needs ``query_embeddings`` in both fit and predict.
-
     Parameters
     ----------
     metric
         Metric to maximise, as for `GlobalK`.
     neighbors
-        How many training queries to use; all of them if there are fewer.
+        How many training queries to use, by Euclidean distance of the ``query_embeddings``.
 
     Attributes
     ----------

@@ -22,7 +22,7 @@ _ROUNDING = 1e-12
 class ShapeRule(Truncator):
     """Base of the rules that learn nothing and look at one list at a time.
 
-    In a constant list, and in one of a single result, there is no shape to read: it is kept whole.
+    A constant list, and one of a single result, is kept whole.
     """
 
     def decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:

@@ -58,12 +58,6 @@ class Surprise(Truncator):
     values_, curves_, embeddings_
         Training lists of the local setting.
 
-    Notes
-    -----
-    The surprise of a result is ``-log P(excess >= observed)`` under a generalized Pareto tail
-    fitted to the part of its own list that looks irrelevant; results with surprise ``t`` or more
-    are kept. It fails if scores only encode the rank or if most of the list is relevant.
-
     References
     ----------
     D. Bahri, C. Zheng, Y. Tay, D. Metzler and A. Tomkins, "Surprise: Result List Truncation via
