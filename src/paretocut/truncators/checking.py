@@ -9,7 +9,6 @@ import pickle
 import tempfile
 import warnings
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -177,21 +176,6 @@ def reasons_are_sentences(truncator: Truncator) -> None:
 
 
 @_promise
-def bounds_hold(truncator: Truncator) -> None:
-    fitted, test = _fitted(truncator), made_lists(2)
-    free = fitted.predict(test)
-    for low, high in ((0, 3), (4, None), (2, 2), (100, None)):
-        cuts = fitted.cut_batch(test, min_k=low, max_k=high)
-        wanted = np.minimum(np.clip(free, low, high), test.scores.lengths)
-        told = f"min_k={low} and max_k={high} must give {wanted}, got {cuts.k}"
-        _expect((cuts.k == wanted).all(), told)
-        for i in np.flatnonzero(cuts.k != free):
-            bound = "the minimum asked for" if cuts.k[i] > free[i] else "the most allowed"
-            reason = cuts.reasons[i]
-            _expect(bound in reason, f"a reason must say {bound!r}, got {reason!r}")
-
-
-@_promise
 def distances_are_cut_like_scores(truncator: Truncator) -> None:
     train, test, only = made_lists(1), made_lists(2), truncator.direction
     if only is not None:  # that of a background
@@ -288,19 +272,6 @@ def clones_have_learned_nothing(truncator: Truncator) -> None:
     _expect(not extra, f"a clone must have learned nothing, got {extra}")
     cuts, others = fitted.predict(test), fresh.fit(made_lists(1)).predict(test)
     _expect((cuts == others).all(), f"a clone must learn the same: {cuts}, {others}")
-
-
-@_promise
-def a_failed_fit_changes_nothing(truncator: Truncator) -> None:
-    fitted, test = _fitted(truncator), made_lists(2)
-    before = fitted.predict(test)
-    for bad in (made_lists(1)[:0], RankedLists([[0.5, 0.4]]), "run.txt"):
-        trial: Any = copy.deepcopy(fitted)
-        with suppress(ValueError, TypeError, AttributeError):
-            trial.fit(bad)
-            continue
-        after = trial.predict(test)
-        _expect((after == before).all(), f"a refused fit left {after}, not {before}")
 
 
 @_promise
