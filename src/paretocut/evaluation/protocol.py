@@ -82,22 +82,16 @@ def evaluate(
         test against a baseline, and truncators that need full judgements refuse such lists.
     metrics
         Names, metrics or functions; see `paretocut.metrics.get`.
-    splits
-        How many random splits; with ``folds``, how many times the cross-validation is repeated.
-    train
-        Share of the queries to train on in each random split.
+    splits, train
+        How many random splits, and the share of the queries to train on in each.
     folds
-        Cross-validation with this many folds instead of random splits.
+        Cross-validation with this many folds, ``splits`` times, instead of random splits.
     test
         Test lists. If given, all of ``lists`` are used for training, once, and nothing is split.
     baseline
         Name of the truncator that the others are tested against; None for no tests.
-    confidence
-        Coverage of the intervals.
-    resamples
-        Draws of the bootstrap and of the test.
-    seed
-        Seed of the splits, the bootstrap and the tests.
+    confidence, resamples, seed
+        Coverage of the intervals, draws of the bootstrap and of the test, seed of all.
     n_jobs
         How many processes share the work. The result does not depend on it. Processes are
         spawned, so a script must keep its calls under ``if __name__ == "__main__":``.
@@ -160,7 +154,7 @@ def evaluate(
 class Division:
     """Positions of the training and test lists of each split, and how they were divided, in words.
 
-    ``query`` and ``split`` are the position of each test list, and the number of its split.
+    ``query`` and ``split`` are the position of each test list and its split.
     """
 
     pairs: Sequence[tuple[IntArray, IntArray]]
@@ -368,7 +362,7 @@ def _run(
     from concurrent.futures import ProcessPoolExecutor, as_completed
 
     try:
-        data = pickle.dumps(work)
+        pickle.dumps(work)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise InvalidParameterError(
             "n_jobs must be 1 for truncators and metrics that cannot be sent to other "
@@ -377,25 +371,14 @@ def _run(
         ) from error
     # Spawned, not forked: libraries with threads of their own, torch for one, may hang in a fork.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(n_jobs, context, initializer=_receive, initargs=(data,)) as pool:
-        futures = {pool.submit(_cuts_of, *task): task for task in tasks}
+    with ProcessPoolExecutor(n_jobs, context) as pool:
+        futures = {pool.submit(work.cuts, *task): task for task in tasks}
         try:
             for future in _shown(as_completed(futures), len(tasks), progress):
                 yield futures[future], future.result()
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
-
-
-_received: list[_Work] = []
-
-
-def _receive(data: bytes) -> None:
-    _received.append(pickle.loads(data))
-
-
-def _cuts_of(split: int, name: str) -> IntArray:
-    return _received[-1].cuts(split, name)
 
 
 def _shown(
@@ -448,8 +431,7 @@ def _named(truncators: TruncatorsLike, *, ceiling: bool) -> dict[str, Truncator]
 
 
 def _default(lists: RankedLists) -> IntArray:
-    """Return the cuts that lists get without options; nothing is learned for them."""
-    return Consensus().predict(lists)
+    return Consensus().predict(lists)  # nothing is learned for them
 
 
 def _measures(metrics: Sequence[MetricLike]) -> tuple[Metric, ...]:

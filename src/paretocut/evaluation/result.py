@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from statistics import NormalDist
 from typing import Any
 
@@ -31,21 +31,17 @@ class Summary:
     ----------
     metric, truncator
         Their names.
-    mean
-        Mean over queries; the value of a query is the mean over its splits.
+    mean, low, high
+        Mean over queries, each of which counts once, and its bootstrap interval.
     std
         Standard deviation of the means of the splits; None with a single split.
-    low, high
-        Bootstrap interval of the mean, over queries.
     gain
         Mean minus that of the baseline; None without one.
     pvalue
         Of a paired sign-flip test against the baseline, Holm-corrected over the truncators of
         the metric; None for the baseline itself and the ceiling.
-    mean_k
-        Mean number of results kept.
-    empty
-        Share of the lists with nothing kept.
+    mean_k, empty
+        Mean number of results kept, and share of the lists with nothing kept.
     """
 
     metric: str
@@ -68,28 +64,20 @@ class Evaluation(Drawn):
 
     Attributes
     ----------
-    truncators, metrics
-        Names, in the order given.
-    ceiling
-        Names of the truncators that look at the judgements of the test lists.
-    protocol
-        How lists were divided, in words.
-    baseline, confidence, resamples, seed
-        As given to `evaluate`.
-    query_ids
-        Names of the queries that were in a test part.
+    truncators, metrics, ceiling, fitted
+        Names, in the order given. Truncators of ``ceiling`` look at the judgements of the test
+        lists, and those of ``fitted`` learned from them before: they are shown, but not compared.
+    protocol, baseline, confidence, resamples, seed
+        How lists were divided, in words, and what `evaluate` was given.
+    query_ids, unanswered
+        Names of the queries that were in a test part, and which of them have no relevant document.
     query, split
         Position in ``query_ids`` and number of the split, one per test list.
     k, values
         Cuts and metric values of the test lists, by metric, truncator and test list.
     unknown
         For lists judged in part: the standard errors of the means caused by unjudged results, by
-        metric and truncator; the intervals include them. Otherwise None.
-    fitted
-        Names of the truncators that learned from judgements of the test lists before; they are
-        shown, but not compared.
-    unanswered
-        Which of ``query_ids`` have no relevant document; None if that is not known.
+        metric and truncator; the intervals include them.
     """
 
     truncators: tuple[str, ...]
@@ -101,13 +89,13 @@ class Evaluation(Drawn):
     resamples: int
     seed: int
     query_ids: tuple[str, ...]
-    query: IntArray = field(repr=False)
-    split: IntArray = field(repr=False)
-    k: IntArray = field(repr=False)
-    values: FloatArray = field(repr=False)
-    unknown: FloatArray | None = field(default=None, repr=False)
+    query: IntArray
+    split: IntArray
+    k: IntArray
+    values: FloatArray
+    unknown: FloatArray | None = None
     fitted: tuple[str, ...] = ()
-    unanswered: BoolArray | None = field(default=None, repr=False)
+    unanswered: BoolArray | None = None
 
     def __getitem__(self, key: tuple[str, str]) -> Summary:
         metric, truncator = key
@@ -128,10 +116,10 @@ class Evaluation(Drawn):
         """The lines of the table, metric by metric."""
         # Not a cached_property: up to Python 3.11 that has a lock, and a child forked while a
         # thread holds it waits for ever.
-        known: tuple[Summary, ...] | None = self.__dict__.get("_summary")
-        if known is None:
-            known = tuple(line for i in range(len(self.metrics)) for line in self._summaries(i))
-            self.__dict__["_summary"] = known
+        if "_summary" not in self.__dict__:
+            lines = (line for i in range(len(self.metrics)) for line in self._summaries(i))
+            self.__dict__["_summary"] = tuple(lines)
+        known: tuple[Summary, ...] = self.__dict__["_summary"]
         return known
 
     @property
@@ -143,16 +131,10 @@ class Evaluation(Drawn):
     def verdict(self, metric: str | None = None, labels: Mapping[str, str] | None = None) -> str:
         """Return which truncator is best, or that the queries are too few to tell.
 
-        A truncator is called better than the baseline (without one, than "default", if that is
-        among them) only if the paired test says so, and for lists judged in part only if the
-        intervals do not overlap. Of several that cannot be told apart, the first is preferred.
-
-        Parameters
-        ----------
-        metric
-            One of the metrics; by default the first.
-        labels
-            Other words for the names of truncators.
+        A truncator is called better than the baseline (without one, than "default") only if the
+        paired test says so, and for lists judged in part only if the intervals do not overlap. Of
+        several that cannot be told apart, the first is preferred. The ``metric`` is by default the
+        first; ``labels`` are other words for the names of truncators.
         """
         i, _ = self._at(self.metrics[0] if metric is None else metric, self.truncators[0])
         return _verdict(self, self.metrics[i], _LABELS | dict(labels or {}))
@@ -370,13 +352,10 @@ def without_answer(nothing: Mapping[str, BoolArray], queries: int) -> str:
 
 
 class _Words:
-    """The words for the lines of one table."""
-
     def __init__(self, evaluation: Evaluation, metric: str, labels: Mapping[str, str]) -> None:
         self.evaluation, self.metric, self.labels = evaluation, metric, labels
-        self.unit = "F1" if metric == "f1" else metric
         kind = "mean" if evaluation.unknown is None else "estimated mean"
-        self.mean = f"{kind} {self.unit}"
+        self.mean = f"{kind} {'F1' if metric == 'f1' else metric}"
         n = len(evaluation.query_ids)
         self.few = f"{n:,} quer{'y is' if n == 1 else 'ies are'} too few to tell"
 

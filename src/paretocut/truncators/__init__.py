@@ -1,9 +1,7 @@
 """Every way to choose how many results to keep, under one contract.
 
 Each class learns with ``fit(lists)`` (where it learns anything), decides with ``cut(scores)`` and
-``cut_batch(lists)``, and is saved with ``save(path)``; `paretocut.load` reads it back. `make`
-builds one by its short name, and `names` lists those; `from_text` takes the words of the command
-line.
+``cut_batch(lists)``, and is saved with ``save(path)``; `paretocut.load` reads it back.
 """
 
 from __future__ import annotations
@@ -141,8 +139,7 @@ def from_text(text: str, metric: str = "f1") -> Truncator:
     Parameters
     ----------
     text
-        Short name and, after a colon, parameters: ``surprise:refit=all,min_window=10``. Values are
-        read as JSON if possible, and otherwise as text.
+        Short name and, after a colon, parameters, as JSON or text: ``surprise:refit=all``.
     metric
         The metric to train for, if it learns.
 

@@ -135,13 +135,10 @@ def _model(who: str, name: str, given: Any, spelt: Callable[[str], str]) -> Trun
         kinds, wanted = (Background,), "a background"
     if name == "truncator":
         wanted += ", the words for a method"
-        if isinstance(given, str) and given.partition(":")[0] in names():
-            return from_text(given)
-        if (
-            isinstance(given, str)
-            and given.replace("_", "").isalpha()
-            and not os.path.exists(given)
-        ):
+        word = given if isinstance(given, str) else ""
+        if word.partition(":")[0] in names():
+            return from_text(word)
+        if word.replace("_", "").isalpha() and not os.path.exists(word):
             raise InvalidParameterError(
                 f"{spelt(name)} must be one of the methods {', '.join(names())} or the path of a "
                 f"saved model, got {given!r}",
@@ -174,9 +171,9 @@ def cut(
 ) -> Cut:
     """Return how many results of one list to keep, and why.
 
-    By default the scores alone decide, through an untrained `paretocut.truncators.Consensus`.
-    ``expect`` improves on that. A rule keeps the results that are unlikely to be chance. A
-    truncator decides as it has learned to.
+    By default the scores alone decide, through an untrained `paretocut.truncators.Consensus`. At
+    most one of ``truncator``, ``expect`` and the rules (``alpha``, ``evalue``, ``fdr``,
+    ``min_surprise``) may be given; the options after the rules only apply with a rule.
 
     Parameters
     ----------
@@ -187,10 +184,8 @@ def cut(
         False if the scores are distances. By default as the truncator was fitted, otherwise True.
     truncator
         Any truncator, the words for a method ("fixed_k:k=20"; see `paretocut.truncators`), or the
-        path of a saved one. At most one of ``truncator``, ``expect`` and the rules (``alpha``,
-        ``evalue``, ``fdr``, ``min_surprise``) may be given; the options after the rules only apply
-        with a rule. A `Background`, or the path of one, is no truncator but a gate: it may come
-        with any of the others, and keeps nothing where there is no answer.
+        path of a saved one. A `Background`, or the path of one, is a gate: it may come with any
+        other option, and keeps nothing where there is no answer.
     {options}
 
     Examples
@@ -222,9 +217,7 @@ def cut_batch(
     ----------
     lists
         `RankedLists`, which know their direction, or bare scores in any layout that they take.
-    higher_is_better
-        For bare scores, as in `cut`.
-    truncator
+    higher_is_better, truncator
         As in `cut`, like all options below.
     {options}
 

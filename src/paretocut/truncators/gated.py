@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -73,6 +73,7 @@ class Gated(Wrapper):
         "background": Instance(Background),
         "alpha": Either(Real(above=0, below=1)),
     }
+    state: Mapping[str, Kind] = {"base_": Fitted()}
 
     def __init__(
         self, base: Truncator, background: Background, *, alpha: float | None = 0.05
@@ -116,6 +117,10 @@ class Gated(Wrapper):
         return self.base.learns
 
     @property
+    def needs_full_judgements(self) -> bool:
+        return self.base.needs_full_judgements
+
+    @property
     def needs_fit(self) -> bool:
         return self.inner.needs_fit
 
@@ -125,12 +130,6 @@ class Gated(Wrapper):
 
     def require_fitted(self) -> None:
         self.inner.require_fitted()
-
-    @property
-    def needs_full_judgements(self) -> bool:
-        return self.base.needs_full_judgements
-
-    state: Mapping[str, Kind] = {"base_": Fitted()}
 
     def learn(self, lists: RankedLists) -> None:
         self.base_ = self.base.clone().fit(lists)
@@ -174,30 +173,23 @@ class Gated(Wrapper):
         >>> checked.left_empty.count, checked.refused.count, round(checked.balanced, 2)
         (1, 1, 0.64)
         """
-        tops, passed = {}, {}
+        tops, rates = [], []
         for name, given in (("good", good), ("off_topic", off_topic)):
             lists = self._asked(given, name)
-            merit = lists.merit
-            tops[name] = np.where(merit.filled, merit.ends()[0], -np.inf)
-            passed[name] = self.background.answers(lists, self.alpha)
-        if not tops["good"].size + tops["off_topic"].size:
+            tops.append(np.where(lists.merit.filled, lists.merit.ends()[0], -np.inf))
+            refused = ~self.background.answers(lists, self.alpha)
+            rates.append(Rate(int(refused.sum()), refused.size))
+        if not any(rate.total for rate in rates):
             raise InvalidParameterError(
                 f"{type(self).__name__}.evaluate: good or off_topic must hold a question, got none"
             )
-        balanced = _balanced(tops["good"], tops["off_topic"])
+        balanced = _balanced(*tops)
         alpha = None
         if balanced is not None and self.background.context is None:
             balanced = balanced if self.background.higher_is_better else -balanced
             pvalue = float(self.background.pvalue([balanced])[0])
             alpha = pvalue if 0 < pvalue < 1 else None
-        empty, refused = (Rate(int((~some).sum()), some.size) for some in passed.values())
-        return GateCheck(
-            left_empty=empty,
-            refused=refused,
-            threshold=self.threshold(),
-            balanced=balanced,
-            alpha=alpha,
-        )
+        return GateCheck(rates[0], rates[1], self.threshold(), balanced, alpha)
 
     def _asked(self, given: Any, name: str) -> RankedLists:
         """Return the answers to some questions, on the scale of the gate."""
@@ -271,11 +263,9 @@ class GateCheck:
     alpha: float | None
 
     def __str__(self) -> str:
-        lines = []
-        if self.left_empty.total:
-            lines.append(f"Good questions left empty: {self.left_empty}.")
-        if self.refused.total:
-            lines.append(f"Off-topic questions refused: {self.refused}.")
+        told = {"Good questions left empty": self.left_empty}
+        told["Off-topic questions refused"] = self.refused
+        lines = [f"{what}: {rate}." for what, rate in told.items() if rate.total]
         lines.append(f"The threshold is {self.threshold:.3g}.")
         if self.balanced is not None:
             level = "" if self.alpha is None else f", as alpha={self.alpha:.2g} does"
@@ -284,18 +274,18 @@ class GateCheck:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data, intervals included."""
-        rates = {"left_empty": self.left_empty, "refused": self.refused}
-        return {
-            name: {"count": rate.count, "total": rate.total, "interval": list(rate.interval)}
-            for name, rate in rates.items()
-        } | {"threshold": self.threshold, "balanced": self.balanced, "alpha": self.alpha}
+        plain = asdict(self)
+        for name in ("left_empty", "refused"):
+            plain[name] |= {"interval": list(getattr(self, name).interval)}
+        return plain
 
 
 def _balanced(good: FloatArray, other: FloatArray) -> float | None:
     """Return the score with the smallest mean of both error rates, between the nearest two."""
     if not good.size or not other.size:
         return None
-    tops = np.unique(np.concatenate([good, other])[np.isfinite(np.concatenate([good, other]))])
+    tops = np.unique(np.concatenate([good, other]))
+    tops = tops[np.isfinite(tops)]
     if tops.size < 2:
         return None
     lost = np.searchsorted(np.sort(good), tops) / good.size
@@ -347,12 +337,10 @@ class Calibrated(Gated):
     nonsense_, unjudged_
         Best scores of the nonsense and of the unjudged queries, higher is better; None for none.
     shapes_
-        Best score, gap and upper half of the lists that `drift` compares later lists with.
-    scale_
-        The scale of lexical scores (`paretocut.background.QueryScale`), or None. With it every
-        decision needs the query.
-    origin_
-        What the gate was made for (`paretocut.background.Origin`).
+        What `drift` compares later lists with: a row of `shapes` for each unjudged query.
+    scale_, origin_
+        The scale of lexical scores, with which every decision needs the query, and what the gate
+        was made for (`QueryScale` and `Origin` of `paretocut.background`).
     """
 
     nonsense_: FloatArray | None
@@ -386,9 +374,6 @@ class Calibrated(Gated):
         self, lists: RankedLists | RaggedLike, *, queries: Sequence[str] | None = None
     ) -> Drift:
         """Return whether lists of real queries still look as they did at calibration.
-
-        Three two-sample tests (Kolmogorov and Smirnov) compare best scores and shapes, corrected
-        for their number. Calibration must have been given queries.
 
         Parameters
         ----------
