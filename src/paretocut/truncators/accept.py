@@ -65,10 +65,6 @@ class Accept(Truncator):
         One row per distinct judged query: top score, margin, log-odds learned from other queries,
         and whether the first result is right.
 
-    References
-    ----------
-    A. N. Angelopoulos et al., "Learn then Test", 2021 (arXiv 2110.01052).
-
     Examples
     --------
     >>> rng = np.random.default_rng(0)
@@ -213,9 +209,9 @@ class Accept(Truncator):
 
     def decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
         if self.background is not None:
-            answers = self.background.answers(lists, self.max_error)
             chance = self.background.pvalue(lists)
-            return answers.astype(np.int64), Clause(partial(self._chance, chance))
+            accepted = np.asarray(chance <= self.max_error)
+            return accepted.astype(np.int64), Clause(partial(self._chance, chance))
         signals, filled = signals_of(lists), lists.scores.filled
         tops, log_odds = signals[:, 0], self._log_odds(signals)
         strange = far_outside(tops, self.seen_) & filled

@@ -70,10 +70,6 @@ class Conformal(Wrapper):
     the loss falls with every result kept, as fnr does, the expected loss on a list like those is at
     most ``level``, on average. For other losses the guarantee holds as ``n`` grows.
 
-    References
-    ----------
-    A. Angelopoulos et al., "Conformal Risk Control", ICLR 2024.
-
     Examples
     --------
     >>> from paretocut.truncators import ScoreThreshold

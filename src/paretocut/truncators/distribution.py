@@ -38,12 +38,6 @@ class ScoreDistribution(Truncator):
         Fit a normal that is cut off at the lowest score of the list, and include the relevant
         results below that score in the expected recall.
 
-    References
-    ----------
-    R. Manmatha, T. Rath and F. Feng, "Modeling Score Distributions for Combining the Outputs of
-    Search Engines", SIGIR 2001; A. Arampatzis, J. Kamps and S. Robertson, "Where to Stop Reading
-    a Ranked List? Threshold Optimization using Truncated Score Distributions", SIGIR 2009.
-
     Examples
     --------
     >>> import numpy as np

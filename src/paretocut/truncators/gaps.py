@@ -58,11 +58,6 @@ class LargestGap(ShapeRule):
     extra
         Results to keep beyond the gap.
 
-    References
-    ----------
-    "Adaptive-k" in C. Taguchi et al., "Efficient Context Selection for Long-Context QA: No
-    Tuning, No Iteration, Just Adaptive-k", EMNLP 2025 (arXiv 2506.08479).
-
     Examples
     --------
     >>> LargestGap().predict([[0.9, 0.8, 0.3, 0.2]])
@@ -138,11 +133,6 @@ class Knee(ShapeRule):
     ----------
     sensitivity
         Kneedle's S: how far the curve must flatten before the knee is declared.
-
-    References
-    ----------
-    V. Satopaa et al., "Finding a 'Kneedle' in a Haystack: Detecting Knee Points in System
-    Behavior", ICDCS Workshops 2011; the implementation is the kneed library's.
 
     Examples
     --------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -26,6 +26,7 @@ from paretocut.schema.kinds import Array, Either, Instance, Kind, Real, checked
 from paretocut.schema.parameters import shown
 from paretocut.truncators.base import TRUNCATOR, Fitted, Truncator, Wrapper
 from paretocut.truncators.consensus.unjudged import Estimated, shipped_number
+from paretocut.truncators.evidence import Clause
 
 _BEST = Either(Array(("",)))
 SEEN = {"dense": (0.01, 0.05, 0.18), "lexical": (0.05, 0.14, 0.46)}
@@ -78,11 +79,6 @@ class Gated(Wrapper):
     def __init__(
         self, base: Truncator, background: Background, *, alpha: float | None = 0.05
     ) -> None:
-        if isinstance(base, Background):
-            raise InvalidParameterError(
-                f"{type(self).__name__}: base comes first, then the background: "
-                f"Gated(base, background); got {shown(base):.60} as base"
-            )
         self.base = base
         self.background = background
         self.alpha = alpha
@@ -135,10 +131,30 @@ class Gated(Wrapper):
         self.base_ = self.base.clone().fit(lists)
 
     def decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
-        within, inner_evidence = self.inner.decision(lists)
-        answers = self.background.answers(lists, self.alpha)
-        evidence = _Gate(self.background, self.alpha, lists, answers, inner_evidence)
-        return np.where(answers, within, 0), evidence
+        within, inner = self.inner.decision(lists)
+        if self.alpha is None:
+            chance, answers = None, self.background.answers(lists, None)
+        else:
+            chance = self.background.pvalue(lists)
+            answers = np.asarray(chance <= self.alpha)
+        because = partial(self._because, lists, answers, chance, inner)
+        return np.where(answers, within, 0), Clause(because, inner.tails)
+
+    def _because(
+        self,
+        lists: RankedLists,
+        answers: BoolArray,
+        chance: FloatArray | None,
+        inner: Evidence,
+        i: int,
+        k: int,
+    ) -> str:
+        if answers[i]:
+            return inner.because(i, k)
+        if chance is None:
+            share = percent(self.background.posterior(lists[i : i + 1])[0])
+            return f"a query with such a best score has no answer with probability {share}"
+        return f"{percent(chance[i])} of queries without an answer reach a best score as high"
 
     def notices(self, lists: RankedLists, tails: Callable[[], Tails]) -> Sequence[tuple[str, ...]]:
         """Return the names of warnings, also of strange scores; see `Truncator.notices`."""
@@ -163,15 +179,6 @@ class Gated(Wrapper):
             Questions that the index answers, and others, 50 or more of each: the text of each and
             the answer of your search, as `paretocut.keep` takes it, or its scores. Lists of scores
             without texts will do, unless the scores are lexical.
-
-        Examples
-        --------
-        >>> unanswered = np.random.default_rng(0).normal(0.3, 0.1, (300, 1000)).max(axis=1)
-        >>> from paretocut.truncators import Consensus
-        >>> gate = Gated(Consensus(), Background.fit(unanswered))
-        >>> checked = gate.evaluate({"who?": [0.8, 0.3], "when?": [0.68, 0.4]}, [[0.6, 0.5]])
-        >>> checked.left_empty.count, checked.refused.count, round(checked.balanced, 2)
-        (1, 1, 0.64)
         """
         tops, rates = [], []
         for name, given in (("good", good), ("off_topic", off_topic)):
@@ -292,34 +299,6 @@ def _balanced(good: FloatArray, other: FloatArray) -> float | None:
     passed = 1 - np.searchsorted(np.sort(other), tops) / other.size
     at = int(np.argmin((lost + passed)[1:])) + 1
     return float(0.5 * (tops[at - 1] + tops[at]))
-
-
-@dataclass(frozen=True)
-class _Gate:
-    """Which lists passed the gate, and what the base looked at."""
-
-    background: Background
-    alpha: float | None
-    lists: RankedLists
-    answers: BoolArray
-    inner: Evidence
-
-    @property
-    def tails(self) -> Tails | None:
-        return self.inner.tails
-
-    @cached_property
-    def chance(self) -> FloatArray:
-        return self.background.pvalue(self.lists)
-
-    def because(self, i: int, k: int) -> str:
-        if self.answers[i]:
-            return self.inner.because(i, k)
-        if self.alpha is None:
-            share = percent(self.background.posterior(self.lists[i : i + 1])[0])
-            return f"a query with such a best score has no answer with probability {share}"
-        share = percent(self.chance[i])
-        return f"{share} of queries without an answer reach a best score as high"
 
 
 class Calibrated(Gated):
