@@ -15,7 +15,7 @@ from support import ROOT
 
 import paretocut as pc
 from paretocut import metrics, truncators
-from paretocut.errors import InvalidParameterError, InvalidScoresError
+from paretocut.errors import InvalidParameterError, InvalidScoresError, NotFittedError
 from paretocut.lists import RankedLists
 from paretocut.truncators import Truncator
 from paretocut.truncators.checking import CHECKS, Check, made_lists
@@ -86,6 +86,13 @@ def test_a_calibrated_truncator_keeps_the_contract() -> None:
             "clones_have_learned_nothing",
         ):
             check(given)
+
+
+def test_a_decision_waits_for_fit_where_it_must(name: str, test: RankedLists) -> None:
+    fresh = make(name)
+    if fresh.needs_fit:
+        with pytest.raises(NotFittedError, match="must be fitted with fit"):
+            fresh.predict(test)
 
 
 def test_bounds_hold(name: str, train: RankedLists, test: RankedLists) -> None:

@@ -211,36 +211,29 @@ def measured(
     metrics: Sequence[Metric],
     division: Division,
     *,
-    ceiling: tuple[str, ...],
-    baseline: str | None,
-    confidence: float,
-    resamples: int,
     seed: int,
     guess: Guess | None = None,
     elsewhere: IntArray | None = None,
-    fitted: tuple[str, ...] = (),
+    **known: Any,
 ) -> Evaluation:
     """Return the values of these cuts: one number for each test list, or one row per metric.
 
     In lists judged in part, ``elsewhere`` relevant documents were not retrieved (by default none),
-    and the guess is learned from all lists unless it is given.
+    and the guess is learned from all lists unless it is given. ``known`` are other fields of the
+    result.
     """
     query, protocol = division.query, division.words
     rows = [np.broadcast_to(own, (len(metrics), query.size)) for own in cuts.values()]
     k = np.stack(rows, axis=1)
     values, unknown = _values_of(lists, metrics, query, k, seed, guess, elsewhere)
     if unknown is not None:
-        known = lists.judged.values
-        protocol += f", estimated from {np.count_nonzero(known)} judged of {known.size} results"
+        judged = lists.judged.values
+        protocol += f", estimated from {np.count_nonzero(judged)} judged of {judged.size} results"
     tested, position = np.unique(query, return_inverse=True)
     return Evaluation(
         truncators=tuple(cuts),
         metrics=tuple(metric.name for metric in metrics),
-        ceiling=ceiling,
         protocol=protocol,
-        baseline=baseline,
-        confidence=confidence,
-        resamples=resamples,
         seed=seed,
         query_ids=tuple(lists.query_ids[tested].tolist()),
         query=position.astype(np.int64),
@@ -248,8 +241,8 @@ def measured(
         k=k,
         values=values,
         unknown=unknown,
-        fitted=fitted,
         unanswered=lists.num_relevant[tested] == 0 if lists.fully_judged else None,
+        **known,
     )
 
 
@@ -264,8 +257,7 @@ def _values_of(
 ) -> tuple[FloatArray, FloatArray | None]:
     """Return the metric of each cut, and the standard errors of the means due to unjudged results.
 
-    ``query`` is the position of the list of each cut; ``k`` has the cuts by metric, truncator and
-    place in ``query``.
+    ``k`` has the cuts by metric, truncator and place in ``query``, the position of their lists.
     """
     if lists.fully_judged:
         return _at_cuts(lists, metrics, query, k), None
@@ -459,12 +451,10 @@ def _check_lists(lists: RankedLists, truncators: dict[str, Truncator], argument:
         raise InvalidScoresError(
             f"{argument} must hold at least one judged result, got {lists!r}", who="evaluate"
         )
-    if lists.query_embeddings is not None:
-        return
-    for name, truncator in truncators.items():
-        if truncator.needs_embeddings:
-            raise InvalidScoresError(
-                f"{argument} must have query_embeddings for truncator {name!r}, which "
-                "looks at neighbouring queries, got none",
-                who="evaluate",
-            )
+    name = next((name for name, one in truncators.items() if one.needs_embeddings), None)
+    if name is not None and lists.query_embeddings is None:
+        raise InvalidScoresError(
+            f"{argument} must have query_embeddings for truncator {name!r}, which looks at "
+            "neighbouring queries, got none",
+            who="evaluate",
+        )

@@ -247,16 +247,13 @@ class Accept(Truncator):
         usual = super().notices(lists, tails)
         if self.background is not None:
             return usual
-        found = {
-            "accepts_nothing": np.full(len(lists), np.isposinf(self.threshold_)),
-            "unseen_scores": far_outside(signals_of(lists)[:, 0], self.seen_) & lists.scores.filled,
-        }
-        own = named(found, len(lists))
+        strange = far_outside(signals_of(lists)[:, 0], self.seen_) & lists.scores.filled
+        nothing = np.full(len(lists), np.isposinf(self.threshold_))
+        own = named({"accepts_nothing": nothing, "unseen_scores": strange}, len(lists))
         return [one + other for one, other in zip(usual, own, strict=True)]
 
     def _log_odds(self, signals: FloatArray) -> FloatArray:
-        table = features(signals, self.scale_)
-        return np.asarray(self.coef_[0] + table @ self.coef_[1:])
+        return np.asarray(self.coef_[0] + features(signals, self.scale_) @ self.coef_[1:])
 
     def _range(self) -> str:
         """Return the range of the best scores at fit, as the search gives them."""
@@ -275,12 +272,10 @@ class Accept(Truncator):
                 f"{percent(self.confidence, exact=True)} confidence."
             )
         if not teaches(right):
-            what = "right" if right.all() else "wrong"
-            few = f"at least {_FEWEST} are needed"
-            return (
-                f"Cannot say from {right.size} judged queries what may be accepted: "
-                f"{few if right.size < _FEWEST else f'all their first results are {what}'}."
-            )
+            why = f"all their first results are {'right' if right.all() else 'wrong'}"
+            if right.size < _FEWEST:
+                why = f"at least {_FEWEST} are needed"
+            return f"Cannot say from {right.size} judged queries what may be accepted: {why}."
         text = f"At {budget} nothing can be accepted from {right.size} judged queries; "
         table = features(self.judged_[:, :2], self.scale_)
         for larger in (budget for budget in _LADDER if budget > self.max_error):

@@ -15,14 +15,13 @@ from typing import Any
 import numpy as np
 
 from paretocut.decisions.warnings import WARNINGS
-from paretocut.errors import InvalidParameterError, InvalidScoresError, NotFittedError
+from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists import RankedLists
 from paretocut.schema.files import load_model
 from paretocut.truncators.base import Truncator
 
 Check = Callable[[Truncator], None]
 CHECKS: list[Check] = []
-"""One promise each; `check_truncator` tests them all."""
 
 
 def check_truncator(truncator: Truncator | type[Truncator]) -> None:
@@ -100,7 +99,6 @@ def _fitted(truncator: Truncator, lists: RankedLists | None = None) -> Truncator
 
 
 def _lists(scores: list[list[float]], grade: int) -> RankedLists:
-    """Return lists whose results are all relevant, or all irrelevant."""
     relevance, places = [[grade] * len(part) for part in scores], np.zeros((len(scores), 4))
     return RankedLists(scores, relevance, query_embeddings=places)
 
@@ -216,18 +214,10 @@ def degenerate_lists_are_cut(truncator: Truncator) -> None:
 
 
 @_promise
-def a_decision_waits_for_fit_where_it_must(truncator: Truncator) -> None:
-    fresh, test = truncator.clone(), made_lists(2)
-    if not fresh.needs_fit:
-        fresh.predict(test)
-        return
-    told = "needs_fit is True, so predict before fit must be refused"
-    _expect_refused(told, lambda: fresh.predict(test), NotFittedError)
-
-
-@_promise
 def learning_needs_judgements(truncator: Truncator) -> None:
     bare, train = made_lists(1, judged=False), made_lists(1)
+    if not truncator.needs_fit:
+        truncator.clone().predict(train)
     if not truncator.learns:
         truncator.clone().fit(bare)
         return
@@ -264,14 +254,12 @@ def lists_are_left_alone(truncator: Truncator) -> None:
 
 @_promise
 def clones_have_learned_nothing(truncator: Truncator) -> None:
-    fitted, test = _fitted(truncator), made_lists(2)
+    fitted = _fitted(truncator)
     fresh = fitted.clone()
     same = type(fresh) is type(fitted) and repr(fresh) == repr(fitted)
     _expect(same, f"clone must return {fitted!r}, got {fresh!r}")
     extra = sorted(set(vars(fresh)) - set(fitted.get_params(deep=False)))
     _expect(not extra, f"a clone must have learned nothing, got {extra}")
-    cuts, others = fitted.predict(test), fresh.fit(made_lists(1)).predict(test)
-    _expect((cuts == others).all(), f"a clone must learn the same: {cuts}, {others}")
 
 
 @_promise

@@ -199,7 +199,6 @@ class Gated(Wrapper):
         return GateCheck(rates[0], rates[1], self.threshold(), balanced, alpha)
 
     def _asked(self, given: Any, name: str) -> RankedLists:
-        """Return the answers to some questions, on the scale of the gate."""
         who, queries = f"{type(self).__name__}.evaluate: {name}", None
         if isinstance(given, Mapping):
             queries = list(given)

@@ -18,13 +18,7 @@ from paretocut.tail import SurpriseFits, fit_lists
 from paretocut.tail.rules import RuleEvidence, rule_counts
 from paretocut.truncators.base import METRIC, Truncator
 from paretocut.truncators.evidence import AgainstLimit
-from paretocut.truncators.search import (
-    LOCAL,
-    best_threshold,
-    count_kept,
-    embeddings_of,
-    nearest,
-)
+from paretocut.truncators.search import LOCAL, best_threshold, count_kept, embeddings_of, nearest
 
 _UNTRAINED = 0.05  # the paper's alpha, until a threshold is learned
 
@@ -36,13 +30,9 @@ class Surprise(Truncator):
     ----------
     metric
         Metric that a learned threshold maximises: a name, a `Metric` or a function.
-    alpha, evalue, fdr, min_surprise
-        A rule, at most one of them. With a rule there is nothing to fit. Without one,
-        ``alpha=0.05`` applies until ``fit`` has learned a threshold. See
-        `paretocut.tail.SurpriseFit.cut`.
-    if_unsure
-        For a list of fewer than 50 results, or of equal scores, of which a rule would keep nothing:
-        ``"keep"`` all of it, or ``"drop"`` it.
+    alpha, evalue, fdr, min_surprise, if_unsure
+        A rule, at most one of them, as in `paretocut.cut`. With a rule there is nothing to fit.
+        Without one, ``alpha=0.05`` applies until ``fit`` has learned a threshold.
     neighbors
         None: one threshold from all training lists; a number: a threshold for each query from
         its nearest training queries, which needs ``query_embeddings``.
