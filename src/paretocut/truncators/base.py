@@ -48,12 +48,10 @@ Decided: TypeAlias = _Numbers | tuple[_Numbers, Evidence | str | Sequence[str]]
 class Truncator(Drawn, ABC):
     """Base of everything that chooses how many results of a list to keep.
 
-    It follows scikit-learn's conventions: the constructor only stores its arguments, `fit` learns
-    from judged lists and returns the truncator, and learned attributes end in an underscore. `cut`
-    decides on one list, `cut_batch` on many, and `predict` returns only the numbers.
-
-    A subclass writes `parameters` and `decide`. If there is something to learn, it also writes
-    `learn` and `state`. docs/researcher.md shows both; `check_truncator` tests it.
+    It follows scikit-learn's conventions: the constructor only stores its arguments, and learned
+    attributes end in an underscore. A subclass writes `parameters` and `decide`, and if there is
+    something to learn, `learn` and `state`. docs/researcher.md shows both; `check_truncator` tests
+    it.
     """
 
     parameters: ClassVar[Mapping[str, Kind]] = {}
@@ -341,7 +339,7 @@ class Truncator(Drawn, ABC):
         for name, value in params.items():
             params[name] = value.clone() if isinstance(value, Truncator) else value
         cloned = type(self)(**params)
-        cloned.__dict__ |= {name: vars(self)[name] for name in self._kept}
+        cloned.__dict__ |= {name: vars(self)[name] for name in self._kept if name in vars(self)}
         return cloned
 
     def save(self, path: str | os.PathLike[str]) -> None:

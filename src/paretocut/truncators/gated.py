@@ -255,11 +255,9 @@ class GateCheck:
         Good questions and off-topic questions that get nothing (`Rate`).
     threshold
         The best score from which results are returned.
-    balanced
-        The threshold with the smallest mean of both error rates on these questions; None unless
-        both kinds were given.
-    alpha
-        The level that puts the threshold there: ``gate.set_params(alpha=...)``.
+    balanced, alpha
+        The threshold with the smallest mean of both error rates on these questions, None unless
+        both kinds were given; and the level that puts it there: ``gate.set_params(alpha=...)``.
     """
 
     left_empty: Rate
@@ -321,31 +319,17 @@ class Calibrated(Gated):
         was made for (`QueryScale` and `Origin` of `paretocut.background`).
     """
 
-    nonsense_: FloatArray | None
-    unjudged_: FloatArray | None
-    shapes_: FloatArray | None
-    scale_: QueryScale | None
-    origin_: Origin | None
+    nonsense_: FloatArray | None = None
+    unjudged_: FloatArray | None = None
+    shapes_: FloatArray | None = None
+    scale_: QueryScale | None = None
+    origin_: Origin | None = None
 
     _kept: ClassVar = tuple(_RECORD)
 
-    def __init__(
-        self, base: Truncator, background: Background, *, alpha: float | None = 0.05
-    ) -> None:
-        super().__init__(base, background, alpha=alpha)
-        self.record()
-
-    def record(
-        self,
-        nonsense: FloatArray | None = None,
-        unjudged: FloatArray | None = None,
-        shapes: FloatArray | None = None,
-        scale: QueryScale | None = None,
-        origin: Origin | None = None,
-    ) -> Self:
-        """Return the truncator itself, with what calibration measured; see `Calibrated`."""
-        self.nonsense_, self.unjudged_, self.shapes_ = nonsense, unjudged, shapes
-        self.scale_, self.origin_ = scale, origin
+    def record(self, **measured: Any) -> Self:
+        """Return the truncator itself, with the attributes that were ``measured`` (`origin=` ...)."""
+        self.__dict__ |= {f"{name}_": value for name, value in measured.items()}
         return self
 
     def drift(
@@ -427,7 +411,7 @@ class Calibrated(Gated):
         own = {name: value for name, value in learned.items() if name not in _RECORD}
         made = super().from_dict({**content, "learned": own})
         record = {name: decode(value) for name, value in learned.items() if name in _RECORD}
-        made.__dict__ |= checked(_RECORD, record)
+        made.__dict__ |= checked({name: _RECORD[name] for name in record}, record)
         return made
 
     def _spread(self, tops: FloatArray) -> FloatArray:
@@ -436,7 +420,6 @@ class Calibrated(Gated):
         return np.asarray(sign * np.quantile(tops, [0.05, 0.5, 0.95]))
 
     def _background_in_words(self, origin: Origin) -> list[str]:
-        """Return what others saw, what the gate was made for, and doubts."""
         kind = "dense" if self.scale_ is None else "lexical"
         low, middle, high = map(percent, SEEN[kind])
         lines = [

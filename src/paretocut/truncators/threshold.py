@@ -64,11 +64,9 @@ class ScoreThreshold(Truncator):
     ----------
     normalize
         "raw", "max" (divide by the size of the best score), "minmax" (0 for the worst, 1 for
-        the best of the list) or "z" (mean 0, standard deviation 1). In a constant list "minmax" is
-        1 and "z" is 0 for every result.
+        the best of the list, or for all of a constant list) or "z" (mean 0, standard deviation 1).
     threshold
-        A given threshold needs no fit; None learns the best of all possible ones. For raw distances
-        it is the largest distance kept.
+        A given one needs no fit; None learns the best. For raw distances it is the largest kept.
     metric
         Metric to maximise: a name, a `Metric` or a function; see `paretocut.metrics.get`.
 
@@ -145,10 +143,8 @@ class Isotonic(Truncator):
 
     Attributes
     ----------
-    threshold_
-        Threshold on the calibrated relevance (global setting).
-    scores_, relevance_
-        Knots of the calibration, straight lines between them (global setting).
+    threshold_, scores_, relevance_
+        Threshold on the calibrated relevance, and knots of the calibration (global setting).
     values_, relevant_, curves_, embeddings_
         Training lists of the local setting.
 
