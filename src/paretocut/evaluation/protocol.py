@@ -29,9 +29,7 @@ from paretocut.schema.parameters import check_int, check_positive_int, check_pro
 from paretocut.truncators import Consensus, Oracle, Truncator
 
 Rule: TypeAlias = Callable[[RankedLists], Any]
-"""A function that returns how many results of each list to keep."""
 TruncatorsLike: TypeAlias = Mapping[str, Truncator | str | Rule] | Sequence[Truncator | str | Rule]
-"""Truncators by name, or a sequence of truncators, short names of the registry and functions."""
 
 _DRAWS = 64
 
@@ -120,9 +118,7 @@ def evaluate(
         allowed = f"one of {', '.join(chosen)}"
         if not whole:
             allowed = "None for lists judged in part, because estimates cannot be tested"
-        raise InvalidParameterError(
-            f"baseline must be {allowed}, got {shown(baseline)}", who="evaluate"
-        )
+        raise _refused(f"baseline must be {allowed}, got {shown(baseline)}")
     check_probability(confidence, who="evaluate", name="confidence")
     check_int(seed, who="evaluate", name="seed")
     for name, number in {"resamples": resamples, "splits": splits, "n_jobs": n_jobs}.items():
@@ -131,8 +127,7 @@ def evaluate(
     if test is None:
         division = divided(len(lists), splits=splits, train=train, folds=folds, seed=seed)
     else:
-        pair = np.arange(len(lists)), np.arange(len(test))
-        division = Division([pair], "given test lists")
+        division = Division([(np.arange(len(lists)), np.arange(len(test)))], "given test lists")
     pairs = division.pairs
     work = _Work(chosen, measures, lists, judged, pairs)
     tasks = [(split, name) for split in range(len(pairs)) for name in chosen]
@@ -356,10 +351,9 @@ def _run(
     try:
         pickle.dumps(work)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise InvalidParameterError(
+        raise _refused(
             "n_jobs must be 1 for truncators and metrics that cannot be sent to other "
-            f"processes (functions must be defined in a module), got {n_jobs}: {error}",
-            who="evaluate",
+            f"processes (functions must be defined in a module), got {n_jobs}: {error}"
         ) from error
     # Spawned, not forked: libraries with threads of their own, torch for one, may hang in a fork.
     context = multiprocessing.get_context("spawn")
@@ -386,6 +380,10 @@ def _shown(
         yield item
 
 
+def _refused(message: str) -> InvalidParameterError:
+    return InvalidParameterError(message, who="evaluate")
+
+
 def _named(truncators: TruncatorsLike, *, ceiling: bool) -> dict[str, Truncator]:
     if isinstance(truncators, Mapping):
         pairs = list(truncators.items())
@@ -393,30 +391,22 @@ def _named(truncators: TruncatorsLike, *, ceiling: bool) -> dict[str, Truncator]
         names = [getattr(item, "__name__", item) for item in truncators]
         pairs = [(str(name), item) for name, item in zip(names, truncators, strict=True)]
     else:
-        raise InvalidParameterError(
-            "truncators must be a mapping of names to truncators or a sequence of "
-            f"them, got {shown(truncators)}",
-            who="evaluate",
-        )
+        wanted = "a mapping of names to truncators or a sequence of them"
+        raise _refused(f"truncators must be {wanted}, got {shown(truncators)}")
     named: dict[str, Truncator] = {}
     for name, item in pairs:
         if name in named:
-            raise InvalidParameterError(
-                f"truncators must have different names, got {name!r} twice", who="evaluate"
-            )
+            raise _refused(f"truncators must have different names, got {name!r} twice")
         made: Any = _default if item == DEFAULT else item
         made = registry.make(made) if isinstance(made, str) else made
         if callable(made) and not isinstance(made, type):
             made = _Function(made)
         if not isinstance(made, Truncator):
-            raise InvalidParameterError(
-                "truncators must be truncators, functions of lists or one of "
-                f"{', '.join(registry.names())}, got {item!r}",
-                who="evaluate",
-            )
+            wanted = f"truncators, functions of lists or one of {', '.join(registry.names())}"
+            raise _refused(f"truncators must be {wanted}, got {item!r}")
         named[name] = made
     if not named:
-        raise InvalidParameterError("truncators must be at least one, got none", who="evaluate")
+        raise _refused("truncators must be at least one, got none")
     if ceiling and not any(isinstance(item, Oracle) for item in named.values()):
         named.setdefault("oracle", Oracle())
     return named
@@ -428,15 +418,11 @@ def _default(lists: RankedLists) -> IntArray:
 
 def _measures(metrics: Sequence[MetricLike]) -> tuple[Metric, ...]:
     if isinstance(metrics, (str, Metric)) or callable(metrics) or not np.iterable(metrics):
-        raise InvalidParameterError(
-            f"metrics must be a sequence of metrics, got {shown(metrics)}", who="evaluate"
-        )
+        raise _refused(f"metrics must be a sequence of metrics, got {shown(metrics)}")
     measures = tuple(metric_functions.get(metric) for metric in metrics)
     names = [measure.name for measure in measures]
     if not 0 < len(names) == len(set(names)):
-        raise InvalidParameterError(
-            f"metrics must be at least one and have different names, got {names}", who="evaluate"
-        )
+        raise _refused(f"metrics must be at least one and have different names, got {names}")
     return measures
 
 

@@ -200,10 +200,8 @@ class Evaluation(Drawn):
         return "\n\n".join(parts)
 
     def __repr__(self) -> str:
-        return (
-            f"Evaluation({len(self.truncators)} truncators, metrics {', '.join(self.metrics)}, "
-            f"{len(self.query_ids)} queries, {self.protocol})"
-        )
+        tried = f"{len(self.truncators)} truncators, metrics {', '.join(self.metrics)}"
+        return f"Evaluation({tried}, {len(self.query_ids)} queries, {self.protocol})"
 
     def table(
         self, metric: str, escape: Callable[[str], str], bold: tuple[str, str]
@@ -218,9 +216,8 @@ class Evaluation(Drawn):
         )
         header = ["truncator", "mean", "sd", "interval", "k", "empty"]
         if self.baseline is not None:
-            caption += (
-                f"; p against {self.baseline}: paired sign-flip test over queries, Holm-corrected"
-            )
+            test = "paired sign-flip test over queries, Holm-corrected"
+            caption += f"; p against {self.baseline}: {test}"
             header[4:4] = ["gain", "p"]
         lines = [line for line in self.summary if line.metric == metric]
         usable = [line.mean for line in lines if line.truncator in self.rivals]
@@ -237,9 +234,9 @@ class Evaluation(Drawn):
                 f"{100 * line.empty:.0f} %",
             ]
             if line.gain is not None:
-                pvalue = "" if line.pvalue is None else f"{line.pvalue:.3f}"
-                few = line.pvalue is not None and line.pvalue < 0.001
-                cells[4:4] = [f"{line.gain:+.3f}", "<0.001" if few else pvalue]
+                p = line.pvalue
+                shown = "" if p is None else "<0.001" if p < 0.001 else f"{p:.3f}"
+                cells[4:4] = [f"{line.gain:+.3f}", shown]
             cells = [escape(cell) for cell in cells]
             if not apart and line.mean == max(usable):
                 cells[:2] = [f"{bold[0]}{cell}{bold[1]}" for cell in cells[:2]]

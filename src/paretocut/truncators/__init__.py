@@ -17,9 +17,17 @@ from paretocut.truncators.checking import check_truncator
 from paretocut.truncators.conformal import Conformal
 from paretocut.truncators.consensus import Consensus
 from paretocut.truncators.distribution import ScoreDistribution
-from paretocut.truncators.fixed import FixedK, GlobalK, LocalK, Oracle
-from paretocut.truncators.gaps import Autocut, Knee, LargestGap, TopP
 from paretocut.truncators.gated import Calibrated, Gated
+from paretocut.truncators.simple import (
+    Autocut,
+    FixedK,
+    GlobalK,
+    Knee,
+    LargestGap,
+    LocalK,
+    Oracle,
+    TopP,
+)
 from paretocut.truncators.surprise import Surprise
 from paretocut.truncators.threshold import Isotonic, ScoreThreshold
 

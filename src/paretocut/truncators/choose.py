@@ -29,11 +29,8 @@ from paretocut.schema.files import load_model
 from paretocut.schema.kinds import Real
 from paretocut.truncators import Consensus, Gated, Surprise, Truncator, from_text, names
 
-GATE_ALPHA = Option(
-    Real(above=0, below=1),
-    0.05,
-    "share of the queries without an answer that still get results",
-)
+_SHARE = "share of the queries without an answer that still get results"
+GATE_ALPHA = Option(Real(above=0, below=1), 0.05, _SHARE)
 """The option of a gate, for callers that take a background on its own."""
 
 
@@ -60,41 +57,35 @@ class Chosen:
         ``truncator`` the words for a method ("fixed_k:k=20"). ``spelt`` turns the name of an option
         into the caller's word for it.
         """
+        given = tuple(options.items())
         if options.keys().isdisjoint(models):  # a file may have changed
             # 1 and True are equal, but only one of them is a number of results.
             kinds = tuple(map(type, options.values()))
             try:
-                return _remembered(who, tuple(options.items()), kinds, models, spelt)
+                chosen = _chosen(who, given, models, spelt, kinds)
             except TypeError:
                 pass  # something without a hash is no option of ours, as will be said
-        return _chosen(who, options, models, spelt)
+            else:
+                chosen.truncator.trusted = True  # nobody else has it
+                return chosen
+        return _chosen.__wrapped__(who, given, models, spelt)
 
     def cut(self, scores: ArrayLike | RankedList, **about: Any) -> Cut:
-        """Return the decision on one list; ``about`` are ``query`` and ``higher_is_better``."""
         return self.truncator.cut(scores, min_k=self.min_k, max_k=self.max_k, **about)
 
     def cut_batch(self, lists: RankedLists | RaggedLike, **about: Any) -> Cuts:
-        """Return the decisions; ``about`` are ``queries`` and ``higher_is_better``."""
         return self.truncator.cut_batch(lists, min_k=self.min_k, max_k=self.max_k, **about)
 
 
 @lru_cache(maxsize=64)
-def _remembered(
+def _chosen(
     who: str,
     options: tuple[tuple[str, Any], ...],
-    kinds: tuple[type, ...],
     models: tuple[str, ...],
     spelt: Callable[[str], str],
+    kinds: tuple[type, ...] = (),
 ) -> Chosen:
-    chosen = _chosen(who, dict(options), models, spelt)
-    chosen.truncator.trusted = True  # nobody else has it
-    return chosen
-
-
-def _chosen(
-    who: str, options: Mapping[str, Any], models: tuple[str, ...], spelt: Callable[[str], str]
-) -> Chosen:
-    given = {name: value for name, value in options.items() if value is not None}
+    given = {name: value for name, value in options if value is not None}
     found = {name: _model(who, name, given.pop(name), spelt) for name in models if name in given}
     gates = {name: model for name, model in found.items() if isinstance(model, Background)}
     deciders = {name: model for name, model in found.items() if isinstance(model, Truncator)}
