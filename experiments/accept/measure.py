@@ -19,7 +19,7 @@ from experiments.command import say
 from experiments.data import data_dir, json_rows
 from paretocut.relevance.logistic import sigmoid
 from paretocut.truncators import Accept
-from paretocut.truncators.accept import learned, lowest_threshold
+from paretocut.truncators.promises import learned, lowest_threshold
 
 __all__ = ["BUDGETS", "RUNS", "measure"]
 

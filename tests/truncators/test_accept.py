@@ -15,7 +15,7 @@ from paretocut.cli import main
 from paretocut.errors import DataFormatError, InvalidParameterError, InvalidScoresError
 from paretocut.lists import RankedLists
 from paretocut.truncators import Accept
-from paretocut.truncators.accept import lowest_threshold
+from paretocut.truncators.promises import lowest_threshold
 
 
 def draw(rng: np.random.Generator, count: int, *, wrong: float = 0.3) -> RankedLists:

@@ -18,7 +18,7 @@ from paretocut.truncators import (
     Surprise,
 )
 from paretocut.truncators.base import Truncator
-from paretocut.truncators.conformal import _fdr, _fnr
+from paretocut.truncators.promises import _fdr, _fnr
 
 DEPTH = 25
 

@@ -77,7 +77,7 @@ def evaluate(
     lists
         Judged lists. The values of lists judged in part are estimates: the relevance of unjudged
         results is drawn from a model, which widens the intervals. There is then no ceiling and no
-        test against a baseline, and truncators that need full judgements refuse such lists.
+        baseline, and truncators that need full judgements refuse such lists.
     metrics
         Names, metrics or functions; see `paretocut.metrics.get`.
     splits, train
@@ -147,10 +147,7 @@ def evaluate(
 
 @dataclass(frozen=True)
 class Division:
-    """Positions of the training and test lists of each split, and how they were divided, in words.
-
-    ``query`` and ``split`` are the position of each test list and its split.
-    """
+    """Positions of the training and test lists of each split, and how they were divided."""
 
     pairs: Sequence[tuple[IntArray, IntArray]]
     words: str

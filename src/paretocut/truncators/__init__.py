@@ -11,13 +11,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from paretocut.errors import InvalidParameterError
-from paretocut.truncators.accept import Accept
 from paretocut.truncators.base import Truncator
 from paretocut.truncators.checking import check_truncator
-from paretocut.truncators.conformal import Conformal
 from paretocut.truncators.consensus import Consensus
 from paretocut.truncators.distribution import ScoreDistribution
 from paretocut.truncators.gated import Calibrated, Gated
+from paretocut.truncators.promises import Accept, Conformal
 from paretocut.truncators.simple import (
     Autocut,
     FixedK,

@@ -74,8 +74,6 @@ class Truncator(Drawn, ABC):
     marks_: Sequence[int] = ()
     """Marks of the judged queries that it learned from, which its file keeps."""
 
-    # Written by a subclass.
-
     @abstractmethod
     def decide(self, lists: RankedLists) -> Decided:
         """Return how many results of each list to keep: whole numbers from 0 to its length.
@@ -92,8 +90,6 @@ class Truncator(Drawn, ABC):
     def state(self) -> Mapping[str, Kind]:
         """Kinds of the attributes set by `learn`; a saved file is checked against them."""
         return {}
-
-    # Asked by anybody.
 
     @property
     def label(self) -> str:
@@ -155,8 +151,6 @@ class Truncator(Drawn, ABC):
                 "before it decides, got lists to cut first"
             )
 
-    # Called by decisions.
-
     def decision(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
         """Return the checked numbers of `decide` for these lists, always with evidence."""
         self._check_direction(lists)
@@ -186,11 +180,8 @@ class Truncator(Drawn, ABC):
         scores = lists.scores
         first, last = scores.ends()
         diagnosed = diagnose(scores)
-        found = {
-            "rank_only_scores": diagnosed["rank_only_scores"],
-            "rescaled_scores": diagnosed["rescaled_scores"],
-            "constant_scores": (scores.lengths > 1) & (first == last),
-        }
+        found = {name: diagnosed[name] for name in ("rank_only_scores", "rescaled_scores")}
+        found["constant_scores"] = (scores.lengths > 1) & (first == last)
         return named(found, len(scores))
 
     @property
@@ -199,11 +190,10 @@ class Truncator(Drawn, ABC):
         return Taught(self.queries_)
 
     def result_values(self, lists: RankedLists) -> Ragged:
-        """Return one number per result, never rising down a list, for `Conformal`.
+        """Return one number per result of the lists, never rising, which `Conformal` thresholds.
 
-        Keeping the results whose number is at least ``t`` gives a nested family of cuts. By default
-        it is the predicted cut of these lists, stretched or shrunk by a common factor; ``t = 1`` is
-        the cut itself. Methods that have a value for each result return that instead.
+        By default thresholds stretch or shrink the predicted cut; 1 is the cut itself. Methods that
+        have a value for each result return that instead.
         """
         scores = lists.scores
         cuts = scores.spread(self.predict(lists) + 0.5)
@@ -213,8 +203,6 @@ class Truncator(Drawn, ABC):
     def values_need_fit(self) -> bool:
         """Whether `fit` must come before `result_values`."""
         return self.learns
-
-    # The same for all.
 
     def fit(self, lists: RankedLists) -> Self:
         """Return the truncator itself, after learning from judged lists.
@@ -323,10 +311,8 @@ class Truncator(Drawn, ABC):
         for name, value in params.items():
             owner, _, rest = name.partition("__")
             if owner not in allowed:
-                raise InvalidParameterError(
-                    f"{type(self).__name__}: parameters must be among {', '.join(allowed)}, "
-                    f"got {name!r}"
-                )
+                told = f"parameters must be among {', '.join(allowed)}, got {name!r}"
+                raise InvalidParameterError(told, who=type(self).__name__)
             if rest:
                 getattr(self, owner).set_params(**{rest: value})
             else:
@@ -477,11 +463,9 @@ def _same(value: Any, default: Any) -> bool:
 
 def _is_pair(found: Any) -> bool:
     """Return whether ``decide`` gave numbers and evidence, not the numbers of two lists."""
-    return (
-        isinstance(found, tuple)
-        and len(found) == 2
-        and (hasattr(found[1], "because") or isinstance(found[1], (str, list, tuple)))
-    )
+    if not isinstance(found, tuple) or len(found) != 2:
+        return False
+    return hasattr(found[1], "because") or isinstance(found[1], (str, list, tuple))
 
 
 def _checked_numbers(numbers: Any, scores: Ragged, who: str) -> IntArray:
@@ -595,9 +579,8 @@ def _metric_name(metric: Metric) -> str:
     with suppress(InvalidParameterError):
         if metrics.get(metric.name) == metric:
             return metric.name
-    raise InvalidParameterError(
-        f"save: metric must be plain data or a metric known by name to be saved, got {metric!r}"
-    )
+    allowed = "plain data or a metric known by name to be saved"
+    raise InvalidParameterError(f"save: metric must be {allowed}, got {metric!r}")
 
 
 register("metric", Metric, _metric_name, metrics.get)

@@ -28,8 +28,7 @@ def check_truncator(truncator: Truncator | type[Truncator]) -> None:
     """Raise AssertionError, which says what is wrong, if a truncator breaks the contract.
 
     It is fitted to made-up lists and cuts others: empty, constant, tied and padded ones, distances,
-    very large and very small scores. It is copied, saved and loaded. The truncators of paretocut
-    are tested by the same function. It takes some seconds.
+    very large and very small scores. It is copied, saved and loaded. This takes some seconds.
 
     Parameters
     ----------

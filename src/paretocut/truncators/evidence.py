@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from paretocut.decisions.cuts import Tails
 from paretocut.decisions.wording import ordinal
-from paretocut.lists import Ragged, RankedLists
+from paretocut.lists import FloatArray, Ragged, RankedLists
 from paretocut.schema.kinds import Items, Whole
 
 _KEPT = 256  # marks of a model: the smallest ones, so that equal queries keep equal marks
@@ -27,6 +27,7 @@ class Clause:
 
     text: str | Sequence[str] | Callable[[int, int], str]
     tails: Tails | None = None
+    chance: FloatArray | None = None
 
     def because(self, i: int, k: int) -> str:
         if callable(self.text):

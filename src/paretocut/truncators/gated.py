@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -26,7 +26,6 @@ from paretocut.schema.kinds import Array, Either, Instance, Kind, Real, checked
 from paretocut.schema.parameters import shown
 from paretocut.truncators.base import TRUNCATOR, Fitted, Truncator, Wrapper
 from paretocut.truncators.consensus.unjudged import Estimated, shipped_number
-from paretocut.truncators.evidence import Clause
 
 _BEST = Either(Array(("",)))
 SEEN = {"dense": (0.01, 0.05, 0.18), "lexical": (0.05, 0.14, 0.46)}
@@ -132,29 +131,10 @@ class Gated(Wrapper):
 
     def decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
         within, inner = self.inner.decision(lists)
-        if self.alpha is None:
-            chance, answers = None, self.background.answers(lists, None)
-        else:
-            chance = self.background.pvalue(lists)
-            answers = np.asarray(chance <= self.alpha)
-        because = partial(self._because, lists, answers, chance, inner)
-        return np.where(answers, within, 0), Clause(because, inner.tails)
-
-    def _because(
-        self,
-        lists: RankedLists,
-        answers: BoolArray,
-        chance: FloatArray | None,
-        inner: Evidence,
-        i: int,
-        k: int,
-    ) -> str:
-        if answers[i]:
-            return inner.because(i, k)
-        if chance is None:
-            share = percent(self.background.posterior(lists[i : i + 1])[0])
-            return f"a query with such a best score has no answer with probability {share}"
-        return f"{percent(chance[i])} of queries without an answer reach a best score as high"
+        answers = self.background.answers(lists, self.alpha)
+        return np.where(answers, within, 0), _Gate(
+            self.background, self.alpha, lists, answers, inner
+        )
 
     def notices(self, lists: RankedLists, tails: Callable[[], Tails]) -> Sequence[tuple[str, ...]]:
         """Return the names of warnings, also of strange scores; see `Truncator.notices`."""
@@ -296,6 +276,31 @@ def _balanced(good: FloatArray, other: FloatArray) -> float | None:
     passed = 1 - np.searchsorted(np.sort(other), tops) / other.size
     at = int(np.argmin((lost + passed)[1:])) + 1
     return float(0.5 * (tops[at - 1] + tops[at]))
+
+
+@dataclass(frozen=True)
+class _Gate:
+    background: Background
+    alpha: float | None
+    lists: RankedLists
+    answers: BoolArray
+    inner: Evidence
+
+    @property
+    def tails(self) -> Tails | None:
+        return self.inner.tails
+
+    @cached_property
+    def chance(self) -> FloatArray:
+        return self.background.pvalue(self.lists)
+
+    def because(self, i: int, k: int) -> str:
+        if self.answers[i]:
+            return self.inner.because(i, k)
+        if self.alpha is None:
+            share = percent(self.background.posterior(self.lists[i : i + 1])[0])
+            return f"a query with such a best score has no answer with probability {share}"
+        return f"{percent(self.chance[i])} of queries without an answer reach a best score as high"
 
 
 class Calibrated(Gated):

@@ -20,10 +20,8 @@ _PRECISION = 1e-10
 def sweep(keys: Ragged, curves: Ragged) -> tuple[FloatArray, FloatArray]:
     """Return the break points, falling from +inf, and the total metric from each one on.
 
-    Keeping the results with ``key >= t`` changes only where ``t`` passes a key, so walking down
-    the sorted keys of all lists, and adding the change of the list's metric at each result, visits
-    every outcome that any ``t`` can have. ``keys`` holds one number per result, never rising within
-    a list; ``curves``, the metric of every cut ``0..n`` of each list.
+    Keeping the results with ``key >= t`` changes only where ``t`` passes a key, so walking down the
+    keys of all lists visits every outcome. Keys never rise within a list.
     """
     order = np.argsort(-keys.values, kind="stable")
     falling: FloatArray = keys.values[order]
@@ -39,8 +37,7 @@ def best_threshold(
 ) -> float:
     """Return the threshold on keys that maximises the mean metric, exactly.
 
-    All outcomes of `sweep` are compared, "keep nothing" and "keep everything" included; of equal
-    ones the largest threshold wins. It lies midway between the break points around the best one.
+    Of equal outcomes the largest wins. It lies midway between the break points around the best.
     """
     low, high = bounds if bounds is not None else (-np.inf, np.inf)
     upper, totals = sweep(keys, curves)
