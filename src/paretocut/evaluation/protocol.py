@@ -129,9 +129,7 @@ def evaluate(
     else:
         division = Division([(np.arange(len(lists)), np.arange(len(test)))], "given test lists")
     pairs = division.pairs
-    work = _Work(chosen, measures, lists, judged, pairs)
-    tasks = [(split, name) for split in range(len(pairs)) for name in chosen]
-    cuts = dict(_run(work, tasks, n_jobs, progress))
+    cuts = dict(_run(_Work(chosen, measures, lists, judged, pairs), n_jobs, progress))
     return measured(
         {name: np.hstack([cuts[split, name] for split in range(len(pairs))]) for name in chosen},
         judged,
@@ -312,7 +310,6 @@ class _Work:
     pairs: Sequence[tuple[IntArray, IntArray]]
 
     def cuts(self, split: int, name: str) -> IntArray:
-        """Return the truncator's cuts of the test part: one row per metric."""
         (learn, held_out), truncator = self.pairs[split], self.truncators[name]
         train, test = self.lists[learn], self.judged[held_out]
         named = [name for name in truncator.get_params() if name.split("__")[-1] == "metric"]
@@ -332,11 +329,9 @@ class _Work:
 
 
 def _run(
-    work: _Work,
-    tasks: list[tuple[int, str]],
-    n_jobs: int,
-    progress: bool | Callable[[], object],
+    work: _Work, n_jobs: int, progress: bool | Callable[[], object]
 ) -> Iterator[tuple[tuple[int, str], IntArray]]:
+    tasks = [(split, name) for split in range(len(work.pairs)) for name in work.truncators]
     if n_jobs == 1:
         for task in _shown(tasks, len(tasks), progress):
             yield task, work.cuts(*task)

@@ -290,7 +290,6 @@ class Evaluation(Drawn):
 
 
 def _means(values: Any, group: IntArray) -> FloatArray:
-    """Return the mean of the values of each group."""
     return np.bincount(group, weights=values) / np.bincount(group)
 
 

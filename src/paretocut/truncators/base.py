@@ -27,7 +27,7 @@ from paretocut.schema.files import decode, encode, register, save_model
 from paretocut.schema.kinds import Flag, Instance, Kind, Sizes, Whole, checked
 from paretocut.schema.parameters import check, check_bool, shown
 from paretocut.tail import SurpriseFits, fit_lists
-from paretocut.truncators.evidence import MARKS, Clause, Taught, kept_marks, marks
+from paretocut.truncators.evidence import KEPT, MARKS, Clause, Taught, marks
 from paretocut.truncators.naming import class_named, name_of
 
 
@@ -235,7 +235,7 @@ class Truncator(Drawn, ABC):
                 learner.queries_ = len(lists)
             if self.reads_scores:
                 learner.higher_is_better_ = lists.higher_is_better
-            learner.marks_ = kept_marks(lists)
+            learner.marks_ = sorted(marks(lists))[:KEPT]
         self.__dict__ = learner.__dict__
         return self
 
@@ -428,13 +428,11 @@ class Truncator(Drawn, ABC):
         return {parameter.name: parameter.default for parameter in parameters}
 
     def _copy(self) -> Self:
-        """Return a copy that shares parameters and learned values."""
         copied = object.__new__(type(self))
         copied.__dict__ = self.__dict__.copy()
         return copied
 
     def _kinds_of_learned(self) -> dict[str, Kind]:
-        """Return the kinds of the learned attributes: `state`, and those that `fit` sets."""
         if not self.learns:
             return {}
         direction = {"higher_is_better_": Flag()} if self.reads_scores else {}
@@ -561,7 +559,6 @@ _DEPTH: ContextVar[int] = ContextVar("_DEPTH", default=0)
 
 
 def _restored(content: Any) -> Truncator:
-    """Return the truncator that `Truncator.to_dict` described."""
     kind = class_named(content["class"])
     if not issubclass(kind, Truncator) or inspect.isabstract(kind):
         raise ValueError(f"class must be a truncator that decides, got {content['class']:.90}")

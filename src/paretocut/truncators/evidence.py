@@ -15,7 +15,7 @@ from paretocut.decisions.wording import ordinal
 from paretocut.lists import FloatArray, Ragged, RankedLists
 from paretocut.schema.kinds import Items, Whole
 
-_KEPT = 256  # marks of a model: the smallest ones, so that equal queries keep equal marks
+KEPT = 256  # marks of a model: the smallest ones, so that equal queries keep equal marks
 _BYTES = 6  # of a mark, which is then a whole number that every reader of JSON can hold
 MARKS = Items(Whole(0, 256**_BYTES - 1))
 """The marks in a file."""
@@ -93,8 +93,3 @@ def marks(lists: RankedLists) -> frozenset[int]:
             found.add(int.from_bytes(digest))
         start = end
     return frozenset(found)
-
-
-def kept_marks(lists: RankedLists) -> list[int]:
-    """Return the marks that a model keeps of the lists it learned from."""
-    return sorted(marks(lists))[:_KEPT]

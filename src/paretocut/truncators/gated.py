@@ -84,7 +84,6 @@ class Gated(Wrapper):
 
     @property
     def direction(self) -> bool | None:
-        """Whether higher was better in the background."""
         return getattr(self.background, "higher_is_better", None)  # not checked yet
 
     def threshold(self) -> float:
@@ -132,9 +131,8 @@ class Gated(Wrapper):
     def decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
         within, inner = self.inner.decision(lists)
         answers = self.background.answers(lists, self.alpha)
-        return np.where(answers, within, 0), _Gate(
-            self.background, self.alpha, lists, answers, inner
-        )
+        evidence = _Gate(self.background, self.alpha, lists, answers, inner)
+        return np.where(answers, within, 0), evidence
 
     def notices(self, lists: RankedLists, tails: Callable[[], Tails]) -> Sequence[tuple[str, ...]]:
         """Return the names of warnings, also of strange scores; see `Truncator.notices`."""
@@ -420,7 +418,6 @@ class Calibrated(Gated):
         return made
 
     def _spread(self, tops: FloatArray) -> FloatArray:
-        """Return the 5th, 50th and 95th percentile, as the search gives scores."""
         sign = 1.0 if self.background.higher_is_better else -1.0
         return np.asarray(sign * np.quantile(tops, [0.05, 0.5, 0.95]))
 

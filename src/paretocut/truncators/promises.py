@@ -77,12 +77,6 @@ class Accept(Truncator):
     (1, 0)
     """
 
-    coef_: FloatArray
-    scale_: float
-    threshold_: float
-    seen_: FloatArray
-    judged_: FloatArray
-
     parameters: ClassVar = {
         "max_error": Real(above=0, below=1),
         "confidence": Real(above=0, below=1),
@@ -255,7 +249,6 @@ class Accept(Truncator):
         return np.asarray(self.coef_[0] + features(signals, self.scale_) @ self.coef_[1:])
 
     def _range(self) -> str:
-        """Return the range of the best scores at fit, as the search gives them."""
         low, high = self.seen_ if self.higher_is_better_ else -self.seen_[::-1]
         return f"{low:.3g} to {high:.3g}"
 
@@ -302,7 +295,6 @@ class Accept(Truncator):
 
 
 def judged_first(lists: RankedLists) -> BoolArray:
-    """Return which lists have a first result that somebody judged."""
     known = lists.scores.filled
     known[known] = lists.judged.values[lists.scores.offsets[:-1][known]]
     return known
@@ -323,7 +315,6 @@ def features(signals: FloatArray, scale: float) -> FloatArray:
 
 
 def teaches(right: FloatArray) -> bool:
-    """Return whether there are enough queries, right and wrong, to learn from."""
     return right.size >= _FEWEST and 0 < right.mean() < 1
 
 
@@ -437,8 +428,6 @@ class Conformal(Wrapper):
     >>> Conformal(ScoreThreshold("raw"), level=0.1).fit(lists).predict(lists[:1])
     array([2])
     """
-
-    threshold_: float
 
     parameters: ClassVar = {
         "base": TRUNCATOR,

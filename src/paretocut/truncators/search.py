@@ -68,7 +68,6 @@ def best_cut(curves: Ragged) -> int:
 
 
 def _steps(curves: Ragged) -> FloatArray:
-    """Return the change of the list's metric at each result, all lists in a row."""
     # The differences between the end of one curve and the start of the next mean nothing.
     return np.delete(np.diff(curves.values), curves.offsets[1:-1] - 1)
 
@@ -107,7 +106,6 @@ LOCAL: dict[str, Kind] = {
 
 
 def embeddings_of(lists: RankedLists, *, who: str) -> NDArray[Any]:
-    """Return the query embeddings of the lists, or say that they are needed."""
     if lists.query_embeddings is None:
         raise InvalidScoresError(
             "lists must have query_embeddings to find neighbouring queries, got none", who=who

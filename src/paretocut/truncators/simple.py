@@ -68,8 +68,6 @@ class GlobalK(Truncator):
     2
     """
 
-    k_: int
-
     parameters: ClassVar = {"metric": METRIC}
     state: Mapping[str, Kind] = {"k_": Whole()}
     reads_scores = False

@@ -61,8 +61,6 @@ class Surprise(Truncator):
     array([2, 0])
     """
 
-    threshold_: float
-
     parameters: ClassVar[Mapping[str, Kind]] = {
         "metric": METRIC,
         "neighbors": Either(Whole(1)),

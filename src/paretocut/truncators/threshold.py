@@ -81,8 +81,6 @@ class ScoreThreshold(Truncator):
     array([2, 2])
     """
 
-    threshold_: float
-
     parameters: ClassVar = {
         "normalize": Text(NORMALIZATIONS),
         "threshold": Either(Real(infinite=True)),
@@ -155,10 +153,6 @@ class Isotonic(Truncator):
     >>> Isotonic().fit(train).predict([[0.95, 0.7, 0.1], [0.2]])
     array([2, 0])
     """
-
-    threshold_: float
-    scores_: FloatArray
-    relevance_: FloatArray
 
     parameters: ClassVar = {
         "metric": METRIC,
