@@ -162,7 +162,7 @@ PARAMS: dict[str, Callable[[Draw], Any]] = {
     "metric": of(*METRICS), "k": of(0, 3), "neighbors": of(None, 1, 3), "normalize": of("raw", "z"),
     "threshold": of(0.5, -math.inf), "bounds": of((0, 8), (8, 0), (1,), 3), "extra": of(0, 2),
     "ignore_tail": of(0.3, 0.9), "jumps": of(1, 3), "p": of(0.9, 1e-9),
-    "temperature": of(1.0, 1e-300, 1e300), "sensitivity": of(0.0, 1.0), "expect": of("one", 3, 0.1),
+    "temperature": of(1.0, 1e-300, 1e300), "expect": of("one", 3, 0.1),
     "level": of(0.1, 0.9), "loss": of("fnr", "fdr"), "seed": of(0, 7),
     "max_error": of(0.3, 1e-9), "confidence": of(0.95, 1e-9),
     "truncated": of(True, False), "if_unsure": of("keep", "drop"),

@@ -99,11 +99,8 @@ def evaluate(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> relevant = np.arange(20) < rng.integers(1, 8, size=(40, 1))
-    >>> scores = np.sort(rng.random((40, 20)) + relevant, axis=1)[:, ::-1]
-    >>> result = evaluate(["global_k", "raw"], RankedLists(scores, relevant), ["f1"], folds=2)
+    >>> lists = RankedLists([[3.0, 2.0, 1.0], [3.0, 1.0, 0.5]] * 20, [[1, 1, 0], [1, 0, 0]] * 20)
+    >>> result = evaluate(["global_k", "raw"], lists, ["f1"], folds=2)
     >>> result["f1", "raw"].mean > result["f1", "global_k"].mean
     True
     """
@@ -389,7 +386,7 @@ def _named(truncators: TruncatorsLike, *, ceiling: bool) -> dict[str, Truncator]
     for name, item in pairs:
         if name in named:
             raise _refused(f"truncators must have different names, got {name!r} twice")
-        made: Any = _default if item == DEFAULT else item
+        made: Any = Consensus().predict if item == DEFAULT else item
         made = registry.make(made) if isinstance(made, str) else made
         if callable(made) and not isinstance(made, type):
             made = _Function(made)
@@ -402,10 +399,6 @@ def _named(truncators: TruncatorsLike, *, ceiling: bool) -> dict[str, Truncator]
     if ceiling and not any(isinstance(item, Oracle) for item in named.values()):
         named.setdefault("oracle", Oracle())
     return named
-
-
-def _default(lists: RankedLists) -> IntArray:
-    return Consensus().predict(lists)  # nothing is learned for them
 
 
 def _measures(metrics: Sequence[MetricLike]) -> tuple[Metric, ...]:

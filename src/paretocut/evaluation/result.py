@@ -98,8 +98,7 @@ class Evaluation(Drawn):
     unanswered: BoolArray | None = None
 
     def __getitem__(self, key: tuple[str, str]) -> Summary:
-        metric, truncator = key
-        i, j = self._at(metric, truncator)
+        i, j = self._at(*key)
         return self.summary[i * len(self.truncators) + j]
 
     def per_query(self, metric: str, truncator: str) -> FloatArray:
@@ -108,8 +107,7 @@ class Evaluation(Drawn):
 
     def cuts(self, metric: str, truncator: str) -> IntArray:
         """Return the cuts of a truncator for a metric, one per test list of every split."""
-        cuts: IntArray = self.k[self._at(metric, truncator)]
-        return cuts
+        return np.asarray(self.k[self._at(metric, truncator)])
 
     @property
     def summary(self) -> tuple[Summary, ...]:

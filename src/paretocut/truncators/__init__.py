@@ -130,14 +130,13 @@ def make(name: str, /, **params: Any) -> Truncator:
             f"truncators.make: name must be one of {', '.join(_REGISTRY)}, got {name!r}"
         )
     class_name, preset = _REGISTRY[name]
-    kind = globals().get(class_name) or __getattr__(class_name)
+    kind: type[Truncator] = globals().get(class_name) or __getattr__(class_name)
     arguments = preset | params
     if isinstance(arguments.get("base"), str):
         arguments["base"] = make(arguments["base"])
     if "metric" not in kind.parameters:
         arguments.pop("metric", None)
-    truncator: Truncator = kind(**arguments)
-    return truncator
+    return kind(**arguments)
 
 
 def from_text(text: str, metric: str = "f1") -> Truncator:

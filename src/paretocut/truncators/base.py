@@ -39,10 +39,8 @@ class _MetricKind(Kind):
 
 
 METRIC: Kind = _MetricKind()
-
 _Numbers: TypeAlias = IntArray | Sequence[int]
 Decided: TypeAlias = _Numbers | tuple[_Numbers, Evidence | str | Sequence[str]]
-"""How many results of each list to keep, alone or with the evidence."""
 
 
 class Truncator(Drawn, ABC):
@@ -146,10 +144,8 @@ class Truncator(Drawn, ABC):
         if self.needs_fit and not self.is_fitted:
             either = " or ".join(", ".join(self.instead_of_fit).rsplit(", ", 1))
             given = f", or with {either} given" if either else ""
-            raise NotFittedError(
-                f"{type(self).__name__}: it must be fitted with fit(judged_lists){given} "
-                "before it decides, got lists to cut first"
-            )
+            told = f"it must be fitted with fit(judged_lists){given} before it decides"
+            raise NotFittedError(f"{type(self).__name__}: {told}, got lists to cut first")
 
     def decision(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
         """Return the checked numbers of `decide` for these lists, always with evidence."""
@@ -225,9 +221,8 @@ class Truncator(Drawn, ABC):
                 delattr(learner, name)
         if self.learns:
             if len(lists) == 0:
-                raise InvalidParameterError(
-                    f"{type(self).__name__}: lists must hold at least one list to learn from, got 0"
-                )
+                told = "lists must hold at least one list to learn from, got 0"
+                raise InvalidParameterError(told, who=type(self).__name__)
             if self.needs_full_judgements:
                 lists.relevant  # noqa: B018 - refuses lists that are not judged in full
             learner.learn(lists)
@@ -467,7 +462,6 @@ def _is_pair(found: Any) -> bool:
 
 
 def _checked_numbers(numbers: Any, scores: Ragged, who: str) -> IntArray:
-    """Return the numbers as an array of our own type, or say which one is none."""
     try:
         counts = np.asarray(numbers)
     except ValueError:  # lists of unequal length
@@ -535,7 +529,6 @@ class Wrapper(Truncator):
 
 
 TRUNCATOR: Kind = Instance(Truncator, "truncator")
-"""Any truncator."""
 
 
 @dataclass(frozen=True)

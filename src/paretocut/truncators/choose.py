@@ -31,7 +31,6 @@ from paretocut.truncators import Consensus, Gated, Surprise, Truncator, from_tex
 
 _SHARE = "share of the queries without an answer that still get results"
 GATE_ALPHA = Option(Real(above=0, below=1), 0.05, _SHARE)
-"""The option of a gate, for callers that take a background on its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +101,10 @@ def _chosen(
     else:
         for name in ("if_unsure", *FITTING):
             if checked.pop(name, OPTIONS[name].default) != OPTIONS[name].default:
+                got = "none of them" if decider is None else spelt(decider)
+                rules = ", ".join(map(spelt, RULES))
                 raise InvalidParameterError(
-                    f"{spelt(name)} must come with one of the rules "
-                    f"{', '.join(map(spelt, RULES))}, got "
-                    f"{'none of them' if decider is None else spelt(decider)}",
-                    who=who,
+                    f"{spelt(name)} must come with one of the rules {rules}, got {got}", who=who
                 )
         truncator = deciders[decider] if decider in deciders else Consensus(**checked)
     if gate is not None:

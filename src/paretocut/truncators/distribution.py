@@ -54,8 +54,7 @@ class ScoreDistribution(Truncator):
     def decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
         merit = lists.merit
         cuts = merit.lengths
-        usable = _usable(merit)
-        chances, seen = self._relevance(merit.take(np.flatnonzero(usable)))
+        usable, chances, seen = self._relevance(merit)
         cuts[usable] = [
             np.argmax(np.cumsum(part) / (np.arange(1, part.size + 1) + part.sum() / share)) + 1
             for part, share in zip(chances, seen, strict=True)
@@ -65,16 +64,18 @@ class ScoreDistribution(Truncator):
     def result_values(self, lists: RankedLists) -> Ragged:
         """Return the probability of relevance of each result; see `Truncator.result_values`."""
         merit = lists.merit
-        usable = _usable(merit)
-        chances, _ = self._relevance(merit.take(np.flatnonzero(usable)))
+        usable, chances, _ = self._relevance(merit)
         keys = np.ones(merit.values.size)
         keys[usable[merit.rows]] = chances.values
         return merit.with_values(keys)
 
-    def _relevance(self, scores: Ragged) -> tuple[Ragged, FloatArray]:
-        """Return each result's probability of relevance, and the share of the normal seen."""
+    def _relevance(self, merit: Ragged) -> tuple[BoolArray, Ragged, FloatArray]:
+        """Return the usable lists, their probabilities, and the share of their normals seen."""
+        first, last = merit.ends()
+        usable = (merit.lengths >= _FEWEST) & (first > last)
+        scores = merit.take(np.flatnonzero(usable))
         if len(scores) == 0:
-            return scores, np.ones(0)
+            return usable, scores, np.ones(0)
         scores, _ = scores.within_range()
         last = scores.values[scores.offsets[1:] - 1]
         span = scores.values[scores.offsets[:-1]] - last
@@ -93,21 +94,13 @@ class ScoreDistribution(Truncator):
         _, mu, sd, rate = best
         lowered = scaled.with_values(np.minimum(scaled.values, (mu + rate * sd**2)[rows]))
         chances = scaled.with_values(_posterior(lowered, best, self.truncated))
-        return chances, _seen(best) if self.truncated else np.ones(len(scores))
+        return usable, chances, _seen(best) if self.truncated else np.ones(len(scores))
 
 
 def _because(usable: BoolArray, i: int, k: int) -> str:
     if usable[i]:
         return "the expected F1 is highest there under a mixture fitted to its scores"
     return "too few results, or equal scores, for a mixture"
-
-
-def _usable(scores: Ragged) -> BoolArray:
-    enough = scores.lengths >= _FEWEST
-    begin = scores.offsets[:-1][enough]
-    end = scores.offsets[1:][enough] - 1
-    enough[enough] = scores.values[begin] > scores.values[end]
-    return enough
 
 
 # A mixture has four rows (weight, mean and deviation of the normal, rate of the exponential) and

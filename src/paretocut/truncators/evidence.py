@@ -18,7 +18,6 @@ from paretocut.schema.kinds import Items, Whole
 KEPT = 256  # marks of a model: the smallest ones, so that equal queries keep equal marks
 _BYTES = 6  # of a mark, which is then a whole number that every reader of JSON can hold
 MARKS = Items(Whole(0, 256**_BYTES - 1))
-"""The marks in a file."""
 
 
 @dataclass(frozen=True)

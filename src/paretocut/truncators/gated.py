@@ -29,8 +29,7 @@ from paretocut.truncators.consensus.unjudged import Estimated, shipped_number
 
 _BEST = Either(Array(("",)))
 SEEN = {"dense": (0.01, 0.05, 0.18), "lexical": (0.05, 0.14, 0.46)}
-"""Share of off-topic questions that get results: least, median and most of the collections of
-`make calibrate`, by the kind of scores."""
+"""Least, median and most off-topic questions that got results in `make calibrate`, as shares."""
 _RECORD: dict[str, Kind] = {
     "nonsense_": _BEST,
     "unjudged_": _BEST,
@@ -231,11 +230,10 @@ class GateCheck:
     ----------
     left_empty, refused
         Good questions and off-topic questions that get nothing (`Rate`).
-    threshold
-        The best score from which results are returned.
-    balanced, alpha
-        The threshold with the smallest mean of both error rates on these questions, None unless
-        both kinds were given; and the level that puts it there: ``gate.set_params(alpha=...)``.
+    threshold, balanced, alpha
+        The best score from which results are returned; the one with the smallest mean of both error
+        rates on these questions, None unless both kinds were given; and the level that puts the
+        threshold there: ``gate.set_params(alpha=...)``.
     """
 
     left_empty: Rate

@@ -9,8 +9,6 @@ from typing import Any
 
 from paretocut.errors import InvalidParameterError
 
-_PACKAGE = __package__.partition(".")[0]
-
 
 @cache
 def ours() -> dict[str, type]:
@@ -44,7 +42,7 @@ def class_named(name: Any) -> type:
     if isinstance(name, str) and name in ours():
         return ours()[name]
     module = name.rpartition(".")[0] if isinstance(name, str) else ""
-    if not module or f"{name}.".startswith(f"{_PACKAGE}."):
+    if not module or f"{name}.".startswith("paretocut."):
         raise ValueError(
             f"class must be one of {', '.join(ours())}, or the full name of a class of yours, "
             f"got {name!r:.60}"

@@ -58,8 +58,7 @@ class Accept(Truncator):
     Attributes
     ----------
     coef_, scale_
-        Intercept and weights of top score, margin and closeness ``exp(-margin / scale_)``: the
-        log-odds that the first result is right.
+        Intercept and weights of top score, margin and closeness ``exp(-margin / scale_)``.
     threshold_
         Log-odds that an accepted result exceeds; infinite if nothing can be accepted.
     seen_
@@ -258,10 +257,10 @@ class Accept(Truncator):
     def _verdict(self) -> str:
         right, budget = self.judged_[:, 3], percent(self.max_error)
         if np.any(accepted := self.judged_[:, 2] > self.threshold_):
+            share, sure = percent(float(accepted.mean())), percent(self.confidence, exact=True)
             return (
-                f"Accepts {percent(float(accepted.mean()))} of {right.size} judged queries: at "
-                f"most {budget} of the accepted are wrong, "
-                f"{percent(self.confidence, exact=True)} confidence."
+                f"Accepts {share} of {right.size} judged queries: at most {budget} of the accepted "
+                f"are wrong, {sure} confidence."
             )
         if not teaches(right):
             why = f"all their first results are {'right' if right.all() else 'wrong'}"
@@ -289,9 +288,8 @@ class Accept(Truncator):
         self.require_fitted()
         if self.background is not None or not len(self.judged_):
             got = "none" if self.background is None else "a background"
-            raise InvalidParameterError(
-                f"Accept.{what}: it must be fitted on judged queries, got {got}"
-            )
+            told = f"it must be fitted on judged queries, got {got}"
+            raise InvalidParameterError(told, who=f"Accept.{what}")
 
 
 def judged_first(lists: RankedLists) -> BoolArray:
@@ -415,10 +413,8 @@ class Conformal(Wrapper):
 
     Attributes
     ----------
-    base_
-        The base, fitted if it had to be.
-    threshold_
-        The calibrated threshold on the base's result values.
+    base_, threshold_
+        The base, fitted if it had to be, and the calibrated threshold on its result values.
 
     Examples
     --------
@@ -468,10 +464,8 @@ class Conformal(Wrapper):
         base = self.base.clone()
         if base.values_need_fit:
             if len(lists) < 2:
-                raise InvalidParameterError(
-                    "Conformal: lists must be at least 2, to train the base and to calibrate, "
-                    f"got {len(lists)}"
-                )
+                told = "lists must be at least 2, to train the base and to calibrate"
+                raise InvalidParameterError(f"Conformal: {told}, got {len(lists)}")
             train, lists = lists.split(0.5, seed=0)
             base.fit(train)
         function: Any = self.loss if callable(self.loss) else _LOSSES[self.loss]

@@ -102,7 +102,6 @@ LOCAL: dict[str, Kind] = {
     "values_": Lists(),
     "curves_": Lists(longer=1),
 }
-"""Kinds of the training lists that a local setting saves."""
 
 
 def embeddings_of(lists: RankedLists, *, who: str) -> NDArray[Any]:

@@ -93,11 +93,6 @@ class LocalK(Truncator):
     neighbors
         How many training queries to use, by Euclidean distance of the ``query_embeddings``.
 
-    Attributes
-    ----------
-    embeddings_, curves_
-        Embeddings of the training queries, and the metric of every cut of their lists.
-
     Examples
     --------
     >>> from paretocut.lists import RankedLists
@@ -157,10 +152,7 @@ class Oracle(Truncator):
 
 
 class ShapeRule(Truncator):
-    """Base of the rules that learn nothing and look at one list at a time.
-
-    A constant list, and one of a single result, is kept whole.
-    """
+    """Base of the rules for one list at a time; a list of equal scores is kept whole."""
 
     def decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
         # No digit changes, but differences of very large scores would overflow.
@@ -266,28 +258,16 @@ class Knee(ShapeRule):
 
     A list without a knee (a straight line, a constant list) is kept whole.
 
-    Parameters
-    ----------
-    sensitivity
-        Kneedle's S: how far the curve must flatten before the knee is declared.
-
     Examples
     --------
     >>> Knee().predict([[10.0, 9.0, 2.0, 1.8, 1.6, 1.4, 1.2, 1.0]])
     array([3])
     """
 
-    parameters: ClassVar = {"sensitivity": Real(0)}
-
-    def __init__(self, sensitivity: float = 1.0) -> None:
-        self.sensitivity = sensitivity
-
     def _cut(self, scores: FloatArray) -> int:
         kneed = require("kneed", feature="Knee", extra="knee")
         ranks = np.arange(1, scores.size + 1)
-        found = kneed.KneeLocator(
-            ranks, scores, S=self.sensitivity, curve="convex", direction="decreasing"
-        )
+        found = kneed.KneeLocator(ranks, scores, curve="convex", direction="decreasing")
         return int(scores.size if found.knee is None else found.knee)
 
     def _reason(self, k: int, scores: FloatArray) -> str:

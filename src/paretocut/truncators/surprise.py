@@ -20,8 +20,6 @@ from paretocut.truncators.base import METRIC, Truncator
 from paretocut.truncators.evidence import AgainstLimit
 from paretocut.truncators.search import LOCAL, best_threshold, count_kept, embeddings_of, nearest
 
-_UNTRAINED = 0.05  # the paper's alpha, until a threshold is learned
-
 
 class Surprise(Truncator):
     """Keep the results that are unlikely to be chance, by a rule on their Surprise scores.
@@ -45,8 +43,6 @@ class Surprise(Truncator):
     ----------
     threshold_
         The learned threshold on the Surprise score (global setting); ``inf`` keeps nothing.
-    values_, curves_, embeddings_
-        Training lists of the local setting.
 
     References
     ----------
@@ -138,7 +134,7 @@ class Surprise(Truncator):
             level = getattr(self, name)
             if level is not None:
                 return Rule(name, float(level), self.if_unsure)
-        return None if self.is_fitted else Rule("alpha", _UNTRAINED, self.if_unsure)
+        return None if self.is_fitted else Rule("alpha", 0.05, self.if_unsure)  # the paper's
 
     def decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
         tails, rule = self.tails_of(lists), self._rule()

@@ -143,8 +143,6 @@ class Isotonic(Truncator):
     ----------
     threshold_, scores_, relevance_
         Threshold on the calibrated relevance, and knots of the calibration (global setting).
-    values_, relevant_, curves_, embeddings_
-        Training lists of the local setting.
 
     Examples
     --------
