@@ -19,7 +19,7 @@ from experiments.command import say
 from experiments.data import data_dir, json_rows
 from paretocut.relevance import sigmoid
 from paretocut.truncators import Accept
-from paretocut.truncators.first_result import learned, lowest_threshold
+from paretocut.truncators.promises import learned, lowest_threshold
 
 __all__ = ["BUDGETS", "RUNS", "measure"]
 

@@ -32,9 +32,8 @@ from experiments.paper.tables import (
 from experiments.results import sources
 from paretocut.lists import Ragged
 from paretocut.truncators import GlobalK, Isotonic, LocalK, Oracle, ScoreThreshold, Surprise
-from paretocut.truncators.isotonic import _calibrate
-from paretocut.truncators.neighbors import nearest
-from paretocut.truncators.search import sweep
+from paretocut.truncators.search import nearest, sweep
+from paretocut.truncators.threshold import _calibrate
 
 Cell = tuple[Draw, Row, str]
 Refit = Literal["window", "all"]

@@ -11,7 +11,7 @@ import numpy as np
 from paretocut.decisions.wording import ordinal
 from paretocut.lists import FloatArray, IntArray
 from paretocut.schema.kinds import Real, Whole
-from paretocut.truncators.gaps import ShapeRule
+from paretocut.truncators.simple import ShapeRule
 
 __all__ = ["ClusterGap"]
 

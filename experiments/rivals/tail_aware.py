@@ -13,7 +13,7 @@ from paretocut.decisions.wording import ordinal
 from paretocut.lists import FloatArray
 from paretocut.schema.kinds import Real
 from paretocut.tail.gpd import gof_pvalue
-from paretocut.truncators.gaps import ShapeRule
+from paretocut.truncators.simple import ShapeRule
 
 __all__ = ["TailAware", "fitted"]
 

@@ -195,10 +195,10 @@ def test_a_misspelt_argument_names_the_function_that_was_called() -> None:
         pc.calibrate(dense, TEXTS, querys=[])  # type: ignore[call-arg]
 
 
-def test_a_background_in_place_of_the_base_is_refused_at_once() -> None:
+def test_a_background_in_place_of_the_base_is_refused() -> None:
     background = calibrated([dense(text) for text in TEXTS]).background
-    with pytest.raises(InvalidParameterError, match="base comes first, then the background"):
-        Gated(background, Consensus())  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameterError, match="Gated: base must be a truncator, got Backgr"):
+        Gated(background, Consensus()).cut([0.5, 0.4])  # type: ignore[arg-type]
 
 
 # Asynchronous functions.

@@ -10,7 +10,7 @@ from support import ROOT
 
 from experiments.calibrate import report
 from experiments.results import read
-from paretocut.truncators.calibrated import SEEN
+from paretocut.truncators.gated import SEEN
 
 
 @pytest.fixture(scope="module")

@@ -64,9 +64,9 @@ def test_the_walks_for_contributors_name_what_is_there() -> None:
     [
         ("lists", "from paretocut.errors import InvalidScoresError", True),
         ("lists", "def f():\n    from paretocut import tail", False),
-        ("truncators/fixed", "from ..metrics import f1", True),
-        ("truncators/fixed", "from ..evaluation import evaluate", False),
-        ("truncators/fixed", "from ._base import Truncator", True),
+        ("truncators/simple", "from ..metrics import f1", True),
+        ("truncators/simple", "from ..evaluation import evaluate", False),
+        ("truncators/simple", "from ._base import Truncator", True),
         ("io/trec", "import paretocut.tail", False),
         ("metrics", "import paretocut as pc", False),
         ("cli", "import paretocut as pc", True),

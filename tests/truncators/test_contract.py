@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from support import ROOT
 
 import paretocut as pc
 from paretocut import metrics, truncators
-from paretocut.errors import InvalidParameterError, InvalidScoresError
+from paretocut.errors import InvalidParameterError, InvalidScoresError, NotFittedError
 from paretocut.lists import RankedLists
 from paretocut.truncators import Truncator
 from paretocut.truncators.checking import CHECKS, Check, made_lists
@@ -84,6 +86,37 @@ def test_a_calibrated_truncator_keeps_the_contract() -> None:
             "clones_have_learned_nothing",
         ):
             check(given)
+
+
+def test_a_decision_waits_for_fit_where_it_must(name: str, test: RankedLists) -> None:
+    fresh = make(name)
+    if fresh.needs_fit:
+        with pytest.raises(NotFittedError, match="must be fitted with fit"):
+            fresh.predict(test)
+
+
+def test_bounds_hold(name: str, train: RankedLists, test: RankedLists) -> None:
+    fitted = make(name).fit(train)
+    free = fitted.predict(test)
+    for low, high in ((0, 3), (4, None), (2, 2), (100, None)):
+        cuts = fitted.cut_batch(test, min_k=low, max_k=high)
+        wanted = np.minimum(np.clip(free, low, high), test.scores.lengths)
+        np.testing.assert_array_equal(cuts.k, wanted)
+        for i in np.flatnonzero(cuts.k != free):
+            bound = "the minimum asked for" if cuts.k[i] > free[i] else "the most allowed"
+            assert bound in cuts.reasons[i]
+
+
+def test_a_failed_fit_changes_nothing(name: str, train: RankedLists, test: RankedLists) -> None:
+    fitted = make(name).fit(train)
+    before = fitted.predict(test)
+    bad: list[Any] = [train[:0], RankedLists([[0.5, 0.4]]), "run.txt"]
+    for lists in bad:
+        trial = copy.deepcopy(fitted)
+        try:
+            trial.fit(lists)
+        except (ValueError, TypeError, AttributeError):
+            np.testing.assert_array_equal(trial.predict(test), before)
 
 
 def test_has_a_passage_in_the_documentation(name: str) -> None:

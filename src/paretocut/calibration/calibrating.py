@@ -25,8 +25,8 @@ from paretocut.lists import FloatArray, RaggedLike, RankedLists
 from paretocut.schema.kinds import Items, Real, Text, checked
 from paretocut.schema.parameters import check_int, check_positive_int, check_probability, shown
 from paretocut.truncators import Consensus, Gated, Truncator
-from paretocut.truncators.calibrated import Calibrated
 from paretocut.truncators.consensus.strategies import Estimated
+from paretocut.truncators.gated import Calibrated
 
 Search: TypeAlias = Callable[[Any], Any]  # of a text, or a list of texts: an answer or scores
 _BLOCK = 32

@@ -19,7 +19,7 @@ from paretocut.cli.arguments import option, positive_int
 from paretocut.cli.terminal import note
 from paretocut.errors import InvalidParameterError
 from paretocut.evaluation import Evaluation, evaluate
-from paretocut.evaluation.verdict import DEFAULT
+from paretocut.evaluation.result import DEFAULT
 from paretocut.fusion import Fusion, QueryCoverageWarning
 from paretocut.lists import RankedLists
 from paretocut.truncators import Consensus, Truncator

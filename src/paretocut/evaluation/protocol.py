@@ -19,34 +19,24 @@ from paretocut.errors import (
     MissingExtraError,
     ParetocutError,
 )
-from paretocut.evaluation.result import Evaluation
-from paretocut.evaluation.values import Guess, values_of
-from paretocut.evaluation.verdict import DEFAULT
-from paretocut.lists import IntArray, Ragged, RankedLists
+from paretocut.evaluation.result import DEFAULT, Evaluation
+from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
 from paretocut.metrics import Metric, MetricLike
-from paretocut.schema.kinds import Kind, Sizes
+from paretocut.relevance import Relevance, Scale, learn_from
+from paretocut.schema.kinds import Instance
 from paretocut.schema.parameters import check_int, check_positive_int, check_probability, shown
 from paretocut.truncators import Consensus, Oracle, Truncator
 
 Rule: TypeAlias = Callable[[RankedLists], Any]
-"""A function that returns how many results of each list to keep."""
 TruncatorsLike: TypeAlias = Mapping[str, Truncator | str | Rule] | Sequence[Truncator | str | Rule]
-"""Truncators by name, or a sequence of truncators, short names of the registry and functions."""
+
+_DRAWS = 64
 
 
-class _FunctionKind(Kind):
-    """Any function."""
-
-    def check(self, value: Any, sizes: Sizes) -> Any:
-        if not callable(value):
-            raise ValueError("a function")
-        return value
-
-
-class Function(Truncator):
+class _Function(Truncator):
     """A function of lists as a truncator, which learns nothing."""
 
-    parameters: ClassVar = {"function": _FunctionKind()}
+    parameters: ClassVar = {"function": Instance(object)}
 
     def __init__(self, function: Rule) -> None:
         self.function = function
@@ -86,39 +76,30 @@ def evaluate(
     lists
         Judged lists. The values of lists judged in part are estimates: the relevance of unjudged
         results is drawn from a model, which widens the intervals. There is then no ceiling and no
-        test against a baseline, and truncators that need full judgements refuse such lists.
+        baseline, and truncators that need full judgements refuse such lists.
     metrics
         Names, metrics or functions; see `paretocut.metrics.get`.
-    splits
-        How many random splits; with ``folds``, how many times the cross-validation is repeated.
-    train
-        Share of the queries to train on in each random split.
+    splits, train
+        How many random splits, and the share of the queries to train on in each.
     folds
-        Cross-validation with this many folds instead of random splits.
+        Cross-validation with this many folds, ``splits`` times, instead of random splits.
     test
         Test lists. If given, all of ``lists`` are used for training, once, and nothing is split.
     baseline
         Name of the truncator that the others are tested against; None for no tests.
-    confidence
-        Coverage of the intervals.
-    resamples
-        Draws of the bootstrap and of the test.
-    seed
-        Seed of the splits, the bootstrap and the tests.
+    confidence, resamples, seed
+        Coverage of the intervals, draws of the bootstrap and of the test, seed of all.
     n_jobs
         How many processes share the work. The result does not depend on it. Processes are
         spawned, so a script must keep its calls under ``if __name__ == "__main__":``.
     progress
-        Show a progress bar on standard error, if that is a terminal and tqdm is installed. A
-        function is called before each fit instead, and can end the work by raising an exception.
+        Show a progress bar on standard error, if that is a terminal and tqdm is installed; or a
+        function that is called before each fit, and can end the work by raising an exception.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> relevant = np.arange(20) < rng.integers(1, 8, size=(40, 1))
-    >>> scores = np.sort(rng.random((40, 20)) + relevant, axis=1)[:, ::-1]
-    >>> result = evaluate(["global_k", "raw"], RankedLists(scores, relevant), ["f1"], folds=2)
+    >>> lists = RankedLists([[3.0, 2.0, 1.0], [3.0, 1.0, 0.5]] * 20, [[1, 1, 0], [1, 0, 0]] * 20)
+    >>> result = evaluate(["global_k", "raw"], lists, ["f1"], folds=2)
     >>> result["f1", "raw"].mean > result["f1", "global_k"].mean
     True
     """
@@ -129,16 +110,11 @@ def evaluate(
     _check_lists(lists, chosen, "lists")
     if test is not None:
         _check_lists(test, chosen, "test")
-    if baseline is not None and not whole:
-        raise InvalidParameterError(
-            "baseline must be None for lists judged in part, because estimates cannot be "
-            f"tested, got {baseline!r}",
-            who="evaluate",
-        )
-    if baseline is not None and not (isinstance(baseline, str) and baseline in chosen):
-        raise InvalidParameterError(
-            f"baseline must be one of {', '.join(chosen)}, got {shown(baseline)}", who="evaluate"
-        )
+    if baseline is not None and not (whole and isinstance(baseline, str) and baseline in chosen):
+        allowed = f"one of {', '.join(chosen)}"
+        if not whole:
+            allowed = "None for lists judged in part, because estimates cannot be tested"
+        raise _refused(f"baseline must be {allowed}, got {shown(baseline)}")
     check_probability(confidence, who="evaluate", name="confidence")
     check_int(seed, who="evaluate", name="seed")
     for name, number in {"resamples": resamples, "splits": splits, "n_jobs": n_jobs}.items():
@@ -147,11 +123,9 @@ def evaluate(
     if test is None:
         division = divided(len(lists), splits=splits, train=train, folds=folds, seed=seed)
     else:
-        division = undivided(len(lists), len(test))
+        division = Division([(np.arange(len(lists)), np.arange(len(test)))], "given test lists")
     pairs = division.pairs
-    work = _Work(chosen, measures, lists, judged, pairs)
-    tasks = [(split, name) for split in range(len(pairs)) for name in chosen]
-    cuts = dict(_run(work, tasks, n_jobs, progress))
+    cuts = dict(_run(_Work(chosen, measures, lists, judged, pairs), n_jobs, progress))
     return measured(
         {name: np.hstack([cuts[split, name] for split in range(len(pairs))]) for name in chosen},
         judged,
@@ -167,10 +141,7 @@ def evaluate(
 
 @dataclass(frozen=True)
 class Division:
-    """Positions of the training and test lists of each split, and how they were divided, in words.
-
-    ``query`` and ``split`` are the position of each test list, and the number of its split.
-    """
+    """Positions of the training and test lists of each split, and how they were divided."""
 
     pairs: Sequence[tuple[IntArray, IntArray]]
     words: str
@@ -182,11 +153,6 @@ class Division:
     @property
     def split(self) -> IntArray:
         return np.repeat(np.arange(len(self.pairs)), [len(test) for _, test in self.pairs])
-
-
-def undivided(train: int, test: int) -> Division:
-    """Return one split: everything learns from all training lists and cuts all test lists."""
-    return Division([(np.arange(train), np.arange(test))], "given test lists")
 
 
 def divided(n: int, *, splits: int, train: float = 0.8, folds: int | None, seed: int) -> Division:
@@ -204,41 +170,56 @@ def divided(n: int, *, splits: int, train: float = 0.8, folds: int | None, seed:
     return Division([(a.astype(np.int64), b.astype(np.int64)) for a, b in names], words)
 
 
+@dataclass(frozen=True)
+class Guess:
+    """A model of the unjudged results, learned from judged results of the same system."""
+
+    scale: Scale
+    model: Relevance
+
+    @classmethod
+    def learned_from(cls, lists: RankedLists) -> Guess:
+        scale, _, model = learn_from(lists)
+        return cls(scale, model)
+
+    def draws(self, lists: RankedLists, seed: int) -> Iterator[BoolArray]:
+        """Yield 64 times which results are relevant: as judged, else drawn from the model."""
+        assert lists.relevance is not None
+        known, hits = lists.judged.values, lists.is_relevant(lists.relevance.values)
+        merit, rng = self.scale.apply(lists.merit), np.random.default_rng([seed, 3])
+        for drawn in self.model.draws(merit, _DRAWS, rng):
+            yield np.where(known, hits, drawn)
+
+
 def measured(
     cuts: Mapping[str, IntArray],
     lists: RankedLists,
     metrics: Sequence[Metric],
     division: Division,
     *,
-    ceiling: tuple[str, ...],
-    baseline: str | None,
-    confidence: float,
-    resamples: int,
     seed: int,
     guess: Guess | None = None,
     elsewhere: IntArray | None = None,
-    fitted: tuple[str, ...] = (),
+    **known: Any,
 ) -> Evaluation:
     """Return the values of these cuts: one number for each test list, or one row per metric.
 
-    ``guess`` and ``elsewhere`` are for lists judged in part, as in `values_of`.
+    In lists judged in part, ``elsewhere`` relevant documents were not retrieved (by default none),
+    and the guess is learned from all lists unless it is given. ``known`` are other fields of the
+    result.
     """
     query, protocol = division.query, division.words
     rows = [np.broadcast_to(own, (len(metrics), query.size)) for own in cuts.values()]
     k = np.stack(rows, axis=1)
-    values, unknown = values_of(lists, metrics, query, k, seed, guess=guess, elsewhere=elsewhere)
+    values, unknown = _values_of(lists, metrics, query, k, seed, guess, elsewhere)
     if unknown is not None:
-        known = lists.judged.values
-        protocol += f", estimated from {np.count_nonzero(known)} judged of {known.size} results"
+        judged = lists.judged.values
+        protocol += f", estimated from {np.count_nonzero(judged)} judged of {judged.size} results"
     tested, position = np.unique(query, return_inverse=True)
     return Evaluation(
         truncators=tuple(cuts),
         metrics=tuple(metric.name for metric in metrics),
-        ceiling=ceiling,
         protocol=protocol,
-        baseline=baseline,
-        confidence=confidence,
-        resamples=resamples,
         seed=seed,
         query_ids=tuple(lists.query_ids[tested].tolist()),
         query=position.astype(np.int64),
@@ -246,9 +227,72 @@ def measured(
         k=k,
         values=values,
         unknown=unknown,
-        fitted=fitted,
         unanswered=lists.num_relevant[tested] == 0 if lists.fully_judged else None,
+        **known,
     )
+
+
+def _values_of(
+    lists: RankedLists,
+    metrics: Sequence[Metric],
+    query: IntArray,
+    k: IntArray,
+    seed: int,
+    guess: Guess | None,
+    elsewhere: IntArray | None,
+) -> tuple[FloatArray, FloatArray | None]:
+    """Return the metric of each cut, and the standard errors of the means due to unjudged results.
+
+    ``k`` has the cuts by metric, truncator and place in ``query``, the position of their lists.
+    """
+    if lists.fully_judged:
+        return _at_cuts(lists, metrics, query, k), None
+    part = lists.scores.count(~lists.judged.values) > 0
+    guessed = part[query]
+    place = np.where(part, np.cumsum(part), np.cumsum(~part)) - 1
+    values = np.empty(k.shape)
+    exact = query[~guessed]
+    values[..., ~guessed] = _at_cuts(lists[~part], metrics, place[exact], k[..., ~guessed])
+    values[..., guessed], error = _estimated(
+        lists[part],
+        metrics,
+        place[query[guessed]],
+        k[..., guessed],
+        (guess or Guess.learned_from(lists)).draws(lists[part], seed),
+        0 if elsewhere is None else elsewhere[part],
+    )
+    share = np.unique(query[guessed]).size / np.unique(query).size
+    return values, error * share
+
+
+def _at_cuts(
+    lists: RankedLists, metrics: Sequence[Metric], query: IntArray, k: IntArray
+) -> FloatArray:
+    curves = [metric.curves(lists) for metric in metrics]
+    return np.stack([c.values[c.offsets[query] + k[i]] for i, c in enumerate(curves)])
+
+
+def _estimated(
+    lists: RankedLists,
+    metrics: Sequence[Metric],
+    query: IntArray,
+    k: IntArray,
+    draws: Iterator[BoolArray],
+    elsewhere: IntArray | int,
+) -> tuple[FloatArray, FloatArray]:
+    """Return the expected metric of each cut, and the standard errors of the means over queries."""
+    counts = np.bincount(query, minlength=len(lists))[query]
+    weight = 1 / (counts * np.unique(query).size)  # queries count alike, and so do their splits
+    values, means = np.zeros(k.shape), []
+    assert lists.relevance is not None
+    grade, known, grades = max(1.0, lists.min_grade), lists.judged.values, lists.relevance
+    for hits in draws:
+        drawn = grades.with_values(np.where(known, grades.values, grade * hits))
+        whole = lists.with_relevance(drawn, lists.scores.count(hits) + elsewhere)
+        one = _at_cuts(whole, metrics, query, k)
+        values += one / _DRAWS
+        means.append(one @ weight)
+    return values, np.std(means, axis=0, ddof=1)
 
 
 @dataclass(frozen=True)
@@ -262,10 +306,9 @@ class _Work:
     pairs: Sequence[tuple[IntArray, IntArray]]
 
     def cuts(self, split: int, name: str) -> IntArray:
-        """Return the truncator's cuts of the test part: one row per metric."""
         (learn, held_out), truncator = self.pairs[split], self.truncators[name]
         train, test = self.lists[learn], self.judged[held_out]
-        named = [param for param in truncator.get_params() if _last(param) == "metric"]
+        named = [name for name in truncator.get_params() if name.split("__")[-1] == "metric"]
         try:
             rows = []
             for metric in self.metrics if named else [None]:
@@ -282,11 +325,9 @@ class _Work:
 
 
 def _run(
-    work: _Work,
-    tasks: list[tuple[int, str]],
-    n_jobs: int,
-    progress: bool | Callable[[], object],
+    work: _Work, n_jobs: int, progress: bool | Callable[[], object]
 ) -> Iterator[tuple[tuple[int, str], IntArray]]:
+    tasks = [(split, name) for split in range(len(work.pairs)) for name in work.truncators]
     if n_jobs == 1:
         for task in _shown(tasks, len(tasks), progress):
             yield task, work.cuts(*task)
@@ -296,17 +337,16 @@ def _run(
     from concurrent.futures import ProcessPoolExecutor, as_completed
 
     try:
-        data = pickle.dumps(work)
+        pickle.dumps(work)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise InvalidParameterError(
+        raise _refused(
             "n_jobs must be 1 for truncators and metrics that cannot be sent to other "
-            f"processes (functions must be defined in a module), got {n_jobs}: {error}",
-            who="evaluate",
+            f"processes (functions must be defined in a module), got {n_jobs}: {error}"
         ) from error
     # Spawned, not forked: libraries with threads of their own, torch for one, may hang in a fork.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(n_jobs, context, initializer=_receive, initargs=(data,)) as pool:
-        futures = {pool.submit(_cuts_of, *task): task for task in tasks}
+    with ProcessPoolExecutor(n_jobs, context) as pool:
+        futures = {pool.submit(work.cuts, *task): task for task in tasks}
         try:
             for future in _shown(as_completed(futures), len(tasks), progress):
                 yield futures[future], future.result()
@@ -315,91 +355,58 @@ def _run(
             raise
 
 
-_received: list[_Work] = []
-
-
-def _receive(data: bytes) -> None:
-    _received.append(pickle.loads(data))
-
-
-def _cuts_of(split: int, name: str) -> IntArray:
-    return _received[-1].cuts(split, name)
-
-
 def _shown(
     items: Iterable[Any], total: int, progress: bool | Callable[[], object]
-) -> Iterable[Any]:
-    if callable(progress):
-        return _announced(items, progress)
-    if not (progress and sys.stderr.isatty() and find_spec("tqdm")):
-        return items
-    from tqdm import tqdm
+) -> Iterator[Any]:
+    if not callable(progress) and progress and sys.stderr.isatty() and find_spec("tqdm"):
+        from tqdm import tqdm
 
-    bar: Iterable[Any] = tqdm(items, total=total, desc="evaluate", unit="fit")
-    return bar
-
-
-def _announced(items: Iterable[Any], tell: Callable[[], object]) -> Iterator[Any]:
+        items = tqdm(items, total=total, desc="evaluate", unit="fit")
     for item in items:
-        tell()
+        if callable(progress):
+            progress()
         yield item
+
+
+def _refused(message: str) -> InvalidParameterError:
+    return InvalidParameterError(message, who="evaluate")
 
 
 def _named(truncators: TruncatorsLike, *, ceiling: bool) -> dict[str, Truncator]:
     if isinstance(truncators, Mapping):
         pairs = list(truncators.items())
     elif isinstance(truncators, Sequence) and not isinstance(truncators, str):
-        pairs = [(_name(item), item) for item in truncators]
+        names = [getattr(item, "__name__", item) for item in truncators]
+        pairs = [(str(name), item) for name, item in zip(names, truncators, strict=True)]
     else:
-        raise InvalidParameterError(
-            "truncators must be a mapping of names to truncators or a sequence of "
-            f"them, got {shown(truncators)}",
-            who="evaluate",
-        )
+        wanted = "a mapping of names to truncators or a sequence of them"
+        raise _refused(f"truncators must be {wanted}, got {shown(truncators)}")
     named: dict[str, Truncator] = {}
     for name, item in pairs:
         if name in named:
-            raise InvalidParameterError(
-                f"truncators must have different names, got {name!r} twice", who="evaluate"
-            )
-        made = _default if item == DEFAULT else item
+            raise _refused(f"truncators must have different names, got {name!r} twice")
+        made: Any = Consensus().predict if item == DEFAULT else item
         made = registry.make(made) if isinstance(made, str) else made
         if callable(made) and not isinstance(made, type):
-            made = Function(made)
+            made = _Function(made)
         if not isinstance(made, Truncator):
-            raise InvalidParameterError(
-                "truncators must be truncators, functions of lists or one of "
-                f"{', '.join(registry.names())}, got {item!r}",
-                who="evaluate",
-            )
+            wanted = f"truncators, functions of lists or one of {', '.join(registry.names())}"
+            raise _refused(f"truncators must be {wanted}, got {item!r}")
         named[name] = made
     if not named:
-        raise InvalidParameterError("truncators must be at least one, got none", who="evaluate")
+        raise _refused("truncators must be at least one, got none")
     if ceiling and not any(isinstance(item, Oracle) for item in named.values()):
         named.setdefault("oracle", Oracle())
     return named
 
 
-def _default(lists: RankedLists) -> IntArray:
-    """Return the cuts that lists get without options; nothing is learned for them."""
-    return Consensus().predict(lists)
-
-
-def _name(item: Truncator | str | Rule) -> str:
-    return item if isinstance(item, str) else getattr(item, "__name__", repr(item))
-
-
 def _measures(metrics: Sequence[MetricLike]) -> tuple[Metric, ...]:
     if isinstance(metrics, (str, Metric)) or callable(metrics) or not np.iterable(metrics):
-        raise InvalidParameterError(
-            f"metrics must be a sequence of metrics, got {shown(metrics)}", who="evaluate"
-        )
+        raise _refused(f"metrics must be a sequence of metrics, got {shown(metrics)}")
     measures = tuple(metric_functions.get(metric) for metric in metrics)
     names = [measure.name for measure in measures]
     if not 0 < len(names) == len(set(names)):
-        raise InvalidParameterError(
-            f"metrics must be at least one and have different names, got {names}", who="evaluate"
-        )
+        raise _refused(f"metrics must be at least one and have different names, got {names}")
     return measures
 
 
@@ -414,16 +421,10 @@ def _check_lists(lists: RankedLists, truncators: dict[str, Truncator], argument:
         raise InvalidScoresError(
             f"{argument} must hold at least one judged result, got {lists!r}", who="evaluate"
         )
-    if lists.query_embeddings is not None:
-        return
-    for name, truncator in truncators.items():
-        if truncator.needs_embeddings:
-            raise InvalidScoresError(
-                f"{argument} must have query_embeddings for truncator {name!r}, which "
-                "looks at neighbouring queries, got none",
-                who="evaluate",
-            )
-
-
-def _last(param: str) -> str:
-    return param.rpartition("__")[2]
+    name = next((name for name, one in truncators.items() if one.needs_embeddings), None)
+    if name is not None and lists.query_embeddings is None:
+        raise InvalidScoresError(
+            f"{argument} must have query_embeddings for truncator {name!r}, which looks at "
+            "neighbouring queries, got none",
+            who="evaluate",
+        )

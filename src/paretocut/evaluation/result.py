@@ -1,23 +1,59 @@
-"""The result of a comparison, and its tables: text, Markdown, LaTeX, JSON."""
+"""The result of a comparison: its values, its tables (text, Markdown, LaTeX, JSON), a verdict."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
 from paretocut import metrics
-from paretocut.evaluation.verdict import Summary, verdict_of
 from paretocut.lists import BoolArray, FloatArray, IntArray
 from paretocut.metrics import is_share
 from paretocut.metrics.significance import bootstrap_interval, holm, sign_flip_test
 from paretocut.schema.drawn import Drawn
 from paretocut.schema.parameters import check_choice
+
+DEFAULT = "default"
+"""Name of what `paretocut.cut_batch` does without options, as a method of a comparison."""
+_LABELS = {DEFAULT: "the default", "consensus": "learned Consensus"}
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """One line of the table: a truncator under a metric.
+
+    Attributes
+    ----------
+    metric, truncator
+        Their names.
+    mean, low, high
+        Mean over queries, each of which counts once, and its bootstrap interval.
+    std
+        Standard deviation of the means of the splits; None with a single split.
+    gain
+        Mean minus that of the baseline; None without one.
+    pvalue
+        Of a paired sign-flip test against the baseline, Holm-corrected over the truncators of
+        the metric; None for the baseline itself and the ceiling.
+    mean_k, empty
+        Mean number of results kept, and share of the lists with nothing kept.
+    """
+
+    metric: str
+    truncator: str
+    mean: float
+    std: float | None
+    low: float
+    high: float
+    gain: float | None
+    pvalue: float | None
+    mean_k: float
+    empty: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -28,28 +64,20 @@ class Evaluation(Drawn):
 
     Attributes
     ----------
-    truncators, metrics
-        Names, in the order given.
-    ceiling
-        Names of the truncators that look at the judgements of the test lists.
-    protocol
-        How lists were divided, in words.
-    baseline, confidence, resamples, seed
-        As given to `evaluate`.
-    query_ids
-        Names of the queries that were in a test part.
+    truncators, metrics, ceiling, fitted
+        Names, in the order given. Truncators of ``ceiling`` look at the judgements of the test
+        lists, and those of ``fitted`` learned from them before: they are shown, but not compared.
+    protocol, baseline, confidence, resamples, seed
+        How lists were divided, in words, and what `evaluate` was given.
+    query_ids, unanswered
+        Names of the queries that were in a test part, and which of them have no relevant document.
     query, split
         Position in ``query_ids`` and number of the split, one per test list.
     k, values
         Cuts and metric values of the test lists, by metric, truncator and test list.
     unknown
         For lists judged in part: the standard errors of the means caused by unjudged results, by
-        metric and truncator; the intervals include them. Otherwise None.
-    fitted
-        Names of the truncators that learned from judgements of the test lists before; they are
-        shown, but not compared.
-    unanswered
-        Which of ``query_ids`` have no relevant document; None if that is not known.
+        metric and truncator; the intervals include them.
     """
 
     truncators: tuple[str, ...]
@@ -61,17 +89,16 @@ class Evaluation(Drawn):
     resamples: int
     seed: int
     query_ids: tuple[str, ...]
-    query: IntArray = field(repr=False)
-    split: IntArray = field(repr=False)
-    k: IntArray = field(repr=False)
-    values: FloatArray = field(repr=False)
-    unknown: FloatArray | None = field(default=None, repr=False)
+    query: IntArray
+    split: IntArray
+    k: IntArray
+    values: FloatArray
+    unknown: FloatArray | None = None
     fitted: tuple[str, ...] = ()
-    unanswered: BoolArray | None = field(default=None, repr=False)
+    unanswered: BoolArray | None = None
 
     def __getitem__(self, key: tuple[str, str]) -> Summary:
-        metric, truncator = key
-        i, j = self._at(metric, truncator)
+        i, j = self._at(*key)
         return self.summary[i * len(self.truncators) + j]
 
     def per_query(self, metric: str, truncator: str) -> FloatArray:
@@ -80,18 +107,17 @@ class Evaluation(Drawn):
 
     def cuts(self, metric: str, truncator: str) -> IntArray:
         """Return the cuts of a truncator for a metric, one per test list of every split."""
-        cuts: IntArray = self.k[self._at(metric, truncator)]
-        return cuts
+        return np.asarray(self.k[self._at(metric, truncator)])
 
     @property
     def summary(self) -> tuple[Summary, ...]:
         """The lines of the table, metric by metric."""
         # Not a cached_property: up to Python 3.11 that has a lock, and a child forked while a
         # thread holds it waits for ever.
-        known: tuple[Summary, ...] | None = self.__dict__.get("_summary")
-        if known is None:
-            known = tuple(line for i in range(len(self.metrics)) for line in self._summaries(i))
-            self.__dict__["_summary"] = known
+        if "_summary" not in self.__dict__:
+            lines = (line for i in range(len(self.metrics)) for line in self._summaries(i))
+            self.__dict__["_summary"] = tuple(lines)
+        known: tuple[Summary, ...] = self.__dict__["_summary"]
         return known
 
     @property
@@ -103,47 +129,33 @@ class Evaluation(Drawn):
     def verdict(self, metric: str | None = None, labels: Mapping[str, str] | None = None) -> str:
         """Return which truncator is best, or that the queries are too few to tell.
 
-        A truncator is called better than the baseline (without one, than "default", if that is
-        among them) only if the paired test says so, and for lists judged in part only if the
-        intervals do not overlap. Of several that cannot be told apart, the first is preferred.
-
-        Parameters
-        ----------
-        metric
-            One of the metrics; by default the first.
-        labels
-            Other words for the names of truncators.
+        A truncator is called better than the baseline (without one, than "default") only if the
+        paired test says so, and for lists judged in part only if the intervals do not overlap. Of
+        several that cannot be told apart, the first is preferred. The ``metric`` is by default the
+        first; ``labels`` are other words for the names of truncators.
         """
         i, _ = self._at(self.metrics[0] if metric is None else metric, self.truncators[0])
-        return verdict_of(self, self.metrics[i], labels or {})
+        return _verdict(self, self.metrics[i], _LABELS | dict(labels or {}))
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return every value as a dict: query_id, split, truncator, metric, k, value."""
+        columns = ("query_id", "split", "truncator", "metric", "k", "value")
+        queries, splits = [self.query_ids[i] for i in self.query], self.split.tolist()
         return [
-            {
-                "query_id": self.query_ids[self.query[m]],
-                "split": int(self.split[m]),
-                "truncator": truncator,
-                "metric": metric,
-                "k": int(self.k[i, j, m]),
-                "value": float(self.values[i, j, m]),
-            }
+            dict(zip(columns, (query, split, truncator, metric, k, value), strict=True))
             for i, metric in enumerate(self.metrics)
             for j, truncator in enumerate(self.truncators)
-            for m in range(len(self.query))
+            for query, split, k, value in zip(
+                queries, splits, self.k[i, j].tolist(), self.values[i, j].tolist(), strict=True
+            )
         ]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the table and how it was made, as plain data."""
-        return {
-            "protocol": self.protocol,
-            "queries": len(self.query_ids),
-            "baseline": self.baseline,
-            "confidence": self.confidence,
-            "resamples": self.resamples,
-            "seed": self.seed,
-            "summary": [asdict(line) for line in self.summary],
-        }
+        known = {"protocol": self.protocol, "queries": len(self.query_ids)}
+        names = ("baseline", "confidence", "resamples", "seed")
+        known |= {name: getattr(self, name) for name in names}
+        return known | {"summary": [asdict(line) for line in self.summary]}
 
     def to_json(self) -> str:
         """Return `to_dict` as JSON text."""
@@ -151,30 +163,24 @@ class Evaluation(Drawn):
 
     def to_markdown(self) -> str:
         """Return one Markdown table per metric, the best truncator in bold."""
-
-        def line(cells: list[str]) -> str:
-            return f"| {' | '.join(cells)} |"
-
         parts = []
         for metric in self.metrics:
             caption, header, rows = self.table(metric, str, ("**", "**"))
-            rule = "|---|" + "---:|" * (len(header) - 1)
-            parts.append("\n".join([caption, "", line(header), rule, *map(line, rows)]))
+            top, *lines = [f"| {' | '.join(cells)} |" for cells in (header, *rows)]
+            parts.append(
+                "\n".join([caption, "", top, "|---|" + "---:|" * (len(header) - 1), *lines])
+            )
         return "\n\n".join(parts)
 
     def to_latex(self) -> str:
         """Return one LaTeX ``tabular`` per metric (package booktabs), the best in bold."""
-
-        def line(cells: list[str]) -> str:
-            return " & ".join(cells) + r" \\"
-
         parts = []
         for metric in self.metrics:
             caption, header, rows = self.table(metric, _tex, (r"\textbf{", "}"))
+            first, *lines = [" & ".join(cells) + r" \\" for cells in (header, *rows)]
             begin = r"\begin{tabular}{l" + "r" * (len(header) - 1) + "}"
-            top = [f"% {caption}", begin, r"\toprule", line(header), r"\midrule"]
-            bottom = [r"\bottomrule", r"\end{tabular}"]
-            parts.append("\n".join([*top, *map(line, rows), *bottom]))
+            top = [f"% {caption}", begin, r"\toprule", first, r"\midrule"]
+            parts.append("\n".join([*top, *lines, r"\bottomrule", r"\end{tabular}"]))
         return "\n\n".join(parts)
 
     def __str__(self) -> str:
@@ -183,34 +189,24 @@ class Evaluation(Drawn):
             caption, header, rows = self.table(metric, str, ("", ""))
             lines = [header, *rows]
             first, *others = (max(map(len, column)) for column in zip(*lines, strict=True))
-            parts.append(f"{caption}\n")
-            parts += [
+            table = [
                 name.ljust(first)
                 + "".join(f"  {cell:>{width}}" for cell, width in zip(cells, others, strict=True))
                 for name, *cells in lines
             ]
-            parts.append("")
-        return "\n".join(parts[:-1])
+            parts.append("\n".join([caption, "", *table]))
+        return "\n\n".join(parts)
 
     def __repr__(self) -> str:
-        return (
-            f"Evaluation({len(self.truncators)} truncators, metrics {', '.join(self.metrics)}, "
-            f"{len(self.query_ids)} queries, {self.protocol})"
-        )
+        tried = f"{len(self.truncators)} truncators, metrics {', '.join(self.metrics)}"
+        return f"Evaluation({tried}, {len(self.query_ids)} queries, {self.protocol})"
 
     def table(
         self, metric: str, escape: Callable[[str], str], bold: tuple[str, str]
     ) -> tuple[str, list[str], list[list[str]]]:
         """Return caption, header and rows of one metric, name and mean of the best in bold.
 
-        Parameters
-        ----------
-        metric
-            Its name.
-        escape
-            Applied to each cell.
-        bold
-            Text before and after bold text.
+        Each cell goes through ``escape``, and ``bold`` stands before and after bold text.
         """
         caption = (
             f"{metric}: {len(self.query_ids)} test queries, {self.protocol}; "
@@ -218,9 +214,8 @@ class Evaluation(Drawn):
         )
         header = ["truncator", "mean", "sd", "interval", "k", "empty"]
         if self.baseline is not None:
-            caption += (
-                f"; p against {self.baseline}: paired sign-flip test over queries, Holm-corrected"
-            )
+            test = "paired sign-flip test over queries, Holm-corrected"
+            caption += f"; p against {self.baseline}: {test}"
             header[4:4] = ["gain", "p"]
         lines = [line for line in self.summary if line.metric == metric]
         usable = [line.mean for line in lines if line.truncator in self.rivals]
@@ -237,7 +232,9 @@ class Evaluation(Drawn):
                 f"{100 * line.empty:.0f} %",
             ]
             if line.gain is not None:
-                cells[4:4] = [f"{line.gain:+.3f}", _pvalue(line.pvalue)]
+                p = line.pvalue
+                shown = "" if p is None else "<0.001" if p < 0.001 else f"{p:.3f}"
+                cells[4:4] = [f"{line.gain:+.3f}", shown]
             cells = [escape(cell) for cell in cells]
             if not apart and line.mean == max(usable):
                 cells[:2] = [f"{bold[0]}{cell}{bold[1]}" for cell in cells[:2]]
@@ -247,19 +244,15 @@ class Evaluation(Drawn):
     def _at(self, metric: str, truncator: str) -> tuple[int, int]:
         # The table knows a metric by one name, its users perhaps by another.
         known = metrics.get(metric).name if metric in metrics.names() else metric
-        who = "Evaluation"
-        check_choice(known, self.metrics, who=who, name="metric")
-        check_choice(truncator, self.truncators, who=who, name="truncator")
+        check_choice(known, self.metrics, who="Evaluation", name="metric")
+        check_choice(truncator, self.truncators, who="Evaluation", name="truncator")
         return self.metrics.index(known), self.truncators.index(truncator)
-
-    def _interval(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return bootstrap_interval(
-            values, confidence=self.confidence, resamples=self.resamples, seed=self.seed
-        )
 
     def _summaries(self, i: int) -> Iterator[Summary]:
         values = np.stack([_means(row, self.query) for row in self.values[i]], axis=1)
-        low, high = self._interval(values)
+        low, high = bootstrap_interval(
+            values, confidence=self.confidence, resamples=self.resamples, seed=self.seed
+        )
         means = values.mean(axis=0)
         if self.unknown is not None:
             # Both sources of error are independent: their squares add up.
@@ -295,14 +288,7 @@ class Evaluation(Drawn):
 
 
 def _means(values: Any, group: IntArray) -> FloatArray:
-    """Return the mean of the values of each group."""
     return np.bincount(group, weights=values) / np.bincount(group)
-
-
-def _pvalue(value: float | None) -> str:
-    if value is None:
-        return ""
-    return "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
 _TEX = {letter: f"\\{letter}" for letter in "_%&#${}"} | {
@@ -316,3 +302,113 @@ def _tex(cell: str) -> str:
     """Return the cell as LaTeX text; numbers with a sign or "<" are in math mode."""
     text = "".join(_TEX.get(letter, letter) for letter in cell)
     return re.sub(r"(?<![\w.])[+<-]\d[\d.]*", r"$\g<0>$", text)
+
+
+def _verdict(evaluation: Evaluation, metric: str, labels: Mapping[str, str]) -> str:
+    lines = {line.truncator: line for line in evaluation.summary if line.metric == metric}
+    words = _Words(evaluation, metric, labels)
+    own = [lines[name] for name in evaluation.rivals]
+    base = evaluation.baseline or (DEFAULT if DEFAULT in evaluation.rivals else None)
+    own.sort(key=lambda line: line.truncator != base)
+    said = words.best(own, base is not None)
+    possible = [lines[name].mean for name in evaluation.ceiling]
+    if possible:
+        said += f"; the best cut of every list would give {max(possible):.3f}"
+    if not said.startswith(evaluation.truncators):  # a name stays as it is written
+        said = f"{said[0].upper()}{said[1:]}"
+    sentences = [f"{said}."]
+    sentences += [
+        f"{words.name(lines[name])} was fitted on judgements of these queries: its "
+        f"{lines[name].mean:.3f} does not say how it does on new ones, so it is not compared."
+        for name in evaluation.fitted
+    ]
+    if evaluation.unanswered is not None and evaluation.unanswered.any():
+        nothing = {}  # which of the queries without an answer get nothing, in every split
+        for line in own:
+            kept = np.bincount(evaluation.query, weights=evaluation.cuts(metric, line.truncator))
+            nothing[words.name(line)] = (kept == 0)[evaluation.unanswered]
+        sentences.append(without_answer(nothing, len(evaluation.query_ids)))
+    return " ".join(sentences)
+
+
+def without_answer(nothing: Mapping[str, BoolArray], queries: int) -> str:
+    """Return a sentence on the queries without an answer, of so many ``queries`` in all.
+
+    ``nothing`` says for each method, the usual one first, for which of them it keeps nothing.
+    """
+    (first, own), *_ = nothing.items()
+    most = max(nothing, key=lambda name: int(nothing[name].sum()))
+    said = f"{own.size:,} of the {queries:,} queries have no relevant result: {first} keeps nothing"
+    said += f" for {int(own.sum()):,} of them"
+    if nothing[most].sum() > own.sum():
+        said += f", {most} for {int(nothing[most].sum()):,}"
+    return said + "."
+
+
+class _Words:
+    def __init__(self, evaluation: Evaluation, metric: str, labels: Mapping[str, str]) -> None:
+        self.evaluation, self.metric, self.labels = evaluation, metric, labels
+        kind = "mean" if evaluation.unknown is None else "estimated mean"
+        self.mean = f"{kind} {'F1' if metric == 'f1' else metric}"
+        n = len(evaluation.query_ids)
+        self.few = f"{n:,} quer{'y is' if n == 1 else 'ies are'} too few to tell"
+
+    def best(self, lines: Sequence[Summary], with_base: bool) -> str:
+        """Return the first sentence, without its end."""
+        base, top = lines[0], max(lines, key=lambda line: round(line.mean, 3))
+        if len(lines) == 1:
+            return f"{self.name(top)} has a {self.mean} of {self._value(top)}"
+        if all(abs(line.mean) < 5e-4 for line in lines):
+            return f"every method here has a {self.mean} of 0"
+        if with_base and top is base:
+            rival = max(lines[1:], key=lambda line: round(line.mean, 3))
+            said = f"no method here is better than {self.name(base)}, which has a {self.mean}"
+            next_one = f"{self.name(rival)} comes next with {rival.mean:.3f}"
+            return f"{said} of {self._value(base)}; {next_one}"
+        apart = self._apart(base, lines)
+        better = [far and line.mean > base.mean for far, line in zip(apart, lines, strict=True)]
+        if with_base and not better[lines.index(top)]:
+            return (
+                f"no method here is shown to be better than {self.name(base)}, which has a "
+                f"{self.mean} of {self._value(base)}; {self.name(top)} has the highest, "
+                f"{top.mean:.3f}, but {self.few}"
+            )
+        below = self._apart(top, lines)
+        tied = [
+            line
+            for i, line in enumerate(lines)
+            if line is top or (not below[i] and (better[i] or not with_base))
+        ]
+        chosen = tied[0]
+        said = f"{self.name(chosen)} has the highest {self.mean}, {self._value(chosen)}"
+        if chosen is not top:
+            said = f"{self.name(chosen)} has a {self.mean} of {self._value(chosen)}"
+        if with_base:
+            said += f", {chosen.mean - base.mean:.3f} more than {self.name(base)}"
+        if len(tied) > 1:
+            others = [line for line in tied if line is not chosen]
+            others.sort(key=lambda line: -line.mean)
+            named = ", ".join(f"{self.name(line)} ({line.mean:.3f})" for line in others[:3])
+            more = f" and {len(others) - 3} more" if len(others) > 3 else ""
+            said += f"; {self.few} it from {named}{more}"
+        return said
+
+    def name(self, line: Summary) -> str:
+        return self.labels.get(line.truncator, line.truncator)
+
+    def _value(self, line: Summary) -> str:
+        share = f"{100 * self.evaluation.confidence:g} % interval"
+        return f"{line.mean:.3f} ({share} {line.low:.3f} to {line.high:.3f})"
+
+    def _apart(self, one: Summary, lines: Sequence[Summary]) -> list[bool]:
+        """Return which lines differ from one: by the test of the table, or by their intervals."""
+        found = self.evaluation
+        if found.unknown is not None:  # estimates cannot be tested
+            return [line.low > one.high or line.high < one.low for line in lines]
+        values = [found.per_query(self.metric, line.truncator) for line in lines]
+        reference = found.per_query(self.metric, one.truncator)
+        others = [i for i, line in enumerate(lines) if line is not one]
+        differences = np.stack([values[i] - reference for i in others], axis=1)
+        raw = sign_flip_test(differences, resamples=found.resamples, seed=found.seed)
+        apart = dict(zip(others, holm(raw).tolist(), strict=True))
+        return [apart.get(i, 1.0) < 1 - found.confidence for i in range(len(lines))]

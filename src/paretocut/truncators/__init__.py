@@ -1,9 +1,7 @@
 """Every way to choose how many results to keep, under one contract.
 
 Each class learns with ``fit(lists)`` (where it learns anything), decides with ``cut(scores)`` and
-``cut_batch(lists)``, and is saved with ``save(path)``; `paretocut.load` reads it back. `make`
-builds one by its short name, and `names` lists those; `from_text` takes the words of the command
-line.
+``cut_batch(lists)``, and is saved with ``save(path)``; `paretocut.load` reads it back.
 """
 
 from __future__ import annotations
@@ -12,21 +10,25 @@ import json
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-import paretocut.truncators.restoring  # noqa: F401 - lets truncators be loaded
 from paretocut.errors import InvalidParameterError
-from paretocut.truncators.accept import Accept
 from paretocut.truncators.base import Truncator
-from paretocut.truncators.calibrated import Calibrated
 from paretocut.truncators.checking import check_truncator
-from paretocut.truncators.conformal import Conformal
 from paretocut.truncators.consensus import Consensus
 from paretocut.truncators.distribution import ScoreDistribution
-from paretocut.truncators.fixed import FixedK, GlobalK, LocalK, Oracle
-from paretocut.truncators.gaps import Autocut, Knee, LargestGap, TopP
-from paretocut.truncators.gated import Gated
-from paretocut.truncators.isotonic import Isotonic
+from paretocut.truncators.gated import Calibrated, Gated
+from paretocut.truncators.promises import Accept, Conformal
+from paretocut.truncators.simple import (
+    Autocut,
+    FixedK,
+    GlobalK,
+    Knee,
+    LargestGap,
+    LocalK,
+    Oracle,
+    TopP,
+)
 from paretocut.truncators.surprise import Surprise
-from paretocut.truncators.threshold import ScoreThreshold
+from paretocut.truncators.threshold import Isotonic, ScoreThreshold
 
 if TYPE_CHECKING:
     from paretocut.truncators.neural import AttnCut, BiCut, Choppy, Training
@@ -128,14 +130,13 @@ def make(name: str, /, **params: Any) -> Truncator:
             f"truncators.make: name must be one of {', '.join(_REGISTRY)}, got {name!r}"
         )
     class_name, preset = _REGISTRY[name]
-    kind = globals().get(class_name) or __getattr__(class_name)
+    kind: type[Truncator] = globals().get(class_name) or __getattr__(class_name)
     arguments = preset | params
     if isinstance(arguments.get("base"), str):
         arguments["base"] = make(arguments["base"])
     if "metric" not in kind.parameters:
         arguments.pop("metric", None)
-    truncator: Truncator = kind(**arguments)
-    return truncator
+    return kind(**arguments)
 
 
 def from_text(text: str, metric: str = "f1") -> Truncator:
@@ -144,8 +145,7 @@ def from_text(text: str, metric: str = "f1") -> Truncator:
     Parameters
     ----------
     text
-        Short name and, after a colon, parameters: ``surprise:refit=all,min_window=10``. Values are
-        read as JSON if possible, and otherwise as text.
+        Short name and, after a colon, parameters, as JSON or text: ``surprise:refit=all``.
     metric
         The metric to train for, if it learns.
 

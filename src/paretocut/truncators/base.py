@@ -6,6 +6,8 @@ import inspect
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Literal, Self, TypeAlias
@@ -21,13 +23,12 @@ from paretocut.errors import InvalidParameterError, InvalidScoresError, NotFitte
 from paretocut.lists import IntArray, Ragged, RaggedLike, RankedList, RankedLists
 from paretocut.metrics import Metric
 from paretocut.schema.drawn import Drawn
-from paretocut.schema.files import decode, encode, save_model
+from paretocut.schema.files import decode, encode, register, save_model
 from paretocut.schema.kinds import Flag, Instance, Kind, Sizes, Whole, checked
 from paretocut.schema.parameters import check, check_bool, shown
 from paretocut.tail import SurpriseFits, fit_lists
-from paretocut.truncators.evidence import Clause, Taught
-from paretocut.truncators.judgements import MARKS, kept_marks, marks
-from paretocut.truncators.naming import name_of, refuse_impostor
+from paretocut.truncators.evidence import KEPT, MARKS, Clause, Taught, marks
+from paretocut.truncators.naming import class_named, name_of
 
 
 class _MetricKind(Kind):
@@ -38,21 +39,17 @@ class _MetricKind(Kind):
 
 
 METRIC: Kind = _MetricKind()
-
-Numbers: TypeAlias = IntArray | Sequence[int]
-Decided: TypeAlias = Numbers | tuple[Numbers, Evidence | str | Sequence[str]]
-"""How many results of each list to keep, alone or with the evidence."""
+_Numbers: TypeAlias = IntArray | Sequence[int]
+Decided: TypeAlias = _Numbers | tuple[_Numbers, Evidence | str | Sequence[str]]
 
 
 class Truncator(Drawn, ABC):
     """Base of everything that chooses how many results of a list to keep.
 
-    It follows scikit-learn's conventions: the constructor only stores its arguments, `fit` learns
-    from judged lists and returns the truncator, and learned attributes end in an underscore. `cut`
-    decides on one list, `cut_batch` on many, and `predict` returns only the numbers.
-
-    A subclass writes `parameters` and `decide`. If there is something to learn, it also writes
-    `learn` and `state`. docs/researcher.md shows both; `check_truncator` tests it.
+    It follows scikit-learn's conventions: the constructor only stores its arguments, and learned
+    attributes end in an underscore. A subclass writes `parameters` and `decide`, and if there is
+    something to learn, `learn` and `state`. docs/researcher.md shows both; `check_truncator` tests
+    it.
     """
 
     parameters: ClassVar[Mapping[str, Kind]] = {}
@@ -75,44 +72,22 @@ class Truncator(Drawn, ABC):
     marks_: Sequence[int] = ()
     """Marks of the judged queries that it learned from, which its file keeps."""
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        refuse_impostor(cls)
-
-    # Written by a subclass.
-
     @abstractmethod
     def decide(self, lists: RankedLists) -> Decided:
         """Return how many results of each list to keep: whole numbers from 0 to its length.
 
-        Parameters
-        ----------
-        lists
-            The lists, best result first; ``lists.merit`` has higher for better. Some may be empty.
-
-        Returns
-        -------
-        numbers or (numbers, evidence)
-            The evidence says why: a text, one text for each list, or an object with
-            ``because(i, k)``; see ``paretocut.truncators.evidence``.
+        Evidence may come with them, which says why: a text, one text for each list, or an object
+        with ``because(i, k)``. The ``lists`` come best result first; some may be empty.
         """
 
     def learn(self, lists: RankedLists) -> None:
-        """Set attributes that end in an underscore; `fit` calls it.
-
-        Parameters
-        ----------
-        lists
-            At least one list. Every result is judged, unless `needs_full_judgements` is False.
-        """
+        """Set attributes that end in an underscore, from one or more ``lists``; `fit` calls it."""
         raise NotImplementedError
 
     @property
     def state(self) -> Mapping[str, Kind]:
         """Kinds of the attributes set by `learn`; a saved file is checked against them."""
         return {}
-
-    # Asked by anybody.
 
     @property
     def label(self) -> str:
@@ -137,14 +112,9 @@ class Truncator(Drawn, ABC):
         return bool(self._learned())
 
     def learned_from(self, lists: RankedLists) -> bool:
-        """Return whether it learned from judgements of these queries.
+        """Return whether it learned from judgements of the queries of these lists.
 
         Its values on them are then no estimate of its values on new queries.
-
-        Parameters
-        ----------
-        lists
-            Judged lists.
         """
         return not marks(lists).isdisjoint(self.marks_)
 
@@ -172,24 +142,13 @@ class Truncator(Drawn, ABC):
     def require_fitted(self) -> None:
         """Raise NotFittedError if `fit` must come first."""
         if self.needs_fit and not self.is_fitted:
-            *others, last = self.instead_of_fit or ("",)
-            either = f"{', '.join(others)} or {last}" if others else last
+            either = " or ".join(", ".join(self.instead_of_fit).rsplit(", ", 1))
             given = f", or with {either} given" if either else ""
-            raise NotFittedError(
-                f"{type(self).__name__}: it must be fitted with fit(judged_lists){given} "
-                "before it decides, got lists to cut first"
-            )
-
-    # Called by decisions.
+            told = f"it must be fitted with fit(judged_lists){given} before it decides"
+            raise NotFittedError(f"{type(self).__name__}: {told}, got lists to cut first")
 
     def decision(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
-        """Return the checked numbers of `decide`, always with evidence.
-
-        Parameters
-        ----------
-        lists
-            As for `decide`.
-        """
+        """Return the checked numbers of `decide` for these lists, always with evidence."""
         self._check_direction(lists)
         found: Any = self.decide(lists)
         numbers, why = found if _is_pair(found) else (found, None)
@@ -205,45 +164,20 @@ class Truncator(Drawn, ABC):
         return "trim"
 
     def scaled(self, lists: RankedLists, queries: Sequence[str] | None) -> RankedLists:
-        """Return the lists on the scale that the decision is made on.
-
-        Parameters
-        ----------
-        lists
-            The lists, as they were given.
-        queries
-            Texts of the queries, if there are any; see `needs_queries`.
-        """
+        """Return the lists on the scale of the decision, which may need the texts of queries."""
         return lists
 
     def tails_of(self, lists: RankedLists) -> SurpriseFits:
-        """Return the tails of the lists, as this truncator fits them.
-
-        Parameters
-        ----------
-        lists
-            Lists, on the scale that was decided on.
-        """
+        """Return the tails of lists that are `scaled`, as this truncator fits them."""
         return fit_lists(lists)
 
     def notices(self, lists: RankedLists, tails: Callable[[], Tails]) -> Sequence[tuple[str, ...]]:
-        """Return the names of the warnings about each list that matter to this decision.
-
-        Parameters
-        ----------
-        lists
-            The lists that were decided on.
-        tails
-            Returns their tails, which may have to be fitted for it.
-        """
+        """Return names of warnings about each of the lists; ``tails`` returns their tails."""
         scores = lists.scores
         first, last = scores.ends()
         diagnosed = diagnose(scores)
-        found = {
-            "rank_only_scores": diagnosed["rank_only_scores"],
-            "rescaled_scores": diagnosed["rescaled_scores"],
-            "constant_scores": (scores.lengths > 1) & (first == last),
-        }
+        found = {name: diagnosed[name] for name in ("rank_only_scores", "rescaled_scores")}
+        found["constant_scores"] = (scores.lengths > 1) & (first == last)
         return named(found, len(scores))
 
     @property
@@ -252,16 +186,10 @@ class Truncator(Drawn, ABC):
         return Taught(self.queries_)
 
     def result_values(self, lists: RankedLists) -> Ragged:
-        """Return one number per result, never rising down a list, for `Conformal`.
+        """Return one number per result of the lists, never rising, which `Conformal` thresholds.
 
-        Keeping the results whose number is at least ``t`` gives a nested family of cuts. By default
-        it is the predicted cut, stretched or shrunk by a common factor; ``t = 1`` is the cut
-        itself. Methods that have a value for each result return that instead.
-
-        Parameters
-        ----------
-        lists
-            The lists.
+        By default thresholds stretch or shrink the predicted cut; 1 is the cut itself. Methods that
+        have a value for each result return that instead.
         """
         scores = lists.scores
         cuts = scores.spread(self.predict(lists) + 0.5)
@@ -271,8 +199,6 @@ class Truncator(Drawn, ABC):
     def values_need_fit(self) -> bool:
         """Whether `fit` must come before `result_values`."""
         return self.learns
-
-    # The same for all.
 
     def fit(self, lists: RankedLists) -> Self:
         """Return the truncator itself, after learning from judged lists.
@@ -285,28 +211,26 @@ class Truncator(Drawn, ABC):
         lists
             Training lists. Methods that learn nothing accept lists without judgements.
         """
-        ranked = lists
         if not isinstance(lists, RankedLists):
             bare = Ragged.from_any(lists, dtype=np.float64)
-            ranked, _ = RankedLists.of_scores(bare, True, who="fit")
+            lists, _ = RankedLists.of_scores(bare, True, who="fit")
         self.check()
         learner = self._copy()
         for name in self._learned():
             if name not in self._kept:
                 delattr(learner, name)
         if self.learns:
-            if len(ranked) == 0:
-                raise InvalidParameterError(
-                    f"{type(self).__name__}: lists must hold at least one list to learn from, got 0"
-                )
+            if len(lists) == 0:
+                told = "lists must hold at least one list to learn from, got 0"
+                raise InvalidParameterError(told, who=type(self).__name__)
             if self.needs_full_judgements:
-                ranked.relevant  # noqa: B018 - refuses lists that are not judged in full
-            learner.learn(ranked)
+                lists.relevant  # noqa: B018 - refuses lists that are not judged in full
+            learner.learn(lists)
             if not hasattr(learner, "queries_"):  # some lists may have taught nothing
-                learner.queries_ = len(ranked)
+                learner.queries_ = len(lists)
             if self.reads_scores:
-                learner.higher_is_better_ = ranked.higher_is_better
-            learner.marks_ = kept_marks(ranked)
+                learner.higher_is_better_ = lists.higher_is_better
+            learner.marks_ = sorted(marks(lists))[:KEPT]
         self.__dict__ = learner.__dict__
         return self
 
@@ -323,24 +247,19 @@ class Truncator(Drawn, ABC):
 
         Parameters
         ----------
-        scores
-            Scores of one list in any order, except that ten or more must not come worst first; or a
-            `RankedList`, which knows its direction.
+        scores, higher_is_better, min_k, max_k
+            As for `paretocut.cut`; by default the direction is that of the lists at fit.
         query
             Text of the query. Truncators calibrated for lexical scores need it; others ignore it.
-        higher_is_better
-            False for distances; by default as in `direction`, and True if that is None.
-        min_k, max_k
-            Bounds on the number kept, whatever is decided.
         """
         bounds = check_bounds("cut", min_k, max_k)
         if isinstance(scores, RankedList):
-            higher_is_better = _own_direction(scores, higher_is_better, "cut")
-            scores = scores.scores
+            _check_own_direction(scores, higher_is_better, "cut")
+            higher_is_better, scores = scores.higher_is_better, scores.scores
         values = as_scores(scores, who="cut")
         bare = Ragged.unchecked(values, np.array([0, values.size]))
         queries = None if query is None else [query]
-        cuts = self._cut_bare(bare, higher_is_better, bounds, queries, "cut")
+        cuts = self._cuts(bare, higher_is_better, bounds, queries, "cut")
         return Cut(int(cuts.k[0]), values.size, cuts, 0)
 
     def cut_batch(
@@ -356,47 +275,29 @@ class Truncator(Drawn, ABC):
 
         Parameters
         ----------
-        lists
-            `RankedLists`, which know their direction, or bare scores in any layout that they take.
-            The order of the results does not matter, except that bare lists must not as a whole
-            come worst first.
+        lists, higher_is_better, min_k, max_k
+            As for `paretocut.cut_batch`; by default the direction is that of the lists at fit.
         queries
             Texts of the queries, one per list; see `cut`.
-        higher_is_better
-            For bare scores, as in `cut`.
-        min_k, max_k
-            Bounds on the number kept, whatever is decided.
         """
         bounds = check_bounds("cut_batch", min_k, max_k)
-        if isinstance(lists, RankedLists):
-            _own_direction(lists, higher_is_better, "cut_batch")
-            return self._cuts(lists, bounds, queries)
-        bare = Ragged.from_any(lists, dtype=np.float64)
-        return self._cut_bare(bare, higher_is_better, bounds, queries, "cut_batch")
+        if not isinstance(lists, RankedLists):
+            lists = Ragged.from_any(lists, dtype=np.float64)
+        return self._cuts(lists, higher_is_better, bounds, queries, "cut_batch")
 
     def predict(self, lists: RankedLists | RaggedLike) -> IntArray:
-        """Return how many results of each list to keep: ``cut_batch(lists).k``.
-
-        Parameters
-        ----------
-        lists
-            As for `cut_batch`.
-        """
+        """Return how many results of each of the lists to keep: ``cut_batch(lists).k``."""
         return self.cut_batch(lists).k
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the constructor's arguments by name.
 
-        Parameters
-        ----------
-        deep
-            Whether to include the arguments of nested truncators, as ``name__argument``.
+        With ``deep``, those of nested truncators are among them, as ``name__argument``.
         """
         params = {name: getattr(self, name) for name in self._defaults()}
-        if deep:
-            for name, value in list(params.items()):
-                if isinstance(value, Truncator):
-                    params |= {f"{name}__{key}": item for key, item in value.get_params().items()}
+        for name, value in list(params.items()) if deep else ():
+            if isinstance(value, Truncator):
+                params |= {f"{name}__{key}": item for key, item in value.get_params().items()}
         return params
 
     def set_params(self, **params: Any) -> Self:
@@ -405,10 +306,8 @@ class Truncator(Drawn, ABC):
         for name, value in params.items():
             owner, _, rest = name.partition("__")
             if owner not in allowed:
-                raise InvalidParameterError(
-                    f"{type(self).__name__}: parameters must be among {', '.join(allowed)}, "
-                    f"got {name!r}"
-                )
+                told = f"parameters must be among {', '.join(allowed)}, got {name!r}"
+                raise InvalidParameterError(told, who=type(self).__name__)
             if rest:
                 getattr(self, owner).set_params(**{rest: value})
             else:
@@ -418,62 +317,44 @@ class Truncator(Drawn, ABC):
     def clone(self) -> Self:
         """Return a new truncator with the same parameters that has learned nothing."""
         params = self.get_params(deep=False)
-        cloned = type(self)(
-            **{
-                name: value.clone() if isinstance(value, Truncator) else value
-                for name, value in params.items()
-            }
-        )
-        cloned.__dict__ |= {name: vars(self)[name] for name in self._kept}
+        for name, value in params.items():
+            params[name] = value.clone() if isinstance(value, Truncator) else value
+        cloned = type(self)(**params)
+        cloned.__dict__ |= {name: vars(self)[name] for name in self._kept if name in vars(self)}
         return cloned
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the truncator as one JSON file.
+        """Write the truncator as one JSON file, which `paretocut.load` reads.
 
-        Parameters
-        ----------
-        path
-            The file. It is replaced in one step: a reader sees the old one or the new one.
-            `paretocut.load` reads it.
+        The file at ``path`` is replaced in one step: a reader sees the old one or the new one.
         """
         save_model(path, "truncator", self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return class, parameters and learned attributes as plain data."""
-        params = self.get_params(deep=False)
-        learned = {
-            name: getattr(self, name)
-            for name in self._learned()
-            if self.learns or name in self._kept  # others are from before a parameter changed
-        }
-        declared = {**self._kinds_of_learned(), **dict.fromkeys(self._kept)}
-        return {
-            "class": name_of(type(self)),
-            "params": self._encoded(params, self.parameters, "parameters", "argument"),
-            "learned": self._encoded(learned, declared, "state", "learned attribute"),
-            **({"judgements": [*self.marks_]} if self.marks_ else {}),
-        }
-
-    def _encoded(
-        self, values: Mapping[str, Any], declared: Mapping[str, Any], where: str, what: str
-    ) -> dict[str, Any]:
         who = type(self).__name__
-        if unknown := values.keys() - declared.keys():
-            raise InvalidParameterError(
-                f"{where} must say what each {what} may be before it can be saved, "
-                f"got nothing for {', '.join(sorted(unknown))}",
-                who=who,
-            )
-        return {name: encode(value, who=who, name=name) for name, value in values.items()}
+        content: dict[str, Any] = {"class": name_of(type(self))}
+        # Others are from before a parameter changed.
+        learned = [name for name in self._learned() if self.learns or name in self._kept]
+        state = {*self._kinds_of_learned(), *self._kept}
+        for part, names, declared, told in (
+            ("params", self._defaults(), self.parameters, "parameters must say what each argument"),
+            ("learned", learned, state, "state must say what each learned attribute"),
+        ):
+            if unknown := sorted({*names} - {*declared}):
+                raise InvalidParameterError(
+                    f"{told} may be before it can be saved, got nothing for {', '.join(unknown)}",
+                    who=who,
+                )
+            values = {name: getattr(self, name) for name in names}
+            content[part] = {name: encode(values[name], who=who, name=name) for name in values}
+        return content | ({"judgements": [*self.marks_]} if self.marks_ else {})
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Self:
         """Return the truncator that `to_dict` described, with every value checked.
 
-        Parameters
-        ----------
-        content
-            Plain data, which may come from a stranger.
+        The ``content`` may come from a stranger.
         """
         params, learned = decode(content["params"]), decode(content["learned"])
         if strange := params.keys() - cls.parameters.keys():
@@ -501,28 +382,24 @@ class Truncator(Drawn, ABC):
         """Whether higher was better where it was fitted; None if it has learned no scores."""
         return getattr(self, "higher_is_better_", None)
 
-    def _cut_bare(
+    def _cuts(
         self,
-        bare: Ragged,
+        given: RankedLists | Ragged,
         up: bool | None,
         bounds: tuple[int, int],
         queries: Sequence[str] | None,
         who: str,
     ) -> Cuts:
-        if up is None:
-            up = self.direction is not False
-        elif not isinstance(up, bool):
-            up = check_bool(up, who=who, name="higher_is_better")
-        lists, order = RankedLists.of_scores(bare, up, who=who)
-        return self._cuts(lists, bounds, queries, positions(bare, order))
-
-    def _cuts(
-        self,
-        lists: RankedLists,
-        bounds: tuple[int, int],
-        queries: Sequence[str] | None,
-        order: Ragged | None = None,
-    ) -> Cuts:
+        if isinstance(given, RankedLists):
+            _check_own_direction(given, up, who)
+            lists, order = given, None
+        else:
+            if up is None:
+                up = self.direction is not False
+            elif not isinstance(up, bool):
+                up = check_bool(up, who=who, name="higher_is_better")
+            lists, moved = RankedLists.of_scores(given, up, who=who)
+            order = positions(given, moved)
         decider = self._copy()  # later changes do not reach this decision
         if not decider.trusted:
             decider.check()
@@ -546,34 +423,28 @@ class Truncator(Drawn, ABC):
         return {parameter.name: parameter.default for parameter in parameters}
 
     def _copy(self) -> Self:
-        """Return a copy that shares parameters and learned values."""
         copied = object.__new__(type(self))
         copied.__dict__ = self.__dict__.copy()
         return copied
 
     def _kinds_of_learned(self) -> dict[str, Kind]:
-        """Return the kinds of the learned attributes: `state`, and those that `fit` sets."""
         if not self.learns:
             return {}
-        common: dict[str, Kind] = {"queries_": Whole(1, size="queries")}
-        if self.reads_scores:
-            common["higher_is_better_"] = Flag()
-        return common | dict(self.state)
+        direction = {"higher_is_better_": Flag()} if self.reads_scores else {}
+        return {"queries_": Whole(1, size="queries"), **direction, **self.state}
 
     def _learned(self) -> list[str]:
-        names = [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]
-        return [name for name in names if name != "marks_"]
+        names = (name for name in vars(self) if name.endswith("_") and name != "marks_")
+        return [name for name in names if not name.startswith("_")]
 
 
-def _own_direction(lists: RankedList | RankedLists, given: bool | None, who: str) -> bool:
-    """Return the direction of ranked lists; another one must not be given."""
+def _check_own_direction(lists: RankedList | RankedLists, given: bool | None, who: str) -> None:
     if given not in (None, lists.higher_is_better):
         raise InvalidParameterError(
             f"higher_is_better must be left out for {type(lists).__name__}, which knows its "
             f"direction, {lists.higher_is_better}; got {given}",
             who=who,
         )
-    return lists.higher_is_better
 
 
 def _same(value: Any, default: Any) -> bool:
@@ -585,15 +456,12 @@ def _same(value: Any, default: Any) -> bool:
 
 def _is_pair(found: Any) -> bool:
     """Return whether ``decide`` gave numbers and evidence, not the numbers of two lists."""
-    return (
-        isinstance(found, tuple)
-        and len(found) == 2
-        and (hasattr(found[1], "because") or isinstance(found[1], (str, list, tuple)))
-    )
+    if not isinstance(found, tuple) or len(found) != 2:
+        return False
+    return hasattr(found[1], "because") or isinstance(found[1], (str, list, tuple))
 
 
 def _checked_numbers(numbers: Any, scores: Ragged, who: str) -> IntArray:
-    """Return the numbers as an array of our own type, or say which one is none."""
     try:
         counts = np.asarray(numbers)
     except ValueError:  # lists of unequal length
@@ -661,7 +529,6 @@ class Wrapper(Truncator):
 
 
 TRUNCATOR: Kind = Instance(Truncator, "truncator")
-"""Any truncator."""
 
 
 @dataclass(frozen=True)
@@ -678,3 +545,39 @@ class Fitted(Kind):
             except NotFittedError:
                 raise ValueError("fitted") from None
         return model
+
+
+_DEEPEST = 8  # truncators inside truncators
+_DEPTH: ContextVar[int] = ContextVar("_DEPTH", default=0)
+
+
+def _restored(content: Any) -> Truncator:
+    kind = class_named(content["class"])
+    if not issubclass(kind, Truncator) or inspect.isabstract(kind):
+        raise ValueError(f"class must be a truncator that decides, got {content['class']:.90}")
+    depth = _DEPTH.get()
+    if depth > _DEEPEST:
+        raise ValueError(f"truncators must be at most {_DEEPEST} deep in each other, got more")
+    token = _DEPTH.set(depth + 1)
+    try:
+        return kind.from_dict(content)
+    finally:
+        _DEPTH.reset(token)
+
+
+def _metric_name(metric: Metric) -> str:
+    with suppress(InvalidParameterError):
+        if metrics.get(metric.name) == metric:
+            return metric.name
+    allowed = "plain data or a metric known by name to be saved"
+    raise InvalidParameterError(f"save: metric must be {allowed}, got {metric!r}")
+
+
+register("metric", Metric, _metric_name, metrics.get)
+register("truncator", Truncator, lambda truncator: truncator.to_dict(), _restored)
+register(
+    "lists",
+    Ragged,
+    lambda lists: encode([lists.values, lists.offsets], who="save", name="lists"),
+    lambda content: Ragged(*map(decode, content)),
+)

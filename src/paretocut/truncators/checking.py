@@ -3,36 +3,32 @@
 from __future__ import annotations
 
 import copy
-import inspect
 import json
 import os
 import pickle
 import tempfile
 import warnings
 from collections.abc import Callable
-from contextlib import suppress
-from functools import partial, wraps
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from paretocut.decisions.warnings import WARNINGS
-from paretocut.errors import InvalidParameterError, InvalidScoresError, NotFittedError
+from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists import RankedLists
 from paretocut.schema.files import load_model
 from paretocut.truncators.base import Truncator
 
 Check = Callable[[Truncator], None]
 CHECKS: list[Check] = []
-"""One promise each; `check_truncator` tests them all."""
 
 
 def check_truncator(truncator: Truncator | type[Truncator]) -> None:
     """Raise AssertionError, which says what is wrong, if a truncator breaks the contract.
 
     It is fitted to made-up lists and cuts others: empty, constant, tied and padded ones, distances,
-    very large and very small scores. It is copied, saved and loaded. The truncators of paretocut
-    are tested by the same function. It takes some seconds.
+    very large and very small scores. It is copied, saved and loaded. This takes some seconds.
 
     Parameters
     ----------
@@ -58,7 +54,10 @@ def check_truncator(truncator: Truncator | type[Truncator]) -> None:
             who="check_truncator",
         )
     for check in CHECKS:
-        check(given)
+        try:
+            check(given)
+        except AssertionError as error:
+            raise AssertionError(f"{type(given).__name__}: {error}") from error.__cause__
 
 
 def made_lists(seed: int, *, judged: bool = True) -> RankedLists:
@@ -77,15 +76,8 @@ def made_lists(seed: int, *, judged: bool = True) -> RankedLists:
 
 
 def _promise(check: Check) -> Check:
-    @wraps(check)
-    def named(truncator: Truncator) -> None:
-        try:
-            check(truncator)
-        except AssertionError as error:
-            raise AssertionError(f"{type(truncator).__name__}: {error}") from error.__cause__
-
-    CHECKS.append(named)
-    return named
+    CHECKS.append(check)
+    return check
 
 
 def _expect(holds: Any, sentence: str) -> None:
@@ -106,7 +98,6 @@ def _fitted(truncator: Truncator, lists: RankedLists | None = None) -> Truncator
 
 
 def _lists(scores: list[list[float]], grade: int) -> RankedLists:
-    """Return lists whose results are all relevant, or all irrelevant."""
     relevance, places = [[grade] * len(part) for part in scores], np.zeros((len(scores), 4))
     return RankedLists(scores, relevance, query_embeddings=places)
 
@@ -124,12 +115,11 @@ def _moved(lists: RankedLists, up: bool) -> RankedLists:
 
 @_promise
 def every_argument_is_declared_and_only_stored(truncator: Truncator) -> None:
-    names, declared = set(inspect.signature(type(truncator)).parameters), set(truncator.parameters)
-    wanted, fresh = sorted(names), truncator.clone()
-    told = f"parameters must name the arguments {wanted}, got {sorted(declared)}"
-    _expect(names == declared, told)
+    wanted, declared = sorted(truncator.get_params(deep=False)), sorted(truncator.parameters)
+    fresh = truncator.clone()
+    _expect(wanted == declared, f"parameters must name the arguments {wanted}, got {declared}")
     told = f"the constructor must set {wanted} and nothing else, got {sorted(vars(fresh))}"
-    _expect(set(vars(fresh)) == names, told)
+    _expect(sorted(vars(fresh)) == wanted, told)
     fresh.check()
     fresh.set_params(**fresh.get_params(deep=False))
     told = "set_params must refuse the unknown parameter 'nonsense'"
@@ -147,28 +137,19 @@ def fit_returns_self_and_leaves_the_parameters(truncator: Truncator) -> None:
 
 
 @_promise
-def cuts_are_whole_numbers_within_each_list(truncator: Truncator) -> None:
-    test = made_lists(2)
-    cuts, lengths = _fitted(truncator).predict(test), test.scores.lengths
-    within = cuts.dtype == np.int64 and bool(((cuts >= 0) & (cuts <= lengths)).all())
-    _expect(within, f"cuts must be whole numbers from 0 to {lengths}, got {cuts}")
-
-
-@_promise
 def one_list_is_cut_as_among_many(truncator: Truncator) -> None:
     fitted, test = _fitted(truncator), made_lists(2)
     cuts = fitted.cut_batch(test)
-    four, part = cuts.k[5:9], fitted.predict(test[5:9])
-    told = f"other lists must not matter: {four} among 30 lists, {part} among four"
-    _expect(part.tolist() == four.tolist(), told)
+    four, part = cuts.k[5:9].tolist(), fitted.predict(test[5:9]).tolist()
+    _expect(four == part, f"other lists must not matter: {four} among 30, {part} among four")
     if fitted.needs_embeddings or fitted.needs_relevance:
         return
     rng = np.random.default_rng(0)
     for i, (scores, own) in enumerate(zip(test.scores, cuts, strict=True)):
         one = fitted.cut(scores[rng.permutation(scores.size)] if scores.size < 8 else scores)
         same = (one.k, one.reason, one.warnings) == (own.k, own.reason, own.warnings)
-        both = f"{one.reason!r} and {own.reason!r}"
-        _expect(same, f"list {i} must be cut alike alone and among others, got {both}")
+        told = f"list {i} must be cut alike alone and among others"
+        _expect(same, f"{told}, got {one.reason!r} and {own.reason!r}")
 
 
 @_promise
@@ -189,21 +170,6 @@ def reasons_are_sentences(truncator: Truncator) -> None:
         _expect(0 < learned <= most, f"queries_ must be at most {most}, got {learned}")
         source = f"learned from {learned} judged queries"
         _expect(source in reason, f"a reason must say {source!r}, got {reason!r}")
-
-
-@_promise
-def bounds_hold(truncator: Truncator) -> None:
-    fitted, test = _fitted(truncator), made_lists(2)
-    free = fitted.predict(test)
-    for low, high in ((0, 3), (4, None), (2, 2), (100, None)):
-        cuts = fitted.cut_batch(test, min_k=low, max_k=high)
-        wanted = np.minimum(np.clip(free, low, high), test.scores.lengths)
-        told = f"min_k={low} and max_k={high} must give {wanted}, got {cuts.k}"
-        _expect((cuts.k == wanted).all(), told)
-        for i in np.flatnonzero(cuts.k != free):
-            bound = "the minimum asked for" if cuts.k[i] > free[i] else "the most allowed"
-            reason = cuts.reasons[i]
-            _expect(bound in reason, f"a reason must say {bound!r}, got {reason!r}")
 
 
 @_promise
@@ -247,18 +213,10 @@ def degenerate_lists_are_cut(truncator: Truncator) -> None:
 
 
 @_promise
-def a_decision_waits_for_fit_where_it_must(truncator: Truncator) -> None:
-    fresh, test = truncator.clone(), made_lists(2)
-    if fresh.needs_fit:
-        told = "needs_fit is True, so predict before fit must be refused"
-        _expect_refused(told, lambda: fresh.predict(test), NotFittedError)
-    else:
-        fresh.predict(test)
-
-
-@_promise
 def learning_needs_judgements(truncator: Truncator) -> None:
     bare, train = made_lists(1, judged=False), made_lists(1)
+    if not truncator.needs_fit:
+        truncator.clone().predict(train)
     if not truncator.learns:
         truncator.clone().fit(bare)
         return
@@ -295,27 +253,12 @@ def lists_are_left_alone(truncator: Truncator) -> None:
 
 @_promise
 def clones_have_learned_nothing(truncator: Truncator) -> None:
-    fitted, test = _fitted(truncator), made_lists(2)
+    fitted = _fitted(truncator)
     fresh = fitted.clone()
     same = type(fresh) is type(fitted) and repr(fresh) == repr(fitted)
     _expect(same, f"clone must return {fitted!r}, got {fresh!r}")
     extra = sorted(set(vars(fresh)) - set(fitted.get_params(deep=False)))
     _expect(not extra, f"a clone must have learned nothing, got {extra}")
-    cuts, others = fitted.predict(test), fresh.fit(made_lists(1)).predict(test)
-    _expect((cuts == others).all(), f"a clone must learn the same: {cuts}, {others}")
-
-
-@_promise
-def a_failed_fit_changes_nothing(truncator: Truncator) -> None:
-    fitted, test = _fitted(truncator), made_lists(2)
-    before = fitted.predict(test)
-    for bad in (made_lists(1)[:0], RankedLists([[0.5, 0.4]]), "run.txt"):
-        trial: Any = copy.deepcopy(fitted)
-        with suppress(ValueError, TypeError, AttributeError):
-            trial.fit(bad)
-            continue
-        after = trial.predict(test)
-        _expect((after == before).all(), f"a refused fit left {after}, not {before}")
 
 
 @_promise

@@ -29,21 +29,13 @@ from paretocut.schema.files import load_model
 from paretocut.schema.kinds import Real
 from paretocut.truncators import Consensus, Gated, Surprise, Truncator, from_text, names
 
-GATE_ALPHA = Option(
-    Real(above=0, below=1),
-    0.05,
-    "share of the queries without an answer that still get results",
-)
-"""The option of a gate, for callers that take a background on its own."""
+_SHARE = "share of the queries without an answer that still get results"
+GATE_ALPHA = Option(Real(above=0, below=1), 0.05, _SHARE)
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Who decides and within which bounds: the options of a decision, checked once.
-
-    Everything that cuts lists for somebody (functions, adapters, commands, the service) goes
-    through `cut` or `cut_batch` of this class.
-    """
+    """Who decides and within which bounds: the options of a decision, checked once."""
 
     truncator: Truncator
     min_k: int = 0
@@ -60,48 +52,39 @@ class Chosen:
     ) -> Chosen:
         """Return the choice that the options make; errors speak for ``who``.
 
-        At most one of the models, ``expect`` and the rules decides, or else untrained `Consensus`.
-        A background among the models gates the decision, at ``gate_alpha``.
-
-        ``models`` are the options that hold a truncator, a background or the path of one.
-        ``truncator`` may hold the words for a method too ("fixed_k:k=20"), ``background`` holds
-        nothing else. ``spelt`` turns the name of an option into the caller's word for it.
+        ``models`` are the options that hold a truncator, a background or the path of one, or
+        ``truncator`` the words for a method ("fixed_k:k=20"). ``spelt`` turns the name of an option
+        into the caller's word for it.
         """
+        given = tuple(options.items())
         if options.keys().isdisjoint(models):  # a file may have changed
             # 1 and True are equal, but only one of them is a number of results.
             kinds = tuple(map(type, options.values()))
             try:
-                return _remembered(who, tuple(options.items()), kinds, models, spelt)
+                chosen = _chosen(who, given, models, spelt, kinds)
             except TypeError:
                 pass  # something without a hash is no option of ours, as will be said
-        return _chosen(who, options, models, spelt)
+            else:
+                chosen.truncator.trusted = True  # nobody else has it
+                return chosen
+        return _chosen.__wrapped__(who, given, models, spelt)
 
     def cut(self, scores: ArrayLike | RankedList, **about: Any) -> Cut:
-        """Return the decision on one list; ``about`` are ``query`` and ``higher_is_better``."""
         return self.truncator.cut(scores, min_k=self.min_k, max_k=self.max_k, **about)
 
     def cut_batch(self, lists: RankedLists | RaggedLike, **about: Any) -> Cuts:
-        """Return the decisions; ``about`` are ``queries`` and ``higher_is_better``."""
         return self.truncator.cut_batch(lists, min_k=self.min_k, max_k=self.max_k, **about)
 
 
 @lru_cache(maxsize=64)
-def _remembered(
+def _chosen(
     who: str,
     options: tuple[tuple[str, Any], ...],
-    kinds: tuple[type, ...],
     models: tuple[str, ...],
     spelt: Callable[[str], str],
+    kinds: tuple[type, ...] = (),
 ) -> Chosen:
-    chosen = _chosen(who, dict(options), models, spelt)
-    chosen.truncator.trusted = True  # nobody else has it
-    return chosen
-
-
-def _chosen(
-    who: str, options: Mapping[str, Any], models: tuple[str, ...], spelt: Callable[[str], str]
-) -> Chosen:
-    given = {name: value for name, value in options.items() if value is not None}
+    given = {name: value for name, value in options if value is not None}
     found = {name: _model(who, name, given.pop(name), spelt) for name in models if name in given}
     gates = {name: model for name, model in found.items() if isinstance(model, Background)}
     deciders = {name: model for name, model in found.items() if isinstance(model, Truncator)}
@@ -118,11 +101,10 @@ def _chosen(
     else:
         for name in ("if_unsure", *FITTING):
             if checked.pop(name, OPTIONS[name].default) != OPTIONS[name].default:
+                got = "none of them" if decider is None else spelt(decider)
+                rules = ", ".join(map(spelt, RULES))
                 raise InvalidParameterError(
-                    f"{spelt(name)} must come with one of the rules "
-                    f"{', '.join(map(spelt, RULES))}, got "
-                    f"{'none of them' if decider is None else spelt(decider)}",
-                    who=who,
+                    f"{spelt(name)} must come with one of the rules {rules}, got {got}", who=who
                 )
         truncator = deciders[decider] if decider in deciders else Consensus(**checked)
     if gate is not None:
@@ -142,13 +124,10 @@ def _model(who: str, name: str, given: Any, spelt: Callable[[str], str]) -> Trun
         kinds, wanted = (Background,), "a background"
     if name == "truncator":
         wanted += ", the words for a method"
-        if isinstance(given, str) and given.partition(":")[0] in names():
-            return from_text(given)
-        if (
-            isinstance(given, str)
-            and given.replace("_", "").isalpha()
-            and not os.path.exists(given)
-        ):
+        word = given if isinstance(given, str) else ""
+        if word.partition(":")[0] in names():
+            return from_text(word)
+        if word.replace("_", "").isalpha() and not os.path.exists(word):
             raise InvalidParameterError(
                 f"{spelt(name)} must be one of the methods {', '.join(names())} or the path of a "
                 f"saved model, got {given!r}",
@@ -181,9 +160,9 @@ def cut(
 ) -> Cut:
     """Return how many results of one list to keep, and why.
 
-    By default the scores alone decide, through an untrained `paretocut.truncators.Consensus`.
-    ``expect`` improves on that. A rule keeps the results that are unlikely to be chance. A
-    truncator decides as it has learned to.
+    By default the scores alone decide, through an untrained `paretocut.truncators.Consensus`. At
+    most one of ``truncator``, ``expect`` and the rules (``alpha``, ``evalue``, ``fdr``,
+    ``min_surprise``) may be given; the options after the rules only apply with a rule.
 
     Parameters
     ----------
@@ -194,10 +173,8 @@ def cut(
         False if the scores are distances. By default as the truncator was fitted, otherwise True.
     truncator
         Any truncator, the words for a method ("fixed_k:k=20"; see `paretocut.truncators`), or the
-        path of a saved one. At most one of ``truncator``, ``expect`` and the rules (``alpha``,
-        ``evalue``, ``fdr``, ``min_surprise``) may be given; the options after the rules only apply
-        with a rule. A `Background`, or the path of one, is no truncator but a gate: it may come
-        with any of the others, and keeps nothing where there is no answer.
+        path of a saved one. A `Background`, or the path of one, is a gate: it may come with any
+        other option, and keeps nothing where there is no answer.
     {options}
 
     Examples
@@ -229,9 +206,7 @@ def cut_batch(
     ----------
     lists
         `RankedLists`, which know their direction, or bare scores in any layout that they take.
-    higher_is_better
-        For bare scores, as in `cut`.
-    truncator
+    higher_is_better, truncator
         As in `cut`, like all options below.
     {options}
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
 from paretocut.decisions.cuts import Evidence
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
-from paretocut.schema.kinds import Flag, Whole
+from paretocut.schema.kinds import Flag
 from paretocut.truncators.base import Truncator
 from paretocut.truncators.evidence import Clause
 
 # EM starts with these shares of each list's head taken for relevant.
 _STARTS = (0.02, 0.1, 0.4)
-# All starts run this long; then the likeliest goes on alone.
-_SHORT_RUN = 8
+# All starts run so many steps; then the likeliest goes on alone.
+_SHORT_RUN, _LONG_RUN = 8, 52
 # Smallest standard deviation, as a share of the list's range: a normal that shrinks onto one
 # result has unbounded likelihood.
 _FLOOR = 0.02
@@ -29,31 +29,14 @@ _FEWEST = 5
 class ScoreDistribution(Truncator):
     """Keep the results that maximise the expected F1 under a mixture fitted to the list's scores.
 
+    The mixture is of a normal, which models the relevant results, and an exponential; see
+    docs/methods.md. Lists of fewer than 5 results and constant lists are kept whole.
+
     Parameters
     ----------
     truncated
         Fit a normal that is cut off at the lowest score of the list, and include the relevant
         results below that score in the expected recall.
-    max_iter
-        Maximum number of EM steps per list.
-
-    Notes
-    -----
-    Scores, scaled to [0, 1] within the list, are drawn from ``g N(mu, sd) + (1 - g) Exp(rate)``;
-    the normal models the relevant ones. EM runs from three starts, of which the likeliest
-    continues; ``sd`` is at least 0.02, and ``mu`` stays between the mean of the exponential and the
-    best score, so that the two cannot swap. The exponential has the heavier tail, so the
-    probability of relevance stays at its maximum from there up. The cut is ``argmax_k 2 P_k / (k +
-    P_n)`` with ``P_k`` the sum of the first ``k`` probabilities. With ``truncated`` the ``P_n`` of
-    the denominator is divided by the share of the normal above the lowest score, and the M step
-    allows for the results not seen. Lists of fewer than 5 results and constant lists are kept
-    whole.
-
-    References
-    ----------
-    R. Manmatha, T. Rath and F. Feng, "Modeling Score Distributions for Combining the Outputs of
-    Search Engines", SIGIR 2001; A. Arampatzis, J. Kamps and S. Robertson, "Where to Stop Reading
-    a Ranked List? Threshold Optimization using Truncated Score Distributions", SIGIR 2009.
 
     Examples
     --------
@@ -63,17 +46,15 @@ class ScoreDistribution(Truncator):
     array([10])
     """
 
-    parameters: ClassVar = {"truncated": Flag(), "max_iter": Whole(1)}
+    parameters: ClassVar = {"truncated": Flag()}
 
-    def __init__(self, *, truncated: bool = False, max_iter: int = 60) -> None:
+    def __init__(self, *, truncated: bool = False) -> None:
         self.truncated = truncated
-        self.max_iter = max_iter
 
     def decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
         merit = lists.merit
         cuts = merit.lengths
-        usable = _usable(merit)
-        chances, seen = self._relevance(merit.take(np.flatnonzero(usable)))
+        usable, chances, seen = self._relevance(merit)
         cuts[usable] = [
             np.argmax(np.cumsum(part) / (np.arange(1, part.size + 1) + part.sum() / share)) + 1
             for part, share in zip(chances, seen, strict=True)
@@ -83,16 +64,18 @@ class ScoreDistribution(Truncator):
     def result_values(self, lists: RankedLists) -> Ragged:
         """Return the probability of relevance of each result; see `Truncator.result_values`."""
         merit = lists.merit
-        usable = _usable(merit)
-        chances, _ = self._relevance(merit.take(np.flatnonzero(usable)))
+        usable, chances, _ = self._relevance(merit)
         keys = np.ones(merit.values.size)
         keys[usable[merit.rows]] = chances.values
         return merit.with_values(keys)
 
-    def _relevance(self, scores: Ragged) -> tuple[Ragged, FloatArray]:
-        """Return each result's probability of relevance, and the share of the normal seen."""
+    def _relevance(self, merit: Ragged) -> tuple[BoolArray, Ragged, FloatArray]:
+        """Return the usable lists, their probabilities, and the share of their normals seen."""
+        first, last = merit.ends()
+        usable = (merit.lengths >= _FEWEST) & (first > last)
+        scores = merit.take(np.flatnonzero(usable))
         if len(scores) == 0:
-            return scores, np.ones(0)
+            return usable, scores, np.ones(0)
         scores, _ = scores.within_range()
         last = scores.values[scores.offsets[1:] - 1]
         span = scores.values[scores.offsets[:-1]] - last
@@ -103,14 +86,15 @@ class ScoreDistribution(Truncator):
         for run in runs:
             _run(scaled, run, _SHORT_RUN, self.truncated)
         likelihood = np.stack([_log_likelihood(scaled, run, self.truncated) for run in runs])
-        best = _pick(runs, np.argmax(likelihood, axis=0))
-        _run(scaled, best, self.max_iter - _SHORT_RUN, self.truncated)
+        lists = np.arange(len(scores))
+        best = np.stack(runs)[np.argmax(likelihood, axis=0), :, lists].T
+        _run(scaled, best, _LONG_RUN, self.truncated)
 
         # Above its maximum the posterior would fall again: it stays there instead.
-        peak = best.mu + best.rate * best.sd**2
-        lowered = scaled.with_values(np.minimum(scaled.values, peak[rows]))
+        _, mu, sd, rate = best
+        lowered = scaled.with_values(np.minimum(scaled.values, (mu + rate * sd**2)[rows]))
         chances = scaled.with_values(_posterior(lowered, best, self.truncated))
-        return chances, best.seen() if self.truncated else np.ones(len(scores))
+        return usable, chances, _seen(best) if self.truncated else np.ones(len(scores))
 
 
 def _because(usable: BoolArray, i: int, k: int) -> str:
@@ -119,38 +103,14 @@ def _because(usable: BoolArray, i: int, k: int) -> str:
     return "too few results, or equal scores, for a mixture"
 
 
-def _usable(scores: Ragged) -> BoolArray:
-    enough = scores.lengths >= _FEWEST
-    begin = scores.offsets[:-1][enough]
-    end = scores.offsets[1:][enough] - 1
-    enough[enough] = scores.values[begin] > scores.values[end]
-    return enough
+# A mixture has four rows (weight, mean and deviation of the normal, rate of the exponential) and
+# one column for each list.
 
 
-class _Mixture(NamedTuple):
-    """Parameters of the mixture, one of each per list."""
-
-    weight: FloatArray
-    mu: FloatArray
-    sd: FloatArray
-    rate: FloatArray
-
-    def seen(self) -> FloatArray:
-        """Return the share of the normal above 0."""
-        below = -self.mu / (self.sd * math.sqrt(2.0))
-        return np.array([0.5 * math.erfc(value) for value in below])
-
-    def take(self, index: IntArray | BoolArray) -> _Mixture:
-        return _Mixture(*(values[index] for values in self))
-
-    def put(self, index: BoolArray, other: _Mixture) -> None:
-        for values, new in zip(self, other, strict=True):
-            values[index] = new
-
-
-def _pick(runs: list[_Mixture], choice: IntArray) -> _Mixture:
-    columns = np.arange(len(choice))
-    return _Mixture(*(np.stack(values)[choice, columns] for values in zip(*runs, strict=True)))
+def _seen(mixture: FloatArray) -> FloatArray:
+    """Return the share of the normal above 0."""
+    _, mu, sd, _ = mixture
+    return np.array([0.5 * math.erfc(value) for value in -mu / (sd * math.sqrt(2.0))])
 
 
 def _sums(scores: Ragged, values: FloatArray) -> FloatArray:
@@ -158,14 +118,12 @@ def _sums(scores: Ragged, values: FloatArray) -> FloatArray:
     return np.add.reduceat(values, scores.offsets[:-1])
 
 
-def _start(scores: Ragged, share: float) -> _Mixture:
-    lengths = scores.lengths
-    head = np.maximum(np.ceil(share * lengths), 2).astype(np.int64)
-    rank = scores.ranks
-    return _maximize(scores, (rank < np.repeat(head, lengths)).astype(np.float64))
+def _start(scores: Ragged, share: float) -> FloatArray:
+    head = np.maximum(np.ceil(share * scores.lengths), 2)
+    return _maximize(scores, (scores.ranks < scores.spread(head)).astype(np.float64))
 
 
-def _maximize(scores: Ragged, chances: FloatArray, before: _Mixture | None = None) -> _Mixture:
+def _maximize(scores: Ragged, chances: FloatArray, before: FloatArray | None = None) -> FloatArray:
     """Return the M step; with the mixture before it, for a normal truncated at 0."""
     lengths = scores.lengths
     values = scores.values
@@ -176,62 +134,56 @@ def _maximize(scores: Ragged, chances: FloatArray, before: _Mixture | None = Non
     rest = (_sums(scores, values) - relevant * mean) / np.maximum(lengths - relevant, 1e-12)
     if before is not None:
         # The results below 0 that the current normal implies take part with its moments there.
-        seen = before.seen()
-        edge = -before.mu / before.sd
+        seen, (_, mu, sd, _) = _seen(before), before
+        edge = -mu / sd
         hazard = np.exp(-0.5 * edge**2) / (math.sqrt(2 * math.pi) * seen)
-        cut_mean = before.mu + before.sd * hazard
-        cut_square = before.sd**2 * (1 + edge * hazard - hazard**2) + cut_mean**2
-        mean = before.mu + seen * (mean - cut_mean)
-        square = before.mu**2 + before.sd**2 + seen * (square - cut_square)
+        cut_mean = mu + sd * hazard
+        cut_square = sd**2 * (1 + edge * hazard - hazard**2) + cut_mean**2
+        mean = mu + seen * (mean - cut_mean)
+        square = mu**2 + sd**2 + seen * (square - cut_square)
     rest = np.clip(rest, 1e-3, 1.0)
     mean = np.clip(mean, rest, 1.0)
-    return _Mixture(
-        weight=np.clip(relevant / lengths, 1.0 / (2 * lengths), 1 - 1.0 / (2 * lengths)),
-        mu=mean,
-        sd=np.sqrt(np.maximum(square - mean**2, _FLOOR**2)),
-        rate=1.0 / rest,
-    )
+    weight = np.clip(relevant / lengths, 1.0 / (2 * lengths), 1 - 1.0 / (2 * lengths))
+    return np.stack([weight, mean, np.sqrt(np.maximum(square - mean**2, _FLOOR**2)), 1.0 / rest])
 
 
-def _log_parts(scores: Ragged, mixture: _Mixture, truncated: bool) -> tuple[FloatArray, FloatArray]:
+def _log_parts(
+    scores: Ragged, mixture: FloatArray, truncated: bool
+) -> tuple[FloatArray, FloatArray]:
     """Return the log of each component's share of the density, up to a common constant."""
-    lengths = scores.lengths
-    log_normal = np.log(mixture.weight / mixture.sd) - 0.5 * math.log(2 * math.pi)
+    weight, mu, sd, rate = mixture
+    log_normal = np.log(weight / sd) - 0.5 * math.log(2 * math.pi)
     if truncated:
-        log_normal = log_normal - np.log(mixture.seen())
-    z = (scores.values - np.repeat(mixture.mu, lengths)) * np.repeat(1 / mixture.sd, lengths)
-    log_exponential = np.log((1 - mixture.weight) * mixture.rate)
+        log_normal = log_normal - np.log(_seen(mixture))
+    z = (scores.values - scores.spread(mu)) * scores.spread(1 / sd)
+    log_exponential = np.log((1 - weight) * rate)
     return (
-        np.repeat(log_normal, lengths) - 0.5 * z * z,
-        np.repeat(log_exponential, lengths) - np.repeat(mixture.rate, lengths) * scores.values,
+        scores.spread(log_normal) - 0.5 * z * z,
+        scores.spread(log_exponential) - scores.spread(rate) * scores.values,
     )
 
 
-def _posterior(scores: Ragged, mixture: _Mixture, truncated: bool) -> FloatArray:
+def _posterior(scores: Ragged, mixture: FloatArray, truncated: bool) -> FloatArray:
     """Return the probability that each result comes from the normal."""
     normal, exponential = _log_parts(scores, mixture, truncated)
     # Beyond 700 the exponential overflows, and the probability is 0 long before.
     return 1.0 / (1.0 + np.exp(np.minimum(exponential - normal, 700.0)))
 
 
-def _log_likelihood(scores: Ragged, mixture: _Mixture, truncated: bool) -> FloatArray:
+def _log_likelihood(scores: Ragged, mixture: FloatArray, truncated: bool) -> FloatArray:
     return _sums(scores, np.logaddexp(*_log_parts(scores, mixture, truncated)))
 
 
-def _run(scores: Ragged, mixture: _Mixture, steps: int, truncated: bool) -> None:
+def _run(scores: Ragged, mixture: FloatArray, steps: int, truncated: bool) -> None:
     """Take EM steps in place, leaving out lists that have settled."""
-    active = np.ones(len(scores), dtype=bool)
-    part, current = scores, mixture.take(active)
+    active, part, current = np.arange(len(scores)), scores, mixture
     for _ in range(steps):
         chances = _posterior(part, current, truncated)
         new = _maximize(part, chances, current if truncated else None)
-        moved = np.abs(new.mu - current.mu) + np.abs(new.weight - current.weight)
-        current = new
-        moving = moved > _TOLERANCE
-        if not moving.all():
-            mixture.put(active, current)
-            active[active] = moving
-            if not active.any():
-                return
-            part, current = part.take(np.flatnonzero(moving)), current.take(moving)
-    mixture.put(active, current)
+        moved = np.abs(new[1] - current[1]) + np.abs(new[0] - current[0])
+        mixture[:, active] = current = new
+        moving = np.flatnonzero(moved > _TOLERANCE)
+        if not moving.size:
+            return
+        if moving.size < active.size:
+            active, part, current = active[moving], part.take(moving), current[:, moving]

@@ -1,9 +1,10 @@
-"""Evidence of a decision, in the forms that several truncators share."""
+"""Why a truncator decided so, and from which queries it learned."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,12 @@ from numpy.typing import ArrayLike
 
 from paretocut.decisions.cuts import Tails
 from paretocut.decisions.wording import ordinal
-from paretocut.lists import Ragged
+from paretocut.lists import FloatArray, Ragged, RankedLists
+from paretocut.schema.kinds import Items, Whole
+
+KEPT = 256  # marks of a model: the smallest ones, so that equal queries keep equal marks
+_BYTES = 6  # of a mark, which is then a whole number that every reader of JSON can hold
+MARKS = Items(Whole(0, 256**_BYTES - 1))
 
 
 @dataclass(frozen=True)
@@ -20,6 +26,7 @@ class Clause:
 
     text: str | Sequence[str] | Callable[[int, int], str]
     tails: Tails | None = None
+    chance: FloatArray | None = None
 
     def because(self, i: int, k: int) -> str:
         if callable(self.text):
@@ -68,3 +75,20 @@ class AgainstLimit:
         side = left_out if k < values.size else kept
         source = f", {self.source}" if self.source else ""
         return f"{name} has {self.what} {values[last]:.3g}, {side} {limit:.3g}{source}"
+
+
+def marks(lists: RankedLists) -> frozenset[int]:
+    """Return one number for each query with a relevant result: of its name and those results."""
+    if lists.relevance is None:
+        return frozenset()
+    names = lists.scores if lists.doc_ids is None else lists.doc_ids
+    relevant = lists.is_relevant(lists.relevance.values)
+    hits, ends = names.values[relevant].tolist(), np.cumsum(lists.relevance.count(relevant))
+    found, start = set(), 0
+    for query, end in zip(lists.query_ids.tolist(), ends.tolist(), strict=True):
+        if end > start:
+            text = "\0".join([query, *sorted(map(str, hits[start:end]))])
+            digest = blake2b(text.encode(errors="surrogatepass"), digest_size=_BYTES).digest()
+            found.add(int.from_bytes(digest))
+        start = end
+    return frozenset(found)

@@ -9,26 +9,17 @@ from typing import Any
 
 from paretocut.errors import InvalidParameterError
 
-_PACKAGE = __package__.partition(".")[0]
-
 
 @cache
 def ours() -> dict[str, type]:
     """Return the classes that `paretocut.truncators` lists in its ``__all__``, by name."""
     room = sys.modules[__package__]
-    found = {name: getattr(room, name) for name in room.__all__}
-    deciding = {name: kind for name, kind in found.items() if hasattr(kind, "decide")}
-    return {name: kind for name, kind in deciding.items() if not inspect.isabstract(kind)}
-
-
-def refuse_impostor(kind: type) -> None:
-    """Raise InvalidParameterError for a class that would take the name of one of this package."""
-    if _is_ours(kind.__module__) and _lookup(kind.__module__, kind.__qualname__) is not None:
-        raise InvalidParameterError(
-            "__module__ must be the module that defines the class, got "
-            f"{kind.__module__}, which has one of that name",
-            who=kind.__qualname__,
-        )
+    found = ((name, getattr(room, name)) for name in room.__all__)
+    return {
+        name: kind
+        for name, kind in found
+        if hasattr(kind, "decide") and not inspect.isabstract(kind)
+    }
 
 
 def name_of(kind: type) -> str:
@@ -51,7 +42,7 @@ def class_named(name: Any) -> type:
     if isinstance(name, str) and name in ours():
         return ours()[name]
     module = name.rpartition(".")[0] if isinstance(name, str) else ""
-    if not module or _is_ours(name):
+    if not module or f"{name}.".startswith("paretocut."):
         raise ValueError(
             f"class must be one of {', '.join(ours())}, or the full name of a class of yours, "
             f"got {name!r:.60}"
@@ -68,10 +59,6 @@ def class_named(name: Any) -> type:
     else:
         remedy = f"import {module:.60} before you load (on the command line: --import {module:.60})"
     raise ValueError(f"class must be one that has been imported, got {name:.90}: {remedy}")
-
-
-def _is_ours(module: str) -> bool:
-    return module == _PACKAGE or module.startswith(f"{_PACKAGE}.")
 
 
 def _lookup(module: str, qualname: str) -> type | None:

@@ -1,11 +1,16 @@
-"""Exact searches over all lists at once: the best threshold and the best fixed cut."""
+"""Exact searches over all training lists: the best threshold, the best cut, the nearest queries."""
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike
+from dataclasses import dataclass
+from typing import Any
 
-from paretocut.lists import FloatArray, IntArray, Ragged
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from paretocut.errors import InvalidScoresError, require
+from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
+from paretocut.schema.kinds import Array, Kind, Sizes, match_sizes
 
 # Sums of many metric values differ in the last digits with the order of the lists; cuts whose
 # totals agree to this relative precision are equally good, and the one that keeps less wins.
@@ -15,10 +20,8 @@ _PRECISION = 1e-10
 def sweep(keys: Ragged, curves: Ragged) -> tuple[FloatArray, FloatArray]:
     """Return the break points, falling from +inf, and the total metric from each one on.
 
-    Keeping the results with ``key >= t`` changes only where ``t`` passes a key, so walking down
-    the sorted keys of all lists, and adding the change of the list's metric at each result, visits
-    every outcome that any ``t`` can have. ``keys`` holds one number per result, never rising within
-    a list; ``curves``, the metric of every cut ``0..n`` of each list.
+    Keeping the results with ``key >= t`` changes only where ``t`` passes a key, so walking down the
+    keys of all lists visits every outcome. Keys never rise within a list.
     """
     order = np.argsort(-keys.values, kind="stable")
     falling: FloatArray = keys.values[order]
@@ -34,8 +37,7 @@ def best_threshold(
 ) -> float:
     """Return the threshold on keys that maximises the mean metric, exactly.
 
-    All outcomes of `sweep` are compared, "keep nothing" and "keep everything" included; of equal
-    ones the largest threshold wins. It lies midway between the break points around the best one.
+    Of equal outcomes the largest wins. It lies midway between the break points around the best.
     """
     low, high = bounds if bounds is not None else (-np.inf, np.inf)
     upper, totals = sweep(keys, curves)
@@ -66,7 +68,6 @@ def best_cut(curves: Ragged) -> int:
 
 
 def _steps(curves: Ragged) -> FloatArray:
-    """Return the change of the list's metric at each result, all lists in a row."""
     # The differences between the end of one curve and the start of the next mean nothing.
     return np.delete(np.diff(curves.values), curves.offsets[1:-1] - 1)
 
@@ -74,3 +75,56 @@ def _steps(curves: Ragged) -> FloatArray:
 def _first_best(totals: FloatArray) -> int:
     best = totals.max()
     return int(np.argmax(totals >= best - _PRECISION * max(1.0, abs(best))))
+
+
+@dataclass(frozen=True)
+class Lists(Kind):
+    """Lists of numbers, one per query, as long as those of the same size, or ``longer``."""
+
+    longer: int = 0
+    kind: str = "f"
+
+    def check(self, value: Any, sizes: Sizes) -> Ragged:
+        if not isinstance(value, Ragged):
+            raise ValueError("lists of unequal length")
+        Array(("",), self.kind).check(value.values, sizes)
+        lengths = value.lengths - self.longer
+        match_sizes(("queries",), (len(value),), sizes)
+        known = sizes.setdefault("results", lengths)
+        if lengths.min(initial=0) < 0 or not np.array_equal(known, lengths):
+            more = f", {self.longer} longer" if self.longer else ""
+            raise ValueError(f"lists as long as the others{more}")
+        return value
+
+
+LOCAL: dict[str, Kind] = {
+    "embeddings_": Array(("queries", "dimensions")),
+    "values_": Lists(),
+    "curves_": Lists(longer=1),
+}
+
+
+def embeddings_of(lists: RankedLists, *, who: str) -> NDArray[Any]:
+    if lists.query_embeddings is None:
+        raise InvalidScoresError(
+            "lists must have query_embeddings to find neighbouring queries, got none", who=who
+        )
+    return lists.query_embeddings
+
+
+def nearest(train: NDArray[Any], lists: RankedLists, neighbors: int, *, who: str) -> IntArray:
+    """Return the positions of each list's nearest training queries, one row per list."""
+    queries = embeddings_of(lists, who=who)
+    if queries.shape[1] != train.shape[1]:
+        raise InvalidScoresError(
+            f"query_embeddings must have {train.shape[1]} dimensions, as in training, "
+            f"got {queries.shape[1]}",
+            who=who,
+        )
+    count = min(neighbors, len(train))
+    if len(queries) == 0:
+        return np.empty((0, count), dtype=np.int64)
+    sklearn = require("sklearn.neighbors", feature=f"{who} with neighbours", extra="sklearn")
+    index = sklearn.NearestNeighbors(n_neighbors=count).fit(train)
+    found: IntArray = index.kneighbors(queries, return_distance=False).astype(np.int64)
+    return found

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from paretocut import metrics
 from paretocut.decisions.cuts import Evidence, Tails
-from paretocut.decisions.options import FITTING, OPTIONS, RULES, FitOptions, Rule, chosen_rule
+from paretocut.decisions.options import FITTING, OPTIONS, RULES, Rule, chosen_rule
 from paretocut.errors import InvalidParameterError
-from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
+from paretocut.lists import IntArray, Ragged, RankedLists
 from paretocut.metrics import MetricLike
 from paretocut.schema.kinds import Either, Items, Kind, Real, Whole
 from paretocut.tail import SurpriseFits, fit_lists
 from paretocut.tail.rules import RuleEvidence, rule_counts
 from paretocut.truncators.base import METRIC, Truncator
 from paretocut.truncators.evidence import AgainstLimit
-from paretocut.truncators.neighbors import LOCAL, embeddings_of, nearest
-from paretocut.truncators.search import best_threshold, count_kept
-
-_UNTRAINED = 0.05  # the paper's alpha, until a threshold is learned
+from paretocut.truncators.search import LOCAL, best_threshold, count_kept, embeddings_of, nearest
 
 
 class Surprise(Truncator):
@@ -31,13 +28,9 @@ class Surprise(Truncator):
     ----------
     metric
         Metric that a learned threshold maximises: a name, a `Metric` or a function.
-    alpha, evalue, fdr, min_surprise
-        A rule, at most one of them. With a rule there is nothing to fit. Without one,
-        ``alpha=0.05`` applies until ``fit`` has learned a threshold. See
-        `paretocut.tail.SurpriseFit.cut`.
-    if_unsure
-        For a list of fewer than 50 results, or of equal scores, of which a rule would keep nothing:
-        ``"keep"`` all of it, or ``"drop"`` it.
+    alpha, evalue, fdr, min_surprise, if_unsure
+        A rule, at most one of them, as in `paretocut.cut`. With a rule there is nothing to fit.
+        Without one, ``alpha=0.05`` applies until ``fit`` has learned a threshold.
     neighbors
         None: one threshold from all training lists; a number: a threshold for each query from
         its nearest training queries, which needs ``query_embeddings``.
@@ -50,15 +43,6 @@ class Surprise(Truncator):
     ----------
     threshold_
         The learned threshold on the Surprise score (global setting); ``inf`` keeps nothing.
-    values_, curves_, embeddings_
-        Training lists of the local setting.
-
-    Notes
-    -----
-    The surprise of a result is ``-log P(excess >= observed)`` under a generalized Pareto tail
-    fitted to the part of its own list that looks irrelevant; results with surprise ``t`` or more
-    are kept. Learning is exact: it compares every possible ``t``. It fails if scores only encode
-    the rank (reciprocal rank fusion) or if most of the list is relevant.
 
     References
     ----------
@@ -72,8 +56,6 @@ class Surprise(Truncator):
     >>> Surprise(evalue=0.05).predict([np.append(noise, [30.0, 31.0]), noise])
     array([2, 0])
     """
-
-    threshold_: float
 
     parameters: ClassVar[Mapping[str, Kind]] = {
         "metric": METRIC,
@@ -152,13 +134,19 @@ class Surprise(Truncator):
             level = getattr(self, name)
             if level is not None:
                 return Rule(name, float(level), self.if_unsure)
-        return None if self.is_fitted else Rule("alpha", _UNTRAINED, self.if_unsure)
+        return None if self.is_fitted else Rule("alpha", 0.05, self.if_unsure)  # the paper's
 
     def decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
         tails, rule = self.tails_of(lists), self._rule()
         if rule is not None:
             return rule_counts(rule, tails), RuleEvidence(rule, tails)
-        keys, limits = tails.surprise, self._limits(lists)
+        keys = tails.surprise
+        if self.neighbors is None:
+            limits = np.full(len(lists), self.threshold_)
+        else:
+            found = nearest(self.embeddings_, lists, self.neighbors, who="Surprise")
+            near = ((self.values_.take(rows), self.curves_.take(rows)) for rows in found)
+            limits = np.array([best_threshold(*part, self.bounds) for part in near])
         evidence = AgainstLimit(keys, limits, "surprise", self.taught, tails=tails)
         return count_kept(keys, limits), evidence
 
@@ -171,21 +159,8 @@ class Surprise(Truncator):
         rule = self._rule()
         return super().label if rule is None else str(rule)
 
-    def _limits(self, lists: RankedLists) -> FloatArray:
-        """Return the learned threshold of each list."""
-        if self.neighbors is None:
-            return np.full(len(lists), self.threshold_)
-        found = nearest(self.embeddings_, lists, self.neighbors, who="Surprise")
-        near = ((self.values_.take(rows), self.curves_.take(rows)) for rows in found)
-        return np.array([best_threshold(*part, self.bounds) for part in near])
-
     def tails_of(self, lists: RankedLists) -> SurpriseFits:
-        fitting: FitOptions = {
-            "transform": self.transform,
-            "selection": self.selection,
-            "refit": self.refit,
-            "min_window": self.min_window,
-        }
+        fitting: Any = {name: getattr(self, name) for name in FITTING}
         return fit_lists(lists, fitting)
 
     def result_values(self, lists: RankedLists) -> Ragged:

@@ -1,4 +1,4 @@
-"""A threshold on the scores, raw or normalised within each list."""
+"""A threshold on the scores: raw, normalised within each list, or calibrated to relevance."""
 
 from __future__ import annotations
 
@@ -9,12 +9,20 @@ import numpy as np
 
 from paretocut import metrics
 from paretocut.decisions.cuts import Evidence
+from paretocut.errors import require
 from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
 from paretocut.metrics import MetricLike
-from paretocut.schema.kinds import Either, Kind, Real, Text
+from paretocut.schema.kinds import Array, Either, Kind, Real, Text, Whole
 from paretocut.truncators.base import METRIC, Truncator
-from paretocut.truncators.evidence import AgainstLimit
-from paretocut.truncators.search import best_threshold, count_kept
+from paretocut.truncators.evidence import AgainstLimit, Clause
+from paretocut.truncators.search import (
+    LOCAL,
+    Lists,
+    best_threshold,
+    count_kept,
+    embeddings_of,
+    nearest,
+)
 
 NORMALIZATIONS = ("raw", "max", "minmax", "z")
 
@@ -56,10 +64,9 @@ class ScoreThreshold(Truncator):
     ----------
     normalize
         "raw", "max" (divide by the size of the best score), "minmax" (0 for the worst, 1 for
-        the best of the list) or "z" (mean 0, standard deviation 1).
+        the best of the list, or for all of a constant list) or "z" (mean 0, standard deviation 1).
     threshold
-        A given threshold needs no fit; None learns the best one. For raw distances it is the
-        largest distance kept.
+        A given one needs no fit; None learns the best. For raw distances it is the largest kept.
     metric
         Metric to maximise: a name, a `Metric` or a function; see `paretocut.metrics.get`.
 
@@ -68,24 +75,11 @@ class ScoreThreshold(Truncator):
     threshold_
         The learned threshold; ``inf`` keeps nothing, ``-inf`` everything.
 
-    Notes
-    -----
-    Keeps ``x`` when ``norm(x) >= t``. Learning is exact: it compares every possible ``t`` on the
-    training lists. "max" and "minmax" always keep the best result when ``t <= 1``; "minmax" and "z"
-    depend on the depth fetched. In a constant list "minmax" is 1 and "z" is 0 for every result.
-
-    References
-    ----------
-    Normalisations as in M. Montague and J. Aslam, "Relevance score normalization for
-    metasearch", CIKM 2001.
-
     Examples
     --------
     >>> ScoreThreshold("minmax", 0.5).predict([[9.0, 8.0, 1.0], [0.3, 0.2, 0.1]])
     array([2, 2])
     """
-
-    threshold_: float
 
     parameters: ClassVar = {
         "normalize": Text(NORMALIZATIONS),
@@ -112,24 +106,124 @@ class ScoreThreshold(Truncator):
         self.threshold_ = best_threshold(self.result_values(lists), curves)
 
     def decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
-        keys, limit = self.result_values(lists), self._limit(lists)
-        cuts = count_kept(keys, limit)
-        # A raw threshold is shown in the caller's own units, distances as distances.
+        keys = self.result_values(lists)
+        # A raw threshold is given and shown in the caller's own units, distances as distances.
         up = lists.higher_is_better or self.normalize != "raw"
+        what = "score" if self.normalize == "raw" else f"{self.normalize} score"
+        limit = self.threshold_ if self.threshold is None else float(self.threshold)
+        if self.threshold is not None and not up:
+            limit = -limit
+        cuts = count_kept(keys, limit)
         if not up:
             keys, limit = lists.scores, -limit
-        what = "score" if self.normalize == "raw" else f"{self.normalize} score"
         source = self.taught if self.threshold is None else ""
         return cuts, AgainstLimit(keys, limit, what, source, falling=up)
-
-    def _limit(self, lists: RankedLists) -> float:
-        """Return the threshold on `keys`; a given one on raw distances is the largest distance."""
-        if self.threshold is None:
-            return self.threshold_
-        as_given = lists.higher_is_better or self.normalize != "raw"
-        threshold = float(self.threshold)
-        return threshold if as_given else -threshold
 
     def result_values(self, lists: RankedLists) -> Ragged:
         """Return the normalised score of each result; see `Truncator.result_values`."""
         return normalize_scores(lists.merit, self.normalize)
+
+
+class Isotonic(Truncator):
+    """Keep the results whose calibrated relevance reaches the best threshold of the training lists.
+
+    Relevance is fitted as a non-decreasing function of the score, over the pooled results.
+
+    Parameters
+    ----------
+    metric
+        Metric that the threshold maximises: a name, a `Metric` or a function.
+    normalize
+        "raw", "max", "minmax" or "z"; see `ScoreThreshold`. The paper uses "max" on Robust04.
+    neighbors
+        None: calibration and threshold from all training lists; a number: from those of the
+        query's nearest training queries, which needs ``query_embeddings``.
+
+    Attributes
+    ----------
+    threshold_, scores_, relevance_
+        Threshold on the calibrated relevance, and knots of the calibration (global setting).
+
+    Examples
+    --------
+    >>> from paretocut.lists import RankedLists
+    >>> train = RankedLists([[0.9, 0.6, 0.2], [0.8, 0.3]], relevance=[[1, 1, 0], [1, 0]])
+    >>> Isotonic().fit(train).predict([[0.95, 0.7, 0.1], [0.2]])
+    array([2, 0])
+    """
+
+    parameters: ClassVar = {
+        "metric": METRIC,
+        "normalize": Text(NORMALIZATIONS),
+        "neighbors": Either(Whole(1)),
+    }
+
+    def __init__(
+        self,
+        metric: MetricLike = "f1",
+        *,
+        normalize: Literal["raw", "max", "minmax", "z"] = "raw",
+        neighbors: int | None = None,
+    ) -> None:
+        self.metric = metric
+        self.normalize = normalize
+        self.neighbors = neighbors
+
+    @property
+    def needs_embeddings(self) -> bool:
+        return self.neighbors is not None
+
+    @property
+    def state(self) -> dict[str, Kind]:
+        if self.neighbors is None:
+            knots = Array(("knots",), rising=True)
+            return {"threshold_": Real(infinite=True), "scores_": knots, "relevance_": knots}
+        return {**LOCAL, "relevant_": Lists(kind="b")}
+
+    def learn(self, lists: RankedLists) -> None:
+        keys = normalize_scores(lists.merit, self.normalize)
+        curves = metrics.get(self.metric).curves(lists)
+        if self.neighbors is None:
+            self.scores_, self.relevance_ = _calibrate(keys, lists.relevant)
+            calibrated = _calibrated(keys, self.scores_, self.relevance_)
+            self.threshold_ = best_threshold(calibrated, curves)
+        else:
+            self.embeddings_ = embeddings_of(lists, who="Isotonic")
+            self.values_, self.relevant_, self.curves_ = keys, lists.relevant, curves
+
+    def decide(self, lists: RankedLists) -> tuple[IntArray, Evidence]:
+        if self.neighbors is None:
+            keys, what = self.result_values(lists), "calibrated relevance"
+            evidence = AgainstLimit(keys, self.threshold_, what, self.taught)
+            return count_kept(keys, self.threshold_), evidence
+        keys = normalize_scores(lists.merit, self.normalize)
+        found = nearest(self.embeddings_, lists, self.neighbors, who="Isotonic")
+        cuts = np.zeros(len(lists), dtype=np.int64)
+        for i, rows in enumerate(found):
+            near = self.values_.take(rows)
+            knots = _calibrate(near, self.relevant_.take(rows))
+            best = best_threshold(_calibrated(near, *knots), self.curves_.take(rows))
+            cuts[i] = np.count_nonzero(np.interp(keys[i], *knots) >= best)
+        nearby = min(self.neighbors, self.queries_)
+        return cuts, Clause(f"calibrated on the {nearby} nearest queries, {self.taught}")
+
+    def result_values(self, lists: RankedLists) -> Ragged:
+        """Return the calibrated relevance of each result; see `Truncator.result_values`."""
+        if self.neighbors is not None:
+            return super().result_values(lists)
+        keys = normalize_scores(lists.merit, self.normalize)
+        return _calibrated(keys, self.scores_, self.relevance_)
+
+
+def _calibrate(keys: Ragged, relevant: Ragged) -> tuple[FloatArray, FloatArray]:
+    """Return the knots of the isotonic regression of relevance on the keys."""
+    if keys.values.size == 0:
+        return np.zeros(1), np.zeros(1)
+    sklearn = require("sklearn.isotonic", feature="Isotonic", extra="sklearn")
+    with np.errstate(invalid="ignore"):  # scikit-learn adds very large scores up
+        model = sklearn.IsotonicRegression().fit(keys.values, relevant.values.astype(np.float64))
+    return model.X_thresholds_, model.y_thresholds_
+
+
+def _calibrated(keys: Ragged, scores: FloatArray, relevance: FloatArray) -> Ragged:
+    return keys.with_values(np.interp(keys.values, scores, relevance))

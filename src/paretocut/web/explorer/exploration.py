@@ -17,8 +17,8 @@ from paretocut.background import Background
 from paretocut.decisions import Cuts
 from paretocut.errors import InvalidParameterError
 from paretocut.evaluation import Evaluation
-from paretocut.evaluation.values import Guess
-from paretocut.evaluation.verdict import DEFAULT
+from paretocut.evaluation.protocol import Guess
+from paretocut.evaluation.result import DEFAULT
 from paretocut.io.trec import CoverageWarning, Qrels, with_qrels
 from paretocut.judging import JudgingSession
 from paretocut.judging.session import Reading, StoppingRule

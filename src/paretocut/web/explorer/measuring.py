@@ -11,8 +11,7 @@ import numpy as np
 from paretocut import metrics
 from paretocut.decisions import Cut, Cuts
 from paretocut.evaluation import Evaluation
-from paretocut.evaluation.protocol import Division, divided, measured
-from paretocut.evaluation.values import Guess
+from paretocut.evaluation.protocol import Division, Guess, divided, measured
 from paretocut.lists import FloatArray, IntArray, RankedLists
 from paretocut.truncators import Consensus, Oracle, Truncator
 

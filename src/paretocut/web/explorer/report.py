@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from paretocut.errors import InvalidParameterError
-from paretocut.evaluation.verdict import DEFAULT
+from paretocut.evaluation.result import DEFAULT
 from paretocut.web.explorer.exploration import Exploration
 from paretocut.web.explorer.summary import summary_view
 from paretocut.web.explorer.views import frontier_view, query_view, run_view

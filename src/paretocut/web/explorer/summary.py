@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from paretocut.evaluation.verdict import DEFAULT
+from paretocut.evaluation.result import DEFAULT
 from paretocut.show.drawing import by_rank, svg
 from paretocut.show.picture import of_cut
 from paretocut.web.explorer.exploration import Exploration, Method

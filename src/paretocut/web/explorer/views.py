@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from paretocut.background import gev_log_cdf
 from paretocut.decisions.warnings import WARNINGS
 from paretocut.errors import InvalidParameterError
-from paretocut.evaluation.verdict import DEFAULT, without_answer
+from paretocut.evaluation.result import DEFAULT, without_answer
 from paretocut.io import write_qrels
 from paretocut.lists import FloatArray, IntArray, RankedList
 from paretocut.metrics import is_share
