@@ -19,7 +19,7 @@ from pydantic import (
     model_validator,
 )
 
-from paretocut.adapters.deciding import Keeping, restored, stored
+from paretocut.adapters.keeping import Keeping, restored, stored
 from paretocut.decisions.options import DECIDING, OPTIONS, DecisionOptions
 
 REFUSE: ConfigDict = {"extra": "forbid"}

@@ -1,18 +1,58 @@
-"""`paretocut.keep`: whatever a search returned, shorter."""
+"""`paretocut.keep`, and the decision on answers that it shares with the frameworks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
-from paretocut.adapters.deciding import Keeping, carrying
-from paretocut.answers import read
+import numpy as np
+
+from paretocut.adapters.reporting import report, summary, warn
+from paretocut.answers import Answer, direction_of, read
 from paretocut.answers.answer import Path
-from paretocut.errors import InvalidParameterError
+from paretocut.decisions import Cut, Cuts
+from paretocut.decisions.options import DecisionOptions
+from paretocut.errors import InvalidParameterError, InvalidScoresError, speaking_for
+from paretocut.lists import FloatArray, IntArray, Ragged
+from paretocut.schema.files import decode, encode
+from paretocut.schema.parameters import check_bool, check_positive_int
+from paretocut.truncators.choose import Chosen
 
-_DEFAULT = Keeping.of("keep", {})
+T = TypeVar("T")
+
+FETCH_K = 200
+"""How many results to ask for by default: a decision needs far more than what is shown."""
+
+_UNSORTED = 10  # fewer results may be in the wrong order by accident
+_THREADS = 4  # searches of a calibration; frameworks call their stores from threads anyway
+_CHARACTERS_PER_TOKEN = 4  # of English text, about
 _FRAMES = ("duckdb", "pandas", "polars", "pyarrow", "pyspark", "ray")
+
+
+class CutList(list[T]):
+    """A list of the results kept, with the decision that kept them.
+
+    Attributes
+    ----------
+    cut
+        How many and why: `paretocut.Cut`, with its reason and warnings. A list of answers to many
+        queries has ``cuts`` instead: `paretocut.Cuts`.
+    """
+
+    cut: Cut
+    cuts: Cuts
+
+
+class CutTuple(tuple[Any, ...]):
+    """A tuple with the decision on what it holds, in ``cut`` or ``cuts``, as in `CutList`."""
+
+    cut: Cut
+    cuts: Cuts
 
 
 @cache
@@ -69,7 +109,7 @@ def keep(
         How many results the search asked for; a warning tells you if it got less than half.
     **options
         Who decides and within which bounds, as in `paretocut.cut`. A data frame also takes
-        ``along`` and ``on_error``: `paretocut.adapters.frames.keep_frame`.
+        ``on_error``: `paretocut.adapters.frames.keep_frame`.
 
     Examples
     --------
@@ -83,9 +123,9 @@ def keep(
     ([1], 'distances, as their order shows')
     """
     if _may_be_frame(answer.__class__):
-        from paretocut.adapters.frames import is_frame, keep_frame
+        from paretocut.adapters.frames import engine_of, keep_frame
 
-        if is_frame(answer):
+        if engine_of(answer) is not None:
             rest = {"max_tokens": max_tokens, "text": text, "count_tokens": count_tokens}
             for name, value in (rest | {"asked": asked}).items():
                 if value is not None:
@@ -108,5 +148,268 @@ def keep(
         found, query=query, higher_is_better=higher_is_better, asked=asked
     )
     cut: Any = decisions[0].cut if found.single else cuts
-    kept = carrying(found.shorter([decision.kept for decision in decisions]), cut)
+    kept = _carrying(found.shorter([decision.kept for decision in decisions]), cut)
     return (kept, cut) if explain else kept
+
+
+def _carrying(results: Any, cut: Cut | Cuts) -> Any:
+    """Return lists and tuples with the decision as an attribute, and anything else as it is."""
+    kinds: dict[type, Any] = {list: CutList, tuple: CutTuple}
+    kind = kinds.get(type(results))
+    made = results if kind is None else kind(results)
+    if isinstance(made, (list, CutTuple)):
+        setattr(made, "cut" if isinstance(cut, Cut) else "cuts", cut)
+    return made
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The decision on one list: on the scores that are there, and their positions in it."""
+
+    cut: Cut
+    scores: FloatArray
+    positions: IntArray | None  # None: all of them are there
+
+    @property
+    def best_first(self) -> IntArray:
+        """Positions of the results kept."""
+        places = self.cut.indices
+        return places if self.positions is None else self.positions[places]
+
+    @property
+    def kept(self) -> list[int]:
+        """Positions of the results kept, in the caller's order."""
+        return sorted(self.best_first.tolist())
+
+    def marks(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Yield the position of each result kept, in the caller's order, and its metadata.
+
+        Surprise, p-value and E-value are there if the decision was made on tails.
+        """
+        cut = self.cut
+        columns = {"score": self.scores}
+        if cut.has_tails:
+            columns |= {"surprise": cut.surprise, "pvalue": cut.pvalues, "evalue": cut.evalues}
+        own = np.sort(cut.indices)
+        rows = zip(*(values[own].tolist() for values in columns.values()), strict=True)
+        of_list = summary(cut)
+        for at, row in zip(self.kept, rows, strict=True):
+            yield at, dict(zip(columns, row, strict=True)) | of_list
+
+
+class KeepOptions(DecisionOptions, total=False):
+    """Who decides, within which bounds, and how many tokens the results may have together."""
+
+    max_tokens: int | None
+    count_tokens: Callable[[str], int] | None
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """Who decides on answers: `KeepOptions`, checked once. Errors speak for ``who``."""
+
+    who: str
+    chosen: Chosen
+    max_tokens: int | None = None
+    count_tokens: Callable[[str], int] | None = None
+
+    @classmethod
+    def of(cls, who: str, options: Mapping[str, Any]) -> Keeping:
+        rest = dict(options)
+        most, count = rest.pop("max_tokens", None), rest.pop("count_tokens", None)
+        if most is not None:
+            check_positive_int(most, who=who, name="max_tokens")
+        if count is not None and not callable(count):
+            raise InvalidParameterError(
+                f"count_tokens must be a function of a text, got {count!r}", who=who
+            )
+        return cls(who, Chosen.of(who, rest), most, count)
+
+    def at_most(self, most: int | None, name: str) -> Keeping:
+        """Return the same with a bound that came at run time, under this name."""
+        if most is None:
+            return self
+        check_positive_int(most, who=self.who, name=name)
+        least = most if self.chosen.max_k is None else min(most, self.chosen.max_k)
+        bounded = replace(self.chosen, max_k=least, min_k=min(self.chosen.min_k, least))
+        return replace(self, chosen=bounded)
+
+    def decide(
+        self,
+        found: Answer,
+        *,
+        query: str | Sequence[str] | None = None,
+        higher_is_better: bool | None = None,
+        asked: int | None = None,
+    ) -> tuple[list[Decision], Cuts | None]:
+        """Return the decision on each list, and all of them together if the answer is a batch.
+
+        A warning says when a search ``asked`` for more than twice as many results as came.
+        """
+        who = self.who
+        there = [_there(values, who) for values in found.scores]
+        values = [own for own, _ in there]
+        if asked is not None:
+            check_positive_int(asked, who=who, name="asked")
+            least = min((own.size for own in values if own.size), default=asked)
+            if least < asked / 2:
+                warn(
+                    f"{who}: the search returned {least} of the {asked} results asked for; the "
+                    "store is small, or must search deeper (ef_search, nprobe, num_candidates)"
+                )
+        texts = [query] if isinstance(query, str) else query
+        if texts is not None and len(texts) != len(values):
+            raise InvalidParameterError(
+                f"query must be one text for each list, {len(values)}, got {len(texts)}", who=who
+            )
+        with speaking_for(who, "cut", "cut_batch", who):
+            if found.lists is not None:
+                cuts = self.chosen.cut_batch(found.lists, queries=texts)
+            else:
+                up, note = self._direction(higher_is_better, found.higher_is_better, values)
+                best = np.inf if up else -np.inf  # the other infinity is padding
+                for own, (_, positions) in zip(found.scores, there, strict=True):
+                    if positions is not None and (own == best).any():
+                        raise InvalidScoresError(
+                            f"scores must be finite, got {best:g} for the result at "
+                            f"index {np.argmax(own == best)}",
+                            who=who,
+                        )
+                if found.single:
+                    together = Ragged.unchecked(values[0], np.array([0, len(values[0])]))
+                else:
+                    together = Ragged.from_any(values, dtype=np.float64)
+                cuts = self.chosen.cut_batch(together, queries=texts, higher_is_better=up)
+                cuts = cuts.noted(note)
+        if self.max_tokens is not None:
+            cuts = cuts.limited(dict(self._limits(found, cuts, there, self.max_tokens)))
+        if len(cuts) > 1:
+            cuts.warnings  # noqa: B018  # of all lists at once
+        decisions = [Decision(cut, *one) for cut, one in zip(cuts, there, strict=True)]
+        report([decision.cut for decision in decisions], who)
+        return decisions, None if found.single and found.lists is None else cuts
+
+    def _limits(
+        self, found: Answer, cuts: Cuts, there: Sequence[Any], most: int
+    ) -> Iterator[tuple[int, tuple[IntArray, str]]]:
+        """Yield the places of the best results that fit and the limit in words, unless all fit."""
+        count = self.count_tokens or estimate_tokens
+        for query, cut in enumerate(cuts):
+            left, fit = most, []
+            at = Decision(cut, *there[query]).best_first.tolist()
+            for place, position in zip(cut.indices.tolist(), at, strict=True):
+                needed = count(found.text_of(query, position, self.who))
+                if needed <= left:
+                    left -= needed
+                    fit.append(place)
+            if len(fit) < cut.k:
+                none = f"because not one of the best {cut.k} fits into {most} tokens"
+                why = f"all that fit into {most} tokens" if fit else none
+                yield query, (np.array(fit, dtype=np.int64), why)
+
+    def _direction(
+        self, given: bool | None, said: bool | None, scores: Sequence[FloatArray]
+    ) -> tuple[bool, str]:
+        """Return whether higher is better, and a note where only the order of results shows it."""
+        if given is not None:
+            return check_bool(given, who=self.who, name="higher_is_better"), ""
+        learned = self.chosen.truncator.direction
+        if learned is not None and said is None and min(map(len, scores), default=0) >= _UNSORTED:
+            with suppress(InvalidScoresError):  # in no order
+                said = direction_of(scores, self.who)
+        if learned is not None and said is not None and learned != said:
+            kinds = ("distances", "scores")
+            raise InvalidScoresError(
+                f"lists must hold {kinds[learned]}, as those it was fitted on, got {kinds[said]}",
+                who=type(self.chosen.truncator).__name__,
+            )
+        known = said if learned is None else learned
+        if known is not None:
+            return known, ""
+        shown = direction_of(scores, self.who)
+        if shown is None:
+            # The same cut either way, but a score of 0 matches nothing, and a distance of 0 does.
+            return any(values.any() for values in scores), ""
+        return shown, "" if shown else "distances, as their order shows"
+
+    def marked(
+        self, found: Answer, mark: Callable[[Any, dict[str, Any]], Any], **how: Any
+    ) -> CutList[Any]:
+        """Return marked copies of the results kept of one answer; ``how`` is as in `decide`."""
+        (decision,), _ = self.decide(found, **how)
+        kept = [mark(found.result(0, i), values) for i, values in decision.marks()]
+        made: CutList[Any] = _carrying(kept, decision.cut)
+        return made
+
+    def calibrated(
+        self,
+        search: Callable[[str], Any],
+        texts: Iterable[Any],
+        options: Mapping[str, Any],
+        higher_is_better: bool | None = None,
+    ) -> Keeping:
+        """Return a gate before whatever decides now, unless the options say who is to decide.
+
+        Texts may be documents of a framework.
+        """
+        from paretocut.calibration import calibrate  # most answers are kept without
+
+        known = [plain_text(text) for text in texts]
+        own: dict[str, Any] = {"threads": _THREADS, "higher_is_better": higher_is_better}
+        if not options.keys() & {"expect", "truncator"}:
+            own["truncator"] = self.chosen.truncator
+        gate = calibrate(search, known, **{**own, **options})
+        return replace(self, chosen=replace(self.chosen, truncator=gate))
+
+
+_DEFAULT = Keeping.of("keep", {})
+
+
+def plain_text(document: Any) -> Any:
+    """Return the text of a document of a framework; a text as it is."""
+    for name in ("page_content", "content", "text"):
+        if isinstance(found := getattr(document, name, None), str):
+            return found
+    return document
+
+
+def estimate_tokens(text: str) -> int:
+    """Return about how many tokens an English text has."""
+    return math.ceil(len(text) / _CHARACTERS_PER_TOKEN)
+
+
+def _there(values: FloatArray, who: str) -> tuple[FloatArray, IntArray | None]:
+    """Return the scores that are there, and their positions."""
+    finite = np.isfinite(values)
+    if finite.all():
+        return values, None
+    missing = np.count_nonzero(np.isnan(values))
+    if missing == values.size:
+        raise InvalidScoresError(
+            f"results must have scores, got none for any of {missing} results", who=who
+        )
+    if missing:
+        warn(f"{who}: {missing} of {values.size} results have no score, and are not kept")
+    positions = np.flatnonzero(finite)
+    return values[positions], positions
+
+
+def stored(options: Mapping[str, Any], who: str) -> dict[str, Any]:
+    """Return options as a stored component has them: models as plain data, and no functions."""
+    plain = dict(options)
+    if plain.pop("count_tokens", None) is not None:
+        raise InvalidParameterError(
+            f"count_tokens must be None for the component to be stored, "
+            f"got {options['count_tokens']!r}",
+            who=who,
+        )
+    for name in plain.keys() & {"truncator", "fusion"}:
+        value = plain[name]
+        is_path = isinstance(value, os.PathLike)
+        plain[name] = os.fspath(value) if is_path else encode(value, who=who, name=name)
+    return plain
+
+
+def restored(value: Any) -> Any:
+    """Return the model that `stored` made plain data of; anything else as it is."""
+    return decode(value) if isinstance(value, dict) else value

@@ -6,7 +6,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from paretocut.adapters.deciding import Keeping
+from paretocut.adapters.keeping import Keeping
 from paretocut.answers import Answer
 from paretocut.decisions.options import DecisionOptions
 from paretocut.errors import InvalidParameterError, InvalidScoresError, require

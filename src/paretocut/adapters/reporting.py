@@ -1,18 +1,14 @@
-"""How adapters report a decision: in metadata, on the logger, in traces, by warnings.
-
-The words are the same everywhere. The logger is ``paretocut`` (debug); the trace is the current
-OpenTelemetry span, where that package is in use.
-"""
+"""How adapters report a decision: in metadata, on the logger, in traces, by warnings."""
 
 from __future__ import annotations
 
 import logging
 import sys
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from paretocut.decisions import Cut, Cuts
+from paretocut.decisions import Cut
 from paretocut.decisions.warnings import ABOUT_SCORES, WARNINGS
 from paretocut.decisions.wording import amount
 
@@ -45,8 +41,8 @@ def summary(cut: Cut) -> dict[str, Any]:
     }
 
 
-def report(cuts: Cuts | Sequence[Cut], who: str) -> None:
-    """Report decisions: warnings of odd scores, a line each on the logger, one span for all."""
+def report(cuts: Sequence[Cut], who: str) -> None:
+    """Report decisions: warnings of odd scores, a line each in the log, one OpenTelemetry span."""
     found = {name for cut in cuts for name in cut.warnings}
     for name in ABOUT_SCORES:
         if name in found:
@@ -56,17 +52,13 @@ def report(cuts: Cuts | Sequence[Cut], who: str) -> None:
             names = f" [{', '.join(cut.warnings)}]" if cut.warnings else ""
             _logger.debug("%s: %s%s", who, cut.reason, names)
     trace = sys.modules.get("opentelemetry.trace")
-    if trace is not None and len(cuts):
-        span = trace.get_current_span()
-        if span.is_recording():
-            values = summary(cuts[0]) if len(cuts) == 1 else _sums(list(cuts), found)
-            span.set_attributes({f"{KEY}.{name}": value for name, value in values.items()})
-
-
-def _sums(cuts: Sequence[Cut], found: Iterable[str]) -> dict[str, Any]:
-    k, n = sum(cut.k for cut in cuts), sum(cut.n for cut in cuts)
-    reason = f"{amount(k, n)} results of {len(cuts)} lists"
-    return {"k": k, "n": n, "reason": reason, "warnings": sorted(found)}
+    if trace is not None and len(cuts) and (span := trace.get_current_span()).is_recording():
+        values = summary(cuts[0])
+        if len(cuts) > 1:
+            k, n = sum(cut.k for cut in cuts), sum(cut.n for cut in cuts)
+            reason = f"{amount(k, n)} results of {len(cuts)} lists"
+            values = {"k": k, "n": n, "reason": reason, "warnings": sorted(found)}
+        span.set_attributes({f"{KEY}.{name}": value for name, value in values.items()})
 
 
 def warn(text: str) -> None:
