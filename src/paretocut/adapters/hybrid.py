@@ -17,7 +17,7 @@ from paretocut.answers.answer import Path
 from paretocut.calibration import nonsense_queries
 from paretocut.errors import InvalidParameterError, speaking_for
 from paretocut.fusion import Fusion
-from paretocut.fusion.chosen import ChosenFusion, FusionOptions
+from paretocut.fusion.fitted import ChosenFusion, FusionOptions
 
 _RRF = 60.0
 _SAMPLE = 30  # queries of each kind that a fusion is fitted on

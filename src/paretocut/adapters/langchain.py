@@ -12,7 +12,7 @@ from paretocut.adapters.keeping import FETCH_K, CutList, Keeping
 from paretocut.adapters.reporting import KEY, summary, with_mark
 from paretocut.answers import read
 from paretocut.errors import InvalidParameterError, InvalidScoresError, require
-from paretocut.fusion.chosen import ChosenFusion
+from paretocut.fusion.fitted import ChosenFusion
 from paretocut.fusion.joining import arms_by_name
 
 require("langchain_core", feature="paretocut.adapters.langchain", extra="langchain")

@@ -10,7 +10,7 @@ from paretocut.adapters.keeping import Keeping
 from paretocut.answers import Answer
 from paretocut.decisions.options import DecisionOptions
 from paretocut.errors import InvalidParameterError, InvalidScoresError, require
-from paretocut.fusion.chosen import ChosenFusion, FusionOptions
+from paretocut.fusion.fitted import ChosenFusion, FusionOptions
 from paretocut.fusion.joining import arms_by_name
 
 require("pyterrier", feature="paretocut.adapters.pyterrier", extra="pyterrier")

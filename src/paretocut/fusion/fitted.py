@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import copy
+from dataclasses import dataclass
 from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from paretocut.errors import InvalidParameterError, InvalidScoresError, NotFittedError
-from paretocut.fusion.answered import About, as_ranked, fused
+from paretocut.fusion.answered import About, prepared
 from paretocut.fusion.joining import (
     HUGE,
     Affine,
-    FuseLike,
     Retrievers,
     checked_weights,
     joined,
     matched,
 )
-from paretocut.fusion.options import FUSING
+from paretocut.fusion.methods import FUSING, FuseOptions, fuse
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
 from paretocut.relevance.logistic import ridge_logistic, sigmoid
-from paretocut.schema.files import register, save_model
+from paretocut.schema.files import load_model, register, save_model
 from paretocut.schema.kinds import Flag, Items, Kind, Real, Text, checked
+from paretocut.schema.parameters import check
 
 # Content of a file: one value for each retriever, and the odds where lists were judged.
 _GIVEN: dict[str, Kind] = {name: FUSING[name].kind for name in ("weights", "depth")}
@@ -76,22 +77,14 @@ class Fusion:
 
     Notes
     -----
-    **Without judgements** a score is measured from the mean of the sample in units of the *typical*
-    standard deviation of a list, the geometric mean over the sample. `fuse` with ``method="z"``
-    uses the mean and deviation of the list itself. This magnifies a flat list, which found nothing
-    special, and ignores how high its scores are. Weights are equal. Weights guessed from the lists
-    (how far the best results stand out, how steady that is, how much retrievers agree) were no
-    better on new collections.
+    A score is measured from the mean of the sample in units of the *typical* standard deviation of
+    a list, the geometric mean over the sample. `fuse` with ``method="z"`` uses the list itself,
+    which magnifies a flat list, and ignores how high its scores are.
 
-    **With judgements** weights are learned. In each draw of a Bayesian bootstrap over the judged
-    queries, one ratio of weights has the best mean average precision. The mean of these ratios is
-    pulled towards equal weights, with the strength of 30 judged queries, or more if the draws
-    disagree. `probability` then says how likely each result is to be relevant, by a logistic
-    regression on fused score and rank, in which rank 1 counts as much as ranks 2 and 3 together.
-
-    P-values are never multiplied, because retrievers depend on each other. Whether there is an
-    answer at all is decided on *fused* lists, by a `paretocut.Background` fitted to fused lists of
-    nonsense.
+    With judgements, weights are learned by a Bayesian bootstrap of mean average precision over the
+    judged queries, and pulled towards equal ones, with the strength of 30 judged queries or more.
+    `probability` is a logistic regression on fused score and rank, in which rank 1 counts as much
+    as ranks 2 and 3 together.
 
     Examples
     --------
@@ -121,7 +114,7 @@ class Fusion:
         self.weights = weights
         self.depth = depth
 
-    def fit(self, lists: FuseLike | Any, **about: Unpack[About]) -> Fusion:
+    def fit(self, lists: Any, **about: Unpack[About]) -> Fusion:
         """Return the fusion itself, fitted to lists of its retrievers.
 
         Parameters
@@ -130,7 +123,7 @@ class Fusion:
             As for `paretocut.fuse`. Judgements are used if one of the lists has ``relevance``.
         """
         learner = Fusion(weights=self.weights, depth=self.depth)
-        learner._fit(matched(as_ranked(lists, "Fusion", about), self.depth, "Fusion"))
+        learner._fit(matched(prepared(lists, "Fusion", about)[0], self.depth, "Fusion"))
         self.__dict__ = learner.__dict__  # in one step: others may be fusing
         return self
 
@@ -152,7 +145,7 @@ class Fusion:
         if any(one.lists.relevance is not None for one in parts):
             self._learn(retrievers, learn_weights=given is None)
 
-    def fuse(self, lists: FuseLike | Any, **about: Unpack[About]) -> Any:
+    def fuse(self, lists: Any, **about: Unpack[About]) -> Any:
         """Return one list for each query.
 
         Parameters
@@ -162,9 +155,10 @@ class Fusion:
         """
         fitted = copy(self)  # a fit in another thread must not change this one
         fitted._require_fitted("fuse")
-        return fused(lists, fitted._fuse, "Fusion", about)
+        ranked, build = prepared(lists, "Fusion", about)
+        return build(fitted._fuse(ranked))
 
-    def _fuse(self, lists: FuseLike) -> RankedLists:
+    def _fuse(self, lists: Any) -> RankedLists:
         retrievers = matched(lists, self.depth, "Fusion")
         if len(retrievers.lists) != len(self.names_):
             raise InvalidParameterError(
@@ -275,13 +269,13 @@ class Fusion:
                 "Fusion: judged lists must hold at least one relevant result, got none"
             )
         rows = fused.scores.rows
-        pairs = enumerate(zip(self._affine(retrievers), fused.parts.ranks, strict=True))
-        columns = np.stack(
-            [
-                part.at(retrievers.position(i, ranks), ranks.values > 0, rows)
-                for i, (part, ranks) in pairs
-            ]
-        )
+        columns = np.empty((len(retrievers.lists), rows.size))
+        for i, (part, given) in enumerate(
+            zip(self._affine(retrievers), fused.parts.scores, strict=True)
+        ):
+            merit = given.values if self.higher_is_better_[i] else -given.values
+            distance = (merit - self.location_[i]) / self.scale_[i]
+            columns[i] = np.where(np.isnan(merit), part.missing[rows], distance)
         if learn_weights and len(columns) > 1:
             self.weights_ = _learned_weights(columns, fused)
         score = self.weights_ @ columns / len(columns)
@@ -303,6 +297,48 @@ class Fusion:
 
 
 register("fusion", Fusion, Fusion.to_dict, Fusion.from_dict)
+
+
+class FusionOptions(FuseOptions, total=False):
+    """How lists are fused: a fitted ``fusion`` (or its file), or the options of `fuse`."""
+
+    fusion: Fusion | str | os.PathLike[str] | None
+
+
+@dataclass(frozen=True)
+class ChosenFusion:
+    """A fitted fusion, or the options of `fuse`."""
+
+    method: str = FUSING["method"].default
+    weights: Sequence[float] | None = None
+    depth: int | None = None
+    fusion: Fusion | None = None
+
+    @classmethod
+    def of(cls, who: str, options: Mapping[str, Any]) -> ChosenFusion:
+        """Return the choice that `FusionOptions` make; errors speak for ``who``."""
+        given = {name: value for name, value in options.items() if value is not None}
+        fusion = given.pop("fusion", None)
+        if fusion is not None and given:
+            raise InvalidParameterError(
+                f"fusion must come without {', '.join(given)}, which it has learned", who=who
+            )
+        if given.get("method") is not None:
+            check(FUSING["method"].kind, given["method"], who=who, name="method")
+        if isinstance(fusion, (str, os.PathLike)):
+            fusion = load_model(fusion, "fusion")
+        if fusion is not None and not isinstance(fusion, Fusion):
+            raise InvalidParameterError(
+                f"fusion must be a Fusion or the path of a saved one, got {type(fusion).__name__}",
+                who=who,
+            )
+        return cls(**given, fusion=fusion)
+
+    def fuse(self, lists: Any, **about: Unpack[About]) -> Any:
+        """Return one list for each query; see `paretocut.fuse`."""
+        if self.fusion is not None:
+            return self.fusion.fuse(lists, **about)
+        return fuse(lists, method=self.method, weights=self.weights, depth=self.depth, **about)
 
 
 def _directions(retrievers: Retrievers) -> tuple[bool, ...]:

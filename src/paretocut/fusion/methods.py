@@ -1,24 +1,23 @@
 """How the scores of one retriever become comparable with those of another."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any, Unpack
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from paretocut.fusion.answered import About, fused
+from paretocut.decisions.options import Option, declared
+from paretocut.fusion.answered import About, prepared
 from paretocut.fusion.joining import (
     HUGE,
     Affine,
-    FuseLike,
     OneRetriever,
     checked_weights,
     joined,
     matched,
 )
-from paretocut.lists import FloatArray, RankedLists
+from paretocut.lists import FloatArray
+from paretocut.schema.kinds import Either, Items, Real, Text, Whole
 from paretocut.schema.parameters import check_choice
 from paretocut.tail import fit_tails
 from paretocut.truncators.consensus import Consensus
@@ -29,7 +28,7 @@ _RRF = 60.0  # the constant of Cormack, Clarke and Buettcher
 
 
 def fuse(
-    lists: FuseLike | Any,
+    lists: Any,
     *,
     method: str = "z",
     weights: ArrayLike | None = None,
@@ -101,15 +100,13 @@ def fuse(
     """
     kind = check_choice(method, METHODS, who="fuse", name="method")
 
-    def fuse_ranked(ranked: FuseLike) -> RankedLists:
-        retrievers = matched(ranked, depth, "fuse")
-        share = checked_weights(weights, len(retrievers.lists), "fuse")
-        if kind == "probability":
-            share = share / share.sum()  # a mean of log-odds is log-odds again
-        parts = [METHODS[kind](one) for one in retrievers.lists]
-        return joined(retrievers, parts, share, times_count=kind in ("isr", "combmnz"))
-
-    return fused(lists, fuse_ranked, "fuse", about)
+    ranked, build = prepared(lists, "fuse", about)
+    retrievers = matched(ranked, depth, "fuse")
+    share = checked_weights(weights, len(retrievers.lists), "fuse")
+    if kind == "probability":
+        share = share / share.sum()  # a mean of log-odds is log-odds again
+    parts = [METHODS[kind](one) for one in retrievers.lists]
+    return build(joined(retrievers, parts, share, times_count=kind in ("isr", "combmnz")))
 
 
 def _z(one: OneRetriever) -> Affine:
@@ -174,3 +171,28 @@ METHODS: dict[str, Callable[[OneRetriever], Affine]] = {
     "combmnz": _minmax,
 }
 """The methods of `fuse` by name: each takes the lists of one retriever."""
+
+
+class FuseOptions(TypedDict, total=False):
+    """The options of `fuse`."""
+
+    method: Annotated[
+        str | None,
+        Option(Text(tuple(METHODS)), "z", "how scores of different retrievers become comparable"),
+    ]
+    weights: Annotated[
+        Sequence[float] | None,
+        Option(
+            Either(Items(Real(0))),
+            None,
+            "one number for each retriever, 0 or more (default: equal weights)",
+        ),
+    ]
+    depth: Annotated[
+        int | None,
+        Option(Either(Whole(1)), None, "number of results of each list to use (default: all)"),
+    ]
+
+
+FUSING: Mapping[str, Option] = declared(FuseOptions)
+"""The options of `fuse`, by name."""
