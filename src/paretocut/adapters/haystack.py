@@ -17,8 +17,6 @@ require("haystack", feature="paretocut.adapters.haystack", extra="haystack")
 
 from haystack import Document, component, default_from_dict, default_to_dict
 
-__all__ = ["ParetoCut", "ParetoCutJoiner"]
-
 
 class _Component:
     """What both components share: pipelines store them as plain values."""
@@ -33,11 +31,7 @@ class _Component:
         return self._keeping.chosen.truncator
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the component as plain values, for pipelines in YAML.
-
-        A truncator and a fusion are stored whole, or by their paths where paths were given. A
-        function that counts tokens cannot be stored.
-        """
+        """Return the component as plain values; a function that counts tokens has none."""
         plain = stored({**self._arguments, **self.options}, type(self).__name__)
         data: dict[str, Any] = default_to_dict(self, **plain)
         return data
@@ -61,19 +55,15 @@ class ParetoCut(_Component):
     """Keeps the documents whose score makes them worth returning, in their order; possibly none.
 
     Place it after a retriever or ranker with a large ``top_k`` (200). Documents come out as copies
-    whose ``meta`` has the decision under ``paretocut``: score of the document (with surprise,
-    p-value and E-value if a rule decided), number kept, reason, warnings and near misses of the
-    list. The output ``decision`` says it too, even if nothing is kept. Documents without a score
-    are not kept, and a warning says so.
+    whose ``meta`` has the decision under ``paretocut``. The output ``decision`` says it too, even
+    if nothing is kept. Documents without a score are not kept, and a warning says so.
 
     Parameters
     ----------
     higher_is_better
         False if the scores are distances.
     **options
-        Who decides and within which bounds, as in `paretocut.cut`; ``max_tokens`` and
-        ``count_tokens``, the largest number of tokens of the documents kept, and what counts them
-        (by default four characters count as one token).
+        Who decides and within which bounds: the options of `paretocut.keep`.
     """
 
     def __init__(self, *, higher_is_better: bool = True, **options: Unpack[KeepOptions]) -> None:
@@ -85,9 +75,7 @@ class ParetoCut(_Component):
     def calibrate(
         self, texts: Iterable[Any], search: Callable[[str], Any], **options: Any
     ) -> ParetoCut:
-        """Return a component that knows your store, learned without judgements.
-
-        Pipelines store it with what was found.
+        """Return a component that knows your store; what it learned is its ``truncator``.
 
         Parameters
         ----------
@@ -123,29 +111,14 @@ class ParetoCut(_Component):
         found, up = read(documents, who="ParetoCut"), self.higher_is_better
         return _output(keeping.marked(found, _mark, query=query, higher_is_better=up))
 
-    @component.output_types(documents=list[Document], decision=dict[str, Any])
-    async def run_async(
-        self, documents: list[Document], query: str | None = None, top_k: int | None = None
-    ) -> dict[str, Any]:
-        """Return what `run` does; the work is too short for a thread.
-
-        Parameters
-        ----------
-        documents, query, top_k
-            As there.
-        """
-        result: dict[str, Any] = self.run(documents, query, top_k)
-        return result
-
 
 @component
 class ParetoCutJoiner(_Component):
     """Joins the documents of several retrievers by their scores, and cuts the result.
 
-    It replaces ``DocumentJoiner``, with one input for each retriever, because weights,
-    directions and reasons belong to one of them. Documents come best first as copies with their
-    fused score; ``meta`` has the decision under ``paretocut``, with ``parts``: score and rank in
-    each list.
+    It replaces ``DocumentJoiner``, with one input for each retriever. Documents come best first as
+    copies with their fused score. Decisions are reported as by `ParetoCut`; ``meta`` also has
+    ``parts``: score and rank in each list.
 
     Parameters
     ----------
@@ -154,8 +127,8 @@ class ParetoCutJoiner(_Component):
     higher_is_better
         By name of a list, False if its scores are distances.
     **options
-        How the lists are fused, as in `paretocut.fuse` (or ``fusion``, a fitted
-        `paretocut.fusion.Fusion` or the path of a saved one); the rest as in `ParetoCut`.
+        How the lists are fused: the options of `paretocut.fuse`, or ``fusion``, a fitted
+        `paretocut.fusion.Fusion` or the path of a saved one. The others are as in `ParetoCut`.
     """
 
     def __init__(
@@ -170,7 +143,7 @@ class ParetoCutJoiner(_Component):
                 f"ParetoCutJoiner: names must be at least 2 different names, got {names!r}"
             )
         component.set_input_types(self, **dict.fromkeys(names, list[Document]))
-        self._hybrid = Hybrid.of("ParetoCutJoiner", options, higher_is_better=higher_is_better)
+        self._hybrid = Hybrid.of("ParetoCutJoiner", options, higher_is_better)
         self._keeping = self._hybrid.keeping
         self.names = names
         self.options = options
@@ -182,10 +155,7 @@ class ParetoCutJoiner(_Component):
         search: Callable[[str], Mapping[str, list[Document]]],
         **options: Any,
     ) -> ParetoCutJoiner:
-        """Return a component that knows your stores, learned without judgements.
-
-        It fits a `paretocut.fusion.Fusion`, unless it has one, and then treats the fused scores as
-        `ParetoCut.calibrate` does.
+        """Return a component with a fitted fusion, and a gate on what it fuses.
 
         Parameters
         ----------

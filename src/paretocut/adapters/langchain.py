@@ -25,8 +25,6 @@ from pydantic import Field, PrivateAttr, model_validator
 
 from paretocut.adapters.fields import REFUSE, DecisionFields
 
-__all__ = ["ParetoCutCompressor", "ParetoCutFusionRetriever", "ParetoCutRetriever"]
-
 
 class _Retriever(DecisionFields, BaseRetriever):
     """A retriever whose lists carry the decision."""
@@ -42,11 +40,9 @@ class _Retriever(DecisionFields, BaseRetriever):
 class ParetoCutRetriever(_Retriever):
     """Retrieves the documents of a vector store worth returning among those fetched; possibly none.
 
-    The options of `paretocut.cut` are fields too. The documents are copies whose metadata has the
-    decision under ``paretocut``: score of the document (with surprise, p-value and E-value if a
-    rule decided), number kept, reason, warnings and near misses of the list. The list that `invoke`
-    returns has it in its attribute ``cut``, even if it is empty, and callbacks get it as a custom
-    event named ``paretocut``.
+    The documents are copies whose metadata has the decision under ``paretocut``. The list that
+    `invoke` returns has it in its attribute ``cut``, even if it is empty, and callbacks get it as a
+    custom event named ``paretocut``.
 
     Parameters
     ----------
@@ -60,11 +56,8 @@ class ParetoCutRetriever(_Retriever):
         More arguments of ``similarity_search_with_score``, such as ``filter``. Arguments of
         `invoke` go there too. ``k`` is the largest number of documents to keep; the search stays
         deep: ``invoke(query, k=3)``.
-    truncator
-        Who decides: a truncator, or the path of a saved one.
-    max_tokens, count_tokens
-        Largest number of tokens that the documents may have together, and what counts them; by
-        default four characters count as one token.
+    truncator, max_tokens, count_tokens, ...
+        Who decides and within which bounds: the options of `paretocut.keep`.
     """
 
     model_config = REFUSE
@@ -75,9 +68,7 @@ class ParetoCutRetriever(_Retriever):
     search_kwargs: dict[str, Any] = Field(default_factory=dict)
 
     def calibrate(self, texts: Iterable[Any], **options: Any) -> ParetoCutRetriever:
-        """Return a retriever that knows its store, learned without judgements.
-
-        What was found is in its ``truncator``.
+        """Return a retriever that knows its store; what it learned is its ``truncator``.
 
         Parameters
         ----------
@@ -134,9 +125,9 @@ class ParetoCutRetriever(_Retriever):
 class ParetoCutFusionRetriever(_Retriever):
     """Retrieves what several stores and retrievers find together, fused and cut; possibly nothing.
 
-    It works like ``EnsembleRetriever``, but fuses scores instead of ranks and cuts the result. The
-    options of `paretocut.cut` are fields too. Decisions are reported as by `ParetoCutRetriever`;
-    metadata also has ``parts``: score and rank in each search.
+    It works like ``EnsembleRetriever``, but fuses scores instead of ranks and cuts the result.
+    Decisions are reported as by `ParetoCutRetriever`; metadata also has ``parts``: score and rank
+    in each search.
 
     Parameters
     ----------
@@ -157,8 +148,8 @@ class ParetoCutFusionRetriever(_Retriever):
     method, weights, fusion
         As in `paretocut.fuse`; ``fusion`` is a fitted `paretocut.fusion.Fusion`, or the path of a
         saved one, instead.
-    truncator, max_tokens, count_tokens
-        As in `ParetoCutRetriever`.
+    truncator, max_tokens, count_tokens, ...
+        Who decides and within which bounds: the options of `paretocut.keep`.
     """
 
     model_config = REFUSE
@@ -192,10 +183,7 @@ class ParetoCutFusionRetriever(_Retriever):
         return self
 
     def calibrate(self, texts: Iterable[Any], **options: Any) -> ParetoCutFusionRetriever:
-        """Return a retriever that knows its stores, learned without judgements.
-
-        It fits a `paretocut.fusion.Fusion`, unless it has one, and then treats the fused scores as
-        `ParetoCutRetriever.calibrate` does.
+        """Return a retriever with a fitted fusion, and a gate on what it fuses.
 
         Parameters
         ----------
@@ -245,8 +233,7 @@ class ParetoCutFusionRetriever(_Retriever):
         }
 
     def _fused(self, query: str, found: dict[str, Pairs], most: int | None) -> CutList[Document]:
-        keeping = self._hybrid.keeping.at_most(most, "k")
-        hybrid = replace(self._hybrid, keeping=keeping)
+        hybrid = replace(self._hybrid, keeping=self._keeping.at_most(most, "k"))
         return hybrid.answer(found, lambda one, score, mark: _mark(one, mark), query=query)
 
     def _id(self, document: Document) -> Any:
@@ -261,8 +248,8 @@ class ParetoCutFusionRetriever(_Retriever):
 class ParetoCutCompressor(DecisionFields, BaseDocumentCompressor):
     """Keeps the documents worth returning, by the score in their metadata.
 
-    The options of `paretocut.cut` are fields too. Decisions are reported as by
-    `ParetoCutRetriever`. Documents without a score are not kept, and a warning says so.
+    Decisions are reported as by `ParetoCutRetriever`. Documents without a score are not kept, and a
+    warning says so.
 
     Parameters
     ----------
@@ -270,8 +257,8 @@ class ParetoCutCompressor(DecisionFields, BaseDocumentCompressor):
         Where in the metadata the score is; rerankers write ``relevance_score``.
     higher_is_better
         False if the scores are distances.
-    truncator, max_tokens, count_tokens
-        As in `ParetoCutRetriever`.
+    truncator, max_tokens, count_tokens, ...
+        Who decides and within which bounds: the options of `paretocut.keep`.
     """
 
     model_config = REFUSE
@@ -299,13 +286,7 @@ class ParetoCutCompressor(DecisionFields, BaseDocumentCompressor):
     async def acompress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Any = None
     ) -> Sequence[Document]:
-        """Return what `compress_documents` does; the work is too short for a thread.
-
-        Parameters
-        ----------
-        documents, query, callbacks
-            As there.
-        """
+        """Return what `compress_documents` does, with the same parameters."""
         return await _adispatch(self._keep(documents, query), callbacks)
 
     def _keep(self, documents: Sequence[Document], query: str) -> CutList[Document]:

@@ -17,8 +17,6 @@ require("pyterrier", feature="paretocut.adapters.pyterrier", extra="pyterrier")
 
 import pyterrier as pt
 
-__all__ = ["ParetoCut", "ParetoFuse"]
-
 _NEW = {"surprise": np.float64, "pvalue": np.float64, "evalue": np.float64, "reason": object}
 
 

@@ -28,34 +28,18 @@ _HOLDERS = ("document", "node", "payload", "_source", "entity", "properties", "f
 
 @dataclass(slots=True)
 class Answer:
-    """The results of one query or of several, as a search returned them.
+    """The results of one query or of several, as a search returned them."""
 
-    Attributes
-    ----------
-    scores
-        The scores of each query's results; not finite where there is no result.
-    single
-        Whether it answers one query, and not a batch of them.
-    higher_is_better
-        What the library says of its scores; None if it does not.
-    result
-        Returns a result, from the number of its query and its place.
-    shorter
-        Returns the same kind of answer, from the places to keep of each query.
-    id, text
-        Where the id and the text of a result are; None looks under the usual names.
-    lists
-        The same as ranked lists, where the answer comes from a fusion.
-    """
-
-    scores: Sequence[FloatArray]
-    single: bool = True
-    higher_is_better: bool | None = None
+    scores: Sequence[FloatArray]  # of each query's results; not finite where there is no result
+    single: bool = True  # whether it answers one query, and not a batch of them
+    higher_is_better: bool | None = None  # what the library says; None if it does not
+    # A result, from the number of its query and its place.
     result: Callable[[int, int], Any] = lambda query, i: i
+    # The same kind of answer, from the places to keep of each query.
     shorter: Callable[[Sequence[Sequence[int]]], Any] = list
-    id: Path | None = None
+    id: Path | None = None  # where it is in a result; None looks under the usual names
     text: Path | None = None
-    lists: RankedLists | None = None
+    lists: RankedLists | None = None  # the same, where the answer comes from a fusion
 
     def ids(self, who: str) -> list[list[str]]:
         """Return the ids of the results of each query."""

@@ -1,12 +1,15 @@
-"""The libraries whose answers are known, each declared in a few lines."""
+"""The libraries whose answers do not show by their structure how they are read."""
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
+
+import numpy as np
 
 from paretocut.answers.answer import Answer, Path, column
 from paretocut.errors import InvalidParameterError
@@ -84,41 +87,31 @@ def register(host: Host) -> None:
     _looked_up.cache_clear()
 
 
-def host_of(kind: type, *, item: bool = False) -> Host | None:
+def host_of(kind: type, item: bool = False) -> Host | None:
     """Return the declaration of a type of answers, or of a type of results."""
-    if kind.__module__ == "builtins":
-        return None
-    return _looked_up(kind, item)
+    return None if kind.__module__ == "builtins" else _looked_up(kind, item)
 
 
 @cache
 def _looked_up(kind: type, item: bool) -> Host | None:
     table = _ITEMS if item else _ANSWERS
     names = [f"{cls.__module__.partition('.')[0]}.{cls.__name__}" for cls in kind.__mro__]
-    found = next((table[name] for name in names if name in table), None)
-    return found if found is not None or not _load() else _looked_up(kind, item)
+    if not any(name in table for name in names):
+        _load()
+    return next((table[name] for name in names if name in table), None)
 
 
-_loaded: list[str] = []
-
-
-def _load() -> bool:
-    """Register what other packages declare, once; return whether there was anything."""
-    if _loaded:
-        return False
+@cache
+def _load() -> None:
+    """Register what other packages declare."""
     from importlib.metadata import entry_points
 
-    found = entry_points(group="paretocut.answers")
-    _loaded.extend(["", *(point.name for point in found)])
-    for point in found:
+    for point in entry_points(group="paretocut.answers"):
         register(point.load())
-    return len(found) > 0
 
 
 def _milvus(hits: Any, kept: Sequence[Any]) -> Any:
     """Return hits of Milvus, which have two columns beside the list."""
-    import copy
-
     made = copy.copy(hits)
     places = {id(hit): i for i, hit in enumerate(hits)}
     at = [places[id(hit)] for hit in kept]
@@ -129,8 +122,6 @@ def _milvus(hits: Any, kept: Sequence[Any]) -> Any:
 
 def _usearch(matches: Any, who: str) -> Answer:
     """Read keys and distances of USearch; a batch has rows of unequal length, and their counts."""
-    import numpy as np
-
     keys, distances = matches.keys, matches.distances
     single = distances.ndim == 1
     if single:
@@ -177,13 +168,6 @@ for _host in (
         name="a series", answers=("pandas.Series", "polars.Series", "pyarrow.Array"), read=_series
     ),
     Host(
-        name="Qdrant",
-        answers=("qdrant_client.QueryResponse",),
-        results="points",
-        items=("qdrant_client.ScoredPoint",),
-        score={"score": None},
-    ),
-    Host(
         name="Weaviate",
         answers=("weaviate.QueryReturn", "weaviate.GenerativeReturn"),
         results="objects",
@@ -204,13 +188,6 @@ for _host in (
         copy=_milvus,
     ),
     Host(
-        name="Pinecone",
-        answers=("pinecone.QueryResponse",),
-        results="matches",
-        items=("pinecone.ScoredVector",),
-        score={"score": None},
-    ),
-    Host(
         name="Elasticsearch",
         answers=("elastic_transport.ObjectApiResponse",),
         results="body.hits.hits",
@@ -221,18 +198,6 @@ for _host in (
         ),
     ),
     Host(name="USearch", answers=("usearch.Matches", "usearch.BatchMatches"), read=_usearch),
-    Host(
-        name="Cohere",
-        answers=("cohere.V2RerankResponse", "cohere.RerankResponse"),
-        results="results",
-        score={"relevance_score": True},
-    ),
-    Host(
-        name="Voyage",
-        answers=("voyageai.RerankingObject",),
-        results="results",
-        score={"relevance_score": True},
-    ),
     Host(
         name="rerankers",
         answers=("rerankers.RankedResults",),

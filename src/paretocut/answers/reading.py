@@ -63,10 +63,10 @@ def read(answer: Any, *, score: Path | None = None, who: str = "keep") -> Answer
         In whose name errors speak.
     """
     host = host_of(type(answer))
+    if host is not None and host.read is not None:
+        return host.read(answer, who)
     if host is not None:
-        return (
-            host.read(answer, who) if host.read else _held(answer, host.results, score, who, host)
-        )
+        return _held(answer, host.results, score, who, host)
     if isinstance(answer, (list, tuple)):
         return _of_sequence(answer, score, who)
     if isinstance(answer, Mapping):
@@ -197,7 +197,7 @@ def _of_rows(
     )
     if len(rows):
         first, path = rows[0], score
-        host = host or host_of(type(first), item=True)
+        host = host or host_of(type(first), True)
         if score is None:
             path, made.higher_is_better = _score_of(rows, first, host, who)
         elif isinstance(score, str):
@@ -205,7 +205,7 @@ def _of_rows(
             made.higher_is_better = known.get(score)
         if isinstance(path, int) and isinstance(first, (tuple, list)) and len(first) == 2:
             thing = 1 - path % 2
-            host = host_of(type(first[thing]), item=True)
+            host = host_of(type(first[thing]), True)
             made.result = lambda _, i: rows[i][thing]
         made.scores = [_scores(rows, path, who)]
     if host is not None:
@@ -403,10 +403,12 @@ def _is_answer(value: Any) -> bool:
         return not any(
             isinstance(one, (str, bytes)) or one is None or _is_number(one) for one in value
         )
-    if isinstance(value, Mapping):
-        held = (peek(value, path) for path in _HOLDERS)
-        return any(map(_holds_results, held)) or any(_is_column(value.get(n)) for n in _COLUMNS)
-    return host_of(type(value)) is not None
+    if isinstance(value, Mapping) and any(_is_column(value.get(name)) for name in _COLUMNS):
+        return True
+    return (
+        any(_holds_results(peek(value, path)) for path in _HOLDERS)
+        or host_of(type(value)) is not None
+    )
 
 
 def _seen(result: Any) -> str:
