@@ -75,7 +75,7 @@ class ParetoCut(_Component):
     def calibrate(
         self, texts: Iterable[Any], search: Callable[[str], Any], **options: Any
     ) -> ParetoCut:
-        """Return a component that knows your store; what it learned is its ``truncator``.
+        """Return a component with a gate in its ``truncator``, as of `paretocut.calibrate`.
 
         Parameters
         ----------
@@ -85,8 +85,7 @@ class ParetoCut(_Component):
             Takes the text of a query and returns what this component will get: documents with
             scores, or the scores alone.
         **options
-            As for `paretocut.calibrate`, such as ``queries``. Whatever decided how many documents
-            are kept still does, unless they say otherwise.
+            As there. What decided how many are kept still does, unless they say otherwise.
         """
         gated = self._keeping.calibrated(search, texts, options, self.higher_is_better)
         made: ParetoCut = self._with(truncator=gated.chosen.truncator)
@@ -96,16 +95,9 @@ class ParetoCut(_Component):
     def run(
         self, documents: list[Document], query: str | None = None, top_k: int | None = None
     ) -> dict[str, Any]:
-        """Return the documents kept, and the decision.
+        """Return the documents kept, at most ``top_k`` this time, and the decision.
 
-        Parameters
-        ----------
-        documents
-            Documents with scores.
-        query
-            Text of the query; only a truncator calibrated for lexical scores needs it.
-        top_k
-            Largest number of documents to keep this time.
+        Only a truncator calibrated for lexical scores needs the ``query``.
         """
         keeping = self._keeping.at_most(top_k, "top_k")
         found, up = read(documents, who="ParetoCut"), self.higher_is_better
@@ -155,14 +147,9 @@ class ParetoCutJoiner(_Component):
         search: Callable[[str], Mapping[str, list[Document]]],
         **options: Any,
     ) -> ParetoCutJoiner:
-        """Return a component with a fitted fusion, and a gate on what it fuses.
+        """Return a component with a fitted fusion and a gate; see `ParetoCut.calibrate`.
 
-        Parameters
-        ----------
-        texts, **options
-            As for `ParetoCut.calibrate`.
-        search
-            Takes the text of a query and returns the documents of each input by its name.
+        ``search`` returns the documents of each input by its name.
         """
         found = self._hybrid.calibrated(lambda query: _pairs(search(query)), texts, options)
         gate, fusion = found.keeping.chosen.truncator, found.fusion.fusion
@@ -171,13 +158,7 @@ class ParetoCutJoiner(_Component):
 
     @component.output_types(documents=list[Document], decision=dict[str, Any])
     def run(self, **documents: list[Document]) -> dict[str, Any]:
-        """Return the documents kept, and the decision.
-
-        Parameters
-        ----------
-        **documents
-            The list of each input.
-        """
+        """Return the documents kept, and the decision, from the list of each input."""
         if documents.keys() != set(self.names):
             raise InvalidParameterError(
                 f"ParetoCutJoiner: inputs must be {', '.join(self.names)}, "

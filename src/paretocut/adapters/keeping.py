@@ -37,11 +37,8 @@ _FRAMES = ("duckdb", "pandas", "polars", "pyarrow", "pyspark", "ray")
 class CutList(list[T]):
     """A list of the results kept, with the decision that kept them.
 
-    Attributes
-    ----------
-    cut
-        How many and why: `paretocut.Cut`, with its reason and warnings. A list of answers to many
-        queries has ``cuts`` instead: `paretocut.Cuts`.
+    ``cut`` says how many and why: `paretocut.Cut`. A list of answers to many queries has ``cuts``
+    instead: `paretocut.Cuts`.
     """
 
     cut: Cut
@@ -81,10 +78,10 @@ def keep(
     Parameters
     ----------
     answer
-        Whatever a search returned: the answer of a vector store, a search engine, a reranker or a
-        memory library; (result, score) pairs, mappings or objects with a score, ``{id: score}``,
-        two arrays of labels and scores; of one query or of many; a data frame of pandas, Polars,
-        Arrow, DuckDB, Spark or Ray. Ask the search for about 200.
+        Whatever a search returned: the answer of a store, a search engine, a reranker or a memory
+        library; (result, score) pairs, mappings or objects with a score, ``{id: score}``, two
+        arrays of labels and scores; of one query or of many; a data frame of pandas, Polars, Arrow,
+        DuckDB, Spark or Ray. Ask the search for about 200.
     score
         Where the score of a result is, if that cannot be told: a field, a place or a function. Of a
         data frame, the column of scores.
@@ -93,18 +90,15 @@ def keep(
         it. Of a data frame, the column of queries.
     higher_is_better
         True for scores, False for distances. By default as the truncator was fitted, as the library
-        says, or as the order of the results shows: falling numbers are scores, rising ones are
-        distances.
-    max_tokens
-        Largest number of tokens that the texts kept may have together. The best results that fit
-        are taken.
+        says, or as the order of the results shows: falling numbers are scores.
+    max_tokens, count_tokens
+        Largest number of tokens that the texts kept may have together, and what counts those of a
+        text; by default four characters are one token. The best results that fit are taken.
     explain
         Whether to return the answer and the decision: a `paretocut.Cut`, or `paretocut.Cuts` for
         many queries. Names (``k``, ``reason``, ...) add columns to a data frame instead.
     text
         Where the text of a result is, if ``max_tokens`` does not find it: a field or a function.
-    count_tokens
-        Counts the tokens of a text; by default four characters are one token.
     asked
         How many results the search asked for; a warning tells you if it got less than half.
     **options
@@ -117,10 +111,6 @@ def keep(
     >>> pairs = [("fern", 0.71), ("moss", 0.68), ("rose", 0.41), ("oak", 0.40), ("ash", 0.38)]
     >>> pc.keep(pairs)
     [('fern', 0.71), ('moss', 0.68)]
-    >>> hits = [{"id": 1, "distance": 0.1}, {"id": 2, "distance": 0.8}, {"id": 3, "distance": 0.9}]
-    >>> kept, cut = pc.keep(hits, explain=True)
-    >>> [hit["id"] for hit in kept], cut.reason[-31:]
-    ([1], 'distances, as their order shows')
     """
     if _may_be_frame(answer.__class__):
         from paretocut.adapters.frames import engine_of, keep_frame
@@ -182,10 +172,7 @@ class Decision:
         return sorted(self.best_first.tolist())
 
     def marks(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Yield the position of each result kept, in the caller's order, and its metadata.
-
-        Surprise, p-value and E-value are there if the decision was made on tails.
-        """
+        """Yield the position of each result kept, in the caller's order, and its metadata."""
         cut = self.cut
         columns = {"score": self.scores}
         if cut.has_tails:
@@ -348,10 +335,7 @@ class Keeping:
         options: Mapping[str, Any],
         higher_is_better: bool | None = None,
     ) -> Keeping:
-        """Return a gate before whatever decides now, unless the options say who is to decide.
-
-        Texts may be documents of a framework.
-        """
+        """Return a gate before whatever decides now, unless the options say who is to decide."""
         from paretocut.calibration import calibrate  # most answers are kept without
 
         known = [plain_text(text) for text in texts]

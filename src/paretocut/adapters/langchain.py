@@ -68,15 +68,14 @@ class ParetoCutRetriever(_Retriever):
     search_kwargs: dict[str, Any] = Field(default_factory=dict)
 
     def calibrate(self, texts: Iterable[Any], **options: Any) -> ParetoCutRetriever:
-        """Return a retriever that knows its store; what it learned is its ``truncator``.
+        """Return a retriever with a gate in its ``truncator``, as of `paretocut.calibrate`.
 
         Parameters
         ----------
         texts
             A few hundred texts or documents of the store.
         **options
-            As for `paretocut.calibrate`, such as ``queries``. Whatever decided how many documents
-            are kept still does, unless they say otherwise.
+            As there. What decided how many are kept still does, unless they say otherwise.
         """
         search, _ = self._search({})
         store = self.vectorstore
@@ -183,13 +182,7 @@ class ParetoCutFusionRetriever(_Retriever):
         return self
 
     def calibrate(self, texts: Iterable[Any], **options: Any) -> ParetoCutFusionRetriever:
-        """Return a retriever with a fitted fusion, and a gate on what it fuses.
-
-        Parameters
-        ----------
-        texts, **options
-            As for `ParetoCutRetriever.calibrate`.
-        """
+        """Return a retriever with a fitted fusion and a gate, as `ParetoCutRetriever.calibrate`."""
         found = self._hybrid.calibrated(self._found, texts, options)
         fusion, gate = found.fusion.fusion, found.keeping.chosen.truncator
         made: ParetoCutFusionRetriever = self.with_fields(
@@ -269,24 +262,13 @@ class ParetoCutCompressor(DecisionFields, BaseDocumentCompressor):
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Any = None
     ) -> Sequence[Document]:
-        """Return copies of the documents kept, in their order.
-
-        Parameters
-        ----------
-        documents
-            What was retrieved, with scores in the metadata.
-        query
-            Text of the query; only a truncator calibrated for lexical scores needs it.
-        callbacks
-            Get the decision as an event when they belong to a run, as those of a
-            ``ContextualCompressionRetriever`` do.
-        """
+        """Return copies of the documents kept, in their order; callbacks get the decision."""
         return _dispatch(self._keep(documents, query), callbacks)
 
     async def acompress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Any = None
     ) -> Sequence[Document]:
-        """Return what `compress_documents` does, with the same parameters."""
+        """Return what `compress_documents` does."""
         return await _adispatch(self._keep(documents, query), callbacks)
 
     def _keep(self, documents: Sequence[Document], query: str) -> CutList[Document]:

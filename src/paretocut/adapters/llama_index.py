@@ -63,11 +63,7 @@ class ParetoCutPostprocessor(DecisionFields, BaseNodePostprocessor):
 
 
 class _Whole(BaseRetriever):
-    """A retriever whose list is final.
-
-    The retrievers inside have followed links between nodes. Following them again would rebuild the
-    list without the decision.
-    """
+    """A retriever whose list is final: following links between nodes again would rebuild it."""
 
     def _handle_recursive_retrieval(
         self, query_bundle: QueryBundle, nodes: list[NodeWithScore]
@@ -119,15 +115,14 @@ class ParetoCutRetriever(_Whole):
         self._postprocessor = ParetoCutPostprocessor(**options)
 
     def calibrate(self, texts: Iterable[Any], **options: Any) -> ParetoCutRetriever:
-        """Return a retriever that knows its index; what it learned is its ``truncator``.
+        """Return a retriever with a gate in its ``truncator``, as of `paretocut.calibrate`.
 
         Parameters
         ----------
         texts
             A few hundred texts or nodes of the index.
         **options
-            As for `paretocut.calibrate`, such as ``queries``. Whatever decided how many nodes are
-            kept still does, unless they say otherwise.
+            As there. What decided how many are kept still does, unless they say otherwise.
         """
         decides = self._postprocessor
         search, up = self._retriever.retrieve, decides.higher_is_better
@@ -191,13 +186,7 @@ class ParetoCutFusionRetriever(_Whole):
         self._hybrid = Hybrid.of(who, options, higher_is_better)
 
     def calibrate(self, texts: Iterable[Any], **options: Any) -> ParetoCutFusionRetriever:
-        """Return a retriever with a fitted ``fusion``, and a gate on what it fuses.
-
-        Parameters
-        ----------
-        texts, **options
-            As for `ParetoCutRetriever.calibrate`.
-        """
+        """Return a retriever with a fitted fusion and a gate, as `ParetoCutRetriever.calibrate`."""
 
         def found(query: str) -> dict[str, Pairs]:
             return self._pairs(arm.retrieve(query) for arm in self._retrievers.values())

@@ -25,8 +25,7 @@ class ParetoCut(pt.Transformer):
 
     Use it in pipelines, as in ``bm25 % 200 >> ParetoCut()``. The new column ``reason`` explains
     each decision; a rule on tails adds ``surprise``, ``pvalue`` and ``evalue``. A query with
-    nothing kept has no rows, which `pyterrier.Experiment` counts as a value of 0 for the measures
-    it averages; `decisions` has such queries too.
+    nothing kept has no rows; `decisions` has it too.
 
     Parameters
     ----------
@@ -46,13 +45,9 @@ class ParetoCut(pt.Transformer):
         self.decisions: dict[str, Any] = {}
 
     def transform(self, inp: Any) -> Any:
-        """Return the results kept.
+        """Return the results kept of a frame with ``qid``, ``docno`` and ``score``.
 
-        Parameters
-        ----------
-        inp
-            A frame of results: ``qid``, ``docno``, ``score``; ``query`` too for a truncator that
-            was calibrated for lexical scores.
+        Only a truncator calibrated for lexical scores needs ``query`` too.
         """
         pt.validate.result_frame(inp, extra_columns=["score"], context=self)
         taken = [name for name in _NEW if name in inp.columns]
@@ -115,13 +110,7 @@ class ParetoFuse(pt.Transformer):
         self._fusion = ChosenFusion.of("ParetoFuse", options)
 
     def transform(self, inp: Any) -> Any:
-        """Return the fused results of each query.
-
-        Parameters
-        ----------
-        inp
-            A frame of queries, or of whatever the transformers take.
-        """
+        """Return the fused results of each query, from a frame that the transformers take."""
         answers = [transformer(inp) for transformer in self.transformers]
         for answer in answers:
             pt.validate.result_frame(answer, extra_columns=["score"])

@@ -22,10 +22,8 @@ class FusedResult:
 
     Attributes
     ----------
-    id
-        Its id, as text.
-    score
-        Its fused score; higher is better.
+    id, score
+        Its id, as text, and its fused score; higher is better.
     parts
         By name of a search, its ``"score"`` and ``"rank"`` there, or None if it was not found.
     results

@@ -16,13 +16,14 @@ from paretocut.fusion.answered import About, prepared
 from paretocut.fusion.joining import (
     HUGE,
     Affine,
+    OneRetriever,
     Retrievers,
     checked_weights,
     joined,
     matched,
 )
 from paretocut.fusion.methods import FUSING, FuseOptions, fuse
-from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
+from paretocut.lists import FloatArray, Ragged, RankedLists
 from paretocut.relevance.logistic import ridge_logistic, sigmoid
 from paretocut.schema.files import load_model, register, save_model
 from paretocut.schema.kinds import Flag, Items, Kind, Real, Text, checked
@@ -38,12 +39,7 @@ _STATE: dict[str, Kind] = {
     "floor_": Items(Real(), size="retrievers"),
     "weights_": Items(Real(0, 1e6), size="retrievers"),
 }
-_STATE_JUDGED: dict[str, Kind] = {
-    "intercept_": Real(),
-    "slope_": Real(0),
-    "rank_slope_": Real(high=0),
-}
-_ODDS = tuple(_STATE_JUDGED)
+_ODDS: dict[str, Kind] = {"intercept_": Real(), "slope_": Real(0), "rank_slope_": Real(high=0)}
 # Learned weights: candidates for the log ratio of one weight to the others, draws of the
 # bootstrap, and how many judged queries equal weights are worth.
 _RATIOS = np.linspace(-1.5, 1.5, 13)
@@ -115,13 +111,7 @@ class Fusion:
         self.depth = depth
 
     def fit(self, lists: Any, **about: Unpack[About]) -> Fusion:
-        """Return the fusion itself, fitted to lists of its retrievers.
-
-        Parameters
-        ----------
-        lists, **about
-            As for `paretocut.fuse`. Judgements are used if one of the lists has ``relevance``.
-        """
+        """Return the fusion itself, fitted to lists, judged or not; see `paretocut.fuse`."""
         learner = Fusion(weights=self.weights, depth=self.depth)
         learner._fit(matched(prepared(lists, "Fusion", about)[0], self.depth, "Fusion"))
         self.__dict__ = learner.__dict__  # in one step: others may be fusing
@@ -132,62 +122,42 @@ class Fusion:
         count = len(parts)
         given = None if self.weights is None else checked_weights(self.weights, count, "Fusion")
         self.names_ = retrievers.names
-        self.higher_is_better_ = _directions(retrievers)
-        powers = [one.ranged[1] for one in parts]
-        means, deviations = zip(*(one.moments for one in parts), strict=True)
-        lowest = [one.ends[1] for one in parts]
-        filled = [one.filled for one in parts]
-        self.location_ = np.array([*map(_mean, means, powers, filled)])
-        typical = np.array([*map(_typical, map(np.ldexp, deviations, powers))])
+        self.higher_is_better_ = tuple(one.lists.higher_is_better for one in parts)
+        self.location_ = np.array([_mean(one.moments[0], one) for one in parts])
+        typical = np.array([_typical(np.ldexp(one.moments[1], one.ranged[1])) for one in parts])
         self.scale_ = np.maximum(typical, 1e-12 * np.abs(self.location_))
-        self.floor_ = np.array([*map(_mean, lowest, powers, filled)])
+        self.floor_ = np.array([_mean(one.ends[1], one) for one in parts])
         self.weights_ = np.ones(count) if given is None else given / given.mean()
         if any(one.lists.relevance is not None for one in parts):
             self._learn(retrievers, learn_weights=given is None)
 
     def fuse(self, lists: Any, **about: Unpack[About]) -> Any:
-        """Return one list for each query.
-
-        Parameters
-        ----------
-        lists, **about
-            As for `paretocut.fuse`, from the retrievers that the fusion was fitted to.
-        """
+        """Return one list for each query, from the retrievers of `fit`; see `paretocut.fuse`."""
         fitted = copy(self)  # a fit in another thread must not change this one
         fitted._require_fitted("fuse")
         ranked, build = prepared(lists, "Fusion", about)
-        return build(fitted._fuse(ranked))
-
-    def _fuse(self, lists: Any) -> RankedLists:
-        retrievers = matched(lists, self.depth, "Fusion")
-        if len(retrievers.lists) != len(self.names_):
+        retrievers, names = matched(ranked, fitted.depth, "Fusion"), fitted.names_
+        if len(retrievers.lists) != len(names):
             raise InvalidParameterError(
-                f"Fusion: lists must be those of {len(self.names_)} retrievers, as in fit, "
+                f"Fusion: lists must be those of {len(names)} retrievers, as in fit, "
                 f"got {len(retrievers.lists)}"
             )
-        if isinstance(lists, Mapping) and retrievers.names != self.names_:
+        if isinstance(ranked, Mapping) and retrievers.names != names:
             raise InvalidParameterError(
-                f"Fusion: lists must be named {', '.join(self.names_)}, as in fit, "
+                f"Fusion: lists must be named {', '.join(names)}, as in fit, "
                 f"got {', '.join(retrievers.names)}"
             )
         kinds = ("distances", "scores")
-        given = zip(self.names_, self.higher_is_better_, _directions(retrievers), strict=True)
-        for name, before, now in given:
-            if before != now:
+        for name, up, one in zip(names, fitted.higher_is_better_, retrievers.lists, strict=True):
+            if one.lists.higher_is_better != up:
                 raise InvalidScoresError(
-                    f"Fusion: the lists of {name} must hold {kinds[before]}, as in fit, "
-                    f"got {kinds[now]}"
+                    f"Fusion: the lists of {name} must hold {kinds[up]}, as in fit, "
+                    f"got {kinds[not up]}"
                 )
-        return self._fused(retrievers)
+        return build(fitted._fused(retrievers))
 
     def probability(self, fused: RankedLists) -> Ragged:
-        """Return the probability that each result is relevant.
-
-        Parameters
-        ----------
-        fused
-            The result of `fuse`, whole or cut, after `fit` on judged lists.
-        """
+        """Return the probability that each result of ``fused`` is relevant, if fitted on judged lists."""
         if not hasattr(self, "slope_"):
             raise NotFittedError(
                 "Fusion: probability must come after fit on judged lists, got it before"
@@ -197,13 +167,7 @@ class Fusion:
         return fused.scores.with_values(sigmoid(log_odds))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fusion as JSON; `paretocut.load` reads it.
-
-        Parameters
-        ----------
-        path
-            The file. It is replaced in one step: a reader sees the old or the new one.
-        """
+        """Write the fusion to this path as JSON; `paretocut.load` reads it."""
         self._require_fitted("save")
         save_model(path, "fusion", self)
 
@@ -223,8 +187,8 @@ class Fusion:
         fusion = cls(**checked(_GIVEN, {name: content[name] for name in _GIVEN if name in content}))
         if fusion.weights is not None:
             checked_weights(fusion.weights, len(content["learned"]["names_"]), "Fusion")
-        judged = {name: _STATE_JUDGED[name] for name in _ODDS if _ODDS[0] in content["learned"]}
-        for name, value in checked({**_STATE, **judged}, content["learned"]).items():
+        described = _STATE | _ODDS if "intercept_" in content["learned"] else _STATE
+        for name, value in checked(described, content["learned"]).items():
             kept = tuple(value) if name in ("names_", "higher_is_better_") else value
             setattr(fusion, name, np.array(kept) if isinstance(kept, list) else kept)
         return fusion
@@ -270,10 +234,9 @@ class Fusion:
             )
         rows = fused.scores.rows
         columns = np.empty((len(retrievers.lists), rows.size))
-        for i, (part, given) in enumerate(
-            zip(self._affine(retrievers), fused.parts.scores, strict=True)
-        ):
-            merit = given.values if self.higher_is_better_[i] else -given.values
+        for i, part in enumerate(self._affine(retrievers)):
+            given = fused.parts.scores[i].values
+            merit = given if self.higher_is_better_[i] else -given
             distance = (merit - self.location_[i]) / self.scale_[i]
             columns[i] = np.where(np.isnan(merit), part.missing[rows], distance)
         if learn_weights and len(columns) > 1:
@@ -283,17 +246,12 @@ class Fusion:
         rank = np.empty(score.size)
         rank[order] = fused.scores.ranks + 1.0
         design = np.stack([np.ones(score.size), score, np.log(rank)], axis=1)
+        wanted, prior = relevant.astype(np.float64), np.array([-3.0, 1.0, 0.0])
         # The top of a list counts as much as its many other results.
-        intercept, slope, rank_slope = ridge_logistic(
-            design,
-            relevant.astype(np.float64),
-            penalty=np.ones(3),
-            towards=np.array([-3.0, 1.0, 0.0]),
-            weight=1 / rank,
-        )
+        found = ridge_logistic(design, wanted, penalty=np.ones(3), towards=prior, weight=1 / rank)
+        self.intercept_, slope, rank_slope = found.tolist()
         # A better place never means worse odds, whatever a few judged queries say.
-        self.intercept_ = float(intercept)
-        self.slope_, self.rank_slope_ = max(float(slope), 0.0), min(float(rank_slope), 0.0)
+        self.slope_, self.rank_slope_ = max(slope, 0.0), min(rank_slope, 0.0)
 
 
 register("fusion", Fusion, Fusion.to_dict, Fusion.from_dict)
@@ -341,13 +299,10 @@ class ChosenFusion:
         return fuse(lists, method=self.method, weights=self.weights, depth=self.depth, **about)
 
 
-def _directions(retrievers: Retrievers) -> tuple[bool, ...]:
-    return tuple(one.lists.higher_is_better for one in retrievers.lists)
-
-
-def _mean(values: FloatArray, powers: IntArray, filled: BoolArray) -> float:
+def _mean(values: FloatArray, one: OneRetriever) -> float:
     """Return the mean over the queries with a list; the sum of large scores would overflow."""
-    return float(np.ldexp(values[filled] / max(filled.sum(), 1), powers[filled]).sum())
+    filled = one.filled
+    return float(np.ldexp(values[filled] / max(filled.sum(), 1), one.ranged[1][filled]).sum())
 
 
 def _typical(sd: FloatArray) -> float:
