@@ -58,7 +58,7 @@ def keep_frame(
     **options
         Who decides and within which bounds, as in `paretocut.cut`.
     """
-    engine = engine_of(frame)
+    engine = engine_of(frame.__class__)
     if engine is None:
         raise InvalidParameterError(f"keep: frame must be a frame, got {type(frame).__name__}")
     if score is None:
@@ -101,18 +101,17 @@ class Found(NamedTuple):
 
     def columns(self, names: Collection[str]) -> dict[str, NDArray[Any]]:
         """Return columns of `EXPLAINED` for the rows kept, in their order."""
-        made, order = {}, np.argsort(self.rows, kind="stable") if names else self.rows
+        made, cuts = {}, self.cuts
+        order = np.argsort(self.rows, kind="stable") if names else self.rows
         for name in names:
             if name == "surprise":
-                values = self.cuts.surprise.values[self.places]
-            else:
-                cuts = self.cuts
-                of_lists: Any = getattr(cuts, "reasons" if name == "reason" else name)
-                if name == "warnings":
-                    of_lists = map(", ".join, of_lists)
-                kind = object if EXPLAINED[name] == "str" else np.int64
-                values = np.repeat(np.fromiter(of_lists, kind, len(cuts)), cuts.k)
-            made[name] = values[order]
+                made[name] = cuts.surprise.values[self.places][order]
+                continue
+            of_lists: Any = cuts.reasons if name == "reason" else getattr(cuts, name)
+            if name == "warnings":
+                of_lists = map(", ".join, of_lists)
+            kind = object if EXPLAINED[name] == "str" else np.int64
+            made[name] = np.repeat(np.fromiter(of_lists, kind, len(cuts)), cuts.k)[order]
         return made
 
     def arrow_columns(self, names: Collection[str]) -> dict[str, Any]:
@@ -238,7 +237,7 @@ def _together(codes: NDArray[Any]) -> IntArray:
 def codes_of(column: Any, keeper: Keeper) -> Lists:
     """Return a number for each query, by its first row; null is a query like any other."""
     pa = _pyarrow()
-    values = _whole(column)
+    values = column.combine_chunks() if hasattr(column, "chunks") else column
     if isinstance(values, pa.ExtensionArray):
         values = values.storage
     if pa.types.is_dictionary(values.type):
@@ -263,13 +262,8 @@ def _scores_of(column: Any, keeper: Keeper) -> FloatArray:
     numeric = (types.is_integer, types.is_floating, types.is_decimal, types.is_null)
     if not any(test(kind) for test in numeric):
         raise keeper.refused(keeper.score, kind)
-    doubles = _whole(column).cast(pa.float64(), safe=False)  # rounds integers that are too large
-    numbers: FloatArray = doubles.to_numpy(zero_copy_only=False)
-    return numbers
-
-
-def _whole(column: Any) -> Any:
-    return column.combine_chunks() if hasattr(column, "chunks") else column
+    doubles = column.cast(pa.float64(), safe=False)  # rounds integers that are too large
+    return np.asarray(doubles)
 
 
 def _pyarrow() -> Any:
@@ -436,11 +430,12 @@ _ENGINES: Mapping[tuple[str, str], Engine] = {
 }
 
 
-def engine_of(frame: Any) -> Engine | None:
-    """Return what keeps the rows of such a frame, known by the names of its classes."""
-    for kind in type(frame).__mro__:
-        module = f"{kind.__module__.removeprefix('_')}."
+@functools.cache
+def engine_of(kind: type) -> Engine | None:
+    """Return what keeps the rows of frames of this type, known by the names of its classes."""
+    for own in kind.__mro__:
+        module = f"{own.__module__.removeprefix('_')}."
         for (start, name), engine in _ENGINES.items():
-            if kind.__name__ == name and module.startswith(start):
+            if own.__name__ == name and module.startswith(start):
                 return engine
     return None

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
 
+from paretocut.adapters.frames import engine_of, keep_frame
 from paretocut.adapters.reporting import report, summary, warn
 from paretocut.answers import Answer, direction_of, read
 from paretocut.answers.answer import Path
@@ -30,8 +29,6 @@ FETCH_K = 200
 
 _UNSORTED = 10  # fewer results may be in the wrong order by accident
 _THREADS = 4  # searches of a calibration; frameworks call their stores from threads anyway
-_CHARACTERS_PER_TOKEN = 4  # of English text, about
-_FRAMES = ("duckdb", "pandas", "polars", "pyarrow", "pyspark", "ray")
 
 
 class CutList(list[T]):
@@ -50,11 +47,6 @@ class CutTuple(tuple[Any, ...]):
 
     cut: Cut
     cuts: Cuts
-
-
-@cache
-def _may_be_frame(kind: type) -> bool:
-    return any(own.__module__.partition(".")[0].lstrip("_") in _FRAMES for own in kind.__mro__)
 
 
 def keep(
@@ -112,18 +104,15 @@ def keep(
     >>> pc.keep(pairs)
     [('fern', 0.71), ('moss', 0.68)]
     """
-    if _may_be_frame(answer.__class__):
-        from paretocut.adapters.frames import engine_of, keep_frame
-
-        if engine_of(answer) is not None:
-            rest = {"max_tokens": max_tokens, "text": text, "count_tokens": count_tokens}
-            for name, value in (rest | {"asked": asked}).items():
-                if value is not None:
-                    raise InvalidParameterError(
-                        f"keep: {name} must be left out for a data frame, got {value!r}"
-                    )
-            about: dict[str, Any] = {"query": query, "score": score, "explain": explain}
-            return keep_frame(answer, higher_is_better=higher_is_better, **about, **options)
+    if engine_of(answer.__class__) is not None:
+        rest = {"max_tokens": max_tokens, "text": text, "count_tokens": count_tokens}
+        for name, value in (rest | {"asked": asked}).items():
+            if value is not None:
+                raise InvalidParameterError(
+                    f"keep: {name} must be left out for a data frame, got {value!r}"
+                )
+        about: dict[str, Any] = {"query": query, "score": score, "explain": explain}
+        return keep_frame(answer, higher_is_better=higher_is_better, **about, **options)
     if not isinstance(explain, bool):
         raise InvalidParameterError(
             f"keep: explain must be True or False, except for a data frame, got {explain!r}"
@@ -358,8 +347,8 @@ def plain_text(document: Any) -> Any:
 
 
 def estimate_tokens(text: str) -> int:
-    """Return about how many tokens an English text has."""
-    return math.ceil(len(text) / _CHARACTERS_PER_TOKEN)
+    """Return about how many tokens an English text has: one for every four characters."""
+    return -(-len(text) // 4)
 
 
 def _there(values: FloatArray, who: str) -> tuple[FloatArray, IntArray | None]:

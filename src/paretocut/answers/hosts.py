@@ -23,21 +23,18 @@ class Host:
     ----------
     name
         The library.
-    answers
-        Types of its answers, each as package and class: ``"qdrant_client.QueryResponse"``. The
-        class may be a base.
+    answers, items
+        Types of its answers, and of one result, for lists of them: each as package and class, which
+        may be a base, such as ``"qdrant_client.QueryResponse"``.
     results
-        Where the list of results is in such an answer: ``"points"``; dots go deeper.
-    items
-        Types of one result, for lists of them.
+        Where the list of results is in an answer: ``"points"``; dots go deeper.
     score
         Where the score is in a result, and whether higher is better there (None: the order of the
         results shows it). The first one that a result has is taken.
     id, text
         Where id and text of a result are; by default under one of the usual names.
     copy
-        Makes the answer shorter, where copying it and replacing the list does not: takes the
-        answer and the new list.
+        Takes an answer and its new list, where a copy with the list replaced does not do.
     read
         Reads the whole answer, where it is no list of results.
 
@@ -70,30 +67,23 @@ def register(host: Host) -> None:
 
     Packages can do this without being imported: the group ``paretocut.answers`` of entry points
     names `Host` objects.
-
-    Parameters
-    ----------
-    host
-        The declaration.
     """
-    clashes = [name for name in host.answers if name in _ANSWERS]
-    clashes += [name for name in host.items if name in _ITEMS]
-    if host.name in HOSTS or clashes:
-        taken = HOSTS[host.name].name if host.name in HOSTS else ", ".join(clashes)
-        raise InvalidParameterError(f"register: host must be new, got {taken}, which is known")
+    taken = [host.name] if host.name in HOSTS else [*({*host.answers} & {*_ANSWERS})]
+    if taken := taken or [*({*host.items} & {*_ITEMS})]:
+        raise InvalidParameterError(
+            f"register: host must be new, got {', '.join(taken)}, which is known"
+        )
     HOSTS[host.name] = host
     _ANSWERS.update(dict.fromkeys(host.answers, host))
     _ITEMS.update(dict.fromkeys(host.items, host))
-    _looked_up.cache_clear()
-
-
-def host_of(kind: type, item: bool = False) -> Host | None:
-    """Return the declaration of a type of answers, or of a type of results."""
-    return None if kind.__module__ == "builtins" else _looked_up(kind, item)
+    host_of.cache_clear()
 
 
 @cache
-def _looked_up(kind: type, item: bool) -> Host | None:
+def host_of(kind: type, item: bool = False) -> Host | None:
+    """Return the declaration of a type of answers, or of a type of results."""
+    if kind.__module__ == "builtins":
+        return None
     table = _ITEMS if item else _ANSWERS
     names = [f"{cls.__module__.partition('.')[0]}.{cls.__name__}" for cls in kind.__mro__]
     if not any(name in table for name in names):

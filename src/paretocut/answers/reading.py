@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -47,22 +47,16 @@ _BEFORE = {
 }
 _COLUMNS = {"distances": False, "scores": None, "similarities": True}
 _HOLDERS = ("hits.hits", "results", "hits", "matches", "points", "objects", "documents", "value")
-_NO_COLUMNS = ("included",)  # Chroma's list of what was asked for
+_NO_COLUMN = "included"  # Chroma's list of what was asked for
+_PLAIN = (str, list, *NUMBERS)
 
 
 def read(answer: Any, *, score: Path | None = None, who: str = "keep") -> Answer:
     """Return what is in an answer, recognised by its type or by its structure.
 
-    Parameters
-    ----------
-    answer
-        Whatever a search returned.
-    score
-        Where the score is: a field, a place or a function of a result.
-    who
-        In whose name errors speak.
+    ``score`` says where the score is in a result, and errors speak for ``who``.
     """
-    host = host_of(type(answer))
+    host = host_of(answer.__class__)
     if host is not None and host.read is not None:
         return host.read(answer, who)
     if host is not None:
@@ -81,9 +75,8 @@ def read(answer: Any, *, score: Path | None = None, who: str = "keep") -> Answer
             what, line = "an asynchronous generator", f"{who}([one async for one in search(...)])"
         raise InvalidParameterError(f"answer must be there already, got {what}: {line}", who=who)
     if not isinstance(answer, (str, bytes, np.ndarray, set, frozenset)):
-        for path in _HOLDERS:
-            if isinstance(peek(answer, path), (list, tuple)):
-                return _held(answer, path, score, who)
+        if (path := _holder(answer)) is not None:
+            return _held(answer, path, score, who)
         if hasattr(answer, "__iter__"):
             return _of_sequence(list(answer), score, who)  # a cursor or a generator, read once
     _refuse(answer, who)
@@ -101,9 +94,8 @@ def _held(answer: Any, path: str, score: Path | None, who: str, host: Host | Non
 
 
 def _of_mapping(answer: Mapping[Any, Any], score: Path | None, who: str) -> Answer:
-    for path in _HOLDERS:
-        if _holds_results(peek(answer, path)):
-            return _held(answer, path, score, who)
+    if (path := _holder(answer)) is not None:
+        return _held(answer, path, score, who)
     names = [score] if isinstance(score, str) else [n for n in (*_COLUMNS, *FIELDS) if n in answer]
     names = [name for name in names if _is_column(answer.get(name))]
     if len(names) == 1:
@@ -117,7 +109,9 @@ def _of_mapping(answer: Mapping[Any, Any], score: Path | None, who: str) -> Answ
         )
     if all(isinstance(value, (Mapping, list, tuple)) for value in answer.values()):
         return _together(
-            [read(value, score=score, who=who) for value in answer.values()],
+            answer.values(),
+            score,
+            who,
             lambda made: _like(answer, dict(zip(keys, made, strict=True))),
         )
     _refuse(answer, who)
@@ -142,9 +136,7 @@ def _of_sequence(answer: Any, score: Path | None, who: str) -> Answer:
     if first is None and answer:
         first = answer[0]  # lists without a result
     if _is_answer(first):
-        return _together(
-            [read(one, score=score, who=who) for one in answer], lambda made: _with(answer, made)
-        )
+        return _together(answer, score, who, lambda made: _with(answer, made))
     return _of_rows(answer, score, who, lambda kept: _with(answer, kept))
 
 
@@ -159,8 +151,11 @@ def _with(answer: Any, content: list[Any]) -> Any:
     return type(answer)(*content) if hasattr(answer, "_fields") else type(answer)(content)
 
 
-def _together(answers: Sequence[Answer], rebuilt: Callable[[list[Any]], Any]) -> Answer:
-    """Return the answers to several queries as one."""
+def _together(
+    given: Iterable[Any], score: Path | None, who: str, rebuilt: Callable[[list[Any]], Any]
+) -> Answer:
+    """Read the answers to several queries as one."""
+    answers = [read(one, score=score, who=who) for one in given]
     owners = [(one, i) for one in answers for i in range(len(one.scores))]
     said = {one.higher_is_better for one in answers if any(map(len, one.scores))}
 
@@ -197,7 +192,7 @@ def _of_rows(
     )
     if len(rows):
         first, path = rows[0], score
-        host = host or host_of(type(first), True)
+        host = host or host_of(first.__class__, True)
         if score is None:
             path, made.higher_is_better = _score_of(rows, first, host, who)
         elif isinstance(score, str):
@@ -205,7 +200,7 @@ def _of_rows(
             made.higher_is_better = known.get(score)
         if isinstance(path, int) and isinstance(first, (tuple, list)) and len(first) == 2:
             thing = 1 - path % 2
-            host = host_of(type(first[thing]), True)
+            host = host_of(first[thing].__class__, True)
             made.result = lambda _, i: rows[i][thing]
         made.scores = [_scores(rows, path, who)]
     if host is not None:
@@ -345,7 +340,7 @@ def _of_columns(answer: Mapping[str, Any], name: str, who: str) -> Answer:
     lengths = [len(row) for row in rows]
     columns: dict[str, Any] = {}
     for key, values in answer.items():
-        if key in _NO_COLUMNS or not _is_column(values):
+        if key == _NO_COLUMN or not _is_column(values):
             continue
         cells = [values] if single else list(values)
         own = [len(cell) if _is_column(cell) else 0 for cell in cells]
@@ -390,11 +385,13 @@ def _are_arrays(answer: Any) -> bool:
     return all(isinstance(part, np.ndarray) for part in answer)
 
 
-def _holds_results(value: Any) -> bool:
-    """Return whether a value is a list of results, and not a column of numbers or texts."""
-    return isinstance(value, (list, tuple)) and not any(
-        isinstance(one, (str, list, *NUMBERS)) for one in value[:1]
-    )
+def _holder(answer: Any) -> str | None:
+    """Return where an answer has a list of results, and no column of numbers or texts."""
+    for path in _HOLDERS:
+        held = peek(answer, path)
+        if isinstance(held, (list, tuple)) and not isinstance(next(iter(held), None), _PLAIN):
+            return path
+    return None
 
 
 def _is_answer(value: Any) -> bool:
@@ -405,10 +402,7 @@ def _is_answer(value: Any) -> bool:
         )
     if isinstance(value, Mapping) and any(_is_column(value.get(name)) for name in _COLUMNS):
         return True
-    return (
-        any(_holds_results(peek(value, path)) for path in _HOLDERS)
-        or host_of(type(value)) is not None
-    )
+    return host_of(value.__class__) is not None or _holder(value) is not None
 
 
 def _seen(result: Any) -> str:

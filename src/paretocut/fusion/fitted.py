@@ -157,7 +157,7 @@ class Fusion:
         return build(fitted._fused(retrievers))
 
     def probability(self, fused: RankedLists) -> Ragged:
-        """Return the probability that each result of ``fused`` is relevant, if fitted on judged lists."""
+        """Return the probability that each result of ``fused`` is relevant, after judged lists."""
         if not hasattr(self, "slope_"):
             raise NotFittedError(
                 "Fusion: probability must come after fit on judged lists, got it before"
