@@ -4,7 +4,6 @@ Each module imports its package when it is used, and raises
 `paretocut.errors.MissingExtraError` with the pip line when it is not there.
 """
 
-from paretocut.adapters.keeping import CutList
-from paretocut.adapters.reporting import ScoresWarning
+from paretocut.adapters.keeping import CutList, ScoresWarning
 
 __all__ = ["CutList", "ScoresWarning"]

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from paretocut.adapters.reporting import warn
 from paretocut.decisions import Cuts
 from paretocut.errors import InvalidParameterError, InvalidScoresError, ParetocutError, require
 from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists, offsets_of
@@ -33,7 +32,6 @@ def keep_frame(
     score: Any = None,
     higher_is_better: bool | None = None,
     explain: bool | Iterable[str] = False,
-    on_error: str = "raise",
     **options: Any,
 ) -> Any:
     """Return a frame of the same type with the results kept, in their order.
@@ -53,8 +51,6 @@ def keep_frame(
     explain
         True returns the decisions too. Names (``k``, ``n``, ``reason``, ``warnings``,
         ``surprise``) add these columns instead.
-    on_error
-        ``"raise"``, or ``"drop"`` to keep nothing of a list with an infinitely good score.
     **options
         Who decides and within which bounds, as in `paretocut.cut`.
     """
@@ -71,8 +67,7 @@ def keep_frame(
     columns = tuple(
         check_choice(one, tuple(EXPLAINED), who="keep", name="explain") for one in names
     )
-    drop = check_choice(on_error, ("raise", "drop"), who="keep", name="on_error") == "drop"
-    kept, cuts = engine(frame, Keeper(chosen, query, score, columns, up, drop, explain is True))
+    kept, cuts = engine(frame, Keeper(chosen, query, score, columns, up, explain is True))
     if explain is not True:
         return kept
     if cuts is None:
@@ -136,7 +131,6 @@ class Keeper:
     score: Any
     columns: tuple[str, ...]  # to explain
     up: bool | None
-    drop: bool  # keep nothing of lists that cannot be decided on
     named: bool  # whether the decisions know their queries
 
     def check(self, present: Collection[Any]) -> None:
@@ -183,11 +177,14 @@ class Keeper:
         codes, size, query_of = lists
         values, rows = scores, None  # None: all of them, as they are
         if not np.isfinite(scores).all():
-            there = ~np.isnan(scores) & (scores != (-np.inf if up else np.inf))
-            endless = there & np.isinf(scores)
-            if endless.any():
-                there &= ~self._undecidable(endless, lists)[codes]
-            rows = np.flatnonzero(there)
+            best = np.inf if up else -np.inf  # the other infinity is padding
+            if (scores == best).any():
+                row = int(np.argmax(scores == best))
+                raise InvalidScoresError(
+                    f"keep: column {self.score!r} must hold finite scores, got one that is "
+                    f"infinite in row {row}, of query {query_of(int(codes[row]))!r}"
+                )
+            rows = np.flatnonzero(np.isfinite(scores))
             values, codes = values[rows], codes[rows]
         if (codes[1:] < codes[:-1]).any():
             together = _together(codes)
@@ -208,19 +205,6 @@ class Keeper:
         mask = np.zeros(scores.size, dtype=np.bool_)
         mask[kept] = True
         return Found(cuts, mask, kept, places)
-
-    def _undecidable(self, endless: BoolArray, lists: Lists) -> BoolArray:
-        """Return which lists hold an infinitely good score, or say where the first one is."""
-        row = int(np.argmax(endless))
-        bad = np.zeros(lists.size, dtype=np.bool_)
-        bad[lists.codes[endless]] = True
-        query = lists.query_of(int(lists.codes[row]))
-        text = f"keep: column {self.score!r} must hold finite scores, got one that is infinite in "
-        text += f"row {row}, of query {query!r}"
-        if not self.drop:
-            raise InvalidScoresError(f"{text}; on_error='drop' keeps nothing of such lists")
-        warn(f"{text}; nothing is kept of {np.count_nonzero(bad)} such lists")
-        return bad
 
 
 def _together(codes: NDArray[Any]) -> IntArray:

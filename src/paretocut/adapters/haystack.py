@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self, Unpack
 
 from paretocut.adapters.hybrid import Hybrid, HybridOptions, Pairs
-from paretocut.adapters.keeping import CutList, Keeping, KeepOptions, restored, stored
-from paretocut.adapters.reporting import with_mark
+from paretocut.adapters.keeping import CutList, Keeping, KeepOptions, restored, stored, with_mark
 from paretocut.answers import read
 from paretocut.errors import InvalidParameterError, require
 from paretocut.truncators import Truncator

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, TypeAlias
 
-from paretocut.adapters.keeping import CutList, Keeping, KeepOptions, plain_text
-from paretocut.adapters.reporting import warn
+from paretocut.adapters.keeping import CutList, Keeping, KeepOptions, plain_text, warn
 from paretocut.answers import read
 from paretocut.answers.answer import Path
 from paretocut.calibration import nonsense_queries

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -11,11 +14,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from paretocut.adapters.frames import engine_of, keep_frame
-from paretocut.adapters.reporting import report, summary, warn
 from paretocut.answers import Answer, direction_of, read
 from paretocut.answers.answer import Path
 from paretocut.decisions import Cut, Cuts
 from paretocut.decisions.options import DecisionOptions
+from paretocut.decisions.warnings import ABOUT_SCORES, WARNINGS
+from paretocut.decisions.wording import amount
 from paretocut.errors import InvalidParameterError, InvalidScoresError, speaking_for
 from paretocut.lists import FloatArray, IntArray, Ragged
 from paretocut.schema.files import decode, encode
@@ -27,8 +31,16 @@ T = TypeVar("T")
 FETCH_K = 200
 """How many results to ask for by default: a decision needs far more than what is shown."""
 
+KEY = "paretocut"
+"""The one key under which metadata holds the decision."""
+
+_logger = logging.getLogger("paretocut")
 _UNSORTED = 10  # fewer results may be in the wrong order by accident
 _THREADS = 4  # searches of a calibration; frameworks call their stores from threads anyway
+
+
+class ScoresWarning(UserWarning):
+    """Scores from which little can be decided, such as ranks, saturated or very few ones."""
 
 
 class CutList(list[T]):
@@ -94,8 +106,7 @@ def keep(
     asked
         How many results the search asked for; a warning tells you if it got less than half.
     **options
-        Who decides and within which bounds, as in `paretocut.cut`. A data frame also takes
-        ``on_error``: `paretocut.adapters.frames.keep_frame`.
+        Who decides and within which bounds, as in `paretocut.cut`.
 
     Examples
     --------
@@ -262,7 +273,7 @@ class Keeping:
         if len(cuts) > 1:
             cuts.warnings  # noqa: B018  # of all lists at once
         decisions = [Decision(cut, *one) for cut, one in zip(cuts, there, strict=True)]
-        report([decision.cut for decision in decisions], who)
+        _report([decision.cut for decision in decisions], who)
         return decisions, None if found.single and found.lists is None else cuts
 
     def _limits(
@@ -365,6 +376,53 @@ def _there(values: FloatArray, who: str) -> tuple[FloatArray, IntArray | None]:
         warn(f"{who}: {missing} of {values.size} results have no score, and are not kept")
     positions = np.flatnonzero(finite)
     return values[positions], positions
+
+
+def with_mark(metadata: Mapping[str, Any], mark: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy of metadata with the decision under `KEY`, unless the user has that key."""
+    return {**metadata, KEY: mark} if may_mark(metadata) else dict(metadata)
+
+
+def may_mark(metadata: Mapping[str, Any]) -> bool:
+    """Return whether `KEY` is free in metadata, or holds an earlier decision."""
+    there = metadata.get(KEY)
+    return KEY not in metadata or (isinstance(there, dict) and {"k", "n", "reason"} <= there.keys())
+
+
+def summary(cut: Cut) -> dict[str, Any]:
+    """Return what metadata, callbacks and spans say of a decision."""
+    said = cut.to_dict()
+    return {
+        name: said[name] for name in ("k", "n", "reason", "warnings", "nearest") if name in said
+    }
+
+
+def _report(cuts: Sequence[Cut], who: str) -> None:
+    """Report decisions: warnings of odd scores, a line each in the log, one OpenTelemetry span."""
+    found = {name for cut in cuts for name in cut.warnings}
+    for name in ABOUT_SCORES:
+        if name in found:
+            warn(f"{who}: {WARNINGS[name]}")
+    if _logger.isEnabledFor(logging.DEBUG):
+        for cut in cuts:
+            names = f" [{', '.join(cut.warnings)}]" if cut.warnings else ""
+            _logger.debug("%s: %s%s", who, cut.reason, names)
+    trace = sys.modules.get("opentelemetry.trace")
+    if trace is not None and len(cuts) and (span := trace.get_current_span()).is_recording():
+        values = summary(cuts[0])
+        if len(cuts) > 1:
+            k, n = sum(cut.k for cut in cuts), sum(cut.n for cut in cuts)
+            reason = f"{amount(k, n)} results of {len(cuts)} lists"
+            values = {"k": k, "n": n, "reason": reason, "warnings": sorted(found)}
+        span.set_attributes({f"{KEY}.{name}": value for name, value in values.items()})
+
+
+def warn(text: str) -> None:
+    """Raise a `ScoresWarning` that points at the first caller outside this package."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals["__name__"].startswith("paretocut."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, ScoresWarning, stacklevel=level)
 
 
 def stored(options: Mapping[str, Any], who: str) -> dict[str, Any]:

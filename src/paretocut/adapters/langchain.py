@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from paretocut.adapters.hybrid import Hybrid, Pairs
-from paretocut.adapters.keeping import FETCH_K, CutList, Keeping
-from paretocut.adapters.reporting import KEY, summary, with_mark
+from paretocut.adapters.keeping import FETCH_K, KEY, CutList, Keeping, summary, with_mark
 from paretocut.answers import read
 from paretocut.errors import InvalidParameterError, InvalidScoresError, require
 from paretocut.fusion.fitted import ChosenFusion

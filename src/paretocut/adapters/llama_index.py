@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Unpack
 
 from paretocut.adapters.hybrid import Hybrid, HybridOptions, Pairs
-from paretocut.adapters.keeping import FETCH_K
-from paretocut.adapters.reporting import KEY, may_mark, with_mark
+from paretocut.adapters.keeping import FETCH_K, KEY, may_mark, with_mark
 from paretocut.answers import read
 from paretocut.errors import InvalidParameterError, require
 from paretocut.fusion import Fusion
