@@ -11,7 +11,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from paretocut import _kernel
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.lists import FloatArray, RankedLists
 from paretocut.schema.parameters import shown
@@ -58,10 +57,7 @@ class Answer:
 
 
 def direction_of(scores: Sequence[FloatArray], who: str) -> bool | None:
-    """Return whether higher is better, as the order of the results shows; None if it does not.
-
-    Searches answer best first, so falling numbers are scores, and rising ones are distances.
-    """
+    """Return whether higher is better, as results best first show; None if they do not."""
     orders = {_order(values) for values in scores} - {None}
     if not orders:
         return None
@@ -79,11 +75,9 @@ def _order(values: FloatArray) -> object:
     """Return True for falling numbers, False for rising ones, None for equal ones, "" for mixed."""
     if len(values) < 2 or values[0] == values[-1] == values.min() == values.max():
         return None
-    ends = np.array([0, len(values)])
-    for up in (True, False):
-        if _kernel.survey(values, ends, up) == -1:
-            return up
-    return ""
+    if (values[1:] <= values[:-1]).all():
+        return True
+    return False if (values[1:] >= values[:-1]).all() else ""
 
 
 MISSING = object()

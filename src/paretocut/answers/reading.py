@@ -24,19 +24,11 @@ from paretocut.answers.hosts import Host, host_of
 from paretocut.errors import InvalidParameterError, InvalidScoresError
 from paretocut.schema.parameters import shown
 
+_SCORES = "_score similarity relevance_score relevance _rankingScore _relevance_score"
 FIELDS: dict[str, bool | None] = {
-    "score": None,
-    "_score": True,
-    "distance": None,
-    "_distance": False,
-    "similarity": True,
-    "relevance_score": True,
-    "relevance": True,
-    "vector_distance": False,
-    "_rankingScore": True,
-    "_relevance_score": True,
-    "@search.score": True,
-    "@search.reranker_score": True,
+    **dict.fromkeys(("score", "distance")),
+    **dict.fromkeys((*_SCORES.split(), "@search.score", "@search.reranker_score"), True),
+    **dict.fromkeys(("_distance", "vector_distance"), False),
 }
 """Fields that hold a score, and whether higher is better there (None: the order shows it)."""
 
@@ -88,7 +80,7 @@ def _held(answer: Any, path: str, score: Path | None, who: str, host: Host | Non
     def rebuilt(kept: list[Any]) -> Any:
         if host is not None and host.copy is not None:
             return host.copy(answer, kept)
-        return replaced(answer, path, kept) if path else _with(answer, kept)
+        return replaced(answer, path, kept) if path else _same(answer, kept)
 
     return _of_rows(pick(answer, path) if path else answer, score, who, rebuilt, host)
 
@@ -102,53 +94,36 @@ def _of_mapping(answer: Mapping[Any, Any], score: Path | None, who: str) -> Answ
         return _of_columns(answer, names[0], who)
     keys = list(answer)
     if all(_is_number(value) for value in answer.values()):
-        return Answer(
-            [column(list(answer.values()), who)],
-            result=lambda _, i: keys[i],
-            shorter=lambda places: _like(answer, {keys[i]: answer[keys[i]] for i in places[0]}),
-        )
+        made = Answer([column(list(answer.values()), who)], result=lambda _, i: keys[i])
+        made.shorter = lambda at: _same(answer, {keys[i]: answer[keys[i]] for i in at[0]})
+        return made
     if all(isinstance(value, (Mapping, list, tuple)) for value in answer.values()):
-        return _together(
-            answer.values(),
-            score,
-            who,
-            lambda made: _like(answer, dict(zip(keys, made, strict=True))),
-        )
+        again = lambda made: _same(answer, dict(zip(keys, made, strict=True)))  # noqa: E731
+        return _together(answer.values(), score, who, again)
     _refuse(answer, who)
 
 
-def _like(answer: Mapping[Any, Any], content: dict[Any, Any]) -> Any:
-    """Return a mapping of the same type with other content."""
-    if type(answer) is dict:
+def _same(answer: Any, content: Any) -> Any:
+    """Return a list, a tuple or a mapping of the same type with other content."""
+    if type(answer) in (list, dict):
         return content
+    if isinstance(answer, tuple):
+        return type(answer)(*content) if hasattr(answer, "_fields") else type(answer)(content)
     made: Any = copy.copy(answer)
     made.clear()
-    made.update(content)
+    (made.update if isinstance(made, Mapping) else made.extend)(content)
     return made
 
 
 def _of_sequence(answer: Any, score: Path | None, who: str) -> Answer:
-    if len(answer) == 2 and (isinstance(answer, tuple) or _are_arrays(answer)):
-        columns = _two_columns(answer, score, who)
-        if columns is not None:
-            return columns
+    if len(answer) == 2 and (columns := _two_columns(answer, score, who)) is not None:
+        return columns
     first = next((one for one in answer if not isinstance(one, (list, tuple)) or one), None)
     if first is None and answer:
         first = answer[0]  # lists without a result
     if _is_answer(first):
-        return _together(answer, score, who, lambda made: _with(answer, made))
-    return _of_rows(answer, score, who, lambda kept: _with(answer, kept))
-
-
-def _with(answer: Any, content: list[Any]) -> Any:
-    """Return a list or tuple of the same type with other content."""
-    if isinstance(answer, list):
-        if type(answer) is list:
-            return content
-        made = copy.copy(answer)
-        made[:] = content
-        return made
-    return type(answer)(*content) if hasattr(answer, "_fields") else type(answer)(content)
+        return _together(answer, score, who, lambda made: _same(answer, made))
+    return _of_rows(answer, score, who, lambda kept: _same(answer, kept))
 
 
 def _together(
@@ -185,11 +160,8 @@ def _of_rows(
     host: Host | None = None,
 ) -> Answer:
     """Read a list of results: pairs, tuples, mappings, objects or bare scores."""
-    made = Answer(
-        [np.empty(0)],
-        result=lambda _, i: rows[i],
-        shorter=lambda places: rebuilt([rows[i] for i in places[0]]),
-    )
+    made = Answer([np.empty(0)], result=lambda _, i: rows[i])
+    made.shorter = lambda places: rebuilt([rows[i] for i in places[0]])
     if len(rows):
         first, path = rows[0], score
         host = host or host_of(first.__class__, True)
@@ -245,9 +217,8 @@ def _score_of(
     if not there and hasattr(first, "keys") and not isinstance(first, Mapping):
         return _place(rows, tuple(first), who), None  # a record of a database
     what = f"several: {', '.join(there)}" if there else "none that is known"
-    line = (
-        f"; name it: keep(answer, score={(there or ['the_field'])[0]!r})" if who == "keep" else ""
-    )
+    name = there[0] if there else "the_field"
+    line = f"; name it: keep(answer, score={name!r})" if who == "keep" else ""
     raise InvalidParameterError(
         f"a result must have one score, got {what} in {_seen(first)}{line}", who=who
     )
@@ -272,14 +243,17 @@ def _place(rows: Any, first: Sequence[Any], who: str) -> int:
 
 def _two_columns(answer: Any, score: Path | None, who: str) -> Answer | None:
     """Read labels and scores, in either order; None if these are no columns."""
-    if not all(isinstance(part, (list, np.ndarray)) for part in answer):
+    arrays = all(isinstance(part, np.ndarray) for part in answer)
+    lists = isinstance(answer, tuple) and all(isinstance(x, (list, np.ndarray)) for x in answer)
+    if not arrays and not lists:
         return None
-    arrays, parts = _are_arrays(answer), [np.asarray(part) for part in answer]
+    parts = [np.asarray(part) for part in answer]
     if parts[0].shape != parts[1].shape or parts[0].ndim not in (1, 2):
         if arrays:
-            shapes = f"{parts[0].shape} and {parts[1].shape}"
             raise InvalidScoresError(
-                f"labels and scores must be of one shape, got {shapes}", who=who
+                f"labels and scores must be of one shape, got {parts[0].shape} and "
+                f"{parts[1].shape}",
+                who=who,
             )
         return None
     numeric = [i for i in (0, 1) if parts[i].dtype.kind in "iuf"]
@@ -307,7 +281,7 @@ def _two_columns(answer: Any, score: Path | None, who: str) -> Answer | None:
         made = [_narrowed(grid, picked) for grid in grids]
         if single:
             made = [part[0] for part in made]
-        return _with(answer, made if arrays else [part.tolist() for part in made])
+        return _same(answer, made if arrays else [part.tolist() for part in made])
 
     return Answer(
         [grid[mine].astype(np.float64) for grid, mine in zip(grids[at], own, strict=True)],
@@ -358,7 +332,7 @@ def _of_columns(answer: Mapping[str, Any], name: str, who: str) -> Answer:
                 for cell, at in zip(cells, places, strict=True)
             ]
             made[key] = cut[0] if single else cut
-        return _like(answer, made)
+        return _same(answer, made)
 
     return Answer(
         [column(row, who) for row in rows],
@@ -379,10 +353,6 @@ def _is_number(value: Any) -> bool:
 
 def _is_column(value: Any) -> bool:
     return isinstance(value, (list, tuple, np.ndarray))
-
-
-def _are_arrays(answer: Any) -> bool:
-    return all(isinstance(part, np.ndarray) for part in answer)
 
 
 def _holder(answer: Any) -> str | None:
