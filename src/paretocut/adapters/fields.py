@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, get_args
+from typing import Any, Self, get_args
 
 from paretocut.errors import require
 
@@ -26,22 +26,18 @@ REFUSE: ConfigDict = {"extra": "forbid"}
 """Configuration of a component that takes no field it does not know."""
 
 # `transform` is a method of every Runnable, so the field must be called something else.
-_FIELDS = {name: f"score_{name}" if name == "transform" else name for name in OPTIONS}
-_OWN = ("truncator", "max_tokens", "count_tokens")
+_OWN = {name: name for name in ("truncator", "max_tokens", "count_tokens")}
+_FIELDS = {name: f"score_{name}" if name == "transform" else name for name in OPTIONS} | _OWN
 
 
 def _declared() -> type[BaseModel]:
     """Return a model with one field for each option of `OPTIONS`."""
     fields: dict[str, Any] = {
-        field: (
+        _FIELDS[name]: (
             get_args(DecisionOptions.__annotations__[name])[0],
-            Field(
-                default=OPTIONS[name].default,
-                description=OPTIONS[name].help,
-                alias=name if field != name else None,
-            ),
+            Field(option.default, description=option.help, alias=name),
         )
-        for name, field in _FIELDS.items()
+        for name, option in OPTIONS.items()
     }
     config = ConfigDict(
         populate_by_name=True, arbitrary_types_allowed=True, validate_assignment=True
@@ -70,8 +66,7 @@ class DecisionFields(_declared()):  # type: ignore[misc]  # mypy sees no class i
 
     @model_validator(mode="after")
     def _check_options(self) -> Any:
-        fields = {**_FIELDS, **dict(zip(_OWN, _OWN, strict=True))}
-        options = {name: getattr(self, field) for name, field in fields.items()}
+        options = {name: getattr(self, field) for name, field in _FIELDS.items()}
         self._keeping = Keeping.of(type(self).__name__, options)
         return self
 
@@ -85,9 +80,7 @@ class DecisionFields(_declared()):  # type: ignore[misc]  # mypy sees no class i
         """Who decides, within which bounds, and how many tokens are allowed."""
         return self._keeping
 
-    def with_fields(self, **fields: Any) -> Any:
+    def with_fields(self, **fields: Any) -> Self:
         """Return a component with these fields in place of whatever decides here."""
-        deciding = {_FIELDS.get(name, name) for name in DECIDING}
-        own = {name: getattr(self, name) for name in type(self).model_fields}
-        rest = {name: value for name, value in own.items() if name not in deciding}
-        return type(self)(**rest | fields)
+        rest = type(self).model_fields.keys() - {_FIELDS.get(name, name) for name in DECIDING}
+        return type(self)(**{name: getattr(self, name) for name in rest} | fields)

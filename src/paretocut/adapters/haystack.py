@@ -71,9 +71,7 @@ class ParetoCut(_Component):
         self.options = options
         self._arguments = {"higher_is_better": higher_is_better}
 
-    def calibrate(
-        self, texts: Iterable[Any], search: Callable[[str], Any], **options: Any
-    ) -> ParetoCut:
+    def calibrate(self, texts: Iterable[Any], search: Callable[[str], Any], **options: Any) -> Self:
         """Return a component with a gate in its ``truncator``, as of `paretocut.calibrate`.
 
         Parameters
@@ -87,8 +85,7 @@ class ParetoCut(_Component):
             As there. What decided how many are kept still does, unless they say otherwise.
         """
         gated = self._keeping.calibrated(search, texts, options, self.higher_is_better)
-        made: ParetoCut = self._with(truncator=gated.chosen.truncator)
-        return made
+        return self._with(truncator=gated.chosen.truncator)
 
     @component.output_types(documents=list[Document], decision=dict[str, Any])
     def run(
@@ -145,15 +142,14 @@ class ParetoCutJoiner(_Component):
         texts: Iterable[Any],
         search: Callable[[str], Mapping[str, list[Document]]],
         **options: Any,
-    ) -> ParetoCutJoiner:
+    ) -> Self:
         """Return a component with a fitted fusion and a gate; see `ParetoCut.calibrate`.
 
         ``search`` returns the documents of each input by its name.
         """
         found = self._hybrid.calibrated(lambda query: _pairs(search(query)), texts, options)
         gate, fusion = found.keeping.chosen.truncator, found.fusion.fusion
-        made: ParetoCutJoiner = self._with(truncator=gate, fusion=fusion)
-        return made
+        return self._with(truncator=gate, fusion=fusion)
 
     @component.output_types(documents=list[Document], decision=dict[str, Any])
     def run(self, **documents: list[Document]) -> dict[str, Any]:

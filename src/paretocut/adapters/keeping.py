@@ -144,12 +144,11 @@ def keep(
 
 def _carrying(results: Any, cut: Cut | Cuts) -> Any:
     """Return lists and tuples with the decision as an attribute, and anything else as it is."""
-    kinds: dict[type, Any] = {list: CutList, tuple: CutTuple}
-    kind = kinds.get(type(results))
-    made = results if kind is None else kind(results)
-    if isinstance(made, (list, CutTuple)):
-        setattr(made, "cut" if isinstance(cut, Cut) else "cuts", cut)
-    return made
+    if type(results) in (list, tuple):
+        results = CutList(results) if isinstance(results, list) else CutTuple(results)
+    if isinstance(results, (list, CutTuple)):
+        setattr(results, "cut" if isinstance(cut, Cut) else "cuts", cut)
+    return results
 
 
 @dataclass(frozen=True)
@@ -324,9 +323,9 @@ class Keeping:
     ) -> CutList[Any]:
         """Return marked copies of the results kept of one answer; ``how`` is as in `decide`."""
         (decision,), _ = self.decide(found, **how)
-        kept = [mark(found.result(0, i), values) for i, values in decision.marks()]
-        made: CutList[Any] = _carrying(kept, decision.cut)
-        return made
+        kept = CutList(mark(found.result(0, i), values) for i, values in decision.marks())
+        kept.cut = decision.cut
+        return kept
 
     def calibrated(
         self,

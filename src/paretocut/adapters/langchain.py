@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from paretocut.adapters.hybrid import Hybrid, Pairs
 from paretocut.adapters.keeping import FETCH_K, KEY, CutList, Keeping, summary, with_mark
@@ -66,7 +66,7 @@ class ParetoCutRetriever(_Retriever):
     higher_is_better: bool | None = None
     search_kwargs: dict[str, Any] = Field(default_factory=dict)
 
-    def calibrate(self, texts: Iterable[Any], **options: Any) -> ParetoCutRetriever:
+    def calibrate(self, texts: Iterable[Any], **options: Any) -> Self:
         """Return a retriever with a gate in its ``truncator``, as of `paretocut.calibrate`.
 
         Parameters
@@ -84,8 +84,7 @@ class ParetoCutRetriever(_Retriever):
 
         found.__qualname__ = type(store).__name__
         gated = self._keeping.calibrated(found, texts, options, self.higher_is_better)
-        made: ParetoCutRetriever = self.with_fields(truncator=gated.chosen.truncator)
-        return made
+        return self.with_fields(truncator=gated.chosen.truncator)
 
     def _search(self, given: dict[str, Any]) -> tuple[dict[str, Any], Keeping]:
         """Return the arguments of a search, and who decides: ``k`` bounds the decision."""
@@ -180,14 +179,11 @@ class ParetoCutFusionRetriever(_Retriever):
         self._hybrid = Hybrid(self._keeping, chosen, identity, self.higher_is_better)
         return self
 
-    def calibrate(self, texts: Iterable[Any], **options: Any) -> ParetoCutFusionRetriever:
+    def calibrate(self, texts: Iterable[Any], **options: Any) -> Self:
         """Return a retriever with a fitted fusion and a gate, as `ParetoCutRetriever.calibrate`."""
         found = self._hybrid.calibrated(self._found, texts, options)
         fusion, gate = found.fusion.fusion, found.keeping.chosen.truncator
-        made: ParetoCutFusionRetriever = self.with_fields(
-            truncator=gate, fusion=fusion, method=None, weights=None
-        )
-        return made
+        return self.with_fields(truncator=gate, fusion=fusion, method=None, weights=None)
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: Any, k: int | None = None, **kwargs: Any

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Unpack
+from typing import Any, Self, Unpack
 
 from paretocut.adapters.hybrid import Hybrid, HybridOptions, Pairs
 from paretocut.adapters.keeping import FETCH_K, KEY, may_mark, with_mark
@@ -113,7 +113,7 @@ class ParetoCutRetriever(_Whole):
         self._retriever = index.as_retriever(similarity_top_k=fetch_k, **(retriever_kwargs or {}))
         self._postprocessor = ParetoCutPostprocessor(**options)
 
-    def calibrate(self, texts: Iterable[Any], **options: Any) -> ParetoCutRetriever:
+    def calibrate(self, texts: Iterable[Any], **options: Any) -> Self:
         """Return a retriever with a gate in its ``truncator``, as of `paretocut.calibrate`.
 
         Parameters
@@ -184,7 +184,7 @@ class ParetoCutFusionRetriever(_Whole):
         self._retrievers = arms_by_name(retrievers, who, "retrievers")
         self._hybrid = Hybrid.of(who, options, higher_is_better)
 
-    def calibrate(self, texts: Iterable[Any], **options: Any) -> ParetoCutFusionRetriever:
+    def calibrate(self, texts: Iterable[Any], **options: Any) -> Self:
         """Return a retriever with a fitted fusion and a gate, as `ParetoCutRetriever.calibrate`."""
 
         def found(query: str) -> dict[str, Pairs]:

@@ -109,9 +109,9 @@ def _same(answer: Any, content: Any) -> Any:
         return content
     if isinstance(answer, tuple):
         return type(answer)(*content) if hasattr(answer, "_fields") else type(answer)(content)
-    made: Any = copy.copy(answer)
+    made = copy.copy(answer)
     made.clear()
-    (made.update if isinstance(made, Mapping) else made.extend)(content)
+    getattr(made, "update" if isinstance(answer, Mapping) else "extend")(content)
     return made
 
 
