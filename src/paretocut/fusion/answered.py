@@ -39,12 +39,8 @@ class FusedResult:
 class Fused(list[FusedResult]):
     """A fused answer, best first: a list of `FusedResult` that `paretocut.keep` takes.
 
-    Attributes
-    ----------
-    lists
-        The same as `paretocut.RankedLists`, with ``parts``.
-    text_of
-        Returns the text of one of the results, from the answer it came from.
+    ``lists`` is the same as `paretocut.RankedLists`, with ``parts``; ``text_of`` returns the text
+    of one of the results, from the answer it came from.
     """
 
     def __init__(

@@ -49,6 +49,11 @@ _DRAWS, _PSEUDO_QUERIES, _BEND = 200, 30.0, 0.05
 class Fusion:
     """A fusion fitted to a sample of its retrievers' lists, judged or not.
 
+    Scores are measured from the mean of the sample in units of the *typical* standard deviation of
+    a list, the geometric mean over the sample. With judgements, weights are learned by a Bayesian
+    bootstrap of mean average precision over the judged queries, and pulled towards equal ones, with
+    the strength of 30 judged queries or more.
+
     Parameters
     ----------
     weights
@@ -59,28 +64,15 @@ class Fusion:
 
     Attributes
     ----------
-    names_
-        The retrievers.
+    names_, weights_
+        The retrievers, and the weight of each; the mean of the weights is 1.
     location_, scale_
         Mean score of each one's lists, and their typical standard deviation.
     floor_
         Mean of the lowest scores, which a document gets from a retriever that did not find it.
-    weights_
-        Weight of each retriever; their mean is 1.
     intercept_, slope_, rank_slope_
         Log-odds of relevance, from judged lists: at score 0 and rank 1, for one unit of the fused
         score, and for a rank *e* times as deep.
-
-    Notes
-    -----
-    A score is measured from the mean of the sample in units of the *typical* standard deviation of
-    a list, the geometric mean over the sample. `fuse` with ``method="z"`` uses the list itself,
-    which magnifies a flat list, and ignores how high its scores are.
-
-    With judgements, weights are learned by a Bayesian bootstrap of mean average precision over the
-    judged queries, and pulled towards equal ones, with the strength of 30 judged queries or more.
-    `probability` is a logistic regression on fused score and rank, in which rank 1 counts as much
-    as ranks 2 and 3 together.
 
     Examples
     --------
@@ -92,8 +84,6 @@ class Fusion:
     >>> fusion = Fusion().fit({"words": words, "vectors": vectors})
     >>> fusion.scale_.round(1).tolist(), fusion.weights_.tolist()
     ([3.8, 0.1], [1.0, 1.0])
-    >>> fusion.fuse({"words": words[:3], "vectors": vectors[:3]})
-    RankedLists(3 lists, 150 results)
     """
 
     names_: tuple[str, ...]

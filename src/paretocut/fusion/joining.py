@@ -23,13 +23,12 @@ HUGE = 1e100  # sums of larger numbers, times weights, could overflow
 
 
 class QueryCoverageWarning(UserWarning):
-    """Some queries have no list from one of the fused retrievers.
+    """Some queries have no list from one of the fused retrievers; they are kept.
 
     Attributes
     ----------
     missing
-        Ids of these queries, by the name of the retriever. They are kept: the other retrievers
-        decide alone.
+        Ids of these queries, by the name of the retriever.
     """
 
     def __init__(self, missing: Mapping[str, Sequence[str]]) -> None:
@@ -212,10 +211,7 @@ def joined(
     *,
     times_count: bool = False,
 ) -> RankedLists:
-    """Return the fused lists, given the summands of each retriever, and its weight.
-
-    ``times_count`` multiplies the sum by the number of retrievers that found the document.
-    """
+    """Return the fused lists; ``times_count`` multiplies sums by the number of finders."""
     ids, by_number = code_points(
         *(one.lists.doc_ids.values for one in retrievers.lists)  # type: ignore[union-attr]
     )

@@ -39,8 +39,8 @@ def fuse(
 
     A document that a retriever did not return counts as its last one did. The scores and ranks of
     each retriever are in ``parts``. `RankedLists` give `RankedLists`. Answers give an answer, which
-    `paretocut.keep` takes: a list of `paretocut.fusion.FusedResult`, best first, with id, fused
-    score, parts and the results as they came. Frames give a frame like the first.
+    `paretocut.keep` takes: a list of `paretocut.fusion.FusedResult`, best first. Frames give a
+    frame like the first.
 
     Parameters
     ----------
@@ -48,7 +48,8 @@ def fuse(
         For each retriever its answer, as `paretocut.keep` takes it (to one query or to many), its
         frame of pandas, Polars or Arrow with one row per result, or its `RankedLists` with
         ``doc_ids``. A mapping names the retrievers; otherwise they are called "1", "2", ... Each
-        keeps its own direction. Queries of frames and `RankedLists` are matched by id.
+        keeps its own direction. Queries of frames and `RankedLists` are matched by id; a
+        `QueryCoverageWarning` names those that a retriever lacks, which are kept.
     method
         How scores of different lists are made comparable; see Notes.
     weights
@@ -61,11 +62,6 @@ def fuse(
         document. ``higher_is_better``, for all or by name; by default as the library says, or as
         the order of the results shows. Of frames: ``query``, ``id`` ("doc_id") and ``score``
         ("score") name columns, and scores are similarities unless ``higher_is_better`` is False.
-
-    Warns
-    -----
-    QueryCoverageWarning
-        If a query has no list from some retriever. The query is kept.
 
     Notes
     -----
@@ -94,9 +90,6 @@ def fuse(
     >>> fused = pc.fuse({"words": words, "vectors": distances}, method="minmax")
     >>> fused[0].doc_ids.tolist(), fused[0].scores.round(2).tolist()
     (['a', 'b', 'd', 'c'], [1.86, 1.75, 0.0, 0.0])
-    >>> answer = pc.fuse({"words": [("a", 9.0), ("b", 7.0)], "vectors": {"b": 0.2, "a": 0.9}})
-    >>> [(one.id, one.parts["vectors"]) for one in pc.keep(answer, max_k=1)]
-    [('b', {'score': 0.2, 'rank': 1})]
     """
     kind = check_choice(method, METHODS, who="fuse", name="method")
 
