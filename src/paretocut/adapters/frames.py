@@ -18,6 +18,8 @@ from paretocut.tail import limited_threads
 from paretocut.truncators.choose import Chosen
 
 Frame: TypeAlias = Any
+# Which list each row belongs to, how many lists there are, and the query of a list.
+Lists: TypeAlias = tuple[NDArray[Any], int, Callable[[int], object]]
 
 EXPLAINED = {"k": "int64", "n": "int64", "surprise": "double", "reason": "str", "warnings": "str"}
 """The columns that can be asked for, and their types."""
@@ -67,6 +69,11 @@ def keep_frame(
     columns = tuple(
         check_choice(one, tuple(EXPLAINED), who="keep", name="explain") for one in names
     )
+    if query is None and engine in (_spark, _ray):
+        raise InvalidParameterError(
+            "keep: query must name a column, because the rows of this frame are in many places; "
+            "got None"
+        )
     kept, cuts = engine(frame, Keeper(chosen, query, score, columns, up, explain is True))
     if explain is not True:
         return kept
@@ -76,14 +83,6 @@ def keep_frame(
             f"later or elsewhere ({type(frame).__module__}); got True"
         )
     return kept, cuts[0] if query is None else cuts
-
-
-class Lists(NamedTuple):
-    """Which list each row belongs to, how many lists there are, and the query of a list."""
-
-    codes: NDArray[Any]
-    size: int
-    query_of: Callable[[int], object]
 
 
 class Found(NamedTuple):
@@ -169,7 +168,7 @@ class Keeper:
                     "keep: query must name a column; or, if the frame answers one query, "
                     "higher_is_better must be given, because its rows come in no order"
                 )
-        one = Lists(np.zeros(scores.size, dtype=np.int64), 1, lambda _: None)
+        one = np.zeros(scores.size, dtype=np.int64), 1, lambda _: None
         return self._decided(one, scores, up)
 
     def _decided(self, lists: Lists, scores: FloatArray, up: bool) -> Found:
@@ -227,16 +226,16 @@ def codes_of(column: Any, keeper: Keeper) -> Lists:
     if pa.types.is_dictionary(values.type):
         # A dictionary may hold a value twice, null, and values that no row has.
         words = pa.concat_arrays([values.dictionary, pa.nulls(1, values.type.value_type)])
-        by_word = codes_of(words, keeper)
+        by_word, _, query_of = codes_of(words, keeper)
         places = values.indices.cast(pa.int64()).fill_null(len(words) - 1)
-        codes, size, word_of = codes_of(pa.array(by_word.codes[places.to_numpy()]), keeper)
-        return Lists(codes, size, lambda i: by_word.query_of(word_of(i)))  # type: ignore[arg-type]
+        codes, size, word_of = codes_of(pa.array(by_word[places.to_numpy()]), keeper)
+        return codes, size, lambda i: query_of(word_of(i))  # type: ignore[arg-type]
     try:
         encoded = values.dictionary_encode("encode")
     except pa.ArrowNotImplementedError:
         raise keeper.refused(keeper.query, column.type) from None
     words = encoded.dictionary
-    return Lists(encoded.indices.to_numpy(), len(words), lambda i: words[i].as_py())
+    return encoded.indices.to_numpy(), len(words), lambda i: words[i].as_py()
 
 
 def _scores_of(column: Any, keeper: Keeper) -> FloatArray:
@@ -311,7 +310,6 @@ def _spark(frame: Frame, keeper: Keeper) -> tuple[Frame, None]:
     F = require("pyspark.sql.functions", feature="keep", extra="spark")
     types = require("pyspark.sql.types", feature="keep", extra="spark")
     keeper.check(frame.columns)
-    _check_query(keeper)
     queries, scores = (frame.schema[name].dataType for name in (keeper.query, keeper.score))
     if not isinstance(scores, types.NumericType):
         raise keeper.refused(keeper.score, scores.simpleString())
@@ -355,7 +353,7 @@ def whole_queries(tables: Iterable[Any], keeper: Keeper) -> Iterator[Any]:
     pa = _pyarrow()
     held: list[Any] = []  # of one query, which may go on
     for table in tables:
-        codes = codes_of(table.column(keeper.query), keeper).codes
+        codes = codes_of(table.column(keeper.query), keeper)[0]
         start = int(np.argmax(codes == codes[-1])) if len(codes) else 0
         if start:
             yield pa.concat_tables([*held, table.slice(0, start)])
@@ -368,7 +366,6 @@ def whole_queries(tables: Iterable[Any], keeper: Keeper) -> Iterator[Any]:
 def _ray(dataset: Frame, keeper: Keeper) -> tuple[Frame, None]:
     # As `groupby(query).map_groups` does, but with one call for a block, not for every query:
     # a sorted dataset has all rows of a query in one block.
-    _check_query(keeper)
     how = {"batch_format": "pyarrow", "batch_size": None, "zero_copy_batch": True}
     dataset = dataset.map_batches(functools.partial(_sortable, keeper=keeper), **how)
     dataset = dataset.sort(keeper.query)
@@ -391,14 +388,6 @@ def _sortable(block: Any, *, keeper: Keeper) -> Any:
 def _keep_block(block: Any, *, keeper: Keeper) -> Any:
     with limited_threads(1):
         return _arrow(block, keeper)[0]
-
-
-def _check_query(keeper: Keeper) -> None:
-    if keeper.query is None:
-        raise InvalidParameterError(
-            "keep: query must name a column, because the rows of this frame are in many places; "
-            "got None"
-        )
 
 
 Engine: TypeAlias = Callable[[Frame, Keeper], tuple[Frame, "Cuts | None"]]

@@ -28,12 +28,8 @@ from paretocut.truncators.choose import Chosen
 
 T = TypeVar("T")
 
-FETCH_K = 200
-"""How many results to ask for by default: a decision needs far more than what is shown."""
-
-KEY = "paretocut"
-"""The one key under which metadata holds the decision."""
-
+FETCH_K = 200  # results to ask for by default: a decision needs far more than what is shown
+KEY = "paretocut"  # the one key under which metadata holds the decision
 _logger = logging.getLogger("paretocut")
 _UNSORTED = 10  # fewer results may be in the wrong order by accident
 _THREADS = 4  # searches of a calibration; frameworks call their stores from threads anyway

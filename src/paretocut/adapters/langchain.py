@@ -137,11 +137,9 @@ class ParetoCutFusionRetriever(_Retriever):
     higher_is_better
         By name of a vector store, False for distances; by default as the order of its documents
         shows.
-    score_key
-        Where in the metadata of a retriever's documents the score is.
-    id_key
-        Key of the metadata that identifies a document: equal values mean the same document. By
-        default the text identifies it, because stores make up ids of their own.
+    score_key, id_key
+        Where in the metadata the score is, and what identifies a document; by default its text,
+        because stores make up ids of their own.
     method, weights, fusion
         As in `paretocut.fuse`; ``fusion`` is a fitted `paretocut.fusion.Fusion`, or the path of a
         saved one, instead.

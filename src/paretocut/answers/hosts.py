@@ -197,25 +197,15 @@ for _host in (
         id="document.doc_id",
         text="document.text",
     ),
-    Host(
-        name="LangChain",
-        items=("langchain_core.Document",),
-        id="page_content",  # stores make up ids of their own
-        text="page_content",
+    Host(  # stores make up ids of their own
+        name="LangChain", items=("langchain_core.Document",), id="page_content", text="page_content"
     ),
     Host(
         name="LlamaIndex",
         items=("llama_index.NodeWithScore",),
         score={"score": True},
-        id="node.node_id",
         text=lambda node: node.get_content(),
     ),
-    Host(
-        name="Haystack",
-        items=("haystack.Document",),
-        score={"score": True},
-        id="id",
-        text=lambda document: document.content or "",
-    ),
+    Host(name="Haystack", items=("haystack.Document",), score={"score": True}, text="content"),
 ):
     register(_host)

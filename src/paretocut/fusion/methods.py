@@ -104,26 +104,14 @@ def fuse(
 
 def _z(one: OneRetriever) -> Affine:
     mean, sd = one.moments
-    unit = _or_infinity(sd)
+    unit = np.where(sd > 0, sd, np.inf)
     return Affine(one.ranged[0].values, mean, unit, (one.ends[1] - mean) / unit)
 
 
 def _minmax(one: OneRetriever) -> Affine:
     high, low = one.ends
-    unit = _or_infinity(high - low)
+    unit = np.where(high > low, high - low, np.inf)
     return Affine(one.ranged[0].values, low, unit, np.zeros(len(unit)))
-
-
-def _or_infinity(spread: FloatArray) -> FloatArray:
-    return np.where(spread > 0, spread, np.inf)
-
-
-def _rrf(one: OneRetriever) -> Affine:
-    return _of_rank(one, lambda rank: 1 / (_RRF + rank))
-
-
-def _isr(one: OneRetriever) -> Affine:
-    return _of_rank(one, lambda rank: 1 / rank**2)
 
 
 def _of_rank(one: OneRetriever, gain: Callable[[FloatArray], FloatArray]) -> Affine:
@@ -157,10 +145,10 @@ def _plain(gains: FloatArray, missing: FloatArray) -> Affine:
 METHODS: dict[str, Callable[[OneRetriever], Affine]] = {
     "z": _z,
     "minmax": _minmax,
-    "rrf": _rrf,
+    "rrf": lambda one: _of_rank(one, lambda rank: 1 / (_RRF + rank)),
     "surprise": _surprise,
     "probability": _log_odds,
-    "isr": _isr,
+    "isr": lambda one: _of_rank(one, lambda rank: 1 / rank**2),
     "combmnz": _minmax,
 }
 """The methods of `fuse` by name: each takes the lists of one retriever."""
