@@ -18,8 +18,8 @@ from paretocut.fusion.fitted import ChosenFusion, FusionOptions
 _RRF = 60.0
 _SAMPLE = 30  # queries of each kind that a fusion is fitted on
 
-Pairs: TypeAlias = "Sequence[tuple[Any, float | None]]"
-"""Results of one search, each with its score; None if the search gives none."""
+# Results of one search, each with its score; None if the search gives none.
+Pairs: TypeAlias = Sequence[tuple[Any, float | None]]
 
 
 class HybridOptions(KeepOptions, FusionOptions, total=False):

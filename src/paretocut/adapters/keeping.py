@@ -172,11 +172,9 @@ class Decision:
         columns = {"score": self.scores}
         if cut.has_tails:
             columns |= {"surprise": cut.surprise, "pvalue": cut.pvalues, "evalue": cut.evalues}
-        own = np.sort(cut.indices)
-        rows = zip(*(values[own].tolist() for values in columns.values()), strict=True)
         of_list = summary(cut)
-        for at, row in zip(self.kept, rows, strict=True):
-            yield at, dict(zip(columns, row, strict=True)) | of_list
+        for at, own in zip(self.kept, sorted(cut.indices.tolist()), strict=True):
+            yield at, {name: float(values[own]) for name, values in columns.items()} | of_list
 
 
 class KeepOptions(DecisionOptions, total=False):

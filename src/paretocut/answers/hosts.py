@@ -112,21 +112,20 @@ def _milvus(hits: Any, kept: Sequence[Any]) -> Any:
 
 def _usearch(matches: Any, who: str) -> Answer:
     """Read keys and distances of USearch; a batch has rows of unequal length, and their counts."""
-    keys, distances = matches.keys, matches.distances
-    single = distances.ndim == 1
-    if single:
-        keys, distances = keys[None], distances[None]
+    keys, distances = np.atleast_2d(matches.keys), np.atleast_2d(matches.distances)
+    single = matches.distances.ndim == 1
     counts = [distances.shape[1]] if single else matches.counts.tolist()
 
     def shorter(places: Sequence[Sequence[int]]) -> Any:
-        new = [np.array(given) for given in (keys, distances)]
-        for old, made in zip((keys, distances), new, strict=True):
-            for row, at in enumerate(places):
-                made[row, : len(at)] = old[row, at]
         if single:
-            new = [made[0, : len(places[0])] for made in new]
-        rest = {} if single else {"counts": np.array([*map(len, places)], matches.counts.dtype)}
-        return dataclasses.replace(matches, keys=new[0], distances=new[1], **rest)
+            at = list(places[0])
+            return dataclasses.replace(matches, keys=keys[0, at], distances=distances[0, at])
+        new = {"keys": keys.copy(), "distances": distances.copy()}
+        for row, at in enumerate(map(list, places)):
+            new["keys"][row, : len(at)] = keys[row, at]
+            new["distances"][row, : len(at)] = distances[row, at]
+        counts = np.array([*map(len, places)], matches.counts.dtype)
+        return dataclasses.replace(matches, **new, counts=counts)
 
     scores = [row[:count].astype(np.float64) for row, count in zip(distances, counts, strict=True)]
     return Answer(scores, single, False, lambda query, i: keys[query, i].item(), shorter)

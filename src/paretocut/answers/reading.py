@@ -229,8 +229,13 @@ def _place(rows: Any, first: Sequence[Any], who: str) -> int:
     numbers = [i for i, value in enumerate(first) if value is None or _is_number(value)]
     if len(numbers) > 1:
         columns = {i: [row[i] for row in rows if row[i] is not None] for i in numbers}
-        real = [i for i, own in columns.items() if own and all(map(_is_number, own))]
-        numbers = [i for i in real if not all(isinstance(x, (int, np.integer)) for x in columns[i])]
+        kinds = {i: {*map(type, own)} for i, own in columns.items()}
+        numbers = [
+            i
+            for i in numbers
+            if not all(issubclass(kind, (int, np.integer)) for kind in kinds[i])
+            and (kinds[i] == {float} or all(map(_is_number, columns[i])))
+        ]
     if len(numbers) != 1:
         what = f"{len(numbers)} columns of numbers" if numbers else "no column of scores"
         raise InvalidParameterError(

@@ -102,24 +102,23 @@ class Fusion:
 
     def fit(self, lists: Any, **about: Unpack[About]) -> Fusion:
         """Return the fusion itself, fitted to lists, judged or not; see `paretocut.fuse`."""
-        learner = Fusion(weights=self.weights, depth=self.depth)
-        learner._fit(matched(prepared(lists, "Fusion", about)[0], self.depth, "Fusion"))
-        self.__dict__ = learner.__dict__  # in one step: others may be fusing
-        return self
-
-    def _fit(self, retrievers: Retrievers) -> None:
+        retrievers = matched(prepared(lists, "Fusion", about)[0], self.depth, "Fusion")
         parts = retrievers.lists
-        count = len(parts)
-        given = None if self.weights is None else checked_weights(self.weights, count, "Fusion")
-        self.names_ = retrievers.names
-        self.higher_is_better_ = tuple(one.lists.higher_is_better for one in parts)
-        self.location_ = np.array([_mean(one.moments[0], one) for one in parts])
+        given = None
+        if self.weights is not None:
+            given = checked_weights(self.weights, len(parts), "Fusion")
+        fitted = Fusion(weights=self.weights, depth=self.depth)
+        fitted.names_ = retrievers.names
+        fitted.higher_is_better_ = tuple(one.lists.higher_is_better for one in parts)
+        fitted.location_ = np.array([_mean(one.moments[0], one) for one in parts])
         typical = np.array([_typical(np.ldexp(one.moments[1], one.ranged[1])) for one in parts])
-        self.scale_ = np.maximum(typical, 1e-12 * np.abs(self.location_))
-        self.floor_ = np.array([_mean(one.ends[1], one) for one in parts])
-        self.weights_ = np.ones(count) if given is None else given / given.mean()
+        fitted.scale_ = np.maximum(typical, 1e-12 * np.abs(fitted.location_))
+        fitted.floor_ = np.array([_mean(one.ends[1], one) for one in parts])
+        fitted.weights_ = np.ones(len(parts)) if given is None else given / given.mean()
         if any(one.lists.relevance is not None for one in parts):
-            self._learn(retrievers, learn_weights=given is None)
+            fitted._learn(retrievers, learn_weights=given is None)
+        self.__dict__ = fitted.__dict__  # in one step: others may be fusing
+        return self
 
     def fuse(self, lists: Any, **about: Unpack[About]) -> Any:
         """Return one list for each query, from the retrievers of `fit`; see `paretocut.fuse`."""
