@@ -22,7 +22,7 @@ pl = importorskip("polars")
 duckdb = importorskip("duckdb")
 
 from paretocut.adapters import frames  # noqa: E402
-from paretocut.adapters.frames import Keeper, engine_of, keep_frame  # noqa: E402
+from paretocut.adapters.frames import Keeper, engine_of  # noqa: E402
 from paretocut.truncators.choose import Chosen  # noqa: E402
 
 LISTS = lists_of_scores()
@@ -340,8 +340,6 @@ def test_what_is_no_frame_is_refused_and_subclasses_are_frames() -> None:
     assert len(keep(Mine(ROWS))) == len(kept_rows(LISTS))
     for other in ([1.0], {"score": [1.0]}, np.zeros((2, 2)), pd.Series([1.0])):
         assert engine_of(type(other)) is None
-    with pytest.raises(InvalidParameterError, match=r"frame must be .*got list"):
-        keep_frame([1.0], score="score")
 
 
 def test_what_means_nothing_for_frames_is_refused() -> None:

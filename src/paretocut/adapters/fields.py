@@ -13,9 +13,7 @@ import pydantic
 from paretocut.adapters.keeping import Keeping, restored, stored
 from paretocut.decisions.options import DECIDING, OPTIONS, DecisionOptions
 
-REFUSE: pydantic.ConfigDict = {"extra": "forbid"}
-"""Configuration of a component that takes no field it does not know."""
-
+REFUSE: pydantic.ConfigDict = {"extra": "forbid"}  # of components, fields they do not know
 # `transform` is a method of every Runnable, so the field must be called something else.
 _OWN = {name: name for name in ("truncator", "max_tokens", "count_tokens")}
 _FIELDS = {name: f"score_{name}" if name == "transform" else name for name in OPTIONS} | _OWN

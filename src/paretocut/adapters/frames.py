@@ -36,29 +36,8 @@ def keep_frame(
     explain: bool | Iterable[str] = False,
     **options: Any,
 ) -> Any:
-    """Return a frame of the same type with the results kept, in their order.
-
-    Parameters
-    ----------
-    frame
-        A pandas, Polars (also lazy), Arrow, DuckDB, Spark or Ray frame, with one row per result.
-    query
-        Name of the column with the queries: rows with the same value are one list, wherever they
-        are. None if the frame is the answer to one query.
-    score
-        Name of the column with the scores.
-    higher_is_better
-        False for distances. By default the direction of a fitted truncator, or True; the order
-        of rows says nothing. Only of a frame that is one answer, the order decides.
-    explain
-        True returns the decisions too. Names (``k``, ``n``, ``reason``, ``warnings``,
-        ``surprise``) add these columns instead.
-    **options
-        Who decides and within which bounds, as in `paretocut.cut`.
-    """
-    engine = engine_of(frame.__class__)
-    if engine is None:
-        raise InvalidParameterError(f"keep: frame must be a frame, got {type(frame).__name__}")
+    """Return what `paretocut.keep` returns for a frame with one row per result."""
+    engine: Engine = engine_of(frame.__class__)  # type: ignore[assignment]
     if score is None:
         raise InvalidParameterError("keep: score must name the column with the scores, got None")
     chosen = Chosen.of("keep", options)

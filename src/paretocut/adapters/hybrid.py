@@ -28,16 +28,12 @@ class HybridOptions(KeepOptions, FusionOptions, total=False):
 
 @dataclass(frozen=True)
 class Hybrid:
-    """How answers are fused, and who cuts them: the options of an adapter, checked once.
-
-    ``id`` is where a result has its id, and equal ids mean the same document. ``higher_is_better``
-    is by name of a search.
-    """
+    """How answers are fused, and who cuts them: the options of an adapter, checked once."""
 
     keeping: Keeping
     fusion: ChosenFusion
-    id: Path | None = None
-    higher_is_better: Mapping[str, bool] | None = None
+    id: Path | None = None  # of a result; equal ids mean the same document
+    higher_is_better: Mapping[str, bool] | None = None  # by name of a search
 
     @classmethod
     def of(cls, who: str, options: Mapping[str, Any], up: Mapping[str, bool] | None) -> Hybrid:

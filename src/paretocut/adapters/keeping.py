@@ -40,18 +40,14 @@ class ScoresWarning(UserWarning):
 
 
 class CutList(list[T]):
-    """A list of the results kept, with the decision that kept them.
-
-    ``cut`` says how many and why: `paretocut.Cut`. A list of answers to many queries has ``cuts``
-    instead: `paretocut.Cuts`.
-    """
+    """A list of the results kept; ``cut`` says how many and why, or ``cuts`` of many queries."""
 
     cut: Cut
     cuts: Cuts
 
 
 class CutTuple(tuple[Any, ...]):
-    """A tuple with the decision on what it holds, in ``cut`` or ``cuts``, as in `CutList`."""
+    """A tuple with the decision on what it holds, as in `CutList`."""
 
     cut: Cut
     cuts: Cuts
@@ -90,13 +86,15 @@ def keep(
         it. Of a data frame, the column of queries.
     higher_is_better
         True for scores, False for distances. By default as the truncator was fitted, as the library
-        says, or as the order of the results shows: falling numbers are scores.
+        says, or as the order of the results shows: falling numbers are scores. The order of rows of
+        a data frame with a column of queries says nothing.
     max_tokens, count_tokens
         Largest number of tokens that the texts kept may have together, and what counts those of a
         text; by default four characters are one token. The best results that fit are taken.
     explain
         Whether to return the answer and the decision: a `paretocut.Cut`, or `paretocut.Cuts` for
-        many queries. Names (``k``, ``reason``, ...) add columns to a data frame instead.
+        many queries. Names (``k``, ``n``, ``reason``, ``warnings``, ``surprise``) add these columns
+        to a data frame instead.
     text
         Where the text of a result is, if ``max_tokens`` does not find it: a field or a function.
     asked
@@ -384,10 +382,8 @@ def may_mark(metadata: Mapping[str, Any]) -> bool:
 
 def summary(cut: Cut) -> dict[str, Any]:
     """Return what metadata, callbacks and spans say of a decision."""
-    said = cut.to_dict()
-    return {
-        name: said[name] for name in ("k", "n", "reason", "warnings", "nearest") if name in said
-    }
+    said, names = cut.to_dict(), ("k", "n", "reason", "warnings", "nearest")
+    return {name: said[name] for name in names if name in said}
 
 
 def _report(cuts: Sequence[Cut], who: str) -> None:

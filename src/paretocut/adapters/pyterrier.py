@@ -100,8 +100,8 @@ class ParetoFuse(pt.Transformer):
     *transformers
         Two or more retrievers.
     **options
-        ``method``, ``weights`` and ``depth`` as in `paretocut.fuse`; or ``fusion``, a fitted
-        `paretocut.fusion.Fusion` or the path of a saved one.
+        The options of `paretocut.fuse`, or ``fusion``: a fitted `paretocut.fusion.Fusion` or its
+        path.
     """
 
     def __init__(self, *transformers: Any, **options: Unpack[FusionOptions]) -> None:

@@ -187,11 +187,13 @@ def _scores(rows: Any, path: Path | None, who: str) -> Any:
     try:
         if isinstance(path, int) or (isinstance(rows[0], dict) and path in rows[0]):
             return column([row[path] for row in rows], who)
+        if isinstance(path, str) and path in getattr(rows[0], "__dict__", ()):
+            return column([getattr(row, path) for row in rows], who)
         return column([pick(row, path) for row in rows], who)
     except (LookupError, AttributeError, TypeError):
         if callable(path):
             raise
-        lost = next(row for row in rows if peek(row, path) is MISSING)
+        lost = next((row for row in rows if peek(row, path) is MISSING), rows[0])
         raise InvalidParameterError(
             f"score must be in every result, got {path!r} and {_seen(lost)}", who=who
         ) from None
@@ -229,13 +231,11 @@ def _place(rows: Any, first: Sequence[Any], who: str) -> int:
     numbers = [i for i, value in enumerate(first) if value is None or _is_number(value)]
     if len(numbers) > 1:
         columns = {i: [row[i] for row in rows if row[i] is not None] for i in numbers}
-        kinds = {i: {*map(type, own)} for i, own in columns.items()}
-        numbers = [
-            i
-            for i in numbers
-            if not all(issubclass(kind, (int, np.integer)) for kind in kinds[i])
-            and (kinds[i] == {float} or all(map(_is_number, columns[i])))
-        ]
+        for i, own in columns.items():
+            kinds = {*map(type, own)}
+            whole = all(issubclass(kind, (int, np.integer)) for kind in kinds)
+            if whole or (kinds != {float} and not all(map(_is_number, own))):
+                numbers.remove(i)
     if len(numbers) != 1:
         what = f"{len(numbers)} columns of numbers" if numbers else "no column of scores"
         raise InvalidParameterError(

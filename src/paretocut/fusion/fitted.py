@@ -183,8 +183,8 @@ class Fusion:
         return fusion
 
     def __repr__(self) -> str:
-        given = {"weights": self.weights, "depth": self.depth}
-        shown = [f"{name}={value!r}" for name, value in given.items() if value is not None]
+        given = (("weights", self.weights), ("depth", self.depth))
+        shown = [f"{name}={value!r}" for name, value in given if value is not None]
         return f"Fusion({', '.join(shown)})"
 
     def _require_fitted(self, what: str) -> None:
@@ -198,7 +198,7 @@ class Fusion:
             shift = np.full(len(one.begin), self.location_[i])
             unit = np.full(len(one.begin), self.scale_[i])
             high, low = (np.ldexp(end, one.ranged[1]) for end in one.ends)
-            low = np.where(one.filled, low, self.floor_[i])
+            low = np.where(one.end > one.begin, low, self.floor_[i])
             with np.errstate(over="ignore"):
                 lowest, highest = (low - shift) / unit, (high - shift) / unit
             if max(np.abs(lowest).max(initial=0), np.abs(highest).max(initial=0)) > HUGE:
@@ -290,7 +290,7 @@ class ChosenFusion:
 
 def _mean(values: FloatArray, one: OneRetriever) -> float:
     """Return the mean over the queries with a list; the sum of large scores would overflow."""
-    filled = one.filled
+    filled = one.end > one.begin
     return float(np.ldexp(values[filled] / max(filled.sum(), 1), one.ranged[1][filled]).sum())
 
 

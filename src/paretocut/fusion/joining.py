@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from paretocut import _kernel
 from paretocut.decisions.cuts import matching
 from paretocut.errors import InvalidParameterError
-from paretocut.lists import BoolArray, FloatArray, IntArray, Ragged, RankedLists
+from paretocut.lists import FloatArray, IntArray, Ragged, RankedLists
 from paretocut.lists.columns import as_text, code_points
 from paretocut.lists.parts import Parts
 from paretocut.schema.parameters import check_positive_int, shown
@@ -23,13 +23,7 @@ HUGE = 1e100  # sums of larger numbers, times weights, could overflow
 
 
 class QueryCoverageWarning(UserWarning):
-    """Some queries have no list from one of the fused retrievers; they are kept.
-
-    Attributes
-    ----------
-    missing
-        Ids of these queries, by the name of the retriever.
-    """
+    """Some queries have no list from a retriever; they are kept, and in ``missing`` by its name."""
 
     def __init__(self, missing: Mapping[str, Sequence[str]]) -> None:
         self.missing = {name: tuple(queries) for name, queries in missing.items()}
@@ -73,10 +67,6 @@ class OneRetriever:
     @cached_property
     def end(self) -> IntArray:
         return self.by_query(self.merit.offsets[1:])
-
-    @property
-    def filled(self) -> BoolArray:
-        return self.end > self.begin
 
     @property
     def ends(self) -> tuple[FloatArray, FloatArray]:
