@@ -1,8 +1,4 @@
-"""paretocut inside other tools: `keep`, frames, and one module for each framework with a class.
-
-Each module imports its package when it is used, and raises
-`paretocut.errors.MissingExtraError` with the pip line when it is not there.
-"""
+"""paretocut inside other tools: `keep`, frames, and one module for each framework with a class."""
 
 from paretocut.adapters.keeping import CutList, ScoresWarning
 

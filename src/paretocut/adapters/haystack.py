@@ -91,10 +91,7 @@ class ParetoCut(_Component):
     def run(
         self, documents: list[Document], query: str | None = None, top_k: int | None = None
     ) -> dict[str, Any]:
-        """Return the documents kept, at most ``top_k`` this time, and the decision.
-
-        Only a truncator calibrated for lexical scores needs the ``query``.
-        """
+        """Return at most ``top_k`` documents and the decision; a gate for BM25 needs ``query``."""
         keeping = self._keeping.at_most(top_k, "top_k")
         found, up = read(documents, who="ParetoCut"), self.higher_is_better
         return _output(keeping.marked(found, _mark, query=query, higher_is_better=up))

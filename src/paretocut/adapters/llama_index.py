@@ -167,9 +167,8 @@ class ParetoCutFusionRetriever(_Whole):
     higher_is_better
         By name of a retriever, False if its scores are distances.
     **options
-        How the answers are fused: the options of `paretocut.fuse`, or ``fusion``, a fitted
-        `paretocut.fusion.Fusion` or the path of a saved one. Who decides and within which bounds:
-        the options of `paretocut.keep`.
+        The options of `paretocut.fuse`, or ``fusion``: a fitted `paretocut.fusion.Fusion` or its
+        path. Who decides and within which bounds: the options of `paretocut.keep`.
     """
 
     def __init__(

@@ -45,10 +45,7 @@ class ParetoCut(pt.Transformer):
         self.decisions: dict[str, Any] = {}
 
     def transform(self, inp: Any) -> Any:
-        """Return the results kept of a frame with ``qid``, ``docno`` and ``score``.
-
-        Only a truncator calibrated for lexical scores needs ``query`` too.
-        """
+        """Return the results kept; only a truncator calibrated for BM25 needs ``query``."""
         pt.validate.result_frame(inp, extra_columns=["score"], context=self)
         taken = [name for name in _NEW if name in inp.columns]
         before = "reason" in taken and inp["reason"].astype(str).str.startswith("kept ").all()

@@ -104,9 +104,7 @@ class Fusion:
         """Return the fusion itself, fitted to lists, judged or not; see `paretocut.fuse`."""
         retrievers = matched(prepared(lists, "Fusion", about)[0], self.depth, "Fusion")
         parts = retrievers.lists
-        given = None
-        if self.weights is not None:
-            given = checked_weights(self.weights, len(parts), "Fusion")
+        share = checked_weights(self.weights, len(parts), "Fusion")
         fitted = Fusion(weights=self.weights, depth=self.depth)
         fitted.names_ = retrievers.names
         fitted.higher_is_better_ = tuple(one.lists.higher_is_better for one in parts)
@@ -114,9 +112,9 @@ class Fusion:
         typical = np.array([_typical(np.ldexp(one.moments[1], one.ranged[1])) for one in parts])
         fitted.scale_ = np.maximum(typical, 1e-12 * np.abs(fitted.location_))
         fitted.floor_ = np.array([_mean(one.ends[1], one) for one in parts])
-        fitted.weights_ = np.ones(len(parts)) if given is None else given / given.mean()
+        fitted.weights_ = share / share.mean()
         if any(one.lists.relevance is not None for one in parts):
-            fitted._learn(retrievers, learn_weights=given is None)
+            fitted._learn(retrievers, learn_weights=self.weights is None)
         self.__dict__ = fitted.__dict__  # in one step: others may be fusing
         return self
 
